@@ -1,0 +1,45 @@
+// Time as a parameter: the system's clock in the server, a hand-moved one in tests.
+#pragma once
+
+#include <chrono>
+
+namespace braid::base {
+
+using Duration = std::chrono::nanoseconds;
+// Monotonic time since an arbitrary start.
+using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
+// Seconds and nanoseconds since 1970 (CLOCK_REALTIME).
+using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+  [[nodiscard]] virtual TimePoint now() const = 0;
+  [[nodiscard]] virtual WallTime wall() const = 0;
+};
+
+class SystemClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override {
+    return std::chrono::time_point_cast<Duration>(std::chrono::steady_clock::now());
+  }
+  [[nodiscard]] WallTime wall() const override {
+    return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  }
+};
+
+class ManualClock final : public Clock {
+ public:
+  [[nodiscard]] TimePoint now() const override { return now_; }
+  [[nodiscard]] WallTime wall() const override { return wall_; }
+  void advance(Duration by) {
+    now_ += by;
+    wall_ += by;
+  }
+
+ private:
+  TimePoint now_{std::chrono::seconds(1)};
+  WallTime wall_{std::chrono::seconds(1'000'000'000)};
+};
+
+}  // namespace braid::base

@@ -1,0 +1,70 @@
+#include "base/log.h"
+
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+namespace braid::base {
+namespace {
+
+spdlog::level::level_enum spdlog_level(Level level) {
+  switch (level) {
+    case Level::debug: return spdlog::level::debug;
+    case Level::info: return spdlog::level::info;
+    case Level::warning: return spdlog::level::warn;
+    case Level::error: return spdlog::level::err;
+  }
+  return spdlog::level::err;
+}
+
+// syslog(3) priorities as sd-daemon(3) prefixes.
+const char* journal_prefix(Level level) {
+  switch (level) {
+    case Level::debug: return "<7>";
+    case Level::info: return "<6>";
+    case Level::warning: return "<4>";
+    case Level::error: return "<3>";
+  }
+  return "<3>";
+}
+
+struct Log {
+  std::shared_ptr<spdlog::logger> logger = spdlog::stderr_logger_mt("braid");
+  bool journal = false;
+  Log() { logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v"); }
+};
+
+Log& log() {
+  static Log instance;
+  return instance;
+}
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (char c : text) {
+    auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f)
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    else
+      out.push_back(c);
+  }
+  return out;
+}
+
+}  // namespace
+
+void configure_log(const LogOptions& options) {
+  log().logger->set_level(spdlog_level(options.level));
+  log().journal = options.journal;
+  log().logger->set_pattern(options.journal ? "%v" : "%Y-%m-%dT%H:%M:%S.%e%z %l %v");
+}
+
+bool log_enabled(Level level) { return log().logger->should_log(spdlog_level(level)); }
+
+void log_line(Level level, std::string_view event, std::string_view text) {
+  log().logger->log(spdlog_level(level), "{}{} {}", log().journal ? journal_prefix(level) : "", event, escaped(text));
+}
+
+}  // namespace braid::base

@@ -1,0 +1,35 @@
+# Language level, warnings and the build kinds that CMakePresets.json selects.
+option(BRAID_TESTS "Build the tests" ON)
+option(BRAID_BENCH "Build the benchmarks" ON)
+option(BRAID_FUZZ "Build the libFuzzer targets (clang only)" OFF)
+set(BRAID_SANITIZE "" CACHE STRING "Comma-separated sanitizers, e.g. address,undefined")
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(braid_flags INTERFACE)
+target_compile_options(braid_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
+  -Wold-style-cast -Wnull-dereference -Wimplicit-fallthrough -Werror)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # g++ 12 reports null dereferences and uninitialised uses inside std::variant and coroutine frames that do not exist.
+  target_compile_options(braid_flags INTERFACE -fcoroutines -Wno-null-dereference -Wno-maybe-uninitialized)
+endif()
+if(BRAID_SANITIZE)
+  add_compile_options(-fsanitize=${BRAID_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
+  add_link_options(-fsanitize=${BRAID_SANITIZE})
+endif()
+target_include_directories(braid_flags INTERFACE "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
+target_compile_definitions(braid_flags INTERFACE _GNU_SOURCE SPDLOG_FMT_EXTERNAL SPDLOG_COMPILED_LIB
+  BRAID_VERSION="${PROJECT_VERSION}")

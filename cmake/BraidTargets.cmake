@@ -1,0 +1,38 @@
+# braid_library(NAME SOURCES a.cc ... DEPS braid::base ...): one library per folder, named braid_NAME, alias braid::NAME.
+function(braid_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(braid_${name} STATIC ${ARG_SOURCES})
+  add_library(braid::${name} ALIAS braid_${name})
+  target_link_libraries(braid_${name} PUBLIC ${ARG_DEPS} PRIVATE braid_flags)
+  target_include_directories(braid_${name} PUBLIC "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
+endfunction()
+
+# braid_test(NAME SOURCES ... DEPS ... [LABELS ...]): a Google Test program; every case is a ctest of its own program.
+function(braid_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 120)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} braid_flags GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
+endfunction()
+
+# braid_xdr(TARGET DIR FILE.x ...): compiles XDR files of folder DIR into the build tree as DIR/FILE.x.h and DIR/FILE.x.cc
+# and adds them to TARGET. Included as "DIR/FILE.x.h".
+function(braid_xdr target)
+  cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
+  file(RELATIVE_PATH dir "${CMAKE_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  foreach(file ${ARG_FILES})
+    set(in "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
+    set(out "${CMAKE_BINARY_DIR}/${dir}/${file}")
+    add_custom_command(
+      OUTPUT "${out}.h" "${out}.cc"
+      COMMAND ${CMAKE_COMMAND} -E make_directory "${CMAKE_BINARY_DIR}/${dir}"
+      COMMAND xdrc --input "${in}" --include-as "${dir}/${file}" --output "${out}"
+      DEPENDS xdrc "${in}"
+      COMMENT "xdrc ${dir}/${file}" VERBATIM)
+    target_sources(${target} PRIVATE "${out}.cc" "${out}.h")
+  endforeach()
+endfunction()

@@ -1,0 +1,96 @@
+#include "io/payload.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace braid::io {
+
+void Payload::append(SlabRange range) {
+  if (range.length == 0) return;
+  size_ += range.length;
+  SlabRange* last = !heap_.empty() ? &heap_.back() : count_ > 0 ? &inline_[count_ - 1] : nullptr;
+  if (last != nullptr && last->slab.get() == range.slab.get() && last->offset + last->length == range.offset) {
+    last->length += range.length;
+    return;
+  }
+  if (heap_.empty() && count_ < inline_max) {
+    inline_[count_++] = std::move(range);
+    return;
+  }
+  if (heap_.empty()) {
+    heap_.reserve(2 * inline_max + 2);
+    for (SlabRange& moved : inline_) heap_.push_back(std::move(moved));
+    count_ = 0;
+  }
+  heap_.push_back(std::move(range));
+}
+
+void Payload::append(const Payload& other) {
+  for (const SlabRange& range : other.ranges()) append(range);
+}
+
+Payload Payload::slice(std::size_t offset, std::size_t count) const {
+  base::check(offset <= size_ && count <= size_ - offset, "slice lies inside the payload");
+  Payload out;
+  for (const SlabRange& range : ranges()) {
+    if (count == 0) break;
+    if (offset >= range.length) {
+      offset -= range.length;
+      continue;
+    }
+    const std::size_t take = std::min<std::size_t>(range.length - offset, count);
+    out.append({range.slab, static_cast<std::uint32_t>(range.offset + offset), static_cast<std::uint32_t>(take)});
+    count -= take;
+    offset = 0;
+  }
+  return out;
+}
+
+void Payload::drop_front(std::size_t count) {
+  base::check(count <= size_, "no more is dropped than there is");
+  if (count == size_) {
+    clear();
+  } else if (count > 0) {
+    *this = slice(count, size_ - count);
+  }
+}
+
+void Payload::clear() {
+  for (std::size_t i = 0; i < count_; ++i) inline_[i] = {};
+  count_ = 0;
+  heap_.clear();
+  size_ = 0;
+}
+
+void Payload::copy_to(std::size_t offset, base::MutableBytes to) const {
+  base::check(offset <= size_ && to.size() <= size_ - offset, "copy lies inside the payload");
+  for (const SlabRange& range : ranges()) {
+    if (to.empty()) return;
+    if (offset >= range.length) {
+      offset -= range.length;
+      continue;
+    }
+    const std::size_t take = std::min<std::size_t>(range.length - offset, to.size());
+    std::memcpy(to.data(), range.view().data() + offset, take);
+    to = to.subspan(take);
+    offset = 0;
+  }
+}
+
+std::size_t to_iovecs(const Payload& payload, std::size_t skip, std::span<iovec> out) {
+  std::size_t used = 0;
+  for (const SlabRange& range : payload.ranges()) {
+    if (used == out.size()) break;
+    if (skip >= range.length) {
+      skip -= range.length;
+      continue;
+    }
+    out[used++] = {range.slab.data() + range.offset + skip, range.length - skip};
+    skip = 0;
+  }
+  return used;
+}
+
+}  // namespace braid::io

@@ -1,0 +1,49 @@
+// Payload: bytes in order, spread over ranges of slabs. It is how READ and WRITE data, records and replies travel between
+// modules without being copied. Immutable once handed on.
+#pragma once
+
+#include <sys/uio.h>
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "io/slab.h"
+
+namespace braid::io {
+
+class Payload {
+ public:
+  Payload() = default;
+  explicit Payload(SlabRange range) { append(std::move(range)); }
+
+  [[nodiscard]] std::size_t size() const { return size_; }
+  [[nodiscard]] bool empty() const { return size_ == 0; }
+  [[nodiscard]] std::span<const SlabRange> ranges() const {
+    return heap_.empty() ? std::span<const SlabRange>(inline_.data(), count_) : std::span<const SlabRange>(heap_);
+  }
+
+  // Adds at the end; a range that continues the last one is merged with it.
+  void append(SlabRange range);
+  void append(const Payload& other);
+  // Bytes [offset, offset + count), sharing the slabs; the interval must lie inside.
+  [[nodiscard]] Payload slice(std::size_t offset, std::size_t count) const;
+  // Drops the first `count` bytes.
+  void drop_front(std::size_t count);
+  void clear();
+  // Copies [offset, offset + to.size()) out; for headers and tests, not for bulk data.
+  void copy_to(std::size_t offset, base::MutableBytes to) const;
+
+ private:
+  static constexpr std::size_t inline_max = 3;
+  std::array<SlabRange, inline_max> inline_{};
+  std::size_t count_ = 0;          // ranges in inline_, while heap_ is empty
+  std::vector<SlabRange> heap_;    // all ranges, once there are more than inline_max
+  std::size_t size_ = 0;
+};
+
+// Fills `out` with the payload's ranges from byte `skip` on; returns how many entries were used.
+std::size_t to_iovecs(const Payload& payload, std::size_t skip, std::span<iovec> out);
+
+}  // namespace braid::io

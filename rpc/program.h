@@ -1,0 +1,65 @@
+// Programs, versions and procedures as tables: what a protocol folder hands to the RPC server.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "io/op.h"
+#include "rpc/call.h"
+
+namespace braid::rpc {
+
+// How a procedure answers (RFC 5531 accept_stat), once program, version and procedure exist.
+enum class Answer : std::uint8_t {
+  success,       // the results are in the encoder
+  garbage_args,  // the arguments could not be decoded
+  system_err,    // no memory for the reply, or similar
+};
+
+// Where a procedure puts its results. begin() is called once, when all waiting is over: the encoder belongs to the
+// thread and must not be kept across a suspension.
+class Reply {
+ public:
+  virtual ~Reply() = default;
+  // Writes the accepted-reply header and returns the encoder for the results.
+  virtual xdr::Encoder& begin() = 0;
+  // The protocol's own status (nfsstat3 ...), for metrics; 0 means OK.
+  std::uint32_t status = 0;
+};
+
+class Service {
+ public:
+  virtual ~Service() = default;
+};
+
+using Handler = io::Op<Answer> (*)(Service& service, Call& call, Reply& reply);
+
+enum class Replay : std::uint8_t {
+  idempotent,  // may be executed again
+  cached,      // a repeated call gets the first reply: the duplicate-request cache keeps it
+};
+
+// One row per procedure; the index in the table is the procedure number. A row without handler is PROC_UNAVAIL.
+struct Procedure {
+  std::string_view name;
+  Handler handler = nullptr;
+  Replay replay = Replay::idempotent;
+  std::uint32_t reply_bytes_max = 0;  // bound of the results, bulk data included: admission counts with it
+};
+
+struct Version {
+  std::uint32_t number = 0;
+  std::span<const Procedure> procedures;
+};
+
+// The versions are consecutive enough for RFC 5531's mismatch_info: the lowest and the highest are reported.
+struct Program {
+  std::uint32_t number = 0;
+  std::string_view name;
+  std::span<const Version> versions;
+  Service* service = nullptr;
+};
+
+}  // namespace braid::rpc

@@ -1,0 +1,1 @@
+"""A braid server and a real Linux NFS client on a private wire. host.py runs beside the server, client.py in the client."""

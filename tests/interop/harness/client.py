@@ -1,0 +1,227 @@
+"""What a workload uses inside the client: the host side by request, mounts, users, and expectations.
+
+A workload is a program: it ends with status 0 only if every expectation held, since a failed one raises.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+import time
+import traceback
+
+from harness.prerequisites import SKIP
+from harness.server import ADDRESS, PORT
+
+ROOT = (0, 0, ())
+
+
+class Failure(Exception):
+    """An expectation did not hold."""
+
+
+class HostError(Exception):
+    """The host side could not do what was asked, e.g. the server did not start."""
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failure(message)
+
+
+def equal(got, wanted, what):
+    if got != wanted:
+        raise Failure(f"{what}: got {got!r}, wanted {wanted!r}")
+
+
+@contextlib.contextmanager
+def refused(*numbers):
+    """The body must raise OSError with one of these error numbers."""
+    names = " or ".join(errno.errorcode[number] for number in numbers)
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in numbers:
+            raise Failure(f"got {errno.errorcode.get(error.errno, error.errno)}, wanted {names}") from error
+        return
+    raise Failure(f"succeeded, wanted {names}")
+
+
+def skip(reason):
+    print(f"skipped: {reason}", flush=True)
+    sys.exit(SKIP)
+
+
+def step(message):
+    """Says what happens next; the last one printed is where a failed run stood."""
+    print(f"  {message}", flush=True)
+
+
+def run(*argv, cwd=None):
+    """Runs a program; its output is shown if it fails."""
+    done = subprocess.run(argv, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="surrogateescape", check=False)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(argv)}: status {done.returncode}: {done.stdout}")
+    return done.stdout
+
+
+def write_file(path, data, mode=0o644, flags=0):
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | flags, mode)
+    try:
+        view = memoryview(data)
+        while view:
+            view = view[os.write(descriptor, view):]
+    finally:
+        os.close(descriptor)
+
+
+def read_file(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def drop_caches():
+    """What is read next comes from the server."""
+    os.sync()
+    with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as file:
+        file.write("3")
+
+
+def start(function, *arguments):
+    """Runs function(*arguments) in a child process; join() collects it."""
+    sys.stdout.flush()
+    child = os.fork()
+    if child != 0:
+        return child
+    status = 1
+    try:
+        function(*arguments)
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def join(child, what="child"):
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    expect(status == 0, f"{what} ended with status {status}")
+
+
+def as_user(user, function, *arguments, **named):
+    """Runs the function in a child as user = (uid, gid, supplementary groups); returns or raises what it did."""
+    uid, gid, groups = user
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setgroups(groups)
+            os.setresgid(gid, gid, gid)
+            os.setresuid(uid, uid, uid)
+            os.umask(0)
+            outcome = (True, function(*arguments, **named))
+        except BaseException as error:
+            outcome = (False, error)
+        with os.fdopen(writer, "wb") as pipe:
+            pipe.write(pickle.dumps(outcome))
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        data = pipe.read()
+    os.waitpid(child, 0)
+    succeeded, value = pickle.loads(data)
+    if not succeeded:
+        raise value
+    return value
+
+
+class Lab:
+    """The host side as seen from the client. One per workload."""
+
+    def __init__(self):
+        self.control = os.environ["INTEROP_CONTROL"]
+        self.mount_port = os.environ.get("INTEROP_MOUNT_PORT", str(PORT))
+        self.variant = os.environ.get("INTEROP_VARIANT", "tmpfs")
+        self.sequence = 0
+        self.path = None
+
+    def request(self, operation, **arguments):
+        self.sequence += 1
+        stem = os.path.join(self.control, f"{os.getpid()}-{self.sequence:06}")
+        with open(stem + ".new", "w", encoding="utf-8") as file:
+            json.dump({"op": operation, **arguments}, file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.rename(stem + ".new", stem + ".request")
+        while not os.path.exists(stem + ".reply"):
+            time.sleep(0.005)
+        with open(stem + ".reply", encoding="utf-8") as file:
+            reply = json.load(file)
+        os.unlink(stem + ".reply")
+        if "unavailable" in reply:
+            skip(reply["unavailable"])
+        if "error" in reply:
+            raise HostError(f"{operation}: {reply['error']}")
+        return reply["ok"]
+
+    def export(self, kind=None, size_mib=128, name="data", mkfs=(), options=""):
+        """Makes a file system on the host and returns its path there; serve() serves the one made last."""
+        self.path = self.request("export", name=name, kind=kind or self.variant, size_mib=size_mib,
+                                 mkfs_options=list(mkfs), mount_options=options)
+        return self.path
+
+    def serve(self, squash="none", read_only=False, anon=65534):
+        self.request("start", options={"path": self.path, "squash": squash, "read_only": read_only, "anon": anon})
+
+    def start(self):
+        """Starts the server again as it was."""
+        self.request("start", options=None)
+
+    def stop(self):
+        """SIGTERM; fails unless the server ends cleanly."""
+        self.request("stop")
+
+    def kill(self):
+        self.request("kill")
+
+    def power_cut(self, name="data"):
+        """Kills the server and drops from the exported file system all that was never flushed."""
+        self.request("power_cut", name=name)
+
+    def server_pid(self):
+        return self.request("pid")
+
+    def host(self, command):
+        """Runs a shell command on the server's side and returns what it printed."""
+        done = self.request("shell", command=command)
+        if done["status"] != 0:
+            raise HostError(f"{command}: status {done['status']}: {done['output']}")
+        return done["output"]
+
+    def mount(self, path="/", options="", at="/run/mnt", port=PORT):
+        os.makedirs(at, exist_ok=True)
+        base = f"vers=3,proto=tcp,port={port},mountport={self.mount_port},mountproto=tcp,nolock,retry=0"
+        run("mount", "-t", "nfs", "-o", base + ("," + options if options else ""), f"{ADDRESS}:{path}", at)
+        return at
+
+    def unmount(self, at="/run/mnt"):
+        run("umount", at)
+
+    def ready(self, kind=None, size_mib=128, options="", **serve):
+        """Export, serve and mount in one: what most workloads begin with."""
+        self.export(kind, size_mib)
+        self.serve(**serve)
+        return self.mount(options=options)

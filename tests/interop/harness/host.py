@@ -1,0 +1,180 @@
+"""The host side of one run: process 1 of its namespaces. Boots the client, answers its requests, ends with it."""
+
+import argparse
+import fcntl
+import json
+import os
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+from harness import exports
+from harness.machine import READY, Machine, make_wire
+from harness.prerequisites import SKIP
+from harness.server import Server, ServerError
+
+TIMED_OUT = 124
+BROKEN = 125
+
+# Directories a server or its helpers write to: private to the run, so that parallel runs do not meet.
+PRIVATE = ("/run", "/var/lib/nfs")
+
+# FS_IOC_SHUTDOWN (ext4, XFS) with the flag that drops what no flush has written.
+SHUTDOWN = 0x8004587D
+NO_LOG_FLUSH = 2
+
+
+class Host:
+    """Answers the client's requests, one JSON file each: {"op": NAME, ...} in, {"ok": ...} or {"error": ...} out."""
+
+    def __init__(self, base, server):
+        self.base = base
+        self.control = os.path.join(base, "control")
+        self.server = server
+        self.exports = {}
+        os.makedirs(self.control)
+        os.makedirs(os.path.join(base, "export"))
+
+    def op_export(self, name, kind, size_mib, mkfs_options, mount_options):
+        self.exports[name] = exports.Export(self.base, name, kind, size_mib, mkfs_options, mount_options)
+        return self.exports[name].path
+
+    def op_start(self, options):
+        self.server.start(options)
+
+    def op_stop(self):
+        self.server.stop()
+
+    def op_kill(self):
+        self.server.kill()
+
+    def op_pid(self):
+        return self.server.process.pid if self.server.process else None
+
+    def op_shell(self, command):
+        done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              stdin=subprocess.DEVNULL, check=False)
+        return {"status": done.returncode, "output": done.stdout.decode("utf-8", "surrogateescape")}
+
+    def op_power_cut(self, name):
+        """kill -9, then the file system loses all that was never flushed, as at a power cut, and is mounted again."""
+        export = self.exports[name]
+        if self.server.process:
+            self.server.kill()
+        directory = os.open(export.path, os.O_RDONLY)
+        try:
+            fcntl.ioctl(directory, SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
+        finally:
+            os.close(directory)
+        export.unmount()
+        export.mount()
+
+    def answer(self, path):
+        with open(path, encoding="utf-8") as request_file:
+            request = json.load(request_file)
+        operation = getattr(self, "op_" + request.pop("op"))
+        try:
+            reply = {"ok": operation(**request)}
+        except exports.Unavailable as error:
+            reply = {"unavailable": str(error)}
+        except (ServerError, OSError, subprocess.SubprocessError) as error:
+            reply = {"error": f"{type(error).__name__}: {error}"}
+        reply_path = path.removesuffix(".request") + ".reply"
+        with open(reply_path + ".new", "w", encoding="utf-8") as reply_file:
+            json.dump(reply, reply_file)
+        os.rename(reply_path + ".new", reply_path)
+        os.unlink(path)
+
+    def poll(self):
+        for name in sorted(os.listdir(self.control)):
+            if name.endswith(".request"):
+                self.answer(os.path.join(self.control, name))
+
+
+def copy_output(source):
+    """Copies the client's output to ours until the client is gone."""
+    while True:
+        try:
+            data = os.read(source, 65536)
+        except OSError:
+            return
+        if not data:
+            return
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+
+
+def tail(title, path, lines, after=None):
+    """Prints the last lines of a log, of the part that follows the mark `after`."""
+    if not os.path.exists(path):
+        return
+    with open(path, encoding="utf-8", errors="replace") as log:
+        text = log.read()
+    last = (text.partition(after)[2] if after and after in text else text).splitlines()[-lines:]
+    print(f"----- {title} (last {len(last)} lines)")
+    print("\n".join(last), flush=True)
+
+
+def attend(host, machine, limit_s):
+    """Serves requests until the client's command ends; returns its status."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline:
+        host.poll()
+        status = machine.status()
+        if status is not None:
+            return status
+        if machine.process.poll() is not None:
+            print("lab: the client machine ended without a status", flush=True)
+            return BROKEN
+        time.sleep(0.005)
+    print(f"lab: time limit of {limit_s} s", flush=True)
+    return TIMED_OUT
+
+
+def save(base, target):
+    """Copies the logs to a directory outside of the run."""
+    os.makedirs(target, exist_ok=True)
+    for name in ("server.log", "console"):
+        path = os.path.join(base, name)
+        if os.path.exists(path):
+            subprocess.run(["cp", path, target], check=False)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--base", required=True)
+    parser.add_argument("--settings", required=True)
+    arguments = parser.parse_args()
+    settings = json.loads(arguments.settings)
+    base = arguments.base
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "interop", base], check=True)
+    if settings["save"]:
+        os.makedirs(settings["save"], exist_ok=True)
+    for path in PRIVATE:
+        if os.path.isdir(path):
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "interop", path], check=True)
+    make_wire()
+    server = Server(settings["server"], base, os.path.join(base, "server.log"))
+    host = Host(base, server)
+    machine = Machine(base, settings["command"], settings["environment"], settings["memory_mib"], settings["modules"])
+    copier = threading.Thread(target=copy_output, args=(machine.output,), daemon=True)
+    copier.start()
+    status = attend(host, machine, settings["limit_s"])
+    time.sleep(0.05)
+    machine.process.kill()
+    complaint = server.verdict()
+    if complaint and status in (0, SKIP):
+        print("lab: " + complaint, flush=True)
+        status = BROKEN
+    if status not in (0, SKIP):
+        tail("server log", server.log_path, 60)
+        tail("client kernel", machine.console_path, 30, READY)
+    if settings["save"]:
+        save(base, settings["save"])
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+"""The client machine: a Linux kernel as a process (user-mode Linux) whose root is a read-only view of the host's."""
+
+import glob
+import os
+import subprocess
+
+from harness import prerequisites
+
+DEVICE = "wire"
+HOST_ADDRESS = "10.99.13.1"
+CLIENT_ADDRESS = "10.99.13.2"
+
+# The kernel's messages before this line are those of its start.
+READY = "lab: ready"
+
+INIT = """#!/bin/bash
+exec </dev/null
+mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t tmpfs run /run
+mkdir -p /run/lock /run/rpc_pipefs /run/home /run/tmp /run/mnt; chmod 1777 /run/tmp
+ln -s /proc/self/fd /dev/fd; mkdir -p /dev/shm; mount -t tmpfs -o mode=1777 shm /dev/shm
+echo {modprobe} >/proc/sys/kernel/modprobe
+ip link set lo up; ip link set vec0 up; ip addr add {address}/24 dev vec0; hostname client
+for module in sunrpc nfs nfsv3 {modules}; do {modprobe} $module; done
+echo "<4>{ready}" >/dev/kmsg
+stty raw -echo -F /dev/ttyS0
+export HOME=/run/home TMPDIR=/run/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
+export INTEROP_CONTROL={control} PYTHONPATH={library} PYTHONDONTWRITEBYTECODE=1
+{environment}
+cd /run/tmp
+{command} >/dev/ttyS0 2>&1
+echo $? >{control}/status.new; sync; mv {control}/status.new {control}/status
+sleep 60
+"""
+
+
+def quote(word):
+    return "'" + str(word).replace("'", "'\\''") + "'"
+
+
+def make_wire():
+    """The tap device between the server and the client; the namespace has no other way out."""
+    for command in ("ip link set lo up", f"ip tuntap add dev {DEVICE} mode tap",
+                    f"ip addr add {HOST_ADDRESS}/24 dev {DEVICE}", f"ip link set {DEVICE} up"):
+        subprocess.run(command.split(), check=True)
+
+
+def make_root(base):
+    """Binds / to BASE/root, read-only except for BASE itself: a script in the client cannot harm the host's files."""
+    root = os.path.join(base, "root")
+    os.makedirs(root)
+    subprocess.run(["mount", "--rbind", "/", root], check=True)
+    with open("/proc/self/mounts", encoding="utf-8") as mounts:
+        points = [line.split()[1].encode().decode("unicode_escape") for line in mounts]
+    for point in points:
+        if (point == root or point.startswith(root + "/")) and point != root + base:
+            subprocess.run(["mount", "-o", "remount,bind,ro", point], check=False, stderr=subprocess.DEVNULL)
+    return root
+
+
+def make_modprobe(base):
+    """modprobe for the client's kernel, whose modules are not where the host's are; returns its path."""
+    release = os.path.basename(glob.glob(prerequisites.UML_MODULES + "/*")[0])
+    tree = os.path.join(base, "modules", "lib", "modules")
+    os.makedirs(tree)
+    os.symlink(os.path.join(prerequisites.UML_MODULES, release), os.path.join(tree, release))
+    path = os.path.join(base, "modprobe")
+    with open(path, "w", encoding="utf-8") as script:
+        script.write(f'#!/bin/sh\nexec modprobe -d {quote(os.path.join(base, "modules"))} "$@"\n')
+    os.chmod(path, 0o755)
+    return path
+
+
+class Machine:
+    """A booted client that runs one command. `output` is the read end of what that command prints."""
+
+    def __init__(self, base, command, environment, memory_mib, modules=()):
+        self.console_path = os.path.join(base, "console")
+        self.status_path = os.path.join(base, "control", "status")
+        library = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        init = os.path.join(base, "init")
+        with open(init, "w", encoding="utf-8") as script:
+            script.write(INIT.format(
+                modprobe=quote(make_modprobe(base)), ready=READY, address=CLIENT_ADDRESS, modules=" ".join(modules),
+                control=quote(os.path.join(base, "control")), library=quote(library),
+                environment="\n".join(f"export {name}={quote(value)}" for name, value in environment.items()),
+                command=" ".join(quote(word) for word in command)))
+        os.chmod(init, 0o755)
+        self.output, serial = os.pipe()
+        with open(self.console_path, "wb") as console:
+            self.process = subprocess.Popen(
+                [prerequisites.UML, f"mem={memory_mib}M", "root=/dev/root", "rootfstype=hostfs",
+                 f"rootflags={make_root(base)}", "rw", f"uml_dir={base}/uml/", "umid=client",
+                 f"vec0:transport=tap,ifname={DEVICE},depth=128,gro=1", f"init={init}", "loglevel=6",
+                 "con=null", "con0=null,fd:1", f"ssl0=null,fd:{serial}"],
+                stdin=subprocess.DEVNULL, stdout=console, stderr=console, pass_fds=[serial],
+                env={**os.environ, "TMPDIR": base}, cwd=base)
+        os.close(serial)
+
+    def status(self):
+        """The command's exit status once it has ended, else None."""
+        if not os.path.exists(self.status_path):
+            return None
+        with open(self.status_path, encoding="utf-8") as status:
+            return int(status.read())

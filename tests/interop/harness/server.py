@@ -1,0 +1,108 @@
+"""The server under test: started, stopped, killed and started again on the host side of the wire."""
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import time
+
+ADDRESS = "10.99.13.1"
+PORT = 12049
+START_S = 60
+STOP_S = 60
+
+# Lines that a server built with sanitizers or failed assertions leaves in its log.
+REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|[Aa]ssertion|check failed)")
+
+
+class ServerError(Exception):
+    """The server did not start, or did not end, as it must."""
+
+
+class Server:
+    """Owns at most one server process. `options` are those of the last start and are reused by the next."""
+
+    def __init__(self, command, base, log_path):
+        self.command = command
+        self.base = base
+        self.log_path = log_path
+        self.process = None
+        self.options = None
+
+    def environment(self, options):
+        state = os.path.join(self.base, "state")
+        os.makedirs(state, exist_ok=True)
+        return {**os.environ, "ADDRESS": ADDRESS, "PORT": str(PORT), "STATE": state, "EXPORT": options["path"],
+                "SQUASH": options["squash"], "READ_ONLY": "1" if options["read_only"] else "",
+                "ANON": str(options["anon"])}
+
+    def start(self, options=None):
+        if self.process is not None:
+            raise ServerError("a server is already running")
+        self.options = options or self.options
+        with open(self.log_path, "ab") as log:
+            log.write(f"--- start {self.options}\n".encode())
+            log.flush()
+            self.process = subprocess.Popen(["bash", "-c", "exec " + self.command], stdin=subprocess.DEVNULL, stdout=log,
+                                            stderr=log, env=self.environment(self.options), cwd=self.base)
+        self.await_port()
+
+    def await_port(self):
+        deadline = time.monotonic() + START_S
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                status = self.process.returncode
+                self.process = None
+                raise ServerError(f"the server ended at its start with status {status}")
+            try:
+                socket.create_connection((ADDRESS, PORT), timeout=1).close()
+                return
+            except OSError:
+                time.sleep(0.02)
+        raise ServerError(f"nothing answers on {ADDRESS}:{PORT} after {START_S} s")
+
+    def stop(self):
+        """SIGTERM; the server must end by itself, with status 0, within STOP_S."""
+        process, self.process = self.process, None
+        if process is None:
+            raise ServerError("no server is running")
+        process.send_signal(signal.SIGTERM)
+        try:
+            status = process.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise ServerError(f"the server still ran {STOP_S} s after SIGTERM") from None
+        if status != 0:
+            raise ServerError(f"the server ended with status {status} after SIGTERM")
+
+    def kill(self):
+        process, self.process = self.process, None
+        if process is None:
+            raise ServerError("no server is running")
+        process.kill()
+        process.wait()
+
+    def verdict(self):
+        """Ends a running server and returns what was wrong with it, or None."""
+        if self.process is not None:
+            if self.process.poll() is not None:
+                return f"the server ended by itself with status {self.process.returncode}"
+            try:
+                self.stop()
+            except ServerError as error:
+                return str(error)
+        if os.path.exists(self.log_path):
+            with open(self.log_path, encoding="utf-8", errors="replace") as log:
+                for line in log:
+                    if REPORT.search(line):
+                        return "the server's log says: " + line.strip()
+        return None
+
+
+def braid_command(binary):
+    """The command line that serves $EXPORT with the braid at `binary`."""
+    return (shlex.quote(os.path.abspath(binary)) +
+            ' serve "$EXPORT" --listen "$ADDRESS" --port "$PORT" --squash "$SQUASH"')

@@ -1,0 +1,95 @@
+#include "xdr/decoder.h"
+
+#include <algorithm>
+
+namespace braid::xdr {
+namespace {
+
+constexpr std::size_t padding_of(std::size_t bytes) { return (4 - bytes % 4) % 4; }
+
+}  // namespace
+
+bool Decoder::next_range() {
+  auto ranges = message_->ranges();
+  if (next_range_ >= ranges.size()) return false;
+  base::BytesView view = ranges[next_range_++].view();
+  at_ = view.data();
+  end_ = at_ + view.size();
+  return true;
+}
+
+bool Decoder::copy(void* to, std::size_t bytes) {
+  if (bytes > left_) return fail(Error::truncated);
+  auto* out = static_cast<std::byte*>(to);
+  left_ -= bytes;
+  while (bytes > 0) {
+    const auto here = std::min(static_cast<std::size_t>(end_ - at_), bytes);
+    if (here > 0) std::memcpy(out, at_, here);
+    at_ += here;
+    out += here;
+    bytes -= here;
+    if (bytes > 0 && !next_range()) return fail(Error::truncated);
+  }
+  return true;
+}
+
+bool Decoder::skip(std::size_t bytes) {
+  if (bytes > left_) return fail(Error::truncated);
+  left_ -= bytes;
+  while (bytes > 0) {
+    const auto here = std::min(static_cast<std::size_t>(end_ - at_), bytes);
+    at_ += here;
+    bytes -= here;
+    if (bytes > 0 && !next_range()) return fail(Error::truncated);
+  }
+  return true;
+}
+
+bool Decoder::length(std::uint32_t& out, std::uint32_t limit) {
+  if (!u32(out)) return false;
+  if (out > limit) return fail(Error::limit);
+  if (out + padding_of(out) > left_) return fail(Error::truncated);
+  return true;
+}
+
+bool Decoder::opaque_fixed(base::MutableBytes out) {
+  return copy(out.data(), out.size()) && skip(padding_of(out.size()));
+}
+
+bool Decoder::opaque(base::BytesView& out, std::uint32_t limit) {
+  std::uint32_t bytes;
+  if (!length(bytes, limit)) return false;
+  if (at_ == end_ && bytes > 0 && !next_range()) return fail(Error::truncated);
+  if (static_cast<std::size_t>(end_ - at_) >= bytes) {
+    out = {at_, bytes};
+    return skip(bytes + padding_of(bytes));
+  }
+  bool fits;
+  auto owned = arena_->make<std::byte>(bytes, fits);
+  if (!fits) return fail(Error::memory);
+  out = owned;
+  return copy(owned.data(), bytes) && skip(padding_of(bytes));
+}
+
+bool Decoder::text(std::string_view& out, std::uint32_t limit) {
+  base::BytesView bytes;
+  if (!opaque(bytes, limit)) return false;
+  out = base::text_of(bytes);
+  return true;
+}
+
+bool Decoder::payload(io::Payload& out, std::uint32_t limit) {
+  std::uint32_t bytes;
+  if (!length(bytes, limit)) return false;
+  out = message_->slice(position(), bytes);
+  return skip(bytes + padding_of(bytes));
+}
+
+bool Decoder::count(std::uint32_t& out, std::uint32_t limit, std::size_t element_bytes_min) {
+  if (!u32(out)) return false;
+  if (out > limit) return fail(Error::limit);
+  if (out > left_ / element_bytes_min) return fail(Error::truncated);
+  return true;
+}
+
+}  // namespace braid::xdr

@@ -1,0 +1,85 @@
+#include "xdr/encoder.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+
+namespace braid::xdr {
+namespace {
+
+constexpr std::size_t padding_of(std::size_t bytes) { return (4 - bytes % 4) % 4; }
+constexpr std::size_t step_bytes = 1024;  // carved at a time; the unused tail is given back
+
+}  // namespace
+
+Encoder::Encoder(io::SlabCursor& cursor, std::size_t headroom) : cursor_(cursor) {
+  if (grow(std::max<std::size_t>(headroom, 4))) {
+    std::memset(at_, 0, headroom);
+    at_ += headroom;
+  }
+}
+
+void Encoder::flush() {
+  const auto used = static_cast<std::size_t>(at_ - begin_);
+  if (begin_ == nullptr) return;
+  cursor_.trim(range_, used);
+  flushed_ += used;
+  message_.bytes.append(std::move(range_));
+  range_ = {};
+  begin_ = at_ = end_ = nullptr;
+}
+
+bool Encoder::grow(std::size_t bytes) {
+  flush();
+  if (!ok_) return false;
+  auto carved = cursor_.carve(std::max(bytes, step_bytes));
+  if (!carved) {
+    ok_ = false;
+    return false;
+  }
+  range_ = std::move(*carved);
+  begin_ = at_ = range_.writable().data();
+  end_ = begin_ + range_.length;
+  return true;
+}
+
+void Encoder::opaque_fixed(base::BytesView bytes) {
+  const std::size_t padding = padding_of(bytes.size());
+  while (!bytes.empty()) {
+    if (at_ == end_ && !grow(std::min(bytes.size() + padding, io::small_slab_bytes))) return;
+    const auto here = std::min(static_cast<std::size_t>(end_ - at_), bytes.size());
+    std::memcpy(at_, bytes.data(), here);
+    at_ += here;
+    bytes = bytes.subspan(here);
+  }
+  if (padding == 0) return;
+  if (static_cast<std::size_t>(end_ - at_) < padding && !grow(padding)) return;
+  std::memset(at_, 0, padding);
+  at_ += padding;
+}
+
+void Encoder::opaque(base::BytesView bytes) {
+  u32(static_cast<std::uint32_t>(bytes.size()));
+  opaque_fixed(bytes);
+}
+
+void Encoder::payload(const io::Payload& data) {
+  u32(static_cast<std::uint32_t>(data.size()));
+  flush();
+  if (message_.item_count < Message::items_max && !data.empty())
+    message_.items[message_.item_count++] = {flushed_, data.size()};
+  message_.bytes.append(data);
+  flushed_ += data.size();
+  if (const std::size_t padding = padding_of(data.size()); padding != 0 && grow(padding)) {
+    std::memset(at_, 0, padding);
+    at_ += padding;
+  }
+}
+
+Message Encoder::finish() {
+  flush();
+  flushed_ = 0;
+  return std::move(message_);
+}
+
+}  // namespace braid::xdr

@@ -1,0 +1,83 @@
+// Writes XDR (RFC 4506) into small slabs; bulk data goes in by reference.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "io/payload.h"
+
+namespace braid::xdr {
+
+// Where bulk data lies in an encoded message: what RFC 8166 calls DDP-eligible. `offset` is that of its first byte.
+struct DataItem {
+  std::size_t offset = 0;
+  std::size_t length = 0;
+};
+
+// An encoded message and the bulk data in it. At most `items_max` items are noted; further ones are plain bytes.
+struct Message {
+  static constexpr std::size_t items_max = 8;
+  io::Payload bytes;
+  std::array<DataItem, items_max> items{};
+  std::size_t item_count = 0;
+};
+
+// Not for use across a suspension: the cursor belongs to the thread, and another encoder must not carve in between.
+class Encoder {
+ public:
+  // `headroom` bytes are left free at the front for the transport (a record mark).
+  explicit Encoder(io::SlabCursor& cursor, std::size_t headroom = 0);
+  Encoder(const Encoder&) = delete;
+  Encoder& operator=(const Encoder&) = delete;
+
+  void u32(std::uint32_t value) {
+    if (end_ - at_ < 4) [[unlikely]]
+      if (!grow(4)) return;
+    if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap32(value);
+    std::memcpy(at_, &value, 4);
+    at_ += 4;
+  }
+  void u64(std::uint64_t value) {
+    if (end_ - at_ < 8) [[unlikely]]
+      if (!grow(8)) return;
+    if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
+    std::memcpy(at_, &value, 8);
+    at_ += 8;
+  }
+  void i32(std::int32_t value) { u32(std::bit_cast<std::uint32_t>(value)); }
+  void i64(std::int64_t value) { u64(std::bit_cast<std::uint64_t>(value)); }
+  void boolean(bool value) { u32(value ? 1 : 0); }
+  // Bytes with zero padding, without a length.
+  void opaque_fixed(base::BytesView bytes);
+  // Length, bytes, padding.
+  void opaque(base::BytesView bytes);
+  void text(std::string_view text) { opaque(base::bytes_of(text)); }
+  // Length, the data by reference, padding; noted as a DataItem.
+  void payload(const io::Payload& data);
+
+  // Bytes written so far, headroom included.
+  [[nodiscard]] std::size_t size() const { return flushed_ + static_cast<std::size_t>(at_ - begin_); }
+  // False once memory for the message could not be had (ENOBUFS of the slab pool); what was written is then useless.
+  [[nodiscard]] bool ok() const { return ok_; }
+  // Ends the message. The encoder is empty afterwards.
+  Message finish();
+
+ private:
+  bool grow(std::size_t bytes);
+  void flush();
+
+  io::SlabCursor& cursor_;
+  Message message_;
+  io::SlabRange range_;         // being filled
+  std::byte* begin_ = nullptr;  // of range_
+  std::byte* at_ = nullptr;
+  std::byte* end_ = nullptr;
+  std::size_t flushed_ = 0;  // bytes already in message_
+  bool ok_ = true;
+};
+
+}  // namespace braid::xdr
