@@ -7,8 +7,10 @@
 
 namespace braid::base {
 
+// What a coroutine returns, or what one waits for.
 template <class T>
-concept Awaitable = requires(T t) { t.await_ready(); } || requires(T t) { t.operator co_await(); };
+concept Awaitable = requires(T t) { t.await_ready(); } || requires(T t) { t.operator co_await(); } ||
+                    requires { typename std::remove_cvref_t<T>::promise_type; };
 
 template <class T>
 class Guarded {

@@ -42,11 +42,11 @@ class LatencyHistogram {
  public:
   static constexpr std::size_t buckets = 24;  // below 1 us ... 4 s, more
   void add(Duration duration) {
-    const auto us = static_cast<std::uint64_t>(duration.count() < 0 ? 0 : duration.count()) / 1000;
-    const auto bucket = std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(us)), buckets - 1);
+    const auto ns = static_cast<std::uint64_t>(std::max<Duration::rep>(duration.count(), 0));
+    const auto bucket = std::min(static_cast<std::size_t>(std::bit_width(ns / 1000)), buckets - 1);
     Shard& shard = shards_[metric_shard()];
     shard.counts[bucket].fetch_add(1, std::memory_order_relaxed);
-    shard.nanoseconds.fetch_add(static_cast<std::uint64_t>(duration.count()), std::memory_order_relaxed);
+    shard.nanoseconds.fetch_add(ns, std::memory_order_relaxed);
   }
   struct Snapshot {
     std::array<std::uint64_t, buckets> counts{};

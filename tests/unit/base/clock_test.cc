@@ -1,0 +1,31 @@
+#include "base/clock.h"
+
+#include <gtest/gtest.h>
+
+namespace braid::base {
+namespace {
+
+using std::chrono::seconds;
+
+TEST(ManualClock, both_times_move_by_the_same_duration_and_only_when_told) {
+  ManualClock clock;
+  const TimePoint start = clock.now();
+  const WallTime start_wall = clock.wall();
+  EXPECT_EQ(clock.now(), start);
+  clock.advance(seconds(90));
+  EXPECT_EQ(clock.now() - start, seconds(90));
+  EXPECT_EQ(clock.wall() - start_wall, seconds(90));
+}
+
+TEST(SystemClock, monotonic_time_never_goes_back) {
+  const SystemClock clock;
+  TimePoint last = clock.now();
+  for (int i = 0; i < 1000; ++i) {
+    const TimePoint next = clock.now();
+    ASSERT_GE(next, last);
+    last = next;
+  }
+}
+
+}  // namespace
+}  // namespace braid::base
