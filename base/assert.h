@@ -7,7 +7,8 @@ namespace braid::base {
 
 [[noreturn]] void assertion_failed(const char* what, std::source_location where);
 
-// Ends the process with file and line when `holds` is false. Input from peers gets error values, not assertions.
+// Ends the process with file and line when `holds` is false. Input from peers gets error values, not
+// assertions.
 inline void check(bool holds, const char* what = "invariant",
                   std::source_location where = std::source_location::current()) {
   if (!holds) [[unlikely]]

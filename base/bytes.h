@@ -15,7 +15,9 @@ using BytesView = std::span<const std::byte>;
 using MutableBytes = std::span<std::byte>;
 using Bytes = std::vector<std::byte>;
 
-inline BytesView bytes_of(std::string_view text) { return std::as_bytes(std::span(text.data(), text.size())); }
+inline BytesView bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
 inline std::string_view text_of(BytesView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

@@ -1,4 +1,5 @@
-// A value and its lock: the only way in is with(f), and f may not be a coroutine, so nothing suspends under the lock.
+// A value and its lock: the only way in is with(f), and f may not be a coroutine, so nothing suspends under
+// the lock.
 #pragma once
 
 #include <mutex>

@@ -10,10 +10,14 @@ namespace {
 
 spdlog::level::level_enum spdlog_level(Level level) {
   switch (level) {
-    case Level::debug: return spdlog::level::debug;
-    case Level::info: return spdlog::level::info;
-    case Level::warning: return spdlog::level::warn;
-    case Level::error: return spdlog::level::err;
+    case Level::debug:
+      return spdlog::level::debug;
+    case Level::info:
+      return spdlog::level::info;
+    case Level::warning:
+      return spdlog::level::warn;
+    case Level::error:
+      return spdlog::level::err;
   }
   return spdlog::level::err;
 }
@@ -21,10 +25,14 @@ spdlog::level::level_enum spdlog_level(Level level) {
 // syslog(3) priorities as sd-daemon(3) prefixes.
 const char* journal_prefix(Level level) {
   switch (level) {
-    case Level::debug: return "<7>";
-    case Level::info: return "<6>";
-    case Level::warning: return "<4>";
-    case Level::error: return "<3>";
+    case Level::debug:
+      return "<7>";
+    case Level::info:
+      return "<6>";
+    case Level::warning:
+      return "<4>";
+    case Level::error:
+      return "<3>";
   }
   return "<3>";
 }
@@ -64,7 +72,8 @@ void configure_log(const LogOptions& options) {
 bool log_enabled(Level level) { return log().logger->should_log(spdlog_level(level)); }
 
 void log_line(Level level, std::string_view event, std::string_view text) {
-  log().logger->log(spdlog_level(level), "{}{} {}", log().journal ? journal_prefix(level) : "", event, escaped(text));
+  log().logger->log(spdlog_level(level), "{}{} {}", log().journal ? journal_prefix(level) : "", event,
+                    escaped(text));
 }
 
 }  // namespace braid::base

@@ -62,14 +62,15 @@ class LatencyHistogram {
   std::array<Shard, metric_shards> shards_;
 };
 
-// Owns every metric of a server. Registering happens at start-up; the objects stay valid as long as the registry.
-// `labels` is the inside of the braces, e.g. `proc="READ",version="3"`, or empty.
+// Owns every metric of a server. Registering happens at start-up; the objects stay valid as long as the
+// registry. `labels` is the inside of the braces, e.g. `proc="READ",version="3"`, or empty.
 class MetricRegistry {
  public:
   Counter& counter(std::string_view name, std::string_view help, std::string_view labels = {});
   LatencyHistogram& histogram(std::string_view name, std::string_view help, std::string_view labels = {});
   // A value read when somebody looks.
-  void gauge(std::string_view name, std::string_view help, std::string_view labels, std::function<double()> read);
+  void gauge(std::string_view name, std::string_view help, std::string_view labels,
+             std::function<double()> read);
   // Same, for a value that only grows.
   void counter_function(std::string_view name, std::string_view help, std::string_view labels,
                         std::function<double()> read);

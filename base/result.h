@@ -1,4 +1,5 @@
-// Errors are values: Result<T, E> is std::expected with the operating system's error number as the default error.
+// Errors are values: Result<T, E> is std::expected with the operating system's error number as the default
+// error.
 #pragma once
 
 #include <cerrno>
@@ -8,8 +9,8 @@
 
 namespace braid::base {
 
-// An error number of the operating system (errno.h); never 0. Each protocol layer has an enum of its own and one
-// translation from the layer below.
+// An error number of the operating system (errno.h); never 0. Each protocol layer has an enum of its own and
+// one translation from the layer below.
 enum class Errno : int {};
 
 constexpr Errno errno_of(int number) { return static_cast<Errno>(number); }

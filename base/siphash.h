@@ -1,5 +1,5 @@
-// SipHash-2-4 with 64-bit output (Aumasson and Bernstein, 2012): a keyed MAC for short messages, used to sign handles
-// and to hash keys that peers choose.
+// SipHash-2-4 with 64-bit output (Aumasson and Bernstein, 2012): a keyed MAC for short messages, used to sign
+// handles and to hash keys that peers choose.
 #pragma once
 
 #include <array>

@@ -13,9 +13,7 @@
 #include <thread>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
-#include "base/assert.h"
 #include "io/reactor.h"
 
 namespace braid::io {
@@ -26,8 +24,8 @@ constexpr std::size_t blocking_reasons = 7;
 std::string_view name_of(BlockingReason reason);
 
 struct BlockingPoolOptions {
-  unsigned threads_max = 16;       // started on demand, ended after idle_seconds
-  std::size_t queue_max = 4096;    // jobs waiting; try_run() refuses more
+  unsigned threads_max = 16;     // started on demand, ended after idle_seconds
+  std::size_t queue_max = 4096;  // jobs waiting; run() refuses more
   unsigned idle_seconds = 10;
 };
 
@@ -46,15 +44,15 @@ class BlockingPool {
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // `std::optional<T> r = co_await pool.run(reactor, reason, f)`: calls f() on a pool thread and resumes the caller on
-  // `reactor`, its own. Nothing (nullopt) when the queue is full or the pool has stopped: answer "try later". f is
-  // called in the caller's frame: it may refer to whatever the caller keeps alive.
+  // `std::optional<T> r = co_await pool.run(reactor, reason, f)`: calls f() on a pool thread and resumes the
+  // caller on `reactor`, its own. Nothing (nullopt) when the queue is full or the pool has stopped: answer
+  // "try later". f is called in the caller's frame: it may refer to whatever the caller keeps alive.
   template <class F>
   auto run(Reactor& reactor, BlockingReason reason, F function) {
     return Job<F>(*this, reactor, reason, std::move(function));
   }
   [[nodiscard]] BlockingPoolStats stats() const;
-  // Runs what is queued, refuses new jobs, joins the threads. Called once, before the reactors end.
+  // Refuses new jobs, runs what is queued and waits for the threads to end. Before the reactors end.
   void stop();
 
  private:
@@ -97,9 +95,9 @@ class BlockingPool {
 
   const BlockingPoolOptions options_;
   mutable std::mutex mutex_;
-  std::condition_variable wake_;
+  std::condition_variable wake_;   // a job came, or stop()
+  std::condition_variable ended_;  // the last thread is gone
   std::deque<JobBase*> queue_;
-  std::vector<std::thread> threads_;
   unsigned running_ = 0;  // threads alive
   unsigned idle_ = 0;     // of them waiting for a job
   bool stopping_ = false;

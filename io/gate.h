@@ -1,4 +1,5 @@
-// A gate counts work that outlives the function that started it; shutdown closes the gate and waits for the count.
+// A gate counts work that outlives the function that started it; shutdown closes the gate and waits for the
+// count.
 #pragma once
 
 #include <coroutine>
@@ -89,7 +90,8 @@ Detached run_detached(Gate::Hold hold, Op<T, E> op) {
 
 }  // namespace detail
 
-// Runs `op` in the background behind `gate`; its result is dropped, so it must have dealt with its errors itself.
+// Runs `op` in the background behind `gate`; its result is dropped, so it must have dealt with its errors
+// itself.
 template <class T, class E>
 void spawn(Gate& gate, Op<T, E> op) {
   detail::run_detached(Gate::Hold(gate), std::move(op));

@@ -8,14 +8,15 @@
 //   }
 //   Op<> v() { co_await base::fail(EIO); }  // how an Op<void> fails
 //
-// A child runs inside the parent's await_ready; if it ends there, the parent goes on without suspending. A child that
-// suspended pushes its parent on the thread's ReadyQueue when it ends. Nothing resumes recursively, so the stack does
-// not grow (g++ 12 does not turn symmetric transfer into a tail call at -O0 or under sanitizers).
+// A child runs inside the parent's await_ready; if it ends there, the parent goes on without suspending. A
+// child that suspended pushes its parent on the thread's ReadyQueue when it ends. Nothing resumes
+// recursively, so the stack does not grow (g++ 12 does not turn symmetric transfer into a tail call at -O0 or
+// under sanitizers).
 //
 // An Op may also hold a result without having a frame: `return Op<int>(7);` costs no allocation.
-// An exception that leaves a coroutine ends the process. A running Op is not cancelled: what it waits for ends with an
-// error instead (a closed socket, a cancelled timer). Destroying an Op that has not ended is allowed only when nothing
-// holds its continuation.
+// An exception that leaves a coroutine ends the process. A running Op is not cancelled: what it waits for
+// ends with an error instead (a closed socket, a cancelled timer). Destroying an Op that has not ended is
+// allowed only when nothing holds its continuation.
 #pragma once
 
 #include <coroutine>
@@ -84,7 +85,8 @@ class OpAwaiter {
     }
     parent_ = parent;
     if constexpr (Propagate) {
-      op_.set_continuation({[](void* self) { static_cast<OpAwaiter*>(self)->template wake<Promise>(); }, this});
+      op_.set_continuation(
+          {[](void* self) { static_cast<OpAwaiter*>(self)->template wake<Promise>(); }, this});
     } else {
       op_.set_continuation(ReadyItem::of(parent));
     }
@@ -181,11 +183,11 @@ class [[nodiscard]] Op {
       return detail::ResultAwaiter<U, E>{std::move(outcome)};
     }
     auto await_transform(Failure<E> failure) { return detail::FailingAwaiter<E>{std::move(failure.error())}; }
-    // Awaitables of the reactor.
+    // Awaitables of the reactor: temporaries only, because g++ 12 copies an awaiter that is an lvalue.
     template <class A>
-      requires requires(std::remove_reference_t<A>& a) { a.await_ready(); }
-    decltype(auto) await_transform(A&& awaitable) {
-      return std::forward<A>(awaitable);
+      requires(!std::is_lvalue_reference_v<A> && requires(A& a) { a.await_ready(); })
+    A&& await_transform(A&& awaitable) {
+      return std::move(awaitable);
     }
   };
 
@@ -196,7 +198,9 @@ class [[nodiscard]] Op {
     requires(!std::is_void_v<T> && std::is_convertible_v<U, T> && !std::is_same_v<std::remove_cvref_t<U>, Op>)
   Op(U&& value) : ready_(std::in_place, std::forward<U>(value)) {}  // NOLINT(google-explicit-constructor)
 
-  Op(Op&& other) noexcept : ready_(std::move(other.ready_)), handle_(std::exchange(other.handle_, nullptr)),
+  Op(Op&& other) noexcept
+      : ready_(std::move(other.ready_)),
+        handle_(std::exchange(other.handle_, nullptr)),
         started_(other.started_) {}
   Op& operator=(Op&& other) noexcept {
     if (this != &other) {

@@ -11,7 +11,8 @@ void Payload::append(SlabRange range) {
   if (range.length == 0) return;
   size_ += range.length;
   SlabRange* last = !heap_.empty() ? &heap_.back() : count_ > 0 ? &inline_[count_ - 1] : nullptr;
-  if (last != nullptr && last->slab.get() == range.slab.get() && last->offset + last->length == range.offset) {
+  if (last != nullptr && last->slab.get() == range.slab.get() &&
+      last->offset + last->length == range.offset) {
     last->length += range.length;
     return;
   }
@@ -41,7 +42,8 @@ Payload Payload::slice(std::size_t offset, std::size_t count) const {
       continue;
     }
     const std::size_t take = std::min<std::size_t>(range.length - offset, count);
-    out.append({range.slab, static_cast<std::uint32_t>(range.offset + offset), static_cast<std::uint32_t>(take)});
+    out.append(
+        {range.slab, static_cast<std::uint32_t>(range.offset + offset), static_cast<std::uint32_t>(take)});
     count -= take;
     offset = 0;
   }

@@ -1,5 +1,5 @@
-// Payload: bytes in order, spread over ranges of slabs. It is how READ and WRITE data, records and replies travel between
-// modules without being copied. Immutable once handed on.
+// Payload: bytes in order, spread over ranges of slabs. It is how READ and WRITE data, records and replies
+// travel between modules without being copied. Immutable once handed on.
 #pragma once
 
 #include <sys/uio.h>
@@ -21,7 +21,8 @@ class Payload {
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::span<const SlabRange> ranges() const {
-    return heap_.empty() ? std::span<const SlabRange>(inline_.data(), count_) : std::span<const SlabRange>(heap_);
+    return heap_.empty() ? std::span<const SlabRange>(inline_.data(), count_)
+                         : std::span<const SlabRange>(heap_);
   }
 
   // Adds at the end; a range that continues the last one is merged with it.
@@ -38,8 +39,8 @@ class Payload {
  private:
   static constexpr std::size_t inline_max = 3;
   std::array<SlabRange, inline_max> inline_{};
-  std::size_t count_ = 0;          // ranges in inline_, while heap_ is empty
-  std::vector<SlabRange> heap_;    // all ranges, once there are more than inline_max
+  std::size_t count_ = 0;        // ranges in inline_, while heap_ is empty
+  std::vector<SlabRange> heap_;  // all ranges, once there are more than inline_max
   std::size_t size_ = 0;
 };
 

@@ -1,8 +1,11 @@
-// One thread's event loop on io_uring: readiness of descriptors, asynchronous file I/O, timers, work posted by others.
+// One thread's event loop on io_uring: readiness of descriptors, asynchronous file I/O, timers, work posted
+// by others.
 #pragma once
 
+#include <liburing.h>
 #include <poll.h>
 
+#include <array>
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
@@ -13,8 +16,6 @@
 #include <span>
 #include <utility>
 #include <vector>
-
-#include <liburing.h>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -27,7 +28,8 @@ namespace braid::io {
 
 class Reactor;
 
-// The wait for one completion of the ring. Lives in the frame of the coroutine that awaits it, until it resumes.
+// The wait for one completion of the ring. Lives in the frame of the coroutine that awaits it, until it
+// resumes.
 class Completion {
  public:
   std::int32_t result = 0;  // of the request: >= 0 or -errno
@@ -75,14 +77,15 @@ class Timer {
   bool fired_ = false;
 };
 
-// Life: create() on any thread, run() on the thread that owns it until stop(); destroyed after run() returned. Unless
-// said otherwise a member may be called only on the running thread. Loop: reap completions into the ready queue, run
-// ready coroutines (a budget per turn), then submit and sleep in one system call. No coroutine runs while completions
-// are reaped.
+// Life: create() on any thread, run() on the thread that owns it until stop(); destroyed after run()
+// returned. Unless said otherwise a member may be called only on the running thread. Loop: reap completions
+// into the ready queue, run ready coroutines (a budget per turn), then submit and sleep in one system call.
+// No coroutine runs while completions are reaped.
 class Reactor {
  public:
   // Fails with the errno of io_uring_setup (ENOSYS, EPERM where io_uring is forbidden).
-  static base::Result<std::unique_ptr<Reactor>> create(const ReactorOptions& options, const base::Clock& clock);
+  static base::Result<std::unique_ptr<Reactor>> create(const ReactorOptions& options,
+                                                       const base::Clock& clock);
   ~Reactor();
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
@@ -96,18 +99,24 @@ class Reactor {
   void post(ReadyItem item);
   void post(std::function<void()> function);
   // True on the thread inside run().
-  [[nodiscard]] bool on_own_thread() const;
+  [[nodiscard]] bool on_own_thread() const { return current() == this; }
+  // The reactor that runs on the calling thread; null elsewhere (pool threads, tests without a loop).
+  static Reactor* current();
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
   [[nodiscard]] ReadyQueue& ready_queue() { return ready_; }
   [[nodiscard]] ReactorStats stats() const { return stats_; }
 
   // co_await reactor.poll(fd, POLLIN): the revents, or the errno; ECANCELED after cancel_fd().
-  auto poll(int fd, short events) { return Request([fd, events](io_uring_sqe* sqe) { prepare_poll(sqe, fd, events); }, *this); }
+  auto poll(int fd, short events) {
+    return Request([fd, events](io_uring_sqe* sqe) { prepare_poll(sqe, fd, events); }, *this);
+  }
   auto readable(int fd) { return poll(fd, POLLIN); }
   auto writable(int fd) { return poll(fd, POLLOUT); }
   // Accepts one connection: a non-blocking, close-on-exec descriptor.
-  auto accept(int fd) { return Request([fd](io_uring_sqe* sqe) { prepare_accept(sqe, fd); }, *this); }
+  auto accept(int fd) {
+    return Request([fd](io_uring_sqe* sqe) { prepare_accept(sqe, fd); }, *this);
+  }
   // File I/O by the ring: bytes done or the errno.
   auto read(int fd, base::MutableBytes to, std::uint64_t offset) {
     return Request([=](io_uring_sqe* sqe) { prepare_read(sqe, fd, to, offset); }, *this);
@@ -118,7 +127,8 @@ class Reactor {
   auto fsync(int fd, bool data_only) {
     return Request([=](io_uring_sqe* sqe) { prepare_fsync(sqe, fd, data_only); }, *this);
   }
-  // Ends every request on this descriptor with ECANCELED. Call before closing a descriptor that may be waited on.
+  // Ends every request on this descriptor with ECANCELED. Call before closing a descriptor that may be waited
+  // on.
   void cancel_fd(int fd);
   // co_await reactor.sleep(d).
   Op<> sleep(base::Duration duration);
@@ -132,7 +142,8 @@ class Reactor {
     };
     return Awaiter{ready_};
   }
-  // Runs `function` once at the end of the current turn, before the thread sleeps: for batching (flushing replies).
+  // Runs `function` once at the end of the current turn, before the thread sleeps: for batching (flushing
+  // replies).
   void at_end_of_turn(ReadyItem item) { end_of_turn_.push_back(item); }
 
  private:
@@ -166,10 +177,12 @@ class Reactor {
   static void prepare_write(io_uring_sqe* sqe, int fd, base::BytesView from, std::uint64_t offset);
   static void prepare_fsync(io_uring_sqe* sqe, int fd, bool data_only);
   io_uring_sqe* next_sqe();
+  base::Result<void> set_up(const ReactorOptions& options);
   void arm_wakeup();
   void take_posted();
   void reap();
   void fire_timers();
+  void run_end_of_turn();
   void submit_and_wait();
 
   const base::Clock& clock_;
@@ -179,6 +192,7 @@ class Reactor {
   std::uint64_t wakeup_count_ = 0;
   ReadyQueue ready_;
   std::vector<ReadyItem> end_of_turn_;
+  std::vector<ReadyItem> taken_;  // posted items on their way to ready_
   std::set<std::pair<base::TimePoint, Timer*>> timers_;
   ReactorStats stats_;
 
@@ -187,7 +201,6 @@ class Reactor {
   std::atomic<bool> posted_any_{false};  // a hint that posted_ is not empty
   std::atomic<bool> asleep_{false};
   std::atomic<bool> stopping_{false};
-  std::atomic<const void*> thread_mark_{nullptr};
 };
 
 }  // namespace braid::io

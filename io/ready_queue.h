@@ -17,7 +17,8 @@ struct ReadyItem {
   }
 };
 
-// First in, first out; belongs to one thread. Items pushed while running are run in the same or the next call.
+// First in, first out; belongs to one thread. Items pushed while running are run in the same or the next
+// call.
 class ReadyQueue {
  public:
   ReadyQueue() = default;

@@ -15,13 +15,15 @@ constexpr std::size_t index_of(SlabSize size) { return static_cast<std::size_t>(
 // Regions are aligned to their own size, so slabs are aligned to theirs and huge pages fit.
 std::byte* map_region(bool huge_pages) {
   constexpr std::size_t span = 2 * region_bytes;
-  void* memory = ::mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* memory =
+      ::mmap(nullptr, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
   auto start = reinterpret_cast<std::uintptr_t>(memory);
   auto aligned = (start + region_bytes - 1) & ~(region_bytes - 1);
   if (aligned > start) ::munmap(memory, aligned - start);
   auto* region = reinterpret_cast<std::byte*>(aligned);
-  if (std::size_t tail = start + span - (aligned + region_bytes); tail > 0) ::munmap(region + region_bytes, tail);
+  if (std::size_t tail = start + span - (aligned + region_bytes); tail > 0)
+    ::munmap(region + region_bytes, tail);
   if (huge_pages) ::madvise(region, region_bytes, MADV_HUGEPAGE);
   return region;
 }
@@ -104,7 +106,8 @@ base::Result<void> SlabPool::add_registrar(SlabRegistrar* registrar) {
 void SlabPool::remove_registrar(SlabRegistrar* registrar) {
   std::scoped_lock lock(mutex_);
   std::erase(registrars_, registrar);
-  for (std::size_t i = 0; i < regions_.size(); ++i) registrar->unregister_region(static_cast<std::uint32_t>(i));
+  for (std::size_t i = 0; i < regions_.size(); ++i)
+    registrar->unregister_region(static_cast<std::uint32_t>(i));
 }
 
 SlabPoolStats SlabPool::stats() const {

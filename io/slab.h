@@ -1,6 +1,6 @@
-// The pool of slabs that payload lives in from wire to disk. Memory is taken from the system in regions, each announced
-// once to every registrar (verbs memory regions, CUDA pinning, io_uring fixed buffers), so no later stage registers or
-// copies. A slab address or key of ours is never sent to a peer.
+// The pool of slabs that payload lives in from wire to disk. Memory is taken from the system in regions, each
+// announced once to every registrar (verbs memory regions, CUDA pinning, io_uring fixed buffers), so no later
+// stage registers or copies. A slab address or key of ours is never sent to a peer.
 #pragma once
 
 #include <array>
@@ -39,7 +39,8 @@ struct Slab {
   SlabPool* pool = nullptr;
 };
 
-// Shared ownership of a slab. Thread-safe like std::shared_ptr: different references may be used on different threads.
+// Shared ownership of a slab. Thread-safe like std::shared_ptr: different references may be used on different
+// threads.
 class SlabRef {
  public:
   SlabRef() = default;
@@ -68,8 +69,8 @@ class SlabRef {
   Slab* slab_ = nullptr;
 };
 
-// Whoever must know the memory before it can be used for I/O. Called with the pool's lock held, from any thread that
-// makes the pool grow; must not call the pool.
+// Whoever must know the memory before it can be used for I/O. Called with the pool's lock held, from any
+// thread that makes the pool grow; must not call the pool.
 class SlabRegistrar {
  public:
   virtual ~SlabRegistrar() = default;
@@ -86,8 +87,8 @@ struct SlabPoolOptions {
 struct SlabPoolStats {
   std::size_t bytes_max = 0;
   std::size_t bytes_mapped = 0;
-  std::size_t bytes_used = 0;       // in slabs that somebody holds
-  std::uint64_t exhausted = 0;      // acquire() calls refused
+  std::size_t bytes_used = 0;   // in slabs that somebody holds
+  std::uint64_t exhausted = 0;  // acquire() calls refused
 };
 
 // Thread-safe. Free slabs are handed out last-in first-out, so a busy buffer stays in the CPU's cache.
@@ -99,8 +100,8 @@ class SlabPool {
   SlabPool(const SlabPool&) = delete;
   SlabPool& operator=(const SlabPool&) = delete;
 
-  // A slab with undefined content, or ENOBUFS when bytes_max is in use (callers then stop reading from peers), or the
-  // errno of mmap or of a registrar.
+  // A slab with undefined content, or ENOBUFS when bytes_max is in use (callers then stop reading from
+  // peers), or the errno of mmap or of a registrar.
   base::Result<SlabRef> acquire(SlabSize size);
   // Announces every present and future region. The registrar must outlive its remove_registrar().
   base::Result<void> add_registrar(SlabRegistrar* registrar);

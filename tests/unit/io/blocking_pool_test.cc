@@ -1,0 +1,105 @@
+#include "io/blocking_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <latch>
+
+#include "io/gate.h"
+
+namespace braid::io {
+namespace {
+
+class BlockingPoolTest : public testing::Test {
+ protected:
+  BlockingPoolTest() : reactor_(Reactor::create({}, clock_).value()) {}
+  template <class Body>
+  void run(Body body) {
+    auto rest = [this](Body run_body) -> Op<> {
+      co_await run_body();
+      reactor_->stop();
+    };
+    reactor_->post(std::function<void()>([&] { spawn(gate_, rest(body)); }));
+    reactor_->run();
+  }
+  base::SystemClock clock_;
+  std::unique_ptr<Reactor> reactor_;
+  Gate gate_;
+};
+
+TEST_F(BlockingPoolTest, a_job_runs_elsewhere_and_its_caller_resumes_at_home) {
+  BlockingPool pool({});
+  run([&]() -> Op<> {
+    const auto home = std::this_thread::get_id();
+    auto where =
+        co_await pool.run(*reactor_, BlockingReason::read, [] { return std::this_thread::get_id(); });
+    EXPECT_TRUE(where.has_value());
+    EXPECT_NE(*where, home);
+    EXPECT_EQ(std::this_thread::get_id(), home);
+  });
+  pool.stop();
+  EXPECT_EQ(pool.stats().jobs[static_cast<std::size_t>(BlockingReason::read)], 1U);
+}
+
+TEST_F(BlockingPoolTest, jobs_run_side_by_side_up_to_the_thread_bound) {
+  BlockingPool pool({.threads_max = 3});
+  std::latch all(3);
+  run([&]() -> Op<> {
+    auto job = [](BlockingPool& in, Reactor& reactor, std::latch& latch) -> Op<> {
+      (void)co_await in.run(reactor, BlockingReason::other, [&] {
+        latch.arrive_and_wait();  // returns only if three jobs run at once
+        return 0;
+      });
+    };
+    Gate jobs;
+    for (int i = 0; i < 3; ++i) spawn(jobs, job(pool, *reactor_, all));
+    co_await jobs.drained();
+  });
+  EXPECT_LE(pool.stats().threads, 3U);
+}
+
+TEST_F(BlockingPoolTest, a_full_queue_refuses_instead_of_growing) {
+  BlockingPool pool({.threads_max = 1, .queue_max = 1});
+  std::latch release(1);
+  std::latch started(1);
+  int refused = 0;
+  run([&]() -> Op<> {
+    auto job = [](BlockingPool& in, Reactor& reactor, std::latch& begun, std::latch& wait) -> Op<> {
+      (void)co_await in.run(reactor, BlockingReason::other, [&] {
+        begun.count_down();
+        wait.wait();
+        return 0;
+      });
+    };
+    auto quick = [](BlockingPool& in, Reactor& reactor, int& count) -> Op<> {
+      if (!co_await in.run(reactor, BlockingReason::other, [] { return 0; })) ++count;
+    };
+    Gate jobs;
+    spawn(jobs, job(pool, *reactor_, started, release));
+    started.wait();
+    for (int i = 0; i < 3; ++i) spawn(jobs, quick(pool, *reactor_, refused));
+    release.count_down();
+    co_await jobs.drained();
+  });
+  EXPECT_EQ(refused, 2);
+  EXPECT_EQ(pool.stats().refused, 2U);
+}
+
+TEST_F(BlockingPoolTest, a_stopped_pool_refuses_jobs) {
+  BlockingPool pool({});
+  pool.stop();
+  run([&]() -> Op<> {
+    EXPECT_FALSE((co_await pool.run(*reactor_, BlockingReason::sync, [] { return 1; })).has_value());
+  });
+}
+
+TEST_F(BlockingPoolTest, idle_threads_end) {
+  BlockingPool pool({.idle_seconds = 0});
+  run([&]() -> Op<> {
+    (void)co_await pool.run(*reactor_, BlockingReason::other, [] { return 0; });
+    while (pool.stats().threads != 0) co_await reactor_->sleep(std::chrono::milliseconds(1));
+  });
+  EXPECT_EQ(pool.stats().threads, 0U);
+}
+
+}  // namespace
+}  // namespace braid::io
