@@ -1,4 +1,5 @@
-// Memory for what decoding has to copy (arrays, text that straddles two slabs): freed all at once with the call.
+// Memory for what decoding has to copy (arrays, text that straddles two slabs): freed all at once with the
+// call.
 #pragma once
 
 #include <array>
@@ -18,7 +19,8 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // `count` value-initialised objects, or an empty span of count 0 when the limit is reached (then `ok` is false).
+  // `count` value-initialised objects, or an empty span of count 0 when the limit is reached (then `ok` is
+  // false).
   template <class T>
   std::span<T> make(std::size_t count, bool& ok) {
     static_assert(std::is_trivially_destructible_v<T>, "the arena runs no destructors");

@@ -20,10 +20,10 @@ enum class Error : std::uint8_t {
   memory,     // the call's arena is used up
 };
 
-// Every read returns false on the first error and from then on; error() says why. Lengths are compared with their limit
-// and with what is left before anything is allocated. Views point into the message, or into the arena where an item
-// straddles two slabs; they live as long as both. Padding bytes are skipped, whatever their value (RFC 4506 section 3
-// asks senders for zeros).
+// Every read returns false on the first error and from then on; error() says why. Lengths are compared with
+// their limit and with what is left before anything is allocated. Views point into the message, or into the
+// arena where an item straddles two slabs; they live as long as both. Padding bytes are skipped, whatever
+// their value (RFC 4506 section 3 asks senders for zeros).
 class Decoder {
  public:
   Decoder(const io::Payload& message, Arena& arena, std::size_t offset = 0)

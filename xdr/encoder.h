@@ -12,13 +12,15 @@
 
 namespace braid::xdr {
 
-// Where bulk data lies in an encoded message: what RFC 8166 calls DDP-eligible. `offset` is that of its first byte.
+// Where bulk data lies in an encoded message: what RFC 8166 calls DDP-eligible. `offset` is that of its first
+// byte.
 struct DataItem {
   std::size_t offset = 0;
   std::size_t length = 0;
 };
 
-// An encoded message and the bulk data in it. At most `items_max` items are noted; further ones are plain bytes.
+// An encoded message and the bulk data in it. At most `items_max` items are noted; further ones are plain
+// bytes.
 struct Message {
   static constexpr std::size_t items_max = 8;
   io::Payload bytes;
@@ -26,7 +28,8 @@ struct Message {
   std::size_t item_count = 0;
 };
 
-// Not for use across a suspension: the cursor belongs to the thread, and another encoder must not carve in between.
+// Not for use across a suspension: the cursor belongs to the thread, and another encoder must not carve in
+// between.
 class Encoder {
  public:
   // `headroom` bytes are left free at the front for the transport (a record mark).
@@ -61,7 +64,8 @@ class Encoder {
 
   // Bytes written so far, headroom included.
   [[nodiscard]] std::size_t size() const { return flushed_ + static_cast<std::size_t>(at_ - begin_); }
-  // False once memory for the message could not be had (ENOBUFS of the slab pool); what was written is then useless.
+  // False once memory for the message could not be had (ENOBUFS of the slab pool); what was written is then
+  // useless.
   [[nodiscard]] bool ok() const { return ok_; }
   // Ends the message. The encoder is empty afterwards.
   Message finish();

@@ -175,8 +175,10 @@ class Parser {
     int depth = 0;
     for (std::size_t i = next_; i < tokens_.size(); ++i) {
       if (tokens_[i].text == "{") ++depth;
-      if (tokens_[i].text == "}" && --depth == 0 && i + 1 < tokens_.size())
-        return std::string(tokens_[i + 1].text);
+      if (tokens_[i].text != "}" || --depth != 0) continue;
+      ++i;
+      if (i < tokens_.size() && tokens_[i].text == "*") ++i;
+      return i < tokens_.size() ? std::string(tokens_[i].text) : std::string();
     }
     return {};
   }
