@@ -1,0 +1,82 @@
+// Pipes as carriers of file pages: splice(2) moves page-cache pages from a file into a pipe and from there
+// into a socket without a copy in user space. A transport that can send from a pipe offers its PipePool with
+// a call; others do not.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/result.h"
+#include "base/unique_fd.h"
+
+namespace braid::io {
+
+class PipePool;
+
+// The bytes that were spliced into a pipe, in order. Returns its pipe to the pool when it is empty at
+// destruction; otherwise the pipe is closed with what it holds. Belongs to one thread at a time.
+class PipedBytes {
+ public:
+  PipedBytes() = default;
+  PipedBytes(PipedBytes&& other) noexcept;
+  PipedBytes& operator=(PipedBytes&& other) noexcept;
+  PipedBytes(const PipedBytes&) = delete;
+  PipedBytes& operator=(const PipedBytes&) = delete;
+  ~PipedBytes();
+
+  [[nodiscard]] explicit operator bool() const { return pool_ != nullptr; }
+  // Bytes inside now.
+  [[nodiscard]] std::size_t size() const { return size_; }
+  // Moves at most `count` bytes at `offset` of `file` behind what is inside: bytes moved, 0 at the end of the
+  // file or when the pipe is full, or the errno of splice (EINVAL where the file system cannot). Waits for
+  // the medium.
+  base::Result<std::size_t> fill(int file, std::uint64_t offset, std::size_t count);
+  // Moves bytes into a non-blocking socket: how many (EAGAIN when it takes none). `more` says that further
+  // bytes follow at once, as MSG_MORE does.
+  base::Result<std::size_t> drain_to(int socket, bool more);
+  // Copies everything out, for a peer that needs the bytes in memory; empties the pipe.
+  base::Result<void> read_into(std::byte* to);
+
+ private:
+  friend class PipePool;
+  PipePool* pool_ = nullptr;
+  base::UniqueFd read_end_;
+  base::UniqueFd write_end_;
+  std::size_t size_ = 0;
+};
+
+// Thread-safe. Keeps at most `kept_max` empty pipes and lends at most `lent_max` at a time: each pipe is two
+// descriptors.
+class PipePool {
+ public:
+  static constexpr std::size_t capacity_bytes =
+      1024 * 1024;  // the kernel's default /proc/sys/fs/pipe-max-size
+  explicit PipePool(std::size_t lent_max = 64, std::size_t kept_max = 16)
+      : lent_max_(lent_max), kept_max_(kept_max) {}
+  PipePool(const PipePool&) = delete;
+  PipePool& operator=(const PipePool&) = delete;
+
+  // An empty pipe of capacity_bytes, or ENOBUFS when all are lent or the system gives no pipe of that size;
+  // callers then read into slabs.
+  base::Result<PipedBytes> take();
+
+ private:
+  friend class PipedBytes;
+  struct Ends {
+    base::UniqueFd read_end;
+    base::UniqueFd write_end;
+  };
+  base::Result<Ends> make();
+  void give_back(Ends ends, bool empty);
+
+  const std::size_t lent_max_;
+  const std::size_t kept_max_;
+  std::mutex mutex_;
+  std::vector<Ends> kept_;
+  std::size_t lent_ = 0;
+};
+
+}  // namespace braid::io

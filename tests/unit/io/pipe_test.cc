@@ -1,0 +1,83 @@
+#include "io/pipe.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "base/assert.h"
+
+namespace braid::io {
+namespace {
+
+class PipeTest : public testing::Test {
+ protected:
+  PipeTest() {
+    char path[] = "/tmp/braid-pipe-XXXXXX";
+    file_ = base::UniqueFd(::mkstemp(path));
+    ::unlink(path);
+    for (std::size_t i = 0; i < text_.size(); ++i) text_[i] = static_cast<char>('a' + i % 23);
+    base::check(::pwrite(file_.get(), text_.data(), text_.size(), 0) == static_cast<ssize_t>(text_.size()));
+    std::array<int, 2> fds;
+    base::check(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds.data()) == 0);
+    here_ = base::UniqueFd(fds[0]);
+    there_ = base::UniqueFd(fds[1]);
+  }
+  std::string drain(PipedBytes& piped) {
+    std::string got;
+    std::string buffer(65536, '\0');
+    while (piped.size() > 0) {
+      auto sent = piped.drain_to(here_.get(), false);
+      if (!sent) EXPECT_EQ(sent.error(), base::errno_of(EAGAIN));
+      for (ssize_t n; (n = ::read(there_.get(), buffer.data(), buffer.size())) > 0;)
+        got.append(buffer.data(), static_cast<std::size_t>(n));
+    }
+    return got;
+  }
+  std::string text_ = std::string(300'000, ' ');
+  base::UniqueFd file_, here_, there_;
+};
+
+TEST_F(PipeTest, bytes_of_a_file_reach_the_socket_in_order) {
+  PipePool pool;
+  PipedBytes piped = pool.take().value();
+  EXPECT_EQ(piped.fill(file_.get(), 1000, 200'000).value(), 200'000U);
+  EXPECT_EQ(drain(piped), text_.substr(1000, 200'000));
+}
+
+TEST_F(PipeTest, filling_stops_at_the_end_of_the_file) {
+  PipePool pool;
+  PipedBytes piped = pool.take().value();
+  EXPECT_EQ(piped.fill(file_.get(), 299'990, 4096).value(), 10U);
+  EXPECT_EQ(piped.size(), 10U);
+  std::string out(10, ' ');
+  ASSERT_TRUE(piped.read_into(reinterpret_cast<std::byte*>(out.data())));
+  EXPECT_EQ(out, text_.substr(299'990));
+  EXPECT_EQ(piped.size(), 0U);
+}
+
+TEST_F(PipeTest, a_pipe_that_still_holds_bytes_is_not_lent_again) {
+  PipePool pool(1);
+  {
+    PipedBytes piped = pool.take().value();
+    ASSERT_EQ(piped.fill(file_.get(), 0, 4096).value(), 4096U);
+  }
+  PipedBytes next = pool.take().value();
+  EXPECT_EQ(next.fill(file_.get(), 8192, 100).value(), 100U);
+  EXPECT_EQ(drain(next), text_.substr(8192, 100));
+}
+
+TEST_F(PipeTest, no_more_pipes_are_lent_than_allowed) {
+  PipePool pool(2);
+  PipedBytes first = pool.take().value();
+  PipedBytes second = pool.take().value();
+  EXPECT_EQ(pool.take().error(), base::errno_of(ENOBUFS));
+  second = {};
+  EXPECT_TRUE(pool.take());
+}
+
+}  // namespace
+}  // namespace braid::io
