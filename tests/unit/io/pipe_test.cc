@@ -31,7 +31,9 @@ class PipeTest : public testing::Test {
     std::string buffer(65536, '\0');
     while (piped.size() > 0) {
       auto sent = piped.drain_to(here_.get(), false);
-      if (!sent) EXPECT_EQ(sent.error(), base::errno_of(EAGAIN));
+      if (!sent) {
+        EXPECT_EQ(sent.error(), base::errno_of(EAGAIN));
+      }
       for (ssize_t n; (n = ::read(there_.get(), buffer.data(), buffer.size())) > 0;)
         got.append(buffer.data(), static_cast<std::size_t>(n));
     }
