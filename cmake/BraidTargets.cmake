@@ -30,8 +30,9 @@ function(braid_xdr target)
     add_custom_command(
       OUTPUT "${out}.h" "${out}.cc"
       COMMAND ${CMAKE_COMMAND} -E make_directory "${CMAKE_BINARY_DIR}/${dir}"
-      COMMAND xdrc --input "${in}" --include-as "${dir}/${file}" --output "${out}"
+      COMMAND xdrc --input "${in}" --include-as "${dir}/${file}" --output "${out}" --depfile "${out}.d"
       DEPENDS xdrc "${in}"
+      DEPFILE "${out}.d"
       COMMENT "xdrc ${dir}/${file}" VERBATIM)
     target_sources(${target} PRIVATE "${out}.cc" "${out}.h")
   endforeach()

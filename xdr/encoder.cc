@@ -1,6 +1,7 @@
 #include "xdr/encoder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -79,7 +80,7 @@ void Encoder::payload(const io::Payload& data) {
 Message Encoder::finish() {
   flush();
   flushed_ = 0;
-  return std::move(message_);
+  return std::exchange(message_, {});
 }
 
 }  // namespace braid::xdr

@@ -125,8 +125,11 @@ struct File {
   std::vector<Import> imports;
   std::vector<Definition> definitions;
 
-  // The folder: also the C++ namespace inside braid.
-  [[nodiscard]] std::string folder() const { return include_as.substr(0, include_as.rfind('/')); }
+  // The C++ namespace inside braid: the folder, the last one of several.
+  [[nodiscard]] std::string space() const {
+    const std::string folder = include_as.substr(0, include_as.rfind('/'));
+    return folder.substr(folder.rfind('/') + 1);
+  }
 };
 
 }  // namespace braid::xdrc

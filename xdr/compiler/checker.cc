@@ -67,9 +67,12 @@ class Checker {
   void declare() {
     for (Definition& definition : file_->definitions) {
       declare(definition.name, definition.at, {file_, &definition, nullptr});
-      auto* list = std::get_if<Enum>(&definition.body);
-      if (list == nullptr) continue;
-      for (Enumerator& one : list->enumerators) declare(one.name, one.at, {file_, &definition, &one});
+      if (auto* list = std::get_if<Enum>(&definition.body)) {
+        for (Enumerator& one : list->enumerators) declare(one.name, one.at, {file_, &definition, &one});
+      }
+      if (const auto* program = std::get_if<Program>(&definition.body)) {
+        for (const Version& one : program->versions) declare(one.name, one.at, {file_, &definition, nullptr});
+      }
     }
   }
 

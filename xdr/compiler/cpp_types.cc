@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "xdr/compiler/numbers.h"
 
@@ -11,28 +12,41 @@ namespace {
 using Kind = TypeSpecifier::Kind;
 using Shape = Declaration::Shape;
 
-constexpr auto taken = std::to_array<std::string_view>(
-    {// C++ keywords that XDR does not reserve
-     "alignas", "alignof", "and", "and_eq", "asm", "auto", "bitand", "bitor", "break", "catch", "char",
-     "char8_t", "char16_t", "char32_t", "class", "co_await", "co_return", "co_yield", "compl", "concept",
-     "const_cast", "consteval", "constexpr", "constinit", "continue", "decltype", "delete", "do",
-     "dynamic_cast", "else", "explicit", "export", "extern", "false", "for", "friend", "goto", "if", "inline",
-     "long", "mutable", "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
-     "private", "protected", "public", "register", "reinterpret_cast", "requires", "return", "short",
-     "signed", "sizeof", "static", "static_assert", "static_cast", "template", "this", "thread_local",
-     "throw", "true", "try", "typeid", "typename", "using", "virtual", "volatile", "wchar_t", "while", "xor",
-     "xor_eq",
-     // names in the generated code
-     "arm", "arm_of", "base", "body", "braid", "decode", "discriminant", "encode", "encoded_bytes_max",
-     "encoded_size", "in", "initial", "io", "item", "left", "name_of", "out", "right", "std", "value",
-     "xdr"});
+// C++ keywords that XDR does not reserve.
+constexpr auto keywords = std::to_array<std::string_view>(
+    {"alignas",      "alignof",       "and",         "and_eq",       "asm",
+     "auto",         "bitand",        "bitor",       "break",        "catch",
+     "char",         "char8_t",       "char16_t",    "char32_t",     "class",
+     "co_await",     "co_return",     "co_yield",    "compl",        "concept",
+     "const_cast",   "consteval",     "constexpr",   "constinit",    "continue",
+     "decltype",     "delete",        "do",          "dynamic_cast", "else",
+     "explicit",     "export",        "extern",      "false",        "for",
+     "friend",       "goto",          "if",          "inline",       "long",
+     "mutable",      "namespace",     "new",         "noexcept",     "not",
+     "not_eq",       "nullptr",       "operator",    "or",           "or_eq",
+     "private",      "protected",     "public",      "register",     "reinterpret_cast",
+     "requires",     "return",        "short",       "signed",       "sizeof",
+     "static",       "static_assert", "static_cast", "template",     "this",
+     "thread_local", "throw",         "true",        "try",          "typeid",
+     "typename",     "using",         "virtual",     "volatile",     "wchar_t",
+     "while",        "xor",           "xor_eq"});
+constexpr auto taken_in_unions = std::to_array<std::string_view>(
+    {"arm_of", "body", "discriminant", "encoded_bytes_max", "initial", "made"});
+constexpr auto taken_in_spaces = std::to_array<std::string_view>(
+    {"arm",     "base",       "braid",       "decode", "discriminant", "encode", "encoded_size", "in",
+     "initial", "io",         "item",        "item2",  "item3",        "left",   "made",         "name_of",
+     "number",  "other_item", "other_item2", "out",    "right",        "std",    "value",        "xdr"});
+
+bool has(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
 
 }  // namespace
 
-std::string identifier_of(std::string_view name) {
-  std::string result(name);
-  if (std::ranges::find(taken, name) != taken.end()) result += '_';
-  return result;
+std::string identifier_of(std::string_view name, Scope scope) {
+  const bool taken = has(keywords, name) || (scope == Scope::choice && has(taken_in_unions, name)) ||
+                     (scope == Scope::space && has(taken_in_spaces, name));
+  return std::string(name) + (taken ? "_" : "");
 }
 
 std::string representation_of(const Enum& list) {
@@ -43,10 +57,10 @@ std::string representation_of(const Enum& list) {
 std::string CppTypes::name_of(const std::string& name, bool qualified) const {
   const Symbol& symbol = *schema_.find(name);
   std::string prefix;
-  if (qualified || symbol.file->folder() != schema_.target().folder()) prefix = symbol.file->folder() + "::";
+  if (qualified || symbol.file->space() != schema_.target().space()) prefix = symbol.file->space() + "::";
   if (qualified) prefix = "braid::" + prefix;
-  if (symbol.enumerator != nullptr) prefix += identifier_of(symbol.definition->name) + "::";
-  return prefix + identifier_of(name);
+  if (symbol.enumerator != nullptr) prefix += identifier_of(symbol.definition->name, Scope::space) + "::";
+  return prefix + identifier_of(name, symbol.enumerator != nullptr ? Scope::record : Scope::space);
 }
 
 std::string CppTypes::specifier(const TypeSpecifier& type, bool qualified) const {

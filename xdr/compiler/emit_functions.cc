@@ -30,13 +30,13 @@ void FunctionEmitter::place(bool in_header, const std::string& signature, const 
 
 // Enums.
 void FunctionEmitter::emit(const Definition& definition, const Enum& list) {
-  const std::string name = identifier_of(definition.name);
+  const std::string name = identifier_of(definition.name, Scope::space);
   std::string known;
   std::string names;
   std::set<std::pair<bool, std::uint64_t>> seen;
   for (const Enumerator& one : list.enumerators) {
     if (!seen.insert({one.value.number.negative, one.value.number.magnitude}).second) continue;
-    const std::string text = name + "::" + identifier_of(one.name);
+    const std::string text = name + "::" + identifier_of(one.name, Scope::record);
     known += "    case " + text + ":\n";
     names += "    case " + text + ": return \"" + one.name + "\";\n";
   }
@@ -58,7 +58,7 @@ std::string FunctionEmitter::struct_decode(const Struct& record) const {
   std::string all;
   for (const Declaration& member : record.members) {
     all += (all.empty() ? "  return " : " &&\n         ") +
-           codec_.decode(member, "out." + identifier_of(member.name));
+           codec_.decode(member, "out." + identifier_of(member.name, Scope::record));
   }
   return all + ";\n";
 }
@@ -71,7 +71,7 @@ std::string FunctionEmitter::struct_size(const Struct& record) const {
     if (layout.bytes_min == layout.bytes_max) {
       constant += layout.bytes_min;
     } else {
-      terms.push_back(codec_.size(member, "value." + identifier_of(member.name)));
+      terms.push_back(codec_.size(member, "value." + identifier_of(member.name, Scope::record)));
     }
   }
   return plus(terms, constant);
@@ -80,7 +80,7 @@ std::string FunctionEmitter::struct_size(const Struct& record) const {
 std::string FunctionEmitter::struct_equal(const Struct& record) const {
   std::string all;
   for (const Declaration& member : record.members) {
-    const std::string name = identifier_of(member.name);
+    const std::string name = identifier_of(member.name, Scope::record);
     all += (all.empty() ? "  return " : " &&\n         ") +
            codec_.equal(member, "left." + name, "right." + name);
   }
@@ -88,12 +88,12 @@ std::string FunctionEmitter::struct_equal(const Struct& record) const {
 }
 
 void FunctionEmitter::emit(const Definition& definition, const Struct& record) {
-  const std::string name = identifier_of(definition.name);
+  const std::string name = identifier_of(definition.name, Scope::space);
   const Layout& layout = schema_.layouts.at(&definition);
   const bool small = layout.steps <= inline_steps_max;
   std::string encode;
   for (const Declaration& member : record.members)
-    encode += codec_.encode(member, "value." + identifier_of(member.name), "  ");
+    encode += codec_.encode(member, "value." + identifier_of(member.name, Scope::record), "  ");
   place(small, "bool decode(xdr::Decoder& in, " + name + "& out)", struct_decode(record));
   place(small, "void encode(xdr::Encoder& out, const " + name + "& value)", encode);
   if (layout.bytes_min == layout.bytes_max) {
@@ -112,7 +112,7 @@ std::string FunctionEmitter::arm_value(std::size_t index, const std::string& obj
 }
 
 std::string FunctionEmitter::union_decode(const std::string& name, const Union& choice) const {
-  const std::string tag = "out." + identifier_of(choice.discriminant.name);
+  const std::string tag = "out." + identifier_of(choice.discriminant.name, Scope::choice);
   std::string text = "  if (!" + codec_.decode(choice.discriminant, tag) + ") return false;\n  switch (" +
                      name + "::arm_of(" + tag + ")) {\n";
   for (std::size_t i = 0; i < choice.arms.size(); ++i) {
@@ -129,7 +129,7 @@ std::string FunctionEmitter::union_decode(const std::string& name, const Union& 
 }
 
 std::string FunctionEmitter::union_encode(const std::string& name, const Union& choice) const {
-  const std::string tag = "value." + identifier_of(choice.discriminant.name);
+  const std::string tag = "value." + identifier_of(choice.discriminant.name, Scope::choice);
   std::string text = "  base::check(" + name + "::arm_of(" + tag + ") == value.body.index(), \"" + name +
                      ": the body is not that of the discriminant\");\n" +
                      codec_.encode(choice.discriminant, tag, "  ") + "  switch (value.body.index()) {\n";
@@ -160,7 +160,7 @@ std::string FunctionEmitter::union_size(const Union& choice, const Layout& layou
 }
 
 std::string FunctionEmitter::union_equal(const Union& choice) const {
-  const std::string tag = identifier_of(choice.discriminant.name);
+  const std::string tag = identifier_of(choice.discriminant.name, Scope::choice);
   std::string text =
       "  if (left." + tag + " != right." + tag +
       " || left.body.index() != right.body.index()) return false;\n  switch (left.body.index()) {\n";
@@ -174,7 +174,7 @@ std::string FunctionEmitter::union_equal(const Union& choice) const {
 }
 
 void FunctionEmitter::emit(const Definition& definition, const Union& choice) {
-  const std::string name = identifier_of(definition.name);
+  const std::string name = identifier_of(definition.name, Scope::space);
   const Layout& layout = schema_.layouts.at(&definition);
   const bool small = layout.steps <= inline_steps_max;
   const bool fixed = layout.bytes_min == layout.bytes_max;
@@ -189,7 +189,7 @@ void FunctionEmitter::emit(const Definition& definition, const Union& choice) {
 void FunctionEmitter::emit(const Definition& definition, const Typedef& alias) {
   const Declaration& last = schema_.resolved(alias.declaration);
   if (last.shape == Declaration::Shape::plain && last.type.kind == TypeSpecifier::Kind::named) return;
-  const std::string name = identifier_of(definition.name);
+  const std::string name = identifier_of(definition.name, Scope::space);
   const Layout& layout = schema_.layouts.at(&definition);
   place(true, "bool decode_" + name + "(xdr::Decoder& in, " + name + "& out)",
         "  return " + codec_.decode(last, "out") + ";\n");

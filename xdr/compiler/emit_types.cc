@@ -46,13 +46,15 @@ void TypeEmitter::emit(const Definition& definition, const Constant& constant) {
   if (type == "std::uint64_t") text += "U";
   if (number.negative && number.magnitude == std::uint64_t{1} << 63)
     text = "std::numeric_limits<std::int64_t>::min()";
-  header_ += "inline constexpr " + type + " " + identifier_of(definition.name) + " = " + text + ";\n";
+  header_ +=
+      "inline constexpr " + type + " " + identifier_of(definition.name, Scope::space) + " = " + text + ";\n";
 }
 
 void TypeEmitter::emit(const Definition& definition, const Enum& list) {
-  header_ += "enum class " + identifier_of(definition.name) + " : " + representation_of(list) + " {\n";
+  header_ +=
+      "enum class " + identifier_of(definition.name, Scope::space) + " : " + representation_of(list) + " {\n";
   for (const Enumerator& one : list.enumerators)
-    header_ += "  " + identifier_of(one.name) + " = " + text_of(one.value.number) + ",\n";
+    header_ += "  " + identifier_of(one.name, Scope::record) + " = " + text_of(one.value.number) + ",\n";
   header_ += "};\n";
 }
 
@@ -66,10 +68,11 @@ void TypeEmitter::emit(const Definition& definition, const Struct& record) {
   std::vector<const Declaration*> members;
   for (const Declaration& member : record.members) members.push_back(&member);
   const bool qualified = hides(members);
-  header_ += "struct " + identifier_of(definition.name) + " {\n";
+  header_ += "struct " + identifier_of(definition.name, Scope::space) + " {\n";
   bytes_max(definition);
   for (const Declaration& member : record.members)
-    header_ += "  " + types_.type_of(member, qualified) + " " + identifier_of(member.name) + "{};\n";
+    header_ +=
+        "  " + types_.type_of(member, qualified) + " " + identifier_of(member.name, Scope::record) + "{};\n";
   header_ += "};\n";
 }
 
@@ -116,7 +119,7 @@ void TypeEmitter::factory(const std::string& name, const Union& choice, std::siz
     header_ += "    base::check(arm_of(discriminant) == " + at + ", \"" + name +
                ": not a discriminant of this arm\");\n";
   }
-  header_ += "    made." + identifier_of(choice.discriminant.name) + " = " +
+  header_ += "    made." + identifier_of(choice.discriminant.name, Scope::choice) + " = " +
              (labels.size() == 1 ? types_.label_of(tag, labels.front()) : "discriminant") + ";\n";
   header_ +=
       "    made.body.emplace<" + at + ">(" + (is_void(arm.declaration) ? "" : "std::move(initial)") + ");\n";
@@ -126,13 +129,13 @@ void TypeEmitter::factory(const std::string& name, const Union& choice, std::siz
 void TypeEmitter::accessor(const Arm& arm, std::size_t index, bool qualified) {
   if (is_void(arm.declaration)) return;
   const std::string type = types_.type_of(arm.declaration, qualified);
-  const std::string rest = "* " + identifier_of(arm.declaration.name) + "()";
+  const std::string rest = "* " + identifier_of(arm.declaration.name, Scope::choice) + "()";
   const std::string get = " { return std::get_if<" + std::to_string(index) + ">(&body); }\n";
   header_ += "  " + type + rest + get + "  const " + type + rest + " const" + get;
 }
 
 void TypeEmitter::emit(const Definition& definition, const Union& choice) {
-  const std::string name = identifier_of(definition.name);
+  const std::string name = identifier_of(definition.name, Scope::space);
   const Declaration& tag = schema_.resolved(choice.discriminant);
   std::vector<const Declaration*> members{&choice.discriminant};
   for (const Arm& arm : choice.arms) members.push_back(&arm.declaration);
@@ -156,7 +159,7 @@ void TypeEmitter::emit(const Definition& definition, const Union& choice) {
   header_ += "struct " + name + " {\n";
   bytes_max(definition);
   header_ += "  " + types_.type_of(choice.discriminant, qualified) + " " +
-             identifier_of(choice.discriminant.name) + " = " +
+             identifier_of(choice.discriminant.name, Scope::choice) + " = " +
              types_.label_of(tag, Value{.at = {}, .name = {}, .number = discriminant}) + ";\n";
   header_ += "  std::variant<" + alternatives + "> body" +
              (initial == 0 ? "" : "{std::in_place_index<" + std::to_string(initial) + ">}") + ";\n\n";
@@ -169,7 +172,8 @@ void TypeEmitter::emit(const Definition& definition, const Union& choice) {
 }
 
 void TypeEmitter::emit(const Definition& definition, const Typedef& alias) {
-  header_ += "using " + identifier_of(definition.name) + " = " + types_.type_of(alias.declaration) + ";\n";
+  header_ += "using " + identifier_of(definition.name, Scope::space) + " = " +
+             types_.type_of(alias.declaration) + ";\n";
 }
 
 std::string TypeEmitter::procedure_type(const TypeSpecifier& type) const {
@@ -180,21 +184,22 @@ std::string TypeEmitter::procedure_type(const TypeSpecifier& type) const {
 }
 
 void TypeEmitter::emit(const Definition& definition, const Program& program, std::string& source) {
-  header_ += "inline constexpr std::uint32_t " + identifier_of(definition.name) + " = " +
+  header_ += "inline constexpr std::uint32_t " + identifier_of(definition.name, Scope::space) + " = " +
              text_of(program.number.number) + ";\n";
   for (const Version& version : program.versions) {
     const std::string list = version.name + "_procedure";
     std::string names;
-    header_ += "inline constexpr std::uint32_t " + identifier_of(version.name) + " = " +
+    header_ += "inline constexpr std::uint32_t " + identifier_of(version.name, Scope::space) + " = " +
                text_of(version.number.number) + ";\nenum class " + list + " : std::uint32_t {\n";
     for (const Procedure& procedure : version.procedures) {
       std::string arguments;
       for (const TypeSpecifier& type : procedure.arguments)
         arguments += (arguments.empty() ? "" : ", ") + procedure_type(type);
-      header_ += "  " + identifier_of(procedure.name) + " = " + text_of(procedure.number.number) + ",  // " +
-                 procedure_type(procedure.result) + " (" + arguments + ")\n";
-      names += "    case " + list + "::" + identifier_of(procedure.name) + ": return \"" + procedure.name +
-               "\";\n";
+      header_ += "  " + identifier_of(procedure.name, Scope::record) + " = " +
+                 text_of(procedure.number.number) + ",  // " + procedure_type(procedure.result) + " (" +
+                 arguments + ")\n";
+      names += "    case " + list + "::" + identifier_of(procedure.name, Scope::record) + ": return \"" +
+               procedure.name + "\";\n";
     }
     header_ += "};\nstd::string_view name_of(" + list + " value);\n\n";
     source += "std::string_view name_of(" + list + " value) {\n  switch (value) {\n" + names +

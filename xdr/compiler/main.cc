@@ -19,14 +19,17 @@ constexpr const char* help =
     "\n"
     "  --input FILE.x            the file to compile\n"
     "  --include-as FOLDER/FILE  how the C++ code includes the result, without .h; the types are in\n"
-    "                            namespace braid::FOLDER, and imports are found relative to the same root\n"
+    "                            namespace braid::FOLDER (the last one of several), and imports are found\n"
+    "                            relative to the same root\n"
     "  --output PATH             where to write PATH.h and PATH.cc\n"
+    "  --depfile FILE            also write the files that were read, as a make rule\n"
     "  --help                    print this\n";
 
 struct Options {
   std::string input;
   std::string include_as;
   std::string output;
+  std::string depfile;
 };
 
 std::optional<Options> options_of(int count, char** words) {
@@ -36,6 +39,7 @@ std::optional<Options> options_of(int count, char** words) {
     std::string* to = word == "--input"        ? &options.input
                       : word == "--include-as" ? &options.include_as
                       : word == "--output"     ? &options.output
+                      : word == "--depfile"    ? &options.depfile
                                                : nullptr;
     if (to == nullptr || i + 1 == count) {
       std::fprintf(stderr, "xdrc: %s '%s'; see xdrc --help\n",
@@ -44,9 +48,8 @@ std::optional<Options> options_of(int count, char** words) {
     }
     *to = words[i + 1];
   }
-  const std::size_t slash = options.include_as.find('/');
-  if (options.input.empty() || options.output.empty() || slash == std::string::npos || slash == 0 ||
-      options.include_as.find('/', slash + 1) != std::string::npos) {
+  const std::size_t slash = options.include_as.rfind('/');
+  if (options.input.empty() || options.output.empty() || slash == std::string::npos || slash == 0) {
     std::fputs("xdrc: --input, --include-as FOLDER/FILE and --output are needed; see xdrc --help\n", stderr);
     return std::nullopt;
   }
@@ -56,7 +59,9 @@ std::optional<Options> options_of(int count, char** words) {
 base::Result<std::string, std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) return base::fail("cannot read '" + path + "'");
+  const bool empty = file.peek() == std::char_traits<char>::eof();
+  if (!file.is_open() || file.bad()) return base::fail("cannot read '" + path + "'");
+  if (!empty) text << file.rdbuf();
   return text.str();
 }
 
@@ -90,6 +95,11 @@ int run(const Options& options) {
     return 1;
   }
   const Output output = emit(*schema);
+  std::string rule = options.output + ".h " + options.output + ".cc: " + options.input;
+  for (const auto& file : schema->files) {
+    if (file.get() != &schema->target()) rule += " " + root + file->path;
+  }
+  if (!options.depfile.empty() && !write_file(options.depfile, rule + "\n")) return 1;
   return write_file(options.output + ".h", output.header) && write_file(options.output + ".cc", output.source)
              ? 0
              : 1;

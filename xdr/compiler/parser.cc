@@ -140,7 +140,7 @@ class Parser {
 
   // `typedef struct {...} name;` defines the struct under that name; everything else is an alias.
   void type_definition(Position at) {
-    const bool body = (sees("enum") || sees("struct") || sees("union")) && body_follows();
+    const bool body = body_follows();
     if (!body) {
       Declaration declaration = this->declaration("");
       if (declaration.type.kind == Kind::nothing) fail(declaration.at, "void has no name");
@@ -165,7 +165,9 @@ class Parser {
     expect(";", "after a typedef");
   }
 
+  // The cursor is at the word enum, struct or union of a definition, not of a mention of the type.
   [[nodiscard]] bool body_follows() const {
+    if (!sees("enum") && !sees("struct") && !sees("union")) return false;
     const Token& next = tokens_[std::min(next_ + 1, tokens_.size() - 1)];
     return next.text == "{" || (here().text == "union" && next.text == "switch");
   }
@@ -394,6 +396,7 @@ class Parser {
 
   TypeSpecifier procedure_type() {
     if (sees("void")) return {.at = take().at, .kind = Kind::nothing, .name = {}};
+    if (body_follows()) fail(here().at, "the types of a procedure are defined outside the program");
     return type("");
   }
 
