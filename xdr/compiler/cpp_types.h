@@ -8,9 +8,14 @@
 
 namespace braid::xdrc {
 
-// An XDR name as a C++ identifier: keywords, and names that the generated code needs itself, get an
-// underscore.
-std::string identifier_of(std::string_view name);
+// Where an XDR name becomes a C++ identifier; decides which names are taken.
+enum class Scope : std::uint8_t {
+  record,  // members of structs, enumerators: keywords are taken
+  choice,  // members of unions: also what every union has
+  space,   // types, constants: also variables of the generated functions
+};
+// Names that are taken get an underscore at their end.
+std::string identifier_of(std::string_view name, Scope scope);
 
 // The underlying type of an enum: that of XDR, std::int32_t, unless a value needs std::uint32_t.
 std::string representation_of(const Enum& list);
