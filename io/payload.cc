@@ -66,6 +66,10 @@ void Payload::clear() {
   size_ = 0;
 }
 
+bool Payload::piped() const {
+  return std::ranges::any_of(ranges(), [](const SlabRange& range) { return range.slab.pipe() != nullptr; });
+}
+
 void Payload::copy_to(std::size_t offset, base::MutableBytes to) const {
   base::check(offset <= size_ && to.size() <= size_ - offset, "copy lies inside the payload");
   for (const SlabRange& range : ranges()) {
@@ -89,6 +93,7 @@ std::size_t to_iovecs(const Payload& payload, std::size_t skip, std::span<iovec>
       skip -= range.length;
       continue;
     }
+    if (range.slab.pipe() != nullptr) break;
     out[used++] = {range.slab.data() + range.offset + skip, range.length - skip};
     skip = 0;
   }

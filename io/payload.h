@@ -33,7 +33,9 @@ class Payload {
   // Drops the first `count` bytes.
   void drop_front(std::size_t count);
   void clear();
-  // Copies [offset, offset + to.size()) out; for headers and tests, not for bulk data.
+  // True if some bytes are in pipes: then only a transport that can send from pipes may have it.
+  [[nodiscard]] bool piped() const;
+  // Copies [offset, offset + to.size()) out; for headers and tests, not for bulk data, not for piped bytes.
   void copy_to(std::size_t offset, base::MutableBytes to) const;
 
  private:
@@ -44,7 +46,8 @@ class Payload {
   std::size_t size_ = 0;
 };
 
-// Fills `out` with the payload's ranges from byte `skip` on; returns how many entries were used.
+// Fills `out` with the payload's ranges from byte `skip` on, up to the first range in a pipe; returns how
+// many entries were used.
 std::size_t to_iovecs(const Payload& payload, std::size_t skip, std::span<iovec> out);
 
 }  // namespace braid::io

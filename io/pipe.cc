@@ -10,28 +10,14 @@
 
 namespace braid::io {
 
-PipedBytes::PipedBytes(PipedBytes&& other) noexcept
-    : pool_(std::exchange(other.pool_, nullptr)),
-      read_end_(std::move(other.read_end_)),
-      write_end_(std::move(other.write_end_)),
-      size_(std::exchange(other.size_, 0)) {}
-
-PipedBytes& PipedBytes::operator=(PipedBytes&& other) noexcept {
-  if (this != &other) {
-    if (pool_ != nullptr) pool_->give_back({std::move(read_end_), std::move(write_end_)}, size_ == 0);
-    pool_ = std::exchange(other.pool_, nullptr);
-    read_end_ = std::move(other.read_end_);
-    write_end_ = std::move(other.write_end_);
-    size_ = std::exchange(other.size_, 0);
-  }
-  return *this;
+Pipe::Pipe(PipePool& pool, base::UniqueFd read_end, base::UniqueFd write_end)
+    : pool_(pool), read_end_(std::move(read_end)), write_end_(std::move(write_end)) {
+  slab_.pipe = this;
 }
 
-PipedBytes::~PipedBytes() {
-  if (pool_ != nullptr) pool_->give_back({std::move(read_end_), std::move(write_end_)}, size_ == 0);
-}
+void Pipe::give_back() { pool_.give_back(this); }
 
-base::Result<std::size_t> PipedBytes::fill(int file, std::uint64_t offset, std::size_t count) {
+base::Result<std::size_t> Pipe::fill(int file, std::uint64_t offset, std::size_t count) {
   auto position = static_cast<loff_t>(offset);
   std::size_t moved = 0;
   while (moved < count) {
@@ -48,58 +34,53 @@ base::Result<std::size_t> PipedBytes::fill(int file, std::uint64_t offset, std::
   return moved;
 }
 
-base::Result<std::size_t> PipedBytes::drain_to(int socket, bool more) {
+base::Result<std::size_t> Pipe::drain_to(int socket, std::size_t count, bool more) {
+  base::check(count <= size_, "no more is drained than there is");
   const unsigned flags = SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0U);
-  const ssize_t n = ::splice(read_end_.get(), nullptr, socket, nullptr, size_, flags);
+  const ssize_t n = ::splice(read_end_.get(), nullptr, socket, nullptr, count, flags);
   if (n < 0) return base::fail(base::last_errno());
   size_ -= static_cast<std::size_t>(n);
   return static_cast<std::size_t>(n);
 }
 
-base::Result<void> PipedBytes::read_into(std::byte* to) {
-  while (size_ > 0) {
-    const ssize_t n = ::read(read_end_.get(), to, size_);
-    if (n <= 0) return base::fail(n < 0 ? base::last_errno() : base::errno_of(EIO));
-    to += n;
-    size_ -= static_cast<std::size_t>(n);
-  }
-  return {};
-}
+PipePool::~PipePool() { base::check(lent_ == 0, "pipes are back before their pool ends"); }
 
-base::Result<PipePool::Ends> PipePool::make() {
+base::Result<std::unique_ptr<Pipe>> PipePool::make() {
   std::array<int, 2> fds;
   if (::pipe2(fds.data(), O_CLOEXEC | O_NONBLOCK) != 0) return base::fail(base::last_errno());
-  Ends ends{base::UniqueFd(fds[0]), base::UniqueFd(fds[1])};
+  std::unique_ptr<Pipe> pipe(new Pipe(*this, base::UniqueFd(fds[0]), base::UniqueFd(fds[1])));
   // Refused to unprivileged users beyond their pipe pages: a smaller pipe would split every bulk READ.
-  if (::fcntl(fds[1], F_SETPIPE_SZ, static_cast<int>(capacity_bytes)) < 0) return base::fail(ENOBUFS);
-  return ends;
+  if (::fcntl(fds[1], F_SETPIPE_SZ, static_cast<int>(capacity_bytes)) < 0) {
+    refused_ = true;
+    return base::fail(ENOBUFS);
+  }
+  return pipe;
 }
 
-base::Result<PipedBytes> PipePool::take() {
-  PipedBytes out;
+base::Result<SlabRef> PipePool::take() {
   std::scoped_lock lock(mutex_);
-  if (lent_ >= lent_max_) return base::fail(ENOBUFS);
-  Ends ends;
+  if (lent_ >= lent_max_ || refused_) return base::fail(ENOBUFS);
+  std::unique_ptr<Pipe> pipe;
   if (!kept_.empty()) {
-    ends = std::move(kept_.back());
+    pipe = std::move(kept_.back());
     kept_.pop_back();
   } else {
     auto made = make();
     if (!made) return base::fail(made.error());
-    ends = std::move(*made);
+    pipe = std::move(*made);
   }
   ++lent_;
-  out.pool_ = this;
-  out.read_end_ = std::move(ends.read_end);
-  out.write_end_ = std::move(ends.write_end);
-  return out;
+  Slab& slab = pipe.release()->slab_;
+  slab.references.store(1, std::memory_order_relaxed);
+  return SlabRef(&slab);
 }
 
-void PipePool::give_back(Ends ends, bool empty) {
+void PipePool::give_back(Pipe* returned) {
+  std::unique_ptr<Pipe> pipe(returned);
   std::scoped_lock lock(mutex_);
   base::check(lent_ > 0, "a pipe comes back once");
   --lent_;
-  if (empty && kept_.size() < kept_max_) kept_.push_back(std::move(ends));
+  if (pipe->size() == 0 && kept_.size() < kept_max_) kept_.push_back(std::move(pipe));
 }
 
 }  // namespace braid::io

@@ -11,72 +11,67 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "io/slab.h"
 
 namespace braid::io {
 
 class PipePool;
 
-// The bytes that were spliced into a pipe, in order. Returns its pipe to the pool when it is empty at
-// destruction; otherwise the pipe is closed with what it holds. Belongs to one thread at a time.
-class PipedBytes {
+// The bytes that were spliced into a pipe, in order: a Slab without memory. Filled once by whoever took it
+// from the pool, then drained once by the transport; never used by two threads at a time.
+class Pipe {
  public:
-  PipedBytes() = default;
-  PipedBytes(PipedBytes&& other) noexcept;
-  PipedBytes& operator=(PipedBytes&& other) noexcept;
-  PipedBytes(const PipedBytes&) = delete;
-  PipedBytes& operator=(const PipedBytes&) = delete;
-  ~PipedBytes();
-
-  [[nodiscard]] explicit operator bool() const { return pool_ != nullptr; }
   // Bytes inside now.
   [[nodiscard]] std::size_t size() const { return size_; }
   // Moves at most `count` bytes at `offset` of `file` behind what is inside: bytes moved, 0 at the end of the
   // file or when the pipe is full, or the errno of splice (EINVAL where the file system cannot). Waits for
   // the medium.
   base::Result<std::size_t> fill(int file, std::uint64_t offset, std::size_t count);
-  // Moves bytes into a non-blocking socket: how many (EAGAIN when it takes none). `more` says that further
-  // bytes follow at once, as MSG_MORE does.
-  base::Result<std::size_t> drain_to(int socket, bool more);
-  // Copies everything out, for a peer that needs the bytes in memory; empties the pipe.
-  base::Result<void> read_into(std::byte* to);
+  // Moves at most `count` bytes into a non-blocking socket: how many (EAGAIN when it takes none). `more` says
+  // that further bytes follow at once, as MSG_MORE does.
+  base::Result<std::size_t> drain_to(int socket, std::size_t count, bool more);
 
  private:
   friend class PipePool;
-  PipePool* pool_ = nullptr;
+  friend class SlabRef;
+  Pipe(PipePool& pool, base::UniqueFd read_end, base::UniqueFd write_end);
+  void give_back();
+
+  PipePool& pool_;
+  Slab slab_;
   base::UniqueFd read_end_;
   base::UniqueFd write_end_;
   std::size_t size_ = 0;
 };
 
-// Thread-safe. Keeps at most `kept_max` empty pipes and lends at most `lent_max` at a time: each pipe is two
-// descriptors.
+// Thread-safe; outlives every pipe it lends. Keeps at most `kept_max` empty pipes and lends at most
+// `lent_max` at a time: each pipe is two descriptors.
 class PipePool {
  public:
   static constexpr std::size_t capacity_bytes =
       1024 * 1024;  // the kernel's default /proc/sys/fs/pipe-max-size
   explicit PipePool(std::size_t lent_max = 64, std::size_t kept_max = 16)
       : lent_max_(lent_max), kept_max_(kept_max) {}
+  ~PipePool();
   PipePool(const PipePool&) = delete;
   PipePool& operator=(const PipePool&) = delete;
 
-  // An empty pipe of capacity_bytes, or ENOBUFS when all are lent or the system gives no pipe of that size;
-  // callers then read into slabs.
-  base::Result<PipedBytes> take();
+  // An empty pipe of capacity_bytes (pipe() of the reference), or ENOBUFS when all are lent or the system
+  // gives no pipe of that size; callers then read into slabs. A pipe comes back when its last reference goes;
+  // one that still holds bytes is closed with them.
+  base::Result<SlabRef> take();
 
  private:
-  friend class PipedBytes;
-  struct Ends {
-    base::UniqueFd read_end;
-    base::UniqueFd write_end;
-  };
-  base::Result<Ends> make();
-  void give_back(Ends ends, bool empty);
+  friend class Pipe;
+  base::Result<std::unique_ptr<Pipe>> make();
+  void give_back(Pipe* pipe);
 
   const std::size_t lent_max_;
   const std::size_t kept_max_;
   std::mutex mutex_;
-  std::vector<Ends> kept_;
+  std::vector<std::unique_ptr<Pipe>> kept_;
   std::size_t lent_ = 0;
+  bool refused_ = false;  // the system gave no pipe of that size: not asked again
 };
 
 }  // namespace braid::io

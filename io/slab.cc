@@ -6,6 +6,7 @@
 
 #include "base/arith.h"
 #include "base/assert.h"
+#include "io/pipe.h"
 
 namespace braid::io {
 namespace {
@@ -30,7 +31,12 @@ std::byte* map_region(bool huge_pages) {
 
 }  // namespace
 
-void SlabRef::release(Slab* slab) { slab->pool->give_back(slab); }
+void SlabRef::release(Slab* slab) {
+  if (slab->pipe != nullptr)
+    slab->pipe->give_back();
+  else
+    slab->pool->give_back(slab);
+}
 
 SlabPool::SlabPool(const SlabPoolOptions& options) : options_(options) {}
 

@@ -16,6 +16,7 @@
 
 namespace braid::io {
 
+class Pipe;
 class SlabPool;
 
 // Sizes a slab can have. Both divide the region size, so slabs are aligned to their own size.
@@ -30,13 +31,15 @@ constexpr std::size_t bytes_of(SlabSize size) {
   return size == SlabSize::small ? small_slab_bytes : large_slab_bytes;
 }
 
-// Book-keeping of one slab; lives in the pool, apart from the memory it describes.
+// Book-keeping of one slab; lives in the pool, apart from the memory it describes. Bytes in a pipe
+// (io/pipe.h) are a slab too: one without memory, which only a transport that offered the pipe will ever see.
 struct Slab {
   std::atomic<std::uint32_t> references{0};
   std::uint32_t region = 0;  // index that registrars were told
   SlabSize size = SlabSize::small;
   std::byte* data = nullptr;
   SlabPool* pool = nullptr;
+  Pipe* pipe = nullptr;  // instead of data and pool
 };
 
 // Shared ownership of a slab. Thread-safe like std::shared_ptr: different references may be used on different
@@ -61,6 +64,8 @@ class SlabRef {
   [[nodiscard]] std::byte* data() const { return slab_->data; }
   [[nodiscard]] std::size_t bytes() const { return bytes_of(slab_->size); }
   [[nodiscard]] std::uint32_t region() const { return slab_->region; }
+  // Where the bytes are when they are not in memory; null for ordinary slabs.
+  [[nodiscard]] Pipe* pipe() const { return slab_->pipe; }
   // True if nobody else can see this slab: it may be filled anew.
   [[nodiscard]] bool unique() const { return slab_->references.load(std::memory_order_acquire) == 1; }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "io/payload.h"
 
 namespace braid::io {
 namespace {
@@ -26,11 +27,11 @@ class PipeTest : public testing::Test {
     here_ = base::UniqueFd(fds[0]);
     there_ = base::UniqueFd(fds[1]);
   }
-  std::string drain(PipedBytes& piped) {
+  std::string drain(const SlabRef& piped) {
     std::string got;
     std::string buffer(65536, '\0');
-    while (piped.size() > 0) {
-      auto sent = piped.drain_to(here_.get(), false);
+    while (piped.pipe()->size() > 0) {
+      auto sent = piped.pipe()->drain_to(here_.get(), piped.pipe()->size(), false);
       if (!sent) {
         EXPECT_EQ(sent.error(), base::errno_of(EAGAIN));
       }
@@ -45,40 +46,54 @@ class PipeTest : public testing::Test {
 
 TEST_F(PipeTest, bytes_of_a_file_reach_the_socket_in_order) {
   PipePool pool;
-  PipedBytes piped = pool.take().value();
-  EXPECT_EQ(piped.fill(file_.get(), 1000, 200'000).value(), 200'000U);
+  SlabRef piped = pool.take().value();
+  EXPECT_EQ(piped.pipe()->fill(file_.get(), 1000, 200'000).value(), 200'000U);
   EXPECT_EQ(drain(piped), text_.substr(1000, 200'000));
 }
 
 TEST_F(PipeTest, filling_stops_at_the_end_of_the_file) {
   PipePool pool;
-  PipedBytes piped = pool.take().value();
-  EXPECT_EQ(piped.fill(file_.get(), 299'990, 4096).value(), 10U);
-  EXPECT_EQ(piped.size(), 10U);
-  std::string out(10, ' ');
-  ASSERT_TRUE(piped.read_into(reinterpret_cast<std::byte*>(out.data())));
-  EXPECT_EQ(out, text_.substr(299'990));
-  EXPECT_EQ(piped.size(), 0U);
+  SlabRef piped = pool.take().value();
+  EXPECT_EQ(piped.pipe()->fill(file_.get(), 299'990, 4096).value(), 10U);
+  EXPECT_EQ(drain(piped), text_.substr(299'990));
 }
 
 TEST_F(PipeTest, a_pipe_that_still_holds_bytes_is_not_lent_again) {
   PipePool pool(1);
   {
-    PipedBytes piped = pool.take().value();
-    ASSERT_EQ(piped.fill(file_.get(), 0, 4096).value(), 4096U);
+    SlabRef piped = pool.take().value();
+    ASSERT_EQ(piped.pipe()->fill(file_.get(), 0, 4096).value(), 4096U);
   }
-  PipedBytes next = pool.take().value();
-  EXPECT_EQ(next.fill(file_.get(), 8192, 100).value(), 100U);
+  SlabRef next = pool.take().value();
+  EXPECT_EQ(next.pipe()->fill(file_.get(), 8192, 100).value(), 100U);
   EXPECT_EQ(drain(next), text_.substr(8192, 100));
 }
 
 TEST_F(PipeTest, no_more_pipes_are_lent_than_allowed) {
   PipePool pool(2);
-  PipedBytes first = pool.take().value();
-  PipedBytes second = pool.take().value();
+  SlabRef first = pool.take().value();
+  SlabRef second = pool.take().value();
   EXPECT_EQ(pool.take().error(), base::errno_of(ENOBUFS));
   second = {};
   EXPECT_TRUE(pool.take());
+}
+
+TEST_F(PipeTest, a_payload_tells_its_piped_bytes_from_those_in_memory) {
+  SlabPool slabs({});
+  SlabCursor cursor(slabs);
+  PipePool pool;
+  SlabRef piped = pool.take().value();
+  ASSERT_EQ(piped.pipe()->fill(file_.get(), 0, 50).value(), 50U);
+  Payload payload(cursor.carve(10).value());
+  EXPECT_FALSE(payload.piped());
+  payload.append({std::move(piped), 0, 50});
+  payload.append(cursor.carve(6).value());
+  EXPECT_TRUE(payload.piped());
+  EXPECT_EQ(payload.size(), 66U);
+  std::array<iovec, 4> vectors;
+  EXPECT_EQ(to_iovecs(payload, 0, vectors), 1U);
+  EXPECT_EQ(to_iovecs(payload, 10, vectors), 0U);
+  EXPECT_EQ(to_iovecs(payload, 60, vectors), 1U);
 }
 
 }  // namespace
