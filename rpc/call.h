@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "io/payload.h"
+#include "io/pipe.h"
 #include "xdr/arena.h"
 #include "xdr/decoder.h"
 #include "xdr/encoder.h"
@@ -49,6 +50,8 @@ struct Call {
   io::Payload message;
   PeerAddress peer;
   io::SlabCursor& cursor;  // of the thread that runs the call: for payload of the reply
+  io::PipePool* pipes =
+      nullptr;  // for payload of the reply that stays in pipes; null: the transport cannot send it
   xdr::Arena arena;
   xdr::Decoder args;  // stands at the procedure's arguments once the header is decoded
   std::uint32_t xid = 0;

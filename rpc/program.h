@@ -18,8 +18,8 @@ enum class Answer : std::uint8_t {
   system_err,    // no memory for the reply, or similar
 };
 
-// Where a procedure puts its results. begin() is called once, when all waiting is over: the encoder belongs to the
-// thread and must not be kept across a suspension.
+// Where a procedure puts its results. begin() is called once, when all waiting is over: the encoder belongs
+// to the thread and must not be kept across a suspension.
 class Reply {
  public:
   virtual ~Reply() = default;
@@ -41,7 +41,8 @@ enum class Replay : std::uint8_t {
   cached,      // a repeated call gets the first reply: the duplicate-request cache keeps it
 };
 
-// One row per procedure; the index in the table is the procedure number. A row without handler is PROC_UNAVAIL.
+// One row per procedure; the index in the table is the procedure number. A row without handler is
+// PROC_UNAVAIL.
 struct Procedure {
   std::string_view name;
   Handler handler = nullptr;

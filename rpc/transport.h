@@ -1,37 +1,66 @@
 // The seam between RPC and the wire: TCP, RDMA, and an in-memory pair for tests.
+//
+// A transport makes a Connection per peer and hands its messages, one by one, to the connection's Receiver.
+// Flow control is pull: before each message the transport asks ready(); after a "no" it reads nothing more
+// from the peer until resume(). So memory is bounded by not reading, never by dropping.
 #pragma once
 
 #include <cstddef>
 #include <memory>
 
+#include "base/clock.h"
 #include "io/op.h"
 #include "io/payload.h"
+#include "io/pipe.h"
 #include "rpc/call.h"
 #include "xdr/encoder.h"
 
 namespace braid::rpc {
 
-// One connection that carries whole RPC messages in both directions. Belongs to one reactor's thread.
+// One connection that carries whole RPC messages in both directions. Belongs to one reactor's thread. Valid
+// until its receiver's on_closed() returns.
 class Connection {
  public:
   virtual ~Connection() = default;
   [[nodiscard]] virtual const PeerAddress& peer() const = 0;
   // Bytes that each message given to send() must leave free at its front.
   [[nodiscard]] virtual std::size_t headroom() const = 0;
-  // Queues one message; the transport coalesces and sends. The bytes are immutable from now on. Messages sent after
-  // the connection ended are dropped.
+  // Where messages may have bytes in pipes: the pipes to take; null where they may not.
+  [[nodiscard]] virtual io::PipePool* pipes() const = 0;
+  // Queues one message; the transport coalesces and sends. The bytes are immutable from now on. Messages sent
+  // after close() are dropped.
   virtual void send(xdr::Message message) = 0;
-  // Ends the connection; the receiver is told through on_closed() later, from the event loop.
+  // The receiver is ready again after ready() was false. May be called when it was not.
+  virtual void resume() = 0;
+  // Ends the connection; the receiver is told through on_closed() later, from the event loop, once.
   virtual void close() = 0;
 };
 
-// Who takes the messages of a connection.
+// Who takes the messages of a connection. Called on the connection's thread, never from inside Connection's
+// members.
 class Receiver {
  public:
   virtual ~Receiver() = default;
-  // One whole message, in the order of arrival.
-  virtual void on_message(Connection& connection, io::Payload message) = 0;
+  // Whether the next message may come. After false, resume() of the connection is called once it may.
+  virtual bool ready(Connection& connection) = 0;
+  // One whole message, in the order of arrival; `arrived` is when it (or the last part of it) was received.
+  virtual void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) = 0;
+  // So many bytes of sent messages (headroom included) are with the system or the device now.
+  virtual void on_sent(Connection& connection, std::size_t bytes) = 0;
+  // True when no call of this connection is being worked on: what shutdown and idle limits wait for.
+  [[nodiscard]] virtual bool idle() const = 0;
+  // The connection ended, by the peer or by close(); it must not be used afterwards.
   virtual void on_closed(Connection& connection) = 0;
+};
+
+// Gives each new connection of a reactor its receiver.
+class Acceptor {
+ public:
+  virtual ~Acceptor() = default;
+  virtual Receiver& on_connected(Connection& connection) = 0;
+  // True while calls have to wait for memory that others hold: transports then end stalled connections
+  // sooner.
+  [[nodiscard]] virtual bool short_of_memory() const = 0;
 };
 
 }  // namespace braid::rpc

@@ -1,0 +1,146 @@
+// The calling side of ONC RPC (RFC 5531): many calls at once over one connection, matched by xid.
+//
+//   Client client(reactor, pool);
+//   client.attach(tcp.open(co_await tcp_connect(reactor, address), client));
+//   Results r = co_await client.call({program, version, procedure}, {.auth = AuthNone{}},
+//                                    [&](xdr::Encoder& out) { encode(out, args); });
+//   xdr::Decoder in = r.decoder(arena);
+//   ...
+//   co_await client.close();
+#pragma once
+
+#include <coroutine>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "io/gate.h"
+#include "io/op.h"
+#include "io/reactor.h"
+#include "rpc/transport.h"
+
+namespace braid::rpc {
+
+// Why a call brought no results.
+enum class CallError : std::uint8_t {
+  closed,        // the connection ended, or there was none
+  timed_out,     // the reply, should it still come, is dropped
+  no_memory,     // the call could not be encoded (ENOBUFS of the slab pool)
+  malformed,     // the reply is not one of RFC 5531
+  rpc_mismatch,  // the server does not speak RPC version 2
+  auth_error,    // the server refused the credential
+  prog_unavail,  // this and the following: accept_stat of RFC 5531 section 9
+  prog_mismatch,
+  proc_unavail,
+  garbage_args,
+  system_err,
+};
+std::string_view name_of(CallError error);
+
+struct ProcedureId {
+  std::uint32_t program = 0;
+  std::uint32_t version = 0;
+  std::uint32_t procedure = 0;
+};
+
+struct CallOptions {
+  Auth auth;  // what it refers to must stay until the call ends
+  base::Duration timeout = std::chrono::seconds(60);
+};
+
+// A reply with results: they start at `offset`.
+struct Results {
+  io::Payload message;
+  std::size_t offset = 0;
+  [[nodiscard]] xdr::Decoder decoder(xdr::Arena& arena) const { return {message, arena, offset}; }
+};
+
+template <class T = void>
+using CallOp = io::Op<T, CallError>;
+
+// Belongs to one reactor's thread. Its connection must have ended (close(), or on_closed() by the peer)
+// before the client is destroyed. In steady state a call allocates nothing but a coroutine frame from the
+// free lists.
+class Client final : public Receiver {
+ public:
+  // `first_xid`: should differ from run to run, so that a server's duplicate-request cache does not take new
+  // calls for old ones.
+  Client(io::Reactor& reactor, io::SlabPool& pool, std::uint32_t first_xid);
+  ~Client() override;
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  // Calls go to this connection, whose receiver is this client. Once, or again after the connection ended.
+  void attach(Connection& connection);
+  [[nodiscard]] bool connected() const { return connection_ != nullptr; }
+  [[nodiscard]] std::size_t outstanding() const { return outstanding_; }
+
+  // `encode(xdr::Encoder&)` writes the arguments; it runs once, when the Op is first awaited.
+  template <class Encode>
+  CallOp<Results> call(ProcedureId id, CallOptions options, Encode encode) {
+    if (connection_ == nullptr) co_return base::fail(CallError::closed);
+    xdr::Encoder out(cursor_, connection_->headroom());
+    const std::uint32_t xid = next_xid();
+    begin_call(out, xid, id, options.auth);
+    encode(out);
+    if (!out.ok()) co_return base::fail(CallError::no_memory);
+    Waiter waiter(*this, xid, options.timeout);
+    connection_->send(out.finish());
+    io::Payload reply = co_await co_await waiter;
+    co_return co_await results_of(std::move(reply));
+  }
+
+  // Ends the connection; every outstanding call ends with `closed`. Returns when all is over.
+  io::Op<> close();
+
+  bool ready(Connection&) override { return true; }
+  void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) override;
+  void on_sent(Connection&, std::size_t) override {}
+  [[nodiscard]] bool idle() const override { return outstanding_ == 0; }
+  void on_closed(Connection& connection) override;
+
+ private:
+  // One outstanding call; lives in the frame of call().
+  class Waiter {
+   public:
+    Waiter(Client& client, std::uint32_t xid, base::Duration timeout);
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+    [[nodiscard]] bool await_ready() const { return ended_; }
+    void await_suspend(std::coroutine_handle<> handle) { handle_ = handle; }
+    base::Result<io::Payload, CallError> await_resume() { return std::move(outcome_); }
+
+   private:
+    friend class Client;
+    std::uint32_t xid_;
+    base::TimePoint deadline_;
+    bool ended_ = false;
+    base::Result<io::Payload, CallError> outcome_;
+    std::coroutine_handle<> handle_;
+  };
+
+  static void begin_call(xdr::Encoder& out, std::uint32_t xid, const ProcedureId& id, const Auth& auth);
+  static base::Result<Results, CallError> results_of(io::Payload reply);
+  std::uint32_t next_xid();
+  void insert(Waiter& waiter);
+  void end(Waiter& waiter, base::Result<io::Payload, CallError> outcome);
+  void end_all(CallError error);
+  // Ends what is overdue, then sleeps until the next deadline; runs while there are calls.
+  io::Op<> watch_deadlines();
+
+  io::Reactor& reactor_;
+  io::SlabCursor cursor_;
+  Connection* connection_ = nullptr;
+  std::uint32_t xid_;
+  std::vector<Waiter*> waiters_;  // by xid modulo its size, a power of two
+  std::size_t outstanding_ = 0;
+  io::Timer timer_;
+  base::TimePoint watched_{};  // when the timer fires, if watching_
+  bool watching_ = false;
+  io::Gate gate_;
+  std::coroutine_handle<> close_waiter_;
+};
+
+}  // namespace braid::rpc

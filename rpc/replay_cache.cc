@@ -1,0 +1,225 @@
+#include "rpc/replay_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace braid::rpc {
+namespace {
+
+constexpr std::size_t hashed_args_max = base::KiB;
+
+// The caller as far as it decides about the effect of a call.
+struct CallerWords {
+  std::uint32_t flavor = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::uint32_t args_bytes = 0;
+};
+
+}  // namespace
+
+ReplayKey replay_key_of(const Call& call, const base::SipKey& key) {
+  // The header is left out: a client that encodes a call anew to repeat it may choose another stamp.
+  const std::size_t args_bytes = call.args.remaining();
+  const std::size_t hashed = std::min(args_bytes, hashed_args_max);
+  CallerWords caller;
+  caller.flavor = static_cast<std::uint32_t>(call.auth.index());
+  caller.args_bytes = static_cast<std::uint32_t>(args_bytes);
+  if (const auto* sys = std::get_if<AuthSys>(&call.auth)) {
+    caller.uid = sys->uid;
+    caller.gid = sys->gid;
+  }
+  std::array<std::byte, sizeof(CallerWords) + hashed_args_max> text;
+  std::memcpy(text.data(), &caller, sizeof caller);
+  call.message.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof caller, hashed));
+  return {call.peer.bytes, call.xid,
+          call.program,    call.version,
+          call.procedure,  base::siphash24(key, base::BytesView(text).first(sizeof caller + hashed))};
+}
+
+KeptReply copy_reply(const io::Payload& message, std::size_t headroom) {
+  base::check(message.size() >= headroom, "a reply contains its headroom");
+  const std::size_t length = message.size() - headroom;
+  auto data = std::make_shared_for_overwrite<std::byte[]>(length);
+  message.copy_to(headroom, {data.get(), length});
+  return {std::move(data), static_cast<std::uint32_t>(length)};
+}
+
+ReplayShard::ReplayShard(const ReplayLimits& limits)
+    : limits_(limits), buckets_(std::bit_ceil(std::max<std::size_t>(limits.entries_max, 1)), none) {}
+
+std::uint32_t& ReplayShard::bucket_of(const ReplayKey& key) {
+  // The checksum is keyed: a client cannot choose its bucket. Its upper bits choose the shard.
+  return buckets_[(key.checksum ^ key.xid) & (buckets_.size() - 1)];
+}
+
+std::uint32_t ReplayShard::find(const ReplayKey& key) {
+  std::uint32_t index = bucket_of(key);
+  while (index != none && entries_[index].key != key) index = entries_[index].chain;
+  return index;
+}
+
+void ReplayShard::link_newest(std::uint32_t index) {
+  entries_[index].older = newest_;
+  entries_[index].newer = none;
+  if (newest_ != none) entries_[newest_].newer = index;
+  newest_ = index;
+  if (oldest_ == none) oldest_ = index;
+}
+
+void ReplayShard::unlink(std::uint32_t index) {
+  Entry& entry = entries_[index];
+  (entry.older == none ? oldest_ : entries_[entry.older].newer) = entry.newer;
+  (entry.newer == none ? newest_ : entries_[entry.newer].older) = entry.older;
+  entry.older = entry.newer = none;
+}
+
+void ReplayShard::remove(std::uint32_t index) {
+  Entry& entry = entries_[index];
+  std::uint32_t* at = &bucket_of(entry.key);
+  while (*at != index) at = &entries_[*at].chain;
+  *at = entry.chain;
+  stats_.bytes -= sizeof(Entry) + entry.reply.length;
+  --stats_.entries;
+  entry = {};
+  entry.chain = free_;
+  free_ = index;
+}
+
+void ReplayShard::evict_oldest() {
+  const std::uint32_t index = oldest_;
+  unlink(index);
+  remove(index);
+  ++stats_.evictions;
+}
+
+bool ReplayShard::make_room(base::TimePoint now) {
+  while (oldest_ != none && now - entries_[oldest_].used > limits_.age_max) evict_oldest();
+  while (oldest_ != none &&
+         (stats_.entries >= limits_.entries_max || stats_.bytes + sizeof(Entry) > limits_.bytes_max))
+    evict_oldest();
+  return stats_.entries < limits_.entries_max && stats_.bytes + sizeof(Entry) <= limits_.bytes_max;
+}
+
+ReplayLookup ReplayShard::look_up(const ReplayKey& key, ReplayWaiter* waiter, base::TimePoint now) {
+  std::uint32_t index = find(key);
+  if (index != none && !entries_[index].running && now - entries_[index].used > limits_.age_max) {
+    // Older than any repetition can be: a client that started anew has come upon the same xid.
+    unlink(index);
+    remove(index);
+    ++stats_.evictions;
+    index = none;
+  }
+  if (index != none && entries_[index].running) {
+    ++stats_.running_hits;
+    waiter->next = std::exchange(entries_[index].waiters, waiter);
+    return {ReplayState::running, 0, {}};
+  }
+  if (index != none) {
+    ++stats_.hits;
+    unlink(index);
+    link_newest(index);
+    entries_[index].used = now;
+    return {ReplayState::done, 0, entries_[index].reply};
+  }
+  ++stats_.misses;
+  if (!make_room(now)) {
+    ++stats_.uncached;
+    return {ReplayState::uncached, 0, {}};
+  }
+  if (free_ == none) {
+    entries_.emplace_back();
+    index = static_cast<std::uint32_t>(entries_.size() - 1);
+  } else {
+    index = std::exchange(free_, entries_[free_].chain);
+  }
+  Entry& entry = entries_[index];
+  entry.key = key;
+  entry.running = true;
+  entry.chain = std::exchange(bucket_of(key), index);
+  ++stats_.entries;
+  stats_.bytes += sizeof(Entry);
+  return {ReplayState::execute, index, {}};
+}
+
+ReplayWaiter* ReplayShard::finish(std::uint32_t index, KeptReply reply, base::TimePoint now) {
+  Entry& entry = entries_[index];
+  base::check(entry.running, "an entry is finished once");
+  entry.running = false;
+  entry.used = now;
+  entry.reply = std::move(reply);
+  stats_.bytes += entry.reply.length;
+  ReplayWaiter* waiters = std::exchange(entry.waiters, nullptr);
+  link_newest(index);
+  while (stats_.bytes > limits_.bytes_max && oldest_ != none) evict_oldest();
+  return waiters;
+}
+
+ReplayWaiter* ReplayShard::abandon(std::uint32_t index) {
+  base::check(entries_[index].running, "an entry is ended once");
+  ReplayWaiter* waiters = std::exchange(entries_[index].waiters, nullptr);
+  remove(index);
+  return waiters;
+}
+
+ReplayCache::ReplayCache(const ReplayCacheOptions& options, const base::SipKey& key) : key_(key) {
+  const ReplayLimits limits{std::max<std::size_t>(1, options.entries_max / shards),
+                            options.bytes_max / shards, options.age_max};
+  for (auto& shard : shards_) shard = std::make_unique<Shard>(limits);
+}
+
+ReplayLookup ReplayCache::look_up(const ReplayKey& key, ReplayWaiter* waiter, base::TimePoint now) {
+  return shard_of(key).guarded.with([&](ReplayShard& shard) { return shard.look_up(key, waiter, now); });
+}
+
+ReplayWaiter* ReplayCache::finish(const ReplayKey& key, std::uint32_t entry, KeptReply reply,
+                                  base::TimePoint now) {
+  return shard_of(key).guarded.with(
+      [&](ReplayShard& shard) { return shard.finish(entry, std::move(reply), now); });
+}
+
+ReplayWaiter* ReplayCache::abandon(const ReplayKey& key, std::uint32_t entry) {
+  return shard_of(key).guarded.with([&](ReplayShard& shard) { return shard.abandon(entry); });
+}
+
+ReplayStats ReplayCache::stats() const {
+  ReplayStats sum;
+  for (const auto& part : shards_) {
+    const ReplayStats one = part->guarded.with([](const ReplayShard& shard) { return shard.stats(); });
+    sum.misses += one.misses;
+    sum.hits += one.hits;
+    sum.running_hits += one.running_hits;
+    sum.uncached += one.uncached;
+    sum.evictions += one.evictions;
+    sum.entries += one.entries;
+    sum.bytes += one.bytes;
+  }
+  return sum;
+}
+
+void ReplayCache::register_metrics(base::MetricRegistry& registry) const {
+  const auto add = [&](std::string_view name, std::string_view help, std::string_view labels,
+                       std::uint64_t ReplayStats::* field) {
+    registry.counter_function(name, help, labels,
+                              [this, field] { return static_cast<double>(stats().*field); });
+  };
+  constexpr std::string_view lookups = "braid_replay_cache_lookups_total";
+  constexpr std::string_view help = "Lookups in the duplicate-request cache";
+  add(lookups, help, R"(result="miss")", &ReplayStats::misses);
+  add(lookups, help, R"(result="hit")", &ReplayStats::hits);
+  add(lookups, help, R"(result="hit_running")", &ReplayStats::running_hits);
+  add("braid_replay_cache_uncached_total", "Calls executed without an entry because the cache was full", {},
+      &ReplayStats::uncached);
+  add("braid_replay_cache_evictions_total", "Entries given up for lack of room or for age", {},
+      &ReplayStats::evictions);
+  registry.gauge("braid_replay_cache_bytes", "Memory of the duplicate-request cache", {},
+                 [this] { return static_cast<double>(stats().bytes); });
+  registry.gauge("braid_replay_cache_entries", "Entries of the duplicate-request cache", {},
+                 [this] { return static_cast<double>(stats().entries); });
+}
+
+}  // namespace braid::rpc

@@ -1,0 +1,200 @@
+#include "rpc/running_call.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "rpc/reply_header.h"
+
+namespace braid::rpc {
+
+void RunningCall::start(Session& session, io::Payload message, base::TimePoint arrived) {
+  (new RunningCall(session, std::move(message), arrived))->run();
+}
+
+RunningCall::RunningCall(Session& session, io::Payload message, base::TimePoint arrived)
+    : session_(session),
+      call_(std::move(message), session.peer(), session.worker().cursor_),
+      arrived_(arrived),
+      op_(Answer::system_err) {
+  call_.pipes = session.pipes();
+  session_.call_began();
+}
+
+RunningCall::~RunningCall() = default;
+
+RefusalMetrics& RunningCall::refusals() { return session_.worker().server_.refusals(); }
+
+void RunningCall::run() {
+  const HeaderOutcome header = decode_call_header(call_);
+  switch (header.verdict) {
+    case HeaderVerdict::call:
+      return route();
+    case HeaderVerdict::reply:
+      // Nobody calls this client, so nobody waits for it.
+      refusals().unexpected_reply.add();
+      return end();
+    case HeaderVerdict::unanswerable:
+      refusals().malformed.add();
+      session_.close_connection();
+      return end();
+    case HeaderVerdict::rpc_mismatch:
+      refusals().rpc_mismatch.add();
+      encode_rpc_mismatch(fresh_encoder(), call_.xid);
+      if (!send_and_end()) fail(accept_stat::SYSTEM_ERR);
+      return;
+    case HeaderVerdict::auth_error:
+      return refuse_auth(header.why);
+  }
+}
+
+void RunningCall::route() {
+  const DispatchTable::Found found =
+      session_.worker().server_.table().find(call_.program, call_.version, call_.procedure);
+  if (found.stat != accept_stat::SUCCESS) return refuse(found);
+  route_ = found.route;
+  reserved_ = call_.message.size() + route_->reply_bytes_max;
+  session_.reserve(reserved_);
+  if (route_->replay == Replay::cached) {
+    key_ = replay_key_of(call_, session_.worker().server_.replays().key());
+    if (!look_up_replay()) return;
+  }
+  execute();
+}
+
+bool RunningCall::look_up_replay() {
+  ReplayLookup looked = session_.worker().server_.replays().look_up(key_, this, arrived_);
+  switch (looked.state) {
+    case ReplayState::execute:
+      has_entry_ = true;
+      entry_ = looked.entry;
+      return true;
+    case ReplayState::uncached:
+      return true;
+    case ReplayState::running:
+      return false;
+    case ReplayState::done:
+      repeat(looked.reply);
+      return false;
+  }
+  return false;
+}
+
+void RunningCall::execute() {
+  if (route_->handler == nullptr) {
+    begin();
+    return finish(Answer::success);
+  }
+  op_ = route_->handler(*route_->service, call_, *this);
+  op_.start();
+  if (op_.done()) return handler_ended();
+  op_.set_continuation({[](void* self) { static_cast<RunningCall*>(self)->handler_ended(); }, this});
+}
+
+void RunningCall::handler_ended() {
+  // An error number of the environment that the protocol did not translate is ours to answer for.
+  finish(op_.result().value_or(Answer::system_err));
+}
+
+xdr::Encoder& RunningCall::fresh_encoder() {
+  encoder_.emplace(session_.worker().cursor_, session_.headroom());
+  return *encoder_;
+}
+
+xdr::Encoder& RunningCall::begin() {
+  base::check(!encoder_, "a reply is begun once");
+  encode_accepted(fresh_encoder(), call_.xid, accept_stat::SUCCESS);
+  return *encoder_;
+}
+
+void RunningCall::finish(Answer answer) {
+  base::check(answer != Answer::success || encoder_, "a successful handler has begun its reply");
+  if (answer == Answer::garbage_args) return fail(accept_stat::GARBAGE_ARGS);
+  if (answer == Answer::system_err || !encoder_->ok()) return fail(accept_stat::SYSTEM_ERR);
+  if (status != 0) route_->metrics->errors.add();
+  if (!send_and_end()) fail(accept_stat::SYSTEM_ERR);
+}
+
+void RunningCall::fail(accept_stat stat) {
+  (stat == accept_stat::GARBAGE_ARGS ? refusals().garbage_args : refusals().system_err).add();
+  if (route_ != nullptr) route_->metrics->errors.add();
+  if (has_entry_ && stat == accept_stat::GARBAGE_ARGS) {
+    // It had no effect, so it may be tried again.
+    has_entry_ = false;
+    wake_waiters(session_.worker().server_.replays().abandon(key_, entry_), {});
+  }
+  encode_accepted(fresh_encoder(), call_.xid, stat);
+  if (send_and_end()) return;
+  // Not even this reply can be had: without the connection the client knows that it has to ask again.
+  session_.close_connection();
+  end();
+}
+
+void RunningCall::refuse_auth(auth_stat why) {
+  refusals().auth_error.add();
+  encode_auth_error(fresh_encoder(), call_.xid, why);
+  if (!send_and_end()) fail(accept_stat::SYSTEM_ERR);
+}
+
+void RunningCall::refuse(const DispatchTable::Found& found) {
+  xdr::Encoder& out = fresh_encoder();
+  if (found.stat == accept_stat::PROG_MISMATCH) {
+    refusals().prog_mismatch.add();
+    encode_prog_mismatch(out, call_.xid, found.low, found.high);
+  } else {
+    (found.stat == accept_stat::PROG_UNAVAIL ? refusals().prog_unavail : refusals().proc_unavail).add();
+    encode_accepted(out, call_.xid, found.stat);
+  }
+  if (!send_and_end()) fail(accept_stat::SYSTEM_ERR);
+}
+
+void RunningCall::repeat(const KeptReply& kept) {
+  fresh_encoder().opaque_fixed(kept.view());
+  if (!send_and_end()) fail(accept_stat::SYSTEM_ERR);
+}
+
+bool RunningCall::send_and_end() {
+  if (!encoder_->ok()) return false;
+  xdr::Message message = encoder_->finish();
+  const base::TimePoint now = session_.worker().reactor_.clock().now();
+  if (route_ != nullptr) {
+    route_->metrics->latency.add(now - arrived_);
+    route_->metrics->bytes_in.add(call_.message.size());
+    route_->metrics->bytes_out.add(message.bytes.size());
+  }
+  if (has_entry_) {
+    has_entry_ = false;
+    const KeptReply reply = copy_reply(message.bytes, session_.headroom());
+    wake_waiters(session_.worker().server_.replays().finish(key_, entry_, reply, now), reply);
+  }
+  session_.send(std::move(message));
+  end();
+  return true;
+}
+
+void RunningCall::wake_waiters(ReplayWaiter* waiters, const KeptReply& reply) {
+  while (waiters != nullptr) {
+    auto* call = static_cast<RunningCall*>(waiters);
+    waiters = waiters->next;
+    call->kept_ = reply;
+    // From here on the call belongs to its own thread again.
+    call->session_.worker().reactor_.post(
+        io::ReadyItem{[](void* self) { static_cast<RunningCall*>(self)->resume_waiting(); }, call});
+  }
+}
+
+void RunningCall::resume_waiting() {
+  if (kept_.data) return repeat(kept_);
+  if (look_up_replay()) execute();
+}
+
+void RunningCall::end() {
+  if (has_entry_) {
+    has_entry_ = false;
+    wake_waiters(session_.worker().server_.replays().abandon(key_, entry_), {});
+  }
+  if (reserved_ > 0) session_.release(reserved_);
+  session_.call_ended();
+  delete this;
+}
+
+}  // namespace braid::rpc

@@ -1,0 +1,103 @@
+// The serving side of ONC RPC (RFC 5531), for any transport.
+//
+// One Server is shared by all reactors; each reactor has a ServerWorker, which is the Acceptor of the
+// transports there. A message becomes a RunningCall: header, route, duplicate-request cache, handler, reply.
+// Calls of one connection run side by side and are answered in the order in which they end.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/metrics.h"
+#include "base/siphash.h"
+#include "io/reactor.h"
+#include "io/slab.h"
+#include "rpc/dispatch_table.h"
+#include "rpc/memory_budget.h"
+#include "rpc/program.h"
+#include "rpc/replay_cache.h"
+#include "rpc/transport.h"
+
+namespace braid::rpc {
+
+class Session;
+
+struct ServerOptions {
+  // Memory of calls from their arrival until their reply has left, one connection's and all together: at
+  // these amounts reading stops. `bytes_max` should leave room in the slab pool: slabs are held whole.
+  std::size_t connection_bytes_max = 32 * base::MiB;
+  std::size_t bytes_max = 512 * base::MiB;
+  ReplayCacheOptions replay;
+};
+
+// Calls that no handler saw, and handlers that could not answer.
+struct RefusalMetrics {
+  explicit RefusalMetrics(base::MetricRegistry& registry);
+  base::Counter& malformed;  // no RPC message: the connection is closed
+  base::Counter& unexpected_reply;
+  base::Counter& rpc_mismatch;
+  base::Counter& auth_error;
+  base::Counter& prog_unavail;
+  base::Counter& prog_mismatch;
+  base::Counter& proc_unavail;
+  base::Counter& garbage_args;
+  base::Counter& system_err;
+};
+
+// Thread-safe. Outlives its workers; `programs` and what they refer to outlive it.
+class Server {
+ public:
+  Server(const ServerOptions& options, std::span<const Program> programs, base::MetricRegistry& registry,
+         const base::SipKey& key);
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  [[nodiscard]] const ServerOptions& options() const { return options_; }
+  [[nodiscard]] const DispatchTable& table() const { return table_; }
+  [[nodiscard]] RefusalMetrics& refusals() { return refusals_; }
+  [[nodiscard]] ReplayCache& replays() { return replays_; }
+  [[nodiscard]] MemoryBudget& budget() { return budget_; }
+
+ private:
+  const ServerOptions options_;
+  DispatchTable table_;
+  RefusalMetrics refusals_;
+  ReplayCache replays_;
+  MemoryBudget budget_;
+};
+
+// Belongs to one reactor's thread. Destroyed after the reactor's run() has returned, or on its thread with
+// every connection closed and every call ended.
+class ServerWorker final : public Acceptor {
+ public:
+  ServerWorker(Server& server, io::Reactor& reactor, io::SlabPool& pool);
+  ~ServerWorker() override;
+  ServerWorker(const ServerWorker&) = delete;
+  ServerWorker& operator=(const ServerWorker&) = delete;
+
+  Receiver& on_connected(Connection& connection) override;
+  [[nodiscard]] bool short_of_memory() const override { return server_.budget().exhausted(); }
+  // Connections, and ended ones whose calls still run.
+  [[nodiscard]] std::size_t sessions() const { return sessions_; }
+
+ private:
+  friend class Session;
+  friend class RunningCall;
+
+  void wait_for_budget(Session& session);
+  void forget(Session& session);
+  // Lets the connections that wait for the common budget look again.
+  void wake_blocked();
+
+  Server& server_;
+  io::Reactor& reactor_;
+  io::SlabCursor cursor_;
+  BudgetShare share_;
+  std::vector<Session*> blocked_;  // wait for the common budget
+  bool wake_wanted_ = false;       // the budget has been asked to wake us
+  std::size_t sessions_ = 0;
+};
+
+}  // namespace braid::rpc

@@ -1,0 +1,82 @@
+#include "rpc/session.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "rpc/running_call.h"
+
+namespace braid::rpc {
+
+Session::Session(ServerWorker& worker, Connection& connection)
+    : worker_(worker),
+      connection_(&connection),
+      peer_(connection.peer()),
+      headroom_(connection.headroom()),
+      pipes_(connection.pipes()) {
+  ++worker_.sessions_;
+}
+
+Session::~Session() {
+  base::check(held_ == 0, "an ended session holds no memory");
+  --worker_.sessions_;
+}
+
+bool Session::ready(Connection&) {
+  if (held_ >= worker_.server_.options().connection_bytes_max) {
+    choked_ = true;
+    return false;
+  }
+  if (worker_.share_.admits()) return true;
+  worker_.wait_for_budget(*this);
+  return false;
+}
+
+void Session::on_message(Connection&, io::Payload message, base::TimePoint arrived) {
+  RunningCall::start(*this, std::move(message), arrived);
+}
+
+void Session::on_sent(Connection&, std::size_t bytes) {
+  unsent_ -= bytes;
+  give(bytes);
+}
+
+void Session::on_closed(Connection&) {
+  worker_.forget(*this);
+  connection_ = nullptr;
+  give(std::exchange(unsent_, 0));
+  if (running_ == 0) delete this;
+}
+
+void Session::take(std::size_t bytes) {
+  held_ += bytes;
+  worker_.share_.take(bytes);
+}
+
+void Session::give(std::size_t bytes) {
+  held_ -= bytes;
+  worker_.share_.give(bytes);
+  if (choked_ && held_ < worker_.server_.options().connection_bytes_max) {
+    choked_ = false;
+    if (connection_ != nullptr) connection_->resume();
+  }
+  if (!worker_.blocked_.empty() && worker_.share_.admits()) worker_.wake_blocked();
+}
+
+void Session::send(xdr::Message message) {
+  if (connection_ == nullptr) return;
+  const std::size_t bytes = message.bytes.size();
+  unsent_ += bytes;
+  take(bytes);
+  connection_->send(std::move(message));
+}
+
+void Session::close_connection() {
+  if (connection_ != nullptr) connection_->close();
+}
+
+void Session::call_ended() {
+  base::check(running_ > 0, "a call ends once");
+  if (--running_ == 0 && connection_ == nullptr) delete this;
+}
+
+}  // namespace braid::rpc

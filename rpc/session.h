@@ -1,0 +1,57 @@
+// The server's end of one connection: admission, and what its calls have in common.
+#pragma once
+
+#include <cstddef>
+
+#include "rpc/server.h"
+#include "rpc/transport.h"
+
+namespace braid::rpc {
+
+// Owned by itself: ends when the connection has closed and its last call has ended. Belongs to its worker's
+// thread.
+class Session final : public Receiver {
+ public:
+  Session(ServerWorker& worker, Connection& connection);
+  ~Session() override;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  bool ready(Connection& connection) override;
+  void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) override;
+  void on_sent(Connection& connection, std::size_t bytes) override;
+  [[nodiscard]] bool idle() const override { return running_ == 0; }
+  void on_closed(Connection& connection) override;
+
+  [[nodiscard]] ServerWorker& worker() const { return worker_; }
+  [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+  [[nodiscard]] std::size_t headroom() const { return headroom_; }
+  [[nodiscard]] io::PipePool* pipes() const { return pipes_; }
+
+  // For RunningCall. A call exists from call_began() to call_ended(), after which the session may be gone.
+  void call_began() { ++running_; }
+  void reserve(std::size_t bytes) { take(bytes); }
+  void release(std::size_t bytes) { give(bytes); }
+  // Sends a reply, or drops it when the connection is gone; its bytes count until they have left.
+  void send(xdr::Message message);
+  void close_connection();
+  void call_ended();
+
+ private:
+  friend class ServerWorker;
+  void take(std::size_t bytes);
+  void give(std::size_t bytes);
+
+  ServerWorker& worker_;
+  Connection* connection_;  // null once it has closed
+  const PeerAddress peer_;
+  const std::size_t headroom_;
+  io::PipePool* const pipes_;
+  std::size_t running_ = 0;  // calls
+  std::size_t held_ = 0;     // bytes of the budgets: reserved by calls, and of replies not yet sent
+  std::size_t unsent_ = 0;   // the latter
+  bool choked_ = false;      // said "not ready" because of its own budget
+  bool blocked_ = false;     // is in the worker's list, because of the common budget
+};
+
+}  // namespace braid::rpc

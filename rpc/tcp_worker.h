@@ -1,0 +1,115 @@
+// RPC over TCP (RFC 5531 section 11) on one reactor: its connections, their receive buffer, their time
+// limits.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "base/unique_fd.h"
+#include "io/gate.h"
+#include "io/op.h"
+#include "io/reactor.h"
+#include "io/slab.h"
+#include "rpc/transport.h"
+
+namespace braid::rpc {
+
+class TcpConnection;
+
+struct TcpOptions {
+  std::size_t record_bytes_max = base::MiB + 64 * base::KiB;  // a longer record ends the connection
+  int send_buffer_bytes =
+      4 * 1024 * 1024;  // so that a bulk reply leaves in one call; the system may grant less
+  // No call and no reply for so long: the connection is closed. Linux clients hang up by themselves after 5
+  // minutes.
+  base::Duration idle_limit = std::chrono::minutes(6);
+  // A record must be complete, and queued replies must move, within this time; slow lorises end here.
+  base::Duration stall_limit = std::chrono::seconds(60);
+  // The same while memory is short.
+  base::Duration stall_limit_short = std::chrono::seconds(2);
+  base::Duration sweep_interval = std::chrono::seconds(5);  // how often limits are looked at
+  // TCP keep-alive: probes after this idle time, every so often, so many.
+  int keepalive_idle_s = 60;
+  int keepalive_interval_s = 10;
+  int keepalive_probes = 6;
+};
+
+// Shared by all workers of a server.
+struct TcpMetrics {
+  explicit TcpMetrics(base::MetricRegistry& registry);
+  base::Counter& accepted;
+  base::Counter& closed_idle;
+  base::Counter& closed_stalled;
+  base::Counter& closed_record;
+  base::Counter& closed_limit;
+  base::Counter& refused;       // accept() failed for lack of descriptors or memory
+  base::Counter& memory_waits;  // reads put off because the slab pool was exhausted
+};
+
+// Belongs to one reactor's thread except where noted. start() once; before destruction close() must have
+// ended.
+class TcpWorker {
+ public:
+  TcpWorker(io::Reactor& reactor, io::SlabPool& pool, const TcpOptions& options, TcpMetrics& metrics);
+  ~TcpWorker();
+  TcpWorker(const TcpWorker&) = delete;
+  TcpWorker& operator=(const TcpWorker&) = delete;
+
+  // A connection of ours to a server: its messages go to `receiver`, which must live until its on_closed().
+  Connection& open(base::UniqueFd socket, Receiver& receiver);
+  // Any thread: takes over a connection from a client. `acceptor` lives as long as the worker.
+  void adopt(base::UniqueFd socket, Acceptor& acceptor);
+  // Any thread: connections taken over and not yet closed.
+  [[nodiscard]] std::size_t connections() const { return count_.load(std::memory_order_relaxed); }
+  // Any thread: closes the connection that has been idle longest, if there is one.
+  void evict_idle();
+
+  // Stops reading calls, waits until the running ones are answered and their replies sent, at most until
+  // `limit` from now. True if all ended in time.
+  io::Op<bool> drain(base::Duration limit);
+  // Closes every connection and waits for that.
+  io::Op<> close();
+
+  [[nodiscard]] io::Reactor& reactor() const { return reactor_; }
+
+ private:
+  friend class TcpConnection;
+
+  // The receive buffer that connections of this worker use in turn: a small slab and how much of it is used
+  // up.
+  struct ReceiveBuffer {
+    io::SlabRef slab;
+    std::size_t used = 0;
+  };
+  base::Result<ReceiveBuffer> take_buffer();
+  void give_buffer(ReceiveBuffer buffer);
+
+  TcpConnection& add(base::UniqueFd socket);
+  io::Op<> serve(std::unique_ptr<TcpConnection> connection);
+  void start_sweeping();
+  io::Op<> sweep();
+  void check_limits();
+  [[nodiscard]] bool all_quiet() const;
+
+  io::Reactor& reactor_;
+  io::SlabPool& pool_;
+  const TcpOptions options_;
+  TcpMetrics& metrics_;
+  Acceptor* acceptor_ = nullptr;
+  std::vector<TcpConnection*> open_;
+  std::atomic<std::size_t> count_{0};
+  ReceiveBuffer buffer_;
+  bool draining_ = false;
+  bool sweeping_ = false;
+  std::uint64_t exhausted_seen_ = 0;  // of the pool's counter, at the last look
+  io::Timer sweep_timer_;
+  io::Gate gate_;
+};
+
+}  // namespace braid::rpc
