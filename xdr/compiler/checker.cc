@@ -162,8 +162,12 @@ class Checker {
     for (Definition& definition : file_->definitions) {
       auto* record = std::get_if<Struct>(&definition.body);
       if (record == nullptr) continue;
-      const Declaration& last = schema_.resolved(record->members.back());
-      if (last.shape != Shape::optional || schema_.compound(last.type) != &definition) continue;
+      auto points_to_node = [&](const Declaration& member) {
+        const Declaration& last = schema_.resolved(member);
+        return last.shape == Shape::optional && schema_.compound(last.type) == &definition;
+      };
+      if (!points_to_node(record->members.back())) continue;
+      if (std::ranges::count_if(record->members, points_to_node) > 1) continue;
       if (record->members.size() == 1)
         return fail(definition.at, quoted(definition.name) + " holds only itself");
       record->members.pop_back();
