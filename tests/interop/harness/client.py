@@ -66,7 +66,7 @@ def run(*argv, cwd=None):
     done = subprocess.run(argv, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="surrogateescape", check=False)
     if done.returncode != 0:
-        raise Failure(f"{' '.join(argv)}: status {done.returncode}: {done.stdout}")
+        raise Failure(f"{' '.join(argv)}: status {done.returncode}: {done.stdout[:2000]}")
     return done.stdout
 
 
@@ -153,7 +153,7 @@ class Lab:
 
     def __init__(self):
         self.control = os.environ["INTEROP_CONTROL"]
-        self.mount_port = os.environ.get("INTEROP_MOUNT_PORT", str(PORT))
+        self.mount_options = os.environ.get("INTEROP_MOUNT_OPTIONS", "")
         self.variant = os.environ.get("INTEROP_VARIANT", "tmpfs")
         self.sequence = 0
         self.path = None
@@ -213,8 +213,9 @@ class Lab:
 
     def mount(self, path="/", options="", at="/run/mnt", port=PORT):
         os.makedirs(at, exist_ok=True)
-        base = f"vers=3,proto=tcp,port={port},mountport={self.mount_port},mountproto=tcp,nolock,retry=0"
-        run("mount", "-t", "nfs", "-o", base + ("," + options if options else ""), f"{ADDRESS}:{path}", at)
+        base = f"vers=3,proto=tcp,port={port},mountport={PORT},mountproto=tcp,nolock,retry=0"
+        run("mount", "-t", "nfs", "-o", ",".join(o for o in (base, self.mount_options, options) if o),
+            f"{ADDRESS}:{path}", at)
         return at
 
     def unmount(self, at="/run/mnt"):

@@ -1,0 +1,18 @@
+"""kill -9 of the server, seven times, while clients write synchronously: all that was acknowledged is there."""
+
+from harness.client import Lab
+from harness.journal import survive
+
+VARIANTS = ("ext4", "tmpfs")
+TIMEOUT_S = 240
+
+lab = Lab()
+mnt = lab.ready(size_mib=512)
+
+
+def crash():
+    lab.kill()
+    lab.start()
+
+
+survive(mnt, crash, rounds=7, crash_at_the_end=False)

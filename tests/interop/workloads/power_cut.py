@@ -1,0 +1,18 @@
+"""Power cuts of the server: what no flush brought to the disk is lost; all that was acknowledged is there."""
+
+from harness.client import Lab
+from harness.journal import survive
+
+VARIANTS = ("ext4", "xfs")
+TIMEOUT_S = 240
+
+lab = Lab()
+mnt = lab.ready(size_mib=512)
+
+
+def crash():
+    lab.power_cut()
+    lab.start()
+
+
+survive(mnt, crash, rounds=4, crash_at_the_end=True)
