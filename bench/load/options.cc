@@ -1,0 +1,134 @@
+#include "bench/load/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <map>
+
+namespace braid::load {
+
+namespace {
+
+constexpr std::array<std::string_view, operation_count> names{
+    "NULL", "GETATTR", "LOOKUP", "ACCESS", "READ", "WRITE", "CREATE", "REMOVE", "READDIRPLUS"};
+constexpr std::uint32_t io_bytes_max = base::MiB;
+
+std::optional<Operation> operation_named(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return std::nullopt;
+  return static_cast<Operation>(found - names.begin());
+}
+
+// "read:3" or "read"
+std::optional<Share> parse_share(const std::string& text) {
+  const std::size_t colon = text.find(':');
+  const auto operation = operation_named(text.substr(0, colon));
+  if (!operation) return std::nullopt;
+  Share share{*operation, 1};
+  if (colon == std::string::npos) return share;
+  const std::string_view weight = std::string_view(text).substr(colon + 1);
+  const auto [end, error] = std::from_chars(weight.data(), weight.data() + weight.size(), share.weight);
+  if (error != std::errc{} || end != weight.data() + weight.size() || share.weight == 0) return std::nullopt;
+  return share;
+}
+
+std::vector<Share> parse_mix(const std::vector<std::string>& texts) {
+  std::vector<Share> mix;
+  for (const std::string& text : texts) {
+    const auto share = parse_share(text);
+    if (!share) {
+      throw CLI::ValidationError(
+          "--op", "'" + text +
+                      "' is not an operation: write e.g. read or read:7,write:3, of null, getattr, "
+                      "lookup, access, read, write, create, remove, readdirplus");
+    }
+    mix.push_back(*share);
+  }
+  return mix;
+}
+
+void add_server_options(CLI::App& app, Options& options) {
+  app.add_option("--server", options.server, "IPv4 address of the server")->capture_default_str();
+  app.add_option("--port", options.port, "port of NFS")->capture_default_str();
+  app.add_option("--mount-port", options.mount_port, "port of MOUNT, if another one");
+  app.add_option("--export", options.export_path, "path to mount")->capture_default_str();
+  app.add_option("--uid", options.uid, "user id of the calls")->capture_default_str();
+  app.add_option("--gid", options.gid, "group id of the calls")->capture_default_str();
+  app.add_option("--pid", options.pid,
+                 "process id of the server on this host: its CPU time and memory are measured");
+  app.add_option("--alloc-count", options.alloc_count_file, "file that the server's alloc_count.so counts in")
+      ->needs("--pid");
+}
+
+void add_load_options(CLI::App& app, Options& options) {
+  app.add_option("--connections", options.connections, "TCP connections")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--depth", options.depth, "calls in flight per connection")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  app.add_option("--rate", options.rate,
+                 "open loop: calls per second; latency counts from when a call was due")
+      ->check(CLI::PositiveNumber);
+  auto* seconds = app.add_option("--seconds", options.seconds, "how long to measure")
+                      ->capture_default_str()
+                      ->check(CLI::PositiveNumber);
+  app.add_option("--count", options.count, "how many calls to measure")
+      ->check(CLI::PositiveNumber)
+      ->excludes(seconds);
+  app.add_option("--warmup", options.warmup_seconds, "seconds of load before measuring")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", options.seed, "of random offsets and choices")->capture_default_str();
+}
+
+void add_data_options(CLI::App& app, Options& options) {
+  app.add_option("--size", options.size, "bytes per READ and WRITE (64k, 1m)")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(false));
+  app.add_flag("--sequential,!--random", options.sequential,
+               "order of READ and WRITE offsets (default: random)");
+  const std::map<std::string, Stability> stabilities{{"unstable", Stability::unstable},
+                                                     {"data_sync", Stability::data_sync},
+                                                     {"file_sync", Stability::file_sync}};
+  app.add_option("--stable", options.stability, "unstable, data_sync or file_sync")
+      ->transform(CLI::CheckedTransformer(stabilities, CLI::ignore_case));
+  app.add_option("--file-size", options.file_bytes, "bytes of the file that is read and written")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(false));
+  app.add_option("--files", options.files, "files for GETATTR, LOOKUP, ACCESS and READDIRPLUS")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000'000));
+  app.add_option("--removable", options.removable, "files made beforehand for REMOVE")->capture_default_str();
+}
+
+}  // namespace
+
+std::string_view name_of(Operation operation) { return names.at(static_cast<std::size_t>(operation)); }
+
+Parsed parse_options(int argc, char** argv) {
+  CLI::App app("Drives an NFSv3 server and reports rates, latencies and what the server spends.",
+               "braid-load");
+  Options options;
+  std::vector<std::string> mix;
+  app.add_option("--op", mix, "operation, or a mix with weights: read:7,write:3")->required()->delimiter(',');
+  add_server_options(app, options);
+  add_load_options(app, options);
+  add_data_options(app, options);
+  app.add_flag("--json", options.json, "print one JSON object instead of a table");
+  try {
+    app.parse(argc, argv);
+    options.mix = parse_mix(mix);
+    if (options.size == 0 || options.size > io_bytes_max || options.size > options.file_bytes)
+      throw CLI::ValidationError("--size", "must be between 1 and 1 MiB and not above --file-size");
+  } catch (const CLI::ParseError& error) {
+    return {std::nullopt, app.exit(error)};
+  }
+  if (options.mount_port == 0) options.mount_port = options.port;
+  return {options, 0};
+}
+
+}  // namespace braid::load

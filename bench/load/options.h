@@ -1,0 +1,81 @@
+// What a run does, as given on the command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace braid::load {
+
+// The procedures that can be driven, in the order of their NFSv3 numbers.
+enum class Operation : std::uint8_t {
+  null,
+  getattr,
+  lookup,
+  access,
+  read,
+  write,
+  create,
+  remove,
+  readdirplus
+};
+constexpr std::size_t operation_count = 9;
+// "GETATTR"
+std::string_view name_of(Operation operation);
+
+// RFC 1813 3.3.7, stable_how.
+enum class Stability : std::uint8_t { unstable, data_sync, file_sync };
+
+struct Share {
+  Operation operation = Operation::null;
+  unsigned weight = 1;
+};
+
+struct Options {
+  // The server and who calls it.
+  std::string server = "127.0.0.1";
+  std::uint16_t port = 2049;
+  std::uint16_t mount_port = 0;  // 0: the same as port
+  std::string export_path = "/";
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+
+  // The load. With a rate calls start on a fixed schedule (open loop); without, when the one before has
+  // ended.
+  std::vector<Share> mix{{Operation::null, 1}};
+  unsigned connections = 1;
+  unsigned depth = 1;  // calls in flight per connection; in open loop the most
+  double rate = 0;     // calls per second over all connections; 0: closed loop
+  double seconds = 5;
+  double warmup_seconds = 1;
+  std::uint64_t count = 0;  // calls to measure; 0: as many as fit into `seconds`
+  std::uint64_t seed = 1;
+
+  // The data.
+  std::uint32_t size = 4096;  // bytes per READ and WRITE
+  bool sequential = false;
+  Stability stability = Stability::unstable;
+  std::uint64_t file_bytes = 256 * base::MiB;
+  std::uint32_t files = 1000;        // for GETATTR, LOOKUP, ACCESS, READDIRPLUS
+  std::uint64_t removable = 50'000;  // files made beforehand for REMOVE
+
+  // What is measured besides.
+  std::optional<int> pid;        // the server's process, on this host
+  std::string alloc_count_file;  // of alloc_count.so, if the server runs with it
+
+  bool json = false;
+};
+
+// The options, or what main() has to return: the help text and messages about mistakes have then been
+// printed.
+struct Parsed {
+  std::optional<Options> options;
+  int exit_code = 0;
+};
+Parsed parse_options(int argc, char** argv);
+
+}  // namespace braid::load

@@ -1,0 +1,60 @@
+#include "bench/load/options.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace braid::load {
+namespace {
+
+Parsed parse(std::vector<std::string> words) {
+  words.insert(words.begin(), "braid-load");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  return parse_options(static_cast<int>(argv.size()), argv.data());
+}
+
+TEST(Options, a_mix_keeps_operations_and_weights_in_order) {
+  const auto parsed = parse({"--op", "read:7,WRITE:3"});
+  ASSERT_TRUE(parsed.options.has_value());
+  ASSERT_EQ(parsed.options->mix.size(), 2U);
+  EXPECT_EQ(parsed.options->mix[0].operation, Operation::read);
+  EXPECT_EQ(parsed.options->mix[0].weight, 7U);
+  EXPECT_EQ(parsed.options->mix[1].operation, Operation::write);
+  EXPECT_EQ(parsed.options->mix[1].weight, 3U);
+}
+
+TEST(Options, mount_answers_on_the_nfs_port_unless_told_otherwise) {
+  EXPECT_EQ(parse({"--op", "null", "--port", "12049"}).options->mount_port, 12049);
+  EXPECT_EQ(parse({"--op", "null", "--port", "12049", "--mount-port", "9"}).options->mount_port, 9);
+}
+
+TEST(Options, sizes_may_have_units) {
+  const auto parsed = parse({"--op", "read", "--size", "1m", "--file-size", "64m"});
+  ASSERT_TRUE(parsed.options.has_value());
+  EXPECT_EQ(parsed.options->size, base::MiB);
+  EXPECT_EQ(parsed.options->file_bytes, 64 * base::MiB);
+}
+
+class Mistakes : public testing::TestWithParam<std::vector<std::string>> {};
+
+TEST_P(Mistakes, are_refused_with_a_failing_exit_code) {
+  const auto parsed = parse(GetParam());
+  EXPECT_FALSE(parsed.options.has_value());
+  EXPECT_NE(parsed.exit_code, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Options, Mistakes,
+    testing::Values(std::vector<std::string>{}, std::vector<std::string>{"--op", "rename"},
+                    std::vector<std::string>{"--op", "read:0"}, std::vector<std::string>{"--op", "read:2x"},
+                    std::vector<std::string>{"--op", "read", "--size", "0"},
+                    std::vector<std::string>{"--op", "read", "--size", "2m"},
+                    std::vector<std::string>{"--op", "read", "--size", "64k", "--file-size", "4k"},
+                    std::vector<std::string>{"--op", "null", "--depth", "0"},
+                    std::vector<std::string>{"--op", "null", "--alloc-count", "x"},
+                    std::vector<std::string>{"--op", "null", "--seconds", "1", "--count", "5"}));
+
+}  // namespace
+}  // namespace braid::load

@@ -1,0 +1,88 @@
+// The directory that a run makes for itself on the server, what it keeps there, and its removal.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/load/mount.h"
+#include "bench/load/options.h"
+#include "bench/load/session.h"
+#include "io/payload.h"
+#include "io/slab.h"
+
+namespace braid::load {
+
+// The name of a file by its number: "f42".
+class FileName {
+ public:
+  explicit FileName(std::uint64_t number);
+  [[nodiscard]] std::string_view text() const { return {text_.data(), length_}; }
+
+ private:
+  std::array<char, 24> text_{};
+  std::size_t length_ = 0;
+};
+
+// Belongs to the thread of its session, which must outlive it.
+class Workspace {
+ public:
+  // `name`: of the directory in `root`; nobody else may use it.
+  Workspace(Session& session, const Options& options, const Handle& root, std::string name)
+      : session_(session), options_(options), root_(root), name_(std::move(name)) {}
+
+  // Makes the directory and all that the mix of operations needs in it. After a failure too clean_up() is to
+  // be called.
+  LoadOp<> prepare(io::SlabPool& pool);
+  // Removes everything, that which the run created too; fails at its end with the last of its failures.
+  LoadOp<> clean_up();
+
+  // Holds files(), and nothing else.
+  [[nodiscard]] const Handle& directory() const { return directory_; }
+  [[nodiscard]] const std::vector<Handle>& files() const { return files_; }
+  // Where CREATE and REMOVE happen.
+  [[nodiscard]] const Handle& playground() const { return playground_; }
+  [[nodiscard]] const Handle& data_file() const { return data_file_; }
+  // What a WRITE carries.
+  [[nodiscard]] const io::Payload& data() const { return data_; }
+
+  // The number of a name in the playground that nobody has used.
+  std::uint64_t next_number() { return next_number_++; }
+  // To be told once a file of that number exists.
+  void created(std::uint64_t number) { removable_.push_back(number); }
+  // A file of the playground that exists and that only the caller removes; nothing if none is left.
+  std::optional<std::uint64_t> take_removable();
+
+ private:
+  [[nodiscard]] bool mix_has(std::initializer_list<Operation> operations) const;
+  LoadOp<Handle> make_directory(Handle parent, std::string_view name);
+  LoadOp<Handle> make_file(Handle parent, std::string_view name);
+  LoadOp<> make_data(io::SlabPool& pool);
+  LoadOp<> make_files();
+  LoadOp<> make_removable();
+  LoadOp<> write_block(std::uint64_t block);
+  // These go on after a failure and note it in not_removed_.
+  LoadOp<> remove(Handle parent, std::string_view name);
+  LoadOp<> remove_directory(Handle parent, std::string_view name);
+
+  Session& session_;
+  const Options& options_;
+  const Handle root_;
+  const std::string name_;
+  Handle base_;  // the directory `name_`; holds all the others
+  Handle directory_;
+  Handle playground_;
+  Handle data_file_;
+  std::vector<Handle> files_;
+  io::Payload data_;
+  std::uint64_t next_number_ = 0;
+  std::deque<std::uint64_t> removable_;
+  bool made_base_ = false;
+  std::optional<Fault> not_removed_;
+};
+
+}  // namespace braid::load
