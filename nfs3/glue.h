@@ -1,0 +1,47 @@
+// Makes an RPC handler out of a procedure: decodes the arguments, runs it, encodes the arm that it ended
+// with.
+#pragma once
+
+#include <utility>
+
+#include "nfs3/op3.h"
+#include "nfs3/request.h"
+#include "nfs3/service.h"
+#include "rpc/program.h"
+#include "xdr/encoder.h"
+
+namespace braid::nfs3 {
+
+inline void encode(xdr::Encoder&, const Nothing&) {}
+
+template <class Procedure>
+struct Signature;
+template <class Ok, class Fail, class Arguments>
+struct Signature<Op3<Ok, Fail> (*)(Request&, const Arguments&)> {
+  using Args = Arguments;
+};
+
+template <class Ok, class Fail>
+rpc::Answer answer(rpc::Reply& reply, const base::Result<Ok, Failed<Fail>>& result) {
+  const nfsstat3 status = result ? nfsstat3::NFS3_OK : result.error().status;
+  reply.status = static_cast<std::uint32_t>(status);
+  xdr::Encoder& out = reply.begin();
+  encode(out, status);
+  if (result)
+    encode(out, *result);
+  else
+    encode(out, result.error().body);
+  return out.ok() ? rpc::Answer::success : rpc::Answer::system_err;
+}
+
+// Bytes after the arguments are ignored, as other servers do: some clients pad their calls.
+template <auto procedure>
+io::Op<rpc::Answer> glue(rpc::Service& service, rpc::Call& call, rpc::Reply& reply) {
+  typename Signature<decltype(procedure)>::Args args;
+  if (!decode(call.args, args)) co_return rpc::Answer::garbage_args;
+  Request request(static_cast<const Nfs3Service&>(service), call);
+  const auto result = co_await procedure(request, args).as_result();
+  co_return answer(reply, result);
+}
+
+}  // namespace braid::nfs3

@@ -1,0 +1,33 @@
+#include "nfs3/request.h"
+
+#include <span>
+
+#include "nfs3/caller.h"
+#include "vfs/wire_handle.h"
+
+namespace braid::nfs3 {
+
+TargetAwaiter Request::target(const nfs_fh3& handle) const {
+  const vfs::Export* from = exports_->by_handle(handle.data);
+  if (from == nullptr) {
+    const bool ours = vfs::HandleCodec::export_of(handle.data).has_value();
+    return {{}, base::fail(ours ? vfs::Error::stale : vfs::Error::badhandle)};
+  }
+  if (!from->allows(address_of(call_.peer))) return {{}, base::fail(vfs::Error::acces)};
+  return {{from, credentials_of(call_.auth, *from), {}}, from->file_system->resolve(handle.data)};
+}
+
+nfs_fh3 Request::keep(const vfs::FileHandle& handle) {
+  handle_ = handle;
+  return {handle_.view()};
+}
+
+std::optional<std::string_view> Request::keep(const io::Payload& text) const {
+  bool fits = false;
+  const std::span<char> copy = call_.arena.make<char>(text.size(), fits);
+  if (!fits) return std::nullopt;
+  text.copy_to(0, std::as_writable_bytes(copy));
+  return std::string_view(copy.data(), copy.size());
+}
+
+}  // namespace braid::nfs3
