@@ -60,9 +60,8 @@ struct Results {
 template <class T = void>
 using CallOp = io::Op<T, CallError>;
 
-// Belongs to one reactor's thread. Its connection must have ended (close(), or on_closed() by the peer)
-// before the client is destroyed. In steady state a call allocates nothing but a coroutine frame from the
-// free lists.
+// Belongs to one reactor's thread. close() must have ended before it is destroyed. In steady state a call
+// allocates nothing but a coroutine frame from the free lists.
 class Client final : public Receiver {
  public:
   // `first_xid`: should differ from run to run, so that a server's duplicate-request cache does not take new

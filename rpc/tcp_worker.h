@@ -14,6 +14,7 @@
 #include "base/unique_fd.h"
 #include "io/gate.h"
 #include "io/op.h"
+#include "io/pipe.h"
 #include "io/reactor.h"
 #include "io/slab.h"
 #include "rpc/transport.h"
@@ -56,7 +57,9 @@ struct TcpMetrics {
 // ended.
 class TcpWorker {
  public:
-  TcpWorker(io::Reactor& reactor, io::SlabPool& pool, const TcpOptions& options, TcpMetrics& metrics);
+  // `pipes`: offered to calls for bulk data of replies; null: none. The process must ignore SIGPIPE then.
+  TcpWorker(io::Reactor& reactor, io::SlabPool& pool, io::PipePool* pipes, const TcpOptions& options,
+            TcpMetrics& metrics);
   ~TcpWorker();
   TcpWorker(const TcpWorker&) = delete;
   TcpWorker& operator=(const TcpWorker&) = delete;
@@ -87,11 +90,12 @@ class TcpWorker {
     io::SlabRef slab;
     std::size_t used = 0;
   };
-  base::Result<ReceiveBuffer> take_buffer();
+  // With room for at least `bytes_min`, which fits a small slab.
+  base::Result<ReceiveBuffer> take_buffer(std::size_t bytes_min);
   void give_buffer(ReceiveBuffer buffer);
 
-  TcpConnection& add(base::UniqueFd socket);
-  io::Op<> serve(std::unique_ptr<TcpConnection> connection);
+  TcpConnection& add(base::UniqueFd socket, Acceptor* acceptor, Receiver* receiver);
+  io::Op<> serve(std::unique_ptr<TcpConnection> connection, Receiver& receiver);
   void start_sweeping();
   io::Op<> sweep();
   void check_limits();
@@ -99,6 +103,7 @@ class TcpWorker {
 
   io::Reactor& reactor_;
   io::SlabPool& pool_;
+  io::PipePool* const pipes_;
   const TcpOptions options_;
   TcpMetrics& metrics_;
   Acceptor* acceptor_ = nullptr;
