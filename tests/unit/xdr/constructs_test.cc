@@ -58,7 +58,7 @@ class Constructs : public testing::Test {
     xdr::Decoder in(message_, arena_);
     const bool whole = decode(in, out);
     EXPECT_EQ(whole, in.ok());
-    if (whole) EXPECT_EQ(in.remaining(), 0U);
+    EXPECT_TRUE(!whole || in.remaining() == 0);
     return in.error();
   }
   Memory memory_;
