@@ -89,7 +89,7 @@ void RecordReader::park() {
 }
 
 void RecordReader::unpark(const io::SlabRange& to) {
-  base::check(to.length == parked_.size() && record_.empty(), "what was parked is put back");
+  base::check(to.length == parked_.size(), "what was parked is put back");
   if (parked_.empty()) return;
   std::memcpy(to.writable().data(), parked_.data(), parked_.size());
   record_.append(to);
