@@ -63,6 +63,14 @@ class Decoded {
   bool whole_ = false;
 };
 
+// libnfs allocates list nodes without regard to their alignment.
+template <class T>
+T copy_of(const T* misaligned) {
+  T copy;
+  std::memcpy(static_cast<void*>(&copy), static_cast<const void*>(misaligned), sizeof(T));
+  return copy;
+}
+
 Routine routine_of(const std::string& type) {
   return reinterpret_cast<Routine>(::dlsym(RTLD_DEFAULT, ("zdr_" + type).c_str()));
 }
@@ -197,16 +205,16 @@ TEST_F(LibnfsTest, walks_the_entries_of_a_directory_that_we_list) {
   const ::READDIRPLUS3resok& theirs = decoded.as<::READDIRPLUS3res>().READDIRPLUS3res_u.resok;
   EXPECT_EQ(theirs.cookieverf[0], 9);
   EXPECT_NE(theirs.reply.eof, 0U);
-  const ::entryplus3* first = theirs.reply.entries;
-  ASSERT_NE(first, nullptr);
-  EXPECT_EQ(first->fileid, 1U);
-  EXPECT_STREQ(first->name, ".");
-  const ::entryplus3* second = first->nextentry;
-  ASSERT_NE(second, nullptr);
-  EXPECT_EQ(second->cookie, 20U);
-  EXPECT_STREQ(second->name, "a longer name");
-  EXPECT_EQ(second->name_handle.handle_follows, 1U);
-  EXPECT_EQ(second->nextentry, nullptr);
+  ASSERT_NE(theirs.reply.entries, nullptr);
+  const ::entryplus3 first = copy_of(theirs.reply.entries);
+  EXPECT_EQ(first.fileid, 1U);
+  EXPECT_STREQ(first.name, ".");
+  ASSERT_NE(first.nextentry, nullptr);
+  const ::entryplus3 second = copy_of(first.nextentry);
+  EXPECT_EQ(second.cookie, 20U);
+  EXPECT_STREQ(second.name, "a longer name");
+  EXPECT_EQ(second.name_handle.handle_follows, 1U);
+  EXPECT_EQ(second.nextentry, nullptr);
 }
 
 }  // namespace
