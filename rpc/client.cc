@@ -155,25 +155,12 @@ void Client::on_message(Connection&, io::Payload message, base::TimePoint) {
 base::Result<Results, CallError> Client::results_of(io::Payload reply) {
   xdr::Arena arena;
   xdr::Decoder in(reply, arena);
-  std::uint32_t xid;
-  std::uint32_t type;
-  std::uint32_t stat;
-  if (!in.u32(xid) || !in.u32(type) || type != static_cast<std::uint32_t>(msg_type::REPLY) || !in.u32(stat))
-    return base::fail(CallError::malformed);
-  if (stat == static_cast<std::uint32_t>(reply_stat::MSG_DENIED)) {
-    std::uint32_t why;
-    if (!in.u32(why) || why > static_cast<std::uint32_t>(reject_stat::AUTH_ERROR))
-      return base::fail(CallError::malformed);
-    return base::fail(why == static_cast<std::uint32_t>(reject_stat::AUTH_ERROR) ? CallError::auth_error
-                                                                                 : CallError::rpc_mismatch);
-  }
-  std::uint32_t verifier_flavor;
-  base::BytesView verifier;
-  if (stat != static_cast<std::uint32_t>(reply_stat::MSG_ACCEPTED) || !in.u32(verifier_flavor) ||
-      !in.opaque(verifier, AUTH_BODY_BYTES_MAX) || !in.u32(stat))
-    return base::fail(CallError::malformed);
-  if (stat != static_cast<std::uint32_t>(accept_stat::SUCCESS))
-    return base::fail(error_of(static_cast<accept_stat>(stat)));
+  rpc_msg header;
+  if (!decode(in, header) || header.body.rbody() == nullptr) return base::fail(CallError::malformed);
+  if (const rejected_reply* rejected = header.body.rbody()->rreply())
+    return base::fail(rejected->astat() != nullptr ? CallError::auth_error : CallError::rpc_mismatch);
+  const accept_stat stat = header.body.rbody()->areply()->reply_data.stat;
+  if (stat != accept_stat::SUCCESS) return base::fail(error_of(stat));
   const std::size_t offset = in.position();
   return Results{std::move(reply), offset};
 }

@@ -1,0 +1,100 @@
+#include "tests/unit/rpc/test_program.h"
+
+#include <algorithm>
+#include <array>
+#include <variant>
+
+namespace braid::rpc::test {
+namespace {
+
+constexpr std::uint32_t echo_bytes_max = 1024 * 1024;
+
+io::Op<Answer> echo(Service&, Call& call, Reply& reply) {
+  io::Payload data;
+  if (!call.args.payload(data, echo_bytes_max)) return Answer::garbage_args;
+  reply.begin().payload(data);
+  return Answer::success;
+}
+
+io::Op<Answer> count(Service& service, Call&, Reply& reply) {
+  reply.begin().u32(++static_cast<TestService&>(service).counted);
+  return Answer::success;
+}
+
+io::Op<Answer> wait(Service& service, Call&, Reply& reply) {
+  auto& test = static_cast<TestService&>(service);
+  co_await test.until_released();
+  reply.begin().u32(++test.waited);
+  co_return Answer::success;
+}
+
+io::Op<Answer> garbage(Service&, Call&, Reply&) { return Answer::garbage_args; }
+io::Op<Answer> fail(Service&, Call&, Reply&) { return Answer::system_err; }
+io::Op<Answer> end_with_errno(Service&, Call&, Reply&) { return base::fail(EIO); }
+
+io::Op<Answer> bulk(Service&, Call& call, Reply& reply) {
+  std::uint32_t left;
+  if (!call.args.u32(left) || left > TestService::bulk_bytes_max) return Answer::garbage_args;
+  io::Payload data;
+  while (left > 0) {
+    const auto step = std::min<std::uint32_t>(left, io::small_slab_bytes);
+    auto range = call.cursor.carve(step);
+    if (!range) return Answer::system_err;
+    std::ranges::fill(range->writable(), std::byte{0x5a});
+    data.append(std::move(*range));
+    left -= step;
+  }
+  reply.begin().payload(data);
+  return Answer::success;
+}
+
+io::Op<Answer> who(Service&, Call& call, Reply& reply) {
+  xdr::Encoder& out = reply.begin();
+  const auto* sys = std::get_if<AuthSys>(&call.auth);
+  out.u32(sys == nullptr ? 0 : 1);
+  out.u32(sys == nullptr ? 0 : sys->uid);
+  out.u32(sys == nullptr ? 0 : sys->gid);
+  out.u32(sys == nullptr ? 0 : sys->group_count);
+  if (sys != nullptr)
+    for (const std::uint32_t group : sys->groups()) out.u32(group);
+  return Answer::success;
+}
+
+io::Op<Answer> sleepy(Service&, Call& call, Reply& reply) {
+  io::Payload data;
+  if (!call.args.payload(data, echo_bytes_max)) co_return Answer::garbage_args;
+  struct Turn {
+    [[nodiscard]] bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> handle) {
+      io::ReadyQueue::current().push(io::ReadyItem::of(handle));
+    }
+    void await_resume() const {}
+  };
+  co_await Turn{};
+  reply.begin().payload(data);
+  co_return Answer::success;
+}
+
+constexpr std::array<Procedure, 11> procedures{{
+    {.name = "NULL"},
+    {.name = "ECHO", .handler = echo, .reply_bytes_max = echo_bytes_max},
+    {.name = "COUNT", .handler = count, .replay = Replay::cached, .reply_bytes_max = 4},
+    {.name = "HOLE"},
+    {.name = "WAIT", .handler = wait, .replay = Replay::cached, .reply_bytes_max = 4},
+    {.name = "GARBAGE", .handler = garbage},
+    {.name = "FAIL", .handler = fail, .replay = Replay::cached},
+    {.name = "BULK", .handler = bulk, .reply_bytes_max = TestService::bulk_bytes_max},
+    {.name = "WHO", .handler = who, .reply_bytes_max = 128},
+    {.name = "ERRNO", .handler = end_with_errno},
+    {.name = "SLEEPY", .handler = sleepy, .reply_bytes_max = echo_bytes_max},
+}};
+constexpr std::array<Version, 2> versions{{
+    {.number = version_high, .procedures = procedures},
+    {.number = version_low, .procedures = procedures},
+}};
+
+}  // namespace
+
+std::span<const Version> test_versions() { return versions; }
+
+}  // namespace braid::rpc::test
