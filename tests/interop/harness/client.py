@@ -201,6 +201,10 @@ class Lab:
         """Kills the server and drops from the exported file system all that was never flushed."""
         self.request("power_cut", name=name)
 
+    def relay(self, procedures, every):
+        """A port of the server whose connection breaks instead of the reply to every n-th call of these procedures."""
+        return self.request("relay", procedures=sorted(procedures), every=every)
+
     def server_pid(self):
         return self.request("pid")
 

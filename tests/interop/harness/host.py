@@ -13,6 +13,7 @@ import time
 from harness import exports
 from harness.machine import READY, Machine, make_wire
 from harness.prerequisites import SKIP
+from harness.relay import LossyRelay
 from harness.server import Server, ServerError
 
 TIMED_OUT = 124
@@ -57,6 +58,10 @@ class Host:
         done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, check=False)
         return {"status": done.returncode, "output": done.stdout.decode("utf-8", "surrogateescape")}
+
+    def op_relay(self, procedures, every):
+        """Starts a relay that loses replies; returns the port to mount through."""
+        return LossyRelay(set(procedures), every).port
 
     def op_power_cut(self, name):
         """kill -9, then the file system loses all that was never flushed, as at a power cut, and is mounted again."""

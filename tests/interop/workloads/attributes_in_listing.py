@@ -1,0 +1,59 @@
+"""A long listing is exact and comes from READDIRPLUS: every attribute as on the server, without a call per entry."""
+
+import os
+import stat
+
+from harness.client import Lab, drop_caches, equal, expect, step
+
+VARIANTS = ("ext4", "xfs", "btrfs", "tmpfs")
+
+ENTRIES = 1500
+KINDS = {stat.S_IFIFO: "p", stat.S_IFCHR: "c", stat.S_IFDIR: "d", stat.S_IFREG: "f", stat.S_IFLNK: "l"}
+FORMAT = "%f %T@ %C@ %m %U %G %s %i %n %y\\n"
+
+
+def calls():
+    """Calls that the mount made so far, by procedure."""
+    counts = {}
+    with open("/proc/self/mountstats", encoding="utf-8") as stats:
+        section = stats.read().split(f" mounted on {mnt} ")[1].split("\ndevice ")[0]
+    for line in section.split("per-op statistics")[1].splitlines():
+        name, _, numbers = line.strip().partition(": ")
+        if numbers:
+            counts[name] = int(numbers.split()[0])
+    return counts
+
+
+def stamp(nanoseconds):
+    """As find prints it: ten digits of a fraction, the last always 0."""
+    return f"{nanoseconds // 10**9}.{nanoseconds % 10**9:09}0"
+
+
+lab = Lab()
+mnt = lab.ready(size_mib=256)
+lab.host(f"""mkdir {lab.path}/dir && cd {lab.path}/dir && for n in $(seq {ENTRIES}); do
+  head -c $((n % 97)) /dev/zero >f$n; chmod $((n % 8))$((n % 7))4 f$n; done
+chown 1001:2002 f1*; chown 4294967294:70000 f2*; touch -d '1999-12-31 23:59:59.123456789' f3*
+touch -d '2100-01-01 00:00:00.000000001' f4*; mkdir d1 d2; ln -s f1 l1; mkfifo p1; ln f5 h5; mknod c1 c 1 5""")
+wanted = sorted(lab.host(f"cd {lab.path}/dir && find . -mindepth 1 -printf '{FORMAT}'").splitlines())
+
+step("ls -l")
+drop_caches()
+before = calls()
+got = []
+with os.scandir(f"{mnt}/dir") as entries:
+    for entry in entries:
+        found = entry.stat(follow_symlinks=False)
+        kind = KINDS[stat.S_IFMT(found.st_mode)]
+        got.append(f"{entry.name} {stamp(found.st_mtime_ns)} {stamp(found.st_ctime_ns)} {found.st_mode & 0o7777:o} "
+                   f"{found.st_uid} {found.st_gid} {found.st_size} {found.st_ino} {found.st_nlink} {kind}")
+        equal(entry.inode(), found.st_ino, f"inode of {entry.name} in the listing and by stat")
+after = calls()
+for line, want in zip(sorted(got), wanted, strict=True):
+    equal(line, want, "attributes")
+
+step("calls")
+made = {name: after[name] - before.get(name, 0) for name in after if after[name] > before.get(name, 0)}
+print(f"  {made}")
+expect(made.get("READDIRPLUS", 0) > 0, "READDIRPLUS was not used")
+expect(made.get("GETATTR", 0) + made.get("LOOKUP", 0) < ENTRIES // 5, "the listing needed a call for each entry")
