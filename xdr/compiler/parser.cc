@@ -150,7 +150,7 @@ class Parser {
       return;
     }
     const Token word = take();
-    std::variant<Constant, Enum, Struct, Union, Typedef, Program> parsed;
+    decltype(Definition::body) parsed;
     // Types inside need the name that comes last.
     const std::string name = name_after_body();
     if (word.text == "enum") {

@@ -39,7 +39,6 @@ TEST_P(ErrorsTest, is_reported_with_line_and_column) {
 }
 
 constexpr auto words_errors = std::to_array<Wrong>({
-
     {"const A = 1;\n  /* open", "2:3: this comment never ends"},
     {"const A = 1;\nconst B @ 2;", "2:9: unexpected character '@'"},
     {"const \x01 = 2;", "1:7: unexpected byte 1"},
@@ -54,7 +53,6 @@ constexpr auto words_errors = std::to_array<Wrong>({
 INSTANTIATE_TEST_SUITE_P(words, ErrorsTest, testing::ValuesIn(words_errors));
 
 constexpr auto grammar_errors = std::to_array<Wrong>({
-
     {"int a;", "1:1: expected const, enum, struct, union, typedef, program or import, but found 'int'"},
     {"const A 1;", "1:9: expected '=' after the name of a constant, but found '1'"},
     {"const A = ;", "1:11: expected the value of a constant, but found ';'"},
@@ -95,7 +93,6 @@ constexpr auto grammar_errors = std::to_array<Wrong>({
 INSTANTIATE_TEST_SUITE_P(grammar, ErrorsTest, testing::ValuesIn(grammar_errors));
 
 constexpr auto names_errors = std::to_array<Wrong>({
-
     {"const A = 1;\nconst A = 2;", "2:1: 'A' is already defined at test.x:1"},
     {"enum e { A = 1 };\nconst A = 2;", "2:1: 'A' is already defined at test.x:1"},
     {"enum e { A = 1 };\nenum f { A = 2 };", "2:10: 'A' is already defined at test.x:1"},
@@ -125,7 +122,6 @@ constexpr auto names_errors = std::to_array<Wrong>({
 INSTANTIATE_TEST_SUITE_P(names, ErrorsTest, testing::ValuesIn(names_errors));
 
 constexpr auto rules_errors = std::to_array<Wrong>({
-
     {"enum e { A = 0x100000000 };", "1:14: 'A' does not fit 32 bits"},
     {"enum e { A = -1, B = 0x80000000 };", "1:22: 'B' is above 2^31-1 in an enum with negative values"},
     {"struct s { string a; };", "1:19: the string 'a' needs a length: <N> or <>"},
