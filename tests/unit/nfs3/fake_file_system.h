@@ -33,7 +33,7 @@ struct Recorded {
 };
 
 // Not thread-safe. Time is a counter: each change is one second after the one before.
-class FakeFileSystem final : public vfs::FileSystem {
+class FakeFileSystem : public vfs::FileSystem {
  public:
   struct Node {
     vfs::Attributes attributes;

@@ -1,6 +1,7 @@
 // Drives procedures without a network: arguments as bytes in, results as bytes out.
 #pragma once
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
