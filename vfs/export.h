@@ -60,8 +60,12 @@ class ExportTable {
 class Exports {
  public:
   explicit Exports(std::shared_ptr<const ExportTable> table) : table_(std::move(table)) {}
-  [[nodiscard]] std::shared_ptr<const ExportTable> current() const { return table_.load(std::memory_order_acquire); }
-  void replace(std::shared_ptr<const ExportTable> table) { table_.store(std::move(table), std::memory_order_release); }
+  [[nodiscard]] std::shared_ptr<const ExportTable> current() const {
+    return table_.load(std::memory_order_acquire);
+  }
+  void replace(std::shared_ptr<const ExportTable> table) {
+    table_.store(std::move(table), std::memory_order_release);
+  }
 
  private:
   std::atomic<std::shared_ptr<const ExportTable>> table_;

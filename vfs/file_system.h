@@ -1,5 +1,6 @@
-// The seam between protocols and storage. A protocol resolves a handle to a File and hands it, with the caller's
-// credentials, to the FileSystem; what a name, a permission or a byte means is decided behind this interface.
+// The seam between protocols and storage. A protocol resolves a handle to a File and hands it, with the
+// caller's credentials, to the FileSystem; what a name, a permission or a byte means is decided behind this
+// interface.
 #pragma once
 
 #include <array>
@@ -19,7 +20,8 @@ namespace braid::vfs {
 template <class T = void>
 using VfsOp = io::Op<T, Error>;
 
-// An object of an exported file system, kept resolvable by whoever holds a FileRef. Implementations derive from it.
+// An object of an exported file system, kept resolvable by whoever holds a FileRef. Implementations derive
+// from it.
 class File {
  public:
   virtual ~File() = default;
@@ -56,6 +58,8 @@ class FileRef {
   [[nodiscard]] File* get() const { return file_; }
   File* operator->() const { return file_; }
   File& operator*() const { return *file_; }
+  // True if no other FileRef leads to this file.
+  [[nodiscard]] bool unique() const { return file_->references_.load(std::memory_order_acquire) == 1; }
 
  private:
   File* file_ = nullptr;
@@ -86,7 +90,7 @@ struct Verifier {  // 8 opaque bytes
 struct CreateHow {
   enum class Mode : std::uint8_t { unchecked, guarded, exclusive } mode = Mode::unchecked;
   SetAttributes attributes;  // unchecked and guarded
-  Verifier verifier;         // exclusive: kept with the file, so a repeated call is recognised after a restart too
+  Verifier verifier;  // exclusive: kept with the file, so a repeated call is recognised after a restart too
 };
 
 // What MKNOD makes.
@@ -104,8 +108,8 @@ struct DirectoryEntry {
   std::optional<Attributes> attributes;
 };
 
-// Takes one entry; returns false when it does not fit any more (it is then not consumed). Runs on any thread, never
-// on two at once, and does not block.
+// Takes one entry; returns false when it does not fit any more (it is then not consumed). Runs on any thread,
+// never on two at once, and does not block.
 using EntrySink = std::function<bool(const DirectoryEntry&)>;
 
 struct ReadDirectoryRequest {
@@ -113,10 +117,10 @@ struct ReadDirectoryRequest {
   bool plus = false;         // with handles and attributes
 };
 
-// One exported tree. Thread-safe: any reactor may call any operation. References and views passed in must stay valid
-// until the Op ends. Every operation that changes something fills `wcc` whether it succeeds or fails. What an operation
-// reports as done is as durable as the protocol promises: namespace and attribute changes when they return, WRITE
-// according to its Stability, COMMIT for all earlier WRITEs.
+// One exported tree. Thread-safe: any reactor may call any operation. References and views passed in must
+// stay valid until the Op ends. Every operation that changes something fills `wcc` whether it succeeds or
+// fails. What an operation reports as done is as durable as the protocol promises: namespace and attribute
+// changes when they return, WRITE according to its Stability, COMMIT for all earlier WRITEs.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -136,15 +140,17 @@ class FileSystem {
   virtual VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted) = 0;
   // The target, at most 4096 bytes, in a payload.
   virtual VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) = 0;
-  // At most `count` bytes; fewer only at the end of the file. `cursor` and its pool belong to the calling thread.
+  // At most `count` bytes; fewer only at the end of the file. `cursor` and its pool belong to the calling
+  // thread.
   virtual VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
                                  std::uint32_t count, io::SlabCursor& cursor) = 0;
   virtual VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
                                    const io::Payload& data, Stability stability, Wcc& wcc) = 0;
   // Makes earlier WRITEs durable; count 0 means to the end of the file.
-  virtual VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
-                         Wcc& wcc) = 0;
-  // Changes when data that was answered `unstable` may have been lost: at every start and after a failed write-back.
+  virtual VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                         std::uint32_t count, Wcc& wcc) = 0;
+  // Changes when data that was answered `unstable` may have been lost: at every start and after a failed
+  // write-back.
   [[nodiscard]] virtual Verifier write_verifier() const = 0;
 
   virtual VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
@@ -155,17 +161,20 @@ class FileSystem {
                                std::string_view target, const SetAttributes& set, Wcc& wcc) = 0;
   virtual VfsOp<Found> mknod(const Credentials& who, const FileRef& directory, std::string_view name,
                              const SpecialFile& special, const SetAttributes& set, Wcc& wcc) = 0;
-  virtual VfsOp<> remove(const Credentials& who, const FileRef& directory, std::string_view name, Wcc& wcc) = 0;
-  virtual VfsOp<> rmdir(const Credentials& who, const FileRef& directory, std::string_view name, Wcc& wcc) = 0;
+  virtual VfsOp<> remove(const Credentials& who, const FileRef& directory, std::string_view name,
+                         Wcc& wcc) = 0;
+  virtual VfsOp<> rmdir(const Credentials& who, const FileRef& directory, std::string_view name,
+                        Wcc& wcc) = 0;
   virtual VfsOp<> rename(const Credentials& who, const FileRef& from_directory, std::string_view from_name,
-                         const FileRef& to_directory, std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc) = 0;
-  virtual VfsOp<> link(const Credentials& who, const FileRef& file, const FileRef& directory, std::string_view name,
-                       Wcc& wcc) = 0;
+                         const FileRef& to_directory, std::string_view to_name, Wcc& from_wcc,
+                         Wcc& to_wcc) = 0;
+  virtual VfsOp<> link(const Credentials& who, const FileRef& file, const FileRef& directory,
+                       std::string_view name, Wcc& wcc) = 0;
 
   // Feeds entries after `request.cookie` to `sink` until it refuses one; true when the end was reached.
   // Cookies stay valid while entries come and go; no entry that stays is lost or repeated.
-  virtual VfsOp<bool> readdir(const Credentials& who, const FileRef& directory, const ReadDirectoryRequest& request,
-                              const EntrySink& sink) = 0;
+  virtual VfsOp<bool> readdir(const Credentials& who, const FileRef& directory,
+                              const ReadDirectoryRequest& request, const EntrySink& sink) = 0;
 
   virtual VfsOp<FileSystemStatus> status(const FileRef& file) = 0;
   virtual VfsOp<FileSystemLimits> limits(const FileRef& file) = 0;

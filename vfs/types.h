@@ -29,39 +29,47 @@ struct Credentials {
 
 // The errors a file system can answer; each protocol maps them in one place.
 enum class Error : std::uint8_t {
-  perm,            // the operation is reserved to the owner or to root
-  noent,           // no such name
-  io,              // the medium failed
-  nxio,            // no such device
-  acces,           // permission bits or ACL refuse
-  exist,           // the name exists
-  xdev,            // the two names are on different file systems
-  nodev,           // no such device
-  notdir,          // not a directory
-  isdir,           // a directory
-  inval,           // an argument is wrong
-  fbig,            // beyond the largest file offset
-  nospc,           // no space on the file system
-  rofs,            // the file system or the export is read-only
-  mlink,           // too many hard links
-  nametoolong,     // a name is longer than the file system allows
-  notempty,        // the directory is not empty
-  dquot,           // the user's quota is used up
-  stale,           // the file behind the handle is gone
-  badhandle,       // not a handle of ours
-  not_sync,        // the guard of a SETATTR did not match
-  bad_cookie,      // a READDIR cookie that was never given out
-  notsupp,         // the file system cannot do this
-  too_small,       // the reply limit is too small for one entry
-  delay,           // out of a resource for now: try again later
-  server_fault,    // anything else
+  perm,          // the operation is reserved to the owner or to root
+  noent,         // no such name
+  io,            // the medium failed
+  nxio,          // no such device
+  acces,         // permission bits or ACL refuse
+  exist,         // the name exists
+  xdev,          // the two names are on different file systems
+  nodev,         // no such device
+  notdir,        // not a directory
+  isdir,         // a directory
+  inval,         // an argument is wrong
+  fbig,          // beyond the largest file offset
+  nospc,         // no space on the file system
+  rofs,          // the file system or the export is read-only
+  mlink,         // too many hard links
+  nametoolong,   // a name is longer than the file system allows
+  notempty,      // the directory is not empty
+  dquot,         // the user's quota is used up
+  stale,         // the file behind the handle is gone
+  badhandle,     // not a handle of ours
+  not_sync,      // the guard of a SETATTR did not match
+  bad_cookie,    // a READDIR cookie that was never given out
+  notsupp,       // the file system cannot do this
+  too_small,     // the reply limit is too small for one entry
+  delay,         // out of a resource for now: try again later
+  server_fault,  // anything else
 };
 
 // The vfs::Error of an errno; unknown numbers are server_fault.
 Error error_of(int errno_number);
 std::string_view name_of(Error error);
 
-enum class FileType : std::uint8_t { regular, directory, block_device, character_device, symlink, socket, fifo };
+enum class FileType : std::uint8_t {
+  regular,
+  directory,
+  block_device,
+  character_device,
+  symlink,
+  socket,
+  fifo
+};
 
 struct Time {
   std::int64_t seconds = 0;
@@ -105,8 +113,9 @@ struct SetAttributes {
   SetTime mtime;
 };
 
-// Weak cache consistency (RFC 1813 2.6): attributes before and after a change. `before` is absent when another change
-// to the same object ran at the same time, so a client never mistakes two changes for its own one.
+// Weak cache consistency (RFC 1813 2.6): attributes before and after a change. `before` is absent when
+// another change to the same object ran at the same time, so a client never mistakes two changes for its own
+// one.
 struct Before {
   std::uint64_t size = 0;
   Time mtime, ctime;
@@ -119,7 +128,8 @@ struct Wcc {
 // How far WRITE data has got (RFC 1813 3.3.7 stable_how).
 enum class Stability : std::uint8_t { unstable, data_sync, file_sync };
 
-// A file handle on the wire: opaque to clients. NFSv3 carries at most 64 bytes, NFSv4 128; ours are at most 64.
+// A file handle on the wire: opaque to clients. NFSv3 carries at most 64 bytes, NFSv4 128; ours are at
+// most 64.
 struct FileHandle {
   static constexpr std::size_t bytes_max = 64;
   std::uint8_t size = 0;
@@ -144,12 +154,12 @@ struct FileSystemLimits {
   std::uint64_t file_bytes_max = 0;
   std::uint32_t link_max = 0;
   std::uint32_t name_bytes_max = 0;
-  bool no_truncation = true;       // over-long names are refused, not cut
-  bool chown_restricted = true;    // only root may give files away
+  bool no_truncation = true;     // over-long names are refused, not cut
+  bool chown_restricted = true;  // only root may give files away
   bool case_insensitive = false;
   bool case_preserving = true;
   bool hard_links = true, symlinks = true, homogeneous = true, can_set_time = true;
-  Time time_delta{0, 1};           // resolution of time stamps
+  Time time_delta{0, 1};  // resolution of time stamps
 };
 
 }  // namespace braid::vfs

@@ -1,0 +1,187 @@
+#include "vfs/export_registry.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+namespace braid::vfs {
+namespace {
+
+constexpr std::string_view first_line = "braid-exports 1";
+constexpr const char* file = "exports";
+constexpr const char* new_file = "exports.new";
+constexpr std::size_t file_bytes_max = std::size_t{16} * 1024 * 1024;
+
+// Paths may hold anything but NUL: blanks, control characters and backslashes become \ooo, as in
+// /proc/mounts.
+std::string escaped(std::string_view path) {
+  std::string out;
+  for (const char c : path) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte <= ' ' || byte == 0x7f || c == '\\')
+      out += fmt::format("\\{:03o}", byte);
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::optional<std::string> unescaped(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      out += text[i];
+      continue;
+    }
+    unsigned byte = 0;
+    if (text.size() - i < 4) return std::nullopt;
+    const auto [end, error] = std::from_chars(text.data() + i + 1, text.data() + i + 4, byte, 8);
+    if (error != std::errc() || end != text.data() + i + 4 || byte > 0xff) return std::nullopt;
+    out += static_cast<char>(byte);
+    i += 3;
+  }
+  return out;
+}
+
+template <class T>
+bool parse_hex(std::string_view text, T& out) {
+  if (text.size() != 2 * sizeof(T)) return false;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out, 16);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+// Cuts the text up to `separator` off the front of `rest`.
+std::string_view cut(std::string_view& rest, char separator) {
+  const std::size_t at = rest.find(separator);
+  const std::string_view front = rest.substr(0, at);
+  rest.remove_prefix(at == rest.npos ? rest.size() : at + 1);
+  return front;
+}
+
+base::Result<std::string> read_all(int fd) {
+  std::string text;
+  for (;;) {
+    char buffer[4096];
+    const ssize_t got = ::read(fd, buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::fail(base::last_errno());
+    if (got == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(got));
+    if (text.size() > file_bytes_max) return base::fail(EBADMSG);
+  }
+}
+
+base::Result<void> write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t put = ::write(fd, text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return base::fail(base::last_errno());
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<ExportRegistry> ExportRegistry::open(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) return base::fail(base::last_errno());
+  base::UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return base::fail(base::last_errno());
+  return ExportRegistry(std::move(fd));
+}
+
+base::Result<ExportIdentity> ExportRegistry::identity_of(std::string_view export_path,
+                                                         std::string_view directory) {
+  if (!directory_) return find_or_add(export_path, directory);
+  // Several servers may share a state directory.
+  if (::flock(directory_.get(), LOCK_EX) != 0) return base::fail(base::last_errno());
+  auto loaded = load();
+  auto found = loaded ? find_or_add(export_path, directory) : base::fail(loaded.error());
+  ::flock(directory_.get(), LOCK_UN);
+  return found;
+}
+
+base::Result<ExportIdentity> ExportRegistry::find_or_add(std::string_view export_path,
+                                                         std::string_view directory) {
+  auto entry = std::ranges::find(entries_, export_path, &Entry::export_path);
+  if (entry != entries_.end() && entry->directory == directory) return entry->identity;
+  const ExportIdentity identity{unused_id(), base::random_sip_key()};
+  if (entry == entries_.end()) entry = entries_.emplace(entries_.end());
+  *entry = {identity, std::string(export_path), std::string(directory)};
+  if (directory_)
+    if (auto saved = save(); !saved) return base::fail(saved.error());
+  return identity;
+}
+
+ExportId ExportRegistry::unused_id() const {
+  for (;;) {
+    const ExportId id(static_cast<std::uint32_t>(base::random_sip_key()[0]));
+    if (id.value() != 0 &&
+        std::ranges::none_of(entries_, [&](const Entry& e) { return e.identity.id == id; }))
+      return id;
+  }
+}
+
+base::Result<void> ExportRegistry::load() {
+  const base::UniqueFd fd(::openat(directory_.get(), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!fd) {
+    entries_.clear();
+    if (errno == ENOENT) return {};
+    return base::fail(base::last_errno());
+  }
+  auto text = read_all(fd.get());
+  if (!text) return base::fail(text.error());
+  auto entries = parse(*text);
+  if (!entries) return base::fail(entries.error());
+  entries_ = std::move(*entries);
+  return {};
+}
+
+base::Result<std::vector<ExportRegistry::Entry>> ExportRegistry::parse(std::string_view text) {
+  std::vector<Entry> entries;
+  if (cut(text, '\n') != first_line) return base::fail(EBADMSG);
+  for (;;) {
+    std::string_view line = cut(text, '\n');
+    // The last line proves that nothing was cut off.
+    if (line == fmt::format("end {}", entries.size()) && text.empty()) return entries;
+    Entry entry;
+    std::uint32_t id = 0;
+    const std::string_view id_text = cut(line, ' ');
+    const std::string_view key_text = cut(line, ' ');
+    const auto export_path = unescaped(cut(line, ' '));
+    const auto directory = unescaped(line);
+    if (!parse_hex(id_text, id) || key_text.size() != 32 ||
+        !parse_hex(key_text.substr(0, 16), entry.identity.key[0]) ||
+        !parse_hex(key_text.substr(16), entry.identity.key[1]) || !export_path || !directory)
+      return base::fail(EBADMSG);
+    entry.identity.id = ExportId(id);
+    entry.export_path = *export_path;
+    entry.directory = *directory;
+    entries.push_back(std::move(entry));
+  }
+}
+
+// A crash leaves the old file or the new one, never a mixture.
+base::Result<void> ExportRegistry::save() const {
+  std::string text = fmt::format("{}\n", first_line);
+  for (const Entry& entry : entries_)
+    text += fmt::format("{:08x} {:016x}{:016x} {} {}\n", entry.identity.id.value(), entry.identity.key[0],
+                        entry.identity.key[1], escaped(entry.export_path), escaped(entry.directory));
+  text += fmt::format("end {}\n", entries_.size());
+  ::unlinkat(directory_.get(), new_file, 0);
+  const base::UniqueFd fd(
+      ::openat(directory_.get(), new_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+  if (!fd) return base::fail(base::last_errno());
+  if (auto written = write_all(fd.get(), text); !written) return written;
+  if (::fsync(fd.get()) != 0 || ::renameat(directory_.get(), new_file, directory_.get(), file) != 0 ||
+      ::fsync(directory_.get()) != 0)
+    return base::fail(base::last_errno());
+  return {};
+}
+
+}  // namespace braid::vfs

@@ -1,0 +1,109 @@
+// A file system that fails on demand: for tests of what stands above the seam.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "vfs/file_system.h"
+
+namespace braid::vfs {
+
+enum class Operation : std::uint8_t {
+  resolve,
+  getattr,
+  setattr,
+  lookup,
+  access,
+  readlink,
+  read,
+  write,
+  commit,
+  create,
+  mkdir,
+  symlink,
+  mknod,
+  remove,
+  rmdir,
+  rename,
+  link,
+  readdir,
+  status,
+  limits
+};
+constexpr std::size_t operations = 20;
+
+struct Fault {
+  Operation operation = Operation::getattr;
+  std::uint64_t skip = 0;      // calls that are let through first
+  std::uint64_t times = 1;     // calls that meet the fault
+  std::optional<Error> error;  // what they answer; none: they only take longer
+  bool after_effect = false;   // the error comes after the work was done, as from a failing fsync
+  base::Duration delay{};      // before anything else; needs a reactor on the calling thread
+};
+
+// Hands every call to `inner` unless a fault applies. Thread-safe.
+class FaultyFileSystem final : public FileSystem {
+ public:
+  explicit FaultyFileSystem(std::shared_ptr<FileSystem> inner) : inner_(std::move(inner)) {}
+
+  // Faults of one operation apply one after the other, in the order they were added.
+  void inject(const Fault& fault);
+  // Calls of an operation so far.
+  [[nodiscard]] std::uint64_t calls(Operation operation) const;
+
+  [[nodiscard]] FileRef root() const override { return inner_->root(); }
+  VfsOp<FileRef> resolve(base::BytesView handle) override;
+  VfsOp<Attributes> getattr(const FileRef& file) override;
+  VfsOp<> setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
+                  const std::optional<Time>& guard, Wcc& wcc) override;
+  VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) override;
+  VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted) override;
+  VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) override;
+  VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                         std::uint32_t count, io::SlabCursor& cursor) override;
+  VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                           const io::Payload& data, Stability stability, Wcc& wcc) override;
+  VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
+                 Wcc& wcc) override;
+  [[nodiscard]] Verifier write_verifier() const override { return inner_->write_verifier(); }
+  VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
+                      const CreateHow& how, Wcc& wcc) override;
+  VfsOp<Found> mkdir(const Credentials& who, const FileRef& directory, std::string_view name,
+                     const SetAttributes& set, Wcc& wcc) override;
+  VfsOp<Found> symlink(const Credentials& who, const FileRef& directory, std::string_view name,
+                       std::string_view target, const SetAttributes& set, Wcc& wcc) override;
+  VfsOp<Found> mknod(const Credentials& who, const FileRef& directory, std::string_view name,
+                     const SpecialFile& special, const SetAttributes& set, Wcc& wcc) override;
+  VfsOp<> remove(const Credentials& who, const FileRef& directory, std::string_view name, Wcc& wcc) override;
+  VfsOp<> rmdir(const Credentials& who, const FileRef& directory, std::string_view name, Wcc& wcc) override;
+  VfsOp<> rename(const Credentials& who, const FileRef& from_directory, std::string_view from_name,
+                 const FileRef& to_directory, std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc) override;
+  VfsOp<> link(const Credentials& who, const FileRef& file, const FileRef& directory, std::string_view name,
+               Wcc& wcc) override;
+  VfsOp<bool> readdir(const Credentials& who, const FileRef& directory, const ReadDirectoryRequest& request,
+                      const EntrySink& sink) override;
+  VfsOp<FileSystemStatus> status(const FileRef& file) override;
+  VfsOp<FileSystemLimits> limits(const FileRef& file) override;
+
+ private:
+  struct Script {
+    std::array<std::vector<Fault>, operations> faults;
+    std::array<std::uint64_t, operations> calls{};
+  };
+  std::optional<Fault> next_fault(Operation operation);
+  template <class F>
+  auto guarded(Operation operation, F call) -> std::invoke_result_t<F&>;
+  template <class F>
+  static auto faulty(Fault fault, F call) -> std::invoke_result_t<F&>;
+
+  const std::shared_ptr<FileSystem> inner_;
+  base::Guarded<Script> script_;
+};
+
+}  // namespace braid::vfs

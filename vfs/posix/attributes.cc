@@ -1,0 +1,106 @@
+// GETATTR and SETATTR.
+#include <limits>
+
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+constexpr std::uint32_t set_uid = 04000;
+constexpr std::uint32_t set_gid = 02000;
+constexpr std::uint32_t group_execute = 00010;
+constexpr std::uint32_t no_change = 0xffffffff;  // to fchownat(2)
+
+timespec timespec_of(const SetTime& set) {
+  switch (set.how) {
+    case SetTime::How::leave:
+      return {0, UTIME_OMIT};
+    case SetTime::How::server:
+      return {0, UTIME_NOW};
+    case SetTime::How::client:
+      return {set.value.seconds, static_cast<long>(set.value.nanoseconds)};
+  }
+  return {0, UTIME_OMIT};
+}
+
+bool sets_times(const SetAttributes& set) {
+  return set.atime.how != SetTime::How::leave || set.mtime.how != SetTime::How::leave;
+}
+
+}  // namespace
+
+// Attributes of an object that still has a name. Others are stale, and nobody else shall find them.
+Outcome<Attributes> Tree::live_attributes(PosixFile& file) {
+  const auto stat = stat_of(file.fd());
+  if (!stat) return base::fail(stat.error());
+  if (stat->stx_nlink == 0) {
+    cache_.drop(file);
+    return base::fail(Error::stale);
+  }
+  return attributes_of(*stat, file.identity().fsid);
+}
+
+Outcome<Attributes> Tree::getattr(PosixFile& file) { return live_attributes(file); }
+
+Outcome<> Tree::setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
+                        const std::optional<Time>& guard, Wcc& wcc) {
+  {
+    const Change change(*this, file, wcc);
+    if (auto allowed = change.allowed(); !allowed) return allowed;
+    if (guard && *guard != change.before().ctime) return base::fail(Error::not_sync);
+    if (auto applied = apply(who, file, set, change.before()); !applied) return applied;
+  }
+  return sync_file(file);
+}
+
+Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttributes& set,
+                      const Attributes& now) {
+  if (set.uid == no_change || set.gid == no_change) return base::fail(Error::inval);
+  if (set.size)
+    if (auto done = truncate(who, file, *set.size, now); !done) return done;
+  const Identity& identity = options_.identity;
+  if (set.uid || set.gid) {
+    const auto done = identity.as(who, [&] {
+      return outcome_of(
+          ::fchownat(file.fd(), "", set.uid.value_or(no_change), set.gid.value_or(no_change), AT_EMPTY_PATH));
+    });
+    if (!done) return done;
+  }
+  // A symbolic link has no mode; knfsd ignores it too.
+  if (set.mode && file.type() != FileType::symlink) {
+    std::uint32_t mode = *set.mode & 07777U;
+    // A new owner does not inherit the set-id bits, not even in one call (as knfsd).
+    if ((set.uid || set.gid) && file.type() != FileType::directory) {
+      mode &= ~set_uid;
+      if ((mode & group_execute) != 0) mode &= ~set_gid;
+    }
+    const auto done = identity.as(who, [&] { return change_mode(file.fd(), mode, root_.descriptors.get()); });
+    if (!done) return done;
+  }
+  return change_times(who, file, set, now);
+}
+
+Outcome<> Tree::truncate(const Credentials& who, PosixFile& file, std::uint64_t size, const Attributes& now) {
+  if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return base::fail(Error::fbig);
+  if (auto permitted = permit_data(who, file, W_OK, now); !permitted) return permitted;
+  const auto fd = data_descriptor(file, Opened::write);
+  if (!fd) return base::fail(fd.error());
+  return options_.identity.as(who, [&] { return outcome_of(::ftruncate(*fd, static_cast<off_t>(size))); });
+}
+
+Outcome<> Tree::change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,
+                             const Attributes& now) {
+  SetAttributes left = set;
+  // Truncation has set the mtime to the server's time already, and only the owner could repeat it.
+  if (set.size && left.mtime.how == SetTime::How::server) left.mtime.how = SetTime::How::leave;
+  if (!sets_times(left)) return {};
+  const timespec times[2] = {timespec_of(left.atime), timespec_of(left.mtime)};
+  const auto set_times = [&] { return outcome_of(::utimensat(file.fd(), "", times, AT_EMPTY_PATH)); };
+  auto done = options_.identity.as(who, set_times);
+  if (done || left.atime.how == SetTime::How::client || left.mtime.how == SetTime::How::client) return done;
+  // Whoever may write may set the server's time; utimensat(2) grants that only when both times are set.
+  if (auto permitted = permit(who, file, W_OK, now); !permitted) return done;
+  return set_times();
+}
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,211 @@
+#include "vfs/posix/cache.h"
+
+#include "base/assert.h"
+
+namespace braid::vfs::posix {
+
+FileCache::FileCache(const FileCacheOptions& options) : options_(options) {
+  for (Shard& shard : shards_) shard.buckets.resize(16);
+}
+
+FileCache::~FileCache() {
+  for (Shard& shard : shards_)
+    while (shard.by_use.first != nullptr) take_out(shard, *shard.by_use.first);
+}
+
+// The low bits choose the shard, the others the bucket; the mac is a keyed hash that clients cannot choose.
+PosixFile*& FileCache::bucket_of(Shard& shard, std::uint64_t mac) {
+  return shard.buckets[(mac / shards_max) & (shard.buckets.size() - 1)];
+}
+
+PosixFile* FileCache::lookup(Shard& shard, base::BytesView handle, std::uint64_t mac) {
+  PosixFile* file = bucket_of(shard, mac);
+  while (file != nullptr && !base::equal(file->handle().view(), handle)) file = file->hash_next_;
+  return file;
+}
+
+void FileCache::grow(Shard& shard) {
+  std::vector<PosixFile*> old(2 * shard.buckets.size());
+  old.swap(shard.buckets);
+  for (PosixFile* file : old)
+    while (file != nullptr) {
+      PosixFile* const next = file->hash_next_;
+      PosixFile*& bucket = bucket_of(shard, file->mac());
+      file->hash_next_ = bucket;
+      bucket = file;
+      file = next;
+    }
+}
+
+template <PosixFile::Link PosixFile::* link>
+void FileCache::push_front(List& list, PosixFile& file) {
+  (file.*link).previous = nullptr;
+  (file.*link).next = list.first;
+  if (list.first != nullptr) (list.first->*link).previous = &file;
+  list.first = &file;
+  if (list.last == nullptr) list.last = &file;
+}
+
+template <PosixFile::Link PosixFile::* link>
+void FileCache::unlink(List& list, PosixFile& file) {
+  PosixFile::Link& at = file.*link;
+  if (at.previous != nullptr)
+    (at.previous->*link).next = at.next;
+  else
+    list.first = at.next;
+  if (at.next != nullptr)
+    (at.next->*link).previous = at.previous;
+  else
+    list.last = at.previous;
+  at = {};
+}
+
+FileRef FileCache::take_out(Shard& shard, PosixFile& file) {
+  PosixFile** at = &bucket_of(shard, file.mac());
+  while (*at != &file) at = &(*at)->hash_next_;
+  *at = file.hash_next_;
+  unlink<&PosixFile::by_use_>(shard.by_use, file);
+  if (file.writer_) unlink<&PosixFile::by_writing_>(shard.by_writing, file);
+  file.writer_ = false;
+  --shard.count;
+  return std::move(file.held_by_cache_);
+}
+
+void FileCache::use(Shard& shard, PosixFile& file) {
+  file.used_ = base::TimePoint(base::Duration(now_.load(std::memory_order_relaxed)));
+  if (shard.by_use.first != &file) {
+    unlink<&PosixFile::by_use_>(shard.by_use, file);
+    push_front<&PosixFile::by_use_>(shard.by_use, file);
+  }
+  if (file.writer_ && shard.by_writing.first != &file) {
+    unlink<&PosixFile::by_writing_>(shard.by_writing, file);
+    push_front<&PosixFile::by_writing_>(shard.by_writing, file);
+  }
+}
+
+FileRef FileCache::find(base::BytesView handle) {
+  const std::uint64_t mac = HandleCodec::mac_of(handle);
+  Shard& shard = shard_of(mac);
+  std::scoped_lock lock(shard.mutex);
+  PosixFile* const file = lookup(shard, handle, mac);
+  if (file == nullptr) {
+    ++shard.misses;
+    return {};
+  }
+  ++shard.hits;
+  use(shard, *file);
+  return FileRef(file);
+}
+
+FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened) {
+  const std::uint64_t mac = HandleCodec::mac_of(identity.handle.view());
+  while (descriptors_->load(std::memory_order_relaxed) >= options_.descriptors_max)
+    if (!make_room(mac % shards_max)) {
+      crowded_.fetch_add(1, std::memory_order_relaxed);
+      break;
+    }
+  FileRef fresh(new PosixFile(identity, std::move(fd), opened, descriptors_));
+  auto& file = static_cast<PosixFile&>(*fresh);
+  Shard& shard = shard_of(mac);
+  std::scoped_lock lock(shard.mutex);
+  if (PosixFile* const other = lookup(shard, identity.handle.view(), mac); other != nullptr) {
+    use(shard, *other);
+    return FileRef(other);
+  }
+  if (shard.count >= shard.buckets.size()) grow(shard);
+  PosixFile*& bucket = bucket_of(shard, mac);
+  file.hash_next_ = bucket;
+  bucket = &file;
+  file.held_by_cache_ = fresh;
+  file.used_ = base::TimePoint(base::Duration(now_.load(std::memory_order_relaxed)));
+  ++shard.count;
+  push_front<&PosixFile::by_use_>(shard.by_use, file);
+  file.writer_ = opened == Opened::write;
+  if (file.writer_) push_front<&PosixFile::by_writing_>(shard.by_writing, file);
+  return fresh;
+}
+
+void FileCache::drop(PosixFile& file) {
+  FileRef dropped;
+  Shard& shard = shard_of(file.mac());
+  std::scoped_lock lock(shard.mutex);
+  if (file.held_by_cache_) dropped = take_out(shard, file);
+}
+
+void FileCache::note_writer(PosixFile& file) {
+  Shard& shard = shard_of(file.mac());
+  std::scoped_lock lock(shard.mutex);
+  if (file.writer_ || !file.held_by_cache_) return;
+  file.writer_ = true;
+  push_front<&PosixFile::by_writing_>(shard.by_writing, file);
+}
+
+// From the least recently used end, the first that nobody holds. With the lock held nobody new can get hold
+// of it.
+FileRef FileCache::evict_one(Shard& shard) {
+  std::size_t skipped = 0;
+  for (PosixFile* file = shard.by_use.last; file != nullptr && skipped < skipped_max;
+       file = file->by_use_.previous) {
+    if (file->held_by_cache_.unique()) {
+      ++shard.evicted;
+      return take_out(shard, *file);
+    }
+    ++skipped;
+  }
+  return {};
+}
+
+bool FileCache::make_room(std::size_t first_shard) {
+  for (std::size_t i = 0; i < shards_max; ++i) {
+    Shard& shard = shards_[(first_shard + i) % shards_max];
+    FileRef evicted;  // closed after the lock is released
+    std::scoped_lock lock(shard.mutex);
+    evicted = evict_one(shard);
+    if (evicted) return true;
+  }
+  return false;
+}
+
+template <PosixFile::Link PosixFile::* link>
+void FileCache::expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out) {
+  PosixFile* file = list.last;
+  while (file != nullptr && file->used_ < before) {
+    PosixFile* const previous = (file->*link).previous;
+    if (file->held_by_cache_.unique()) {
+      ++shard.expired;
+      out.push_back(take_out(shard, *file));
+    }
+    file = previous;
+  }
+}
+
+void FileCache::sweep(base::TimePoint now) {
+  now_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
+  std::vector<FileRef> expired;
+  for (Shard& shard : shards_) {
+    std::scoped_lock lock(shard.mutex);
+    expire<&PosixFile::by_use_>(shard, shard.by_use, now - options_.idle_max, expired);
+    expire<&PosixFile::by_writing_>(shard, shard.by_writing, now - options_.write_idle_max, expired);
+  }
+}
+
+void FileCache::shrink(std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (!make_room(i % shards_max)) return;
+}
+
+FileCacheStats FileCache::stats() const {
+  FileCacheStats out;
+  out.descriptors = descriptors_->load(std::memory_order_relaxed);
+  out.crowded = crowded_.load(std::memory_order_relaxed);
+  for (const Shard& shard : shards_) {
+    std::scoped_lock lock(shard.mutex);
+    out.hits += shard.hits;
+    out.misses += shard.misses;
+    out.evicted += shard.evicted;
+    out.expired += shard.expired;
+  }
+  return out;
+}
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,98 @@
+// Handle -> open object: what makes a stream of requests on one file cost one open.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/clock.h"
+#include "vfs/posix/file.h"
+
+namespace braid::vfs::posix {
+
+struct FileCacheOptions {
+  std::size_t descriptors_max = 4096;
+  base::Duration idle_max = std::chrono::seconds(60);
+  // A descriptor open for writing keeps local programs from executing the file (ETXTBSY): it goes earlier.
+  base::Duration write_idle_max = std::chrono::seconds(2);
+};
+
+struct FileCacheStats {
+  std::size_t descriptors = 0;  // open now
+  std::uint64_t hits = 0, misses = 0;
+  std::uint64_t evicted = 0;  // to make room
+  std::uint64_t expired = 0;  // idle
+  std::uint64_t crowded = 0;  // times that no descriptor could be given up: all were in use
+};
+
+// Thread-safe. Each shard is a hash table with a list in order of use. An entry that somebody holds is never
+// evicted, so there is at most one object per handle; drop() is the exception, for objects that are gone from
+// the file system. Attributes and names are not cached: only identities and descriptors.
+class FileCache {
+ public:
+  explicit FileCache(const FileCacheOptions& options);
+  ~FileCache();
+  FileCache(const FileCache&) = delete;
+  FileCache& operator=(const FileCache&) = delete;
+
+  // The object with this verified handle, or null.
+  FileRef find(base::BytesView handle);
+  // Makes room, then adds the object, unless another thread was faster: returns the one that is in the cache.
+  FileRef insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened);
+  // Forgets an object whose last name is gone; its descriptor is closed when the last holder lets go.
+  void drop(PosixFile& file);
+  // The object now has an O_RDWR descriptor.
+  void note_writer(PosixFile& file);
+  // Closes idle descriptors; called about every second. `now` is also the time that later uses are stamped
+  // with.
+  void sweep(base::TimePoint now);
+  // Gives up to `count` descriptors back, after EMFILE.
+  void shrink(std::size_t count);
+  [[nodiscard]] FileCacheStats stats() const;
+
+ private:
+  static constexpr std::size_t shards_max = 16;
+  // An object that is held is skipped when looking for one to evict; no more than so many of them.
+  static constexpr std::size_t skipped_max = 32;
+
+  struct List {
+    PosixFile* first = nullptr;
+    PosixFile* last = nullptr;
+  };
+  struct Shard {
+    mutable std::mutex mutex;
+    std::vector<PosixFile*> buckets;
+    std::size_t count = 0;
+    List by_use;
+    List by_writing;
+    std::uint64_t hits = 0, misses = 0, evicted = 0, expired = 0;
+  };
+
+  Shard& shard_of(std::uint64_t mac) { return shards_[mac % shards_max]; }
+  static PosixFile*& bucket_of(Shard& shard, std::uint64_t mac);
+  static PosixFile* lookup(Shard& shard, base::BytesView handle, std::uint64_t mac);
+  static void grow(Shard& shard);
+  template <PosixFile::Link PosixFile::* link>
+  static void push_front(List& list, PosixFile& file);
+  template <PosixFile::Link PosixFile::* link>
+  static void unlink(List& list, PosixFile& file);
+  // Takes an entry out; the reference keeps it alive until the lock is released.
+  static FileRef take_out(Shard& shard, PosixFile& file);
+  void use(Shard& shard, PosixFile& file);
+  bool make_room(std::size_t first_shard);
+  static FileRef evict_one(Shard& shard);
+  template <PosixFile::Link PosixFile::* link>
+  static void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
+
+  const FileCacheOptions options_;
+  const std::shared_ptr<std::atomic<std::size_t>> descriptors_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
+  std::atomic<std::int64_t> now_{0};  // of the last sweep
+  std::atomic<std::uint64_t> crowded_{0};
+  std::array<Shard, shards_max> shards_;
+};
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,91 @@
+#include "vfs/posix/export_root.h"
+
+#include <fmt/format.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+
+#include <cstring>
+
+#include "base/siphash.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+using Uuid = std::array<std::byte, 16>;
+
+// FS_IOC_GETFSUUID (Linux 6.9), newer than the headers.
+struct FsUuid {
+  std::uint8_t length;
+  Uuid uuid;
+};
+constexpr unsigned long get_fs_uuid = _IOR(0x15, 0, FsUuid);
+
+// XFS_IOC_FSGEOMETRY_V1, for kernels without the above: the f_fsid of XFS is a device number, which may
+// change.
+struct XfsGeometry {
+  std::uint32_t sizes[8];
+  std::uint64_t blocks[4];
+  Uuid uuid;
+  std::uint32_t units[2];
+  std::int32_t version;
+  std::uint32_t more[4];
+};
+static_assert(sizeof(XfsGeometry) == 112);
+constexpr unsigned long get_xfs_geometry = _IOR('X', 100, XfsGeometry);
+
+std::uint64_t hash(base::BytesView bytes) {
+  constexpr base::SipKey fixed{0x6272616964206673,
+                               0x6964206f66206673};  // part of what fsids mean: never changed
+  return base::siphash24(fixed, bytes);
+}
+
+std::uint64_t filesystem_of(int fd, const struct statfs& status) {
+  if (FsUuid named{}; ::ioctl(fd, get_fs_uuid, &named) == 0 && named.length == sizeof(Uuid))
+    return hash(named.uuid);
+  if (XfsGeometry geometry{}; ::ioctl(fd, get_xfs_geometry, &geometry) == 0) return hash(geometry.uuid);
+  return hash(std::as_bytes(std::span(&status.f_fsid, 1)));
+}
+
+std::string transient_because(const ExportRoot& root) {
+  if (!root.tree) return "the system does not allow a private copy of the mount (CAP_SYS_ADMIN)";
+  const auto handle = kernel_handle(root.fd.get(), "");
+  if (!handle) return "the file system has no file handles";
+  const auto opened = open_kernel_handle(root.fd.get(), handle->type, handle->view(), O_PATH);
+  if (opened) return {};
+  if (opened.error() == Error::perm) return "opening by handle is not permitted (CAP_DAC_READ_SEARCH)";
+  return fmt::format("opening by handle fails ({})", name_of(opened.error()));
+}
+
+}  // namespace
+
+base::Result<ExportRoot> open_export_root(const std::string& path, const ExportRootOptions& options) {
+  ExportRoot root;
+  const base::UniqueFd found(::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!found) return base::fail(base::last_errno());
+  if (options.private_mount)
+    root.tree =
+        base::UniqueFd(::open_tree(found.get(), "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH));
+  const int start = root.tree ? root.tree.get() : found.get();
+  root.fd = base::UniqueFd(::openat(start, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!root.fd) return base::fail(base::last_errno());
+  root.descriptors = base::UniqueFd(::open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
+
+  struct statfs status{};
+  if (::fstatfs(root.fd.get(), &status) != 0) return base::fail(base::last_errno());
+  Stat stat{};
+  if (::statx(root.fd.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &stat) != 0)
+    return base::fail(base::last_errno());
+  utsname system{};
+  ::uname(&system);
+  root.magic = static_cast<std::uint32_t>(status.f_type);
+  root.mount = stat.stx_mnt_id;
+  root.traits = traits_of(root.magic, system.release);
+  root.filesystem = filesystem_of(root.fd.get(), status);
+  root.transient_because = options.persistent_handles ? transient_because(root) : "asked for";
+  return root;
+}
+
+}  // namespace braid::vfs::posix

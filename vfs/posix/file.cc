@@ -1,0 +1,21 @@
+#include "vfs/posix/file.h"
+
+namespace braid::vfs::posix {
+
+PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened,
+                     std::shared_ptr<std::atomic<std::size_t>> descriptors)
+    : identity_(identity), fd_(std::move(fd)), opened_(opened), descriptors_(std::move(descriptors)) {
+  descriptors_->fetch_add(1, std::memory_order_relaxed);
+}
+
+PosixFile::~PosixFile() { descriptors_->fetch_sub(1, std::memory_order_relaxed); }
+
+Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
+  std::scoped_lock lock(upgrading_);
+  if (opened_.load(std::memory_order_relaxed) >= opened) return {};
+  if (::dup3(fresh.get(), fd_.get(), O_CLOEXEC) < 0) return failed_call();
+  opened_.store(opened, std::memory_order_release);
+  return {};
+}
+
+}  // namespace braid::vfs::posix

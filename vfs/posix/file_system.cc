@@ -1,0 +1,157 @@
+#include "vfs/posix/file_system.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+namespace braid::vfs::posix {
+namespace {
+
+PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
+
+}  // namespace
+
+PosixFileSystem::PosixFileSystem(ExportRoot root, const PosixOptions& options, const base::Clock& clock)
+    : clock_(clock),
+      slabs_(options.slabs),
+      directory_(options.directory),
+      tree_(std::move(root), options.tree, clock),
+      placement_(options.placement.value_or(tree_.base().traits.policy), options.pool, clock) {}
+
+base::Result<std::shared_ptr<PosixFileSystem>> PosixFileSystem::open(const PosixOptions& options,
+                                                                     const base::Clock& clock) {
+  auto root = open_export_root(options.directory, options.tree.root);
+  if (!root) return base::fail(root.error());
+  std::shared_ptr<PosixFileSystem> out(new PosixFileSystem(std::move(*root), options, clock));
+  if (auto started = out->tree_.start(); !started) return base::fail(started.error());
+  out->sweep();
+  return out;
+}
+
+std::string PosixFileSystem::restricted() const {
+  std::string text;
+  if (!tree_.identity().switching())
+    text += fmt::format(
+        "Every client acts with the rights of user {}: only root can take the callers' identities. ",
+        ::geteuid());
+  if (const std::string& because = tree_.base().transient_because; !because.empty())
+    text += fmt::format("File handles last only as long as this process: {}. ", because);
+  if (!text.empty()) text.pop_back();
+  return text;
+}
+
+// A handle in the cache costs no system call; others are opened.
+VfsOp<FileRef> PosixFileSystem::resolve(base::BytesView handle) {
+  auto file = tree_.find(handle);
+  if (!file || *file) return file;
+  return placement_.run(Call::open, [this, handle] { return tree_.resolve(handle); });
+}
+
+VfsOp<Attributes> PosixFileSystem::getattr(const FileRef& file) {
+  return placement_.run(Call::getattr, [this, &file] { return tree_.getattr(node(file)); });
+}
+
+VfsOp<> PosixFileSystem::setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
+                                 const std::optional<Time>& guard, Wcc& wcc) {
+  return change(
+      [this, &who, &file, &set, &guard, &wcc] { return tree_.setattr(who, node(file), set, guard, wcc); });
+}
+
+VfsOp<Found> PosixFileSystem::lookup(const Credentials& who, const FileRef& directory,
+                                     std::string_view name) {
+  return placement_.run(Call::lookup,
+                        [this, &who, &directory, name] { return tree_.lookup(who, node(directory), name); });
+}
+
+VfsOp<std::uint32_t> PosixFileSystem::access(const Credentials& who, const FileRef& file,
+                                             std::uint32_t wanted) {
+  return placement_.run(Call::permission,
+                        [this, &who, &file, wanted] { return tree_.access(who, node(file), wanted); });
+}
+
+VfsOp<WriteResult> PosixFileSystem::write(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                                          const io::Payload& data, Stability stability, Wcc& wcc) {
+  const auto work = [this, &who, &file, offset, &data, stability, &wcc] {
+    return tree_.write(who, node(file), offset, data, stability, wcc);
+  };
+  return stability == Stability::unstable ? placement_.run(Call::write, work)
+                                          : placement_.run_blocking(Call::sync, work);
+}
+
+// The range is not used: fsync(2) alone makes the metadata durable that the data needs.
+VfsOp<> PosixFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t /*offset*/,
+                                std::uint32_t /*count*/, Wcc& wcc) {
+  return placement_.run_blocking(Call::sync,
+                                 [this, &who, &file, &wcc] { return tree_.commit(who, node(file), wcc); });
+}
+
+VfsOp<Found> PosixFileSystem::create(const Credentials& who, const FileRef& directory, std::string_view name,
+                                     const CreateHow& how, Wcc& wcc) {
+  return change([this, &who, &directory, name, &how, &wcc] {
+    return tree_.create(who, node(directory), name, how, wcc);
+  });
+}
+
+VfsOp<Found> PosixFileSystem::mkdir(const Credentials& who, const FileRef& directory, std::string_view name,
+                                    const SetAttributes& set, Wcc& wcc) {
+  return change([this, &who, &directory, name, &set, &wcc] {
+    return tree_.mkdir(who, node(directory), name, set, wcc);
+  });
+}
+
+VfsOp<Found> PosixFileSystem::symlink(const Credentials& who, const FileRef& directory, std::string_view name,
+                                      std::string_view target, const SetAttributes& set, Wcc& wcc) {
+  return change([this, &who, &directory, name, target, &set, &wcc] {
+    return tree_.symlink(who, node(directory), name, target, set, wcc);
+  });
+}
+
+VfsOp<Found> PosixFileSystem::mknod(const Credentials& who, const FileRef& directory, std::string_view name,
+                                    const SpecialFile& special, const SetAttributes& set, Wcc& wcc) {
+  return change([this, &who, &directory, name, &special, &set, &wcc] {
+    return tree_.mknod(who, node(directory), name, special, set, wcc);
+  });
+}
+
+VfsOp<> PosixFileSystem::remove(const Credentials& who, const FileRef& directory, std::string_view name,
+                                Wcc& wcc) {
+  return change(
+      [this, &who, &directory, name, &wcc] { return tree_.remove(who, node(directory), name, wcc); });
+}
+
+VfsOp<> PosixFileSystem::rmdir(const Credentials& who, const FileRef& directory, std::string_view name,
+                               Wcc& wcc) {
+  return change(
+      [this, &who, &directory, name, &wcc] { return tree_.rmdir(who, node(directory), name, wcc); });
+}
+
+VfsOp<> PosixFileSystem::rename(const Credentials& who, const FileRef& from_directory,
+                                std::string_view from_name, const FileRef& to_directory,
+                                std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc) {
+  return change([this, &who, &from_directory, from_name, &to_directory, to_name, &from_wcc, &to_wcc] {
+    return tree_.rename(who, node(from_directory), from_name, node(to_directory), to_name, from_wcc, to_wcc);
+  });
+}
+
+VfsOp<> PosixFileSystem::link(const Credentials& who, const FileRef& file, const FileRef& directory,
+                              std::string_view name, Wcc& wcc) {
+  return change([this, &who, &file, &directory, name, &wcc] {
+    return tree_.link(who, node(file), node(directory), name, wcc);
+  });
+}
+
+VfsOp<bool> PosixFileSystem::readdir(const Credentials& who, const FileRef& directory,
+                                     const ReadDirectoryRequest& request, const EntrySink& sink) {
+  return placement_.run(Call::directory, [this, &who, &directory, &request, &sink] {
+    return tree_.readdir(who, node(directory), request, sink);
+  });
+}
+
+VfsOp<FileSystemStatus> PosixFileSystem::status(const FileRef& file) {
+  return placement_.run(Call::status, [this, &file] { return tree_.status(node(file)); });
+}
+
+VfsOp<FileSystemLimits> PosixFileSystem::limits(const FileRef& file) {
+  return placement_.run(Call::status, [this, &file] { return tree_.limits(node(file)); });
+}
+
+}  // namespace braid::vfs::posix

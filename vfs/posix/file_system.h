@@ -1,0 +1,103 @@
+// vfs::FileSystem over a directory of this machine. docs/vfs.md explains the whole.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "io/blocking_pool.h"
+#include "io/slab.h"
+#include "vfs/file_system.h"
+#include "vfs/posix/placement.h"
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+
+struct PosixOptions {
+  std::string directory;
+  TreeOptions tree;
+  // For calls that may block; null: everything runs on the calling thread.
+  io::BlockingPool* pool = nullptr;
+  // Memory for what does not come through a caller's cursor.
+  io::SlabPool* slabs = nullptr;
+  // Instead of what the file system's type says; for tests.
+  std::optional<PlacementPolicy> placement;
+};
+
+struct PosixStats {
+  FileCacheStats cache;
+  std::uint64_t stalls = 0;  // calls that blocked a reactor longer than they should
+};
+
+// Pool, slabs and clock must outlive it; so must it every FileRef that it gave out. sweep() is to be called
+// about every second.
+class PosixFileSystem final : public FileSystem {
+ public:
+  // The errno of opening the directory.
+  static base::Result<std::shared_ptr<PosixFileSystem>> open(const PosixOptions& options,
+                                                             const base::Clock& clock);
+
+  // What does not work as it should for want of privileges, in sentences for the user; empty if everything
+  // does.
+  [[nodiscard]] std::string restricted() const;
+  void sweep() { tree_.cache().sweep(clock_.now()); }
+  [[nodiscard]] PosixStats stats() const { return {tree_.cache().stats(), placement_.stalls()}; }
+
+  [[nodiscard]] FileRef root() const override { return tree_.root(); }
+  VfsOp<FileRef> resolve(base::BytesView handle) override;
+  VfsOp<Attributes> getattr(const FileRef& file) override;
+  VfsOp<> setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
+                  const std::optional<Time>& guard, Wcc& wcc) override;
+  VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) override;
+  VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted) override;
+  VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) override;
+  VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                         std::uint32_t count, io::SlabCursor& cursor) override;
+  VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                           const io::Payload& data, Stability stability, Wcc& wcc) override;
+  VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
+                 Wcc& wcc) override;
+  [[nodiscard]] Verifier write_verifier() const override { return tree_.write_verifier(); }
+  VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
+                      const CreateHow& how, Wcc& wcc) override;
+  VfsOp<Found> mkdir(const Credentials& who, const FileRef& directory, std::string_view name,
+                     const SetAttributes& set, Wcc& wcc) override;
+  VfsOp<Found> symlink(const Credentials& who, const FileRef& directory, std::string_view name,
+                       std::string_view target, const SetAttributes& set, Wcc& wcc) override;
+  VfsOp<Found> mknod(const Credentials& who, const FileRef& directory, std::string_view name,
+                     const SpecialFile& special, const SetAttributes& set, Wcc& wcc) override;
+  VfsOp<> remove(const Credentials& who, const FileRef& directory, std::string_view name, Wcc& wcc) override;
+  VfsOp<> rmdir(const Credentials& who, const FileRef& directory, std::string_view name, Wcc& wcc) override;
+  VfsOp<> rename(const Credentials& who, const FileRef& from_directory, std::string_view from_name,
+                 const FileRef& to_directory, std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc) override;
+  VfsOp<> link(const Credentials& who, const FileRef& file, const FileRef& directory, std::string_view name,
+               Wcc& wcc) override;
+  VfsOp<bool> readdir(const Credentials& who, const FileRef& directory, const ReadDirectoryRequest& request,
+                      const EntrySink& sink) override;
+  VfsOp<FileSystemStatus> status(const FileRef& file) override;
+  VfsOp<FileSystemLimits> limits(const FileRef& file) override;
+
+ private:
+  PosixFileSystem(ExportRoot root, const PosixOptions& options, const base::Clock& clock);
+
+  // A change of names or attributes: in the pool when it waits for the medium.
+  template <class F>
+  auto change(F work) {
+    return tree_.syncs() ? placement_.run_blocking(Call::sync, std::move(work))
+                         : placement_.run(Call::change, std::move(work));
+  }
+  VfsOp<ReadResult> read_in_pool(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                                 std::uint32_t count, io::SlabCursor& cursor);
+  class ReadBuffer;
+  VfsOp<ReadResult> read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset, io::SlabCursor& cursor);
+
+  const base::Clock& clock_;
+  io::SlabPool* const slabs_;
+  const std::string directory_;
+  Tree tree_;
+  Placement placement_;
+};
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,43 @@
+// LINK.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+
+Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directory, std::string_view text,
+                     Wcc& wcc) {
+  {
+    const Change change(*this, directory, wcc);
+    if (auto allowed = change.allowed(); !allowed) return allowed;
+    const auto name = Name::of(text);
+    if (!name) return base::fail(name.error());
+    if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
+    if (auto alive = live_attributes(file); !alive) return base::fail(alive.error());
+    // The link count and ctime of the file change too.
+    const ChangeCounter::Ticket ticket = file.changes().begin();
+    const auto done = link_as(who, file, directory, *name);
+    file.changes().end(ticket);
+    if (!done) return done;
+  }
+  if (auto done = sync_file(file); !done) return done;
+  return sync_file(directory);
+}
+
+// Linking a descriptor is a privilege; linking what /proc/self/fd leads to is not, and is checked like any
+// other link.
+Outcome<> Tree::link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name) {
+  if (options_.identity.is_superuser(who))
+    return options_.identity.as(who, [&] {
+      return outcome_of(::linkat(file.fd(), "", directory.fd(), name.c_str(), AT_EMPTY_PATH));
+    });
+  if (!root_.descriptors) return base::fail(Error::notsupp);
+  const std::string number = fmt::format("{}", file.fd());
+  return options_.identity.as(who, [&] {
+    return outcome_of(
+        ::linkat(root_.descriptors.get(), number.c_str(), directory.fd(), name.c_str(), AT_SYMLINK_FOLLOW));
+  });
+}
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,100 @@
+// MKDIR, SYMLINK and MKNOD.
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include <climits>
+
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+mode_t format_of(FileType type) {
+  switch (type) {
+    case FileType::fifo:
+      return S_IFIFO;
+    case FileType::socket:
+      return S_IFSOCK;
+    case FileType::block_device:
+      return S_IFBLK;
+    case FileType::character_device:
+      return S_IFCHR;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace
+
+// Opens what was just made; noent when it was replaced by something of another type before that.
+Outcome<FileRef> Tree::new_object(PosixFile& directory, const Name& name, FileType type) {
+  auto fd = with_room([&] { return open_path(directory.fd(), name.c_str()); });
+  if (!fd) return base::fail(fd.error());
+  auto file = adopt(directory, name, std::move(*fd), Opened::path);
+  if (file && static_cast<const PosixFile&>(**file).type() != type) return base::fail(Error::noent);
+  return file;
+}
+
+template <class F>
+Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::string_view text, FileType type,
+                          const SetAttributes& set, Wcc& wcc, F make_it) {
+  FileRef file;
+  {
+    const Change change(*this, directory, wcc);
+    if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
+    const auto name = Name::of(text);
+    if (!name) return base::fail(name.error());
+    if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
+    const auto done = options_.identity.as(who, [&] { return outcome_of(make_it(name->c_str())); });
+    if (!done) return base::fail(done.error());
+    auto made = new_object(directory, *name, type);
+    if (!made) return base::fail(made.error());
+    file = std::move(*made);
+    if (auto set_rest = apply_initial(who, static_cast<PosixFile&>(*file), set); !set_rest)
+      return base::fail(set_rest.error());
+  }
+  if (auto done = sync_new(directory, static_cast<PosixFile&>(*file)); !done) return base::fail(done.error());
+  return found(std::move(file));
+}
+
+Outcome<Found> Tree::mkdir(const Credentials& who, PosixFile& directory, std::string_view name,
+                           const SetAttributes& set, Wcc& wcc) {
+  SetAttributes rest = set;
+  rest.size.reset();
+  const mode_t mode = set.mode.value_or(0) & 07777U;
+  return make(who, directory, name, FileType::directory, rest, wcc,
+              [&](const char* path) { return ::mkdirat(directory.fd(), path, mode); });
+}
+
+Outcome<Found> Tree::symlink(const Credentials& who, PosixFile& directory, std::string_view name,
+                             std::string_view target, const SetAttributes& set, Wcc& wcc) {
+  SetAttributes rest = set;
+  rest.size.reset();
+  // An unusable target is an error of the call itself, found with the name's.
+  const std::string text(target.substr(0, PATH_MAX));
+  return make(who, directory, name, FileType::symlink, rest, wcc, [&](const char* path) {
+    if (target.find('\0') != target.npos) {
+      errno = EINVAL;
+      return -1;
+    }
+    return ::symlinkat(text.c_str(), directory.fd(), path);
+  });
+}
+
+Outcome<Found> Tree::mknod(const Credentials& who, PosixFile& directory, std::string_view name,
+                           const SpecialFile& special, const SetAttributes& set, Wcc& wcc) {
+  SetAttributes rest = set;
+  rest.size.reset();
+  const mode_t mode = format_of(special.type) | (set.mode.value_or(0) & 07777U);
+  const dev_t device = makedev(special.device.major, special.device.minor);
+  return make(who, directory, name, special.type, rest, wcc, [&](const char* path) {
+    if (format_of(special.type) == 0) {
+      errno = EINVAL;
+      return -1;
+    }
+    return ::mknodat(directory.fd(), path, mode, device);
+  });
+}
+
+}  // namespace braid::vfs::posix

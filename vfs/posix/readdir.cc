@@ -1,0 +1,202 @@
+// READDIR and READDIRPLUS.
+#include <dirent.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+// The dirents of one getdents64(2), in a buffer on the stack: more than the largest reply that clients
+// usually ask for would be read and thrown away.
+class Batch {
+ public:
+  // False at the end of the directory.
+  Outcome<bool> fill(int fd) {
+    const ssize_t got = ::getdents64(fd, bytes_.data(), bytes_.size());
+    if (got < 0) return failed_call();
+    size_ = static_cast<std::size_t>(got);
+    at_ = 0;
+    return size_ > 0;
+  }
+  const dirent64* next() {
+    if (at_ == size_) return nullptr;
+    const auto* entry = reinterpret_cast<const dirent64*>(bytes_.data() + at_);
+    at_ += entry->d_reclen;
+    return entry;
+  }
+
+ private:
+  alignas(dirent64) std::array<char, 16384> bytes_;
+  std::size_t size_ = 0;
+  std::size_t at_ = 0;
+};
+
+// Entries that list_by_name() keeps in memory at a time.
+constexpr std::size_t kept_max = 2048;
+constexpr std::uint64_t cookie_dot = 1, cookie_dot_dot = 2, cookie_first = 3;
+
+// A cookie that depends on the name alone, so it cannot move when other names come and go. The key is secret,
+// so nobody can make names that share one.
+std::uint64_t cookie_of(std::string_view name, const base::SipKey& key) {
+  if (name == ".") return cookie_dot;
+  if (name == "..") return cookie_dot_dot;
+  return std::max(base::siphash24(key, base::bytes_of(name)) >> 1U, cookie_first);
+}
+
+struct KeptEntry {
+  std::uint64_t cookie = 0;
+  std::uint64_t fileid = 0;
+  std::string name;
+
+  friend bool operator<(const KeptEntry& a, const KeptEntry& b) {
+    return a.cookie != b.cookie ? a.cookie < b.cookie : a.name < b.name;
+  }
+};
+
+}  // namespace
+
+// Hands entries to the sink, with what a READDIRPLUS adds.
+class Tree::Emitter {
+ public:
+  Emitter(Tree& tree, PosixFile& directory, bool look, const EntrySink& sink)
+      : tree_(tree), directory_(directory), look_(look), sink_(sink) {}
+
+  bool operator()(const char* text, std::uint64_t fileid, std::uint64_t cookie) {
+    const std::string_view name(text);
+    DirectoryEntry entry;
+    entry.name = name;
+    // The parent of the export's root is nobody's business.
+    entry.fileid = name == ".." && tree_.is_root(directory_) ? directory_.identity().fileid : fileid;
+    entry.cookie = cookie;
+    if (look_)
+      if (const auto checked = Name::of(name)) {
+        if (auto looked = tree_.look_at(directory_, *checked, entry.fileid)) {
+          entry.handle = looked->handle;
+          entry.attributes = looked->attributes;
+        }
+      }
+    return sink_(entry);
+  }
+
+ private:
+  Tree& tree_;
+  PosixFile& directory_;
+  const bool look_;
+  const EntrySink& sink_;
+};
+
+Outcome<bool> Tree::readdir(const Credentials& who, PosixFile& directory, const ReadDirectoryRequest& request,
+                            const EntrySink& sink) {
+  if (directory.type() != FileType::directory) return base::fail(Error::notdir);
+  const auto now = live_attributes(directory);
+  if (!now) return base::fail(now.error());
+  const bool superuser = options_.identity.is_superuser(who);
+  if (!superuser)
+    if (auto permitted = permit(who, directory, R_OK, *now); !permitted) return base::fail(permitted.error());
+  // Whoever may read the names but not search sees names only.
+  const bool look = request.plus && (superuser || permit(who, directory, X_OK, *now));
+  // A description of its own: the position belongs to this call.
+  auto fd = with_room([&]() -> Outcome<base::UniqueFd> {
+    base::UniqueFd opened(::openat(directory.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!opened) return failed_call();
+    return opened;
+  });
+  if (!fd) return base::fail(fd.error());
+  Emitter emit(*this, directory, look, sink);
+  const bool stable = options_.stable_positions.value_or(root_.traits.stable_positions);
+  return stable ? list_by_position(*fd, request.cookie, emit) : list_by_name(*fd, request.cookie, emit);
+}
+
+// A cookie is the kernel's position after an entry.
+Outcome<bool> Tree::list_by_position(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit) {
+  if (cookie > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max()))
+    return base::fail(Error::bad_cookie);
+  if (cookie != 0 && ::lseek(fd.get(), static_cast<off_t>(cookie), SEEK_SET) < 0)
+    return base::fail(errno == EINVAL ? Error::bad_cookie : error_of(errno));
+  Batch batch;
+  for (;;) {
+    const auto more = batch.fill(fd.get());
+    if (!more) return base::fail(more.error());
+    if (!*more) return true;
+    while (const dirent64* entry = batch.next())
+      if (!emit(entry->d_name, entry->d_ino, static_cast<std::uint64_t>(entry->d_off))) return false;
+  }
+}
+
+// For file systems whose positions shift when entries are removed: the whole directory is read in every call,
+// and the entries with the smallest cookies above the given one are kept and handed on in their order.
+Outcome<bool> Tree::list_by_name(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit) {
+  const base::SipKey key{options_.key[0] ^ 0x6469722d636f6f6b, options_.key[1] ^ 0x6965732d6f6e6c79};
+  for (;;) {
+    std::vector<KeptEntry> kept;  // a heap, the largest cookie first
+    if (::lseek(fd.get(), 0, SEEK_SET) < 0) return failed_call();
+    Batch batch;
+    for (;;) {
+      const auto more = batch.fill(fd.get());
+      if (!more) return base::fail(more.error());
+      if (!*more) break;
+      while (const dirent64* entry = batch.next()) {
+        KeptEntry candidate{cookie_of(entry->d_name, key), entry->d_ino, {}};
+        if (candidate.cookie <= cookie) continue;
+        candidate.name = entry->d_name;
+        if (kept.size() == kept_max) {
+          if (!(candidate < kept.front())) continue;
+          std::ranges::pop_heap(kept, std::less<>());
+          kept.pop_back();
+        }
+        kept.push_back(std::move(candidate));
+        std::ranges::push_heap(kept, std::less<>());
+      }
+    }
+    std::ranges::sort_heap(kept, std::less<>());
+    for (const KeptEntry& entry : kept)
+      if (!emit(entry.name.c_str(), entry.fileid, entry.cookie)) return false;
+    if (kept.size() < kept_max) return true;
+    cookie = kept.back().cookie;
+  }
+}
+
+// Handle and attributes of one object, though they come from two calls: the inode numbers of listing and
+// attributes agree, so the name meant the same object all the time. Where they do not agree the object is
+// opened.
+std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, const Name& name, std::uint64_t fileid) {
+  if (name.is_dot() || (name.is_dot_dot() && is_root(directory))) {
+    const auto now = live_attributes(directory);
+    if (!now) return std::nullopt;
+    return Looked{directory.handle(), *now};
+  }
+  const auto handle = handle_at(directory, name);
+  if (!handle) return std::nullopt;
+  const auto stat = stat_at(directory.fd(), name.c_str());
+  if (!stat) return std::nullopt;
+  if (stat->stx_ino != fileid ||
+      (transient_ && !name.is_dot_dot() && transient_->handle_of(*stat) != *handle))
+    return look_at_open(directory, name);
+  return Looked{*handle, attributes_of(*stat, fsid_of(*handle, *stat))};
+}
+
+std::optional<Tree::Looked> Tree::look_at_open(PosixFile& directory, const Name& name) {
+  const auto fd =
+      transient_ ? open_path_beneath(directory.fd(), name.c_str()) : open_path(directory.fd(), name.c_str());
+  if (!fd) return std::nullopt;
+  const auto stat = stat_of(fd->get());
+  if (!stat) return std::nullopt;
+  if (transient_) {
+    const FileHandle handle = transient_->handle_of(*stat);
+    transient_->place(handle, directory.handle(), name.view());
+    return Looked{handle, attributes_of(*stat, fsid_of(handle, *stat))};
+  }
+  const auto kernel = kernel_handle(fd->get(), "");
+  if (!kernel) return std::nullopt;
+  const FileHandle handle = codec_.seal({false, kernel->type, kernel->view()});
+  return Looked{handle, attributes_of(*stat, fsid_of(handle, *stat))};
+}
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,130 @@
+// READ and READLINK: the calls that bring payload.
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "vfs/posix/file_system.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
+
+// Bytes of a target that readlink() gives at most (vfs/file_system.h).
+constexpr std::size_t target_bytes_max = 4096;
+
+}  // namespace
+
+// Memory for the data of one READ: a piece of the cursor's slab when it is small, large slabs otherwise.
+// Taken and finished on the thread that the cursor belongs to; filled on any.
+class PosixFileSystem::ReadBuffer {
+ public:
+  static Outcome<ReadBuffer> take(io::SlabCursor& cursor, std::size_t bytes) {
+    ReadBuffer out;
+    if (bytes <= io::small_slab_bytes) {
+      if (bytes == 0) return out;
+      auto range = cursor.carve(bytes);
+      if (!range) return base::fail(error_of(base::number_of(range.error())));
+      out.small_ = std::move(*range);
+      out.data_.append(out.small_);
+      return out;
+    }
+    while (out.data_.size() < bytes) {
+      auto slab = cursor.pool().acquire(io::SlabSize::large);
+      if (!slab) return base::fail(error_of(base::number_of(slab.error())));
+      const std::size_t length = std::min(bytes - out.data_.size(), io::large_slab_bytes);
+      out.data_.append({std::move(*slab), 0, static_cast<std::uint32_t>(length)});
+    }
+    return out;
+  }
+
+  [[nodiscard]] bool full() const { return filled_ == data_.size(); }
+  [[nodiscard]] std::size_t filled() const { return filled_; }
+
+  // Reads on from where it stopped; stops at the end of the file. `flags` as in preadv2(2).
+  Outcome<> fill(int fd, std::uint64_t offset, int flags) {
+    while (!full()) {
+      std::array<iovec, 16> vectors;
+      const std::size_t used = io::to_iovecs(data_, filled_, vectors);
+      const ssize_t got =
+          ::preadv2(fd, vectors.data(), static_cast<int>(used), static_cast<off_t>(offset + filled_), flags);
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) return failed_call();
+      if (got == 0) return {};
+      filled_ += static_cast<std::size_t>(got);
+    }
+    return {};
+  }
+
+  ReadResult finish(io::SlabCursor& cursor, std::uint64_t offset, const Attributes& attributes) {
+    ReadResult out;
+    out.attributes = attributes;
+    // A short read met the end of the file.
+    out.eof = !full() || offset + filled_ >= attributes.size;
+    if (full()) {
+      out.data = std::move(data_);
+    } else if (small_.length > 0) {
+      cursor.trim(small_, filled_);
+      out.data.append(small_);
+    } else {
+      out.data = data_.slice(0, filled_);
+    }
+    return out;
+  }
+
+ private:
+  io::SlabRange small_;  // the range in data_, as carved
+  io::Payload data_;
+  std::size_t filled_ = 0;
+};
+
+// What the page cache has is read at once; only the rest is worth a thread switch.
+VfsOp<ReadResult> PosixFileSystem::read(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                                        std::uint32_t count, io::SlabCursor& cursor) {
+  const bool may_wait =
+      placement_.policy() == PlacementPolicy::inline_always || io::Reactor::current() == nullptr;
+  if (!may_wait && placement_.policy() == PlacementPolicy::pool_always)
+    return read_in_pool(who, file, offset, count, cursor);
+  const auto plan = tree_.plan_read(who, node(file), offset, count);
+  if (!plan) return base::fail(plan.error());
+  auto buffer = ReadBuffer::take(cursor, plan->bytes);
+  if (!buffer) return base::fail(buffer.error());
+  const auto filled = buffer->fill(plan->fd, offset, may_wait ? 0 : RWF_NOWAIT);
+  if (filled) return buffer->finish(cursor, offset, plan->attributes);
+  // EAGAIN: not in the page cache; EOPNOTSUPP: the file system cannot tell.
+  if (may_wait || (filled.error() != Error::delay && filled.error() != Error::notsupp))
+    return base::fail(filled.error());
+  return read_rest(*plan, std::move(*buffer), offset, cursor);
+}
+
+// Its caller keeps the file referenced, and with it the descriptor of the plan.
+VfsOp<ReadResult> PosixFileSystem::read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset,
+                                             io::SlabCursor& cursor) {
+  co_await placement_.run_blocking(Call::read, [&] { return buffer.fill(plan.fd, offset, 0); });
+  co_return buffer.finish(cursor, offset, plan.attributes);
+}
+
+// Even the size is not known without waiting, so memory is taken for what is asked for.
+VfsOp<ReadResult> PosixFileSystem::read_in_pool(const Credentials& who, const FileRef& file,
+                                                std::uint64_t offset, std::uint32_t count,
+                                                io::SlabCursor& cursor) {
+  const ReadPlan plan =
+      co_await placement_.run(Call::read, [&] { return tree_.plan_read(who, node(file), offset, count); });
+  ReadBuffer buffer = co_await ReadBuffer::take(cursor, plan.bytes);
+  co_return co_await read_rest(plan, std::move(buffer), offset, cursor);
+}
+
+VfsOp<io::Payload> PosixFileSystem::readlink(const Credentials& /*who*/, const FileRef& link) {
+  base::check(slabs_ != nullptr, "READLINK needs memory");
+  auto slab = slabs_->acquire(io::SlabSize::small);
+  if (!slab) return base::fail(error_of(base::number_of(slab.error())));
+  return placement_.run(Call::readlink, [this, &link, slab = std::move(*slab)]() -> Outcome<io::Payload> {
+    const auto size = tree_.readlink(node(link), {slab.data(), target_bytes_max});
+    if (!size) return base::fail(size.error());
+    return io::Payload(io::SlabRange{slab, 0, static_cast<std::uint32_t>(*size)});
+  });
+}
+
+}  // namespace braid::vfs::posix

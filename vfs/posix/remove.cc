@@ -1,0 +1,57 @@
+// REMOVE and RMDIR.
+#include <unistd.h>
+
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+
+Outcome<> Tree::remove(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc) {
+  return remove_name(who, directory, name, 0, wcc);
+}
+
+Outcome<> Tree::rmdir(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc) {
+  // RFC 1813 3.3.13 has an error of its own for "..".
+  if (name == "..") {
+    const Change change(*this, directory, wcc);
+    return base::fail(Error::exist);
+  }
+  return remove_name(who, directory, name, AT_REMOVEDIR, wcc);
+}
+
+Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::string_view text, int flags,
+                            Wcc& wcc) {
+  std::optional<FileHandle> victim;
+  {
+    const Change change(*this, directory, wcc);
+    if (auto allowed = change.allowed(); !allowed) return allowed;
+    const auto name = Name::of(text);
+    if (!name) return base::fail(name.error());
+    if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
+    victim = handle_before_removal(directory, *name);
+    const auto done = options_.identity.as(
+        who, [&] { return outcome_of(::unlinkat(directory.fd(), name->c_str(), flags)); });
+    if (!done) return done;
+  }
+  forget_if_gone(victim);
+  return sync_file(directory);
+}
+
+// An open descriptor of ours would keep the space of a removed file: its handle is found while the name still
+// is there. When the name changes its meaning in between, the descriptor goes with the idle ones.
+std::optional<FileHandle> Tree::handle_before_removal(PosixFile& directory, const Name& name) {
+  const auto handle = handle_at(directory, name);
+  if (!handle) return std::nullopt;
+  return *handle;
+}
+
+void Tree::forget_if_gone(const std::optional<FileHandle>& handle) {
+  if (!handle) return;
+  if (const FileRef file = cache_.find(handle->view())) {
+    const auto stat = stat_of(static_cast<const PosixFile&>(*file).fd());
+    if (stat && stat->stx_nlink != 0) return;
+    cache_.drop(static_cast<PosixFile&>(*file));
+  }
+  if (transient_) transient_->forget(*handle);
+}
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,46 @@
+// RENAME.
+#include <stdio.h>
+
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+
+Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view from_text, PosixFile& to,
+                       std::string_view to_text, Wcc& from_wcc, Wcc& to_wcc) {
+  const auto from_name = Name::of(from_text);
+  const auto to_name = Name::of(to_text);
+  Outcome<> done;
+  {
+    const Change from_change(*this, from, from_wcc);
+    // Within one directory there is one change, which both sides report.
+    std::optional<Change> to_change;
+    if (&from != &to) to_change.emplace(*this, to, to_wcc);
+    done = from_change.allowed();
+    if (done && to_change) done = to_change->allowed();
+    if (done && !from_name) done = base::fail(from_name.error());
+    if (done && !to_name) done = base::fail(to_name.error());
+    if (done) done = rename_within(who, from, *from_name, to, *to_name);
+  }
+  if (&from == &to) to_wcc = from_wcc;
+  if (!done) return done;
+  if (&from != &to)
+    if (auto synced = sync_file(to); !synced) return synced;
+  return sync_file(from);
+}
+
+Outcome<> Tree::rename_within(const Credentials& who, PosixFile& from, const Name& from_name, PosixFile& to,
+                              const Name& to_name) {
+  // RFC 1813 3.3.14
+  for (const Name* name : {&from_name, &to_name})
+    if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
+  const auto victim = handle_before_removal(to, to_name);
+  const auto moved = transient_ ? handle_before_removal(from, from_name) : std::nullopt;
+  const auto done = options_.identity.as(
+      who, [&] { return outcome_of(::renameat(from.fd(), from_name.c_str(), to.fd(), to_name.c_str())); });
+  if (!done) return done;
+  forget_if_gone(victim);
+  if (moved) transient_->place(*moved, to.handle(), to_name.view());
+  return {};
+}
+
+}  // namespace braid::vfs::posix

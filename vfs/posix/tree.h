@@ -1,0 +1,207 @@
+// An exported directory tree in terms of system calls: the synchronous half of PosixFileSystem.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/clock.h"
+#include "base/siphash.h"
+#include "vfs/file_system.h"
+#include "vfs/posix/cache.h"
+#include "vfs/posix/export_root.h"
+#include "vfs/posix/file.h"
+#include "vfs/posix/identity.h"
+#include "vfs/posix/kernel.h"
+#include "vfs/posix/transient_handles.h"
+
+namespace braid::vfs::posix {
+
+struct TreeOptions {
+  ExportId id;              // of the handles
+  base::SipKey key{};       // that signs them
+  std::string export_path;  // as clients mount it: part of the fsid
+  bool read_only = false;
+  bool sync = true;  // names and attributes are durable when a call returns
+  FileCacheOptions cache;
+  std::size_t transient_handles_max = 1'000'000;
+  // What a less permissive system would not give; for tests.
+  ExportRootOptions root;
+  Identity identity = Identity::of_process();
+  std::optional<bool> stable_positions;
+};
+
+// Where a READ will find its bytes.
+struct ReadPlan {
+  Attributes attributes;
+  int fd = -1;
+  std::size_t bytes = 0;  // that are there to be read
+};
+
+// Thread-safe. Functions may block unless said otherwise; what they change is durable on return if the
+// options say so. Every File given must be of this tree.
+class Tree {
+ public:
+  Tree(ExportRoot root, const TreeOptions& options, const base::Clock& clock);
+
+  [[nodiscard]] const FileRef& root() const { return root_file_; }
+  [[nodiscard]] const ExportRoot& base() const { return root_; }
+  [[nodiscard]] const Identity& identity() const { return options_.identity; }
+  [[nodiscard]] FileCache& cache() { return cache_; }
+  [[nodiscard]] const FileCache& cache() const { return cache_; }
+  // True if changes wait for the medium.
+  [[nodiscard]] bool syncs() const { return options_.sync && !root_.traits.in_memory; }
+  [[nodiscard]] Verifier write_verifier() const;
+  // Opens the root; once, before anything else.
+  base::Result<void> start();
+
+  // badhandle, or the open object, or null if resolve() has to open it. Does not block.
+  Outcome<FileRef> find(base::BytesView handle);
+  // For a handle that find() verified.
+  Outcome<FileRef> resolve(base::BytesView handle);
+
+  Outcome<Attributes> getattr(PosixFile& file);
+  Outcome<> setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
+                    const std::optional<Time>& guard, Wcc& wcc);
+  Outcome<Found> lookup(const Credentials& who, PosixFile& directory, std::string_view name);
+  Outcome<std::uint32_t> access(const Credentials& who, PosixFile& file, std::uint32_t wanted);
+  // How many bytes of the target are in `out`.
+  Outcome<std::size_t> readlink(PosixFile& link, base::MutableBytes out);
+  Outcome<ReadPlan> plan_read(const Credentials& who, PosixFile& file, std::uint64_t offset,
+                              std::uint32_t count);
+  Outcome<WriteResult> write(const Credentials& who, PosixFile& file, std::uint64_t offset,
+                             const io::Payload& data, Stability stability, Wcc& wcc);
+  Outcome<> commit(const Credentials& who, PosixFile& file, Wcc& wcc);
+  Outcome<Found> create(const Credentials& who, PosixFile& directory, std::string_view name,
+                        const CreateHow& how, Wcc& wcc);
+  Outcome<Found> mkdir(const Credentials& who, PosixFile& directory, std::string_view name,
+                       const SetAttributes& set, Wcc& wcc);
+  Outcome<Found> symlink(const Credentials& who, PosixFile& directory, std::string_view name,
+                         std::string_view target, const SetAttributes& set, Wcc& wcc);
+  Outcome<Found> mknod(const Credentials& who, PosixFile& directory, std::string_view name,
+                       const SpecialFile& special, const SetAttributes& set, Wcc& wcc);
+  Outcome<> remove(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc);
+  Outcome<> rmdir(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc);
+  Outcome<> rename(const Credentials& who, PosixFile& from, std::string_view from_name, PosixFile& to,
+                   std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc);
+  Outcome<> link(const Credentials& who, PosixFile& file, PosixFile& directory, std::string_view name,
+                 Wcc& wcc);
+  Outcome<bool> readdir(const Credentials& who, PosixFile& directory, const ReadDirectoryRequest& request,
+                        const EntrySink& sink);
+  Outcome<FileSystemStatus> status(PosixFile& file);
+  Outcome<FileSystemLimits> limits(PosixFile& file);
+
+ private:
+  friend class Change;
+  static constexpr std::size_t shrink_step = 64;
+
+  // Objects by handle and by name (names.cc).
+  [[nodiscard]] bool is_root(const PosixFile& file) const { return &file == root_file_.get(); }
+  [[nodiscard]] std::uint64_t fsid_of(const FileHandle& handle, const Stat& stat) const;
+  Outcome<FileHandle> handle_at(const PosixFile& directory, const Name& name);
+  Outcome<FileRef> file_at(PosixFile& directory, const Name& name);
+  Outcome<FileRef> adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened);
+  Outcome<FileRef> keep(const FileHandle& handle, base::UniqueFd fd, Opened opened);
+  Outcome<FileRef> keep(const FileHandle& handle, base::UniqueFd fd, Opened opened, const Stat& stat);
+  Outcome<FileRef> walk_to(const FileHandle& handle);
+  Outcome<FileRef> step_to(const FileHandle& handle, const PosixFile& parent, const std::string& name);
+  // Opening may meet the system's limit on descriptors before the cache does: it gives some back, once.
+  template <class F>
+  auto with_room(F open) -> std::invoke_result_t<F&> {
+    auto opened = open();
+    if (opened || opened.error() != Error::delay) return opened;
+    cache_.shrink(shrink_step);
+    return open();
+  }
+
+  // Attributes and permissions (attributes.cc, permission.cc).
+  Outcome<Attributes> live_attributes(PosixFile& file);
+  Outcome<> permit(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
+  Outcome<> permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
+  Outcome<> permit_search(const Credentials& who, PosixFile& directory);
+  [[nodiscard]] std::uint64_t fingerprint_of(const Credentials& who) const;
+  Outcome<int> data_descriptor(PosixFile& file, Opened wanted);
+  Outcome<> apply(const Credentials& who, PosixFile& file, const SetAttributes& set, const Attributes& now);
+  Outcome<> truncate(const Credentials& who, PosixFile& file, std::uint64_t size, const Attributes& now);
+  Outcome<> change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,
+                         const Attributes& now);
+
+  // Data (data.cc).
+  Outcome<std::uint32_t> write_data(const Credentials& who, PosixFile& file, std::uint64_t offset,
+                                    const io::Payload& data, int flags, const Attributes& now);
+
+  // Making and removing names (create.cc, make.cc, remove.cc, rename.cc).
+  Outcome<FileRef> create_new(const Credentials& who, PosixFile& directory, const Name& name,
+                              const CreateHow& how);
+  Outcome<FileRef> create_existing(const Credentials& who, PosixFile& directory, const Name& name,
+                                   const CreateHow& how);
+  Outcome<FileRef> new_object(PosixFile& directory, const Name& name, FileType type);
+  Outcome<> apply_initial(const Credentials& who, PosixFile& file, const SetAttributes& set);
+  Outcome<Found> found(FileRef file);
+  template <class F>
+  Outcome<Found> make(const Credentials& who, PosixFile& directory, std::string_view name, FileType type,
+                      const SetAttributes& set, Wcc& wcc, F make_it);
+  Outcome<> remove_name(const Credentials& who, PosixFile& directory, std::string_view name, int flags,
+                        Wcc& wcc);
+  std::optional<FileHandle> handle_before_removal(PosixFile& directory, const Name& name);
+  void forget_if_gone(const std::optional<FileHandle>& handle);
+  Outcome<> rename_within(const Credentials& who, PosixFile& from, const Name& from_name, PosixFile& to,
+                          const Name& to_name);
+  Outcome<> link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name);
+
+  // Listing (readdir.cc).
+  class Emitter;
+  struct Looked {
+    FileHandle handle;
+    Attributes attributes;
+  };
+  std::optional<Looked> look_at(PosixFile& directory, const Name& name, std::uint64_t fileid);
+  std::optional<Looked> look_at_open(PosixFile& directory, const Name& name);
+  Outcome<bool> list_by_position(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit);
+  Outcome<bool> list_by_name(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit);
+
+  // Durability (durability.cc): nothing to do unless syncs().
+  Outcome<> sync_file(PosixFile& file);
+  Outcome<> sync_new(PosixFile& directory, PosixFile& made);
+  void lost_writes() { failed_syncs_.fetch_add(1, std::memory_order_relaxed); }
+
+  const ExportRoot root_;
+  const TreeOptions options_;
+  const base::Clock& clock_;
+  const HandleCodec codec_;
+  const base::SipKey fingerprint_key_ = base::random_sip_key();
+  const std::uint64_t verifier_ = base::random_sip_key()[0];
+  std::atomic<std::uint64_t> failed_syncs_{0};
+  std::optional<TransientHandles> transient_;
+  std::uint64_t fsid_ = 0;
+  std::uint64_t root_subvolume_ = 0;
+  FileCache cache_;
+  FileRef root_file_;
+};
+
+// A change to an object, from the attributes before it to those after it: fills a Wcc whatever happens in
+// between.
+class Change {
+ public:
+  Change(Tree& tree, PosixFile& file, Wcc& wcc);
+  ~Change();
+  Change(const Change&) = delete;
+  Change& operator=(const Change&) = delete;
+
+  // rofs: the export is read-only; stale: the object is gone.
+  [[nodiscard]] Outcome<> allowed() const;
+  // Only after allowed().
+  [[nodiscard]] const Attributes& before() const { return *before_; }
+
+ private:
+  Tree& tree_;
+  PosixFile& file_;
+  Wcc& wcc_;
+  const ChangeCounter::Ticket ticket_;
+  const Outcome<Attributes> before_;
+};
+
+}  // namespace braid::vfs::posix
