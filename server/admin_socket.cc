@@ -1,0 +1,85 @@
+#include "server/admin_socket.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/result.h"
+
+namespace braid::server {
+namespace {
+
+std::optional<sockaddr_un> address_of(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) return std::nullopt;
+  path.copy(address.sun_path, path.size());
+  return address;
+}
+
+const sockaddr* generic(const sockaddr_un& address) { return reinterpret_cast<const sockaddr*>(&address); }
+
+std::unexpected<std::string> failed(std::string_view action, const std::string& path) {
+  return std::unexpected(fmt::format("{} {}: {}", action, path, base::message_of(base::last_errno())));
+}
+
+std::string error_line(std::string_view what) { return nlohmann::json{{"error", what}}.dump() + "\n"; }
+
+}  // namespace
+
+std::expected<base::UniqueFd, std::string> connect_admin(const std::string& path) {
+  const std::optional<sockaddr_un> address = address_of(path);
+  if (!address) return std::unexpected(fmt::format("'{}' is too long for the path of a socket", path));
+  base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!socket || ::connect(socket.get(), generic(*address), sizeof *address) != 0)
+    return failed("no server answers on", path);
+  return socket;
+}
+
+std::expected<AdminSocket, std::string> AdminSocket::create(const std::string& path) {
+  constexpr int backlog = 16;
+  const std::optional<sockaddr_un> address = address_of(path);
+  if (!address)
+    return std::unexpected(fmt::format("the admin socket's path is too long ({} bytes, at most {})",
+                                       path.size(), sizeof(sockaddr_un::sun_path) - 1));
+  if (connect_admin(path))
+    return std::unexpected(
+        fmt::format("another server answers on the admin socket {}; give this one another", path));
+  struct stat old{};
+  if (::lstat(path.c_str(), &old) == 0 && !S_ISSOCK(old.st_mode))
+    return std::unexpected(fmt::format("{} exists and is no socket; it is not replaced", path));
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return failed("cannot replace the admin socket", path);
+  base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const mode_t before = ::umask(0177);
+  const bool bound = socket && ::bind(socket.get(), generic(*address), sizeof *address) == 0;
+  ::umask(before);
+  if (!bound || ::listen(socket.get(), backlog) != 0)
+    return failed("cannot listen on the admin socket", path);
+  return AdminSocket(path, std::move(socket));
+}
+
+AdminSocket::~AdminSocket() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+bool admin_complete(std::string_view so_far) { return so_far.find('\n') != std::string_view::npos; }
+
+std::string admin_answer(std::string_view request, const std::function<std::string()>& status) {
+  if (!admin_complete(request)) return error_line("the request is no line of at most 4096 bytes");
+  constexpr bool no_exceptions = false;
+  const nlohmann::json line =
+      nlohmann::json::parse(request.substr(0, request.find('\n')), nullptr, no_exceptions);
+  if (!line.is_object()) return error_line("the request is no JSON object");
+  const auto command = line.find("command");
+  if (command == line.end() || !command->is_string()) return error_line("the request has no \"command\"");
+  if (*command != "status") return error_line("unknown command; known: status");
+  return status() + "\n";
+}
+
+}  // namespace braid::server

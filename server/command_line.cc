@@ -1,0 +1,186 @@
+#include "server/command_line.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "vfs/network.h"
+
+namespace braid::server {
+namespace {
+
+// What the user wrote, before it is judged as a whole.
+struct Written {
+  std::string directory, config_file, check_file;
+  std::string squash, metrics, log_level;
+  std::uint32_t anon_uid = 65534, anon_gid = 65534;
+  bool read_only = false, no_sync = false;
+  std::vector<std::string> allow;
+  ServeCommand::Overrides overrides;
+  StatusCommand status;
+};
+
+// A check that says what to write; the texts reach the user as "--option: TEXT".
+CLI::Validator must(bool (*right)(const std::string&), std::string advice) {
+  return CLI::Validator(
+      [right, advice](std::string& value) {
+        return right(value) ? std::string() : fmt::format("'{}' is wrong; {}", value, advice);
+      },
+      "");
+}
+
+void add_export_options(CLI::App& serve, Written& written) {
+  const std::string group = "Options of the export (with DIR)";
+  serve
+      .add_option("--squash", written.squash,
+                  "Whose identity becomes the anonymous one: none, root (default) or all")
+      ->check(
+          must([](const std::string& s) { return parse_squash(s).has_value(); }, "write none, root or all"))
+      ->group(group);
+  serve.add_option("--anonuid", written.anon_uid, "User id of the anonymous identity (65534)")->group(group);
+  serve.add_option("--anongid", written.anon_gid, "Group id of the anonymous identity (65534)")->group(group);
+  serve.add_flag("--read-only", written.read_only, "Refuse every change")->group(group);
+  serve
+      .add_option("--allow", written.allow,
+                  "Clients that may mount: a network or an address; may be repeated")
+      ->check(must([](const std::string& s) { return vfs::Network::parse(s).has_value(); },
+                   "write a network such as 10.0.0.0/8 or fd00::/8, or one address"))
+      ->allow_extra_args(false)
+      ->group(group);
+  serve
+      .add_flag("--no-sync", written.no_sync,
+                "Answer before data reaches the medium: faster, and lost at a power cut")
+      ->group(group);
+}
+
+void add_server_options(CLI::App& serve, Written& written) {
+  const std::string group = "Options of the server";
+  ServeCommand::Overrides& o = written.overrides;
+  serve.add_option("--listen", o.listen, "Address to listen on (all addresses); may be repeated")
+      ->check(must([](const std::string& s) { return Endpoint::of(s, 0).has_value(); },
+                   "write an IP address without a port; the port is --port"))
+      ->allow_extra_args(false)
+      ->group(group);
+  serve.add_option("--port", o.port, "TCP port (2049); 0 takes a free one")->group(group);
+  serve.add_option("--threads", o.threads, "Threads that serve (one per CPU)")
+      ->check(CLI::Range(1, 256))
+      ->group(group);
+  serve.add_option("--state", o.state_dir, "Directory for keys that must survive a restart")->group(group);
+  serve.add_option("--metrics", written.metrics, "Prometheus metrics over HTTP on this ADDRESS:PORT")
+      ->check(must([](const std::string& s) { return Endpoint::parse(s).has_value(); },
+                   "write ADDRESS:PORT, e.g. 127.0.0.1:9049 or [::1]:9049"))
+      ->group(group);
+  serve.add_option("--log-level", written.log_level, "debug, info (default), warning or error")
+      ->check(must([](const std::string& s) { return parse_level(s).has_value(); },
+                   "write debug, info, warning or error"))
+      ->group(group);
+  serve.add_option("--admin", o.admin_socket, "Path of the admin socket")->group(group);
+}
+
+CLI::App* add_serve(CLI::App& app, Written& written) {
+  CLI::App* serve = app.add_subcommand("serve", "Serve a directory, or the exports of a configuration file");
+  serve->add_option("DIR", written.directory, "Directory to serve; clients mount it as /");
+  serve->add_option("--config", written.config_file, "TOML file that describes server and exports");
+  serve->add_option("--check-config", written.check_file, "Say whether this TOML file is right, and end");
+  add_export_options(*serve, written);
+  add_server_options(*serve, written);
+  return serve;
+}
+
+CLI::App* add_status(CLI::App& app, Written& written) {
+  CLI::App* status = app.add_subcommand("status", "Show what a running server does");
+  status->add_flag("--json", written.status.json, "As JSON");
+  status->add_option("--port", written.status.port, "The server on this port, if several run");
+  status->add_option("--admin", written.status.admin_socket, "Path of the server's admin socket");
+  return status;
+}
+
+Exit usage(std::string what) {
+  return {exit_usage, fmt::format("braid serve: {}\nTry: braid serve --help\n", what)};
+}
+
+// The first option about an export that was given beside a file.
+std::string export_option_beside_file(const CLI::App& serve) {
+  for (const char* name : {"--squash", "--anonuid", "--anongid", "--read-only", "--allow", "--no-sync"})
+    if (serve.count(name) != 0) return name;
+  return {};
+}
+
+std::expected<Command, Exit> serve_with_file(const CLI::App& serve, Written written) {
+  ServeCommand command;
+  command.check_only = !written.check_file.empty();
+  command.config_file = command.check_only ? written.check_file : written.config_file;
+  if (!written.directory.empty())
+    return std::unexpected(usage("DIR and a configuration file exclude each other; write one of them"));
+  if (const std::string option = export_option_beside_file(serve); !option.empty())
+    return std::unexpected(usage(fmt::format(
+        "{} belongs to an export; with a configuration file write it there, in [[export]]", option)));
+  command.overrides = std::move(written.overrides);
+  return command;
+}
+
+std::expected<Command, Exit> serve_directory(const CLI::App& serve, Written written) {
+  if (written.directory.empty())
+    return std::unexpected(usage("nothing to serve; write braid serve DIR, or braid serve --config FILE"));
+  ServeCommand command;
+  ExportConfig only;
+  only.path = "/";
+  only.directory = std::move(written.directory);
+  if (!written.squash.empty()) only.squash = *parse_squash(written.squash);
+  for (const char* name : {"--anonuid", "--anongid"})
+    if (only.squash == vfs::Squash::none && serve.count(name) != 0)
+      return std::unexpected(usage(fmt::format(
+          "{} has no effect with --squash none; remove it, or write --squash root or all", name)));
+  only.anon_uid = written.anon_uid;
+  only.anon_gid = written.anon_gid;
+  only.read_only = written.read_only;
+  only.sync = !written.no_sync;
+  only.clients = std::move(written.allow);
+  apply(written.overrides, command.config);
+  command.config.exports.push_back(std::move(only));
+  return command;
+}
+
+std::expected<Command, Exit> judge_serve(const CLI::App& serve, Written written) {
+  if (!written.metrics.empty()) written.overrides.metrics = Endpoint::parse(written.metrics);
+  if (!written.log_level.empty()) written.overrides.log_level = parse_level(written.log_level);
+  if (!written.config_file.empty() || !written.check_file.empty())
+    return serve_with_file(serve, std::move(written));
+  return serve_directory(serve, std::move(written));
+}
+
+}  // namespace
+
+std::expected<Command, Exit> parse_command_line(int argc, const char* const* argv) {
+  CLI::App app("Braid: an NFS server for Linux", "braid");
+  app.set_version_flag("--version", "braid " BRAID_VERSION);
+  app.require_subcommand(1);
+  Written written;
+  const CLI::App* serve = add_serve(app, written);
+  const CLI::App* status = add_status(app, written);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& wanted) {  // --help, --version
+    std::ostringstream out, err;
+    app.exit(wanted, out, err);
+    return std::unexpected(Exit{0, out.str()});
+  } catch (const CLI::ParseError& error) {
+    const char* name = serve->parsed() ? "braid serve" : status->parsed() ? "braid status" : "braid";
+    return std::unexpected(Exit{exit_usage, fmt::format("{0}: {1}\nTry: {0} --help\n", name, error.what())});
+  }
+  if (status->parsed()) return std::move(written.status);
+  return judge_serve(*serve, std::move(written));
+}
+
+void apply(const ServeCommand::Overrides& overrides, Config& config) {
+  if (!overrides.listen.empty()) config.listen = overrides.listen;
+  if (overrides.port) config.port = *overrides.port;
+  if (overrides.threads) config.threads = *overrides.threads;
+  if (!overrides.state_dir.empty()) config.state_dir = overrides.state_dir;
+  if (!overrides.admin_socket.empty()) config.admin_socket = overrides.admin_socket;
+  if (overrides.metrics) config.metrics = overrides.metrics;
+  if (overrides.log_level) config.log_level = *overrides.log_level;
+}
+
+}  // namespace braid::server

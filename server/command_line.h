@@ -1,0 +1,50 @@
+// The command line of the braid program.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "server/config.h"
+
+namespace braid::server {
+
+// braid serve
+struct ServeCommand {
+  Config config;            // complete, unless there is a file
+  std::string config_file;  // read it, then apply `overrides`; read again on SIGHUP
+  bool check_only = false;  // say whether the file is right, and end
+  // Options about the server as a whole win over the file; those about an export cannot be given beside it.
+  struct Overrides {
+    std::vector<std::string> listen;
+    std::optional<std::uint16_t> port;
+    std::optional<unsigned> threads;
+    std::string state_dir, admin_socket;
+    std::optional<Endpoint> metrics;
+    std::optional<base::Level> log_level;
+  } overrides;
+};
+
+// braid status
+struct StatusCommand {
+  std::string admin_socket;  // empty: that of `port`, or of the only server
+  std::optional<std::uint16_t> port;
+  bool json = false;
+};
+
+using Command = std::variant<ServeCommand, StatusCommand>;
+
+// The program is to end now: with a text for people and an exit code.
+struct Exit {
+  int code = 0;
+  std::string text;
+};
+constexpr int exit_failed = 1;  // the environment did not allow it
+constexpr int exit_usage = 2;   // the command line or the configuration is wrong
+
+std::expected<Command, Exit> parse_command_line(int argc, const char* const* argv);
+void apply(const ServeCommand::Overrides& overrides, Config& config);
+
+}  // namespace braid::server

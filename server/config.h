@@ -1,0 +1,78 @@
+// What a server is told: by the command line, or by one TOML file. docs/configuration.md is the reference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "server/endpoint.h"
+#include "vfs/export.h"
+#include "vfs/network.h"
+
+namespace braid::server {
+
+// Bounds of what clients can make a server use. 0 stands for "derived from the machine" where a comment says
+// so.
+struct Limits {
+  std::size_t payload_bytes_max = base::MiB;            // of one READ or WRITE
+  std::size_t buffer_bytes_max = base::GiB;             // slab pool: payload, records, replies
+  std::size_t replay_cache_bytes_max = 16 * base::MiB;  // duplicate-request cache
+  std::size_t connection_bytes_max = 16 * base::MiB;    // admitted calls and unsent replies of one connection
+  unsigned connections_max = 0;                         // 0: a quarter of the descriptors, at most 65536
+  unsigned open_files_max = 0;  // cached descriptors; 0: half of the descriptors, at most 65536
+  unsigned blocking_threads_max = 16;
+  unsigned idle_seconds = 360;  // a connection without a call is closed; 0: never
+  unsigned drain_seconds = 15;  // how long running requests may take at shutdown
+};
+
+struct ExportConfig {
+  std::string path;       // as clients mount it: "/" or "/name/..."
+  std::string directory;  // absolute
+  vfs::Squash squash = vfs::Squash::root;
+  std::uint32_t anon_uid = 65534;
+  std::uint32_t anon_gid = 65534;
+  bool read_only = false;
+  // False: what the protocol calls stable is answered before it reaches the medium; faster, and lost at a
+  // power cut.
+  bool sync = true;
+  std::vector<std::string> clients;  // networks in text form, valid; empty: everybody
+};
+
+struct Config {
+  std::vector<std::string> listen;  // numeric addresses; empty: all
+  std::uint16_t port = 2049;
+  unsigned threads = 0;      // reactors; 0: one per CPU
+  std::string state_dir;     // empty: default_state_dir()
+  std::string admin_socket;  // empty: default_admin_socket()
+  std::optional<Endpoint> metrics;
+  bool rpcbind = true;  // register where an rpcbind runs
+  base::Level log_level = base::Level::info;
+  Limits limits;
+  std::vector<ExportConfig> exports;
+};
+
+// Something wrong in a configuration file: what, and what to write instead. Line 0: the file as a whole.
+struct Problem {
+  std::uint32_t line = 0;
+  std::string what;
+};
+// "FILE:LINE: WHAT", one line per problem.
+std::string problems_text(std::string_view file, const std::vector<Problem>& problems);
+
+// All problems of `text` at once, in the order of their lines, or the configuration.
+std::expected<Config, std::vector<Problem>> parse_config(std::string_view text);
+// The same for a file; one that cannot be read is a problem too.
+std::expected<Config, std::vector<Problem>> read_config(const std::string& file);
+
+// Values that appear both in the file and on the command line.
+std::optional<vfs::Squash> parse_squash(std::string_view text);
+std::string_view name_of(vfs::Squash squash);
+std::optional<base::Level> parse_level(std::string_view text);
+
+}  // namespace braid::server

@@ -1,0 +1,93 @@
+#include "server/process.h"
+
+#include <fmt/format.h>
+#include <linux/capability.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+
+#include "base/log.h"
+
+namespace braid::server {
+namespace {
+
+constexpr std::size_t descriptors_of_our_own = 64;  // rings, listeners, logs, directories
+
+struct Capabilities {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+
+  bool load() { return ::syscall(SYS_capget, &header, sets.data()) == 0; }
+  bool store() { return ::syscall(SYS_capset, &header, sets.data()) == 0; }
+  [[nodiscard]] bool has(unsigned capability) const {
+    return (sets[capability / 32].effective >> (capability % 32) & 1u) != 0;
+  }
+  void drop(unsigned capability) {
+    const std::uint32_t others = ~(1u << (capability % 32));
+    sets[capability / 32].effective &= others;
+    sets[capability / 32].permitted &= others;
+    sets[capability / 32].inheritable &= others;
+  }
+};
+
+void drop_resource_override() {
+  Capabilities capabilities;
+  if (!capabilities.load() || !capabilities.has(CAP_SYS_RESOURCE)) return;
+  capabilities.drop(CAP_SYS_RESOURCE);
+  if (!capabilities.store())
+    base::log_event(base::Level::warning, "capability_kept",
+                    "CAP_SYS_RESOURCE could not be dropped: clients may exceed quotas");
+}
+
+}  // namespace
+
+std::uint64_t raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;
+  const rlimit raised{limit.rlim_max, limit.rlim_max};
+  return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
+}
+
+std::expected<DescriptorPlan, std::string> plan_descriptors(const Limits& limits, std::uint64_t descriptors) {
+  constexpr std::uint64_t derived_max = 65536;
+  DescriptorPlan plan;
+  plan.connections_max =
+      limits.connections_max != 0 ? limits.connections_max : std::min(descriptors / 4, derived_max);
+  plan.open_files_max =
+      limits.open_files_max != 0 ? limits.open_files_max : std::min(descriptors / 2, derived_max);
+  const std::uint64_t needed = plan.connections_max + plan.open_files_max + descriptors_of_our_own;
+  if (needed > descriptors)
+    return std::unexpected(fmt::format(
+        "{} connections and {} open files need {} descriptors, but this process may have {}; lower "
+        "connections_max or open_files_max, or raise the limit (ulimit -Hn, LimitNOFILE=)",
+        plan.connections_max, plan.open_files_max, needed, descriptors));
+  return plan;
+}
+
+void prepare_process() {
+  ::umask(0);
+  struct sigaction ignore{};
+  ignore.sa_handler = SIG_IGN;
+  ::sigaction(SIGPIPE, &ignore, nullptr);
+  drop_resource_override();
+}
+
+std::string privilege_notes() {
+  Capabilities capabilities;
+  if (!capabilities.load()) return {};
+  if (!capabilities.has(CAP_SETUID) || !capabilities.has(CAP_SETGID))
+    return fmt::format(
+        "running without root: every client acts as user {} here, and file handles may last only as "
+        "long as this process",
+        ::geteuid());
+  if (!capabilities.has(CAP_DAC_READ_SEARCH))
+    return "running without CAP_DAC_READ_SEARCH: file handles may last only as long as this process";
+  return {};
+}
+
+}  // namespace braid::server

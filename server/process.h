@@ -1,0 +1,31 @@
+// What a server changes about its own process before it starts threads.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+
+#include "server/config.h"
+
+namespace braid::server {
+
+// Raises the soft limit of descriptors to the hard one; returns what is in force.
+std::uint64_t raise_descriptor_limit();
+
+// How many descriptors may be used for what.
+struct DescriptorPlan {
+  std::size_t connections_max = 0;
+  std::size_t open_files_max = 0;
+};
+// Fills what the configuration leaves open, from the descriptors there are. The error is a sentence.
+std::expected<DescriptorPlan, std::string> plan_descriptors(const Limits& limits, std::uint64_t descriptors);
+
+// Modes of new files are the clients' affair; a peer that hangs up is an error value, not a signal;
+// CAP_SYS_RESOURCE goes, because with it the kernel would let every client write past quotas and into
+// reserved blocks.
+void prepare_process();
+
+// Who runs this server, in as far as it limits what can be served; empty for a fully privileged one.
+std::string privilege_notes();
+
+}  // namespace braid::server

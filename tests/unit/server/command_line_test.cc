@@ -1,0 +1,141 @@
+#include "server/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+namespace braid::server {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::expected<Command, Exit> parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "braid");
+  return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+}
+
+ServeCommand served(std::vector<const char*> arguments) {
+  auto command = parse(std::move(arguments));
+  EXPECT_TRUE(command.has_value()) << command.error().text;
+  return command ? std::get<ServeCommand>(*command) : ServeCommand{};
+}
+
+// What the user reads; the exit code must be that of a wrong command line.
+std::string refused(std::vector<const char*> arguments) {
+  const auto command = parse(std::move(arguments));
+  if (command) return "accepted";
+  EXPECT_EQ(command.error().code, exit_usage);
+  return command.error().text;
+}
+
+TEST(CommandLine, a_directory_alone_is_exported_as_the_root_with_the_defaults) {
+  const ServeCommand command = served({"serve", "/srv/data"});
+  ASSERT_EQ(command.config.exports.size(), 1u);
+  const ExportConfig& e = command.config.exports[0];
+  EXPECT_EQ(e.path, "/");
+  EXPECT_EQ(e.directory, "/srv/data");
+  EXPECT_EQ(e.squash, vfs::Squash::root);
+  EXPECT_FALSE(e.read_only);
+  EXPECT_TRUE(e.sync);
+  EXPECT_EQ(command.config.port, 2049);
+}
+
+TEST(CommandLine, every_option_reaches_the_configuration) {
+  const ServeCommand command =
+      served({"serve",          "--listen",    "127.0.0.1", "--listen",   "::1",         "--port",
+              "12049",          "--squash",    "all",       "--anonuid",  "1000",        "--anongid",
+              "1001",           "--read-only", "--allow",   "10.0.0.0/8", "--allow",     "::1",
+              "--no-sync",      "--threads",   "2",         "--state",    "/tmp/s",      "--metrics",
+              "127.0.0.1:9100", "--log-level", "debug",     "--admin",    "/tmp/a.sock", "/srv"});
+  const Config& c = command.config;
+  EXPECT_THAT(c.listen, ElementsAre("127.0.0.1", "::1"));
+  EXPECT_EQ(c.port, 12049);
+  EXPECT_EQ(c.threads, 2u);
+  EXPECT_EQ(c.state_dir, "/tmp/s");
+  EXPECT_EQ(c.metrics->text(), "127.0.0.1:9100");
+  EXPECT_EQ(c.log_level, base::Level::debug);
+  EXPECT_EQ(c.admin_socket, "/tmp/a.sock");
+  const ExportConfig& e = c.exports.at(0);
+  EXPECT_EQ(e.directory, "/srv");
+  EXPECT_EQ(e.squash, vfs::Squash::all);
+  EXPECT_EQ(e.anon_uid, 1000u);
+  EXPECT_EQ(e.anon_gid, 1001u);
+  EXPECT_TRUE(e.read_only);
+  EXPECT_FALSE(e.sync);
+  EXPECT_THAT(e.clients, ElementsAre("10.0.0.0/8", "::1"));
+}
+
+TEST(CommandLine, options_of_the_server_win_over_the_file) {
+  ServeCommand command = served({"serve", "--config", "/etc/braid/braid.toml", "--port", "5000"});
+  EXPECT_EQ(command.config_file, "/etc/braid/braid.toml");
+  EXPECT_FALSE(command.check_only);
+  Config from_file;
+  from_file.port = 2049;
+  from_file.threads = 7;
+  apply(command.overrides, from_file);
+  EXPECT_EQ(from_file.port, 5000);
+  EXPECT_EQ(from_file.threads, 7u);
+}
+
+TEST(CommandLine, a_file_can_be_checked_only) {
+  const ServeCommand command = served({"serve", "--check-config", "b.toml"});
+  EXPECT_EQ(command.config_file, "b.toml");
+  EXPECT_TRUE(command.check_only);
+}
+
+TEST(CommandLine, status_takes_a_port_a_socket_and_json) {
+  const auto command = parse({"status", "--port", "12049", "--admin", "/tmp/a.sock", "--json"});
+  ASSERT_TRUE(command.has_value());
+  const auto& status = std::get<StatusCommand>(*command);
+  EXPECT_EQ(status.port, 12049);
+  EXPECT_EQ(status.admin_socket, "/tmp/a.sock");
+  EXPECT_TRUE(status.json);
+}
+
+TEST(CommandLine, help_and_version_end_with_success) {
+  for (const char* option : {"--help", "--version"}) {
+    const auto command = parse({option});
+    ASSERT_FALSE(command.has_value());
+    EXPECT_EQ(command.error().code, 0);
+  }
+  EXPECT_THAT(parse({"--version"}).error().text, StartsWith("braid "));
+  EXPECT_THAT(parse({"serve", "--help"}).error().text, HasSubstr("--squash"));
+}
+
+TEST(CommandLine, values_that_are_wrong_are_named_with_a_remedy) {
+  EXPECT_THAT(refused({"serve", "/srv", "--squash", "no"}),
+              HasSubstr("--squash: 'no' is wrong; write none, root or all"));
+  EXPECT_THAT(
+      refused({"serve", "/srv", "--allow", "10.0.0.0/99"}),
+      HasSubstr(
+          "--allow: '10.0.0.0/99' is wrong; write a network such as 10.0.0.0/8 or fd00::/8, or one address"));
+  EXPECT_THAT(
+      refused({"serve", "/srv", "--listen", "localhost"}),
+      HasSubstr("--listen: 'localhost' is wrong; write an IP address without a port; the port is --port"));
+  EXPECT_THAT(refused({"serve", "/srv", "--metrics", "9100"}),
+              HasSubstr("--metrics: '9100' is wrong; write ADDRESS:PORT"));
+  EXPECT_THAT(refused({"serve", "/srv", "--log-level", "loud"}),
+              HasSubstr("write debug, info, warning or error"));
+  EXPECT_THAT(refused({"serve", "/srv", "--port", "70000"}), HasSubstr("--port"));
+  EXPECT_THAT(refused({"serve", "/srv", "--threads", "0"}), HasSubstr("--threads"));
+}
+
+TEST(CommandLine, combinations_that_make_no_sense_are_refused) {
+  EXPECT_THAT(refused({"serve"}), StartsWith("braid serve: nothing to serve; write braid serve DIR, or "));
+  EXPECT_THAT(refused({"serve", "/srv", "--config", "f"}), HasSubstr("exclude each other"));
+  EXPECT_THAT(refused({"serve", "--config", "f", "--read-only"}),
+              HasSubstr("--read-only belongs to an export"));
+  EXPECT_THAT(refused({"serve", "/srv", "--squash", "none", "--anonuid", "5"}),
+              HasSubstr("--anonuid has no effect with --squash none"));
+  EXPECT_THAT(refused({}), StartsWith("braid: "));
+  EXPECT_THAT(refused({"sevre", "/srv"}), StartsWith("braid: "));
+  EXPECT_THAT(refused({"serve", "/srv", "--prot", "1"}), HasSubstr("--prot"));
+  EXPECT_THAT(refused({"serve", "/a", "/b"}), HasSubstr("/b"));
+}
+
+}  // namespace
+}  // namespace braid::server

@@ -1,0 +1,55 @@
+#include "server/process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+namespace braid::server {
+namespace {
+
+TEST(DescriptorPlan, half_is_for_open_files_and_a_quarter_for_connections) {
+  const auto plan = plan_descriptors(Limits{}, 4096);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->open_files_max, 2048u);
+  EXPECT_EQ(plan->connections_max, 1024u);
+}
+
+TEST(DescriptorPlan, neither_grows_beyond_65536) {
+  const auto plan = plan_descriptors(Limits{}, 1 << 30);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->open_files_max, 65536u);
+  EXPECT_EQ(plan->connections_max, 65536u);
+}
+
+TEST(DescriptorPlan, what_the_configuration_says_is_kept) {
+  Limits limits;
+  limits.open_files_max = 500;
+  limits.connections_max = 100;
+  const auto plan = plan_descriptors(limits, 1024);
+  ASSERT_TRUE(plan.has_value());
+  EXPECT_EQ(plan->open_files_max, 500u);
+  EXPECT_EQ(plan->connections_max, 100u);
+}
+
+TEST(DescriptorPlan, more_than_there_are_is_an_error_that_says_what_to_do) {
+  Limits limits;
+  limits.open_files_max = 2000;
+  limits.connections_max = 100;
+  const auto plan = plan_descriptors(limits, 1024);
+  ASSERT_FALSE(plan.has_value());
+  EXPECT_EQ(
+      plan.error(),
+      "100 connections and 2000 open files need 2164 descriptors, but this process may have 1024; lower "
+      "connections_max or open_files_max, or raise the limit (ulimit -Hn, LimitNOFILE=)");
+}
+
+TEST(DescriptorLimit, the_soft_limit_becomes_the_hard_one) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit lowered{before.rlim_max / 2, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &lowered), 0);
+  EXPECT_EQ(raise_descriptor_limit(), before.rlim_max);
+}
+
+}  // namespace
+}  // namespace braid::server

@@ -1,0 +1,163 @@
+#include "server/request_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "server/admin_socket.h"
+#include "server/endpoint.h"
+#include "server/http.h"
+
+namespace braid::server {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::StartsWith;
+
+// A request server on a loopback port, with its reactor on a thread of its own.
+class RequestServerTest : public testing::Test {
+ protected:
+  static constexpr unsigned connections_max = 4;
+
+  void start(base::Duration time_limit, Dialogue dialogue) {
+    auto reactor = io::Reactor::create({.ring_entries = 64}, clock_);
+    ASSERT_TRUE(reactor.has_value());
+    reactor_ = std::move(*reactor);
+    auto listener = listen_on(*Endpoint::of("127.0.0.1", 0), DualStack::no);
+    ASSERT_TRUE(listener.has_value());
+    endpoint_ = *local_endpoint(listener->get());
+    server_ = std::make_unique<RequestServer>(*reactor_, std::move(*listener),
+                                              RequestServerOptions{.name = "test",
+                                                                   .request_bytes_max = 8192,
+                                                                   .connections_max = connections_max,
+                                                                   .time_limit = time_limit},
+                                              std::move(dialogue));
+    reactor_->post([this] { server_->start(); });
+    thread_ = std::thread([this] { reactor_->run(); });
+  }
+
+  void start_http(base::Duration time_limit = std::chrono::seconds(30)) {
+    start(time_limit, {http_complete, [](std::string_view request) {
+                         return http_answer(request, [](std::string_view) {
+                           return HttpPage{.body = std::string(1 << 20, 'x'), .status = 200};
+                         });
+                       }});
+  }
+
+  void stop() {
+    if (!thread_.joinable()) return;
+    reactor_->post([this] { io::spawn(gate_, stop_all()); });
+    thread_.join();
+  }
+  io::Op<> stop_all() {
+    co_await server_->stop();
+    reactor_->stop();
+  }
+  void TearDown() override { stop(); }
+
+  [[nodiscard]] base::UniqueFd connect() const {
+    base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&endpoint_.address),
+                        endpoint_.address_bytes),
+              0);
+    return socket;
+  }
+  static void put(const base::UniqueFd& socket, std::string_view text) {
+    EXPECT_EQ(::send(socket.get(), text.data(), text.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(text.size()));
+  }
+  static std::string all(const base::UniqueFd& socket) {
+    std::string out;
+    char chunk[4096];
+    for (ssize_t got; (got = ::recv(socket.get(), chunk, sizeof chunk, 0)) > 0;)
+      out.append(chunk, static_cast<std::size_t>(got));
+    return out;
+  }
+
+  base::SystemClock clock_;
+  std::unique_ptr<io::Reactor> reactor_;
+  Endpoint endpoint_;
+  std::unique_ptr<RequestServer> server_;
+  io::Gate gate_;
+  std::thread thread_;
+};
+
+TEST_F(RequestServerTest, a_request_in_pieces_gets_its_whole_answer) {
+  start_http();
+  const base::UniqueFd socket = connect();
+  put(socket, "GET / HT");
+  put(socket, "TP/1.1\r\nHost: x\r\n");
+  put(socket, "\r\n");
+  const std::string answer = all(socket);
+  EXPECT_THAT(answer, StartsWith("HTTP/1.1 200 OK\r\n"));
+  EXPECT_GT(answer.size(), std::size_t{1} << 20);
+}
+
+TEST_F(RequestServerTest, an_oversized_request_is_answered_and_not_kept) {
+  start_http();
+  const base::UniqueFd socket = connect();
+  put(socket, "GET / HTTP/1.1\r\nX: " + std::string(200'000, 'a'));
+  EXPECT_THAT(all(socket), StartsWith("HTTP/1.1 431 "));
+}
+
+TEST_F(RequestServerTest, a_stream_that_ends_early_gets_an_answer) {
+  start_http();
+  const base::UniqueFd socket = connect();
+  put(socket, "GET / HTTP/1.1\r\n");
+  ::shutdown(socket.get(), SHUT_WR);
+  EXPECT_THAT(all(socket), StartsWith("HTTP/1.1 400 "));
+}
+
+TEST_F(RequestServerTest, a_peer_that_says_nothing_is_closed_at_the_time_limit) {
+  start_http(std::chrono::milliseconds(50));
+  const base::UniqueFd silent = connect(), slow = connect();
+  put(slow, "GET / H");
+  EXPECT_THAT(all(silent), IsEmpty());
+  EXPECT_THAT(all(slow), IsEmpty());
+}
+
+TEST_F(RequestServerTest, a_peer_that_does_not_read_is_closed_at_the_time_limit) {
+  start(std::chrono::milliseconds(50),
+        {http_complete, [](std::string_view) { return std::string(64 << 20, 'x'); }});
+  const base::UniqueFd socket = connect();
+  put(socket, "GET / HTTP/1.1\r\n\r\n");
+  stop();
+  EXPECT_LT(all(socket).size(), std::size_t{64} << 20);
+}
+
+TEST_F(RequestServerTest, connections_above_the_limit_are_closed_and_the_others_served) {
+  start_http();
+  std::vector<base::UniqueFd> held;
+  for (unsigned i = 0; i < connections_max; ++i) held.push_back(connect());
+  const base::UniqueFd further = connect();
+  EXPECT_THAT(all(further), IsEmpty());
+  put(held.front(), "GET / HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(all(held.front()), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(RequestServerTest, stopping_ends_connections_that_wait) {
+  start_http();
+  const base::UniqueFd socket = connect();
+  put(socket, "GET / H");
+  stop();
+  EXPECT_THAT(all(socket), IsEmpty());
+}
+
+TEST_F(RequestServerTest, the_admin_dialogue_answers_one_line) {
+  start(std::chrono::seconds(30), {admin_complete, [](std::string_view request) {
+                                     return admin_answer(request,
+                                                         [] { return std::string("{\"up\":true}"); });
+                                   }});
+  const base::UniqueFd socket = connect();
+  put(socket, "{\"command\":\"status\"}\nand more");
+  EXPECT_EQ(all(socket), "{\"up\":true}\n");
+}
+
+}  // namespace
+}  // namespace braid::server
