@@ -8,7 +8,6 @@ import errno
 import hashlib
 import json
 import os
-import pickle
 import subprocess
 import sys
 import time
@@ -121,31 +120,19 @@ def join(child, what="child"):
 
 
 def as_user(user, function, *arguments, **named):
-    """Runs the function in a child as user = (uid, gid, supplementary groups); returns or raises what it did."""
+    """Calls the function as user = (uid, gid, supplementary groups); returns or raises what it did."""
     uid, gid, groups = user
-    reader, writer = os.pipe()
-    sys.stdout.flush()
-    child = os.fork()
-    if child == 0:
-        try:
-            os.setgroups(groups)
-            os.setresgid(gid, gid, gid)
-            os.setresuid(uid, uid, uid)
-            os.umask(0)
-            outcome = (True, function(*arguments, **named))
-        except BaseException as error:
-            outcome = (False, error)
-        with os.fdopen(writer, "wb") as pipe:
-            pipe.write(pickle.dumps(outcome))
-        os._exit(0)
-    os.close(writer)
-    with os.fdopen(reader, "rb") as pipe:
-        data = pipe.read()
-    os.waitpid(child, 0)
-    succeeded, value = pickle.loads(data)
-    if not succeeded:
-        raise value
-    return value
+    umask = os.umask(0)
+    os.setgroups(groups)
+    os.setegid(gid)
+    os.seteuid(uid)
+    try:
+        return function(*arguments, **named)
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+        os.setgroups(())
+        os.umask(umask)
 
 
 class Lab:

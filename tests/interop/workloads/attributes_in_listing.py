@@ -9,6 +9,28 @@ VARIANTS = ("ext4", "xfs", "btrfs", "tmpfs")
 
 ENTRIES = 1500
 KINDS = {stat.S_IFIFO: "p", stat.S_IFCHR: "c", stat.S_IFDIR: "d", stat.S_IFREG: "f", stat.S_IFLNK: "l"}
+# Runs on the server, in the directory that is listed later.
+MAKE = """
+import os, sys
+for n in range(int(sys.argv[1])):
+    with open(f"f{n}", "wb") as file:
+        file.write(bytes(n % 97))
+    os.chmod(f"f{n}", (n % 8) << 9 | (n % 7) << 3 | 4)
+    if n % 5 == 1:
+        os.chown(f"f{n}", 1001, 2002)
+    if n % 5 == 2:
+        os.chown(f"f{n}", 4294967294, 70000)
+    if n % 5 == 3:
+        os.utime(f"f{n}", ns=(1, 946684799123456789))
+    if n % 5 == 4:
+        os.utime(f"f{n}", ns=(1, 4102444800000000001))
+os.mkdir("d1")
+os.mkdir("d2", 0o1777)
+os.symlink("f1", "l1")
+os.mkfifo("p1", 0o640)
+os.link("f5", "h5")
+os.mknod("c1", 0o20600, os.makedev(1, 5))
+"""
 FORMAT = "%f %T@ %C@ %m %U %G %s %i %n %y\\n"
 
 
@@ -31,10 +53,7 @@ def stamp(nanoseconds):
 
 lab = Lab()
 mnt = lab.ready(size_mib=256)
-lab.host(f"""mkdir {lab.path}/dir && cd {lab.path}/dir && for n in $(seq {ENTRIES}); do
-  head -c $((n % 97)) /dev/zero >f$n; chmod $((n % 8))$((n % 7))4 f$n; done
-chown 1001:2002 f1*; chown 4294967294:70000 f2*; touch -d '1999-12-31 23:59:59.123456789' f3*
-touch -d '2100-01-01 00:00:00.000000001' f4*; mkdir d1 d2; ln -s f1 l1; mkfifo p1; ln f5 h5; mknod c1 c 1 5""")
+lab.host(f"mkdir {lab.path}/dir && cd {lab.path}/dir && /usr/bin/python3 -c '{MAKE}' {ENTRIES}")
 wanted = sorted(lab.host(f"cd {lab.path}/dir && find . -mindepth 1 -printf '{FORMAT}'").splitlines())
 
 step("ls -l")
