@@ -71,8 +71,7 @@ void TcpListener::accept_on(base::UniqueFd socket) {
 io::Op<> TcpListener::accept_loop(base::UniqueFd socket) {
   while (!gate_.closed()) {
     if (connections() >= options_.connections_max) {
-      make_room();
-      co_await reactor_.sleep(options_.pause);
+      co_await make_room(socket.get());
       continue;
     }
     const auto accepted = co_await reactor_.accept(socket.get());
@@ -84,8 +83,7 @@ io::Op<> TcpListener::accept_loop(base::UniqueFd socket) {
       metrics_.refused.add();
       base::log_event(base::Level::warning, "accept_failed", "error=\"{}\"",
                       base::message_of(accepted.error()));
-      make_room();
-      co_await reactor_.sleep(options_.pause);
+      co_await make_room(socket.get());
     }
     // Everything else concerns one connection that is gone already (accept(2), "Error handling").
   }
@@ -108,10 +106,13 @@ std::size_t TcpListener::connections() const {
   return sum;
 }
 
-void TcpListener::make_room() {
+io::Op<> TcpListener::make_room(int socket) {
+  (void)co_await reactor_.readable(socket);
+  if (gate_.closed()) co_return;
   const auto busiest = std::ranges::max_element(
       targets_, {}, [](const Target& target) { return target.worker->connections(); });
   busiest->worker->evict_idle();
+  co_await reactor_.sleep(options_.pause);
 }
 
 io::Op<> TcpListener::stop() {

@@ -47,8 +47,9 @@ class TcpListener {
   io::Op<> accept_loop(base::UniqueFd socket);
   void hand_out(base::UniqueFd socket);
   [[nodiscard]] std::size_t connections() const;
-  // Asks the worker with the most connections to close an idle one.
-  void make_room();
+  // Waits until somebody wants to connect, and asks the worker with the most connections to close an idle
+  // one.
+  io::Op<> make_room(int socket);
 
   io::Reactor& reactor_;
   const std::vector<Target> targets_;

@@ -136,7 +136,8 @@ void TcpWorker::start_sweeping() {
 
 io::Op<> TcpWorker::sweep() {
   while (!open_.empty() && !gate_.closed()) {
-    // The wait stands outside of the condition: g++ 12 drops the body of a coroutine with `if (co_await temporary)`.
+    // The wait stands outside of the condition: g++ 12 drops the body of a coroutine with `if (co_await
+    // temporary)`.
     const bool due = co_await sweep_timer_.until(reactor_.clock().now() + options_.sweep_interval);
     if (!due) break;
     check_limits();

@@ -1,0 +1,217 @@
+// A server on a real socket with a reactor thread of its own, and blocking clients that send whatever they
+// like.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/metrics.h"
+#include "base/unique_fd.h"
+#include "io/slab.h"
+#include "rpc/server.h"
+#include "rpc/socket_address.h"
+#include "rpc/tcp_listener.h"
+#include "rpc/tcp_worker.h"
+#include "tests/unit/rpc/bytes.h"
+#include "tests/unit/rpc/loop.h"
+#include "tests/unit/rpc/test_program.h"
+
+namespace braid::rpc::test {
+
+struct TcpServerOptions {
+  ServerOptions server;
+  TcpOptions tcp;
+  TcpListenerOptions listener;
+  io::SlabPoolOptions pool{.bytes_max = 128 * base::MiB, .huge_pages = false};
+  unsigned reactors = 1;
+};
+
+class TcpServer {
+ public:
+  explicit TcpServer(const TcpServerOptions& options = {})
+      : pool(options.pool),
+        programs_{test_program(service)},
+        server(options.server, programs_, registry, base::SipKey{1, 2}),
+        tcp_metrics(registry) {
+    std::vector<TcpListener::Target> targets;
+    for (unsigned i = 0; i < options.reactors; ++i) {
+      Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(clock));
+      lane.thread.call([&] {
+        lane.worker.emplace(server, lane.thread.reactor(), pool);
+        lane.tcp.emplace(lane.thread.reactor(), pool, &pipes, options.tcp, tcp_metrics);
+      });
+      targets.push_back({&*lane.tcp, &*lane.worker});
+    }
+    base::UniqueFd socket = listen_on(parse_address("127.0.0.1", 0).value()).value();
+    address = local_of(socket.get()).value();
+    first().call([&] {
+      listener_.emplace(first().reactor(), targets, options.listener, tcp_metrics);
+      listener_->accept_on(std::move(socket));
+    });
+  }
+  ~TcpServer() { stop(std::chrono::seconds(10)); }
+  TcpServer(const TcpServer&) = delete;
+  TcpServer& operator=(const TcpServer&) = delete;
+
+  // As a server ends: no more connections, calls are finished, everything is closed. True if all calls ended
+  // in time.
+  bool stop(base::Duration limit) {
+    if (lanes_.empty()) return true;
+    bool drained = true;
+    first().await([&] { return listener_->stop(); });
+    for (auto& lane : lanes_) {
+      lane->thread.await([&]() -> io::Op<> {
+        const bool in_time = co_await lane->tcp->drain(limit);
+        drained = drained && in_time;
+        co_await lane->tcp->close();
+      });
+    }
+    first().call([&] {
+      listener_.reset();
+      service.release();
+    });
+    // Calls that were released only now still have to end.
+    for (auto& lane : lanes_) {
+      lane->thread.await([&]() -> io::Op<> {
+        while (lane->worker->sessions() > 0)
+          co_await lane->thread.reactor().sleep(std::chrono::milliseconds(1));
+        lane->tcp.reset();
+        lane->worker.reset();
+      });
+    }
+    lanes_.clear();
+    return drained;
+  }
+  [[nodiscard]] ReactorThread& first() { return lanes_.front()->thread; }
+  [[nodiscard]] std::size_t connections() {
+    std::size_t sum = 0;
+    for (auto& lane : lanes_) sum += lane->tcp->connections();
+    return sum;
+  }
+  [[nodiscard]] std::size_t connections_of(std::size_t lane) { return lanes_[lane]->tcp->connections(); }
+
+  base::SystemClock clock;
+  base::MetricRegistry registry;
+  io::SlabPool pool;
+  io::PipePool pipes;
+  TestService service;
+
+ private:
+  std::vector<Program> programs_;
+
+ public:
+  Server server;
+  TcpMetrics tcp_metrics;
+  PeerAddress address;
+
+ private:
+  struct Lane {
+    explicit Lane(const base::Clock& clock_of_all) : thread(clock_of_all) {}
+    std::optional<ServerWorker> worker;
+    std::optional<TcpWorker> tcp;
+    ReactorThread thread;  // ends first
+  };
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::optional<TcpListener> listener_;
+};
+
+// The result of a system call that is repeated when a signal, or work of a closed ring, interrupts it.
+template <class F>
+ssize_t uninterrupted(F call) {
+  ssize_t n;
+  do {
+    n = call();
+  } while (n < 0 && errno == EINTR);
+  return n;
+}
+
+// Gives up after 20 seconds of silence.
+class RawClient {
+ public:
+  explicit RawClient(const PeerAddress& address, int receive_buffer = 0)
+      : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    if (receive_buffer > 0)
+      ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+    const timeval limit{.tv_sec = 20, .tv_usec = 0};
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    const SocketAddress to = to_socket_address(address);
+    connected_ = ::connect(socket_.get(), to.get(), to.length) == 0;
+  }
+  [[nodiscard]] bool connected() const { return connected_; }
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  // False when the connection does not take all.
+  bool send(base::BytesView bytes) {
+    while (!bytes.empty()) {
+      const ssize_t n =
+          uninterrupted([&] { return ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL); });
+      if (n <= 0) return false;
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+  // The next record, or nothing when the connection has ended.
+  std::optional<base::Bytes> receive() {
+    base::Bytes mark(4);
+    if (!receive_all(mark)) return std::nullopt;
+    const std::uint32_t word = u32_at(mark, 0);
+    EXPECT_NE(word & 0x8000'0000U, 0U);
+    base::Bytes body(word & 0x7fff'ffffU);
+    if (!receive_all(body)) return std::nullopt;
+    return body;
+  }
+  // True when the next record is this one; long ones are better not printed.
+  bool receives(const base::Bytes& expected) { return receive() == expected; }
+  // True when the server has ended the connection.
+  bool at_end() {
+    std::byte byte;
+    const ssize_t n = uninterrupted([&] { return ::recv(socket_.get(), &byte, 1, 0); });
+    return n == 0 || (n < 0 && errno != EAGAIN);
+  }
+
+ private:
+  bool receive_all(base::MutableBytes to) {
+    while (!to.empty()) {
+      const ssize_t n = uninterrupted([&] { return ::recv(socket_.get(), to.data(), to.size(), 0); });
+      if (n <= 0) return false;
+      to = to.subspan(static_cast<std::size_t>(n));
+    }
+    return true;
+  }
+
+  base::UniqueFd socket_;
+  bool connected_ = false;
+};
+
+// Waits until `holds` does; false after 20 seconds.
+template <class F>
+bool eventually(F holds) {
+  const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!holds()) {
+    if (std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+  return true;
+}
+
+inline base::Bytes test_call(std::uint32_t xid, std::uint32_t procedure, base::BytesView args = {}) {
+  return call_of(xid, program_number, version_low, procedure, args);
+}
+// ECHO's arguments, and its results behind the reply's header.
+inline base::Bytes opaque_of(base::BytesView bytes) {
+  base::Bytes out = words({static_cast<std::uint32_t>(bytes.size())});
+  append(out, bytes);
+  out.resize((out.size() + 3) / 4 * 4);
+  return out;
+}
+
+}  // namespace braid::rpc::test
