@@ -170,8 +170,14 @@ class Lab:
                                  mkfs_options=list(mkfs), mount_options=options)
         return self.path
 
-    def serve(self, squash="none", read_only=False, anon=65534):
-        self.request("start", options={"path": self.path, "squash": squash, "read_only": read_only, "anon": anon})
+    def serve(self, squash="none", read_only=False, anon=65534, config="", open_files_max=0):
+        """Serves the export as /, or what the text of a braid configuration file says."""
+        self.request("start", options={"path": self.path, "squash": squash, "read_only": read_only, "anon": anon,
+                                       "config": config, "open_files_max": open_files_max})
+
+    def reload(self, config):
+        """A new text for the configuration file, and SIGHUP."""
+        self.request("reload", config=config)
 
     def start(self):
         """Starts the server again as it was."""

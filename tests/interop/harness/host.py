@@ -45,6 +45,9 @@ class Host:
     def op_start(self, options):
         self.server.start(options)
 
+    def op_reload(self, config):
+        self.server.reload(config)
+
     def op_stop(self):
         self.server.stop()
 

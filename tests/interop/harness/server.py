@@ -8,6 +8,8 @@ import socket
 import subprocess
 import time
 
+from harness.exports import Unavailable
+
 ADDRESS = "10.99.13.1"
 PORT = 12049
 START_S = 60
@@ -26,6 +28,7 @@ class Server:
 
     def __init__(self, command, base, log_path):
         self.command = command
+        self.reads_config = "$CONFIG" in command
         self.base = base
         self.log_path = log_path
         self.process = None
@@ -34,19 +37,27 @@ class Server:
     def environment(self, options):
         state = os.path.join(self.base, "state")
         os.makedirs(state, exist_ok=True)
+        config = ""
+        if options["config"]:
+            config = os.path.join(state, "braid.toml")
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(options["config"])
         return {**os.environ, "ADDRESS": ADDRESS, "PORT": str(PORT), "STATE": state, "EXPORT": options["path"],
                 "SQUASH": options["squash"], "READ_ONLY": "1" if options["read_only"] else "",
-                "ANON": str(options["anon"])}
+                "ANON": str(options["anon"]), "CONFIG": config}
 
     def start(self, options=None):
         if self.process is not None:
             raise ServerError("a server is already running")
+        if options and options["config"] and not self.reads_config:
+            raise Unavailable("a configuration file is for braid alone")
         self.options = options or self.options
         with open(self.log_path, "ab") as log:
             log.write(f"--- start {self.options}\n".encode())
             log.flush()
-            self.process = subprocess.Popen(["bash", "-c", "exec " + self.command], stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env=self.environment(self.options), cwd=self.base)
+            limit = f"ulimit -n {self.options['open_files_max']}; " if self.options["open_files_max"] else ""
+            self.process = subprocess.Popen(["bash", "-c", limit + "exec " + self.command], stdin=subprocess.DEVNULL,
+                                            stdout=log, stderr=log, env=self.environment(self.options), cwd=self.base)
         self.await_port()
 
     def await_port(self):
@@ -62,6 +73,11 @@ class Server:
             except OSError:
                 time.sleep(0.02)
         raise ServerError(f"nothing answers on {ADDRESS}:{PORT} after {START_S} s")
+
+    def reload(self, config):
+        self.options = {**self.options, "config": config}
+        self.environment(self.options)
+        self.process.send_signal(signal.SIGHUP)
 
     def stop(self):
         """SIGTERM; the server must end by itself, with status 0, within STOP_S."""
@@ -103,6 +119,8 @@ class Server:
 
 
 def braid_command(binary):
-    """The command line that serves $EXPORT with the braid at `binary`."""
-    return (shlex.quote(os.path.abspath(binary)) +
-            ' serve "$EXPORT" --listen "$ADDRESS" --port "$PORT" --squash "$SQUASH"')
+    """The command line that serves $EXPORT, or what $CONFIG says, with the braid at `binary`."""
+    braid = shlex.quote(os.path.abspath(binary)) + ' serve --listen "$ADDRESS" --port "$PORT" --state "$STATE" '
+    anonymous = '$([ "$SQUASH" = none ] || echo --anonuid "$ANON" --anongid "$ANON")'
+    directory = f'"$EXPORT" --squash "$SQUASH" {anonymous} ${{READ_ONLY:+--read-only}}'
+    return f'{braid} $([ "$CONFIG" ] && echo --config "$CONFIG" || echo {directory})'

@@ -46,7 +46,7 @@ before = time.time()
 descriptor = os.open(f"{mnt}/new", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
 os.umask(old)
 found = os.fstat(descriptor)
-equal((found.st_mode & 0o7777, found.st_size, found.st_nlink, found.st_uid), (0o640, 0, 1, 0), "attributes of a new file")
+equal((found.st_mode & 0o7777, found.st_size, found.st_nlink, found.st_uid), (0o640, 0, 1, 0), "a new file")
 there = lab.host(f"stat -c '%X %Y %a %i' {lab.path}/new").split()
 equal(there[2:], ["640", str(found.st_ino)], "mode and inode on the server")
 for value in there[:2]:

@@ -24,7 +24,8 @@ clean:
 def make_origin():
     os.mkdir(ORIGIN)
     for unit in range(UNITS):
-        write_file(f"{ORIGIN}/unit{unit}.c", f'#include "units.h"\nint unit{unit}(int x) {{ return x + {unit}; }}\n'.encode())
+        source = f'#include "units.h"\nint unit{unit}(int x) {{ return x + {unit}; }}\n'
+        write_file(f"{ORIGIN}/unit{unit}.c", source.encode())
     write_file(f"{ORIGIN}/units.h", "".join(f"int unit{n}(int);\n" for n in range(UNITS)).encode())
     calls = "".join(f"  x = unit{n}(x);\n" for n in range(UNITS))
     write_file(f"{ORIGIN}/main.c", f'#include <stdio.h>\n#include "units.h"\nint main(void) {{\n  int x = 0;\n{calls}'

@@ -25,7 +25,8 @@ def symbolic_links():
     for name, target in targets.items():
         equal(os.readlink(f"{mnt}/s/{name}"), target, f"target of {name}")
         found = os.lstat(f"{mnt}/s/{name}")
-        equal((stat.S_ISLNK(found.st_mode), found.st_size), (True, len(os.fsencode(target))), f"type and size of {name}")
+        wanted = (True, len(os.fsencode(target)))
+        equal((stat.S_ISLNK(found.st_mode), found.st_size), wanted, f"type and size of {name}")
     equal(lab.host(f"readlink -n {lab.path}/s/up"), "../s/target", "a target on the server")
     for name in ("relative", "up", "dots"):
         equal(read_file(f"{mnt}/s/{name}"), b"data", f"data through {name}")

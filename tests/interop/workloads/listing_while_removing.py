@@ -22,7 +22,7 @@ def exactly(seen, wanted, what):
     repeated = len(seen) - len(set(seen))
     lost, unknown = wanted - set(seen), set(seen) - wanted
     expect(not (repeated or lost or unknown),
-           f"{what}: {repeated} repeated, {len(lost)} lost {sorted(lost)[:3]}, {len(unknown)} unknown {sorted(unknown)[:3]}")
+           f"{what}: {repeated} repeated, {len(lost)} lost, {len(unknown)} unknown: {sorted(lost | unknown)[:5]}")
 
 
 def remove_each_while_listing():

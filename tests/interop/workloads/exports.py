@@ -1,0 +1,81 @@
+"""Several exports with options of their own from one configuration file; clients that may not; a reload."""
+
+import errno
+import os
+import time
+
+from harness.client import Failure, Lab, as_user, equal, expect, read_file, refused, step, write_file
+
+VARIANTS = ("ext4",)
+
+USER = (1001, 1001, ())
+
+
+def export(path, directory, *options):
+    return "\n".join(["[[export]]", f'path = "{path}"', f'directory = "{lab.path}/{directory}"', *options, ""])
+
+
+def mountable(path, at):
+    try:
+        lab.mount(path, at=at)
+    except Failure:
+        return False
+    return True
+
+
+lab = Lab()
+lab.export()
+lab.host(f"cd {lab.path} && mkdir a b b/c d closed && chmod 777 a b b/c d closed && for f in a b b/c d closed; do "
+         "echo $f >$f/file; done; echo secret >secret")
+config = (export("/a", "a", 'squash = "none"') +
+          export("/b", "b", 'squash = "all"', "anon_uid = 777", "anon_gid = 778") +
+          export("/read/only", "d", "read_only = true") +
+          export("/closed", "closed", 'clients = ["10.99.13.77", "192.0.2.0/24"]') +
+          export("/open", "closed", 'clients = ["10.99.13.0/24"]'))
+lab.serve(config=config)
+
+step("each has its own options")
+a, b, d = (lab.mount(path, at=f"/run/{name}") for path, name in (("/a", "a"), ("/b", "b"), ("/read/only", "d")))
+for mnt, name in ((a, "a"), (b, "b"), (d, "d")):
+    equal(read_file(f"{mnt}/file"), name.encode() + b"\n", f"the file of {name}")
+write_file(f"{a}/new", b"")
+equal(os.stat(f"{a}/new").st_uid, 0, "owner where root stays root")
+as_user(USER, write_file, f"{b}/new", b"")
+found = os.stat(f"{b}/new")
+equal((found.st_uid, found.st_gid), (777, 778), "owner where all are squashed")
+with refused(errno.EROFS, errno.EACCES):
+    write_file(f"{d}/new", b"")
+equal(len({os.stat(mnt).st_dev for mnt in (a, b, d)}), 3, "three file systems for the client")
+
+step("who may not")
+expect(not mountable("/closed", "/run/closed"), "an export for others could be mounted")
+expect(mountable("/open", "/run/open"), "an export for this network cannot be mounted")
+equal(os.listdir("/run/open"), ["file"], "its listing")
+for path in ("/secret", "/a/../secret", "/b/../a", "/nothing", "/A", "/ab"):
+    expect(not mountable(path, "/run/refused"), f"{path} could be mounted")
+
+step("reload: one goes, one comes, one becomes read-only")
+held = os.open(f"{a}/held", os.O_RDWR | os.O_CREAT)
+lab.reload(export("/a", "a", 'squash = "none"', "read_only = true") +
+           export("/b", "b", 'squash = "all"', "anon_uid = 777", "anon_gid = 778") + export("/new", "b/c"))
+deadline = time.monotonic() + 30
+while not mountable("/new", "/run/new"):
+    expect(time.monotonic() < deadline, "the new export cannot be mounted 30 s after the reload")
+    time.sleep(0.1)
+equal(read_file("/run/new/file"), b"b/c\n", "the file of the new export")
+with refused(errno.EROFS, errno.EACCES):
+    os.write(held, b"x")
+    os.fsync(held)
+os.close(held)
+as_user(USER, write_file, f"{b}/after", b"data")
+equal(as_user(USER, read_file, f"{b}/after"), b"data", "an export that stayed")
+expect(not mountable("/open", "/run/refused"), "an export that is gone could be mounted")
+with refused(errno.ESTALE, errno.EACCES):
+    os.listdir("/run/open")
+
+step("a wrong file changes nothing")
+lab.reload("[[export]]\npath = 7\n")
+time.sleep(0.5)
+equal(as_user(USER, read_file, f"{b}/after"), b"data", "an export after a wrong reload")
+lab.unmount(b)
+equal(mountable("/b", "/run/b"), True, "mounting after a wrong reload")
