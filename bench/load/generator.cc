@@ -54,7 +54,13 @@ io::Op<> Generator::work(Session& session, io::Timer& timer, std::uint64_t seed)
       }
       worker.removable = *removable;
     }
-    const auto outcome = co_await perform(operation, worker).as_result();
+    auto outcome = co_await perform(operation, worker).as_result();
+    for (unsigned i = 0; i < repeats_max && !outcome && wants_later(outcome.error()); ++i) {
+      if (phase_ == Phase::done) break;
+      if (phase_ == Phase::measuring) ++report_.delayed;
+      co_await reactor_.sleep(later);
+      outcome = co_await perform(operation, worker).as_result();
+    }
     note(operation, *due, outcome);
     if (!session.connected()) stop();
     // A call that fails at once must not keep everybody else from running.

@@ -55,7 +55,7 @@ class Application {
         options_(options),
         meters_(meters),
         tcp_metrics_(registry_),
-        tcp_(reactor, pool, rpc::TcpOptions{}, tcp_metrics_) {}
+        tcp_(reactor, pool, nullptr, rpc::TcpOptions{}, tcp_metrics_) {}
 
   // Ends with the exit status of the process, having printed the report or what went wrong.
   io::Op<> run(int& exit_status) {

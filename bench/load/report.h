@@ -39,8 +39,9 @@ struct Report {
   std::optional<Cost> server;
   Cost client;
   std::uint64_t late =
-      0;                 // open loop: calls that started after they were due because all of `depth` were busy
-  bool ran_out = false;  // ended early: there was nothing left to remove
+      0;  // open loop: calls that started after they were due because all of `depth` were busy
+  std::uint64_t delayed = 0;  // replies NFS3ERR_JUKEBOX, after which the call was repeated
+  bool ran_out = false;       // ended early: there was nothing left to remove
   [[nodiscard]] std::uint64_t calls() const;
   [[nodiscard]] std::uint64_t failed() const;
 };

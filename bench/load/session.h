@@ -20,6 +20,13 @@ struct Fault {
   std::string_view status;
 };
 
+// RFC 1813 2.6, NFS3ERR_JUKEBOX: the server asks to be called again later.
+inline bool wants_later(const Fault& fault) {
+  return fault.status == nfs3::name_of(nfs3::nfsstat3::NFS3ERR_JUKEBOX);
+}
+constexpr auto later = std::chrono::milliseconds(20);
+constexpr unsigned repeats_max = 1000;  // of one call; then its Fault stands
+
 template <class T = void>
 using LoadOp = io::Op<T, Fault>;
 

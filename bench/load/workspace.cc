@@ -86,7 +86,8 @@ LoadOp<> Workspace::make_data(io::SlabPool& pool) {
   data_ = io::Payload(io::SlabRange{std::move(*slab), 0, block_bytes});
   data_file_ = co_await make_file(base_, "data");
   const std::uint64_t blocks = (options_.file_bytes + block_bytes - 1) / block_bytes;
-  co_await for_each(blocks, width, [this](std::uint64_t block) { return write_block(block); });
+  co_await for_each(session_.reactor(), blocks, width,
+                    [this](std::uint64_t block) { return write_block(block); });
   data_ = data_.slice(0, options_.size);
 }
 
@@ -104,14 +105,14 @@ LoadOp<> Workspace::write_block(std::uint64_t block) {
 
 LoadOp<> Workspace::make_files() {
   files_.resize(options_.files);
-  co_await for_each(options_.files, width, [this](std::uint64_t number) -> LoadOp<> {
+  co_await for_each(session_.reactor(), options_.files, width, [this](std::uint64_t number) -> LoadOp<> {
     const FileName name(number);
     files_[number] = co_await make_file(directory_, name.text());
   });
 }
 
 LoadOp<> Workspace::make_removable() {
-  co_await for_each(options_.removable, width, [this](std::uint64_t) -> LoadOp<> {
+  co_await for_each(session_.reactor(), options_.removable, width, [this](std::uint64_t) -> LoadOp<> {
     const std::uint64_t number = next_number();
     const FileName name(number);
     co_await make_file(playground_, name.text());
@@ -128,11 +129,11 @@ std::optional<std::uint64_t> Workspace::take_removable() {
 
 LoadOp<> Workspace::clean_up() {
   if (!made_base_) co_return;
-  co_await for_each(removable_.size(), width, [this](std::uint64_t) -> LoadOp<> {
+  co_await for_each(session_.reactor(), removable_.size(), width, [this](std::uint64_t) -> LoadOp<> {
     const FileName name(*take_removable());
     co_await remove(playground_, name.text());
   });
-  co_await for_each(files_.size(), width, [this](std::uint64_t number) -> LoadOp<> {
+  co_await for_each(session_.reactor(), files_.size(), width, [this](std::uint64_t number) -> LoadOp<> {
     const FileName name(number);
     co_await remove(directory_, name.text());
   });
