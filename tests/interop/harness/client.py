@@ -194,6 +194,14 @@ class Lab:
         """Kills the server and drops from the exported file system all that was never flushed."""
         self.request("power_cut", name=name)
 
+    def fail_disk(self, name="data"):
+        """Every use of the exported file system that needs its disk fails with EIO."""
+        self.request("fail_disk", name=name)
+
+    def mount_again(self, name="data"):
+        """Mounts the file system again on the host; the server must not run."""
+        self.request("mount_again", name=name)
+
     def relay(self, procedures, every):
         """A port of the server whose connection breaks instead of the reply to every n-th call of these procedures."""
         return self.request("relay", procedures=sorted(procedures), every=every)

@@ -66,18 +66,25 @@ class Host:
         """Starts a relay that loses replies; returns the port to mount through."""
         return LossyRelay(set(procedures), every).port
 
-    def op_power_cut(self, name):
-        """kill -9, then the file system loses all that was never flushed, as at a power cut, and is mounted again."""
-        export = self.exports[name]
-        if self.server.process:
-            self.server.kill()
-        directory = os.open(export.path, os.O_RDONLY)
+    def op_fail_disk(self, name):
+        """From now on the file system answers EIO, and what it had not flushed is lost."""
+        directory = os.open(self.exports[name].path, os.O_RDONLY)
         try:
             fcntl.ioctl(directory, SHUTDOWN, struct.pack("I", NO_LOG_FLUSH))
         finally:
             os.close(directory)
-        export.unmount()
-        export.mount()
+
+    def op_mount_again(self, name):
+        """Mounts what the disk has; nobody may use the file system at this moment."""
+        self.exports[name].unmount()
+        self.exports[name].mount()
+
+    def op_power_cut(self, name):
+        """kill -9, then the file system loses all that was never flushed, as at a power cut, and is mounted again."""
+        if self.server.process:
+            self.server.kill()
+        self.op_fail_disk(name)
+        self.op_mount_again(name)
 
     def answer(self, path):
         with open(path, encoding="utf-8") as request_file:

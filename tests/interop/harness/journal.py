@@ -4,6 +4,7 @@ Each writer runs in a child process of the client and notes a promise on a local
 carried it returned. Whatever was on its way at a crash may be there or not; whatever was noted must be.
 """
 
+import contextlib
 import json
 import os
 import random
@@ -92,6 +93,39 @@ class Writer:
                 self.note("gone", number)
             number += 1
 
+    def directories(self):
+        """Changes of directories alone: no flush of a file's data brings them to the disk by the way."""
+        number = 0
+        while self.running():
+            path = f"{self.directory}/dir-{number}"
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(path)
+            self.note("dir", number, "made")
+            with contextlib.suppress(FileExistsError):
+                os.symlink(str(number), f"{path}/link")
+            self.note("dir", number, "linked")
+            with contextlib.suppress(FileNotFoundError):
+                os.rename(f"{path}/link", f"{path}/renamed")
+            self.note("dir", number, "renamed")
+            if number % 2:
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(f"{path}/renamed")
+                with contextlib.suppress(FileNotFoundError):
+                    os.rmdir(path)
+                self.note("dir", number, "gone")
+            number += 1
+
+    def verify_directories(self, promises):
+        last = {number: state for kind, number, *state in promises if kind == "dir"}
+        # The last one may be further than what was noted.
+        for number in sorted(last)[:-1]:
+            path = f"{self.directory}/dir-{number}"
+            if last[number] == ["gone"]:
+                expect(not os.path.exists(path), f"{path} was removed and is back")
+            else:
+                equal(os.listdir(path), ["renamed"], path)
+                equal(os.readlink(f"{path}/renamed"), str(number), path)
+
     def verify(self):
         """Checks every promise; returns how many there were."""
         promises = self.promises()
@@ -113,6 +147,7 @@ class Writer:
                 with open(path, "rb") as file:
                     equal(file.read(), block(self.name, number, 100), path)
                 equal(os.stat(path).st_mode & 0o777, 0o640, f"mode of {path}")
+        self.verify_directories(promises)
         return len(promises)
 
 
@@ -126,12 +161,15 @@ def await_promises(writers, children):
         time.sleep(0.05)
 
 
-def survive(mnt, crash, rounds, crash_at_the_end):
-    """Calls crash() that many times while writers write, then verifies every promise."""
-    writers = [Writer(mnt, name) for name in ("synced", "flushed", "names")]
+DATA_AND_NAMES = (Writer.synced_blocks, Writer.flushed_batches, Writer.names)
+DIRECTORIES = (Writer.directories,)
+
+
+def survive(mnt, crash, work, rounds, crash_at_the_end):
+    """Calls crash() that many times while one writer for each kind of work writes, then verifies every promise."""
+    writers = [Writer(mnt, function.__name__) for function in work]
     for writer in writers:
         os.mkdir(writer.directory)
-    work = (Writer.synced_blocks, Writer.flushed_batches, Writer.names)
     children = [start(function, writer) for function, writer in zip(work, writers)]
     chance = random.Random(os.getpid())
     for round_ in range(rounds):
@@ -147,6 +185,7 @@ def survive(mnt, crash, rounds, crash_at_the_end):
     if crash_at_the_end:
         step("last crash")
         crash()
+    os.unlink(STOP)
     drop_caches()
     for writer in writers:
         count = writer.verify()

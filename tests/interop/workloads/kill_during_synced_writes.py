@@ -1,7 +1,7 @@
 """kill -9 of the server, seven times, while clients write synchronously: all that was acknowledged is there."""
 
 from harness.client import Lab
-from harness.journal import survive
+from harness.journal import DATA_AND_NAMES, survive
 
 VARIANTS = ("ext4", "tmpfs")
 TIMEOUT_S = 240
@@ -15,4 +15,4 @@ def crash():
     lab.start()
 
 
-survive(mnt, crash, rounds=7, crash_at_the_end=False)
+survive(mnt, crash, DATA_AND_NAMES, rounds=7, crash_at_the_end=False)

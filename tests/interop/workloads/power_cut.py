@@ -1,7 +1,7 @@
 """Power cuts of the server: what no flush brought to the disk is lost; all that was acknowledged is there."""
 
 from harness.client import Lab
-from harness.journal import survive
+from harness.journal import DATA_AND_NAMES, DIRECTORIES, survive
 
 VARIANTS = ("ext4", "xfs")
 TIMEOUT_S = 240
@@ -15,4 +15,5 @@ def crash():
     lab.start()
 
 
-survive(mnt, crash, rounds=4, crash_at_the_end=True)
+survive(mnt, crash, DATA_AND_NAMES, rounds=3, crash_at_the_end=True)
+survive(mnt, crash, DIRECTORIES, rounds=4, crash_at_the_end=True)
