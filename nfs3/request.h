@@ -81,6 +81,8 @@ class Request {
   [[nodiscard]] TargetAwaiter target(const nfs_fh3& handle) const;
   [[nodiscard]] const Nfs3Options& options() const { return service_.options(); }
   [[nodiscard]] io::SlabCursor& cursor() const { return call_.cursor; }
+  // For the data of a READ.
+  [[nodiscard]] vfs::ReadMemory memory() const { return {call_.cursor, call_.pipes}; }
 
   // A handle for the reply. The copy stays until the reply is encoded; a reply has room for one.
   [[nodiscard]] nfs_fh3 keep(const vfs::FileHandle& handle);

@@ -43,7 +43,7 @@ class WarmFileSystem final : public FakeFileSystem {
     return wanted;
   }
   vfs::VfsOp<vfs::ReadResult> read(const vfs::Credentials&, const vfs::FileRef&, std::uint64_t, std::uint32_t,
-                                   io::SlabCursor&) override {
+                                   vfs::ReadMemory) override {
     return vfs::ReadResult{data_, false, attributes_};
   }
   vfs::VfsOp<vfs::WriteResult> write(const vfs::Credentials&, const vfs::FileRef&, std::uint64_t,

@@ -196,7 +196,7 @@ VfsOp<io::Payload> FakeFileSystem::readlink(const vfs::Credentials& who, const F
 
 VfsOp<vfs::ReadResult> FakeFileSystem::read(const vfs::Credentials& who, const FileRef& file,
                                             std::uint64_t offset, std::uint32_t count,
-                                            io::SlabCursor& cursor) {
+                                            vfs::ReadMemory memory) {
   if (auto error = begin("read", who)) return answer<vfs::ReadResult>(base::fail(*error));
   const Node& node = *node_of(file);
   if (node.attributes.type == FileType::directory) return answer<vfs::ReadResult>(base::fail(Error::isdir));
@@ -206,7 +206,7 @@ VfsOp<vfs::ReadResult> FakeFileSystem::read(const vfs::Credentials& who, const F
   const std::size_t take = std::min<std::size_t>(count, node.content.size() - from);
   for (std::size_t done = 0; done < take;) {
     const std::size_t step = std::min(take - done, io::small_slab_bytes);
-    auto range = cursor.carve(step);
+    auto range = memory.cursor.carve(step);
     std::memcpy(range->writable().data(), node.content.data() + from + done, step);
     result.data.append(std::move(*range));
     done += step;

@@ -92,7 +92,7 @@ class FakeFileSystem : public vfs::FileSystem {
   vfs::VfsOp<io::Payload> readlink(const vfs::Credentials& who, const vfs::FileRef& link) override;
   vfs::VfsOp<vfs::ReadResult> read(const vfs::Credentials& who, const vfs::FileRef& file,
                                    std::uint64_t offset, std::uint32_t count,
-                                   io::SlabCursor& cursor) override;
+                                   vfs::ReadMemory memory) override;
   vfs::VfsOp<vfs::WriteResult> write(const vfs::Credentials& who, const vfs::FileRef& file,
                                      std::uint64_t offset, const io::Payload& data, vfs::Stability stability,
                                      vfs::Wcc& wcc) override;
