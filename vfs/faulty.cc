@@ -89,9 +89,9 @@ VfsOp<io::Payload> FaultyFileSystem::readlink(const Credentials& who, const File
 }
 
 VfsOp<ReadResult> FaultyFileSystem::read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                         std::uint32_t count, io::SlabCursor& cursor) {
-  return guarded(Operation::read, [this, &who, &file, offset, count, &cursor] {
-    return inner_->read(who, file, offset, count, cursor);
+                                         std::uint32_t count, ReadMemory memory) {
+  return guarded(Operation::read, [this, &who, &file, offset, count, memory] {
+    return inner_->read(who, file, offset, count, memory);
   });
 }
 

@@ -40,11 +40,11 @@ constexpr std::size_t operations = 20;
 
 struct Fault {
   Operation operation = Operation::getattr;
-  std::uint64_t skip = 0;      // calls that are let through first
-  std::uint64_t times = 1;     // calls that meet the fault
-  std::optional<Error> error;  // what they answer; none: they only take longer
-  bool after_effect = false;   // the error comes after the work was done, as from a failing fsync
-  base::Duration delay{};      // before anything else; needs a reactor on the calling thread
+  std::uint64_t skip = 0;        // calls that are let through first
+  std::uint64_t times = 1;       // calls that meet the fault
+  std::optional<Error> error{};  // what they answer; none: they only take longer
+  bool after_effect = false;     // the error comes after the work was done, as from a failing fsync
+  base::Duration delay{};        // before anything else; needs a reactor on the calling thread
 };
 
 // Hands every call to `inner` unless a fault applies. Thread-safe.
@@ -66,7 +66,7 @@ class FaultyFileSystem final : public FileSystem {
   VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted) override;
   VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) override;
   VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                         std::uint32_t count, io::SlabCursor& cursor) override;
+                         std::uint32_t count, ReadMemory memory) override;
   VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
                            const io::Payload& data, Stability stability, Wcc& wcc) override;
   VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,

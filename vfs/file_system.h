@@ -13,6 +13,7 @@
 
 #include "io/op.h"
 #include "io/payload.h"
+#include "io/pipe.h"
 #include "vfs/types.h"
 
 namespace braid::vfs {
@@ -74,6 +75,13 @@ struct ReadResult {
   io::Payload data;
   bool eof = false;
   Attributes attributes;
+};
+
+// Where the data of a READ may go. The cursor belongs to the calling thread.
+struct ReadMemory {
+  ReadMemory(io::SlabCursor& slabs, io::PipePool* piped = nullptr) : cursor(slabs), pipes(piped) {}  // NOLINT
+  io::SlabCursor& cursor;
+  io::PipePool* pipes;  // null: the data must be in memory
 };
 
 struct WriteResult {
@@ -140,10 +148,9 @@ class FileSystem {
   virtual VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted) = 0;
   // The target, at most 4096 bytes, in a payload.
   virtual VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) = 0;
-  // At most `count` bytes; fewer only at the end of the file. `cursor` and its pool belong to the calling
-  // thread.
+  // At most `count` bytes; none only at the end of the file.
   virtual VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                 std::uint32_t count, io::SlabCursor& cursor) = 0;
+                                 std::uint32_t count, ReadMemory memory) = 0;
   virtual VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
                                    const io::Payload& data, Stability stability, Wcc& wcc) = 0;
   // Makes earlier WRITEs durable; count 0 means to the end of the file.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
@@ -54,7 +55,7 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted) override;
   VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) override;
   VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                         std::uint32_t count, io::SlabCursor& cursor) override;
+                         std::uint32_t count, ReadMemory memory) override;
   VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
                            const io::Payload& data, Stability stability, Wcc& wcc) override;
   VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
@@ -89,9 +90,11 @@ class PosixFileSystem final : public FileSystem {
                          : placement_.run(Call::change, std::move(work));
   }
   VfsOp<ReadResult> read_in_pool(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                 std::uint32_t count, io::SlabCursor& cursor);
+                                 std::uint32_t count, ReadMemory memory);
   class ReadBuffer;
-  VfsOp<ReadResult> read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset, io::SlabCursor& cursor);
+  // The data by reference to the page cache, when all of it is there or `may_wait`; nothing when it cannot be had so.
+  std::optional<ReadResult> splice(const ReadPlan& plan, std::uint64_t offset, const ReadMemory& memory, bool may_wait);
+  VfsOp<ReadResult> read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset, ReadMemory memory);
 
   const base::Clock& clock_;
   io::SlabPool* const slabs_;

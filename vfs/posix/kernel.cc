@@ -157,4 +157,19 @@ Outcome<> change_mode(int fd, std::uint32_t mode, int descriptors) {
   return outcome_of(::fchmodat(descriptors, fmt::format("{}", fd).c_str(), mode, 0));
 }
 
+bool in_page_cache(int fd, std::uint64_t offset, std::size_t count) {
+  // As in linux/mman.h, which Debian 12's headers do not have yet.
+  constexpr long cachestat_number = 451;
+  struct Range {
+    std::uint64_t offset, bytes;
+  } range{offset, count};
+  struct CacheStat {
+    std::uint64_t cached, dirty, writeback, evicted, recently_evicted;
+  } stat{};
+  if (::syscall(cachestat_number, fd, &range, &stat, 0U) != 0) return false;
+  const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  const std::uint64_t pages = (offset + count - 1) / page - offset / page + 1;
+  return stat.cached >= pages;
+}
+
 }  // namespace braid::vfs::posix

@@ -80,40 +80,59 @@ class PosixFileSystem::ReadBuffer {
   std::size_t filled_ = 0;
 };
 
+std::optional<ReadResult> PosixFileSystem::splice(const ReadPlan& plan, std::uint64_t offset,
+                                                  const ReadMemory& memory, bool may_wait) {
+  // Below this size a copy is cheaper than two system calls on a pipe.
+  if (memory.pipes == nullptr || plan.bytes <= io::small_slab_bytes) return std::nullopt;
+  if (!may_wait && !in_page_cache(plan.fd, offset, plan.bytes)) return std::nullopt;
+  auto pipe = memory.pipes->take();
+  if (!pipe) return std::nullopt;
+  const auto moved = pipe->pipe()->fill(plan.fd, offset, plan.bytes);
+  if (!moved || *moved == 0) return std::nullopt;
+  // A pipe holds so many pages, whole or not, so what does not begin on a page may not fit. The reply is then shorter
+  // than asked for (RFC 1813 3.3.6) and the client reads on.
+  ReadResult out;
+  out.attributes = plan.attributes;
+  out.eof = offset + *moved >= plan.attributes.size;
+  out.data.append({std::move(*pipe), 0, static_cast<std::uint32_t>(*moved)});
+  return out;
+}
+
 // What the page cache has is read at once; only the rest is worth a thread switch.
 VfsOp<ReadResult> PosixFileSystem::read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                        std::uint32_t count, io::SlabCursor& cursor) {
+                                        std::uint32_t count, ReadMemory memory) {
   const bool may_wait =
       placement_.policy() == PlacementPolicy::inline_always || io::Reactor::current() == nullptr;
   if (!may_wait && placement_.policy() == PlacementPolicy::pool_always)
-    return read_in_pool(who, file, offset, count, cursor);
+    return read_in_pool(who, file, offset, count, memory);
   const auto plan = tree_.plan_read(who, node(file), offset, count);
   if (!plan) return base::fail(plan.error());
-  auto buffer = ReadBuffer::take(cursor, plan->bytes);
+  if (auto spliced = splice(*plan, offset, memory, may_wait)) return std::move(*spliced);
+  auto buffer = ReadBuffer::take(memory.cursor, plan->bytes);
   if (!buffer) return base::fail(buffer.error());
   const auto filled = buffer->fill(plan->fd, offset, may_wait ? 0 : RWF_NOWAIT);
-  if (filled) return buffer->finish(cursor, offset, plan->attributes);
+  if (filled) return buffer->finish(memory.cursor, offset, plan->attributes);
   // EAGAIN: not in the page cache; EOPNOTSUPP: the file system cannot tell.
   if (may_wait || (filled.error() != Error::delay && filled.error() != Error::notsupp))
     return base::fail(filled.error());
-  return read_rest(*plan, std::move(*buffer), offset, cursor);
+  return read_rest(*plan, std::move(*buffer), offset, memory);
 }
 
 // Its caller keeps the file referenced, and with it the descriptor of the plan.
 VfsOp<ReadResult> PosixFileSystem::read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset,
-                                             io::SlabCursor& cursor) {
+                                             ReadMemory memory) {
   co_await placement_.run_blocking(Call::read, [&] { return buffer.fill(plan.fd, offset, 0); });
-  co_return buffer.finish(cursor, offset, plan.attributes);
+  co_return buffer.finish(memory.cursor, offset, plan.attributes);
 }
 
 // Even the size is not known without waiting, so memory is taken for what is asked for.
 VfsOp<ReadResult> PosixFileSystem::read_in_pool(const Credentials& who, const FileRef& file,
                                                 std::uint64_t offset, std::uint32_t count,
-                                                io::SlabCursor& cursor) {
+                                                ReadMemory memory) {
   const ReadPlan plan =
       co_await placement_.run(Call::read, [&] { return tree_.plan_read(who, node(file), offset, count); });
-  ReadBuffer buffer = co_await ReadBuffer::take(cursor, plan.bytes);
-  co_return co_await read_rest(plan, std::move(buffer), offset, cursor);
+  ReadBuffer buffer = co_await ReadBuffer::take(memory.cursor, plan.bytes);
+  co_return co_await read_rest(plan, std::move(buffer), offset, memory);
 }
 
 VfsOp<io::Payload> PosixFileSystem::readlink(const Credentials& /*who*/, const FileRef& link) {
