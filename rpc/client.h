@@ -46,7 +46,7 @@ struct ProcedureId {
 };
 
 struct CallOptions {
-  Auth auth;  // what it refers to must stay until the call ends
+  Auth auth{};  // what it refers to must stay until the call ends
   base::Duration timeout = std::chrono::seconds(60);
 };
 
@@ -87,8 +87,9 @@ class Client final : public Receiver {
     if (!out.ok()) co_return base::fail(CallError::no_memory);
     Waiter waiter(*this, xid, options.timeout);
     connection_->send(out.finish());
-    io::Payload reply = co_await co_await waiter;
-    co_return co_await results_of(std::move(reply));
+    auto reply = co_await waiter.reply();
+    if (!reply) co_return base::fail(reply.error());
+    co_return results_of(std::move(*reply));
   }
 
   // Ends the connection; every outstanding call ends with `closed`. Returns when all is over.
@@ -107,9 +108,16 @@ class Client final : public Receiver {
     Waiter(Client& client, std::uint32_t xid, base::Duration timeout);
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
-    [[nodiscard]] bool await_ready() const { return ended_; }
-    void await_suspend(std::coroutine_handle<> handle) { handle_ = handle; }
-    base::Result<io::Payload, CallError> await_resume() { return std::move(outcome_); }
+    // co_await waiter.reply(): the reply, or why there is none.
+    auto reply() {
+      struct Awaiter {
+        Waiter& waiter;
+        [[nodiscard]] bool await_ready() const { return waiter.ended_; }
+        void await_suspend(std::coroutine_handle<> handle) { waiter.handle_ = handle; }
+        base::Result<io::Payload, CallError> await_resume() { return std::move(waiter.outcome_); }
+      };
+      return Awaiter{*this};
+    }
 
    private:
     friend class Client;

@@ -37,6 +37,7 @@ DispatchTable::DispatchTable(std::span<const Program> programs, base::MetricRegi
         const Procedure& row = listed ? version.procedures[i] : null_procedure;
         ProcedureMetrics& metrics =
             metrics_.emplace_back(make_metrics(registry, program, version.number, row.name));
+        rows_.push_back({program.name, version.number, row.name, &metrics});
         entry.routes[i] = {row.handler, program.service, row.replay, row.reply_bytes_max, &metrics};
         base::check(row.handler == nullptr || program.service != nullptr,
                     "a program with handlers has a service");

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/metrics.h"
@@ -44,6 +45,15 @@ class DispatchTable {
   };
   [[nodiscard]] Found find(std::uint32_t program, std::uint32_t version, std::uint32_t procedure) const;
 
+  // What is counted of each procedure that exists, for reports.
+  struct Row {
+    std::string_view program;
+    std::uint32_t version;
+    std::string_view procedure;
+    const ProcedureMetrics* metrics;
+  };
+  [[nodiscard]] const std::vector<Row>& rows() const { return rows_; }
+
  private:
   struct Versioned {
     std::uint32_t program;
@@ -53,6 +63,7 @@ class DispatchTable {
   [[nodiscard]] Found mismatch(std::uint32_t program) const;
 
   std::deque<ProcedureMetrics> metrics_;
+  std::vector<Row> rows_;
   std::vector<Versioned> versions_;
 };
 
