@@ -6,6 +6,9 @@ Outcome<Found> Tree::lookup(const Credentials& who, PosixFile& directory, std::s
   if (auto permitted = permit_search(who, directory); !permitted) return base::fail(permitted.error());
   const auto name = Name::of(text);
   if (!name) return base::fail(name.error());
+  // A removed directory still knows its parent, but nobody may ask it any more.
+  if (name->is_dot_dot())
+    if (auto alive = live_attributes(directory); !alive) return base::fail(alive.error());
   auto file = file_at(directory, *name);
   if (!file) {
     // Nothing is found in a removed directory; that is another answer than a missing name.
