@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <vector>
 
+#include "rpc/socket_address.h"
+#include "server/endpoint.h"
 #include "vfs/network.h"
 
 namespace braid::server {
@@ -58,7 +60,7 @@ void add_server_options(CLI::App& serve, Written& written) {
   const std::string group = "Options of the server";
   ServeCommand::Overrides& o = written.overrides;
   serve.add_option("--listen", o.listen, "Address to listen on (all addresses); may be repeated")
-      ->check(must([](const std::string& s) { return Endpoint::of(s, 0).has_value(); },
+      ->check(must([](const std::string& s) { return rpc::parse_address(s, 0).has_value(); },
                    "write an IP address without a port; the port is --port"))
       ->allow_extra_args(false)
       ->group(group);
@@ -68,7 +70,7 @@ void add_server_options(CLI::App& serve, Written& written) {
       ->group(group);
   serve.add_option("--state", o.state_dir, "Directory for keys that must survive a restart")->group(group);
   serve.add_option("--metrics", written.metrics, "Prometheus metrics over HTTP on this ADDRESS:PORT")
-      ->check(must([](const std::string& s) { return Endpoint::parse(s).has_value(); },
+      ->check(must([](const std::string& s) { return parse_endpoint(s).has_value(); },
                    "write ADDRESS:PORT, e.g. 127.0.0.1:9049 or [::1]:9049"))
       ->group(group);
   serve.add_option("--log-level", written.log_level, "debug, info (default), warning or error")
@@ -143,7 +145,7 @@ std::expected<Command, Exit> serve_directory(const CLI::App& serve, Written writ
 }
 
 std::expected<Command, Exit> judge_serve(const CLI::App& serve, Written written) {
-  if (!written.metrics.empty()) written.overrides.metrics = Endpoint::parse(written.metrics);
+  if (!written.metrics.empty()) written.overrides.metrics = parse_endpoint(written.metrics);
   if (!written.log_level.empty()) written.overrides.log_level = parse_level(written.log_level);
   if (!written.config_file.empty() || !written.check_file.empty())
     return serve_with_file(serve, std::move(written));

@@ -22,7 +22,7 @@ struct ServeCommand {
     std::optional<std::uint16_t> port;
     std::optional<unsigned> threads;
     std::string state_dir, admin_socket;
-    std::optional<Endpoint> metrics;
+    std::optional<rpc::PeerAddress> metrics;
     std::optional<base::Level> log_level;
   } overrides;
 };

@@ -11,6 +11,8 @@
 #include <sstream>
 #include <utility>
 
+#include "rpc/socket_address.h"
+#include "server/endpoint.h"
 #include "server/toml_reader.h"
 #include "server/units.h"
 
@@ -44,7 +46,7 @@ void absolute_path(TomlReader& table, std::string_view key, std::string& out, st
 void read_listen(TomlReader& table, Config& config) {
   if (!table.texts("listen", config.listen, R"(listen = ["0.0.0.0", "::"])")) return;
   for (const std::string& address : config.listen)
-    if (!Endpoint::of(address, 0))
+    if (!rpc::parse_address(address, 0))
       table.problem("listen",
                     fmt::format("'listen' holds \"{}\", which is no IP address; write an address without a "
                                 "port, e.g. \"192.0.2.1\" or \"::\"; the port is the key 'port'",
@@ -55,11 +57,11 @@ void read_metrics(TomlReader& table, Config& config) {
   constexpr std::string_view example = R"(metrics = "127.0.0.1:9049")";
   std::string text;
   if (!table.text("metrics", text, example)) return;
-  config.metrics = Endpoint::parse(text);
+  config.metrics = parse_endpoint(text);
   if (!config.metrics)
     table.problem("metrics",
                   fmt::format("'metrics' is \"{}\"; write an address with a port: {}", text, example));
-  else if (config.metrics->port() == config.port)
+  else if (config.metrics->port == config.port)
     table.problem("metrics", fmt::format("'metrics' and 'port' both use port {}; write another port: {}",
                                          config.port, example));
 }
@@ -75,7 +77,8 @@ void read_server(TomlReader table, Config& config) {
     table.problem("admin_socket", fmt::format("'admin_socket' is {} bytes long; write a path of at most {}",
                                               config.admin_socket.size(), sizeof(sockaddr_un::sun_path) - 1));
   read_metrics(table, config);
-  table.boolean("rpcbind", config.rpcbind);
+  bool rpcbind = false;
+  if (table.boolean("rpcbind", rpcbind)) config.rpcbind = rpcbind;
   std::string level;
   constexpr std::string_view level_example = R"(log_level = "info")";
   if (table.text("log_level", level, level_example)) {

@@ -11,7 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
-#include "server/endpoint.h"
+#include "rpc/call.h"
 #include "vfs/export.h"
 #include "vfs/network.h"
 
@@ -50,8 +50,8 @@ struct Config {
   unsigned threads = 0;      // reactors; 0: one per CPU
   std::string state_dir;     // empty: default_state_dir()
   std::string admin_socket;  // empty: default_admin_socket()
-  std::optional<Endpoint> metrics;
-  bool rpcbind = true;  // register where an rpcbind runs
+  std::optional<rpc::PeerAddress> metrics;
+  std::optional<bool> rpcbind;  // announce the programs to an rpcbind; unset: if the port is 2049
   base::Level log_level = base::Level::info;
   Limits limits;
   std::vector<ExportConfig> exports;

@@ -77,17 +77,4 @@ void prepare_process() {
   drop_resource_override();
 }
 
-std::string privilege_notes() {
-  Capabilities capabilities;
-  if (!capabilities.load()) return {};
-  if (!capabilities.has(CAP_SETUID) || !capabilities.has(CAP_SETGID))
-    return fmt::format(
-        "running without root: every client acts as user {} here, and file handles may last only as "
-        "long as this process",
-        ::geteuid());
-  if (!capabilities.has(CAP_DAC_READ_SEARCH))
-    return "running without CAP_DAC_READ_SEARCH: file handles may last only as long as this process";
-  return {};
-}
-
 }  // namespace braid::server

@@ -25,7 +25,4 @@ std::expected<DescriptorPlan, std::string> plan_descriptors(const Limits& limits
 // reserved blocks.
 void prepare_process();
 
-// Who runs this server, in as far as it limits what can be served; empty for a fully privileged one.
-std::string privilege_notes();
-
 }  // namespace braid::server

@@ -31,7 +31,7 @@ TEST(Config, a_minimal_file_has_the_documented_defaults) {
   EXPECT_TRUE(config->listen.empty());
   EXPECT_EQ(config->threads, 0u);
   EXPECT_FALSE(config->metrics.has_value());
-  EXPECT_TRUE(config->rpcbind);
+  EXPECT_FALSE(config->rpcbind.has_value());
   EXPECT_EQ(config->log_level, base::Level::info);
   EXPECT_EQ(config->limits.payload_bytes_max, 1u << 20);
   EXPECT_EQ(config->limits.buffer_bytes_max, 1u << 30);
@@ -91,7 +91,7 @@ security = ["sys"]
   EXPECT_EQ(config->state_dir, "/var/lib/other");
   EXPECT_EQ(config->admin_socket, "/run/other.sock");
   EXPECT_EQ(config->metrics->text(), "[::1]:9100");
-  EXPECT_FALSE(config->rpcbind);
+  EXPECT_EQ(config->rpcbind, false);
   EXPECT_EQ(config->log_level, base::Level::warning);
   EXPECT_EQ(config->limits.payload_bytes_max, 256u << 10);
   EXPECT_EQ(config->limits.buffer_bytes_max, 64u << 20);

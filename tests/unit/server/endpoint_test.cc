@@ -2,12 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include "rpc/socket_address.h"
+
 namespace braid::server {
 namespace {
 
+rpc::PeerAddress address(const char* text) { return rpc::parse_address(text, 2049).value(); }
+
 TEST(Endpoint, text_and_endpoint_are_each_other_s_inverse) {
   for (const char* text : {"127.0.0.1:9100", "[::1]:65535", "[2001:db8::1]:1", "0.0.0.0:0"}) {
-    const auto endpoint = Endpoint::parse(text);
+    const auto endpoint = parse_endpoint(text);
     ASSERT_TRUE(endpoint.has_value()) << text;
     EXPECT_EQ(endpoint->text(), text);
   }
@@ -17,39 +21,22 @@ TEST(Endpoint, what_is_no_address_with_port_is_nothing) {
   for (const char* text :
        {"", ":", ":80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1",
         "127.1:80", "::1:80", "[::1]", "[127.0.0.1]:80", "localhost:80", "[::1:80", "0x7f000001:80"})
-    EXPECT_FALSE(Endpoint::parse(text).has_value()) << text;
+    EXPECT_FALSE(parse_endpoint(text).has_value()) << text;
+}
+
+TEST(Endpoint, the_host_is_written_without_port_and_brackets) {
+  EXPECT_EQ(host_text(address("192.0.2.1")), "192.0.2.1");
+  EXPECT_EQ(host_text(address("2001:db8::1")), "2001:db8::1");
 }
 
 TEST(Endpoint, addresses_of_all_and_of_this_host_are_recognised) {
-  EXPECT_TRUE(Endpoint::of("::", 1)->is_any());
-  EXPECT_TRUE(Endpoint::of("0.0.0.0", 1)->is_any());
-  EXPECT_FALSE(Endpoint::of("::1", 1)->is_any());
-  EXPECT_TRUE(Endpoint::of("::1", 1)->is_loopback());
-  EXPECT_TRUE(Endpoint::of("127.8.0.1", 1)->is_loopback());
-  EXPECT_FALSE(Endpoint::of("10.0.0.1", 1)->is_loopback());
-}
-
-TEST(Endpoint, a_listener_tells_the_port_that_was_chosen) {
-  const auto listener = listen_on(*Endpoint::of("127.0.0.1", 0), DualStack::no);
-  ASSERT_TRUE(listener.has_value());
-  const auto local = local_endpoint(listener->get());
-  ASSERT_TRUE(local.has_value());
-  EXPECT_EQ(local->address_text(), "127.0.0.1");
-  EXPECT_NE(local->port(), 0);
-}
-
-TEST(Endpoint, a_port_in_use_is_an_error) {
-  const auto first = listen_on(*Endpoint::of("127.0.0.1", 0), DualStack::no);
-  ASSERT_TRUE(first.has_value());
-  const auto second = listen_on(*local_endpoint(first->get()), DualStack::no);
-  ASSERT_FALSE(second.has_value());
-  EXPECT_EQ(second.error(), base::errno_of(EADDRINUSE));
-}
-
-TEST(Endpoint, an_address_of_another_host_is_an_error) {
-  const auto foreign = listen_on(*Endpoint::of("192.0.2.1", 0), DualStack::no);
-  ASSERT_FALSE(foreign.has_value());
-  EXPECT_EQ(foreign.error(), base::errno_of(EADDRNOTAVAIL));
+  EXPECT_TRUE(is_any(address("::")));
+  EXPECT_TRUE(is_any(address("0.0.0.0")));
+  EXPECT_FALSE(is_any(address("::1")));
+  EXPECT_TRUE(is_loopback(address("::1")));
+  EXPECT_TRUE(is_loopback(address("127.8.0.1")));
+  EXPECT_FALSE(is_loopback(address("10.0.0.1")));
+  EXPECT_FALSE(is_loopback(address("::")));
 }
 
 }  // namespace

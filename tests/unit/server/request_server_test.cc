@@ -9,8 +9,9 @@
 #include <string>
 #include <thread>
 
+#include "rpc/socket_address.h"
+#include "rpc/tcp_listener.h"
 #include "server/admin_socket.h"
-#include "server/endpoint.h"
 #include "server/http.h"
 
 namespace braid::server {
@@ -29,9 +30,9 @@ class RequestServerTest : public testing::Test {
     auto reactor = io::Reactor::create({.ring_entries = 64}, clock_);
     ASSERT_TRUE(reactor.has_value());
     reactor_ = std::move(*reactor);
-    auto listener = listen_on(*Endpoint::of("127.0.0.1", 0), DualStack::no);
+    auto listener = rpc::listen_on(*rpc::parse_address("127.0.0.1", 0));
     ASSERT_TRUE(listener.has_value());
-    endpoint_ = *local_endpoint(listener->get());
+    address_ = *rpc::local_of(listener->get());
     server_ = std::make_unique<RequestServer>(*reactor_, std::move(*listener),
                                               RequestServerOptions{.name = "test",
                                                                    .request_bytes_max = 8192,
@@ -63,9 +64,8 @@ class RequestServerTest : public testing::Test {
 
   [[nodiscard]] base::UniqueFd connect() const {
     base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    EXPECT_EQ(::connect(socket.get(), reinterpret_cast<const sockaddr*>(&endpoint_.address),
-                        endpoint_.address_bytes),
-              0);
+    const rpc::SocketAddress to = rpc::to_socket_address(address_);
+    EXPECT_EQ(::connect(socket.get(), to.get(), to.length), 0);
     return socket;
   }
   static void put(const base::UniqueFd& socket, std::string_view text) {
@@ -82,7 +82,7 @@ class RequestServerTest : public testing::Test {
 
   base::SystemClock clock_;
   std::unique_ptr<io::Reactor> reactor_;
-  Endpoint endpoint_;
+  rpc::PeerAddress address_;
   std::unique_ptr<RequestServer> server_;
   io::Gate gate_;
   std::thread thread_;

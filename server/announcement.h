@@ -1,0 +1,25 @@
+// What a server says on standard output when it is ready.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rpc/call.h"
+#include "server/config.h"
+
+namespace braid::server {
+
+struct Announcement {
+  std::vector<rpc::PeerAddress> addresses;  // that the server listens on
+  bool found_by_rpcbind = false;            // clients need no port for the MOUNT protocol
+  std::vector<ExportConfig> exports;
+  std::vector<std::string> restrictions;  // what is limited, in sentences
+};
+
+// The command by which a Linux client mounts `path`. `host` is an address of this server and its port.
+std::string mount_command(const rpc::PeerAddress& host, bool found_by_rpcbind, const std::string& path);
+// Lines for people, ending with a mount command per export. `reachable`: what to put for the address of all
+// interfaces.
+std::string announcement_text(const Announcement& announcement, const rpc::PeerAddress& reachable);
+
+}  // namespace braid::server

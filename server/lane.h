@@ -1,0 +1,88 @@
+// One reactor's thread and what serves on it.
+#pragma once
+
+#include <future>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "io/gate.h"
+#include "io/pipe.h"
+#include "io/reactor.h"
+#include "io/slab.h"
+#include "rpc/server.h"
+#include "rpc/tcp_listener.h"
+#include "rpc/tcp_worker.h"
+
+namespace braid::server {
+
+// What lanes share; outlives them.
+struct LaneResources {
+  const base::Clock& clock;
+  io::SlabPool& slabs;
+  io::PipePool& pipes;
+  rpc::Server& rpc;
+  rpc::TcpMetrics& tcp_metrics;
+  rpc::TcpOptions tcp;
+};
+
+// Used by the control thread. The thread runs from create() on; end() must be called before destruction.
+class Lane {
+ public:
+  // Fails with the errno of io_uring_setup.
+  static base::Result<std::unique_ptr<Lane>> create(const LaneResources& resources);
+  ~Lane();
+  Lane(const Lane&) = delete;
+  Lane& operator=(const Lane&) = delete;
+
+  [[nodiscard]] rpc::TcpListener::Target target() { return {&tcp_, &worker_}; }
+  [[nodiscard]] io::Reactor& reactor() { return *reactor_; }
+  [[nodiscard]] const io::Reactor& reactor() const { return *reactor_; }
+  [[nodiscard]] std::size_t connections() const { return tcp_.connections(); }
+
+  // Runs f(), an Op<T> that cannot fail, on the lane's thread; the future is for another thread.
+  template <class F>
+  auto run(F f) {
+    using Value = typename std::invoke_result_t<F&>::value_type;
+    std::promise<Value> promise;
+    std::future<Value> future = promise.get_future();
+    auto shared = std::make_shared<Task<F, Value>>(std::move(f), std::move(promise));
+    reactor_->post([this, shared] { io::spawn(tasks_, run_task(shared)); });
+    return future;
+  }
+
+  // Finishes running calls for at most `limit`, then closes all connections; true if every call has ended.
+  // Calls that hang in the file system keep the lane from being destroyed.
+  std::future<bool> drain(base::Duration limit);
+  // Ends the thread, after drain() said true.
+  void end();
+
+ private:
+  template <class F, class Value>
+  struct Task {
+    Task(F f, std::promise<Value> p) : function(std::move(f)), promise(std::move(p)) {}
+    F function;
+    std::promise<Value> promise;
+  };
+  template <class F, class Value>
+  static io::Op<> run_task(std::shared_ptr<Task<F, Value>> task) {
+    if constexpr (std::is_void_v<Value>) {
+      co_await task->function();
+      task->promise.set_value();
+    } else {
+      task->promise.set_value(co_await task->function());
+    }
+  }
+
+  Lane(std::unique_ptr<io::Reactor> reactor, const LaneResources& resources);
+  io::Op<bool> drain_calls(base::Duration limit);
+
+  std::unique_ptr<io::Reactor> reactor_;
+  io::Gate tasks_;
+  rpc::ServerWorker worker_;
+  rpc::TcpWorker tcp_;
+  std::thread thread_;
+};
+
+}  // namespace braid::server

@@ -1,0 +1,21 @@
+// The braid program: reads the command line and runs the command.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <variant>
+
+#include "server/command_line.h"
+#include "server/serve.h"
+#include "server/status_command.h"
+
+using namespace braid::server;
+
+int main(int argc, char** argv) {
+  const auto command = parse_command_line(argc, argv);
+  if (!command) {
+    fmt::print(command.error().code == 0 ? stdout : stderr, "{}", command.error().text);
+    return command.error().code;
+  }
+  if (const auto* status = std::get_if<StatusCommand>(&*command)) return show_status(*status);
+  return serve(std::get<ServeCommand>(*command));
+}

@@ -1,0 +1,173 @@
+#include "server/server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <future>
+#include <thread>
+#include <utility>
+
+#include "base/log.h"
+#include "rpc/socket_address.h"
+#include "server/endpoint.h"
+
+namespace braid::server {
+namespace {
+
+constexpr std::uint16_t nfs_port = 2049;
+
+nfs3::Nfs3Options nfs3_options(const Limits& limits) {
+  const auto payload = static_cast<std::uint32_t>(limits.payload_bytes_max);
+  return {.read_bytes_max = payload, .write_bytes_max = payload};
+}
+
+rpc::ServerOptions rpc_options(const Limits& limits) {
+  constexpr std::size_t entry_bytes = 512;  // an entry with a typical reply
+  rpc::ServerOptions options;
+  options.connection_bytes_max = limits.connection_bytes_max;
+  // Slabs are held whole by ranges that fill them in part: half of the pool is for that.
+  options.bytes_max = limits.buffer_bytes_max / 2;
+  options.replay.bytes_max = limits.replay_cache_bytes_max;
+  options.replay.entries_max = limits.replay_cache_bytes_max / entry_bytes;
+  return options;
+}
+
+rpc::TcpOptions tcp_options(const Limits& limits) {
+  constexpr std::size_t header_bytes_max = 64 * base::KiB;
+  constexpr base::Duration never = std::chrono::hours(24 * 3650);
+  rpc::TcpOptions options;
+  options.record_bytes_max = limits.payload_bytes_max + header_bytes_max;
+  options.idle_limit = limits.idle_seconds == 0 ? never : std::chrono::seconds(limits.idle_seconds);
+  return options;
+}
+
+std::string listen_error(const rpc::PeerAddress& address, base::Errno error) {
+  switch (base::number_of(error)) {
+    case EADDRINUSE:
+      return fmt::format(
+          "port {} is in use already, perhaps by another NFS server; give another one with --port",
+          address.port);
+    case EADDRNOTAVAIL:
+      return fmt::format("{} is not an address of this host", host_text(address));
+    case EACCES:
+      return fmt::format("port {} is reserved to root; give one above 1023 with --port", address.port);
+    default:
+      return fmt::format("cannot listen on {}: {}", address.text(), base::message_of(error));
+  }
+}
+
+// One socket on "::" takes IPv4 too; a system without IPv6 has only the other.
+base::Result<base::UniqueFd> listen_on_all(std::uint16_t port) {
+  auto socket = rpc::listen_on(*rpc::parse_address("::", port));
+  if (!socket && socket.error() == base::errno_of(EAFNOSUPPORT))
+    return rpc::listen_on(*rpc::parse_address("0.0.0.0", port));
+  return socket;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<Server>, std::string> Server::create(const Config& config,
+                                                                   const DescriptorPlan& plan,
+                                                                   const std::string& state_dir,
+                                                                   const base::Clock& clock) {
+  auto registry = vfs::ExportRegistry::open(state_dir);
+  if (!registry)
+    return std::unexpected(fmt::format("cannot use the state directory {}: {}; give another one with --state",
+                                       state_dir, base::message_of(registry.error())));
+  std::unique_ptr<Server> server(new Server(config, plan, std::move(*registry), clock));
+  if (auto done = server->exports_.apply(config.exports); !done)
+    return std::unexpected(std::move(done.error()));
+  if (auto done = server->open_listeners(config); !done) return std::unexpected(std::move(done.error()));
+  return server;
+}
+
+Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
+               const base::Clock& clock)
+    : announces_(config.rpcbind.value_or(config.port == nfs_port)),
+      connections_max_(plan.connections_max),
+      threads_(config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency())),
+      tcp_options_(tcp_options(config.limits)),
+      slabs_({.bytes_max = config.limits.buffer_bytes_max, .huge_pages = true}),
+      pool_({.threads_max = config.limits.blocking_threads_max, .queue_max = 4096, .idle_seconds = 10}),
+      exports_({clock, pool_, slabs_, plan.open_files_max}, std::move(registry)),
+      nfs_(exports_.table(), nfs3_options(config.limits)),
+      mount_(exports_.table()),
+      programs_{nfs_.program(), mount_.program()},
+      rpc_(rpc_options(config.limits), programs_, metrics_, base::random_sip_key()),
+      tcp_metrics_(metrics_),
+      clock_(clock) {}
+
+Server::~Server() {
+  for (const auto& lane : lanes_) lane->end();
+}
+
+std::expected<void, std::string> Server::open_listeners(const Config& config) {
+  std::vector<rpc::PeerAddress> wanted;
+  for (const std::string& text : config.listen) wanted.push_back(*rpc::parse_address(text, config.port));
+  // "::" includes every IPv4 address.
+  const bool all = wanted.empty() ||
+                   std::ranges::any_of(wanted, [](const auto& a) { return is_any(a) && !rpc::is_ipv4(a); });
+  if (all) wanted = {*rpc::parse_address("::", config.port)};
+  for (rpc::PeerAddress address : wanted) {
+    // With port 0 the system chooses once, for all addresses.
+    if (!addresses_.empty()) address.port = addresses_.front().port;
+    auto socket = all ? listen_on_all(address.port) : rpc::listen_on(address);
+    if (!socket) return std::unexpected(listen_error(address, socket.error()));
+    addresses_.push_back(rpc::local_of(socket->get()).value_or(address));
+    sockets_.push_back(std::move(*socket));
+  }
+  return {};
+}
+
+std::expected<void, std::string> Server::start_lanes() {
+  const LaneResources resources{clock_, slabs_, pipes_, rpc_, tcp_metrics_, tcp_options_};
+  for (unsigned i = 0; i < threads_; ++i) {
+    auto lane = Lane::create(resources);
+    if (!lane)
+      return std::unexpected(
+          fmt::format("io_uring is not available here ({}); it needs Linux 5.19 or later, and "
+                      "containers must allow it",
+                      base::message_of(lane.error())));
+    lanes_.push_back(std::move(*lane));
+  }
+  return {};
+}
+
+std::expected<void, std::string> Server::start() {
+  if (auto done = start_lanes(); !done) return done;
+  std::vector<rpc::TcpListener::Target> targets;
+  for (const auto& lane : lanes_) targets.push_back(lane->target());
+  listener_ = std::make_unique<rpc::TcpListener>(lanes_.front()->reactor(), std::move(targets),
+                                                 rpc::TcpListenerOptions{.connections_max = connections_max_},
+                                                 tcp_metrics_);
+  lanes_.front()->run([this] { return accept_on_all(); }).get();
+  if (announces_) rpcbind_ = rpc::register_with_rpcbind(programs_, port());
+  return {};
+}
+
+io::Op<> Server::accept_on_all() {
+  for (base::UniqueFd& socket : sockets_) listener_->accept_on(std::move(socket));
+  sockets_.clear();
+  return io::ready_op();
+}
+
+bool Server::stop(base::Duration limit) {
+  if (rpcbind_.accepted > 0) (void)rpc::unregister_with_rpcbind(programs_);
+  lanes_.front()->run([this] { return listener_->stop(); }).get();
+  std::vector<std::future<bool>> drains;
+  for (const auto& lane : lanes_) drains.push_back(lane->drain(limit));
+  bool ended = true;
+  for (std::future<bool>& drain : drains) ended = drain.get() && ended;
+  if (!ended) return false;
+  pool_.stop();
+  return true;
+}
+
+std::size_t Server::connections() const {
+  std::size_t sum = 0;
+  for (const auto& lane : lanes_) sum += lane->connections();
+  return sum;
+}
+
+}  // namespace braid::server

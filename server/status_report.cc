@@ -1,0 +1,123 @@
+#include "server/status_report.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "server/server.h"
+#include "server/server_metrics.h"
+
+namespace braid::server {
+namespace {
+
+using nlohmann::json;
+
+json exports_of(const Server& server) {
+  json list = json::array();
+  for (const ExportSet::Entry& entry : server.exports().entries()) {
+    const vfs::posix::PosixStats stats = entry.file_system->stats();
+    list.push_back({{"path", entry.config.path},
+                    {"directory", entry.config.directory},
+                    {"squash", name_of(entry.config.squash)},
+                    {"read_only", entry.config.read_only},
+                    {"sync", entry.config.sync},
+                    {"clients", entry.config.clients},
+                    {"restricted", entry.file_system->restricted()},
+                    {"open_files", stats.cache.descriptors},
+                    {"handle_cache_hits", stats.cache.hits},
+                    {"handle_cache_misses", stats.cache.misses},
+                    {"handle_cache_evictions", stats.cache.evicted},
+                    {"inline_stalls", stats.stalls}});
+  }
+  return list;
+}
+
+json procedures_of(Server& server) {
+  json list = json::array();
+  for (const rpc::DispatchTable::Row& row : server.rpc().table().rows()) {
+    const base::LatencyHistogram::Snapshot latency = row.metrics->latency.snapshot();
+    const std::uint64_t calls =
+        std::accumulate(latency.counts.begin(), latency.counts.end(), std::uint64_t{0});
+    list.push_back({{"program", row.program},
+                    {"version", row.version},
+                    {"procedure", row.procedure},
+                    {"calls", calls},
+                    {"errors", row.metrics->errors.value()},
+                    {"received_bytes", row.metrics->bytes_in.value()},
+                    {"sent_bytes", row.metrics->bytes_out.value()},
+                    {"mean_us", calls == 0 ? 0 : latency.nanoseconds / calls / 1000},
+                    {"p99_us", quantile_us(latency, 0.99)}});
+  }
+  return list;
+}
+
+json replay_cache_of(Server& server) {
+  const rpc::ReplayStats stats = server.rpc().replays().stats();
+  return {{"entries", stats.entries},           {"bytes", stats.bytes},   {"hits", stats.hits},
+          {"running_hits", stats.running_hits}, {"misses", stats.misses}, {"evictions", stats.evictions}};
+}
+
+json pool_of(const Server& server) {
+  const io::BlockingPoolStats stats = server.pool().stats();
+  json jobs = json::object();
+  for (std::size_t i = 0; i < io::blocking_reasons; ++i)
+    jobs[std::string(io::name_of(static_cast<io::BlockingReason>(i)))] = stats.jobs.at(i);
+  return {{"threads", stats.threads}, {"queued", stats.queued}, {"refused", stats.refused}, {"jobs", jobs}};
+}
+
+json memory_of(const Server& server) {
+  const io::SlabPoolStats slabs = server.slabs().stats();
+  return {{"resident_bytes", resident_bytes()},
+          {"buffer_bytes_max", slabs.bytes_max},
+          {"buffer_bytes_mapped", slabs.bytes_mapped},
+          {"buffer_bytes_used", slabs.bytes_used}};
+}
+
+json reactors_of(const Server& server) {
+  json list = json::array();
+  for (const auto& lane : server.lanes()) {
+    const io::ReactorStats stats = lane->reactor().stats();
+    list.push_back({{"connections", lane->connections()},
+                    {"turns", stats.turns},
+                    {"sleeps", stats.sleeps},
+                    {"completions", stats.completions}});
+  }
+  return list;
+}
+
+}  // namespace
+
+std::uint64_t quantile_us(const base::LatencyHistogram::Snapshot& snapshot, double share) {
+  const std::uint64_t all = std::accumulate(snapshot.counts.begin(), snapshot.counts.end(), std::uint64_t{0});
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(static_cast<double>(all) * share));
+  std::uint64_t below = 0;
+  for (std::size_t i = 0; i < snapshot.counts.size() && all != 0; ++i) {
+    below += snapshot.counts[i];
+    if (below >= wanted) return std::uint64_t{1} << i;
+  }
+  return 0;
+}
+
+std::string status_json(Server& server, base::Duration uptime) {
+  json listen = json::array();
+  for (const rpc::PeerAddress& address : server.addresses()) listen.push_back(address.text());
+  const json report{{"version", BRAID_VERSION},
+                    {"pid", ::getpid()},
+                    {"uptime_seconds", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
+                    {"listen", listen},
+                    {"rpcbind", server.rpcbind().accepted > 0},
+                    {"connections", server.connections()},
+                    {"open_descriptors", open_descriptors()},
+                    {"exports", exports_of(server)},
+                    {"procedures", procedures_of(server)},
+                    {"replay_cache", replay_cache_of(server)},
+                    {"memory", memory_of(server)},
+                    {"blocking_pool", pool_of(server)},
+                    {"reactors", reactors_of(server)}};
+  // Directory names may be no UTF-8.
+  return report.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace braid::server

@@ -1,0 +1,126 @@
+// The form for people of status_json()'s report.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "server/status_report.h"
+#include "server/units.h"
+
+namespace braid::server {
+namespace {
+
+using nlohmann::json;
+
+// Columns as wide as their widest cell, separated by two spaces; numbers, which begin with a digit, to the
+// right.
+std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+  std::vector<std::size_t> widths(rows.front().size());
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  std::string out;
+  for (const auto& row : rows) {
+    std::string line = " ";
+    for (std::size_t i = 0; i < row.size(); ++i)
+      line += i == 0 ? fmt::format(" {:<{}}", row[i], widths[i]) : fmt::format("  {:>{}}", row[i], widths[i]);
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string joined(const json& list) {
+  std::string out;
+  for (const json& item : list) {
+    if (!out.empty()) out += ", ";
+    out += item.get<std::string>();
+  }
+  return out;
+}
+
+std::uint64_t count(const json& object, const char* key) { return object.at(key).get<std::uint64_t>(); }
+std::string count_text(const json& object, const char* key) { return std::to_string(count(object, key)); }
+
+std::string share_text(std::uint64_t part, std::uint64_t rest) {
+  if (part + rest == 0) return "-";
+  return fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(part + rest));
+}
+
+std::string exports_text(const json& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"EXPORT", "DIRECTORY", "SQUASH", "ACCESS", "CLIENTS", "OPEN", "CACHE HITS"}};
+  std::string notes;
+  for (const json& e : report.at("exports")) {
+    const std::string clients = joined(e.at("clients"));
+    const std::string access = e.at("read_only").get<bool>() ? "read-only"
+                               : e.at("sync").get<bool>()    ? "sync"
+                                                             : "no-sync";
+    rows.push_back({e.at("path").get<std::string>(), e.at("directory").get<std::string>(),
+                    e.at("squash").get<std::string>(), access, clients.empty() ? "all" : clients,
+                    count_text(e, "open_files"),
+                    share_text(count(e, "handle_cache_hits"), count(e, "handle_cache_misses"))});
+    if (const auto restricted = e.at("restricted").get<std::string>(); !restricted.empty())
+      fmt::format_to(std::back_inserter(notes), "  {}: {}\n", e.at("path").get<std::string>(), restricted);
+  }
+  return table_text(rows) + notes;
+}
+
+std::string procedures_text(const json& report) {
+  std::vector<std::vector<std::string>> rows{
+      {"PROCEDURE", "CALLS", "ERRORS", "IN", "OUT", "MEAN us", "P99 us"}};
+  for (const json& p : report.at("procedures")) {
+    if (count(p, "calls") == 0) continue;
+    rows.push_back({fmt::format("{}{} {}", p.at("program").get<std::string>(), count(p, "version"),
+                                p.at("procedure").get<std::string>()),
+                    count_text(p, "calls"), count_text(p, "errors"), bytes_text(count(p, "received_bytes")),
+                    bytes_text(count(p, "sent_bytes")), count_text(p, "mean_us"), count_text(p, "p99_us")});
+  }
+  return rows.size() == 1 ? "  No calls yet.\n" : table_text(rows);
+}
+
+std::string jobs_text(const json& pool) {
+  std::string out;
+  for (const auto& [reason, jobs] : pool.at("jobs").items())
+    if (jobs.get<std::uint64_t>() != 0)
+      fmt::format_to(std::back_inserter(out), " {} {}", reason, jobs.get<std::uint64_t>());
+  return out.empty() ? " none" : out;
+}
+
+std::string report_text(const json& report) {
+  const json& memory = report.at("memory");
+  const json& replays = report.at("replay_cache");
+  const json& pool = report.at("blocking_pool");
+  std::string out = fmt::format("braid {}, pid {}, up {}\n", report.at("version").get<std::string>(),
+                                count(report, "pid"), duration_text(count(report, "uptime_seconds")));
+  const auto into = std::back_inserter(out);
+  fmt::format_to(into, "Listening on {}{}\n", joined(report.at("listen")),
+                 report.at("rpcbind").get<bool>() ? ", known to rpcbind" : "");
+  fmt::format_to(into, "Connections {}, descriptors {}\n", count(report, "connections"),
+                 count(report, "open_descriptors"));
+  fmt::format_to(into, "Memory {}; buffers {} in use of {} mapped, at most {}\n",
+                 bytes_text(count(memory, "resident_bytes")), bytes_text(count(memory, "buffer_bytes_used")),
+                 bytes_text(count(memory, "buffer_bytes_mapped")),
+                 bytes_text(count(memory, "buffer_bytes_max")));
+  fmt::format_to(into, "Replay cache {} entries, {}, {} replays\n", count(replays, "entries"),
+                 bytes_text(count(replays, "bytes")),
+                 count(replays, "hits") + count(replays, "running_hits"));
+  fmt::format_to(into, "Blocking pool {} threads, {} queued, {} refused; jobs:{}\n", count(pool, "threads"),
+                 count(pool, "queued"), count(pool, "refused"), jobs_text(pool));
+  return out + "\n" + exports_text(report) + "\n" + procedures_text(report);
+}
+
+}  // namespace
+
+std::optional<std::string> status_table(std::string_view text) {
+  constexpr bool no_exceptions = false;
+  const json report = json::parse(text, nullptr, no_exceptions);
+  if (!report.is_object()) return std::nullopt;
+  try {
+    return report_text(report);
+  } catch (const json::exception&) {  // a member is missing or of another type
+    return std::nullopt;
+  }
+}
+
+}  // namespace braid::server

@@ -1,0 +1,93 @@
+#!/usr/bin/python3
+"""Fails on an #include against the direction of dependence between folders (docs/architecture.md).
+
+include_edges.py ROOT
+include_edges.py --self-test
+"""
+
+import os
+import re
+import sys
+import tempfile
+
+import sources
+
+# What each folder may use directly; what those use is included. Tests and benchmarks may use everything.
+USES = {
+    "base": (),
+    "io": ("base",),
+    "xdr": ("io",),
+    "hashing": ("io",),
+    "rpc": ("xdr", "hashing"),
+    "rdma": ("rpc",),
+    "store": ("io", "hashing"),
+    "vfs": ("store",),
+    "nfs3": ("rpc", "vfs"),
+    "nfs4": ("rpc", "vfs"),
+    "pnfs_mds": ("nfs3", "nfs4"),
+    "pnfs_ds": ("nfs3", "nfs4"),
+    "server": ("pnfs_mds", "pnfs_ds", "rdma"),
+}
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+
+
+def allowed(folder):
+    """Every folder that `folder` may include from, itself among them."""
+    out = {folder}
+    for used in USES[folder]:
+        out |= allowed(used)
+    return out
+
+
+def wrong_edges(root):
+    out = []
+    for path, lines in sources.files(root):
+        folder = path.split("/")[0]
+        for number, line in enumerate(lines, 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = match.group(1).split("/")[0]
+            if "/" not in match.group(1) and folder in USES:
+                out.append(f'{path}:{number}: #include "{match.group(1)}" has no folder; write the path from the root')
+            elif folder in USES and target not in allowed(folder):
+                out.append(f'{path}:{number}: {folder} must not include "{match.group(1)}"; it may use '
+                           f'{", ".join(sorted(allowed(folder)))}')
+    return out
+
+
+def check_tree(files):
+    """The complaints about a tree of these files: path -> text."""
+    with tempfile.TemporaryDirectory() as root:
+        for path, text in files.items():
+            os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+            with open(os.path.join(root, path), "w", encoding="utf-8") as file:
+                file.write(text)
+        return wrong_edges(root)
+
+
+def self_test():
+    right = {
+        "rpc/server.cc": '#include "rpc/server.h"\n#include "io/op.h"\n#include <vector>\n',
+        "nfs3/procs/read.cc": '#include "vfs/types.h"\n#include "nfs3/nfs3.x.h"\n',
+        "server/main.cc": '#include "rdma/verbs.h"\n#include "nfs4/compound.h"\n',
+        "tests/unit/io/op_test.cc": '#include "server/server.h"\n',
+    }
+    assert check_tree(right) == [], check_tree(right)
+    for path, include in (("base/log.h", "io/op.h"), ("io/op.h", "xdr/arena.h"), ("rpc/call.h", "vfs/types.h"),
+                          ("vfs/posix/tree.h", "rpc/call.h"), ("nfs3/service.h", "nfs4/compound.h"),
+                          ("nfs4/compound.h", "pnfs_mds/layout.h"), ("rdma/verbs.h", "nfs4/compound.h"),
+                          ("rpc/server.h", "server/server.h"), ("io/op.h", "tests/unit/io/loop.h"),
+                          ("io/op.h", "gate.h")):
+        found = check_tree({**right, path: f'// A planted mistake.\n#  include "{include}"\n'})
+        assert len(found) == 1 and found[0].startswith(f"{path}:2: "), (path, include, found)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "--self-test":
+        self_test()
+        sys.exit(0)
+    complaints = wrong_edges(sys.argv[1])
+    print("\n".join(complaints))
+    sys.exit(1 if complaints else 0)

@@ -1,0 +1,74 @@
+#include "server/announcement.h"
+
+#include <gtest/gtest.h>
+
+#include "rpc/socket_address.h"
+
+namespace braid::server {
+namespace {
+
+rpc::PeerAddress address(const char* text, std::uint16_t port) {
+  return rpc::parse_address(text, port).value();
+}
+
+const rpc::PeerAddress reachable = address("192.0.2.9", 0);
+
+Announcement serving(std::vector<rpc::PeerAddress> addresses) {
+  Announcement out;
+  out.addresses = std::move(addresses);
+  out.exports.emplace_back().path = "/";
+  out.exports.front().directory = "/srv/data";
+  return out;
+}
+
+TEST(MountCommand, without_rpcbind_the_port_is_given_for_both_protocols) {
+  EXPECT_EQ(
+      mount_command(address("192.0.2.1", 12049), false, "/"),
+      "mount -t nfs -o vers=3,proto=tcp,port=12049,mountport=12049,mountproto=tcp,nolock 192.0.2.1:/ /mnt");
+}
+
+TEST(MountCommand, with_rpcbind_and_the_usual_port_none_is_needed) {
+  EXPECT_EQ(mount_command(address("192.0.2.1", 2049), true, "/data"),
+            "mount -t nfs -o vers=3,proto=tcp,nolock 192.0.2.1:/data /mnt");
+}
+
+TEST(MountCommand, another_port_is_given_even_with_rpcbind) {
+  EXPECT_EQ(
+      mount_command(address("192.0.2.1", 3049), true, "/"),
+      "mount -t nfs -o vers=3,proto=tcp,port=3049,mountport=3049,mountproto=tcp,nolock 192.0.2.1:/ /mnt");
+}
+
+TEST(MountCommand, an_ipv6_address_stands_in_brackets) {
+  EXPECT_EQ(mount_command(address("2001:db8::1", 12049), false, "/"),
+            "mount -t nfs -o vers=3,proto=tcp6,port=12049,mountport=12049,mountproto=tcp6,nolock "
+            "[2001:db8::1]:/ /mnt");
+}
+
+TEST(Announcement, a_server_on_all_addresses_names_one_that_reaches_it) {
+  EXPECT_EQ(announcement_text(serving({address("::", 12049)}), reachable),
+            "Serving /srv/data as / on port 12049\n"
+            "Mount it on a client, as root, with\n"
+            "  mount -t nfs -o vers=3,proto=tcp,port=12049,mountport=12049,mountproto=tcp,nolock 192.0.2.9:/ "
+            "/mnt\n");
+}
+
+TEST(Announcement, an_address_of_the_network_is_preferred_to_loopback) {
+  const std::string text =
+      announcement_text(serving({address("127.0.0.1", 12049), address("10.1.2.3", 12049)}), reachable);
+  EXPECT_NE(text.find(" 10.1.2.3:/ "), std::string::npos) << text;
+}
+
+TEST(Announcement, restrictions_and_read_only_exports_are_named) {
+  Announcement announcement = serving({address("127.0.0.1", 12049)});
+  announcement.exports.front().read_only = true;
+  announcement.restrictions = {"Every client acts with the rights of user 1000."};
+  EXPECT_EQ(announcement_text(announcement, reachable),
+            "Serving /srv/data as /, read-only, on port 12049\n"
+            "Note: Every client acts with the rights of user 1000.\n"
+            "Mount it on a client, as root, with\n"
+            "  mount -t nfs -o vers=3,proto=tcp,port=12049,mountport=12049,mountproto=tcp,nolock 127.0.0.1:/ "
+            "/mnt\n");
+}
+
+}  // namespace
+}  // namespace braid::server
