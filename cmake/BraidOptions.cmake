@@ -30,6 +30,9 @@ if(BRAID_SANITIZE)
   add_compile_options(-fsanitize=${BRAID_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
   add_link_options(-fsanitize=${BRAID_SANITIZE})
 endif()
+if(BRAID_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)  # coverage feedback from every library
+endif()
 target_include_directories(braid_flags INTERFACE "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
 target_compile_definitions(braid_flags INTERFACE _GNU_SOURCE SPDLOG_FMT_EXTERNAL SPDLOG_COMPILED_LIB
   BRAID_VERSION="${PROJECT_VERSION}")

@@ -108,16 +108,14 @@ class Client final : public Receiver {
     Waiter(Client& client, std::uint32_t xid, base::Duration timeout);
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
+    struct Awaiter {
+      Waiter& waiter;
+      [[nodiscard]] bool await_ready() const { return waiter.ended_; }
+      void await_suspend(std::coroutine_handle<> handle) { waiter.handle_ = handle; }
+      base::Result<io::Payload, CallError> await_resume() { return std::move(waiter.outcome_); }
+    };
     // co_await waiter.reply(): the reply, or why there is none.
-    auto reply() {
-      struct Awaiter {
-        Waiter& waiter;
-        [[nodiscard]] bool await_ready() const { return waiter.ended_; }
-        void await_suspend(std::coroutine_handle<> handle) { waiter.handle_ = handle; }
-        base::Result<io::Payload, CallError> await_resume() { return std::move(waiter.outcome_); }
-      };
-      return Awaiter{*this};
-    }
+    Awaiter reply() { return {*this}; }
 
    private:
     friend class Client;
