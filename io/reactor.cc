@@ -18,6 +18,11 @@ thread_local Reactor* current_reactor = nullptr;
 constexpr std::size_t ready_budget = 256;  // coroutines per turn, so completions are never starved
 constexpr unsigned reap_batch = 64;
 
+// An increment by the only thread that writes: no locked instruction.
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t by) {
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_relaxed);
+}
+
 // io_uring_enable_rings() is declared but not exported by liburing 2.3 (Debian 12).
 void enable_ring(io_uring& ring) {
   const long failed =
@@ -56,6 +61,12 @@ Reactor::~Reactor() {
   base::check(current_reactor != this, "a reactor ends after run() returned");
   if (ring_ready_) io_uring_queue_exit(&ring_);
   if (wakeup_fd_ >= 0) ::close(wakeup_fd_);
+}
+
+ReactorStats Reactor::stats() const {
+  return {counters_.turns.load(std::memory_order_relaxed), counters_.sleeps.load(std::memory_order_relaxed),
+          counters_.completions.load(std::memory_order_relaxed),
+          counters_.posted.load(std::memory_order_relaxed)};
 }
 
 io_uring_sqe* Reactor::next_sqe() {
@@ -132,7 +143,7 @@ void Reactor::take_posted() {
     std::scoped_lock lock(posted_mutex_);
     taken_.swap(posted_);
   }
-  stats_.posted += taken_.size();
+  count(counters_.posted, taken_.size());
   for (const ReadyItem& item : taken_) ready_.push(item);
   taken_.clear();
 }
@@ -140,8 +151,8 @@ void Reactor::take_posted() {
 void Reactor::reap() {
   std::array<io_uring_cqe*, reap_batch> batch;
   for (;;) {
-    const unsigned count = io_uring_peek_batch_cqe(&ring_, batch.data(), reap_batch);
-    for (unsigned i = 0; i < count; ++i) {
+    const unsigned reaped = io_uring_peek_batch_cqe(&ring_, batch.data(), reap_batch);
+    for (unsigned i = 0; i < reaped; ++i) {
       void* data = io_uring_cqe_get_data(batch[i]);
       if (data == nullptr) continue;  // a cancel request
       if (data == &wakeup_count_) {
@@ -152,9 +163,9 @@ void Reactor::reap() {
       completion->result = batch[i]->res;
       ready_.push(ReadyItem::of(completion->waiter));
     }
-    io_uring_cq_advance(&ring_, count);
-    stats_.completions += count;
-    if (count < reap_batch) return;
+    io_uring_cq_advance(&ring_, reaped);
+    count(counters_.completions, reaped);
+    if (reaped < reap_batch) return;
   }
 }
 
@@ -196,7 +207,7 @@ void Reactor::submit_and_wait() {
     until.tv_nsec = left.count() % 1'000'000'000;
   }
   io_uring_cqe* first = nullptr;
-  ++stats_.sleeps;
+  count(counters_.sleeps, 1);
   // Interruptions and time-outs look the same as a completion: the next turn finds out.
   (void)io_uring_submit_and_wait_timeout(&ring_, &first, 1, timers_.empty() ? nullptr : &until, nullptr);
   asleep_.store(false);
@@ -209,7 +220,7 @@ void Reactor::run() {
   enable_ring(ring_);
   arm_wakeup();
   while (!stopping_.load(std::memory_order_relaxed)) {
-    ++stats_.turns;
+    count(counters_.turns, 1);
     take_posted();
     reap();
     fire_timers();

@@ -14,18 +14,18 @@ namespace {
 
 using nlohmann::json;
 
-// Columns as wide as their widest cell, separated by two spaces; numbers, which begin with a digit, to the
-// right.
-std::string table_text(const std::vector<std::vector<std::string>>& rows) {
+// Columns as wide as their widest cell; the first `text_columns` begin at the left, the others, numbers, end
+// at the right.
+std::string table_text(const std::vector<std::vector<std::string>>& rows, std::size_t text_columns) {
   std::vector<std::size_t> widths(rows.front().size());
   for (const auto& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   std::string out;
   for (const auto& row : rows) {
-    std::string line = " ";
     for (std::size_t i = 0; i < row.size(); ++i)
-      line += i == 0 ? fmt::format(" {:<{}}", row[i], widths[i]) : fmt::format("  {:>{}}", row[i], widths[i]);
-    out += line + "\n";
+      out += i < text_columns ? fmt::format("  {:<{}}", row[i], widths[i])
+                              : fmt::format("  {:>{}}", row[i], widths[i]);
+    out += "\n";
   }
   return out;
 }
@@ -63,7 +63,7 @@ std::string exports_text(const json& report) {
     if (const auto restricted = e.at("restricted").get<std::string>(); !restricted.empty())
       fmt::format_to(std::back_inserter(notes), "  {}: {}\n", e.at("path").get<std::string>(), restricted);
   }
-  return table_text(rows) + notes;
+  return table_text(rows, 5) + notes;
 }
 
 std::string procedures_text(const json& report) {
@@ -76,7 +76,7 @@ std::string procedures_text(const json& report) {
                     count_text(p, "calls"), count_text(p, "errors"), bytes_text(count(p, "received_bytes")),
                     bytes_text(count(p, "sent_bytes")), count_text(p, "mean_us"), count_text(p, "p99_us")});
   }
-  return rows.size() == 1 ? "  No calls yet.\n" : table_text(rows);
+  return rows.size() == 1 ? "  No calls yet.\n" : table_text(rows, 1);
 }
 
 std::string jobs_text(const json& pool) {

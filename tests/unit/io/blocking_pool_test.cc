@@ -71,7 +71,8 @@ TEST_F(BlockingPoolTest, a_full_queue_refuses_instead_of_growing) {
       });
     };
     auto quick = [](BlockingPool& in, Reactor& reactor, int& count) -> Op<> {
-      if (!co_await in.run(reactor, BlockingReason::other, [] { return 0; })) ++count;
+      const auto ran = co_await in.run(reactor, BlockingReason::other, [] { return 0; });
+      if (!ran) ++count;
     };
     Gate jobs;
     spawn(jobs, job(pool, *reactor_, started, release));

@@ -43,7 +43,7 @@ TEST(StatusTable, the_report_becomes_tables) {
   EXPECT_THAT(*text, HasSubstr("Memory 20 MiB; buffers 128 KiB in use of 4 MiB mapped, at most 1 GiB\n"));
   EXPECT_THAT(*text, HasSubstr("Replay cache 5 entries, 2 KiB, 3 replays\n"));
   EXPECT_THAT(*text, HasSubstr("jobs: read 4\n"));
-  EXPECT_THAT(*text, HasSubstr("/srv/data    root  read-only  10.0.0.0/8    12      99.9 %\n"));
+  EXPECT_THAT(*text, HasSubstr("  /data   /srv/data  root    read-only  10.0.0.0/8    12      99.9 %\n"));
   EXPECT_THAT(*text, HasSubstr("  /data: Handles end with the process.\n"));
   EXPECT_THAT(*text, HasSubstr("nfs3 READ     10       1  1 KiB  1 MiB       12      32\n"));
   EXPECT_THAT(*text, Not(HasSubstr("WRITE")));

@@ -1,0 +1,374 @@
+#!/usr/bin/python3
+"""The braid program as a process: what it prints, its exit codes, signals, admin socket and metrics.
+
+process_test.py BRAID
+"""
+
+import contextlib
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+import urllib.error
+import urllib.request
+
+BRAID = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/braid"
+# What is not there after this time does not come: long, because other tests may keep the machine busy.
+PATIENCE_S = 60
+
+NFS, MOUNT = 100003, 100005
+MOUNT_EXPORT = 5
+
+
+class Braid:
+    """A running `braid serve` in a scratch directory of its own."""
+
+    def __init__(self, scratch, *arguments, env=None, user=None):
+        self.scratch = scratch
+        self.admin = os.path.join(scratch, "admin.sock")
+        self.log_path = os.path.join(scratch, "log")
+        command = [BRAID, "serve", *arguments, "--listen", "127.0.0.1", "--state", os.path.join(scratch, "state"),
+                   "--admin", self.admin]
+        if "--port" not in arguments:
+            command += ["--port", "0"]
+        with open(self.log_path, "ab") as log:
+            self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True,
+                                            env={**os.environ, **(env or {})}, user=user, group=user,
+                                            extra_groups=[] if user else None)
+        self.announcement = self.read_announcement()
+        self.port = None
+        for word in self.announcement.split(","):
+            if word.startswith("port="):
+                self.port = int(word.removeprefix("port="))
+
+    def read_announcement(self):
+        """Standard output up to the first mount command; less if the program ended."""
+        text = ""
+        while "  mount " not in text:
+            line = self.process.stdout.readline()
+            if not line:
+                break
+            text += line
+        return text
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8") as log:
+            return log.read()
+
+    def await_log(self, text):
+        """Returns once the log contains the text."""
+        for _ in range(PATIENCE_S * 50):
+            if text in self.log():
+                return
+            select.select([], [], [], 0.02)
+        raise AssertionError(f"'{text}' is not in the log:\n{self.log()}")
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.wait()
+
+    def wait(self):
+        try:
+            return self.process.wait(PATIENCE_S)
+        finally:
+            self.process.stdout.close()
+
+    def end(self):
+        if self.process.poll() is None:
+            self.process.kill()
+            self.wait()
+
+    def status(self, *arguments):
+        return subprocess.run([BRAID, "status", "--admin", self.admin, *arguments], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False)
+
+    def call(self, program, version, procedure, arguments=b""):
+        """The results of one RPC with AUTH_NONE, behind the reply's header."""
+        body = struct.pack(">10I", 7, 0, 2, program, version, procedure, 0, 0, 0, 0) + arguments
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as connection:
+            connection.sendall(struct.pack(">I", 0x80000000 | len(body)) + body)
+            with connection.makefile("rb") as stream:
+                (mark,) = struct.unpack(">I", stream.read(4))
+                return stream.read(mark & 0x7FFFFFFF)[24:]
+
+    def exports(self):
+        """The paths that MOUNT's EXPORT lists."""
+        results = self.call(MOUNT, 3, MOUNT_EXPORT)
+        paths, at = [], 0
+
+        def word():
+            nonlocal at
+            at += 4
+            return struct.unpack_from(">I", results, at - 4)[0]
+
+        def text():
+            nonlocal at
+            length = word()
+            at += (length + 3) // 4 * 4
+            return results[at - (length + 3) // 4 * 4:][:length].decode()
+
+        while word():
+            paths.append(text())
+            while word():
+                text()
+        return paths
+
+
+def run(*arguments):
+    return subprocess.run([BRAID, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+
+
+class ProcessTest(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.mkdtemp(prefix="braid-process.")
+        os.chmod(self.scratch, 0o755)
+        self.addCleanup(shutil.rmtree, self.scratch)
+        self.directory = os.path.join(self.scratch, "data")
+        os.mkdir(self.directory)
+
+    def serve(self, *arguments, **named):
+        server = Braid(self.scratch, *(arguments or (self.directory,)), **named)
+        self.addCleanup(server.end)
+        self.assertIn("  mount -t nfs", server.announcement, server.log())
+        return server
+
+    def config(self, text):
+        path = os.path.join(self.scratch, "braid.toml")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def export_text(self, *names):
+        text = ""
+        for name in names:
+            os.makedirs(os.path.join(self.scratch, name), exist_ok=True)
+            text += f'[[export]]\npath = "/{name}"\ndirectory = "{self.scratch}/{name}"\n'
+        return text
+
+
+class Serving(ProcessTest):
+    def test_it_prints_the_mount_command_and_answers_on_that_port(self):
+        server = self.serve()
+        self.assertIn(f"Serving {self.directory} as / on port {server.port}\n", server.announcement)
+        self.assertIn(f"  mount -t nfs -o vers=3,proto=tcp,port={server.port},mountport={server.port},mountproto=tcp,"
+                      "nolock 127.0.0.1:/ /mnt\n", server.announcement)
+        self.assertEqual(server.call(NFS, 3, 0), b"")
+        self.assertEqual(server.exports(), ["/"])
+
+    def test_sigterm_and_sigint_end_it_with_success_and_remove_the_socket(self):
+        for number in (signal.SIGTERM, signal.SIGINT):
+            server = self.serve()
+            self.assertTrue(os.path.exists(server.admin))
+            with socket.create_connection(("127.0.0.1", server.port)):
+                self.assertEqual(server.stop(number), 0, server.log())
+            self.assertFalse(os.path.exists(server.admin))
+
+    def test_the_socket_of_a_killed_server_is_replaced(self):
+        self.serve().end()
+        self.assertEqual(self.serve().stop(), 0)
+
+    def test_the_port_is_free_at_once_after_the_end(self):
+        first = self.serve()
+        first.call(NFS, 3, 0)
+        first.stop()
+        self.assertEqual(self.serve(self.directory, "--port", str(first.port)).port, first.port)
+
+    def test_limits_of_the_process_are_set(self):
+        server = self.serve()
+        with open(f"/proc/{server.process.pid}/status", encoding="ascii") as file:
+            status = dict(line.split(":\t", 1) for line in file.read().splitlines())
+        self.assertEqual(status["Umask"], "0000")
+        sys_resource = 1 << 24
+        self.assertEqual(int(status["CapEff"], 16) & sys_resource, 0)
+        self.assertEqual(int(status["CapPrm"], 16) & sys_resource, 0)
+        soft, hard = resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE)
+        self.assertEqual(soft, hard)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_an_ordinary_user_is_told_what_is_limited(self):
+        nobody = 65534
+        os.chown(self.scratch, nobody, nobody)
+        server = self.serve(user=nobody)
+        self.assertIn(f"Note: Every client acts with the rights of user {nobody}", server.announcement)
+        self.assertIn("File handles last only as long as this process", server.announcement)
+        self.assertEqual(server.exports(), ["/"])
+
+    def test_the_service_manager_is_told_each_state(self):
+        manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(manager.close)
+        manager.settimeout(PATIENCE_S)
+        manager.bind(os.path.join(self.scratch, "notify"))
+        server = self.serve("--config", self.config(self.export_text("a")),
+                            env={"NOTIFY_SOCKET": os.path.join(self.scratch, "notify")})
+        self.assertTrue(manager.recv(500).startswith(b"READY=1\n"))
+        server.process.send_signal(signal.SIGHUP)
+        self.assertTrue(manager.recv(500).startswith(b"RELOADING=1\n"))
+        self.assertTrue(manager.recv(500).startswith(b"READY=1\n"))
+        server.stop()
+        self.assertEqual(manager.recv(500), b"STOPPING=1")
+
+
+class Reloading(ProcessTest):
+    def test_sighup_puts_the_exports_of_the_file_into_force(self):
+        server = self.serve("--config", self.config(self.export_text("a")))
+        self.assertEqual(server.exports(), ["/a"])
+        self.config(self.export_text("b", "a"))
+        server.process.send_signal(signal.SIGHUP)
+        server.await_log(" reloaded ")
+        self.assertEqual(sorted(server.exports()), ["/a", "/b"])
+
+    def test_a_wrong_file_changes_nothing_and_is_named_with_its_line(self):
+        path = self.config(self.export_text("a"))
+        server = self.serve("--config", path)
+        self.config(self.export_text("b") + "squahs = 'all'\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.await_log(f"{path}:4: unknown key 'squahs' in [[export]]; did you mean 'squash'?")
+        self.assertEqual(server.exports(), ["/a"])
+
+    def test_a_directory_that_is_gone_changes_nothing(self):
+        server = self.serve("--config", self.config(self.export_text("a")))
+        self.config(self.export_text("b"))
+        os.rmdir(os.path.join(self.scratch, "b"))
+        server.process.send_signal(signal.SIGHUP)
+        server.await_log("b: No such file or directory")
+        self.assertEqual(server.exports(), ["/a"])
+
+    def test_without_a_file_sighup_is_said_to_be_ignored(self):
+        server = self.serve()
+        server.process.send_signal(signal.SIGHUP)
+        server.await_log("reload_ignored")
+        self.assertEqual(server.exports(), ["/"])
+
+
+class Refusing(ProcessTest):
+    def refused(self, code, *arguments):
+        done = run("serve", "--state", os.path.join(self.scratch, "state"), "--admin",
+                   os.path.join(self.scratch, "admin.sock"), *arguments)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.assertEqual(done.stdout, "")
+        return done.stderr
+
+    def test_a_port_in_use(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            port = other.getsockname()[1]
+            self.assertEqual(self.refused(1, self.directory, "--listen", "127.0.0.1", "--port", str(port)),
+                             f"braid: port {port} is in use already, perhaps by another NFS server; give another one "
+                             "with --port\n")
+
+    def test_an_address_of_another_host(self):
+        self.assertEqual(self.refused(1, self.directory, "--listen", "192.0.2.1", "--port", "12049"),
+                         "braid: 192.0.2.1 is not an address of this host\n")
+
+    def test_a_directory_that_is_missing_or_none(self):
+        self.assertEqual(self.refused(1, "/nonexistent/x", "--port", "0"),
+                         "braid: cannot serve /nonexistent/x: No such file or directory\n")
+        file = os.path.join(self.scratch, "file")
+        with open(file, "wb"):
+            pass
+        self.assertEqual(self.refused(1, file, "--port", "0"), f"braid: cannot serve {file}: Not a directory\n")
+
+    def test_an_admin_socket_in_use(self):
+        server = self.serve()
+        self.assertIn("another server answers on the admin socket", self.refused(1, self.directory, "--port", "0"))
+        self.assertEqual(server.exports(), ["/"])
+
+    def test_more_descriptors_than_there_are(self):
+        path = self.config("[limits]\nopen_files_max = 10000000\n" + self.export_text("a"))
+        self.assertIn("lower connections_max or open_files_max", self.refused(1, "--config", path, "--port", "0"))
+
+    def test_a_wrong_file_and_a_wrong_command_line_have_a_code_of_their_own(self):
+        path = self.config("[server]\nprot = 1\n" + self.export_text("a"))
+        self.assertEqual(self.refused(2, "--config", path),
+                         f"{path}:2: unknown key 'prot' in [server]; did you mean 'port'?\n")
+        self.assertIn("--squash: 'some' is wrong", self.refused(2, self.directory, "--squash", "some"))
+
+    def test_a_file_can_be_checked_without_serving(self):
+        path = self.config(self.export_text("a", "b"))
+        done = run("serve", "--check-config", path)
+        self.assertEqual((done.returncode, done.stdout), (0, f"{path}: right; 2 exports\n"))
+        self.config("x = 1\n")
+        self.assertEqual(run("serve", "--check-config", path).returncode, 2)
+
+
+class Status(ProcessTest):
+    def test_it_shows_the_server_and_its_calls(self):
+        server = self.serve()
+        server.call(NFS, 3, 0)
+        report = json.loads(server.status("--json").stdout)
+        self.assertEqual(report["pid"], server.process.pid)
+        self.assertEqual(report["listen"], [f"127.0.0.1:{server.port}"])
+        self.assertEqual([e["path"] for e in report["exports"]], ["/"])
+        calls = {(p["program"], p["procedure"]): p["calls"] for p in report["procedures"]}
+        self.assertEqual(calls[("nfs", "NULL")], 1)
+        self.assertEqual(calls[("nfs", "READ")], 0)
+        table = server.status()
+        self.assertEqual(table.returncode, 0)
+        self.assertIn(f"pid {server.process.pid},", table.stdout)
+        self.assertIn(f"  /       {self.directory}  root", table.stdout)
+
+    def test_without_a_server_it_fails_with_one_line(self):
+        done = run("status", "--admin", os.path.join(self.scratch, "none.sock"))
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr, f"braid status: no server answers on {self.scratch}/none.sock: "
+                                      "No such file or directory\n")
+
+    def test_the_socket_is_for_its_owner_alone_and_outlives_bad_requests(self):
+        server = self.serve()
+        self.assertEqual(os.stat(server.admin).st_mode & 0o777, 0o600)
+        for request in (b"\n", b"{}\n", b"\xff\xfe\n", b"[" * 5000, b"{" * 4000 + b"\n", b"x" * 100000, b""):
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.settimeout(PATIENCE_S)
+                connection.connect(server.admin)
+                with contextlib.suppress(OSError):
+                    connection.sendall(request)
+                    connection.shutdown(socket.SHUT_WR)
+                answer = b"".join(iter(lambda: connection.recv(65536), b""))
+                self.assertEqual(list(json.loads(answer)) if request else answer, ["error"] if request else b"")
+        self.assertEqual(server.status().returncode, 0)
+
+
+class Metrics(ProcessTest):
+    def setUp(self):
+        super().setUp()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.address = f"127.0.0.1:{free.getsockname()[1]}"
+
+    def get(self, path):
+        with urllib.request.urlopen(f"http://{self.address}{path}", timeout=PATIENCE_S) as response:
+            return response.read().decode()
+
+    def test_calls_and_resources_are_counted(self):
+        server = self.serve(self.directory, "--metrics", self.address)
+        server.call(NFS, 3, 0)
+        text = self.get("/metrics")
+        self.assertIn('braid_rpc_latency_seconds_count{program="nfs",version="3",procedure="NULL"} 1\n', text)
+        for name in ("braid_rpc_errors_total", "braid_rpc_received_bytes_total", "braid_rpc_sent_bytes_total",
+                     "braid_blocking_jobs_total", "braid_slab_bytes", "braid_open_files", "braid_handle_cache_hits",
+                     "braid_handle_cache_misses", "braid_inline_stalls", "braid_connections",
+                     "braid_reactor_turns_total", "process_resident_memory_bytes"):
+            self.assertIn(f"\n# TYPE {name} ", text)
+        for line in text.splitlines():
+            self.assertRegex(line, r"^(# (HELP|TYPE) \w+ .*|\w+(\{[^}]*\})? [0-9.e+-]+)$")
+        self.assertEqual(self.get("/healthz"), "ok\n")
+        with self.assertRaises(urllib.error.HTTPError) as missing:
+            self.get("/other")
+        self.assertEqual(missing.exception.code, 404)
+
+    def test_an_address_in_use_is_an_error(self):
+        with socket.create_server(("127.0.0.1", 0)) as other:
+            done = run("serve", self.directory, "--port", "0", "--state", self.scratch, "--metrics",
+                       f"127.0.0.1:{other.getsockname()[1]}")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("cannot serve metrics on 127.0.0.1:", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
