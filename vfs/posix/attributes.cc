@@ -58,9 +58,8 @@ Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttribut
   if (set.uid == no_change || set.gid == no_change) return base::fail(Error::inval);
   if (set.size)
     if (auto done = truncate(who, file, *set.size, now); !done) return done;
-  const Identity& identity = options_.identity;
   if (set.uid || set.gid) {
-    const auto done = identity.as(who, [&] {
+    const auto done = identity_.as(who, [&] {
       return outcome_of(
           ::fchownat(file.fd(), "", set.uid.value_or(no_change), set.gid.value_or(no_change), AT_EMPTY_PATH));
     });
@@ -74,7 +73,8 @@ Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttribut
       mode &= ~set_uid;
       if ((mode & group_execute) != 0) mode &= ~set_gid;
     }
-    const auto done = identity.as(who, [&] { return change_mode(file.fd(), mode, root_.descriptors.get()); });
+    const auto done =
+        identity_.as(who, [&] { return change_mode(file.fd(), mode, root_.descriptors.get()); });
     if (!done) return done;
   }
   return change_times(who, file, set, now);
@@ -85,7 +85,7 @@ Outcome<> Tree::truncate(const Credentials& who, PosixFile& file, std::uint64_t 
   if (auto permitted = permit_data(who, file, W_OK, now); !permitted) return permitted;
   const auto fd = data_descriptor(file, Opened::write);
   if (!fd) return base::fail(fd.error());
-  return options_.identity.as(who, [&] { return outcome_of(::ftruncate(*fd, static_cast<off_t>(size))); });
+  return identity_.as(who, [&] { return outcome_of(::ftruncate(*fd, static_cast<off_t>(size))); });
 }
 
 Outcome<> Tree::change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,
@@ -96,7 +96,7 @@ Outcome<> Tree::change_times(const Credentials& who, PosixFile& file, const SetA
   if (!sets_times(left)) return {};
   const timespec times[2] = {timespec_of(left.atime), timespec_of(left.mtime)};
   const auto set_times = [&] { return outcome_of(::utimensat(file.fd(), "", times, AT_EMPTY_PATH)); };
-  auto done = options_.identity.as(who, set_times);
+  auto done = identity_.as(who, set_times);
   if (done || left.atime.how == SetTime::How::client || left.mtime.how == SetTime::How::client) return done;
   // Whoever may write may set the server's time; utimensat(2) grants that only when both times are set.
   if (auto permitted = permit(who, file, W_OK, now); !permitted) return done;

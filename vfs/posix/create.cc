@@ -70,7 +70,7 @@ Outcome<FileRef> Tree::create_new(const Credentials& who, PosixFile& directory, 
     }
     return fd;
   };
-  auto fd = with_room([&] { return options_.identity.as(who, create); });
+  auto fd = with_room([&] { return identity_.as(who, create); });
   if (!fd) return base::fail(fd.error());
   auto file = adopt(directory, name, std::move(*fd), Opened::write);
   if (!file || exclusive) return file;
@@ -107,7 +107,7 @@ Outcome<FileRef> Tree::create_existing(const Credentials& who, PosixFile& direct
 Outcome<> Tree::apply_initial(const Credentials& who, PosixFile& file, const SetAttributes& set) {
   SetAttributes rest = set;
   rest.mode.reset();
-  if (!options_.identity.is_superuser(who)) {
+  if (!identity_.is_superuser(who)) {
     rest.uid.reset();
     rest.gid.reset();
   }

@@ -121,7 +121,7 @@ Outcome<std::uint32_t> Tree::write_data(const Credentials& who, PosixFile& file,
   // As the caller, so that the kernel clears set-id bits and keeps reserved blocks from ordinary users; where
   // neither can happen the switch is saved.
   const bool as_caller = root_.traits.privileged_blocks || (now.mode & set_id_bits) != 0;
-  auto written = as_caller ? options_.identity.as(who, put) : put();
+  auto written = as_caller ? identity_.as(who, put) : put();
   if (!written && written.error() == Error::io && flags != 0) lost_writes();
   return written;
 }

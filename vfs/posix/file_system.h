@@ -92,8 +92,10 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<ReadResult> read_in_pool(const Credentials& who, const FileRef& file, std::uint64_t offset,
                                  std::uint32_t count, ReadMemory memory);
   class ReadBuffer;
-  // The data by reference to the page cache, when all of it is there or `may_wait`; nothing when it cannot be had so.
-  std::optional<ReadResult> splice(const ReadPlan& plan, std::uint64_t offset, const ReadMemory& memory, bool may_wait);
+  // The data by reference to the page cache, when all of it is there or `may_wait`; nothing when it cannot be
+  // had so.
+  std::optional<ReadResult> splice(const ReadPlan& plan, std::uint64_t offset, const ReadMemory& memory,
+                                   bool may_wait);
   VfsOp<ReadResult> read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset, ReadMemory memory);
 
   const base::Clock& clock_;

@@ -18,8 +18,6 @@ class Identity {
   // Needs effective user 0 with CAP_SETUID and CAP_SETGID, as those alone make the kernel drop and regain its
   // file-system capabilities when the file-system user changes (capabilities(7)).
   static Identity of_process();
-  // Never switches: for tests.
-  static Identity fixed() { return Identity(false); }
 
   [[nodiscard]] bool switching() const { return switching_; }
   // Who the owner checks are about: the caller, or this process when it cannot be anybody else.

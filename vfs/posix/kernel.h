@@ -78,7 +78,8 @@ Outcome<> may(int fd, int rights);
 // chmod of the object behind any descriptor, O_PATH too. `descriptors` is /proc/self/fd, for older kernels.
 Outcome<> change_mode(int fd, std::uint32_t mode, int descriptors);
 
-// True if every page of [offset, offset + count) is in memory (cachestat(2), Linux 6.5); false if the kernel cannot tell.
+// True if every page of [offset, offset + count) is in memory (cachestat(2), Linux 6.5); false if the kernel
+// cannot tell.
 bool in_page_cache(int fd, std::uint64_t offset, std::size_t count);
 
 }  // namespace braid::vfs::posix

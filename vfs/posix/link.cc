@@ -28,15 +28,11 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
 // Linking a descriptor is a privilege; linking what /proc/self/fd leads to is not, and is checked like any
 // other link.
 Outcome<> Tree::link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name) {
-  if (options_.identity.is_superuser(who))
-    return options_.identity.as(who, [&] {
+  return identity_.as(who, [&] {
+    if (!root_.descriptors)
       return outcome_of(::linkat(file.fd(), "", directory.fd(), name.c_str(), AT_EMPTY_PATH));
-    });
-  if (!root_.descriptors) return base::fail(Error::notsupp);
-  const std::string number = fmt::format("{}", file.fd());
-  return options_.identity.as(who, [&] {
-    return outcome_of(
-        ::linkat(root_.descriptors.get(), number.c_str(), directory.fd(), name.c_str(), AT_SYMLINK_FOLLOW));
+    return outcome_of(::linkat(root_.descriptors.get(), fmt::format("{}", file.fd()).c_str(), directory.fd(),
+                               name.c_str(), AT_SYMLINK_FOLLOW));
   });
 }
 

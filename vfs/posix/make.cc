@@ -46,7 +46,7 @@ Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::str
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
-    const auto done = options_.identity.as(who, [&] { return outcome_of(make_it(name->c_str())); });
+    const auto done = identity_.as(who, [&] { return outcome_of(make_it(name->c_str())); });
     if (!done) return base::fail(done.error());
     auto made = new_object(directory, *name, type);
     if (!made) return base::fail(made.error());

@@ -39,7 +39,7 @@ Outcome<> Tree::permit(const Credentials& who, PosixFile& file, Rights rights, c
   const base::TimePoint time = clock_.now();
   if (file.grants().with([&](const Grants& grants) { return grants.holds(caller, rights, now, time); }))
     return {};
-  auto answer = options_.identity.as(who, [&] { return may(file.fd(), static_cast<int>(rights)); });
+  auto answer = identity_.as(who, [&] { return may(file.fd(), static_cast<int>(rights)); });
   if (answer)
     file.grants().with([&](Grants& grants) { grants.remember(caller, rights, now, time, clock_.wall()); });
   return answer;
@@ -48,7 +48,7 @@ Outcome<> Tree::permit(const Credentials& who, PosixFile& file, Rights rights, c
 // For READ, WRITE and SETATTR of the size. The owner always may: a client that holds the file open has passed
 // the check before the mode was changed, and the server cannot know. (As every NFSv3 server.)
 Outcome<> Tree::permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now) {
-  if (options_.identity.is_superuser(who) || options_.identity.acting_uid(who) == now.uid) return {};
+  if (identity_.is_superuser(who) || identity_.acting_uid(who) == now.uid) return {};
   auto answer = permit(who, file, rights, now);
   // RFC 1813 4.4: whoever may execute a file must be able to read it.
   if (!answer && answer.error() == Error::acces && rights == R_OK && permit(who, file, X_OK, now)) return {};
@@ -57,7 +57,7 @@ Outcome<> Tree::permit_data(const Credentials& who, PosixFile& file, Rights righ
 
 Outcome<> Tree::permit_search(const Credentials& who, PosixFile& directory) {
   if (directory.type() != FileType::directory) return base::fail(Error::notdir);
-  if (options_.identity.is_superuser(who)) return {};
+  if (identity_.is_superuser(who)) return {};
   const auto now = live_attributes(directory);
   if (!now) return base::fail(now.error());
   return permit(who, directory, X_OK, *now);

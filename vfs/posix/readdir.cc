@@ -39,7 +39,7 @@ class Batch {
 };
 
 // Entries that list_by_name() keeps in memory at a time.
-constexpr std::size_t kept_max = 2048;
+constexpr std::size_t kept_max = 512;
 constexpr std::uint64_t cookie_dot = 1, cookie_dot_dot = 2, cookie_first = 3;
 
 // A cookie that depends on the name alone, so it cannot move when other names come and go. The key is secret,
@@ -97,7 +97,7 @@ Outcome<bool> Tree::readdir(const Credentials& who, PosixFile& directory, const 
   if (directory.type() != FileType::directory) return base::fail(Error::notdir);
   const auto now = live_attributes(directory);
   if (!now) return base::fail(now.error());
-  const bool superuser = options_.identity.is_superuser(who);
+  const bool superuser = identity_.is_superuser(who);
   if (!superuser)
     if (auto permitted = permit(who, directory, R_OK, *now); !permitted) return base::fail(permitted.error());
   // Whoever may read the names but not search sees names only.

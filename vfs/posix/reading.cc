@@ -89,8 +89,8 @@ std::optional<ReadResult> PosixFileSystem::splice(const ReadPlan& plan, std::uin
   if (!pipe) return std::nullopt;
   const auto moved = pipe->pipe()->fill(plan.fd, offset, plan.bytes);
   if (!moved || *moved == 0) return std::nullopt;
-  // A pipe holds so many pages, whole or not, so what does not begin on a page may not fit. The reply is then shorter
-  // than asked for (RFC 1813 3.3.6) and the client reads on.
+  // A pipe holds so many pages, whole or not, so what does not begin on a page may not fit. The reply is then
+  // shorter than asked for (RFC 1813 3.3.6) and the client reads on.
   ReadResult out;
   out.attributes = plan.attributes;
   out.eof = offset + *moved >= plan.attributes.size;

@@ -35,7 +35,7 @@ Outcome<> Tree::rename_within(const Credentials& who, PosixFile& from, const Nam
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
   const auto victim = handle_before_removal(to, to_name);
   const auto moved = transient_ ? handle_before_removal(from, from_name) : std::nullopt;
-  const auto done = options_.identity.as(
+  const auto done = identity_.as(
       who, [&] { return outcome_of(::renameat(from.fd(), from_name.c_str(), to.fd(), to_name.c_str())); });
   if (!done) return done;
   forget_if_gone(victim);

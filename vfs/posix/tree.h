@@ -30,7 +30,6 @@ struct TreeOptions {
   std::size_t transient_handles_max = 1'000'000;
   // What a less permissive system would not give; for tests.
   ExportRootOptions root;
-  Identity identity = Identity::of_process();
   std::optional<bool> stable_positions;
 };
 
@@ -49,7 +48,7 @@ class Tree {
 
   [[nodiscard]] const FileRef& root() const { return root_file_; }
   [[nodiscard]] const ExportRoot& base() const { return root_; }
-  [[nodiscard]] const Identity& identity() const { return options_.identity; }
+  [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] FileCache& cache() { return cache_; }
   [[nodiscard]] const FileCache& cache() const { return cache_; }
   // True if changes wait for the medium.
@@ -170,6 +169,7 @@ class Tree {
 
   const ExportRoot root_;
   const TreeOptions options_;
+  const Identity identity_ = Identity::of_process();
   const base::Clock& clock_;
   const HandleCodec codec_;
   const base::SipKey fingerprint_key_ = base::random_sip_key();

@@ -1,0 +1,143 @@
+// Which calls leave the reactor's thread.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <optional>
+
+#include "io/gate.h"
+#include "posix_fixture.h"
+
+namespace braid::vfs {
+namespace {
+
+class PlacementTest : public PosixFixture, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    if (::geteuid() != 0) GTEST_SKIP() << "mounts need root";
+    const auto mount = mounted(GetParam());
+    if (!mount) GTEST_SKIP() << mount.error();
+    options_.pool = &pool_;
+    start(*mount);
+  }
+  void TearDown() override {
+    PosixFixture::TearDown();
+    pool_.stop();
+  }
+
+  // Runs one operation on a reactor of this thread.
+  template <class MakeOp>
+  auto on_reactor(MakeOp make_op) {
+    using T = typename std::invoke_result_t<MakeOp&>::value_type;
+    std::optional<Outcome<T>> outcome;
+    io::Gate gate;
+    const auto reactor = io::Reactor::create({}, clock_).value();
+    const auto drive = [&]() -> io::Op<> {
+      outcome.emplace(co_await make_op().as_result());
+      reactor->stop();
+    };
+    reactor->post([&] { io::spawn(gate, drive()); });
+    reactor->run();
+    return std::move(*outcome);
+  }
+  [[nodiscard]] std::uint64_t jobs(io::BlockingReason reason) const {
+    return pool_.stats().jobs[static_cast<std::size_t>(reason)];
+  }
+  [[nodiscard]] std::uint64_t all_jobs() const {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t count : pool_.stats().jobs) sum += count;
+    return sum;
+  }
+  Outcome<Found> create_on_reactor(const std::string& name) {
+    const CreateHow how{CreateHow::Mode::guarded, with_mode(0644), {}};
+    return on_reactor([&] { return fs_->create(who_, root_, name, how, wcc_); });
+  }
+  Outcome<ReadResult> read_on_reactor(const FileRef& file, std::uint32_t count) {
+    return on_reactor([&] { return fs_->read(who_, file, 0, count, *cursor_); });
+  }
+  Outcome<WriteResult> write_on_reactor(const FileRef& file, std::string_view text, Stability stability) {
+    const io::Payload data = payload(text);
+    return on_reactor([&] { return fs_->write(who_, file, 0, data, stability, wcc_); });
+  }
+  [[nodiscard]] bool on_disk() const { return GetParam() != "tmpfs"; }
+
+  io::BlockingPool pool_{{}};
+  Credentials who_;
+};
+BRAID_ON_EVERY_FILE_SYSTEM(PlacementTest);
+
+TEST_P(PlacementTest, attributes_and_cached_data_cost_no_thread_switch) {
+  const FileRef file = create("file")->file;
+  ASSERT_TRUE(write(file, "text"));
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(on_reactor([&] { return fs_->resolve(file->handle().view()); }));
+    EXPECT_TRUE(on_reactor([&] { return fs_->getattr(file); }));
+    EXPECT_EQ(read_on_reactor(file, 100)->data.size(), 4U);
+  }
+  EXPECT_EQ(jobs(io::BlockingReason::read), 0U);
+  EXPECT_EQ(jobs(io::BlockingReason::open), 0U);
+}
+
+TEST_P(PlacementTest, what_waits_for_the_medium_goes_to_the_pool) {
+  const auto file = create_on_reactor("file");
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(wcc_.before && wcc_.after);
+  EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 1U : 0U);
+  EXPECT_EQ(write_on_reactor(file->file, "text", Stability::file_sync)->count, 4U);
+  EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 2U : 0U);
+  EXPECT_TRUE(on_reactor([&] { return fs_->commit(who_, file->file, 0, 0, wcc_); }));
+  EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 3U : 0U);
+}
+
+TEST_P(PlacementTest, data_outside_the_page_cache_is_read_in_the_pool) {
+  const std::string text(300000, 'x');
+  const FileRef file = create("file")->file;
+  ASSERT_TRUE(write(file, text));
+  const int fd = ::open(local("file").c_str(), O_RDONLY);
+  ASSERT_EQ(::fsync(fd), 0);
+  ASSERT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
+  ::close(fd);
+  const auto got = read_on_reactor(file, 300000);
+  ASSERT_TRUE(got);
+  EXPECT_TRUE(got->eof);
+  std::string read(got->data.size(), '\0');
+  got->data.copy_to(0, std::as_writable_bytes(std::span(read)));
+  EXPECT_EQ(read, text);
+  EXPECT_EQ(jobs(io::BlockingReason::read), on_disk() ? 1U : 0U);
+}
+
+TEST_P(PlacementTest, without_sync_changes_stay_inline_while_they_are_fast) {
+  options_.tree.sync = false;
+  restart();
+  EXPECT_TRUE(create_on_reactor("file"));
+  EXPECT_EQ(jobs(io::BlockingReason::sync), 0U);
+}
+
+TEST_P(PlacementTest, an_unknown_file_system_never_runs_on_the_reactor) {
+  options_.placement = posix::PlacementPolicy::pool_always;
+  restart();
+  const auto file = create_on_reactor("file");
+  ASSERT_TRUE(file);
+  EXPECT_EQ(write_on_reactor(file->file, "text", Stability::unstable)->count, 4U);
+  EXPECT_EQ(read_on_reactor(file->file, 3)->data.size(), 3U);
+  EXPECT_TRUE(on_reactor([&] { return fs_->getattr(file->file); }));
+  EXPECT_EQ(on_reactor([&] { return fs_->lookup(who_, root_, "none"); }).error(), Error::noent);
+  EXPECT_GE(all_jobs(), 6U);
+}
+
+TEST_P(PlacementTest, the_caller_s_identity_goes_along_into_the_pool) {
+  options_.placement = posix::PlacementPolicy::pool_always;
+  restart();
+  who_ = user(1001, 1001);
+  EXPECT_EQ(create_on_reactor("file").error(), Error::acces);
+}
+
+TEST_P(PlacementTest, a_pool_that_takes_no_more_answers_delay) {
+  options_.placement = posix::PlacementPolicy::pool_always;
+  restart();
+  pool_.stop();
+  EXPECT_EQ(create_on_reactor("file").error(), Error::delay);
+  EXPECT_EQ(read_on_reactor(root_, 1).error(), Error::delay);
+}
+
+}  // namespace
+}  // namespace braid::vfs

@@ -89,7 +89,9 @@ bool holds_as_user(unsigned uid, unsigned gid, void (*body)(void*), void* argume
     if (::geteuid() == 0 &&
         (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0 || ::setresuid(uid, uid, uid) != 0))
       ::_exit(3);
-    body(argument);
+    // What is thrown here must not reach the test runner, which would go on with the other tests in this
+    // process.
+    [&]() noexcept { body(argument); }();
     ::fflush(nullptr);
     ::_exit(testing::Test::HasFailure() ? 1 : 0);
   }
