@@ -37,15 +37,21 @@ void add_export_options(CLI::App& serve, Written& written) {
   serve
       .add_option("--squash", written.squash,
                   "Whose identity becomes the anonymous one: none, root (default) or all")
+      ->type_name("none|root|all")
       ->check(
           must([](const std::string& s) { return parse_squash(s).has_value(); }, "write none, root or all"))
       ->group(group);
-  serve.add_option("--anonuid", written.anon_uid, "User id of the anonymous identity (65534)")->group(group);
-  serve.add_option("--anongid", written.anon_gid, "Group id of the anonymous identity (65534)")->group(group);
+  serve.add_option("--anonuid", written.anon_uid, "User id of the anonymous identity (65534)")
+      ->type_name("ID")
+      ->group(group);
+  serve.add_option("--anongid", written.anon_gid, "Group id of the anonymous identity (65534)")
+      ->type_name("ID")
+      ->group(group);
   serve.add_flag("--read-only", written.read_only, "Refuse every change")->group(group);
   serve
       .add_option("--allow", written.allow,
                   "Clients that may mount: a network or an address; may be repeated")
+      ->type_name("NETWORK")
       ->check(must([](const std::string& s) { return vfs::Network::parse(s).has_value(); },
                    "write a network such as 10.0.0.0/8 or fd00::/8, or one address"))
       ->allow_extra_args(false)
@@ -60,31 +66,39 @@ void add_server_options(CLI::App& serve, Written& written) {
   const std::string group = "Options of the server";
   ServeCommand::Overrides& o = written.overrides;
   serve.add_option("--listen", o.listen, "Address to listen on (all addresses); may be repeated")
+      ->type_name("ADDRESS")
       ->check(must([](const std::string& s) { return rpc::parse_address(s, 0).has_value(); },
                    "write an IP address without a port; the port is --port"))
       ->allow_extra_args(false)
       ->group(group);
-  serve.add_option("--port", o.port, "TCP port (2049); 0 takes a free one")->group(group);
+  serve.add_option("--port", o.port, "TCP port (2049); 0 takes a free one")->type_name("PORT")->group(group);
   serve.add_option("--threads", o.threads, "Threads that serve (one per CPU)")
-      ->check(CLI::Range(1, 256))
+      ->type_name("N")
+      ->check(CLI::Range(1, 256, "1 to 256"))
       ->group(group);
-  serve.add_option("--state", o.state_dir, "Directory for keys that must survive a restart")->group(group);
+  serve.add_option("--state", o.state_dir, "Directory for keys that must survive a restart")
+      ->type_name("DIR")
+      ->group(group);
   serve.add_option("--metrics", written.metrics, "Prometheus metrics over HTTP on this ADDRESS:PORT")
+      ->type_name("ADDRESS:PORT")
       ->check(must([](const std::string& s) { return parse_endpoint(s).has_value(); },
                    "write ADDRESS:PORT, e.g. 127.0.0.1:9049 or [::1]:9049"))
       ->group(group);
   serve.add_option("--log-level", written.log_level, "debug, info (default), warning or error")
+      ->type_name("LEVEL")
       ->check(must([](const std::string& s) { return parse_level(s).has_value(); },
                    "write debug, info, warning or error"))
       ->group(group);
-  serve.add_option("--admin", o.admin_socket, "Path of the admin socket")->group(group);
+  serve.add_option("--admin", o.admin_socket, "Path of the admin socket")->type_name("SOCKET")->group(group);
 }
 
 CLI::App* add_serve(CLI::App& app, Written& written) {
   CLI::App* serve = app.add_subcommand("serve", "Serve a directory, or the exports of a configuration file");
-  serve->add_option("DIR", written.directory, "Directory to serve; clients mount it as /");
-  serve->add_option("--config", written.config_file, "TOML file that describes server and exports");
-  serve->add_option("--check-config", written.check_file, "Say whether this TOML file is right, and end");
+  serve->add_option("DIR", written.directory, "Directory to serve; clients mount it as /")->type_name(" ");
+  serve->add_option("--config", written.config_file, "TOML file that describes server and exports")
+      ->type_name("FILE");
+  serve->add_option("--check-config", written.check_file, "Say whether this TOML file is right, and end")
+      ->type_name("FILE");
   add_export_options(*serve, written);
   add_server_options(*serve, written);
   return serve;
@@ -93,8 +107,10 @@ CLI::App* add_serve(CLI::App& app, Written& written) {
 CLI::App* add_status(CLI::App& app, Written& written) {
   CLI::App* status = app.add_subcommand("status", "Show what a running server does");
   status->add_flag("--json", written.status.json, "As JSON");
-  status->add_option("--port", written.status.port, "The server on this port, if several run");
-  status->add_option("--admin", written.status.admin_socket, "Path of the server's admin socket");
+  status->add_option("--port", written.status.port, "The server on this port, if several run")
+      ->type_name("PORT");
+  status->add_option("--admin", written.status.admin_socket, "Path of the server's admin socket")
+      ->type_name("SOCKET");
   return status;
 }
 

@@ -7,6 +7,7 @@ process_test.py BRAID
 import contextlib
 import json
 import os
+import re
 import resource
 import select
 import shutil
@@ -21,11 +22,24 @@ import urllib.error
 import urllib.request
 
 BRAID = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/braid"
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../..")
 # What is not there after this time does not come: long, because other tests may keep the machine busy.
 PATIENCE_S = 60
 
 NFS, MOUNT = 100003, 100005
-MOUNT_EXPORT = 5
+MOUNT_MNT, MOUNT_EXPORT = 1, 5
+NFS_LOOKUP, NFS_READ = 3, 6
+MIB = 1 << 20
+
+
+def opaque(data):
+    return struct.pack(">I", len(data)) + data + bytes(-len(data) % 4)
+
+
+def record(xid, program, version, procedure, arguments):
+    """One RPC call with AUTH_NONE as a record of TCP."""
+    body = struct.pack(">10I", xid, 0, 2, program, version, procedure, 0, 0, 0, 0) + arguments
+    return struct.pack(">I", 0x80000000 | len(body)) + body
 
 
 class Braid:
@@ -91,13 +105,25 @@ class Braid:
                               timeout=PATIENCE_S, check=False)
 
     def call(self, program, version, procedure, arguments=b""):
-        """The results of one RPC with AUTH_NONE, behind the reply's header."""
-        body = struct.pack(">10I", 7, 0, 2, program, version, procedure, 0, 0, 0, 0) + arguments
-        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S) as connection:
-            connection.sendall(struct.pack(">I", 0x80000000 | len(body)) + body)
+        """The results of one RPC, behind the reply's header."""
+        with self.connect() as connection:
+            connection.sendall(record(7, program, version, procedure, arguments))
             with connection.makefile("rb") as stream:
                 (mark,) = struct.unpack(">I", stream.read(4))
                 return stream.read(mark & 0x7FFFFFFF)[24:]
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+    def handle(self, name):
+        """The handle of a file in the exported root."""
+        results = self.call(MOUNT, 3, MOUNT_MNT, opaque(b"/"))
+        status, length = struct.unpack_from(">2I", results)
+        assert status == 0, status
+        results = self.call(NFS, 3, NFS_LOOKUP, opaque(results[8:8 + length]) + opaque(name.encode()))
+        status, length = struct.unpack_from(">2I", results)
+        assert status == 0, status
+        return results[8:8 + length]
 
     def exports(self):
         """The paths that MOUNT's EXPORT lists."""
@@ -216,6 +242,78 @@ class Serving(ProcessTest):
         self.assertEqual(manager.recv(500), b"STOPPING=1")
 
 
+class Ending(ProcessTest):
+    def reading_client(self, server, calls):
+        """A connection with so many READs of 1 MiB, none of whose replies it has read."""
+        handle = server.handle("big")
+        connection = server.connect()
+        self.addCleanup(connection.close)
+        for xid in range(calls):
+            connection.sendall(record(xid, NFS, 3, NFS_READ, opaque(handle) + struct.pack(">QI", 0, MIB)))
+        return connection
+
+    def serve_big(self, *limits):
+        with open(os.path.join(self.directory, "big"), "wb") as file:
+            file.truncate(MIB)
+        return self.serve("--config", self.config(
+            "\n".join(["[limits]", *limits, "[[export]]", 'path = "/"', f'directory = "{self.directory}"', ""])))
+
+    def test_running_calls_are_answered_and_replies_sent_whole(self):
+        server = self.serve_big()
+        with self.reading_client(server, 64) as connection, connection.makefile("rb") as stream:
+            replies = 0
+            while mark := stream.read(4):
+                length = struct.unpack(">I", mark)[0] & 0x7FFFFFFF
+                self.assertGreater(length, MIB)
+                self.assertEqual(len(stream.read(length)), length)
+                replies += 1
+                if replies == 2:
+                    server.process.send_signal(signal.SIGTERM)
+        self.assertGreaterEqual(replies, 2)
+        self.assertEqual(server.wait(), 0, server.log())
+
+    def test_a_client_that_does_not_read_keeps_it_no_longer_than_the_limit(self):
+        server = self.serve_big("drain_seconds = 1")
+        self.reading_client(server, 64)
+        self.assertEqual(server.stop(), 0, server.log())
+
+    def test_a_second_signal_ends_it_at_once(self):
+        server = self.serve_big("drain_seconds = 3600")
+        self.reading_client(server, 64)
+        server.process.send_signal(signal.SIGTERM)
+        server.await_log(" stopping ")
+        self.assertEqual(server.stop(), -signal.SIGTERM)
+        self.assertEqual(self.serve().stop(), 0)
+
+
+@unittest.skipUnless(os.geteuid() == 0 and shutil.which("rpcbind") and shutil.which("ip"), "needs root and rpcbind")
+class Rpcbind(ProcessTest):
+    def test_programs_are_announced_while_it_runs(self):
+        script = f"""
+            ip link set lo up
+            mount -t tmpfs none /run
+            rpcbind -f & rpcbind=$!
+            until rpcinfo -p 127.0.0.1 >/dev/null 2>&1; do sleep 0.05; done
+            "{BRAID}" serve "{self.directory}" --state "{self.scratch}/state" >"{self.scratch}/out" & braid=$!
+            until grep -q '  mount' "{self.scratch}/out"; do sleep 0.05; kill -0 $braid || exit 1; done
+            cat "{self.scratch}/out"
+            rpcinfo -p 127.0.0.1
+            kill $braid; wait $braid; echo "ended with $?"
+            rpcinfo -p 127.0.0.1
+            kill $rpcbind
+        """
+        done = subprocess.run(["unshare", "--net", "--mount", "bash", "-c", script], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_S, check=False)
+        if "unshare:" in done.stdout:
+            self.skipTest("namespaces are refused here")
+        running, ended, after = done.stdout.partition("ended with 0\n")
+        self.assertTrue(ended, done.stdout)
+        self.assertIn("  mount -t nfs -o vers=3,proto=tcp,nolock 127.0.0.1:/ /mnt\n", running)
+        for program in (NFS, MOUNT):
+            self.assertRegex(running, rf"{program} +3 +tcp +2049")
+            self.assertNotIn(str(program), after)
+
+
 class Reloading(ProcessTest):
     def test_sighup_puts_the_exports_of_the_file_into_force(self):
         server = self.serve("--config", self.config(self.export_text("a")))
@@ -296,6 +394,32 @@ class Refusing(ProcessTest):
         self.assertEqual((done.returncode, done.stdout), (0, f"{path}: right; 2 exports\n"))
         self.config("x = 1\n")
         self.assertEqual(run("serve", "--check-config", path).returncode, 2)
+
+
+class Documentation(ProcessTest):
+    def test_every_key_of_the_file_is_described(self):
+        with open(os.path.join(ROOT, "docs/configuration.md"), encoding="utf-8") as file:
+            text = file.read()
+        for section, keys_min in (("[server]", 8), ("[limits]", 9), ("[[export]]", 9)):
+            path = self.config(f"{section}\nxylophone = 1\n")
+            complaint = run("serve", "--check-config", path).stderr
+            keys = re.search("known keys are (.*)", complaint).group(1).split(", ")
+            self.assertGreaterEqual(len(keys), keys_min)
+            for key in keys:
+                self.assertIn(f"`{key}`", text.partition(f"## {section}")[2].partition("\n## ")[0])
+
+    def test_the_example_is_right(self):
+        with open(os.path.join(ROOT, "docs/configuration.md"), encoding="utf-8") as file:
+            example = file.read().partition("```toml\n")[2].partition("```")[0]
+        self.assertEqual(run("serve", "--check-config", self.config(example)).stderr, "")
+
+    def test_every_option_is_described(self):
+        with open(os.path.join(ROOT, "docs/configuration.md"), encoding="utf-8") as file:
+            text = file.read()
+        options = set(re.findall(r"--[a-z-]+", run("serve", "--help").stdout)) - {"--help"}
+        self.assertGreaterEqual(len(options), 14)
+        for option in options:
+            self.assertIn(option, text)
 
 
 class Status(ProcessTest):
