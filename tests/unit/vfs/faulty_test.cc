@@ -72,6 +72,7 @@ TEST_F(FaultyTest, faults_of_one_operation_follow_each_other) {
 TEST_F(FaultyTest, an_error_may_come_before_or_after_the_effect) {
   Wcc wcc;
   SetAttributes set;
+  set.mode = 0700;
   faulty_->inject({.operation = Operation::mkdir, .error = Error::io});
   EXPECT_EQ(run(faulty_->mkdir(who_, root_, "before", set, wcc)).error(), Error::io);
   EXPECT_FALSE(std::filesystem::exists(directory_ + "/before"));
