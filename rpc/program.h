@@ -16,6 +16,7 @@ enum class Answer : std::uint8_t {
   success,       // the results are in the encoder
   garbage_args,  // the arguments could not be decoded
   system_err,    // no memory for the reply, or similar
+  auth_tooweak,  // what the call is about asks for a stronger flavour (AUTH_ERROR with AUTH_TOOWEAK)
 };
 
 // Where a procedure puts its results. begin() is called once, when all waiting is over: the encoder belongs

@@ -109,6 +109,7 @@ xdr::Encoder& RunningCall::begin() {
 void RunningCall::finish(Answer answer) {
   base::check(answer != Answer::success || encoder_, "a successful handler has begun its reply");
   if (answer == Answer::garbage_args) return fail(accept_stat::GARBAGE_ARGS);
+  if (answer == Answer::auth_tooweak) return refuse_auth(auth_stat::AUTH_TOOWEAK);
   if (answer == Answer::system_err || !encoder_->ok()) return fail(accept_stat::SYSTEM_ERR);
   if (status != 0) route_->metrics->errors.add();
   if (!send_and_end()) fail(accept_stat::SYSTEM_ERR);
@@ -117,11 +118,8 @@ void RunningCall::finish(Answer answer) {
 void RunningCall::fail(accept_stat stat) {
   (stat == accept_stat::GARBAGE_ARGS ? refusals().garbage_args : refusals().system_err).add();
   if (route_ != nullptr) route_->metrics->errors.add();
-  if (has_entry_ && stat == accept_stat::GARBAGE_ARGS) {
-    // It had no effect, so it may be tried again.
-    has_entry_ = false;
-    wake_waiters(session_.worker().server_.replays().abandon(key_, entry_), {});
-  }
+  // It had no effect, so it may be tried again.
+  if (stat == accept_stat::GARBAGE_ARGS) abandon_entry();
   encode_accepted(fresh_encoder(), call_.xid, stat);
   if (send_and_end()) return;
   // Not even this reply can be had: without the connection the client knows that it has to ask again.
@@ -131,6 +129,7 @@ void RunningCall::fail(accept_stat stat) {
 
 void RunningCall::refuse_auth(auth_stat why) {
   refusals().auth_error.add();
+  abandon_entry();
   encode_auth_error(fresh_encoder(), call_.xid, why);
   if (!send_and_end()) fail(accept_stat::SYSTEM_ERR);
 }
@@ -187,11 +186,13 @@ void RunningCall::resume_waiting() {
   if (look_up_replay()) execute();
 }
 
+void RunningCall::abandon_entry() {
+  if (!std::exchange(has_entry_, false)) return;
+  wake_waiters(session_.worker().server_.replays().abandon(key_, entry_), {});
+}
+
 void RunningCall::end() {
-  if (has_entry_) {
-    has_entry_ = false;
-    wake_waiters(session_.worker().server_.replays().abandon(key_, entry_), {});
-  }
+  abandon_entry();
   if (reserved_ > 0) session_.release(reserved_);
   session_.call_ended();
   delete this;

@@ -43,6 +43,8 @@ class RunningCall final : private Reply, private ReplayWaiter {
   void repeat(const KeptReply& kept);
   void wake_waiters(ReplayWaiter* waiters, const KeptReply& reply);
   void resume_waiting();
+  // Nothing of this call is to be repeated; who waits for it tries for itself.
+  void abandon_entry();
   // Sends what the encoder holds, and ends this call. False, and nothing happened, if there was no memory to
   // encode it.
   bool send_and_end();

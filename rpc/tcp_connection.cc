@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint32_t last_fragment_bit = 0x8000'0000;
 constexpr std::size_t flush_bytes = 256 * base::KiB;    // queued replies of this size leave at once
-constexpr std::size_t turn_bytes_max = 2 * base::MiB;   // received before other connections get their turn
+constexpr std::size_t reads_max = 8;                    // before other connections get their turn
 constexpr std::size_t low_water_max = 256 * base::KiB;  // of a long record, this much is waited for at a time
 constexpr std::size_t low_water_min = 64 * base::KiB;   // below it every arrival wakes
 constexpr auto memory_retry = std::chrono::milliseconds(5);
@@ -111,7 +111,6 @@ TcpConnection::Halt TcpConnection::receive() {
 TcpConnection::Halt TcpConnection::receive_batch(base::TimePoint now) {
   // Records that were received before a pause.
   if (auto halt = deliver(now)) return *halt;
-  const std::size_t reads_max = turn_bytes_max / io::small_slab_bytes;
   for (std::size_t reads = 0; reads < reads_max; ++reads) {
     if (const Halt halt = receive_once(now); halt != Halt::turn_over) return halt;
   }

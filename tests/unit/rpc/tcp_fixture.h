@@ -65,7 +65,8 @@ class TcpServer {
   // As a server ends: no more connections, calls are finished, everything is closed. True if all calls ended
   // in time.
   bool stop(base::Duration limit) {
-    if (lanes_.empty()) return true;
+    if (stopped_) return true;
+    stopped_ = true;
     bool drained = true;
     first().await([&] { return listener_->stop(); });
     for (auto& lane : lanes_) {
@@ -88,7 +89,6 @@ class TcpServer {
         lane->worker.reset();
       });
     }
-    lanes_.clear();
     return drained;
   }
   [[nodiscard]] ReactorThread& first() { return lanes_.front()->thread; }
@@ -120,7 +120,9 @@ class TcpServer {
     std::optional<TcpWorker> tcp;
     ReactorThread thread;  // ends first
   };
-  std::vector<std::unique_ptr<Lane>> lanes_;
+  bool stopped_ = false;
+  std::vector<std::unique_ptr<Lane>>
+      lanes_;  // the threads run until the end, so that others may still post to them
   std::optional<TcpListener> listener_;
 };
 

@@ -75,7 +75,22 @@ io::Op<Answer> sleepy(Service&, Call& call, Reply& reply) {
   co_return Answer::success;
 }
 
-constexpr std::array<Procedure, 11> procedures{{
+io::Op<Answer> too_weak(Service&, Call&, Reply&) { return Answer::auth_tooweak; }
+
+io::Op<Answer> piped(Service& service, Call& call, Reply& reply) {
+  auto& test = static_cast<TestService&>(service);
+  std::uint32_t count;
+  if (!call.args.u32(count) || count > TestService::bulk_bytes_max) return Answer::garbage_args;
+  if (call.pipes == nullptr) return Answer::system_err;
+  auto slab = call.pipes->take();
+  if (!slab) return Answer::system_err;
+  if (slab->pipe()->fill(test.file, 0, count) != count) return Answer::system_err;
+  ++test.piped;
+  reply.begin().payload(io::Payload(io::SlabRange{std::move(*slab), 0, count}));
+  return Answer::success;
+}
+
+constexpr std::array<Procedure, 13> procedures{{
     {.name = "NULL"},
     {.name = "ECHO", .handler = echo, .reply_bytes_max = echo_bytes_max},
     {.name = "COUNT", .handler = count, .replay = Replay::cached, .reply_bytes_max = 4},
@@ -87,6 +102,8 @@ constexpr std::array<Procedure, 11> procedures{{
     {.name = "WHO", .handler = who, .reply_bytes_max = 128},
     {.name = "ERRNO", .handler = end_with_errno},
     {.name = "SLEEPY", .handler = sleepy, .reply_bytes_max = echo_bytes_max},
+    {.name = "WEAK", .handler = too_weak, .replay = Replay::cached},
+    {.name = "PIPED", .handler = piped, .reply_bytes_max = TestService::bulk_bytes_max},
 }};
 constexpr std::array<Version, 2> versions{{
     {.number = version_high, .procedures = procedures},

@@ -29,6 +29,8 @@ enum Proc : std::uint32_t {
   proc_who = 8,      // void -> flavour, uid, gid, groups<>
   proc_errno = 9,    // ends with an error number
   proc_sleepy = 10,  // like echo, after a turn of the ready queue
+  proc_weak = 11,    // answers auth_tooweak; cached
+  proc_piped = 12,   // unsigned n -> the first n bytes of the service's file, by a pipe where there is one
 };
 
 // Its state belongs to the reactor's thread, except the counters.
@@ -36,6 +38,8 @@ class TestService final : public Service {
  public:
   std::atomic<std::uint32_t> counted{0};
   std::atomic<std::uint32_t> waited{0};
+  std::atomic<std::uint32_t> piped{0};
+  int file = -1;  // of proc_piped; set before the first call
 
   // Ends every waiting call of proc_wait; on the reactor's thread.
   void release() {
