@@ -133,6 +133,8 @@ VfsOp<vfs::Attributes> FakeFileSystem::getattr(const FileRef& file) {
   return answer<vfs::Attributes>(node_of(file)->attributes);
 }
 
+bool FakeFileSystem::too_big(const vfs::SetAttributes& set) { return set.size && *set.size > file_bytes_max; }
+
 void FakeFileSystem::apply(const vfs::SetAttributes& set, Node& node) {
   if (set.mode) node.attributes.mode = *set.mode;
   if (set.uid) node.attributes.uid = *set.uid;
@@ -157,6 +159,7 @@ VfsOp<> FakeFileSystem::setattr(const vfs::Credentials& who, const FileRef& file
   wcc.after = node.attributes;
   if (auto error = begin("setattr", who, {}, true)) return answer<void>(base::fail(*error));
   if (guard && *guard != node.attributes.ctime) return answer<void>(base::fail(Error::not_sync));
+  if (too_big(set)) return answer<void>(base::fail(Error::fbig));
   apply(set, node);
   node.attributes.ctime = tick();
   wcc.after = node.attributes;
@@ -224,6 +227,7 @@ VfsOp<vfs::WriteResult> FakeFileSystem::write(const vfs::Credentials& who, const
   if (auto error = begin("write", who, {}, true)) return answer<vfs::WriteResult>(base::fail(*error));
   const auto count =
       std::min<std::uint32_t>(static_cast<std::uint32_t>(data.size()), short_write.value_or(~0U));
+  if (offset + count > file_bytes_max) return answer<vfs::WriteResult>(base::fail(Error::fbig));
   if (node.content.size() < offset + count) node.content.resize(offset + count);
   data.copy_to(0, std::as_writable_bytes(std::span(node.content).subspan(offset, count)));
   node.attributes.size = node.attributes.space = node.content.size();
@@ -247,6 +251,9 @@ FakeFileSystem::Outcome<vfs::Found> FakeFileSystem::make(const vfs::Credentials&
                                                          FileType type, const vfs::SetAttributes& set,
                                                          Wcc& wcc) {
   Node& parent = *node_of(directory);
+  if (parent.attributes.type != FileType::directory) return base::fail(Error::notdir);
+  if (find(parent.attributes.fileid, name)) return base::fail(Error::exist);
+  if (too_big(set)) return base::fail(Error::fbig);
   const std::uint64_t id = add(parent.attributes.fileid, name, type);
   Node& made = node(id);
   made.attributes.uid = who.uid;
@@ -267,11 +274,12 @@ VfsOp<vfs::Found> FakeFileSystem::create(const vfs::Credentials& who, const File
   if (const auto old = find(parent.attributes.fileid, name)) {
     const bool same = how.mode == Mode::exclusive && node(*old).created_by == how.verifier;
     if (how.mode != Mode::unchecked && !same) return answer<vfs::Found>(base::fail(Error::exist));
+    if (too_big(how.attributes)) return answer<vfs::Found>(base::fail(Error::fbig));
     if (how.mode == Mode::unchecked) apply(how.attributes, node(*old));
     return answer<vfs::Found>(found(*old));
   }
   auto made = make(who, directory, name, FileType::regular, how.attributes, wcc);
-  node(made->attributes.fileid).created_by = how.verifier;
+  if (made) node(made->attributes.fileid).created_by = how.verifier;
   return answer<vfs::Found>(std::move(made));
 }
 
@@ -290,6 +298,7 @@ VfsOp<vfs::Found> FakeFileSystem::symlink(const vfs::Credentials& who, const Fil
   wcc.after = node_of(directory)->attributes;
   if (auto error = begin("symlink", who, name, true)) return answer<vfs::Found>(base::fail(*error));
   auto made = make(who, directory, name, FileType::symlink, set, wcc);
+  if (!made) return answer<vfs::Found>(std::move(made));
   Node& link = node(made->attributes.fileid);
   link.content = target;
   link.attributes.size = target.size();
@@ -303,6 +312,7 @@ VfsOp<vfs::Found> FakeFileSystem::mknod(const vfs::Credentials& who, const FileR
   wcc.after = node_of(directory)->attributes;
   if (auto error = begin("mknod", who, name, true)) return answer<vfs::Found>(base::fail(*error));
   auto made = make(who, directory, name, special.type, set, wcc);
+  if (!made) return answer<vfs::Found>(std::move(made));
   node(made->attributes.fileid).attributes.rdev = special.device;
   return answer<vfs::Found>(found(made->attributes.fileid));
 }

@@ -50,6 +50,7 @@ class FakeFileSystem : public vfs::FileSystem {
     std::uint64_t last_cookie = 0;
   };
   static constexpr std::uint64_t root_id = 1;
+  static constexpr std::uint64_t file_bytes_max = 64 * base::MiB;
 
   explicit FakeFileSystem(vfs::ExportId id);
 
@@ -144,6 +145,7 @@ class FakeFileSystem : public vfs::FileSystem {
   vfs::Before before_of(const Node& node) const;
   vfs::Time tick();
   void touch(Node& node);
+  static bool too_big(const vfs::SetAttributes& set);
   void apply(const vfs::SetAttributes& set, Node& node);
   Outcome<vfs::Found> found(std::uint64_t fileid);
   // What CREATE, MKDIR, SYMLINK and MKNOD share.
