@@ -23,6 +23,8 @@ PACKAGE_OF = {
 def missing():
     """Returns the reasons why no client can be booted on this machine; empty when one can."""
     reasons = []
+    # Where mkfs, modprobe and ip are; not everybody's PATH has it.
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
     if os.geteuid() != 0:
         reasons.append("must run as root (namespaces, mounts, a tap device): use sudo")
     packages = sorted({package for tool, package in PACKAGE_OF.items() if not shutil.which(tool)})

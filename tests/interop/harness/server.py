@@ -5,6 +5,7 @@ import re
 import shlex
 import signal
 import socket
+import struct
 import subprocess
 import time
 
@@ -17,6 +18,21 @@ STOP_S = 60
 
 # Lines that a server built with sanitizers or failed assertions leaves in its log.
 REPORT = re.compile(r"(ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime error:|[Aa]ssertion|check failed)")
+
+
+# An ONC RPC call as one record: xid 1, RPC version 2, program NFS, version 3, procedure NULL, no credentials.
+NULL_CALL = struct.pack(">11I", 0x80000000 | 40, 1, 0, 2, 100003, 3, 0, 0, 0, 0, 0)
+
+
+def answers():
+    """Whether a server answers NFSv3's NULL. That a connection is accepted would not do: the socket of a killed
+    server may listen for a moment longer than its process exists."""
+    try:
+        with socket.create_connection((ADDRESS, PORT), timeout=1) as connection:
+            connection.sendall(NULL_CALL)
+            return len(connection.recv(4)) > 0
+    except OSError:
+        return False
 
 
 class ServerError(Exception):
@@ -67,11 +83,9 @@ class Server:
                 status = self.process.returncode
                 self.process = None
                 raise ServerError(f"the server ended at its start with status {status}")
-            try:
-                socket.create_connection((ADDRESS, PORT), timeout=1).close()
+            if answers():
                 return
-            except OSError:
-                time.sleep(0.02)
+            time.sleep(0.02)
         raise ServerError(f"nothing answers on {ADDRESS}:{PORT} after {START_S} s")
 
     def reload(self, config):
