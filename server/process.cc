@@ -16,7 +16,7 @@
 namespace braid::server {
 namespace {
 
-constexpr std::size_t descriptors_of_our_own = 64;  // rings, listeners, logs, directories
+constexpr std::size_t descriptors_of_our_own = 48;  // listeners, admin and metrics connections, logs
 
 struct Capabilities {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
@@ -53,19 +53,24 @@ std::uint64_t raise_descriptor_limit() {
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
-std::expected<DescriptorPlan, std::string> plan_descriptors(const Limits& limits, std::uint64_t descriptors) {
-  constexpr std::uint64_t derived_max = 65536;
+std::expected<DescriptorPlan, std::string> plan_descriptors(const Config& config, unsigned threads,
+                                                            std::uint64_t descriptors) {
+  constexpr std::uint64_t derived_max = 65536, pipes_max = 64;
+  const Limits& limits = config.limits;
   DescriptorPlan plan;
   plan.connections_max =
       limits.connections_max != 0 ? limits.connections_max : std::min(descriptors / 4, derived_max);
   plan.open_files_max =
       limits.open_files_max != 0 ? limits.open_files_max : std::min(descriptors / 2, derived_max);
-  const std::uint64_t needed = plan.connections_max + plan.open_files_max + descriptors_of_our_own;
+  // Ring and wake-up of each thread, root and mount of each export.
+  const std::uint64_t own = descriptors_of_our_own + 4 * (threads + config.exports.size());
+  const std::uint64_t needed = plan.connections_max + plan.open_files_max + own;
   if (needed > descriptors)
     return std::unexpected(fmt::format(
         "{} connections and {} open files need {} descriptors, but this process may have {}; lower "
         "connections_max or open_files_max, or raise the limit (ulimit -Hn, LimitNOFILE=)",
         plan.connections_max, plan.open_files_max, needed, descriptors));
+  plan.pipes_max = std::min((descriptors - needed) / 2, pipes_max);
   return plan;
 }
 

@@ -16,9 +16,11 @@ std::uint64_t raise_descriptor_limit();
 struct DescriptorPlan {
   std::size_t connections_max = 0;
   std::size_t open_files_max = 0;
+  std::size_t pipes_max = 0;  // two descriptors each
 };
 // Fills what the configuration leaves open, from the descriptors there are. The error is a sentence.
-std::expected<DescriptorPlan, std::string> plan_descriptors(const Limits& limits, std::uint64_t descriptors);
+std::expected<DescriptorPlan, std::string> plan_descriptors(const Config& config, unsigned threads,
+                                                            std::uint64_t descriptors);
 
 // Modes of new files are the clients' affair; a peer that hangs up is an error value, not a signal;
 // CAP_SYS_RESOURCE goes, because with it the kernel would let every client write past quotas and into

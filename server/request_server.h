@@ -28,7 +28,7 @@ struct Dialogue {
 struct RequestServerOptions {
   std::string_view name;  // in the log
   std::size_t request_bytes_max = 8192;
-  unsigned connections_max = 32;                         // further ones are closed at once
+  unsigned connections_max = 8;                          // further ones are closed at once
   base::Duration time_limit = std::chrono::seconds(10);  // from accept to close
 };
 

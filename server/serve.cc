@@ -162,7 +162,7 @@ int serve(const ServeCommand& command) {
   base::configure_log(
       {.level = config->log_level, .journal = !text_of_environment("JOURNAL_STREAM").empty()});
   make_absolute(config->exports);
-  const auto plan = plan_descriptors(config->limits, raise_descriptor_limit());
+  const auto plan = plan_descriptors(*config, Server::threads_of(*config), raise_descriptor_limit());
   if (!plan) return failed(plan.error());
   const std::string state_dir = config->state_dir.empty() ? default_state_dir() : config->state_dir;
 

@@ -86,10 +86,11 @@ Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegi
                const base::Clock& clock)
     : announces_(config.rpcbind.value_or(config.port == nfs_port)),
       connections_max_(plan.connections_max),
-      threads_(config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency())),
+      threads_(threads_of(config)),
       tcp_options_(tcp_options(config.limits)),
       slabs_({.bytes_max = config.limits.buffer_bytes_max, .huge_pages = true}),
       pool_({.threads_max = config.limits.blocking_threads_max, .queue_max = 4096, .idle_seconds = 10}),
+      pipes_(plan.pipes_max),
       exports_({clock, pool_, slabs_, plan.open_files_max}, std::move(registry)),
       nfs_(exports_.table(), nfs3_options(config.limits)),
       mount_(exports_.table()),
@@ -97,6 +98,10 @@ Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegi
       rpc_(rpc_options(config.limits), programs_, metrics_, base::random_sip_key()),
       tcp_metrics_(metrics_),
       clock_(clock) {}
+
+unsigned Server::threads_of(const Config& config) {
+  return config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
+}
 
 Server::~Server() {
   for (const auto& lane : lanes_) lane->end();

@@ -44,6 +44,9 @@ class Server {
   // calls hang in the file system: then this object cannot be destroyed, and the process has to end as it is.
   bool stop(base::Duration limit);
 
+  // Threads that a server with this configuration starts.
+  static unsigned threads_of(const Config& config);
+
   [[nodiscard]] ExportSet& exports() { return exports_; }
   [[nodiscard]] const ExportSet& exports() const { return exports_; }
   [[nodiscard]] base::MetricRegistry& metrics() { return metrics_; }
