@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -42,9 +44,7 @@ bool fatal(base::Errno error) {
   }
 }
 
-}  // namespace
-
-base::Result<base::UniqueFd> listen_on(const PeerAddress& address) {
+base::Result<base::UniqueFd> try_listen(const PeerAddress& address) {
   const SocketAddress at = to_socket_address(address);
   // Blocking on purpose: io_uring then waits for connections instead of answering EAGAIN.
   base::UniqueFd socket(::socket(at.family(), SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -56,6 +56,21 @@ base::Result<base::UniqueFd> listen_on(const PeerAddress& address) {
        ::setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof v6_only) != 0) ||
       ::bind(socket.get(), at.get(), at.length) != 0 || ::listen(socket.get(), backlog) != 0)
     return base::fail(base::last_errno());
+  return socket;
+}
+
+}  // namespace
+
+// The kernel ends the rings of a process that was killed, and with them its sockets, a moment after the
+// process is gone: a server that takes its place has to wait for that.
+base::Result<base::UniqueFd> listen_on(const PeerAddress& address) {
+  constexpr int attempts = 20;
+  constexpr auto pause = std::chrono::milliseconds(100);
+  auto socket = try_listen(address);
+  for (int i = 1; i < attempts && !socket && socket.error() == base::errno_of(EADDRINUSE); ++i) {
+    std::this_thread::sleep_for(pause);
+    socket = try_listen(address);
+  }
   return socket;
 }
 

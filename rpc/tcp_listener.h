@@ -16,7 +16,8 @@
 namespace braid::rpc {
 
 // A listening socket; any thread. Port 0 lets the system choose (see local_of()). The unspecified IPv6
-// address takes IPv4 connections too. EAFNOSUPPORT where the system has no such addresses.
+// address takes IPv4 connections too. EAFNOSUPPORT where the system has no such addresses; EADDRINUSE after
+// waiting two seconds for the address. Blocks.
 base::Result<base::UniqueFd> listen_on(const PeerAddress& address);
 
 struct TcpListenerOptions {

@@ -1,6 +1,7 @@
 #include "server/admin_socket.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -29,6 +30,18 @@ std::unexpected<std::string> failed(std::string_view action, const std::string& 
   return std::unexpected(fmt::format("{} {}: {}", action, path, base::message_of(base::last_errno())));
 }
 
+// Whether a living server is behind the socket. One that was killed a moment ago may still take connections,
+// until the kernel has ended its rings; it never answers, and its end is a hang-up.
+bool is_answered(const std::string& path) {
+  constexpr int patience_ms = 2000;
+  constexpr std::string_view request = "{\"command\":\"status\"}\n";
+  const auto socket = connect_admin(path);
+  if (!socket || ::send(socket->get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return false;
+  pollfd wait{socket->get(), POLLIN, 0};
+  char first = 0;
+  return ::poll(&wait, 1, patience_ms) == 0 || ::recv(socket->get(), &first, 1, 0) == 1;
+}
+
 std::string error_line(std::string_view what) { return nlohmann::json{{"error", what}}.dump() + "\n"; }
 
 }  // namespace
@@ -48,7 +61,7 @@ std::expected<AdminSocket, std::string> AdminSocket::create(const std::string& p
   if (!address)
     return std::unexpected(fmt::format("the admin socket's path is too long ({} bytes, at most {})",
                                        path.size(), sizeof(sockaddr_un::sun_path) - 1));
-  if (connect_admin(path))
+  if (is_answered(path))
     return std::unexpected(
         fmt::format("another server answers on the admin socket {}; give this one another", path));
   struct stat old{};
