@@ -28,6 +28,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(braid_flags INTERFACE -fcoroutines -Wno-null-dereference -Wno-maybe-uninitialized
     -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  # libstdc++ 12 itself uses what C++23 deprecates (std::get_temporary_buffer in stable_sort); g++ warns of our own uses.
+  target_compile_options(braid_flags INTERFACE -Wno-deprecated-declarations)
+endif()
 if(BRAID_SANITIZE)
   add_compile_options(-fsanitize=${BRAID_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all -g)
   add_link_options(-fsanitize=${BRAID_SANITIZE})
