@@ -51,6 +51,7 @@ io::Op<> TcpConnection::run(Receiver& receiver) {
   close();
   gate_.close();
   co_await gate_.drained();
+  worker_.forget(*this);
   receiver_->on_closed(*this);
 }
 

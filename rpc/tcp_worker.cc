@@ -111,10 +111,13 @@ TcpConnection& TcpWorker::add(base::UniqueFd socket, Acceptor* acceptor, Receive
 
 io::Op<> TcpWorker::serve(std::unique_ptr<TcpConnection> connection, Receiver& receiver) {
   co_await connection->run(receiver);
-  open_.back()->index_ = connection->index_;
-  open_[connection->index_] = open_.back();
-  open_.pop_back();
   count_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+void TcpWorker::forget(TcpConnection& connection) {
+  open_.back()->index_ = connection.index_;
+  open_[connection.index_] = open_.back();
+  open_.pop_back();
 }
 
 void TcpWorker::evict_idle() {

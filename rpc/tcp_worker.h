@@ -96,6 +96,8 @@ class TcpWorker {
 
   TcpConnection& add(base::UniqueFd socket, Acceptor* acceptor, Receiver* receiver);
   io::Op<> serve(std::unique_ptr<TcpConnection> connection, Receiver& receiver);
+  // The connection has ended; its receiver may be gone soon.
+  void forget(TcpConnection& connection);
   void start_sweeping();
   io::Op<> sweep();
   void check_limits();

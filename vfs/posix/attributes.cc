@@ -81,6 +81,7 @@ Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttribut
 }
 
 Outcome<> Tree::truncate(const Credentials& who, PosixFile& file, std::uint64_t size, const Attributes& now) {
+  if (auto regular = require_regular(file); !regular) return regular;
   if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return base::fail(Error::fbig);
   if (auto permitted = permit_data(who, file, W_OK, now); !permitted) return permitted;
   const auto fd = data_descriptor(file, Opened::write);

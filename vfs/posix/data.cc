@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "base/arith.h"
+#include "base/assert.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -15,12 +16,6 @@ namespace {
 
 constexpr std::uint32_t set_id_bits = 06000;
 constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
-
-Outcome<> require_regular(const PosixFile& file) {
-  if (file.type() == FileType::directory) return base::fail(Error::isdir);
-  if (file.type() != FileType::regular) return base::fail(Error::inval);
-  return {};
-}
 
 int flags_of(Stability stability) {
   switch (stability) {
@@ -55,6 +50,10 @@ Outcome<std::uint32_t> write_payload(int fd, std::uint64_t offset, const io::Pay
 // A descriptor that data can go through: the one the object has, or a better one in its place.
 Outcome<int> Tree::data_descriptor(PosixFile& file, Opened wanted) {
   if (file.opened() >= wanted) return file.fd();
+  // Opening a device or a fifo has effects of its own.
+  base::check(
+      file.type() == FileType::regular || (file.type() == FileType::directory && wanted == Opened::read),
+      "data belongs to regular files");
   // Opened with the server's rights: what a caller may do with it is checked in every call. O_NONBLOCK: a
   // lease of a local program makes this fail with EAGAIN instead of waiting for it.
   const bool directory = file.type() == FileType::directory;

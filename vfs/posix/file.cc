@@ -18,4 +18,10 @@ Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   return {};
 }
 
+Outcome<> require_regular(const PosixFile& file) {
+  if (file.type() == FileType::directory) return base::fail(Error::isdir);
+  if (file.type() != FileType::regular) return base::fail(Error::inval);
+  return {};
+}
+
 }  // namespace braid::vfs::posix

@@ -97,4 +97,7 @@ class PosixFile final : public File {
   base::TimePoint used_{};
 };
 
+// isdir or inval for what has no data.
+Outcome<> require_regular(const PosixFile& file);
+
 }  // namespace braid::vfs::posix

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/assert.h"
+
 namespace braid::vfs::posix {
 namespace {
 
@@ -19,6 +21,7 @@ PosixFileSystem::PosixFileSystem(ExportRoot root, const PosixOptions& options, c
 
 base::Result<std::shared_ptr<PosixFileSystem>> PosixFileSystem::open(const PosixOptions& options,
                                                                      const base::Clock& clock) {
+  base::check(options.slabs != nullptr, "READLINK needs memory");
   auto root = open_export_root(options.directory, options.tree.root);
   if (!root) return base::fail(root.error());
   std::shared_ptr<PosixFileSystem> out(new PosixFileSystem(std::move(*root), options, clock));

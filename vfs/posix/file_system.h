@@ -21,7 +21,7 @@ struct PosixOptions {
   TreeOptions tree;
   // For calls that may block; null: everything runs on the calling thread.
   io::BlockingPool* pool = nullptr;
-  // Memory for what does not come through a caller's cursor.
+  // Memory for what does not come through a caller's cursor; required.
   io::SlabPool* slabs = nullptr;
   // Instead of what the file system's type says; for tests.
   std::optional<PlacementPolicy> placement;

@@ -125,7 +125,7 @@ VfsOp<ReadResult> PosixFileSystem::read_rest(ReadPlan plan, ReadBuffer buffer, s
   co_return buffer.finish(memory.cursor, offset, plan.attributes);
 }
 
-// Even the size is not known without waiting, so memory is taken for what is asked for.
+// Looking at the file and reading it both wait; in between, memory is taken on the cursor's thread.
 VfsOp<ReadResult> PosixFileSystem::read_in_pool(const Credentials& who, const FileRef& file,
                                                 std::uint64_t offset, std::uint32_t count,
                                                 ReadMemory memory) {
@@ -136,7 +136,6 @@ VfsOp<ReadResult> PosixFileSystem::read_in_pool(const Credentials& who, const Fi
 }
 
 VfsOp<io::Payload> PosixFileSystem::readlink(const Credentials& /*who*/, const FileRef& link) {
-  base::check(slabs_ != nullptr, "READLINK needs memory");
   auto slab = slabs_->acquire(io::SlabSize::small);
   if (!slab) return base::fail(error_of(base::number_of(slab.error())));
   return placement_.run(Call::readlink, [this, &link, slab = std::move(*slab)]() -> Outcome<io::Payload> {

@@ -1,5 +1,6 @@
 // GETATTR and SETATTR.
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <limits>
 
@@ -119,6 +120,8 @@ TEST_P(AttributesTest, a_size_belongs_to_regular_files_and_has_a_limit) {
   EXPECT_EQ(setattr(root_, with_size(0)).error(), Error::isdir);
   ASSERT_EQ(::mkfifo(local("fifo").c_str(), 0644), 0);
   EXPECT_EQ(setattr(find("fifo"), with_size(0)).error(), Error::inval);
+  ASSERT_EQ(::mknod(local("device").c_str(), S_IFCHR | 0666, makedev(1, 3)), 0);
+  EXPECT_EQ(setattr(find("device"), with_size(0)).error(), Error::inval);
   EXPECT_EQ(setattr(file, with_size(std::numeric_limits<std::uint64_t>::max())).error(), Error::fbig);
 }
 

@@ -1,6 +1,9 @@
 // READ, WRITE and COMMIT.
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <limits>
 
 #include "posix_fixture.h"
@@ -72,6 +75,32 @@ TEST_P(DataTest, without_memory_the_client_is_asked_to_wait) {
   EXPECT_EQ(run(fs_->read({}, file, 0, 3U << 20, cursor)).error(), Error::delay);
   held.clear();
   EXPECT_TRUE(run(fs_->read({}, file, 0, 3U << 20, cursor)));
+}
+
+TEST_P(DataTest, large_reads_may_come_as_pages_in_a_pipe) {
+  const auto file = create("file")->file;
+  std::string text(200000, '\0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
+  ASSERT_TRUE(write(file, text));
+  io::PipePool pipes;
+  const auto got = run(fs_->read({}, file, 5, 150000, {*cursor_, &pipes}));
+  ASSERT_TRUE(got);
+  if (!got->data.piped()) GTEST_SKIP() << "this file system does not splice";
+  EXPECT_FALSE(got->eof);
+  std::array<int, 2> sockets;
+  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, sockets.data()), 0);
+  std::string received;
+  io::Pipe& pipe = *got->data.ranges()[0].slab.pipe();
+  while (received.size() < got->data.size()) {
+    const auto moved = pipe.drain_to(sockets[0], 4096, false);
+    ASSERT_TRUE(moved);
+    std::string part(*moved, '\0');
+    ASSERT_EQ(::recv(sockets[1], part.data(), part.size(), MSG_WAITALL), static_cast<ssize_t>(part.size()));
+    received += part;
+  }
+  EXPECT_EQ(received, text.substr(5, received.size()));
+  ::close(sockets[0]);
+  ::close(sockets[1]);
 }
 
 TEST_P(DataTest, data_belongs_to_regular_files) {

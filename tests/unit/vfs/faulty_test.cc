@@ -22,6 +22,7 @@ class FaultyTest : public testing::Test {
     directory_ = pattern;
     posix::PosixOptions options;
     options.directory = directory_;
+    options.slabs = &slabs_;
     options.tree.sync = false;
     faulty_ = std::make_shared<FaultyFileSystem>(posix::PosixFileSystem::open(options, clock_).value());
     root_ = faulty_->root();
@@ -39,6 +40,7 @@ class FaultyTest : public testing::Test {
   [[nodiscard]] base::Result<Attributes, Error> getattr() const { return run(faulty_->getattr(root_)); }
 
   base::SystemClock clock_;
+  io::SlabPool slabs_{{}};
   std::string directory_;
   std::shared_ptr<FaultyFileSystem> faulty_;
   FileRef root_;

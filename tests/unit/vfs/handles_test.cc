@@ -143,8 +143,10 @@ TEST(SubvolumeTest, equal_inode_numbers_of_two_subvolumes_are_two_files) {
                            "/a && btrfs -q subvolume create " + directory + "/b";
   ASSERT_EQ(::system(make.c_str()), 0);
   base::SystemClock clock;
+  io::SlabPool slabs({});
   PosixOptions options;
   options.directory = directory;
+  options.slabs = &slabs;
   options.tree.key = {1, 2};
   std::uint64_t fsids[2][2];
   for (auto& [a_fsid, b_fsid] : fsids) {
