@@ -1,7 +1,10 @@
 // CREATE.
+#include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <string>
 
 #include "vfs/posix/tree.h"
 
@@ -26,6 +29,34 @@ struct VerifierTimes {
            file.mtime == Time{mtime, 0};
   }
 };
+
+Outcome<> mark(int fd, const Verifier& verifier) {
+  const VerifierTimes marked(verifier);
+  const timespec times[2] = {{marked.atime, 0}, {marked.mtime, 0}};
+  return outcome_of(::futimens(fd, times));
+}
+
+// The name appears with the verifier in place or not at all: after a kill in between, the repeated call would
+// not be recognised. Nobody but the owner can use the file before the client has set its mode.
+Outcome<base::UniqueFd> create_marked(int directory, const Name& name, const Verifier& verifier,
+                                      int descriptors) {
+  base::UniqueFd fd(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0));
+  const bool nameless = static_cast<bool>(fd);
+  if (!nameless) {
+    // Not every file system has files without a name.
+    if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return failed_call();
+    constexpr int flags = O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC;
+    fd = base::UniqueFd(::openat(directory, name.c_str(), flags, 0));
+    if (!fd) return failed_call();
+  }
+  if (auto marked = mark(fd.get(), verifier); !marked) return base::fail(marked.error());
+  if (!nameless) return fd;
+  const std::string source = fmt::format("{}", fd.get());
+  const auto linked =
+      outcome_of(::linkat(descriptors, source.c_str(), directory, name.c_str(), AT_SYMLINK_FOLLOW));
+  if (!linked) return base::fail(linked.error());
+  return fd;
+}
 
 }  // namespace
 
@@ -58,16 +89,11 @@ Outcome<FileRef> Tree::create_new(const Credentials& who, PosixFile& directory, 
                                   const CreateHow& how) {
   constexpr int flags = O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC;
   const bool exclusive = how.mode == CreateHow::Mode::exclusive;
-  // Nobody but the owner can use an exclusively created file before the client has set its mode.
-  const mode_t mode = exclusive ? 0 : how.attributes.mode.value_or(0) & 07777U;
+  const mode_t mode = how.attributes.mode.value_or(0) & 07777U;
   const auto create = [&]() -> Outcome<base::UniqueFd> {
+    if (exclusive) return create_marked(directory.fd(), name, how.verifier, root_.descriptors.get());
     base::UniqueFd fd(::openat(directory.fd(), name.c_str(), flags, mode));
     if (!fd) return failed_call();
-    if (exclusive) {
-      const VerifierTimes verifier(how.verifier);
-      const timespec times[2] = {{verifier.atime, 0}, {verifier.mtime, 0}};
-      if (::futimens(fd.get(), times) != 0) return failed_call();
-    }
     return fd;
   };
   auto fd = with_room([&] { return identity_.as(who, create); });
