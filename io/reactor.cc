@@ -59,6 +59,9 @@ base::Result<void> Reactor::set_up(const ReactorOptions& options) {
 
 Reactor::~Reactor() {
   base::check(current_reactor != this, "a reactor ends after run() returned");
+  // Whoever posted the last item may still be on its way out of post().
+  posted_mutex_.lock();
+  posted_mutex_.unlock();
   if (ring_ready_) io_uring_queue_exit(&ring_);
   if (wakeup_fd_ >= 0) ::close(wakeup_fd_);
 }
@@ -111,10 +114,9 @@ void Reactor::arm_wakeup() {
 }
 
 void Reactor::post(ReadyItem item) {
-  {
-    std::scoped_lock lock(posted_mutex_);
-    posted_.push_back(item);
-  }
+  // All under the lock: as soon as the item runs, the reactor may end, and its destructor waits for the lock.
+  std::scoped_lock lock(posted_mutex_);
+  posted_.push_back(item);
   posted_any_.store(true);
   if (asleep_.exchange(false)) {
     const std::uint64_t one = 1;
