@@ -115,7 +115,7 @@ def many_open_files():
     for number, descriptor in enumerate(descriptors):
         equal(os.pread(descriptor, 10, 0), str(number).encode(), f"removed file {number}")
         os.close(descriptor)
-    equal(os.listdir(f"{mnt}/many"), [], "what is left")
+    becomes(lambda: os.listdir(f"{mnt}/many"), [], "what is left")
     os.rmdir(f"{mnt}/many")
 
 
