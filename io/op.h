@@ -187,7 +187,7 @@ class [[nodiscard]] Op {
     template <class A>
       requires(!std::is_lvalue_reference_v<A> && requires(A& a) { a.await_ready(); })
     A&& await_transform(A&& awaitable) {
-      return std::move(awaitable);
+      return std::forward<A>(awaitable);
     }
   };
 
