@@ -30,7 +30,7 @@ using Failure = std::unexpected<E>;
 inline Failure<Errno> fail(int number) { return Failure<Errno>{errno_of(number)}; }
 template <class E>
   requires(!std::is_same_v<E, int>)
-Failure<E> fail(E error) {
+Failure<E> fail(const E& error) {
   return Failure<E>{error};
 }
 

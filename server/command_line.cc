@@ -24,7 +24,7 @@ struct Written {
 };
 
 // A check that says what to write; the texts reach the user as "--option: TEXT".
-CLI::Validator must(bool (*right)(const std::string&), std::string advice) {
+CLI::Validator must(bool (*right)(const std::string&), const std::string& advice) {
   return CLI::Validator(
       [right, advice](std::string& value) {
         return right(value) ? std::string() : fmt::format("'{}' is wrong; {}", value, advice);

@@ -109,6 +109,7 @@ Server::~Server() {
 
 std::expected<void, std::string> Server::open_listeners(const Config& config) {
   std::vector<rpc::PeerAddress> wanted;
+  wanted.reserve(config.listen.size());
   for (const std::string& text : config.listen) wanted.push_back(*rpc::parse_address(text, config.port));
   // "::" includes every IPv4 address.
   const bool all = wanted.empty() ||
@@ -142,6 +143,7 @@ std::expected<void, std::string> Server::start_lanes() {
 std::expected<void, std::string> Server::start() {
   if (auto done = start_lanes(); !done) return done;
   std::vector<rpc::TcpListener::Target> targets;
+  targets.reserve(lanes_.size());
   for (const auto& lane : lanes_) targets.push_back(lane->target());
   listener_ = std::make_unique<rpc::TcpListener>(lanes_.front()->reactor(), std::move(targets),
                                                  rpc::TcpListenerOptions{.connections_max = connections_max_},
@@ -161,6 +163,7 @@ bool Server::stop(base::Duration limit) {
   if (rpcbind_.accepted > 0) (void)rpc::unregister_with_rpcbind(programs_);
   lanes_.front()->run([this] { return listener_->stop(); }).get();
   std::vector<std::future<bool>> drains;
+  drains.reserve(lanes_.size());
   for (const auto& lane : lanes_) drains.push_back(lane->drain(limit));
   bool ended = true;
   for (std::future<bool>& drain : drains) ended = drain.get() && ended;

@@ -14,7 +14,7 @@ namespace braid::server {
 // threads.
 class Signals {
  public:
-  explicit Signals(std::initializer_list<int> signals);
+  Signals(std::initializer_list<int> signals);
   // The next signal; ECANCELED after cancel().
   io::Op<int> next(io::Reactor& reactor);
   void cancel(io::Reactor& reactor) { reactor.cancel_fd(fd_.get()); }

@@ -14,6 +14,7 @@ io::Op<rpc::Answer> list_exports(rpc::Service& service, rpc::Call& /*call*/, rpc
   xdr::Encoder& out = reply.begin();
   for (const vfs::Export& shown : table->all()) {
     std::vector<std::string> networks;
+    networks.reserve(shown.clients.size());
     for (const vfs::Network& network : shown.clients) networks.push_back(text_of(network));
     const std::vector<groupnode> names(networks.begin(), networks.end());
     out.boolean(true);

@@ -92,7 +92,7 @@ std::string CppTypes::specifier(const TypeSpecifier& type, bool qualified) const
 }
 
 std::string CppTypes::type_of(const Declaration& declaration, bool qualified) const {
-  const std::string one = specifier(declaration.type, qualified);
+  std::string one = specifier(declaration.type, qualified);
   switch (declaration.shape) {
     case Shape::plain:
       return one;

@@ -66,6 +66,7 @@ void TypeEmitter::bytes_max(const Definition& definition) {
 
 void TypeEmitter::emit(const Definition& definition, const Struct& record) {
   std::vector<const Declaration*> members;
+  members.reserve(record.members.size());
   for (const Declaration& member : record.members) members.push_back(&member);
   const bool qualified = hides(members);
   header_ += "struct " + identifier_of(definition.name, Scope::space) + " {\n";
@@ -198,8 +199,11 @@ void TypeEmitter::emit(const Definition& definition, const Program& program, std
       header_ += "  " + identifier_of(procedure.name, Scope::record) + " = " +
                  text_of(procedure.number.number) + ",  // " + procedure_type(procedure.result) + " (" +
                  arguments + ")\n";
-      names += "    case " + list + "::" + identifier_of(procedure.name, Scope::record) + ": return \"" +
-               procedure.name + "\";\n";
+      names.append("    case ")
+          .append(list)
+          .append("::")
+          .append(identifier_of(procedure.name, Scope::record));
+      names.append(": return \"").append(procedure.name).append("\";\n");
     }
     header_ += "};\nstd::string_view name_of(" + list + " value);\n\n";
     source += "std::string_view name_of(" + list + " value) {\n  switch (value) {\n" + names +

@@ -39,7 +39,8 @@ class Loader {
  public:
   Loader(Schema& schema, const Reader& read) : schema_(schema), read_(read) {}
 
-  base::Result<void, Diagnostic> load(std::string path, std::string include_as, std::string_view source) {
+  base::Result<void, Diagnostic> load(std::string path, const std::string& include_as,
+                                      std::string_view source) {
     auto parsed = parse(std::move(path), include_as, source);
     if (!parsed) return base::fail(parsed.error());
     open_.push_back(include_as);
