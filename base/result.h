@@ -30,7 +30,7 @@ using Failure = std::unexpected<E>;
 inline Failure<Errno> fail(int number) { return Failure<Errno>{errno_of(number)}; }
 template <class E>
   requires(!std::is_same_v<E, int>)
-Failure<E> fail(const E& error) {
+Failure<E> fail(E error) {  // NOLINT(performance-unnecessary-value-param): literals decay
   return Failure<E>{error};
 }
 
