@@ -206,8 +206,8 @@ void TypeEmitter::emit(const Definition& definition, const Program& program, std
       names.append(": return \"").append(procedure.name).append("\";\n");
     }
     header_ += "};\nstd::string_view name_of(" + list + " value);\n\n";
-    source += "std::string_view name_of(" + list + " value) {\n  switch (value) {\n" + names +
-              "  }\n  return \"unknown\";\n}\n\n";
+    source.append("std::string_view name_of(").append(list).append(" value) {\n  switch (value) {\n");
+    source.append(names).append("  }\n  return \"unknown\";\n}\n\n");
   }
 }
 
