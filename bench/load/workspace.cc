@@ -105,19 +105,25 @@ LoadOp<> Workspace::write_block(std::uint64_t block) {
 
 LoadOp<> Workspace::make_files() {
   files_.resize(options_.files);
-  co_await for_each(session_.reactor(), options_.files, width, [this](std::uint64_t number) -> LoadOp<> {
-    const FileName name(number);
-    files_[number] = co_await make_file(directory_, name.text());
-  });
+  co_await for_each(session_.reactor(), options_.files, width,
+                    [this](std::uint64_t number) { return make_listed(number); });
+}
+
+LoadOp<> Workspace::make_listed(std::uint64_t number) {
+  const FileName name(number);
+  files_[number] = co_await make_file(directory_, name.text());
 }
 
 LoadOp<> Workspace::make_removable() {
-  co_await for_each(session_.reactor(), options_.removable, width, [this](std::uint64_t) -> LoadOp<> {
-    const std::uint64_t number = next_number();
-    const FileName name(number);
-    co_await make_file(playground_, name.text());
-    created(number);
-  });
+  co_await for_each(session_.reactor(), options_.removable, width,
+                    [this](std::uint64_t) { return make_one_removable(); });
+}
+
+LoadOp<> Workspace::make_one_removable() {
+  const std::uint64_t number = next_number();
+  const FileName name(number);
+  co_await make_file(playground_, name.text());
+  created(number);
 }
 
 std::optional<std::uint64_t> Workspace::take_removable() {
@@ -129,19 +135,20 @@ std::optional<std::uint64_t> Workspace::take_removable() {
 
 LoadOp<> Workspace::clean_up() {
   if (!made_base_) co_return;
-  co_await for_each(session_.reactor(), removable_.size(), width, [this](std::uint64_t) -> LoadOp<> {
-    const FileName name(*take_removable());
-    co_await remove(playground_, name.text());
-  });
-  co_await for_each(session_.reactor(), files_.size(), width, [this](std::uint64_t number) -> LoadOp<> {
-    const FileName name(number);
-    co_await remove(directory_, name.text());
-  });
+  co_await for_each(session_.reactor(), removable_.size(), width,
+                    [this](std::uint64_t) { return remove_numbered(playground_, *take_removable()); });
+  co_await for_each(session_.reactor(), files_.size(), width,
+                    [this](std::uint64_t number) { return remove_numbered(directory_, number); });
   if (!data_.empty()) co_await remove(base_, "data");
   co_await remove_directory(base_, "playground");
   co_await remove_directory(base_, "files");
   co_await remove_directory(root_, name_);
   if (not_removed_) co_await base::fail(*not_removed_);
+}
+
+LoadOp<> Workspace::remove_numbered(Handle parent, std::uint64_t number) {
+  const FileName name(number);
+  co_await remove(parent, name.text());
 }
 
 LoadOp<> Workspace::remove(Handle parent, std::string_view name) {

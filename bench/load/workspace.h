@@ -63,9 +63,12 @@ class Workspace {
   LoadOp<Handle> make_file(Handle parent, std::string_view name);
   LoadOp<> make_data(io::SlabPool& pool);
   LoadOp<> make_files();
+  LoadOp<> make_listed(std::uint64_t number);
   LoadOp<> make_removable();
+  LoadOp<> make_one_removable();
   LoadOp<> write_block(std::uint64_t block);
   // These go on after a failure and note it in not_removed_.
+  LoadOp<> remove_numbered(Handle parent, std::uint64_t number);
   LoadOp<> remove(Handle parent, std::string_view name);
   LoadOp<> remove_directory(Handle parent, std::string_view name);
 
