@@ -55,6 +55,8 @@ nfsstat3 status_of(vfs::Error error) {
       return NFS3ERR_TOOSMALL;
     case vfs::Error::delay:
       return NFS3ERR_JUKEBOX;
+    case vfs::Error::no_xattr:  // NFSv3 has no extended attributes
+    case vfs::Error::xattr2big:
     case vfs::Error::server_fault:
       return NFS3ERR_SERVERFAULT;
   }

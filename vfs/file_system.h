@@ -4,7 +4,6 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -14,57 +13,15 @@
 #include "io/op.h"
 #include "io/payload.h"
 #include "io/pipe.h"
+#include "vfs/acl.h"
+#include "vfs/file.h"
+#include "vfs/open_file.h"
 #include "vfs/types.h"
 
 namespace braid::vfs {
 
 template <class T = void>
 using VfsOp = io::Op<T, Error>;
-
-// An object of an exported file system, kept resolvable by whoever holds a FileRef. Implementations derive
-// from it.
-class File {
- public:
-  virtual ~File() = default;
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  // The wire handle of this object.
-  [[nodiscard]] virtual const FileHandle& handle() const = 0;
-
- protected:
-  File() = default;
-
- private:
-  friend class FileRef;
-  std::atomic<std::uint32_t> references_{0};
-};
-
-// Shared ownership of a File; thread-safe like std::shared_ptr.
-class FileRef {
- public:
-  FileRef() = default;
-  explicit FileRef(File* file) : file_(file) {
-    if (file_ != nullptr) file_->references_.fetch_add(1, std::memory_order_relaxed);
-  }
-  FileRef(const FileRef& other) : FileRef(other.file_) {}
-  FileRef(FileRef&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
-  FileRef& operator=(FileRef other) noexcept {
-    std::swap(file_, other.file_);
-    return *this;
-  }
-  ~FileRef() {
-    if (file_ != nullptr && file_->references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete file_;
-  }
-  [[nodiscard]] explicit operator bool() const { return file_ != nullptr; }
-  [[nodiscard]] File* get() const { return file_; }
-  File* operator->() const { return file_; }
-  File& operator*() const { return *file_; }
-  // True if no other FileRef leads to this file.
-  [[nodiscard]] bool unique() const { return file_->references_.load(std::memory_order_acquire) == 1; }
-
- private:
-  File* file_ = nullptr;
-};
 
 struct Found {
   FileRef file;
@@ -94,11 +51,19 @@ struct Verifier {  // 8 opaque bytes
   friend bool operator==(const Verifier&, const Verifier&) = default;
 };
 
-// How a regular file is created (RFC 1813 3.3.8 createmode3).
+// How a regular file is created (RFC 1813 3.3.8 createmode3, RFC 8881 18.16.1 createmode4).
 struct CreateHow {
-  enum class Mode : std::uint8_t { unchecked, guarded, exclusive } mode = Mode::unchecked;
-  SetAttributes attributes;  // unchecked and guarded
-  Verifier verifier;  // exclusive: kept with the file, so a repeated call is recognised after a restart too
+  enum class Mode : std::uint8_t {
+    unchecked,
+    guarded,
+    exclusive,
+    exclusive_with_attributes,  // EXCLUSIVE4_1: name, attributes and verifier appear at the same moment
+  } mode = Mode::unchecked;
+  // Not with `exclusive`. With `exclusive_with_attributes` times are ignored: the verifier is kept there
+  // (suppattr_exclcreat).
+  SetAttributes attributes;
+  Verifier verifier;  // of both exclusive modes: kept with the file, so a repeated call is recognised after a
+                      // restart too
 };
 
 // What MKNOD makes.
@@ -185,6 +150,72 @@ class FileSystem {
 
   virtual VfsOp<FileSystemStatus> status(const FileRef& file) = 0;
   virtual VfsOp<FileSystemLimits> limits(const FileRef& file) = 0;
+
+  // What NFSv4 needs beyond NFSv3 follows. A file system that lacks one of these answers notsupp.
+
+  // isdir, or inval for what is no regular file. delay: a lease is in the way, a local one or one of ours,
+  // and whoever holds it has been asked; an open on behalf of the holder of our own lease is to share the
+  // lease's OpenFile instead. delay also when no descriptor is left.
+  virtual VfsOp<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access,
+                                  OpenRule rule);
+  // Creates the name, or opens what it means, by the rules of `how` (RFC 8881 18.16.3). Whoever creates a
+  // file has it open as wanted whatever its mode. An existing file is truncated if `how` is unchecked with
+  // size 0; other attributes do not matter to it.
+  virtual VfsOp<OpenCreated> open_create(const Credentials& who, const FileRef& directory,
+                                         std::string_view name, OpenAccess access, const CreateHow& how,
+                                         Wcc& wcc);
+  virtual VfsOp<> close(OpenFileRef open);
+  // As read() and write(), with the rights of the open. `who` is for set-id bits, quotas and reserved blocks.
+  virtual VfsOp<ReadResult> read_open(const OpenFileRef& open, std::uint64_t offset, std::uint32_t count,
+                                      ReadMemory memory);
+  virtual VfsOp<WriteResult> write_open(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                                        const io::Payload& data, Stability stability);
+  // As setattr(); the size is changed with the rights of the open.
+  virtual VfsOp<> setattr_open(const Credentials& who, const OpenFileRef& open, const SetAttributes& set,
+                               Wcc& wcc);
+
+  // Byte-range locks that local processes see, too (fcntl(2)). Nothing waits: who is in the way is the
+  // result. Locks of one owner do not conflict with each other: a new one replaces the type of what it
+  // overlaps. They last until unlock(); lock() needs an open that allows the type, or answers inval.
+  virtual VfsOp<std::optional<LockConflict>> lock(const OpenFileRef& open, LockOwnerId owner, LockRange range,
+                                                  LockType type);
+  virtual VfsOp<std::optional<LockConflict>> test_lock(const FileRef& file, LockOwnerId owner,
+                                                       LockRange range, LockType type);
+  virtual VfsOp<> unlock(const FileRef& file, LockOwnerId owner, LockRange range);
+  // delay: somebody has the file open in a way that conflicts.
+  virtual VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken);
+
+  // nxio: the offset is not before the end of the file (RFC 7862 15.11).
+  virtual VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what);
+  // Reserves space, extending the file (RFC 7862 15.1), or makes a hole (15.4).
+  virtual VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                           std::uint64_t length);
+  virtual VfsOp<> deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                             std::uint64_t length);
+  // Both files must be of this FileSystem. `length` 0 means to the end of `from`. clone() shares blocks:
+  // inval for offsets that are no multiples of FileSystemLimits::clone_block_bytes.
+  virtual VfsOp<> clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
+                        const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length);
+  // Copies at most `length` bytes, and not more than a few MiB in one call; returns how many, 0 at the end of
+  // `from`.
+  virtual VfsOp<std::uint64_t> copy(const Credentials& who, const OpenFileRef& from,
+                                    std::uint64_t from_offset, const OpenFileRef& to, std::uint64_t to_offset,
+                                    std::uint64_t length);
+  virtual VfsOp<> advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length, Advice advice);
+
+  // Extended attributes that clients name without the "user." of local processes; of regular files and
+  // directories. The value is at most 65536 bytes, in one range of the payload.
+  virtual VfsOp<io::Payload> get_xattr(const Credentials& who, const FileRef& file, std::string_view name);
+  virtual VfsOp<> set_xattr(const Credentials& who, const FileRef& file, std::string_view name,
+                            base::BytesView value, XattrMode mode, Wcc& wcc);
+  // Feeds names after `cookie` (0: all) to `sink` until it refuses one; true when the end was reached.
+  // Cookies stay valid while names come and go.
+  virtual VfsOp<bool> list_xattrs(const Credentials& who, const FileRef& file, std::uint64_t cookie,
+                                  const XattrSink& sink);
+  virtual VfsOp<> remove_xattr(const Credentials& who, const FileRef& file, std::string_view name, Wcc& wcc);
+
+  virtual VfsOp<PosixAcl> get_acl(const FileRef& file);
+  virtual VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc);
 };
 
 }  // namespace braid::vfs

@@ -133,6 +133,10 @@ std::string_view name_of(Error error) {
       return "too_small";
     case Error::delay:
       return "delay";
+    case Error::no_xattr:
+      return "no_xattr";
+    case Error::xattr2big:
+      return "xattr2big";
     case Error::server_fault:
       return "server_fault";
   }

@@ -53,7 +53,9 @@ enum class Error : std::uint8_t {
   bad_cookie,    // a READDIR cookie that was never given out
   notsupp,       // the file system cannot do this
   too_small,     // the reply limit is too small for one entry
-  delay,         // out of a resource for now: try again later
+  delay,         // out of a resource for now, or in the way of a lease: try again later
+  no_xattr,      // no such extended attribute, or the name has none
+  xattr2big,     // an extended attribute is larger than the file system can store
   server_fault,  // anything else
 };
 
@@ -96,6 +98,10 @@ struct Attributes {
   std::uint32_t block_bytes = 4096;
   Time atime, mtime, ctime;
   Time btime;  // creation; zero where the file system does not know
+  // Another value after every change of content or attributes, and a larger one as long as the clock does not
+  // go back: nanoseconds of the ctime, and a count where the clock was too coarse to tell two changes of
+  // ours.
+  std::uint64_t change = 0;
 };
 
 // A time to set: leave it, the server's clock, or the client's value.
@@ -111,6 +117,8 @@ struct SetAttributes {
   std::optional<std::uint64_t> size;
   SetTime atime;
   SetTime mtime;
+  // When an object is created: bits that `mode` loses unless the directory has a default ACL (RFC 8275).
+  std::optional<std::uint32_t> umask;
 };
 
 // Weak cache consistency (RFC 1813 2.6): attributes before and after a change. `before` is absent when
@@ -119,6 +127,7 @@ struct SetAttributes {
 struct Before {
   std::uint64_t size = 0;
   Time mtime, ctime;
+  std::uint64_t change = 0;
 };
 struct Wcc {
   std::optional<Before> before;
@@ -159,7 +168,10 @@ struct FileSystemLimits {
   bool case_insensitive = false;
   bool case_preserving = true;
   bool hard_links = true, symlinks = true, homogeneous = true, can_set_time = true;
-  Time time_delta{0, 1};  // resolution of time stamps
+  Time time_delta{0, 1};                // resolution of time stamps
+  std::uint32_t clone_block_bytes = 0;  // offsets and lengths of clone() are multiples of it; 0: no clones
+  bool xattrs = false;                  // user.* extended attributes
+  bool acls = false;                    // POSIX ACLs
 };
 
 }  // namespace braid::vfs

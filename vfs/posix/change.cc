@@ -14,7 +14,7 @@ Change::~Change() {
   if (const auto after = stat_of(file_.fd())) wcc_.after = attributes_of(*after, file_.identity().fsid);
   // Asked last, so a change that began before the attributes were read is noticed.
   const bool alone = file_.changes().end(ticket_);
-  if (alone && before_) wcc_.before = Before{before_->size, before_->mtime, before_->ctime};
+  if (alone && before_) wcc_.before = Before{before_->size, before_->mtime, before_->ctime, before_->change};
 }
 
 Outcome<> Change::allowed() const {

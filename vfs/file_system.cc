@@ -1,0 +1,113 @@
+#include "vfs/file_system.h"
+
+namespace braid::vfs {
+
+VfsOp<OpenFileRef> FileSystem::open(const Credentials& /*who*/, const FileRef& /*file*/,
+                                    OpenAccess /*access*/, OpenRule /*rule*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<OpenCreated> FileSystem::open_create(const Credentials& /*who*/, const FileRef& /*directory*/,
+                                           std::string_view /*name*/, OpenAccess /*access*/,
+                                           const CreateHow& /*how*/, Wcc& /*wcc*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::close(OpenFileRef open) {
+  open.reset();
+  return io::ready_op<Error>();
+}
+
+VfsOp<ReadResult> FileSystem::read_open(const OpenFileRef& /*open*/, std::uint64_t /*offset*/,
+                                        std::uint32_t /*count*/, ReadMemory /*memory*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<WriteResult> FileSystem::write_open(const Credentials& /*who*/, const OpenFileRef& /*open*/,
+                                          std::uint64_t /*offset*/, const io::Payload& /*data*/,
+                                          Stability /*stability*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::setattr_open(const Credentials& /*who*/, const OpenFileRef& /*open*/,
+                                 const SetAttributes& /*set*/, Wcc& /*wcc*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<std::optional<LockConflict>> FileSystem::lock(const OpenFileRef& /*open*/, LockOwnerId /*owner*/,
+                                                    LockRange /*range*/, LockType /*type*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<std::optional<LockConflict>> FileSystem::test_lock(const FileRef& /*file*/, LockOwnerId /*owner*/,
+                                                         LockRange /*range*/, LockType /*type*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::unlock(const FileRef& /*file*/, LockOwnerId /*owner*/, LockRange /*range*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<LeaseRef> FileSystem::lease(const OpenFileRef& /*open*/, LeaseType /*type*/, LeaseBreak /*broken*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<SeekResult> FileSystem::seek(const OpenFileRef& /*open*/, std::uint64_t /*offset*/, SeekTo /*what*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::allocate(const Credentials& /*who*/, const OpenFileRef& /*open*/,
+                             std::uint64_t /*offset*/, std::uint64_t /*length*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::deallocate(const Credentials& /*who*/, const OpenFileRef& /*open*/,
+                               std::uint64_t /*offset*/, std::uint64_t /*length*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::clone(const Credentials& /*who*/, const OpenFileRef& /*from*/,
+                          std::uint64_t /*from_offset*/, const OpenFileRef& /*to*/,
+                          std::uint64_t /*to_offset*/, std::uint64_t /*length*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<std::uint64_t> FileSystem::copy(const Credentials& /*who*/, const OpenFileRef& /*from*/,
+                                      std::uint64_t /*from_offset*/, const OpenFileRef& /*to*/,
+                                      std::uint64_t /*to_offset*/, std::uint64_t /*length*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::advise(const OpenFileRef& /*open*/, std::uint64_t /*offset*/, std::uint64_t /*length*/,
+                           Advice /*advice*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<io::Payload> FileSystem::get_xattr(const Credentials& /*who*/, const FileRef& /*file*/,
+                                         std::string_view /*name*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::set_xattr(const Credentials& /*who*/, const FileRef& /*file*/, std::string_view /*name*/,
+                              base::BytesView /*value*/, XattrMode /*mode*/, Wcc& /*wcc*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<bool> FileSystem::list_xattrs(const Credentials& /*who*/, const FileRef& /*file*/,
+                                    std::uint64_t /*cookie*/, const XattrSink& /*sink*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> FileSystem::remove_xattr(const Credentials& /*who*/, const FileRef& /*file*/,
+                                 std::string_view /*name*/, Wcc& /*wcc*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<PosixAcl> FileSystem::get_acl(const FileRef& /*file*/) { return base::fail(Error::notsupp); }
+
+VfsOp<> FileSystem::set_acl(const Credentials& /*who*/, const FileRef& /*file*/, const SetAcl& /*set*/,
+                            Wcc& /*wcc*/) {
+  return base::fail(Error::notsupp);
+}
+
+}  // namespace braid::vfs
