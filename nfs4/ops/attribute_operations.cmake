@@ -1,0 +1,2 @@
+target_sources(braid_nfs4 PRIVATE
+  attribute_operations.cc directory_page.cc getattr.cc nverify.cc readdir.cc setattr.cc verify.cc)

@@ -1,0 +1,20 @@
+#include "nfs4/attributes/fetch.h"
+#include "nfs4/attributes/table.h"
+#include "nfs4/ops/attribute_operations.h"
+
+namespace braid::nfs4::ops {
+
+Op4<attributes::EncodedAttributes> getattr(Compound& compound, const GETATTR4args& args) {
+  const std::uint32_t minor = compound.minor_version();
+  const Bitmap asked = Bitmap::of_wire(args.attr_request);
+  // RFC 8881 section 5.5: write-only attributes may not be asked for; those nobody knows are left out.
+  if (asked.intersects(attributes::write_only(minor))) co_await refuse(nfsstat4::NFS4ERR_INVAL);
+  const Bitmap wanted = asked & attributes::supported_in(minor);
+  attributes::AttributeSource source = attributes::source_of(compound, compound.current());
+  co_await attributes::fetch(compound, compound.current(), wanted, source);
+  const auto encoded = attributes::encode_into(compound.arena(), wanted, source);
+  if (!encoded) co_await refuse(nfsstat4::NFS4ERR_DELAY);
+  co_return *encoded;
+}
+
+}  // namespace braid::nfs4::ops
