@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t padding_of(std::size_t bytes) { return (4 - bytes % 4) % 4; }
 constexpr std::size_t step_bytes = 1024;  // carved at a time; the unused tail is given back
+constexpr std::size_t copied_max = 512;   // of a range that append() copies
 
 }  // namespace
 
@@ -44,15 +45,19 @@ bool Encoder::grow(std::size_t bytes) {
   return true;
 }
 
-void Encoder::opaque_fixed(base::BytesView bytes) {
-  const std::size_t padding = padding_of(bytes.size());
+void Encoder::copy(base::BytesView bytes, std::size_t room_after) {
   while (!bytes.empty()) {
-    if (at_ == end_ && !grow(std::min(bytes.size() + padding, io::small_slab_bytes))) return;
+    if (at_ == end_ && !grow(std::min(bytes.size() + room_after, io::small_slab_bytes))) return;
     const auto here = std::min(static_cast<std::size_t>(end_ - at_), bytes.size());
     std::memcpy(at_, bytes.data(), here);
     at_ += here;
     bytes = bytes.subspan(here);
   }
+}
+
+void Encoder::opaque_fixed(base::BytesView bytes) {
+  const std::size_t padding = padding_of(bytes.size());
+  copy(bytes, padding);
   if (padding == 0) return;
   if (static_cast<std::size_t>(end_ - at_) < padding && !grow(padding)) return;
   std::memset(at_, 0, padding);
@@ -74,6 +79,24 @@ void Encoder::payload(const io::Payload& data) {
   if (const std::size_t padding = padding_of(data.size()); padding != 0 && grow(padding)) {
     std::memset(at_, 0, padding);
     at_ += padding;
+  }
+}
+
+void Encoder::refer(const io::SlabRange& range) {
+  flush();
+  message_.bytes.append(range);
+  flushed_ += range.length;
+}
+
+void Encoder::append(const Message& encoded) {
+  const std::size_t start = size();
+  for (std::size_t i = 0; i < encoded.item_count && message_.item_count < Message::items_max; ++i)
+    message_.items[message_.item_count++] = {start + encoded.items[i].offset, encoded.items[i].length};
+  for (const io::SlabRange& range : encoded.bytes.ranges()) {
+    if (range.slab.pipe() == nullptr && range.length <= copied_max)
+      copy(range.view(), 0);
+    else
+      refer(range);
   }
 }
 

@@ -61,6 +61,9 @@ class Encoder {
   void text(std::string_view text) { opaque(base::bytes_of(text)); }
   // Length, the data by reference, padding; noted as a DataItem.
   void payload(const io::Payload& data);
+  // What another encoder made, with its DataItems: long and piped ranges by reference, short ones copied, since
+  // each range costs the transport an entry.
+  void append(const Message& encoded);
 
   // Bytes written so far, headroom included.
   [[nodiscard]] std::size_t size() const { return flushed_ + static_cast<std::size_t>(at_ - begin_); }
@@ -73,6 +76,8 @@ class Encoder {
  private:
   bool grow(std::size_t bytes);
   void flush();
+  void copy(base::BytesView bytes, std::size_t room_after);
+  void refer(const io::SlabRange& range);
 
   io::SlabCursor& cursor_;
   Message message_;

@@ -1,0 +1,164 @@
+#include "nfs4/compound.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nfs4/caller.h"
+#include "nfs4/pseudo/pseudo_tree.h"
+#include "nfs4/state/session.h"
+#include "nfs4/state/state_id.h"
+#include "vfs/wire_handle.h"
+
+namespace braid::nfs4 {
+
+Compound::Compound(const ServerState& server, rpc::Call& call, std::uint32_t minor_version,
+                   std::uint32_t operation_count)
+    : server_(server),
+      call_(call),
+      minor_version_(minor_version),
+      operation_count_(operation_count),
+      exports_(server.exports.current()) {}
+
+base::TimePoint Compound::now() const { return server_.clock.now(); }
+
+std::optional<std::string_view> Compound::keep(base::BytesView text) {
+  bool fits = false;
+  const std::span<char> copy = call_.arena.make<char>(text.size(), fits);
+  if (!fits) return std::nullopt;
+  std::ranges::copy(base::text_of(text), copy.begin());
+  return std::string_view(copy.data(), copy.size());
+}
+
+const PseudoTree& Compound::pseudo_tree() const {
+  if (!pseudo_) pseudo_ = server_.pseudo.tree_of(exports_);
+  return *pseudo_;
+}
+
+void Compound::set_current(Place place) {
+  current_ = std::move(place);
+  current_stateid_ = state::anonymous_stateid();
+}
+
+void Compound::save_current() {
+  saved_ = current_;
+  saved_stateid_ = current_stateid_;
+}
+
+Result4<void> Compound::restore_saved() {
+  if (!saved_)
+    return refuse(minor_version_ == 0 ? nfsstat4::NFS4ERR_RESTOREFH : nfsstat4::NFS4ERR_NOFILEHANDLE);
+  current_ = saved_;
+  current_stateid_ = saved_stateid_;
+  return {};
+}
+
+Result4<Place> Compound::place_of(const PseudoNode& node) const {
+  const vfs::Address client = address_of(call_.peer);
+  if (node.from == nullptr) {
+    // Other clients' exports are nothing to know about; the root is there for everybody.
+    if (node.parent != nullptr && !node.visible_to(client)) return refuse(nfsstat4::NFS4ERR_NOENT);
+    return Place{.node = &node};
+  }
+  if (!node.from->allows(client)) return refuse(nfsstat4::NFS4ERR_ACCESS);
+  return Place{node.from, credentials_of(call_.auth, *node.from), node.from->file_system->root(), nullptr};
+}
+
+Result4<Place> Compound::root() const { return place_of(pseudo_tree().root()); }
+
+Op4<Place> Compound::resolve(base::BytesView handle) const {
+  if (PseudoTree::owns(handle)) {
+    const PseudoNode* node = pseudo_tree().find(handle);
+    if (node == nullptr) return refuse(nfsstat4::NFS4ERR_STALE);
+    // Where an export has come since, it is what the name leads to; the handle stays that of the directory.
+    if (!node->visible_to(address_of(call_.peer)) && node->parent != nullptr)
+      return refuse(nfsstat4::NFS4ERR_ACCESS);
+    return Place{.node = node};
+  }
+  const vfs::Export* from = exports_->by_handle(handle);
+  if (from == nullptr) {
+    const bool ours = vfs::HandleCodec::export_of(handle).has_value();
+    return refuse(ours ? nfsstat4::NFS4ERR_STALE : nfsstat4::NFS4ERR_BADHANDLE);
+  }
+  if (!from->allows(address_of(call_.peer))) return refuse(nfsstat4::NFS4ERR_ACCESS);
+  return resolve_in(*from, handle);
+}
+
+Op4<Place> Compound::resolve_in(const vfs::Export& from, base::BytesView handle) const {
+  auto file = co_await from.file_system->resolve(handle).as_result();
+  if (!file) co_return refuse(file.error());
+  co_return Place{&from, credentials_of(call_.auth, from), std::move(*file), nullptr};
+}
+
+const PseudoNode* Compound::junction_at(const Place& at, std::string_view name) const {
+  if (at.pseudo()) return at.node->child(name);
+  // A single export has nothing below it.
+  if (exports_->all().size() < 2 || !at.export_root()) return nullptr;
+  const PseudoNode* node = pseudo_tree().node_of(*at.from);
+  return node == nullptr ? nullptr : node->child(name);
+}
+
+Op4<Place> Compound::look_up(Place at, std::string_view name) const {
+  if (const PseudoNode* node = junction_at(at, name); node != nullptr) co_return co_await place_of(*node);
+  if (at.pseudo()) co_return refuse(nfsstat4::NFS4ERR_NOENT);
+  auto found = co_await at.fs().lookup(at.who, at.file, name).as_result();
+  if (!found) co_return refuse(found.error());
+  co_return Place{at.from, at.who, std::move(found->file), nullptr};
+}
+
+Op4<Place> Compound::look_up_parent(Place at) const {
+  const bool border = at.pseudo() || at.export_root();
+  if (border) {
+    const PseudoNode* node = at.pseudo() ? at.node : pseudo_tree().node_of(*at.from);
+    // RFC 8881 18.14.3: above the root there is nothing.
+    if (node == nullptr || node->parent == nullptr) co_return refuse(nfsstat4::NFS4ERR_NOENT);
+    co_return co_await place_of(*node->parent);
+  }
+  auto found = co_await at.fs().lookup(at.who, at.file, "..").as_result();
+  if (!found) co_return refuse(found.error());
+  co_return Place{at.from, at.who, std::move(found->file), nullptr};
+}
+
+Result4<const Place*> Compound::current_in_export(nfsstat4 otherwise) const {
+  if (current_.pseudo()) return refuse(otherwise);
+  return &current_;
+}
+
+Result4<void> Compound::check_regular(vfs::FileType type) const {
+  switch (type) {
+    case vfs::FileType::regular:
+      return {};
+    case vfs::FileType::directory:
+      return refuse(nfsstat4::NFS4ERR_ISDIR);
+    case vfs::FileType::symlink:
+      // RFC 8881 15.1.2.9; RFC 7530 16.23.4 has INVAL for whatever is neither file nor directory.
+      return refuse(minor_version_ == 0 ? nfsstat4::NFS4ERR_INVAL : nfsstat4::NFS4ERR_SYMLINK);
+    default:
+      return refuse(minor_version_ == 0 ? nfsstat4::NFS4ERR_INVAL : nfsstat4::NFS4ERR_WRONG_TYPE);
+  }
+}
+
+Result4<void> Compound::check_directory(vfs::FileType type) const {
+  if (type == vfs::FileType::directory) return {};
+  return refuse(type == vfs::FileType::symlink ? nfsstat4::NFS4ERR_SYMLINK : nfsstat4::NFS4ERR_NOTDIR);
+}
+
+Result4<stateid4> Compound::named(const stateid4& id) const {
+  if (minor_version_ == 0 || state::special_of(id, minor_version_) != state::SpecialStateId::current)
+    return id;
+  // RFC 8881 16.2.3.1.2: the anonymous one says that there is no current stateid.
+  if (current_stateid_ == state::anonymous_stateid()) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  return current_stateid_;
+}
+
+state::ClientRef Compound::client() const {
+  return in_session ? in_session->session->client : state::ClientRef();
+}
+
+vfs::ReadMemory Compound::read_memory() {
+  // A reply that is kept is copied, which the bytes in pipes cannot be.
+  const bool kept = in_session && in_session->cache_this;
+  const bool by_reference = payloads_++ < xdr::Message::items_max && !kept;
+  return {call_.cursor, by_reference ? call_.pipes : nullptr};
+}
+
+}  // namespace braid::nfs4

@@ -1,0 +1,180 @@
+#include "nfs4/compound_run.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "nfs4/options.h"
+#include "nfs4/slot_wait.h"
+#include "nfs4/state/session.h"
+
+namespace braid::nfs4 {
+namespace {
+
+using enum nfsstat4;
+
+// xid, REPLY, MSG_ACCEPTED, an empty verifier, SUCCESS (RFC 5531 section 9).
+constexpr std::size_t rpc_header_bytes = 24;
+constexpr std::size_t result_header_bytes = 8;  // number and status
+
+// RFC 8178 section 4.4.2: what a later minor version added is no operation in an earlier one.
+std::uint32_t first_minor_of(nfs_opnum4 number) {
+  if (number <= nfs_opnum4::OP_RELEASE_LOCKOWNER) return 0;
+  return number <= nfs_opnum4::OP_RECLAIM_COMPLETE ? 1 : 2;
+}
+
+bool is(const Operation& row, nfs_opnum4 number) { return row.number == number; }
+
+}  // namespace
+
+CompoundRun::CompoundRun(const ServerState& server, const OperationTable& table, OperationMetrics& metrics,
+                         rpc::Call& call, const COMPOUND4args& head)
+    : table_(table),
+      metrics_(metrics),
+      head_(head),
+      compound_(server, call, head.minorversion, head.argarray_count),
+      results_(call.cursor) {}
+
+// A call that could not be answered has ended its slot all the same.
+CompoundRun::~CompoundRun() { end_slot({}); }
+
+io::Op<> CompoundRun::execute() {
+  while (status_ == NFS4_OK && compound_.index_ < head_.argarray_count && !compound_.replay &&
+         results_.ok()) {
+    status_ = co_await next();
+    ++compound_.index_;
+  }
+}
+
+io::Op<nfsstat4> CompoundRun::next() {
+  written_ = false;
+  ++result_count_;
+  std::uint32_t number = 0;
+  const bool decoded = compound_.call().args.u32(number);
+  const Operation* row = decoded ? table_.find(number) : nullptr;
+  if (row == nullptr || first_minor_of(row->number) > compound_.minor_version()) {
+    running_ = nfs_opnum4::OP_ILLEGAL;
+    const nfsstat4 status = decoded ? NFS4ERR_OP_ILLEGAL : NFS4ERR_BADXDR;
+    put_status(status);
+    co_return status;
+  }
+  running_ = row->number;
+  const base::TimePoint began = compound_.now();
+  const nfsstat4 status = for_minor(co_await run(*row), compound_.minor_version());
+  // A reply that is known already needs no results.
+  if (!written_ && !compound_.replay) {
+    put_status(status);
+    // RFC 8881 18.30.2: SETATTR4res has its bitmap with every status.
+    if (running_ == nfs_opnum4::OP_SETATTR) results_.u32(0);
+  }
+  metrics_.count(row->number, compound_.now() - began, status);
+  co_return status;
+}
+
+io::Op<nfsstat4> CompoundRun::run(const Operation& row) {
+  const nfsstat4 admitted = admit_operation(row);
+  if (admitted != NFS4_OK) return admitted;
+  compound_.reply_bytes_left_ = bytes_left(compound_.in_session ? compound_.in_session->response_bytes_max
+                                                                : compound_.server().options.reply_bytes_max);
+  changed_ = changed_ || row.flags.changes;
+  return row.handler(compound_, *this);
+}
+
+nfsstat4 CompoundRun::admit_operation(const Operation& row) const {
+  if (const nfsstat4 placed = admit_place_in_compound(row); placed != NFS4_OK) return placed;
+  if (!row.minors.has(compound_.minor_version()) || row.handler == nullptr) return NFS4ERR_NOTSUPP;
+  if (wrong_principal(row)) return NFS4ERR_WRONG_CRED;
+  if (row.flags.needs_current && !compound_.current()) return NFS4ERR_NOFILEHANDLE;
+  if (row.flags.needs_saved && !compound_.saved()) return NFS4ERR_NOFILEHANDLE;
+  if (row.flags.changes) return admit(row.result_bytes_max);
+  return NFS4_OK;
+}
+
+// RFC 8881 2.10.6.2 and 18.46.3.
+nfsstat4 CompoundRun::admit_place_in_compound(const Operation& row) const {
+  if (compound_.minor_version() == 0)
+    return compound_.operation_count() > compound_.server().options.operations_max ? NFS4ERR_RESOURCE
+                                                                                   : NFS4_OK;
+  if (compound_.index() > 0) {
+    if (is(row, nfs_opnum4::OP_SEQUENCE)) return NFS4ERR_SEQUENCE_POS;
+    return compound_.in_session->retry_uncached ? NFS4ERR_RETRY_UNCACHED_REP : NFS4_OK;
+  }
+  if (is(row, nfs_opnum4::OP_SEQUENCE)) return NFS4_OK;
+  if (!row.flags.outside_session) return NFS4ERR_OP_NOT_IN_SESSION;
+  return compound_.operation_count() > 1 ? NFS4ERR_NOT_ONLY_OP : NFS4_OK;
+}
+
+// RFC 8881 2.10.8.3
+bool CompoundRun::wrong_principal(const Operation& row) const {
+  if (!compound_.in_session) return false;
+  const state::Client& client = *compound_.in_session->session->client;
+  if (!client.intro.machine) return false;
+  return !client.may_send(static_cast<std::uint32_t>(row.number), state::principal_of(compound_.call().auth));
+}
+
+std::size_t CompoundRun::bytes_left(std::size_t message_bytes_max) const {
+  // The operations that follow must be able to say why they are not executed.
+  const bool last = compound_.index() + 1 == compound_.operation_count();
+  const std::size_t taken = rpc_header_bytes + encoded_size(COMPOUND4res{.status = {}, .tag = head_.tag}) +
+                            results_.size() + result_header_bytes + (last ? 0 : result_header_bytes);
+  return message_bytes_max - std::min(message_bytes_max, taken);
+}
+
+nfsstat4 CompoundRun::admit(std::size_t body_bytes) const {
+  if (!compound_.in_session) {
+    if (body_bytes <= bytes_left(compound_.server().options.reply_bytes_max)) return NFS4_OK;
+    return compound_.minor_version() == 0 ? NFS4ERR_RESOURCE : NFS4ERR_REP_TOO_BIG;
+  }
+  const InSession& session = *compound_.in_session;
+  if (body_bytes > bytes_left(session.response_bytes_max)) return NFS4ERR_REP_TOO_BIG;
+  if (session.cache_this && body_bytes > bytes_left(session.cached_response_bytes_max))
+    return NFS4ERR_REP_TOO_BIG_TO_CACHE;
+  return NFS4_OK;
+}
+
+xdr::Encoder& CompoundRun::begin(nfsstat4 status) {
+  put_status(status);
+  return results_;
+}
+
+void CompoundRun::put_status(nfsstat4 status) {
+  written_ = true;
+  encode(results_, running_);
+  encode(results_, status);
+}
+
+rpc::Answer CompoundRun::answer(rpc::Reply& reply) {
+  reply.worth_keeping = changed_;
+  reply.status = static_cast<std::uint32_t>(status_);
+  if (compound_.replay) {
+    reply.begin().opaque_fixed(compound_.replay->view());
+    return rpc::Answer::success;
+  }
+  if (!results_.ok()) return rpc::Answer::system_err;
+  const xdr::Message results = results_.finish();
+  const COMPOUND4res head{status_, head_.tag, result_count_};
+  xdr::Encoder& out = reply.begin();
+  encode(out, head);
+  out.append(results);
+  if (!out.ok()) return rpc::Answer::system_err;
+  end_slot(kept_reply(head, results));
+  return rpc::Answer::success;
+}
+
+// A lone SEQUENCE must be answerable again, whatever the client says (RFC 8881 2.10.6.1.3).
+rpc::KeptReply CompoundRun::kept_reply(const COMPOUND4res& head, const xdr::Message& results) {
+  if (!compound_.in_session) return {};
+  if (!compound_.in_session->cache_this && compound_.operation_count() > 1) return {};
+  xdr::Encoder copy(compound_.cursor());
+  encode(copy, head);
+  copy.append(results);
+  return copy.ok() ? rpc::copy_reply(copy.finish().bytes, 0) : rpc::KeptReply();
+}
+
+void CompoundRun::end_slot(rpc::KeptReply reply) {
+  if (!compound_.in_session) return;
+  const InSession session = *std::exchange(compound_.in_session, std::nullopt);
+  if (session.retry_uncached) return;  // the slot belongs to the first request
+  SlotWait::wake(session.session->finish(session.slot, std::move(reply)));
+}
+
+}  // namespace braid::nfs4

@@ -1,0 +1,60 @@
+// Executes the operations of one COMPOUND in their order and collects the results.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "io/op.h"
+#include "nfs4/compound.h"
+#include "nfs4/operation_handler.h"
+#include "nfs4/operation_metrics.h"
+#include "nfs4/operation_table.h"
+#include "rpc/program.h"
+#include "xdr/encoder.h"
+
+namespace braid::nfs4 {
+
+// Belongs to the thread of its call. Arguments are decoded one by one: what comes before a malformed
+// operation has been executed (RFC 8881 16.2.3). Memory is bounded by the limit of the reply.
+class CompoundRun final : private ResultSink {
+ public:
+  // The call's decoder stands behind `head`. All references outlive this.
+  CompoundRun(const ServerState& server, const OperationTable& table, OperationMetrics& metrics,
+              rpc::Call& call, const COMPOUND4args& head);
+  ~CompoundRun();
+  CompoundRun(const CompoundRun&) = delete;
+  CompoundRun& operator=(const CompoundRun&) = delete;
+
+  // Once.
+  io::Op<> execute();
+  // After execute(): encodes the reply and ends the slot of the session.
+  rpc::Answer answer(rpc::Reply& reply);
+
+ private:
+  io::Op<nfsstat4> next();
+  io::Op<nfsstat4> run(const Operation& row);
+  // Why this operation is not executed; NFS4_OK: it is.
+  [[nodiscard]] nfsstat4 admit_operation(const Operation& row) const;
+  [[nodiscard]] nfsstat4 admit_place_in_compound(const Operation& row) const;
+  [[nodiscard]] bool wrong_principal(const Operation& row) const;
+  void put_status(nfsstat4 status);
+  [[nodiscard]] rpc::KeptReply kept_reply(const COMPOUND4res& head, const xdr::Message& results);
+  void end_slot(rpc::KeptReply reply);
+
+  [[nodiscard]] nfsstat4 admit(std::size_t body_bytes) const override;
+  xdr::Encoder& begin(nfsstat4 status) override;
+  [[nodiscard]] std::size_t bytes_left(std::size_t message_bytes_max) const;
+
+  const OperationTable& table_;
+  OperationMetrics& metrics_;
+  const COMPOUND4args& head_;
+  Compound compound_;
+  xdr::Encoder results_;
+  std::uint32_t result_count_ = 0;
+  nfsstat4 status_ = nfsstat4::NFS4_OK;
+  nfs_opnum4 running_ = nfs_opnum4::OP_ILLEGAL;
+  bool written_ = false;  // the running operation's result
+  bool changed_ = false;  // something that may not be done twice has been executed
+};
+
+}  // namespace braid::nfs4

@@ -1,0 +1,20 @@
+#include "nfs4/operation_metrics.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+namespace braid::nfs4 {
+
+OperationMetrics::OperationMetrics(const OperationTable& table, base::MetricRegistry& registry) {
+  for (const Operation& row : table.rows()) {
+    if (row.handler == nullptr) continue;
+    const std::string labels = fmt::format(R"(operation="{}")", row.name);
+    entries_[static_cast<std::uint32_t>(row.number)] = {
+        &registry.histogram("braid_nfs4_operation_seconds", "Time that operations of COMPOUNDs took", labels),
+        &registry.counter("braid_nfs4_operation_errors_total", "Operations that ended with an error",
+                          labels)};
+  }
+}
+
+}  // namespace braid::nfs4

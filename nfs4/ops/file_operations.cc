@@ -1,0 +1,51 @@
+#include "nfs4/ops/file_operations.h"
+
+#include <array>
+
+#include "nfs4/ops/operations.h"
+
+namespace braid::nfs4::ops {
+
+change_info4 change_info_of(const vfs::Wcc& wcc) {
+  if (wcc.before && wcc.after) return {true, wcc.before->change, wcc.after->change};
+  // Another change overlapped: only the end is known, and a client has to look for itself.
+  const changeid4 after = wcc.after ? wcc.after->change : 0;
+  return {false, after, after};
+}
+
+Op4<> refuse_in_directory(Compound& compound, const Place& dir, vfs::Error error) {
+  if (error == vfs::Error::notdir) {
+    const auto attributes = co_await dir.attributes().as_result();
+    if (attributes) co_await compound.check_directory(attributes->type);
+  }
+  co_await refuse(error);
+}
+
+Op4<> refuse_on_file(Compound& compound, const Place& at, vfs::Error error) {
+  const bool about_type =
+      error == vfs::Error::inval || error == vfs::Error::isdir || error == vfs::Error::nxio;
+  if (about_type) {
+    const auto attributes = co_await at.attributes().as_result();
+    if (attributes) co_await compound.check_regular(attributes->type);
+  }
+  co_await refuse(error);
+}
+
+std::span<const Binding> file_operations() {
+  using enum nfs_opnum4;
+  static constexpr std::array bindings{
+      Binding{OP_ACCESS, handler_of<access>},       Binding{OP_COMMIT, handler_of<commit>},
+      Binding{OP_CREATE, handler_of<create>},       Binding{OP_GETFH, handler_of<getfh>},
+      Binding{OP_LINK, handler_of<link>},           Binding{OP_LOOKUP, handler_of<lookup>},
+      Binding{OP_LOOKUPP, handler_of<lookupp>},     Binding{OP_PUTFH, handler_of<putfh>},
+      Binding{OP_PUTPUBFH, handler_of<putpubfh>},   Binding{OP_PUTROOTFH, handler_of<putrootfh>},
+      Binding{OP_READ, handler_of<read>},           Binding{OP_READLINK, handler_of<readlink>},
+      Binding{OP_REMOVE, handler_of<remove>},       Binding{OP_RENAME, handler_of<rename>},
+      Binding{OP_RESTOREFH, handler_of<restorefh>}, Binding{OP_SAVEFH, handler_of<savefh>},
+      Binding{OP_SECINFO, handler_of<secinfo>},     Binding{OP_SECINFO_NO_NAME, handler_of<secinfo_no_name>},
+      Binding{OP_WRITE, handler_of<write>},
+  };
+  return bindings;
+}
+
+}  // namespace braid::nfs4::ops

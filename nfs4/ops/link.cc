@@ -1,0 +1,24 @@
+#include "nfs4/names.h"
+#include "nfs4/ops/file_operations.h"
+
+namespace braid::nfs4::ops {
+
+Op4<LINK4resok> link(Compound& compound, const LINK4args& args) {
+  co_await check_name(args.newname);
+  const Place file = compound.saved();
+  const Place dir = compound.current();
+  if (file.from != dir.from) co_await refuse(nfsstat4::NFS4ERR_XDEV);
+  if (dir.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ROFS);
+  if (compound.junction_at(dir, args.newname) != nullptr) co_await refuse(nfsstat4::NFS4ERR_EXIST);
+  vfs::Wcc wcc;
+  const auto done = co_await dir.fs().link(dir.who, file.file, dir.file, args.newname, wcc).as_result();
+  if (!done) {
+    const auto attributes = co_await file.attributes().as_result();
+    // RFC 8881 18.9.3
+    if (attributes && attributes->type == vfs::FileType::directory) co_await refuse(nfsstat4::NFS4ERR_ISDIR);
+    co_await refuse_in_directory(compound, dir, done.error());
+  }
+  co_return LINK4resok{change_info_of(wcc)};
+}
+
+}  // namespace braid::nfs4::ops

@@ -1,0 +1,12 @@
+#include "nfs4/ops/file_operations.h"
+
+namespace braid::nfs4::ops {
+
+Op4<> lookupp(Compound& compound) {
+  auto found = co_await compound.look_up_parent(compound.current()).as_result();
+  if (!found && found.error() == nfsstat4::NFS4ERR_NOTDIR)
+    co_await refuse_in_directory(compound, compound.current(), vfs::Error::notdir);
+  compound.set_current(co_await std::move(found));
+}
+
+}  // namespace braid::nfs4::ops

@@ -1,0 +1,20 @@
+#include "nfs4/names.h"
+#include "nfs4/ops/file_operations.h"
+
+namespace braid::nfs4::ops {
+
+Op4<REMOVE4resok> remove(Compound& compound, const REMOVE4args& args) {
+  co_await check_name(args.target);
+  const Place& dir = *co_await compound.current_in_export();
+  if (compound.junction_at(dir, args.target) != nullptr) co_await refuse(nfsstat4::NFS4ERR_FILE_OPEN);
+  vfs::Wcc wcc;
+  auto done = co_await dir.fs().remove(dir.who, dir.file, args.target, wcc).as_result();
+  if (!done && done.error() == vfs::Error::isdir) {
+    wcc = {};
+    done = co_await dir.fs().rmdir(dir.who, dir.file, args.target, wcc).as_result();
+  }
+  if (!done) co_await refuse_in_directory(compound, dir, done.error());
+  co_return REMOVE4resok{change_info_of(wcc)};
+}
+
+}  // namespace braid::nfs4::ops

@@ -1,0 +1,36 @@
+#include "nfs4/names.h"
+#include "nfs4/ops/file_operations.h"
+
+namespace braid::nfs4::ops {
+
+Op4<RENAME4resok> rename(Compound& compound, const RENAME4args& args) {
+  co_await check_name(args.oldname);
+  co_await check_name(args.newname);
+  const Place from = compound.saved();
+  const Place to = compound.current();
+  if (from.from != to.from) co_await refuse(nfsstat4::NFS4ERR_XDEV);
+  if (to.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ROFS);
+  if (compound.junction_at(from, args.oldname) != nullptr ||
+      compound.junction_at(to, args.newname) != nullptr)
+    co_await refuse(nfsstat4::NFS4ERR_FILE_OPEN);
+  vfs::Wcc from_wcc;
+  vfs::Wcc to_wcc;
+  const auto done = co_await from.fs()
+                        .rename(from.who, from.file, args.oldname, to.file, args.newname, from_wcc, to_wcc)
+                        .as_result();
+  if (!done) {
+    if (done.error() == vfs::Error::notdir) {
+      const auto source = co_await from.attributes().as_result();
+      if (source) co_await compound.check_directory(source->type);
+      const auto target = co_await to.attributes().as_result();
+      if (target) co_await compound.check_directory(target->type);
+      // RFC 8881 18.26.3: a directory and something else cannot replace each other.
+      co_await refuse(nfsstat4::NFS4ERR_EXIST);
+    }
+    const bool not_replaced = done.error() == vfs::Error::isdir || done.error() == vfs::Error::notempty;
+    co_await refuse(not_replaced ? nfsstat4::NFS4ERR_EXIST : status_of(done.error()));
+  }
+  co_return RENAME4resok{change_info_of(from_wcc), change_info_of(to_wcc)};
+}
+
+}  // namespace braid::nfs4::ops

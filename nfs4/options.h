@@ -1,0 +1,26 @@
+// What a configuration decides about the NFSv4 service.
+#pragma once
+
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "nfs4/nfs4.x.h"
+
+namespace braid::nfs4 {
+
+// Sizes in bytes.
+struct Nfs4Options {
+  std::uint32_t read_bytes_max = MAX_PAYLOAD;   // of one READ; at most MAX_PAYLOAD
+  std::uint32_t write_bytes_max = MAX_PAYLOAD;  // of one WRITE; at most MAX_PAYLOAD
+  // Of the results of one READDIR: more would hardly save time, a client pays for a call once per some
+  // hundred entries.
+  std::uint32_t directory_bytes_max = 64 * base::KiB;
+  // Of the results of a COMPOUND that belongs to no session; with one, the session's limits hold.
+  std::uint32_t reply_bytes_max = MAX_PAYLOAD + 64 * base::KiB;
+  // Of a COMPOUND that belongs to no session; with one, ca_maxoperations holds.
+  std::uint32_t operations_max = 1024;
+  // Tags are for people: longer ones are refused (NFS4ERR_INVAL).
+  std::uint32_t tag_bytes_max = 1024;
+};
+
+}  // namespace braid::nfs4
