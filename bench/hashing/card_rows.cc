@@ -1,0 +1,144 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "bench/hashing/rows.h"
+#include "hashing/cuda/cuda_cards.h"
+#include "hashing/engine.h"
+#include "io/gate.h"
+#include "io/reactor.h"
+
+namespace braid::bench {
+namespace {
+
+using namespace hashing;
+
+constexpr std::size_t job_bytes_max = 8 * base::MiB;
+
+// Jobs over the pool's own memory, as a server has them: slabs that are pinned for the card.
+class Load {
+ public:
+  explicit Load(io::SlabPool& pool) {
+    std::mt19937_64 random(1);
+    for (std::size_t i = 0; i < 8 * job_bytes_max / io::large_slab_bytes; ++i) {
+      slabs_.push_back(pool.acquire(io::SlabSize::large).value());
+      for (std::size_t at = 0; at < io::large_slab_bytes; at += sizeof(std::uint64_t)) {
+        const std::uint64_t word = random();
+        std::memcpy(slabs_.back().data() + at, &word, sizeof word);
+      }
+    }
+  }
+  [[nodiscard]] Job job(std::size_t bytes, std::size_t number) const {
+    Job out{.params = &params_};
+    for (std::size_t i = number; bytes > 0; ++i) {
+      const std::size_t take = std::min(bytes, io::large_slab_bytes);
+      out.spans.emplace_back(slabs_[i % slabs_.size()].data(), take);
+      bytes -= take;
+    }
+    return out;
+  }
+
+ private:
+  std::vector<io::SlabRef> slabs_;
+  const ChunkParams params_ = ChunkParams::of(Profile::general, Key());
+};
+
+struct Measured {
+  double gb_per_second = 0, p50_us = 0, p99_us = 0;
+};
+
+// `depth` jobs of one size in flight for a while.
+class Run {
+ public:
+  Run(Engine& engine, const Load& load, std::size_t bytes, std::size_t depth)
+      : engine_(engine),
+        load_(load),
+        bytes_(bytes),
+        depth_(depth),
+        reactor_(io::Reactor::create({}, clock_).value()) {}
+
+  Measured measure() {
+    end_ = clock_.now() + std::chrono::seconds(1);
+    const base::TimePoint start = clock_.now();
+    reactor_->post(std::function<void()>([this] {
+      for (std::size_t i = 0; i < depth_; ++i) io::spawn(gate_, worker(i));
+    }));
+    reactor_->run();
+    const double seconds = std::chrono::duration<double>(clock_.now() - start).count();
+    std::ranges::sort(latencies_us_);
+    const auto at = [this](double part) {
+      return latencies_us_[static_cast<std::size_t>(part * static_cast<double>(latencies_us_.size() - 1))];
+    };
+    return {static_cast<double>(latencies_us_.size() * bytes_) / seconds / 1e9, at(0.5), at(0.99)};
+  }
+
+ private:
+  io::Op<> worker(std::size_t number) {
+    for (base::TimePoint start = clock_.now(); start < end_;) {
+      const auto result = co_await engine_.submit(load_.job(bytes_, number++)).as_result();
+      const base::TimePoint now = clock_.now();
+      if (result) latencies_us_.push_back(std::chrono::duration<double, std::micro>(now - start).count());
+      start = now;
+    }
+    if (++ended_ == depth_) reactor_->stop();
+  }
+
+  Engine& engine_;
+  const Load& load_;
+  const std::size_t bytes_, depth_;
+  const base::SystemClock clock_;
+  io::Gate gate_;
+  std::unique_ptr<io::Reactor> reactor_;
+  base::TimePoint end_{};
+  std::vector<double> latencies_us_;
+  std::size_t ended_ = 0;
+};
+
+void rows(const std::string& name, Engine& engine, const Load& load) {
+  for (const std::size_t bytes : {64 * base::KiB, 512 * base::KiB, base::MiB, 8 * base::MiB})
+    for (const std::size_t depth : {std::size_t{1}, std::size_t{16}}) {
+      const Measured m = Run(engine, load, bytes, depth).measure();
+      fmt::print("{:<24} {:>8} {:>6} {:>9.2f} {:>10.0f} {:>10.0f}\n", name, bytes / 1024, depth,
+                 m.gb_per_second, m.p50_us, m.p99_us);
+    }
+}
+
+}  // namespace
+
+int print_card_rows() {
+  const base::SystemClock clock;
+  io::SlabPool pool({.bytes_max = 512 * base::MiB});
+  {
+    auto cards = cuda_cards({}, pool);
+    if (cards.empty()) {
+      fmt::print("{}: nothing to measure\n", cuda_state());
+      return 1;
+    }
+    const Load load(pool);
+    fmt::print("{:<24} {:>8} {:>6} {:>9} {:>10} {:>10}\n", "cut and hash, general", "KiB", "depth", "GB/s",
+               "p50 us", "p99 us");
+    {
+      const auto engine =
+          Engine::create({.mode = EngineMode::card, .inline_bytes = 0}, clock, std::move(cards)).value();
+      rows("cards", *engine, load);
+      for (const CardStats& card : engine->stats().cards)
+        fmt::print("card {}: {} batches, {} failures, {} wrong\n", card.name, card.batches, card.failures,
+                   card.wrong);
+    }
+    for (const unsigned workers : {1U, 4U, 16U}) {
+      if (workers > std::thread::hardware_concurrency()) continue;
+      const auto engine =
+          Engine::create({.mode = EngineMode::cpu, .workers = workers, .inline_bytes = 0}, clock).value();
+      rows(fmt::format("{} cores", workers), *engine, load);
+    }
+  }
+  return 0;
+}
+
+}  // namespace braid::bench

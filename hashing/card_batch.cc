@@ -1,0 +1,177 @@
+#include "hashing/card_batch.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "hashing/cpu_hasher.h"
+
+namespace braid::hashing {
+namespace {
+
+std::uint32_t aligned(std::uint64_t bytes) {
+  constexpr std::uint64_t unit = card::stream_alignment;
+  return static_cast<std::uint32_t>((bytes + unit - 1) / unit * unit);
+}
+
+std::uint32_t records_of(const Job& job, std::uint64_t bytes) {
+  // The first block of a fixed profile may be short, and the last chunk of any.
+  return static_cast<std::uint32_t>(bytes / job.params->sizes().min + 2);
+}
+
+// Bytes [offset, offset + length) of the spans, in one piece.
+base::BytesView gather(const Job& job, std::uint64_t offset, std::size_t length, base::Bytes& scratch) {
+  scratch.clear();
+  for (base::BytesView span : job.spans) {
+    if (scratch.empty() && offset < span.size() && span.size() - offset >= length)
+      return span.subspan(offset, length);
+    const std::size_t skip = std::min<std::uint64_t>(offset, span.size());
+    offset -= skip;
+    span = span.subspan(skip);
+    const auto part = span.first(std::min(span.size(), length - scratch.size()));
+    scratch.insert(scratch.end(), part.begin(), part.end());
+  }
+  return scratch;
+}
+
+}  // namespace
+
+bool CardBatch::suits(const Job& job, std::uint64_t bytes, const CardLimits& limits) {
+  if (job.algorithm != Algorithm::blake3) return false;
+  if (job.work != Work::hash) return aligned(bytes) <= limits.slot_bytes;
+  if (job.spans.size() > limits.streams_max) return false;
+  std::uint64_t total = 0;
+  for (const base::BytesView span : job.spans) total += aligned(span.size());
+  return total <= limits.slot_bytes;
+}
+
+bool CardBatch::add(Task* task) {
+  const Job& job = task->job;
+  const bool cuts = job.work != Work::hash;
+  if (!tasks_.empty()) {
+    if (!(tasks_.front()->job.key == job.key)) return false;
+    if (cuts && params_ != nullptr && params_ != job.params) return false;
+    std::uint64_t input = input_ + (cuts ? aligned(task->bytes) : 0U);
+    if (!cuts)
+      for (const base::BytesView span : job.spans) input += aligned(span.size());
+    const std::size_t streams = work_.streams.size() + (cuts ? 1 : job.spans.size());
+    if (input > limits_.slot_bytes || streams > limits_.streams_max) return false;
+  }
+  placed_.push_back({task, static_cast<std::uint32_t>(work_.streams.size())});
+  tasks_.push_back(task);
+  bytes_ += task->bytes;
+  if (cuts) {
+    params_ = job.params;
+    tallest_ = std::max(tallest_, job.params->sizes().max);
+    const std::uint32_t flags =
+        (job.is_end ? card::is_at_end : 0U) | (job.work == Work::chunk ? card::has_no_ids : 0U);
+    add_stream(job.spans, job.stream_offset, flags, records_of(job, task->bytes));
+    return true;
+  }
+  for (const base::BytesView& span : job.spans) {
+    tallest_ = std::max(tallest_, static_cast<std::uint32_t>(span.size()));
+    add_stream({&span, 1}, 0, card::is_one_chunk, 1);
+  }
+  return true;
+}
+
+void CardBatch::add_stream(std::span<const base::BytesView> spans, std::uint64_t offset, std::uint32_t flags,
+                           std::uint32_t records) {
+  std::uint32_t bytes = 0;
+  for (const base::BytesView span : spans) {
+    if (!span.empty()) work_.pieces.push_back({span, input_ + bytes});
+    bytes += static_cast<std::uint32_t>(span.size());
+  }
+  work_.streams.push_back({offset, input_, bytes, records_, leaves_, flags, 0});
+  input_ += aligned(bytes);
+  records_ += records;
+  leaves_ += bytes / blake3::leaf_bytes + records + 1;
+}
+
+const CardWork& CardBatch::finish() {
+  card::Batch& batch = work_.batch;
+  batch = {};
+  batch.input_bytes = input_;
+  batch.stream_count = static_cast<std::uint32_t>(work_.streams.size());
+  batch.record_count = records_;
+  batch.leaf_count = leaves_;
+  const std::uint32_t leaves = card::words_of(tallest_, blake3::leaf_bytes);
+  batch.levels = static_cast<std::uint32_t>(std::bit_width(leaves - 1));
+  const blake3::Mode mode = blake3::keyed_mode(tasks_.front()->job.key);
+  batch.flags = mode.flags;
+  std::memcpy(batch.key, mode.key.word, sizeof batch.key);
+  if (params_ == nullptr) return work_;
+  batch.chunk_min = params_->sizes().min;
+  batch.chunk_avg = params_->sizes().avg;
+  batch.chunk_max = params_->sizes().max;
+  batch.prefilter = params_->loose().prefilter;
+  batch.loose_verify = params_->loose().verify;
+  batch.strict_verify = params_->strict().verify;
+  std::memcpy(work_.tables.g16, params_->tables().g16, sizeof work_.tables.g16);
+  std::memcpy(work_.tables.g32, params_->tables().g32, sizeof work_.tables.g32);
+  return work_;
+}
+
+bool CardBatch::read_stream(const card::Stream& stream, std::span<const card::Record> records,
+                            std::uint32_t count, JobResult& out) const {
+  std::uint32_t done = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const card::Record& record = records[stream.first_record + i];
+    if ((record.flags & card::is_used) == 0) break;
+    if (record.begin != stream.begin + done || record.length > stream.bytes - done) return false;
+    Chunk chunk{stream.stream_offset + done, record.length, record.flags & ~card::is_used, {}};
+    std::memcpy(chunk.id.bytes.data(), record.id, digest_bytes);
+    out.chunks.push_back(chunk);
+    done += record.length;
+  }
+  if ((stream.flags & (card::is_one_chunk | card::is_at_end)) != 0 && done != stream.bytes) return false;
+  out.consumed += done;
+  return true;
+}
+
+bool CardBatch::is_right(const Job& job, const Chunk& chunk) {
+  base::Bytes scratch;
+  const auto id = CpuHasher::id_of(Algorithm::blake3, job.key,
+                                   gather(job, chunk.offset - job.stream_offset, chunk.length, scratch));
+  return id && *id == chunk.id;
+}
+
+bool CardBatch::read(std::span<const card::Record> records, std::uint32_t verify_one_in,
+                     std::uint64_t& counter) {
+  if (records.size() != records_) return false;
+  for (std::size_t p = 0; p < placed_.size(); ++p) {
+    const auto& [task, first] = placed_[p];
+    const std::size_t last = p + 1 < placed_.size() ? placed_[p + 1].first_stream : work_.streams.size();
+    JobResult result;
+    for (std::size_t s = first; s < last; ++s) {
+      const card::Stream& stream = work_.streams[s];
+      const std::uint32_t end = s + 1 < work_.streams.size() ? work_.streams[s + 1].first_record : records_;
+      const std::size_t before = result.chunks.size();
+      const std::uint64_t offset = result.consumed;
+      if (!read_stream(stream, records, end - stream.first_record, result)) return false;
+      if (task->job.work == Work::hash)
+        for (std::size_t i = before; i < result.chunks.size(); ++i)
+          result.chunks[i].offset += task->job.stream_offset + offset;
+    }
+    for (const Chunk& chunk : result.chunks) {
+      const bool look = task->job.work != Work::chunk && ++counter % verify_one_in == 0;
+      if (look && !is_right(task->job, chunk)) return false;
+    }
+    result.where = Where::card;
+    task->result = std::move(result);
+  }
+  return true;
+}
+
+void CardBatch::clear() {
+  work_.pieces.clear();
+  work_.streams.clear();
+  tasks_.clear();
+  placed_.clear();
+  params_ = nullptr;
+  bytes_ = 0;
+  records_ = leaves_ = input_ = 0;
+  tallest_ = 1;
+}
+
+}  // namespace braid::hashing

@@ -1,0 +1,53 @@
+// Packs tasks into one batch for a card, and turns the card's records back into results.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "hashing/card.h"
+#include "hashing/task.h"
+
+namespace braid::hashing {
+
+// Tasks that share a key and parameters (those of Work::hash have none and go with any).
+class CardBatch {
+ public:
+  explicit CardBatch(const CardLimits& limits) : limits_(limits) {}
+
+  // True if a card can do the job at all: BLAKE3, and not more than a slot takes.
+  static bool suits(const Job& job, std::uint64_t bytes, const CardLimits& limits);
+  // False if the task does not fit beside what is in the batch.
+  bool add(Task* task);
+  [[nodiscard]] bool empty() const { return tasks_.empty(); }
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  [[nodiscard]] const std::vector<Task*>& tasks() const { return tasks_; }
+  // What to start. The batch keeps it.
+  const CardWork& finish();
+  // Writes every task's result. False if the records are not what any input can give (gaps, lengths, order):
+  // then no result is to be trusted. One chunk in `verify_one_in` is hashed again here; `false` too if its id
+  // differs. `counter` counts chunks from batch to batch.
+  bool read(std::span<const card::Record> records, std::uint32_t verify_one_in, std::uint64_t& counter);
+  void clear();
+
+ private:
+  struct Placed {
+    Task* task;
+    std::uint32_t first_stream;
+  };
+  void add_stream(std::span<const base::BytesView> spans, std::uint64_t offset, std::uint32_t flags,
+                  std::uint32_t records);
+  bool read_stream(const card::Stream& stream, std::span<const card::Record> records, std::uint32_t count,
+                   JobResult& out) const;
+  static bool is_right(const Job& job, const Chunk& chunk);
+
+  const CardLimits limits_;
+  CardWork work_;
+  std::vector<Task*> tasks_;
+  std::vector<Placed> placed_;
+  const ChunkParams* params_ = nullptr;
+  std::uint64_t bytes_ = 0;
+  std::uint32_t records_ = 0, leaves_ = 0, input_ = 0, tallest_ = 1;
+};
+
+}  // namespace braid::hashing

@@ -1,0 +1,106 @@
+// One thread per card: fills slots with waiting tasks, keeps some in flight, reads their results, and takes
+// the card out of use when it fails.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "hashing/card.h"
+#include "hashing/card_batch.h"
+#include "hashing/task_queue.h"
+
+namespace braid::hashing {
+
+struct CardManagerOptions {
+  CardLimits limits{};
+  unsigned in_flight_max = 2;  // slots started and not finished
+  base::Duration patience =
+      std::chrono::microseconds(200);  // a batch is not kept open longer; half for urgent tasks
+  std::uint64_t queue_bytes_max = 1U << 28;
+  std::uint32_t verify_one_in = 4096;  // chunks hashed again by the CPU
+  base::Duration first_quarantine =
+      std::chrono::seconds(1);  // doubles with every failure, until it has proved itself
+  base::Duration quarantine_max = std::chrono::minutes(5);
+};
+
+struct CardStats {
+  std::string name;
+  std::uint64_t batches = 0, bytes = 0, jobs = 0;
+  std::uint64_t failures = 0;     // errors of the card, and wrong results
+  std::uint64_t wrong = 0;        // of them results that were not right
+  std::uint64_t jobs_redone = 0;  // given to the CPU after a failure
+  bool quarantined = false;
+};
+
+// Thread-safe. A task is completed exactly once: by this thread, or by whom `redo` gives it to.
+class CardManager {
+ public:
+  CardManager(std::unique_ptr<Card> card, const CardManagerOptions& options, const base::Clock& clock,
+              std::function<void(Task*)> redo);
+  ~CardManager();
+  CardManager(const CardManager&) = delete;
+  CardManager& operator=(const CardManager&) = delete;
+
+  // False (the task is not touched) when the card is not in use, its queue is full, or the job does not suit
+  // it.
+  bool submit(Task* task);
+  // When a new task of so many bytes would be done, from now.
+  [[nodiscard]] base::Duration estimate(std::uint64_t bytes) const;
+  [[nodiscard]] bool in_use() const;
+  [[nodiscard]] CardStats stats() const;
+  // Works off what is queued, then ends the thread and closes the card.
+  void stop();
+
+ private:
+  // Idle: nothing in it. Submitted: packed, to be started. In flight: on the card.
+  struct Slot {
+    explicit Slot(const CardLimits& limits) : batch(limits) {}
+    CardBatch batch;
+    base::TimePoint started{};
+  };
+
+  void run();
+  void open_card();
+  [[nodiscard]] bool may_flush(const std::unique_lock<std::mutex>& held) const;
+  void wait(std::unique_lock<std::mutex>& held);
+  void fill_slot();
+  void start_slots();
+  void finish_slots();
+  void complete(unsigned index);
+  void learn(std::uint64_t bytes, base::Duration took);
+  void fail(std::string_view what, bool wrong);
+
+  const std::unique_ptr<Card> card_;
+  const CardManagerOptions options_;
+  const base::Clock& clock_;
+  const std::function<void(Task*)> redo_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  TaskQueue queue_;
+  std::uint64_t bytes_on_card_ = 0;  // submitted or in flight
+  double fixed_ns_ = 40'000;         // of a batch: a first guess, then moving averages
+  double bytes_per_ns_ = 40.0;
+  CardStats stats_;
+  bool in_use_ = false;
+  bool stopping_ = false;
+
+  // The thread's own.
+  std::vector<Slot> slots_;
+  std::vector<unsigned> idle_;
+  std::deque<unsigned> submitted_, in_flight_;
+  base::TimePoint retry_at_{};
+  base::Duration quarantine_;
+  std::uint64_t batches_since_open_ = 0;
+  std::uint64_t verify_counter_ = 0;
+
+  std::thread thread_;
+};
+
+}  // namespace braid::hashing

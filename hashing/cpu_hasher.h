@@ -1,0 +1,40 @@
+// Does a job on the calling thread.
+#pragma once
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "hashing/blake3_batch.h"
+#include "hashing/chunker.h"
+#include "hashing/job.h"
+
+namespace braid::hashing {
+
+// Belongs to one thread, which uses it for job after job: it keeps its scratch memory.
+class CpuHasher {
+ public:
+  explicit CpuHasher(const base::Clock& clock, Simd simd = best_simd())
+      : clock_(clock), simd_(simd), batch_(simd) {}
+  // The errors of checked_bytes(); EIO when OpenSSL fails. A chunk job's bytes are copied when they are not
+  // in one span.
+  base::Result<JobResult> run(const Job& job);
+  // The id of one chunk.
+  static base::Result<Digest> id_of(Algorithm algorithm, const Key& key, base::BytesView chunk);
+
+ private:
+  base::Result<void> hash_spans(const Job& job, JobResult& result);
+  base::Result<void> cut(const Job& job, JobResult& result);
+  base::Result<void> hash_pending(const Job& job, JobResult& result);
+  base::BytesView in_one_piece(const Job& job);
+
+  const base::Clock& clock_;
+  const Simd simd_;
+  Blake3Batch batch_;
+  base::Bytes gathered_;
+  std::vector<base::BytesView> pending_;  // cut, not yet hashed: the last chunks of the result
+  std::vector<Digest> ids_;
+};
+
+// True if every byte is zero.
+bool is_zero(base::BytesView bytes);
+
+}  // namespace braid::hashing

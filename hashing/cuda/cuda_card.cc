@@ -1,0 +1,257 @@
+#include "hashing/cuda/cuda_card.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.h"
+#include "hashing/cuda/image.h"
+
+namespace braid::hashing::cuda {
+namespace {
+
+// Shorter pinned ranges are cheaper to copy together than to upload one by one.
+constexpr std::size_t direct_bytes_min = 64 * base::KiB;
+constexpr unsigned threads_per_block = 128;
+
+// Hands out aligned parts of one allocation; first asked with base 0 for the total.
+class Places {
+ public:
+  explicit Places(std::uint64_t base) : at_(base) {}
+  template <class T>
+  T* take(std::uint64_t count) {
+    const std::uint64_t here = at_;
+    at_ = (at_ + count * sizeof(T) + 255) / 256 * 256;
+    return reinterpret_cast<T*>(here);
+  }
+  [[nodiscard]] std::uint64_t end() const { return at_; }
+
+ private:
+  std::uint64_t at_;
+};
+
+struct DeviceLayout {
+  card::Batch places{};
+  CUdeviceptr input, tables, streams;
+  std::uint64_t end;
+};
+
+DeviceLayout layout_of(const CardLimits& limits, CUdeviceptr base) {
+  DeviceLayout out;
+  Places places(base);
+  const auto* input =
+      places.take<unsigned char>(limits.slot_bytes + 2 * card::input_margin) + card::input_margin;
+  const auto* tables = places.take<card::Tables>(1);
+  const auto* streams = places.take<card::Stream>(limits.streams_max);
+  const std::uint32_t words = card::words_of(limits.slot_bytes, card::run_positions);
+  const std::uint32_t summaries = card::words_of(limits.slot_bytes, card::summary_positions);
+  out.places.input = input;
+  out.places.tables = tables;
+  out.places.streams = streams;
+  out.places.loose = places.take<std::uint64_t>(words);
+  out.places.strict = places.take<std::uint64_t>(words);
+  out.places.loose_summary = places.take<std::uint64_t>(summaries);
+  out.places.strict_summary = places.take<std::uint64_t>(summaries);
+  out.places.records = places.take<card::Record>(limits.records_max());
+  out.places.leaves = places.take<card::Leaf>(limits.leaves_max());
+  out.places.nodes = places.take<card::Node>(limits.leaves_max());
+  out.input = reinterpret_cast<CUdeviceptr>(input);
+  out.tables = reinterpret_cast<CUdeviceptr>(tables);
+  out.streams = reinterpret_cast<CUdeviceptr>(streams);
+  out.end = places.end();
+  return out;
+}
+
+}  // namespace
+
+CudaCard::CudaCard(std::unique_ptr<Context> context, const CudaOptions& options, io::SlabPool& pool)
+    : context_(std::move(context)), options_(options), pool_(pool), pinner_(*context_) {
+  // Never fails: see Pinner.
+  (void)pool_.add_registrar(&pinner_);
+}
+
+CudaCard::~CudaCard() {
+  close();
+  pool_.remove_registrar(&pinner_);
+}
+
+base::Result<void> CudaCard::open(const CardLimits& limits) {
+  limits_ = limits;
+  if (auto used = context_->use(); !used) return used;
+  if (auto loaded = load_kernels(); !loaded) return loaded;
+  slots_.resize(limits.slots);
+  for (Slot& slot : slots_)
+    if (auto opened = open_slot(slot); !opened) return opened;
+  return {};
+}
+
+base::Result<void> CudaCard::load_kernels() {
+  constexpr std::array<const char*, kernel_count> names{"braid_candidates", "braid_summarise", "braid_select",
+                                                        "braid_describe",   "braid_hash_leaf", "braid_join",
+                                                        "braid_finish"};
+  const Driver& d = context_->driver();
+  if (auto done = context_->checked(d.module_load(&module_, kernel_image().data()), "load the kernels");
+      !done)
+    return done;
+  for (std::size_t i = 0; i < kernel_count; ++i)
+    if (auto done = context_->checked(d.module_function(&kernels_[i], module_, names[i]), names[i]); !done)
+      return done;
+  return {};
+}
+
+base::Result<void> CudaCard::open_slot(Slot& slot) {
+  const Driver& d = context_->driver();
+  int least = 0, greatest = 0;
+  if (auto done = context_->checked(d.priority_range(&least, &greatest), "priorities"); !done) return done;
+  const int priority = options_.low_priority ? least : greatest;
+  if (auto done =
+          context_->checked(d.stream_create(&slot.stream, CU_STREAM_NON_BLOCKING, priority), "stream");
+      !done)
+    return done;
+  const std::uint64_t bytes = layout_of(limits_, 0).end;
+  if (auto done = context_->checked(d.memory_take(&slot.memory, bytes), "memory of the card"); !done)
+    return done;
+  const DeviceLayout layout = layout_of(limits_, slot.memory);
+  slot.places = layout.places;
+  slot.input = layout.input;
+  slot.tables = layout.tables;
+  slot.streams = layout.streams;
+  const std::size_t host_bytes = sizeof(card::Tables) + limits_.streams_max * sizeof(card::Stream) +
+                                 limits_.records_max() * sizeof(card::Record) + 2 * 256;
+  void* host = nullptr;
+  if (auto done = context_->checked(d.host_take(&host, host_bytes, 0), "pinned memory"); !done) return done;
+  Places places(reinterpret_cast<std::uint64_t>(host));
+  slot.host_tables = places.take<card::Tables>(1);
+  slot.host_streams = places.take<card::Stream>(limits_.streams_max);
+  slot.host_records = places.take<card::Record>(limits_.records_max());
+  for (std::size_t have = 0; have < limits_.slot_bytes; have += io::large_slab_bytes) {
+    auto slab = pool_.acquire(io::SlabSize::large);
+    if (!slab) return base::fail(slab.error());
+    slot.bounce.push_back(std::move(*slab));
+  }
+  return {};
+}
+
+void CudaCard::close() {
+  if (!context_->use()) return;
+  const Driver& d = context_->driver();
+  for (Slot& slot : slots_) {
+    if (slot.stream != nullptr) {
+      // Whatever still runs reads the callers' memory.
+      (void)d.stream_wait(slot.stream);
+      (void)d.stream_destroy(slot.stream);
+    }
+    if (slot.memory != 0) (void)d.memory_give_back(slot.memory);
+    if (slot.host_tables != nullptr) (void)d.host_give_back(slot.host_tables);
+  }
+  slots_.clear();
+  if (module_ != nullptr) (void)d.module_unload(module_);
+  module_ = nullptr;
+}
+
+base::Result<void> CudaCard::upload_copied(Slot& slot, base::BytesView from, CUdeviceptr to) {
+  while (!from.empty()) {
+    const std::size_t at = slot.bounce_used % io::large_slab_bytes;
+    std::byte* copy = slot.bounce[slot.bounce_used / io::large_slab_bytes].data() + at;
+    const std::size_t bytes = std::min(from.size(), io::large_slab_bytes - at);
+    std::memcpy(copy, from.data(), bytes);
+    slot.bounce_used += bytes;
+    if (auto done = context_->checked(context_->driver().upload(to, copy, bytes, slot.stream), "upload");
+        !done)
+      return done;
+    from = from.subspan(bytes);
+    to += bytes;
+  }
+  return {};
+}
+
+base::Result<void> CudaCard::upload(Slot& slot, const CardWork& work) {
+  const Driver& d = context_->driver();
+  slot.bounce_used = 0;
+  for (const CardWork::Piece& piece : work.pieces) {
+    const bool direct = piece.from.size() >= direct_bytes_min && pinner_.pinned(piece.from);
+    auto done = direct ? context_->checked(d.upload(slot.input + piece.to, piece.from.data(),
+                                                    piece.from.size(), slot.stream),
+                                           "upload")
+                       : upload_copied(slot, piece.from, slot.input + piece.to);
+    if (!done) return done;
+  }
+  *slot.host_tables = work.tables;
+  std::ranges::copy(work.streams, slot.host_streams);
+  if (auto done = context_->checked(
+          d.upload(slot.tables, slot.host_tables, sizeof *slot.host_tables, slot.stream), "upload of tables");
+      !done)
+    return done;
+  return context_->checked(
+      d.upload(slot.streams, slot.host_streams, work.streams.size() * sizeof(card::Stream), slot.stream),
+      "upload of streams");
+}
+
+base::Result<void> CudaCard::launch(Slot& slot, Kernel kernel, const card::Batch& batch, std::uint32_t count,
+                                    std::uint32_t level) {
+  if (count == 0) return {};
+  card::Batch parameter = batch;
+  std::array<void*, 3> parameters{&parameter, &count, &level};
+  const unsigned blocks = card::words_of(count, threads_per_block);
+  return context_->checked(context_->driver().launch(kernels_[kernel], blocks, 1, 1, threads_per_block, 1, 1,
+                                                     0, slot.stream, parameters.data(), nullptr),
+                           "launch");
+}
+
+base::Result<void> CudaCard::launch_all(Slot& slot, const card::Batch& batch) {
+  base::Result<void> done;
+  if (batch.chunk_min != batch.chunk_max) {
+    done = launch(slot, candidates, batch, card::words_of(batch.input_bytes, card::run_positions));
+    if (done)
+      done = launch(slot, summarise, batch, card::words_of(batch.input_bytes, card::summary_positions));
+  }
+  if (done) done = launch(slot, select, batch, batch.stream_count);
+  if (done) done = launch(slot, describe, batch, batch.record_count);
+  if (done) done = launch(slot, hash_leaf, batch, batch.leaf_count);
+  for (std::uint32_t level = 0; done && level < batch.levels; ++level)
+    done = launch(slot, join, batch, batch.leaf_count, level);
+  if (done) done = launch(slot, finish, batch, batch.record_count);
+  return done;
+}
+
+base::Result<void> CudaCard::start(unsigned index, const CardWork& work) {
+  if (auto used = context_->use(); !used) return used;
+  Slot& slot = slots_[index];
+  const Driver& d = context_->driver();
+  card::Batch batch = work.batch;
+  batch.input = slot.places.input;
+  batch.tables = slot.places.tables;
+  batch.streams = slot.places.streams;
+  batch.loose = slot.places.loose;
+  batch.strict = slot.places.strict;
+  batch.loose_summary = slot.places.loose_summary;
+  batch.strict_summary = slot.places.strict_summary;
+  batch.records = slot.places.records;
+  batch.leaves = slot.places.leaves;
+  batch.nodes = slot.places.nodes;
+  slot.record_count = batch.record_count;
+  const auto records = reinterpret_cast<CUdeviceptr>(batch.records);
+  const auto leaves = reinterpret_cast<CUdeviceptr>(batch.leaves);
+  const std::size_t record_bytes = batch.record_count * sizeof(card::Record);
+  auto done = upload(slot, work);
+  if (done) done = context_->checked(d.fill(records, 0, record_bytes, slot.stream), "clear records");
+  if (done)
+    done = context_->checked(d.fill(leaves, 0, batch.leaf_count * sizeof(card::Leaf), slot.stream),
+                             "clear leaves");
+  if (done) done = launch_all(slot, batch);
+  if (done)
+    done = context_->checked(d.download(slot.host_records, records, record_bytes, slot.stream), "download");
+  return done;
+}
+
+base::Result<bool> CudaCard::finished(unsigned index) {
+  const CUresult state = context_->driver().stream_query(slots_[index].stream);
+  if (state == CUDA_ERROR_NOT_READY) return false;
+  if (auto done = context_->checked(state, "batch"); !done) return base::fail(done.error());
+  return true;
+}
+
+std::span<const card::Record> CudaCard::records(unsigned slot) {
+  return {slots_[slot].host_records, slots_[slot].record_count};
+}
+
+}  // namespace braid::hashing::cuda

@@ -1,0 +1,82 @@
+#include "hashing/cuda/driver.h"
+
+#include <dlfcn.h>
+
+namespace braid::hashing::cuda {
+namespace {
+
+struct CloseLibrary {
+  void operator()(void* library) const { ::dlclose(library); }
+};
+
+// The functions and the library they are in; it stays loaded as long as somebody has them.
+struct LoadedDriver {
+  std::unique_ptr<void, CloseLibrary> library;
+  Driver functions;
+};
+
+class Symbols {
+ public:
+  explicit Symbols(void* library) : library_(library) {}
+  template <class Function>
+  void find(Function& function, const char* name) {
+    function = reinterpret_cast<Function>(::dlsym(library_, name));
+    complete_ = complete_ && function != nullptr;
+  }
+  [[nodiscard]] bool complete() const { return complete_; }
+
+ private:
+  void* library_;
+  bool complete_ = true;
+};
+
+bool find_all(void* library, Driver& d) {
+  Symbols symbols(library);
+  symbols.find(d.init, "cuInit");
+  symbols.find(d.device_count, "cuDeviceGetCount");
+  symbols.find(d.device_get, "cuDeviceGet");
+  symbols.find(d.device_name, "cuDeviceGetName");
+  symbols.find(d.device_attribute, "cuDeviceGetAttribute");
+  symbols.find(d.context_retain, "cuDevicePrimaryCtxRetain");
+  symbols.find(d.context_release, "cuDevicePrimaryCtxRelease_v2");
+  symbols.find(d.context_use, "cuCtxSetCurrent");
+  symbols.find(d.priority_range, "cuCtxGetStreamPriorityRange");
+  symbols.find(d.module_load, "cuModuleLoadData");
+  symbols.find(d.module_unload, "cuModuleUnload");
+  symbols.find(d.module_function, "cuModuleGetFunction");
+  symbols.find(d.memory_take, "cuMemAlloc_v2");
+  symbols.find(d.memory_give_back, "cuMemFree_v2");
+  symbols.find(d.host_take, "cuMemHostAlloc");
+  symbols.find(d.host_give_back, "cuMemFreeHost");
+  symbols.find(d.host_pin, "cuMemHostRegister_v2");
+  symbols.find(d.host_unpin, "cuMemHostUnregister");
+  symbols.find(d.upload, "cuMemcpyHtoDAsync_v2");
+  symbols.find(d.download, "cuMemcpyDtoHAsync_v2");
+  symbols.find(d.fill, "cuMemsetD8Async");
+  symbols.find(d.stream_create, "cuStreamCreateWithPriority");
+  symbols.find(d.stream_destroy, "cuStreamDestroy_v2");
+  symbols.find(d.stream_query, "cuStreamQuery");
+  symbols.find(d.stream_wait, "cuStreamSynchronize");
+  symbols.find(d.launch, "cuLaunchKernel");
+  symbols.find(d.error_name, "cuGetErrorName");
+  return symbols.complete();
+}
+
+}  // namespace
+
+base::Result<std::shared_ptr<const Driver>> Driver::load() {
+  auto loaded = std::make_shared<LoadedDriver>();
+  loaded->library.reset(::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL));
+  if (loaded->library == nullptr) return base::fail(ENOENT);
+  if (!find_all(loaded->library.get(), loaded->functions)) return base::fail(ENOSYS);
+  if (loaded->functions.init(0) != CUDA_SUCCESS) return base::fail(ENODEV);
+  const Driver* functions = &loaded->functions;
+  return std::shared_ptr<const Driver>(std::move(loaded), functions);
+}
+
+std::string Driver::name_of(CUresult error) const {
+  const char* name = nullptr;
+  return error_name(error, &name) == CUDA_SUCCESS && name != nullptr ? name : "unknown error";
+}
+
+}  // namespace braid::hashing::cuda

@@ -1,0 +1,52 @@
+// The CPU's share of the engine: threads that cut and hash.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "hashing/task_queue.h"
+
+namespace braid::hashing {
+
+struct WorkerPoolOptions {
+  unsigned threads = 1;                      // the bound on cores used
+  std::uint64_t queue_bytes_max = 1U << 28;  // waiting; submit() refuses more
+};
+
+// Thread-safe. Outlives every task.
+class WorkerPool {
+ public:
+  WorkerPool(const WorkerPoolOptions& options, const base::Clock& clock);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  // False when the queue is full or the pool has stopped: the task is not touched.
+  bool submit(Task* task);
+  // For a task that was accepted before and came back from a card: always taken, until stop() has returned.
+  void redo(Task* task);
+  // When a new task of so many bytes would be done, from now.
+  [[nodiscard]] base::Duration estimate(std::uint64_t bytes) const;
+  // Works off what is queued, then ends the threads.
+  void stop();
+
+  [[nodiscard]] std::uint64_t queued_bytes() const;
+
+ private:
+  void work();
+
+  const WorkerPoolOptions options_;
+  const base::Clock& clock_;
+  mutable std::mutex mutex_;
+  std::condition_variable wake_;
+  TaskQueue queue_;
+  std::uint64_t running_bytes_ = 0;
+  double bytes_per_ns_ = 2.0;  // of one thread: a first guess, then a moving average
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace braid::hashing

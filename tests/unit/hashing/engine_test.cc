@@ -1,0 +1,295 @@
+// The engine: where jobs run, what is refused, and what happens when a card fails.
+#include "hashing/engine.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "hashing/cpu_hasher.h"
+#include "hashing/host_card.h"
+#include "io/gate.h"
+#include "io/reactor.h"
+#include "tests/unit/hashing/random_data.h"
+
+namespace braid::hashing {
+namespace {
+
+// What a card is told to do wrong, and what it saw.
+struct Script {
+  std::atomic<int> opens{0}, starts{0}, closes{0};
+  std::atomic<bool> refuse_open{false};
+  std::atomic<bool> fail_start{false};
+  std::atomic<bool> fail_finish{false};
+  std::atomic<bool> wrong_id{false};
+  std::atomic<int> polls_until_finished{0};  // of each slot
+};
+
+// A host card with faults.
+class ScriptedCard final : public Card {
+ public:
+  explicit ScriptedCard(Script& script) : script_(script) {}
+  [[nodiscard]] std::string name() const override { return "scripted"; }
+  base::Result<void> open(const CardLimits& limits) override {
+    ++script_.opens;
+    polls_.assign(limits.slots, 0);
+    if (script_.refuse_open) return base::fail(EIO);
+    return host_.open(limits);
+  }
+  void close() override {
+    ++script_.closes;
+    host_.close();
+  }
+  base::Result<void> start(unsigned slot, const CardWork& work) override {
+    ++script_.starts;
+    if (script_.fail_start) return base::fail(EIO);
+    polls_[slot] = script_.polls_until_finished;
+    return host_.start(slot, work);
+  }
+  base::Result<bool> finished(unsigned slot) override {
+    if (script_.fail_finish) return base::fail(EIO);
+    return polls_[slot]-- <= 0;
+  }
+  [[nodiscard]] std::span<const card::Record> records(unsigned slot) override {
+    const auto records = host_.records(slot);
+    spoilt_.assign(records.begin(), records.end());
+    if (script_.wrong_id) spoilt_[0].id[0] ^= 1;
+    return spoilt_;
+  }
+
+ private:
+  Script& script_;
+  HostCard host_;
+  std::vector<int> polls_;
+  std::vector<card::Record> spoilt_;
+};
+
+class EngineTest : public testing::Test {
+ protected:
+  EngineTest() : reactor_(io::Reactor::create({}, clock).value()), thread_([this] { reactor_->run(); }) {
+    options.cards.limits = {.slots = 3, .slot_bytes = 4 << 20, .streams_max = 64};
+    options.cards.verify_one_in = 1;
+    options.inline_bytes = 0;
+    options.workers = 2;
+  }
+  ~EngineTest() override {
+    if (engine) engine->stop();
+    reactor_->stop();
+  }
+
+  void make_engine(std::vector<std::unique_ptr<Card>> cards = {}) {
+    engine = Engine::create(options, clock, std::move(cards)).value();
+  }
+  void make_engine_with_cards(int count) {
+    options.mode = EngineMode::card;
+    std::vector<std::unique_ptr<Card>> cards;
+    for (int i = 0; i < count; ++i) cards.push_back(std::make_unique<ScriptedCard>(script));
+    make_engine(std::move(cards));
+  }
+  // Submits all jobs at once on the reactor and waits for all results.
+  std::vector<base::Result<JobResult>> submit(const std::vector<Job>& jobs) {
+    std::vector<base::Result<JobResult>> results(jobs.size(), base::fail(EINPROGRESS));
+    std::atomic<std::size_t> left = jobs.size();
+    reactor_->post(std::function<void()>([&] {
+      for (std::size_t i = 0; i < jobs.size(); ++i) io::spawn(gate_, one(*engine, jobs[i], results[i], left));
+    }));
+    for (std::size_t now = left; now != 0; now = left) left.wait(now);
+    return results;
+  }
+  static io::Op<> one(Engine& engine, Job job, base::Result<JobResult>& result,
+                      std::atomic<std::size_t>& left) {
+    result = co_await engine.submit(std::move(job)).as_result();
+    --left;
+    left.notify_one();
+  }
+  Job stream_job(std::size_t at, std::size_t length) const {
+    return {.params = &params, .key = key, .spans = {base::BytesView(data).subspan(at, length)}};
+  }
+  std::vector<Job> many_jobs(std::size_t count) const {
+    std::vector<Job> jobs;
+    for (std::size_t i = 0; i < count; ++i) {
+      jobs.push_back(stream_job(i * 1000, 100'000 + i * 777));
+      jobs.back().priority = static_cast<Priority>(i % 3);
+    }
+    return jobs;
+  }
+  void expect_right(const std::vector<Job>& jobs, const std::vector<base::Result<JobResult>>& results) {
+    CpuHasher cpu(clock);
+    for (std::size_t i = 0; i < jobs.size(); ++i) {
+      ASSERT_TRUE(results[i].has_value()) << i;
+      ASSERT_EQ(results[i]->chunks, cpu.run(jobs[i]).value().chunks) << i;
+    }
+  }
+
+  const base::SystemClock clock;
+  const Key key;
+  const ChunkParams params = ChunkParams::by_content({4096, 16384, 65536}, key).value();
+  const base::Bytes data = test::random_bytes(9'500'000, 40);
+  EngineOptions options;
+  Script script;
+  std::unique_ptr<Engine> engine;
+
+ private:
+  io::Gate gate_;
+  std::unique_ptr<io::Reactor> reactor_;
+  std::jthread thread_;
+};
+
+TEST_F(EngineTest, small_jobs_run_at_once_and_large_ones_on_a_worker) {
+  options.inline_bytes = 4096;
+  make_engine();
+  const auto results = submit({stream_job(0, 4096), stream_job(0, 4097)});
+  EXPECT_EQ(results[0]->where, Where::caller);
+  EXPECT_EQ(results[1]->where, Where::worker);
+  EXPECT_EQ(engine->stats().jobs_inline, 1u);
+  EXPECT_EQ(engine->stats().parts_worker, 1u);
+}
+
+TEST_F(EngineTest, every_place_gives_the_same_chunks) {
+  for (const std::size_t inline_bytes : {std::size_t{0}, std::size_t{1} << 30}) {
+    options.inline_bytes = inline_bytes;
+    make_engine();
+    const auto jobs = many_jobs(40);
+    expect_right(jobs, submit(jobs));
+    engine->stop();
+  }
+  options.inline_bytes = 0;
+  make_engine_with_cards(2);
+  const auto jobs = many_jobs(40);
+  expect_right(jobs, submit(jobs));
+  EXPECT_EQ(engine->stats().parts_card, 40u);
+  for (const CardStats& card : engine->stats().cards) EXPECT_GT(card.batches, 0u);
+}
+
+TEST_F(EngineTest, jobs_larger_than_a_slot_are_done_in_parts) {
+  options.part_bytes = 4 << 20;
+  make_engine_with_cards(1);
+  const std::vector<Job> jobs{stream_job(0, data.size())};
+  expect_right(jobs, submit(jobs));
+  EXPECT_GE(engine->stats().parts_card, 3u);
+}
+
+TEST_F(EngineTest, jobs_that_wait_together_share_batches) {
+  script.polls_until_finished = 20;
+  make_engine_with_cards(1);
+  const auto jobs = many_jobs(60);
+  expect_right(jobs, submit(jobs));
+  EXPECT_LT(engine->stats().cards[0].batches, 30u);
+  EXPECT_EQ(engine->stats().cards[0].jobs, 60u);
+}
+
+TEST_F(EngineTest, what_a_card_fails_at_is_done_by_the_cpu_and_the_card_is_left_alone) {
+  for (auto* fault : {&script.fail_start, &script.fail_finish, &script.wrong_id}) {
+    *fault = true;
+    make_engine_with_cards(1);
+    const auto jobs = many_jobs(20);
+    const auto results = submit(jobs);
+    expect_right(jobs, results);
+    for (const auto& result : results) EXPECT_EQ(result->where, Where::worker);
+    const CardStats card = engine->stats().cards[0];
+    EXPECT_TRUE(card.quarantined);
+    EXPECT_EQ(card.failures, 1u);
+    EXPECT_EQ(card.wrong, fault == &script.wrong_id ? 1u : 0u);
+    const int starts = script.starts;
+    expect_right(jobs, submit(jobs));
+    EXPECT_EQ(script.starts, starts);
+    engine->stop();
+    *fault = false;
+  }
+}
+
+TEST_F(EngineTest, a_card_is_tried_again_after_its_quarantine) {
+  options.cards.first_quarantine = std::chrono::milliseconds(1);
+  script.refuse_open = true;
+  make_engine_with_cards(1);
+  const auto jobs = many_jobs(3);
+  expect_right(jobs, submit(jobs));
+  script.refuse_open = false;
+  while (engine->stats().cards[0].quarantined) std::this_thread::yield();
+  const auto results = submit(jobs);
+  expect_right(jobs, results);
+  for (const auto& result : results) EXPECT_EQ(result->where, Where::card);
+  EXPECT_GE(script.opens, 2);
+}
+
+TEST_F(EngineTest, wrong_jobs_end_with_an_error) {
+  make_engine();
+  const base::BytesView good = base::BytesView(data).first(100);
+  const auto* nowhere = reinterpret_cast<const std::byte*>(~std::uintptr_t{0} - 10);
+  const std::vector<Job> jobs{
+      {.spans = {good}},  // to be cut without parameters
+      {.work = Work::hash, .spans = {base::BytesView(static_cast<const std::byte*>(nullptr), 5)}},
+      {.work = Work::hash, .spans = {base::BytesView(nowhere, 100)}},  // wraps
+      {.params = &params, .spans = {good}, .stream_offset = ~std::uint64_t{50}},
+      {.work = Work::hash, .spans = {base::BytesView(data.data(), std::size_t{1} << 32)}},
+  };
+  const auto results = submit(jobs);
+  EXPECT_EQ(results[0].error(), base::errno_of(EINVAL));
+  EXPECT_EQ(results[1].error(), base::errno_of(EINVAL));
+  EXPECT_EQ(results[2].error(), base::errno_of(EINVAL));
+  EXPECT_EQ(results[3].error(), base::errno_of(EOVERFLOW));
+  EXPECT_EQ(results[4].error(), base::errno_of(EFBIG));
+}
+
+TEST_F(EngineTest, empty_and_overlapping_input_is_no_error) {
+  make_engine();
+  const base::BytesView view(data);
+  const auto results =
+      submit({Job{.params = &params, .key = key},
+              Job{.work = Work::hash, .key = key, .spans = {base::BytesView(), view.first(1)}},
+              Job{.params = &params, .key = key, .spans = {view.first(3000), view.subspan(1000, 3000)}}});
+  EXPECT_TRUE(results[0]->chunks.empty());
+  ASSERT_EQ(results[1]->chunks.size(), 2u);
+  EXPECT_EQ(results[1]->chunks[0].id, CpuHasher::id_of(Algorithm::blake3, key, {}).value());
+  base::Bytes joined(view.begin(), view.begin() + 3000);
+  joined.insert(joined.end(), view.begin() + 1000, view.begin() + 4000);
+  ASSERT_EQ(results[2]->chunks.size(), 1u);
+  EXPECT_EQ(results[2]->chunks[0].id, CpuHasher::id_of(Algorithm::blake3, key, joined).value());
+}
+
+TEST_F(EngineTest, a_full_queue_refuses_and_a_stopped_engine_says_so) {
+  options.workers = 1;
+  options.queue_bytes_max = 1;
+  make_engine();
+  const auto results = submit(many_jobs(50));
+  std::size_t refused = 0;
+  for (const auto& result : results)
+    if (!result) {
+      EXPECT_EQ(result.error(), base::errno_of(EAGAIN));
+      ++refused;
+    }
+  EXPECT_GT(refused, 0u);
+  EXPECT_LT(refused, results.size());
+  EXPECT_EQ(engine->stats().refused, refused);
+  engine->stop();
+  EXPECT_EQ(submit({stream_job(0, 100'000)})[0].error(), base::errno_of(ESHUTDOWN));
+}
+
+TEST_F(EngineTest, other_algorithms_never_go_to_a_card) {
+  make_engine_with_cards(1);
+  std::vector<Job> jobs = many_jobs(4);
+  jobs[0].algorithm = Algorithm::sha256_tree;
+  jobs[1].algorithm = Algorithm::md5_tree;
+  const auto results = submit(jobs);
+  expect_right(jobs, results);
+  EXPECT_EQ(results[0]->where, Where::worker);
+  EXPECT_EQ(results[1]->where, Where::worker);
+  EXPECT_EQ(results[2]->where, Where::card);
+}
+
+TEST_F(EngineTest, options_outside_their_limits_are_refused) {
+  const auto refused = [this](auto change) {
+    EngineOptions wrong = options;
+    change(wrong);
+    return !Engine::create(wrong, clock).has_value();
+  };
+  EXPECT_TRUE(refused([](auto& o) { o.part_bytes = 1 << 20; }));
+  EXPECT_TRUE(refused([](auto& o) { o.cards.limits.slots = 0; }));
+  EXPECT_TRUE(refused([](auto& o) { o.cards.limits.slot_bytes = 1 << 20; }));
+  EXPECT_TRUE(refused([](auto& o) { o.cards.verify_one_in = 0; }));
+  EXPECT_FALSE(refused([](auto&) {}));
+}
+
+}  // namespace
+}  // namespace braid::hashing
