@@ -1,8 +1,11 @@
 #include "io/pipe.h"
 
 #include <fcntl.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -34,6 +37,46 @@ base::Result<std::size_t> Pipe::fill(int file, std::uint64_t offset, std::size_t
   return moved;
 }
 
+base::Result<std::size_t> Pipe::fill_from_socket(int socket, std::size_t count) {
+  for (;;) {
+    const ssize_t n = ::splice(socket, nullptr, write_end_.get(), nullptr, count, SPLICE_F_NONBLOCK);
+    if (n >= 0) {
+      size_ += static_cast<std::size_t>(n);
+      return static_cast<std::size_t>(n);
+    }
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN) return base::fail(base::last_errno());
+    // Both a silent socket and a full pipe answer so.
+    int unread = 0;
+    return base::fail(::ioctl(socket, SIOCINQ, &unread) == 0 && unread > 0 && size_ > 0 ? ENOBUFS : EAGAIN);
+  }
+}
+
+base::Result<std::size_t> Pipe::drain_to_file(int file, std::uint64_t offset, std::size_t count) {
+  base::check(count <= size_, "no more is drained than there is");
+  auto position = static_cast<loff_t>(offset);
+  for (;;) {
+    const ssize_t n = ::splice(read_end_.get(), nullptr, file, &position, count, 0);
+    if (n >= 0) {
+      size_ -= static_cast<std::size_t>(n);
+      return static_cast<std::size_t>(n);
+    }
+    if (errno == EINVAL) return copy_to_file(file, offset, count);  // the file system does not know splice
+    if (errno != EINTR) return base::fail(base::last_errno());
+  }
+}
+
+base::Result<std::size_t> Pipe::copy_to_file(int file, std::uint64_t offset, std::size_t count) {
+  std::array<std::byte, 16 * base::KiB> piece;
+  const ssize_t taken = ::read(read_end_.get(), piece.data(), std::min(count, piece.size()));
+  if (taken < 0) return base::fail(base::last_errno());
+  size_ -= static_cast<std::size_t>(taken);
+  const ssize_t put =
+      ::pwrite(file, piece.data(), static_cast<std::size_t>(taken), static_cast<off_t>(offset));
+  if (put < 0) return base::fail(base::last_errno());
+  return static_cast<std::size_t>(put);
+}
+
 base::Result<std::size_t> Pipe::drain_to(int socket, std::size_t count, bool more) {
   base::check(count <= size_, "no more is drained than there is");
   const unsigned flags = SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0U);
@@ -50,7 +93,8 @@ base::Result<std::unique_ptr<Pipe>> PipePool::make() {
   if (::pipe2(fds.data(), O_CLOEXEC | O_NONBLOCK) != 0) return base::fail(base::last_errno());
   std::unique_ptr<Pipe> pipe(new Pipe(*this, base::UniqueFd(fds[0]), base::UniqueFd(fds[1])));
   // Refused to unprivileged users beyond their pipe pages: a smaller pipe would split every bulk READ.
-  if (::fcntl(fds[1], F_SETPIPE_SZ, static_cast<int>(capacity_bytes)) < 0) {
+  if (::fcntl(fds[1], F_SETPIPE_SZ, static_cast<int>(capacity_bytes_wished)) < 0 &&
+      ::fcntl(fds[1], F_SETPIPE_SZ, static_cast<int>(capacity_bytes)) < 0) {
     refused_ = true;
     return base::fail(ENOBUFS);
   }

@@ -1,6 +1,7 @@
-// Pipes as carriers of file pages: splice(2) moves page-cache pages from a file into a pipe and from there
-// into a socket without a copy in user space. A transport that can send from a pipe offers its PipePool with
-// a call; others do not.
+// Pipes as carriers of pages: splice(2) moves page-cache pages from a file into a pipe and from there into a
+// socket without a copy in user space, and what a socket has received into a pipe and from there into a file
+// with one copy instead of two. A transport that can send from a pipe offers its PipePool with a call; others
+// do not.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +28,12 @@ class Pipe {
   // file or when the pipe is full, or the errno of splice (EINVAL where the file system cannot). Waits for
   // the medium.
   base::Result<std::size_t> fill(int file, std::uint64_t offset, std::size_t count);
+  // Moves at most `count` bytes that a socket has received behind what is inside: bytes moved, 0 at the end
+  // of the stream, EAGAIN when nothing has arrived, ENOBUFS when the pipe takes no more pieces.
+  base::Result<std::size_t> fill_from_socket(int socket, std::size_t count);
+  // Writes at most `count` bytes at `offset` of `file`: how many, or the errno. Bytes that a failing write
+  // took out of the pipe are lost. Waits for the medium.
+  base::Result<std::size_t> drain_to_file(int file, std::uint64_t offset, std::size_t count);
   // Moves at most `count` bytes into a non-blocking socket: how many (EAGAIN when it takes none). `more` says
   // that further bytes follow at once, as MSG_MORE does.
   base::Result<std::size_t> drain_to(int socket, std::size_t count, bool more);
@@ -36,6 +43,7 @@ class Pipe {
   friend class SlabRef;
   Pipe(PipePool& pool, base::UniqueFd read_end, base::UniqueFd write_end);
   void give_back();
+  base::Result<std::size_t> copy_to_file(int file, std::uint64_t offset, std::size_t count);
 
   PipePool& pool_;
   Slab slab_;
@@ -48,8 +56,11 @@ class Pipe {
 // `lent_max` at a time: each pipe is two descriptors.
 class PipePool {
  public:
-  static constexpr std::size_t capacity_bytes =
-      1024 * 1024;  // the kernel's default /proc/sys/fs/pipe-max-size
+  // The kernel's default /proc/sys/fs/pipe-max-size; every pipe holds that much of a file.
+  static constexpr std::size_t capacity_bytes = 1024 * 1024;
+  // Asked for first, which root may: what a network delivers comes in pieces that are not whole pages, and a
+  // pipe holds so many pieces as its capacity has pages.
+  static constexpr std::size_t capacity_bytes_wished = 4 * capacity_bytes;
   explicit PipePool(std::size_t lent_max = 64, std::size_t kept_max = 16)
       : lent_max_(lent_max), kept_max_(kept_max) {}
   ~PipePool();

@@ -28,7 +28,7 @@ DispatchTable::DispatchTable(std::span<const Program> programs, base::MetricRegi
     for (const Version& version : program.versions) {
       Versioned& entry = versions_.emplace_back(program.number, version.number, std::vector<Route>{});
       entry.routes.resize(std::max<std::size_t>(1, version.procedures.size()),
-                          Route{nullptr, nullptr, Replay::idempotent, 0, nullptr});
+                          Route{nullptr, nullptr, Replay::idempotent, 0, nullptr, nullptr, nullptr});
       for (std::size_t i = 0; i < entry.routes.size(); ++i) {
         // RFC 5531 section 12.1: procedure 0 exists always and does nothing.
         const Procedure null_procedure{.name = "NULL"};
@@ -38,7 +38,8 @@ DispatchTable::DispatchTable(std::span<const Program> programs, base::MetricRegi
         ProcedureMetrics& metrics =
             metrics_.emplace_back(make_metrics(registry, program, version.number, row.name));
         rows_.push_back({program.name, version.number, row.name, &metrics});
-        entry.routes[i] = {row.handler, program.service, row.replay, row.reply_bytes_max, &metrics};
+        entry.routes[i] = {row.handler, program.service, row.replay, row.reply_bytes_max,
+                           row.keeps,   row.bulk,        &metrics};
         base::check(row.handler == nullptr || program.service != nullptr,
                     "a program with handlers has a service");
       }

@@ -27,6 +27,8 @@ struct Route {
   Service* service;
   Replay replay;
   std::uint32_t reply_bytes_max;
+  bool (*keeps)(const Call& call);                           // null: all calls alike
+  std::optional<std::uint32_t> (*bulk)(xdr::Decoder& args);  // null: no bulk data
   ProcedureMetrics* metrics;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,8 @@ class Reply {
   virtual xdr::Encoder& begin() = 0;
   // The protocol's own status (nfsstat3 ...), for metrics; 0 means OK.
   std::uint32_t status = 0;
+  // False: the call changed nothing, so the duplicate-request cache need not keep its reply.
+  bool worth_keeping = true;
 };
 
 class Service {
@@ -49,6 +52,13 @@ struct Procedure {
   Handler handler = nullptr;
   Replay replay = Replay::idempotent;
   std::uint32_t reply_bytes_max = 0;  // bound of the results, bulk data included: admission counts with it
+  // Where calls of one procedure differ: whether this one goes through the duplicate-request cache, if
+  // `replay` says so. The decoder stands at the arguments, and has to be left there.
+  bool (*keeps)(const Call& call) = nullptr;
+  // For procedures whose arguments have bulk data that may stay in a pipe until it is used: leaves a decoder
+  // of the first part of the arguments at the data, and says how long that is; nothing if the part is too
+  // short.
+  std::optional<std::uint32_t> (*bulk)(xdr::Decoder& args) = nullptr;
 };
 
 struct Version {

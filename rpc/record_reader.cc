@@ -59,6 +59,12 @@ void RecordReader::take(io::SlabRange& input) {
   record_.append(std::move(piece));
 }
 
+void RecordReader::append(io::SlabRange piece) {
+  base::check(piece.length <= fragment_remaining(), "no more than the fragment's rest is appended");
+  fragment_left_ -= piece.length;
+  record_.append(std::move(piece));
+}
+
 RecordReader::Next RecordReader::next(io::SlabRange& input, io::Payload& record) {
   for (;;) {
     if (!in_fragment_) {

@@ -42,8 +42,12 @@ class RecordReader {
   [[nodiscard]] bool partial() const { return mark_bytes_ > 0 || in_fragment_ || fragments_ > 0; }
   // Bytes that are certain to come next: the rest of the current fragment.
   [[nodiscard]] std::size_t fragment_remaining() const { return in_fragment_ ? fragment_left_ : 0; }
-  // Bytes of the incomplete record that are held in slabs.
+  // What has been read of the incomplete record.
+  [[nodiscard]] const io::Payload& held() const { return record_; }
   [[nodiscard]] std::size_t held_bytes() const { return record_.size(); }
+  // Takes `piece`, which did not come through the input, as the next bytes of the current fragment: at most
+  // fragment_remaining().
+  void append(io::SlabRange piece);
 
   // Copies the incomplete record, of at most park_bytes_max, aside and lets go of its slab.
   void park();

@@ -17,6 +17,7 @@ RunningCall::RunningCall(Session& session, io::Payload message, base::TimePoint 
       arrived_(arrived),
       op_(Answer::system_err) {
   call_.pipes = session.pipes();
+  call_.session = &session;
   session_.call_began();
 }
 
@@ -30,8 +31,7 @@ void RunningCall::run() {
     case HeaderVerdict::call:
       return route();
     case HeaderVerdict::reply:
-      // Nobody calls this client, so nobody waits for it.
-      refusals().unexpected_reply.add();
+      if (!session_.take_reply(std::move(call_.message), arrived_)) refusals().unexpected_reply.add();
       return end();
     case HeaderVerdict::unanswerable:
       refusals().malformed.add();
@@ -54,7 +54,7 @@ void RunningCall::route() {
   route_ = found.route;
   reserved_ = call_.message.size() + route_->reply_bytes_max;
   session_.reserve(reserved_);
-  if (route_->replay == Replay::cached) {
+  if (route_->replay == Replay::cached && (route_->keeps == nullptr || route_->keeps(call_))) {
     key_ = replay_key_of(call_, session_.worker().server_.replays().key());
     if (!look_up_replay()) return;
   }
@@ -160,6 +160,7 @@ bool RunningCall::send_and_end() {
     route_->metrics->bytes_in.add(call_.message.size());
     route_->metrics->bytes_out.add(message.bytes.size());
   }
+  if (!worth_keeping) abandon_entry();
   if (has_entry_) {
     has_entry_ = false;
     const KeptReply reply = copy_reply(message.bytes, session_.headroom());

@@ -5,6 +5,7 @@
 // Calls of one connection run side by side and are answered in the order in which they end.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/metrics.h"
 #include "base/siphash.h"
+#include "io/gate.h"
 #include "io/reactor.h"
 #include "io/slab.h"
 #include "rpc/dispatch_table.h"
@@ -59,6 +61,10 @@ class Server {
   [[nodiscard]] RefusalMetrics& refusals() { return refusals_; }
   [[nodiscard]] ReplayCache& replays() { return replays_; }
   [[nodiscard]] MemoryBudget& budget() { return budget_; }
+  // A number that no other connection of this server has; never 0.
+  [[nodiscard]] std::uint64_t next_connection() {
+    return connections_.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
 
  private:
   const ServerOptions options_;
@@ -66,6 +72,7 @@ class Server {
   RefusalMetrics refusals_;
   ReplayCache replays_;
   MemoryBudget budget_;
+  std::atomic<std::uint64_t> connections_{0};
 };
 
 // Belongs to one reactor's thread. Destroyed after the reactor's run() has returned, or on its thread with
@@ -79,8 +86,8 @@ class ServerWorker final : public Acceptor {
 
   Receiver& on_connected(Connection& connection) override;
   [[nodiscard]] bool short_of_memory() const override { return server_.budget().exhausted(); }
-  // Connections, and ended ones whose calls still run.
-  [[nodiscard]] std::size_t sessions() const { return sessions_; }
+  // Connections, and ended ones whose calls, in either direction, still run.
+  [[nodiscard]] std::size_t sessions() const { return sessions_ + ended_channels_.count(); }
 
  private:
   friend class Session;
@@ -98,6 +105,7 @@ class ServerWorker final : public Acceptor {
   std::vector<Session*> blocked_;  // wait for the common budget
   bool wake_wanted_ = false;       // the budget has been asked to wake us
   std::size_t sessions_ = 0;
+  io::Gate ended_channels_;
 };
 
 }  // namespace braid::rpc

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "rpc/call_header.h"
 #include "rpc/running_call.h"
 
 namespace braid::rpc {
@@ -12,7 +13,8 @@ Session::Session(ServerWorker& worker, Connection& connection)
       connection_(&connection),
       peer_(connection.peer()),
       headroom_(connection.headroom()),
-      pipes_(connection.pipes()) {
+      pipes_(connection.pipes()),
+      number_(worker.server_.next_connection()) {
   ++worker_.sessions_;
 }
 
@@ -31,6 +33,16 @@ bool Session::ready(Connection&) {
   return false;
 }
 
+std::size_t Session::bulk_after(const io::Payload& head) {
+  Call call(head, peer_, worker_.cursor_);
+  if (decode_call_header(call).verdict != HeaderVerdict::call) return 0;
+  const DispatchTable::Found found = worker_.server_.table().find(call.program, call.version, call.procedure);
+  if (found.route == nullptr || found.route->bulk == nullptr) return 0;
+  const auto bytes = found.route->bulk(call.args);
+  const std::size_t here = call.args.remaining();
+  return bytes && *bytes > here ? *bytes - here : 0;
+}
+
 void Session::on_message(Connection&, io::Payload message, base::TimePoint arrived) {
   RunningCall::start(*this, std::move(message), arrived);
 }
@@ -44,7 +56,25 @@ void Session::on_closed(Connection&) {
   worker_.forget(*this);
   connection_ = nullptr;
   give(std::exchange(unsent_, 0));
+  if (back_) {
+    back_->end();
+    // What waits for replies learns of it later in this turn; the channel stays until then.
+    io::spawn(worker_.ended_channels_, BackChannel::finish(std::move(back_)));
+  }
   if (running_ == 0) delete this;
+}
+
+BackChannelRef Session::back_channel() {
+  if (!back_ && connection_ != nullptr) {
+    back_ = std::make_shared<BackChannel>(worker_.reactor_, worker_.cursor_.pool(), *this);
+  }
+  return {worker_.reactor_, back_};
+}
+
+bool Session::take_reply(io::Payload message, base::TimePoint arrived) {
+  if (!back_) return false;
+  back_->take_reply(std::move(message), arrived);
+  return true;
 }
 
 void Session::take(std::size_t bytes) {

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 
+#include "rpc/back_channel.h"
 #include "rpc/server.h"
 #include "rpc/transport.h"
 
@@ -18,6 +21,7 @@ class Session final : public Receiver {
   Session& operator=(const Session&) = delete;
 
   bool ready(Connection& connection) override;
+  [[nodiscard]] std::size_t bulk_after(const io::Payload& head) override;
   void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) override;
   void on_sent(Connection& connection, std::size_t bytes) override;
   [[nodiscard]] bool idle() const override { return running_ == 0; }
@@ -28,6 +32,11 @@ class Session final : public Receiver {
   [[nodiscard]] std::size_t headroom() const { return headroom_; }
   [[nodiscard]] io::PipePool* pipes() const { return pipes_; }
 
+  // For protocols that bind state to connections. No two connections of a server have the same number.
+  [[nodiscard]] std::uint64_t number() const { return number_; }
+  // The way to call the peer over this connection, made when first asked for. On the session's thread.
+  [[nodiscard]] BackChannelRef back_channel();
+
   // For RunningCall. A call exists from call_began() to call_ended(), after which the session may be gone.
   void call_began() { ++running_; }
   void reserve(std::size_t bytes) { take(bytes); }
@@ -36,6 +45,8 @@ class Session final : public Receiver {
   void send(xdr::Message message);
   void close_connection();
   void call_ended();
+  // A message that is a reply. False if nobody calls the peer.
+  bool take_reply(io::Payload message, base::TimePoint arrived);
 
  private:
   friend class ServerWorker;
@@ -47,11 +58,13 @@ class Session final : public Receiver {
   const PeerAddress peer_;
   const std::size_t headroom_;
   io::PipePool* const pipes_;
-  std::size_t running_ = 0;  // calls
-  std::size_t held_ = 0;     // bytes of the budgets: reserved by calls, and of replies not yet sent
-  std::size_t unsent_ = 0;   // the latter
-  bool choked_ = false;      // said "not ready" because of its own budget
-  bool blocked_ = false;     // is in the worker's list, because of the common budget
+  const std::uint64_t number_;
+  std::shared_ptr<BackChannel> back_;  // null until asked for
+  std::size_t running_ = 0;            // calls
+  std::size_t held_ = 0;               // bytes of the budgets: reserved by calls, and of replies not yet sent
+  std::size_t unsent_ = 0;             // the latter
+  bool choked_ = false;                // said "not ready" because of its own budget
+  bool blocked_ = false;               // is in the worker's list, because of the common budget
 };
 
 }  // namespace braid::rpc

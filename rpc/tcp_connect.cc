@@ -1,6 +1,7 @@
 #include "rpc/tcp_connect.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -30,6 +31,8 @@ io::Op<base::UniqueFd> tcp_connect(io::Reactor& reactor, PeerAddress address, Tc
   base::UniqueFd socket(::socket(to.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) co_return base::fail(base::last_errno());
   if (options.reserved_port) co_await bind_reserved(socket.get(), address);
+  if (options.syn_retries > 0)
+    ::setsockopt(socket.get(), IPPROTO_TCP, TCP_SYNCNT, &options.syn_retries, sizeof options.syn_retries);
   if (::connect(socket.get(), to.get(), to.length) == 0) co_return std::move(socket);
   if (errno != EINPROGRESS && errno != EINTR) co_return base::fail(base::last_errno());
   co_await co_await reactor.writable(socket.get());

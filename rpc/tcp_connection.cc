@@ -1,7 +1,9 @@
 #include "rpc/tcp_connection.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -23,6 +25,8 @@ constexpr std::size_t low_water_max = 256 * base::KiB;  // of a long record, thi
 constexpr std::size_t low_water_min = 64 * base::KiB;   // below it every arrival wakes
 constexpr auto memory_retry = std::chrono::milliseconds(5);
 constexpr std::size_t iovecs_max = 64;
+constexpr std::size_t head_bytes = 4 * base::KiB;     // of a record that probably has bulk data
+constexpr std::size_t dropped_bytes_max = base::MiB;  // at a time
 
 }  // namespace
 
@@ -49,6 +53,7 @@ io::Op<> TcpConnection::run(Receiver& receiver) {
     if (!closing_) halt = receive();
   }
   close();
+  bulk_.end();
   gate_.close();
   co_await gate_.drained();
   worker_.forget(*this);
@@ -120,6 +125,7 @@ TcpConnection::Halt TcpConnection::receive_batch(base::TimePoint now) {
 
 // turn_over stands for "there may be more".
 TcpConnection::Halt TcpConnection::receive_once(base::TimePoint now) {
+  if (bulk_.active()) return receive_bulk(now);
   const auto room = make_room();
   if (!room) return Halt::no_memory;
   const ssize_t n = ::recv(socket_.get(), room->data(), room->size(), MSG_DONTWAIT);
@@ -134,6 +140,24 @@ TcpConnection::Halt TcpConnection::receive_once(base::TimePoint now) {
   return bytes < room->size() ? Halt::drained : Halt::turn_over;
 }
 
+TcpConnection::Halt TcpConnection::receive_bulk(base::TimePoint now) {
+  auto piece = bulk_.receive(socket_.get());
+  if (!piece && piece.error() == base::errno_of(EAGAIN)) return Halt::drained;
+  if (!piece && piece.error() == base::errno_of(ENOBUFS)) return Halt::turn_over;
+  if (!piece || piece->length == 0) return Halt::ended;
+  received_at_ = now;
+  reader_.append(std::move(*piece));
+  return deliver(now).value_or(Halt::turn_over);
+}
+
+// Once per record, when its head is there.
+void TcpConnection::expect_bulk() {
+  const std::size_t remaining = reader_.fragment_remaining();
+  if (bulk_asked_ || worker_.pipes_ == nullptr || remaining < BulkReceiver::bytes_min) return;
+  bulk_asked_ = true;
+  bulk_.begin(*worker_.pipes_, std::min(remaining, receiver_->bulk_after(reader_.held())));
+}
+
 // Hands on the whole records in the input; nothing when the input is used up.
 std::optional<TcpConnection::Halt> TcpConnection::deliver(base::TimePoint now) {
   for (;;) {
@@ -143,10 +167,12 @@ std::optional<TcpConnection::Halt> TcpConnection::deliver(base::TimePoint now) {
     switch (reader_.next(input_, record)) {
       case RecordReader::Next::record:
         record_since_.reset();
+        after_bulk_ = std::exchange(bulk_asked_, false);
         receiver_->on_message(*this, std::move(record), now);
         if (closing_) return Halt::ended;
         break;
       case RecordReader::Next::incomplete:
+        expect_bulk();
         return std::nullopt;
       case RecordReader::Next::too_long:
         close_for(worker_.metrics_.closed_record, "record_too_long");
@@ -171,6 +197,7 @@ base::Result<base::MutableBytes> TcpConnection::make_room() {
   if (!buffer_.slab)
     if (auto taken = take_slab(remaining); !taken) return base::fail(taken.error());
   std::size_t room = buffer_.slab.bytes() - buffer_.used;
+  if (after_bulk_ && !reader_.partial()) room = std::min(room, head_bytes);
   if (buffer_.slab.get()->size == io::SlabSize::large)
     room = std::min(room, remaining > 0 ? remaining : io::small_slab_bytes);
   return base::MutableBytes(buffer_.slab.data() + buffer_.used, room);
@@ -201,7 +228,8 @@ void TcpConnection::settle(base::TimePoint now) {
     worker_.give_buffer(std::exchange(buffer_, {}));
   } else {
     if (!record_since_) record_since_ = now;
-    if (reader_.held_bytes() <= RecordReader::park_bytes_max) {
+    // What waits with a pipe keeps its slab: pipes are few.
+    if (!bulk_.active() && reader_.held_bytes() <= RecordReader::park_bytes_max) {
       reader_.park();
       worker_.give_buffer(std::exchange(buffer_, {}));
     }
@@ -300,6 +328,18 @@ io::Op<> TcpConnection::write_loop() {
     if (output_.size() < before) sent_at_ = worker_.reactor_.clock().now();
   }
   writing_ = false;
+}
+
+bool TcpConnection::hang_up() {
+  if (closing_) return true;
+  ::shutdown(socket_.get(), SHUT_WR);
+  // Closing a socket with unread bytes resets the connection, and replies that are still on their way with
+  // it.
+  if (::recv(socket_.get(), nullptr, dropped_bytes_max, MSG_DONTWAIT | MSG_TRUNC) == 0) return true;
+  int unacknowledged = 0;
+  if (::ioctl(socket_.get(), SIOCOUTQ, &unacknowledged) != 0 || unacknowledged > 0) return false;
+  int unread = 0;
+  return ::ioctl(socket_.get(), SIOCINQ, &unread) == 0 && unread == 0;
 }
 
 base::Counter* TcpConnection::overdue(base::TimePoint now, base::Duration stall_limit) const {

@@ -3,7 +3,8 @@
 // Reading. While the peer is silent no receive buffer is held. When bytes come, they are received into a
 // small slab that the worker's connections use in turn, and every whole record in it is handed on in place.
 // Of a record that is longer the rest is received straight into a slab of its own, a large one where it is
-// worth it. Bytes are copied only when a peer pauses within the first half KiB of a record.
+// worth it; data that nobody has to look at goes into a pipe. Bytes are copied only when a peer pauses within
+// the first half KiB of a record.
 //
 // Writing. Replies queue up while the records of one receive are worked on and leave in one system call, or
 // earlier when there is much, so that bulk data is sent while the CPU still has it in its cache.
@@ -16,6 +17,7 @@
 #include "base/unique_fd.h"
 #include "io/gate.h"
 #include "io/op.h"
+#include "rpc/bulk_receiver.h"
 #include "rpc/record_reader.h"
 #include "rpc/send_queue.h"
 #include "rpc/tcp_worker.h"
@@ -58,6 +60,8 @@ class TcpConnection final : public Connection {
   Halt receive();
   Halt receive_batch(base::TimePoint now);
   Halt receive_once(base::TimePoint now);
+  Halt receive_bulk(base::TimePoint now);
+  void expect_bulk();
   std::optional<Halt> deliver(base::TimePoint now);
   base::Result<base::MutableBytes> make_room();
   base::Result<void> take_slab(std::size_t fragment_remaining);
@@ -73,6 +77,9 @@ class TcpConnection final : public Connection {
   // Whether a limit has been passed, and which one counts it.
   [[nodiscard]] base::Counter* overdue(base::TimePoint now, base::Duration stall_limit) const;
   [[nodiscard]] bool quiet() const { return receiver_->idle() && output_.empty(); }
+  // Once quiet: tells the peer that nothing follows, and drops what it still sends. True when the peer's TCP
+  // has taken everything; to be called again until then.
+  bool hang_up();
   void close_for(base::Counter& counter, const char* reason);
 
   TcpWorker& worker_;
@@ -88,6 +95,9 @@ class TcpConnection final : public Connection {
   int low_water_ = 1;      // SO_RCVLOWAT of the socket
 
   RecordReader reader_;
+  BulkReceiver bulk_;
+  bool bulk_asked_ = false;                      // whether the incomplete record has bulk data
+  bool after_bulk_ = false;                      // the last record was so long that it may have had some
   TcpWorker::ReceiveBuffer buffer_;              // without slab while nothing is being received
   io::SlabRange input_;                          // received into it and not yet read
   std::coroutine_handle<> paused_;               // run(), while it waits for resume()

@@ -159,16 +159,16 @@ void TcpWorker::check_limits() {
       connection->close_for(*counter, counter == &metrics_.closed_idle ? "idle" : "stalled");
 }
 
-bool TcpWorker::all_quiet() const {
-  for (const TcpConnection* connection : open_)
-    if (!connection->quiet()) return false;
-  return true;
+bool TcpWorker::all_ended() const {
+  bool ended = true;
+  for (TcpConnection* connection : open_) ended = connection->quiet() && connection->hang_up() && ended;
+  return ended;
 }
 
 io::Op<bool> TcpWorker::drain(base::Duration limit) {
   draining_ = true;
   const base::TimePoint deadline = reactor_.clock().now() + limit;
-  while (!all_quiet()) {
+  while (!all_ended()) {
     if (reactor_.clock().now() >= deadline) co_return false;
     co_await reactor_.sleep(drain_look);
   }

@@ -73,8 +73,8 @@ class TcpWorker {
   // Any thread: closes the connection that has been idle longest, if there is one.
   void evict_idle();
 
-  // Stops reading calls, waits until the running ones are answered and their replies sent, at most until
-  // `limit` from now. True if all ended in time.
+  // Stops reading calls, waits until the running ones are answered and their replies have arrived, and hangs
+  // up; at most until `limit` from now. True if all ended in time.
   io::Op<bool> drain(base::Duration limit);
   // Closes every connection and waits for that.
   io::Op<> close();
@@ -101,7 +101,8 @@ class TcpWorker {
   void start_sweeping();
   io::Op<> sweep();
   void check_limits();
-  [[nodiscard]] bool all_quiet() const;
+  // Of a drain: every reply is with its peer's TCP. Hangs up where that is so.
+  [[nodiscard]] bool all_ended() const;
 
   io::Reactor& reactor_;
   io::SlabPool& pool_;

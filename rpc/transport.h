@@ -43,6 +43,12 @@ class Receiver {
   virtual ~Receiver() = default;
   // Whether the next message may come. After false, resume() of the connection is called once it may.
   virtual bool ready(Connection& connection) = 0;
+  // Of a message that begins with `head`: how many of the bytes that come next may stay in a pipe
+  // (io/pipe.h), because nobody has to look at them.
+  [[nodiscard]] virtual std::size_t bulk_after(const io::Payload& head) {
+    (void)head;
+    return 0;
+  }
   // One whole message, in the order of arrival; `arrived` is when it (or the last part of it) was received.
   virtual void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) = 0;
   // So many bytes of sent messages (headroom included) are with the system or the device now.

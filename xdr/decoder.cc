@@ -11,8 +11,14 @@ constexpr std::size_t padding_of(std::size_t bytes) { return (4 - bytes % 4) % 4
 
 bool Decoder::next_range() {
   auto ranges = message_->ranges();
-  if (next_range_ >= ranges.size()) return false;
-  base::BytesView view = ranges[next_range_++].view();
+  if (next_range_ >= ranges.size() || piped_ > 0) return false;
+  const io::SlabRange& range = ranges[next_range_++];
+  if (range.slab.pipe() != nullptr) {
+    at_ = end_ = nullptr;
+    piped_ = range.length;
+    return true;
+  }
+  base::BytesView view = range.view();
   at_ = view.data();
   end_ = at_ + view.size();
   return true;
@@ -39,7 +45,9 @@ bool Decoder::skip(std::size_t bytes) {
   while (bytes > 0) {
     const auto here = std::min(static_cast<std::size_t>(end_ - at_), bytes);
     at_ += here;
-    bytes -= here;
+    const auto piped = std::min(piped_, bytes - here);
+    piped_ -= piped;
+    bytes -= here + piped;
     if (bytes > 0 && !next_range()) return fail(Error::truncated);
   }
   return true;

@@ -1,4 +1,5 @@
-// Reads XDR (RFC 4506) out of a payload that may be spread over several slabs.
+// Reads XDR (RFC 4506) out of a payload that may be spread over several slabs. Bytes in a pipe can only be
+// the data of a payload field: what asks to see them is told that the message ends there.
 #pragma once
 
 #include <bit>
@@ -109,6 +110,7 @@ class Decoder {
   Arena* arena_;
   const std::byte* at_ = nullptr;   // next byte in the current range
   const std::byte* end_ = nullptr;  // end of the current range
+  std::size_t piped_ = 0;           // of the current range, when it is in a pipe
   std::size_t next_range_ = 0;
   std::size_t left_;
   Error error_ = Error::none;

@@ -18,6 +18,8 @@ Op3<ACCESS3resok, ACCESS3resfail> access(Request& request, const ACCESS3args& ar
 Op3<READLINK3resok, READLINK3resfail> readlink(Request& request, const READLINK3args& args);
 Op3<READ3resok, READ3resfail> read(Request& request, const READ3args& args);
 Op3<WRITE3resok, WRITE3resfail> write(Request& request, const WRITE3args& args);
+// The length of a WRITE's data (rpc::Procedure::bulk).
+std::optional<std::uint32_t> write_bulk(xdr::Decoder& args);
 Op3<CREATE3resok, CREATE3resfail> create(Request& request, const CREATE3args& args);
 Op3<MKDIR3resok, MKDIR3resfail> mkdir(Request& request, const MKDIR3args& args);
 Op3<SYMLINK3resok, SYMLINK3resfail> symlink(Request& request, const SYMLINK3args& args);

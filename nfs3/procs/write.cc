@@ -34,6 +34,16 @@ stable_how stable_how_of(vfs::Stability stability) {
 
 }  // namespace
 
+std::optional<std::uint32_t> write_bulk(xdr::Decoder& args) {
+  base::BytesView file;
+  std::uint64_t offset;
+  std::uint32_t count, stable, bytes;
+  if (!args.opaque(file, NFS3_FHSIZE) || !args.u64(offset) || !args.u32(count) || !args.u32(stable) ||
+      !args.u32(bytes) || bytes > DATA_BYTES_MAX)
+    return std::nullopt;
+  return bytes;
+}
+
 Op3<WRITE3resok, WRITE3resfail> write(Request& request, const WRITE3args& args) {
   const Target target = co_await request.target(args.file);
   if (args.count > args.data.size()) co_return refuse<WRITE3resfail>(nfsstat3::NFS3ERR_INVAL);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -76,6 +77,36 @@ TEST_F(PipeTest, no_more_pipes_are_lent_than_allowed) {
   EXPECT_EQ(pool.take().error(), base::errno_of(ENOBUFS));
   second = {};
   EXPECT_TRUE(pool.take());
+}
+
+TEST_F(PipeTest, bytes_of_a_socket_reach_their_place_in_the_file) {
+  PipePool pool;
+  SlabRef piped = pool.take().value();
+  EXPECT_EQ(piped.pipe()->fill_from_socket(there_.get(), 10).error(), base::errno_of(EAGAIN));
+  ASSERT_EQ(::send(here_.get(), text_.data(), 50'000, 0), 50'000);
+  std::size_t filled = 0;
+  while (filled < 50'000) filled += piped.pipe()->fill_from_socket(there_.get(), 50'000 - filled).value();
+  base::UniqueFd out(::memfd_create("out", MFD_CLOEXEC));
+  EXPECT_EQ(piped.pipe()->drain_to_file(out.get(), 10, 20'000).value(), 20'000U);
+  EXPECT_EQ(piped.pipe()->drain_to_file(out.get(), 20'010, 30'000).value(), 30'000U);
+  EXPECT_EQ(piped.pipe()->size(), 0U);
+  std::string got(60'000, '\0');
+  EXPECT_EQ(::pread(out.get(), got.data(), got.size(), 0), 50'010);
+  EXPECT_EQ(got.substr(10, 50'000), text_.substr(0, 50'000));
+  here_ = {};
+  EXPECT_EQ(piped.pipe()->fill_from_socket(there_.get(), 10).value(), 0U);
+}
+
+TEST_F(PipeTest, a_pipe_with_no_room_for_pieces_says_so) {
+  PipePool pool;
+  SlabRef piped = pool.take().value();
+  base::Result<std::size_t> moved = 0;
+  for (int i = 0; i < 100'000 && moved; ++i) {
+    ASSERT_EQ(::send(here_.get(), text_.data(), 1, 0), 1);
+    moved = piped.pipe()->fill_from_socket(there_.get(), 1);
+  }
+  ASSERT_FALSE(moved);
+  EXPECT_EQ(moved.error(), base::errno_of(ENOBUFS));
 }
 
 TEST_F(PipeTest, a_payload_tells_its_piped_bytes_from_those_in_memory) {

@@ -362,6 +362,123 @@ TEST(TcpTest, lack_of_descriptors_pauses_accepting) {
   EXPECT_TRUE(busy.receive());
 }
 
+struct Storing {
+  Storing() : file(::memfd_create("stored", MFD_CLOEXEC)) { server.service.file = file.get(); }
+  static Bytes call(std::uint32_t where, BytesView data, std::uint32_t last) {
+    Bytes args = words({where});
+    append(args, opaque_of(data));
+    append(args, words({last}));
+    return test_call(last, test::proc_store, args);
+  }
+  static Bytes reply(std::uint32_t last) { return words({last, 1, 0, 0, 0, 0, last}); }
+  [[nodiscard]] Bytes stored(std::uint32_t where, std::size_t bytes) const {
+    Bytes out(bytes);
+    out.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::pread(file.get(), out.data(), bytes, where))));
+    return out;
+  }
+  base::UniqueFd file;
+  TcpServer server;
+};
+
+TEST(TcpTest, bulk_data_of_calls_comes_by_a_pipe_and_what_follows_it_in_memory) {
+  Storing test;
+  RawClient client(test.server.address);
+  for (const std::size_t size : {1'048'576U, 1'048'573U, 300'001U}) {
+    const Bytes data = pattern(size);
+    Bytes stream = record(Storing::call(77, data, 5));
+    append(stream, record(test_call(6, test::proc_null)));
+    ASSERT_TRUE(client.send(stream));
+    EXPECT_TRUE(client.receives(Storing::reply(5)));
+    EXPECT_TRUE(client.receives(words({6, 1, 0, 0, 0, 0})));
+    EXPECT_EQ(test.stored(77, size), data) << size;
+  }
+  EXPECT_EQ(test.server.service.piped, 3U);
+}
+
+TEST(TcpTest, data_that_is_too_short_for_a_pipe_comes_in_memory) {
+  Storing test;
+  RawClient client(test.server.address);
+  const Bytes data = pattern(100'000);
+  ASSERT_TRUE(client.send(record(Storing::call(0, data, 5))));
+  EXPECT_TRUE(client.receives(Storing::reply(5)));
+  EXPECT_EQ(test.stored(0, data.size()), data);
+  EXPECT_EQ(test.server.service.piped, 0U);
+}
+
+TEST(TcpTest, bulk_data_may_come_in_any_pieces) {
+  Storing test;
+  RawClient client(test.server.address);
+  const Bytes data = pattern(700'003);
+  const Bytes whole = record(Storing::call(0, data, 5));
+  for (const std::size_t first : {3U, 30U, 47U, 52U, 200U, 70'000U, 700'040U}) {
+    ASSERT_TRUE(client.send(base::BytesView(whole).first(first)));
+    std::this_thread::sleep_for(5ms);
+    ASSERT_TRUE(client.send(base::BytesView(whole).subspan(first)));
+    EXPECT_TRUE(client.receives(Storing::reply(5)));
+    EXPECT_EQ(test.stored(0, data.size()), data) << first;
+  }
+  EXPECT_GE(test.server.service.piped, 3U);
+}
+
+TEST(TcpTest, bulk_data_may_be_spread_over_fragments) {
+  Storing test;
+  RawClient client(test.server.address);
+  const Bytes data = pattern(900'000);
+  const Bytes body = Storing::call(0, data, 5);
+  Bytes stream = fragment(base::BytesView(body).first(400'000), false);
+  append(stream, fragment(base::BytesView(body).subspan(400'000), true));
+  ASSERT_TRUE(client.send(stream));
+  EXPECT_TRUE(client.receives(Storing::reply(5)));
+  EXPECT_EQ(test.stored(0, data.size()), data);
+  EXPECT_EQ(test.server.service.piped, 1U);
+}
+
+TEST(TcpTest, a_length_that_lies_about_bulk_data_is_garbage) {
+  Storing test;
+  RawClient client(test.server.address);
+  Bytes call = Storing::call(0, pattern(400'000), 5);
+  // Ten header words and `where` precede it.
+  for (const std::uint32_t length : {500'000U, 0xffff'ffffU}) {
+    const Bytes lie = words({length});
+    std::ranges::copy(lie, call.begin() + 44);
+    ASSERT_TRUE(client.send(record(call)));
+    EXPECT_TRUE(client.receives(words({5, 1, 0, 0, 0, 4}))) << length;
+  }
+  const Bytes data = pattern(200'000);
+  ASSERT_TRUE(client.send(record(Storing::call(0, data, 7))));
+  EXPECT_TRUE(client.receives(Storing::reply(7)));
+  EXPECT_EQ(test.stored(0, data.size()), data);
+}
+
+// A closed socket with unread bytes would be reset, and the end of a long reply with it.
+TEST(TcpTest, draining_leaves_no_reply_behind_though_calls_remain_unread) {
+  TcpServerOptions options;
+  options.server.connection_bytes_max = 64 * base::KiB;
+  TcpServer server(options);
+  RawClient client(server.address, 64 * 1024);
+  Bytes stream;
+  for (std::uint32_t xid = 1; xid <= 20000; ++xid)
+    append(stream, record(test_call(xid, test::proc_bulk, words({test::TestService::bulk_bytes_max}))));
+  std::jthread sender([&] { client.send(stream); });
+  const Bytes reply = echo_reply(1, Bytes(test::TestService::bulk_bytes_max, std::byte{0x5a}));
+  ASSERT_TRUE(client.receives(reply));
+  std::jthread stopper([&] { EXPECT_TRUE(server.stop(20s)); });
+  std::size_t replies = 1;
+  std::size_t cut = 0;
+  for (;;) {
+    Bytes mark(4);
+    const ssize_t n = test::uninterrupted([&] { return ::recv(client.fd(), mark.data(), 4, MSG_WAITALL); });
+    if (n == 0) break;
+    ASSERT_EQ(n, 4) << errno << " after " << replies;
+    Bytes body(test::u32_at(mark, 0) & 0x7fff'ffffU);
+    if (test::uninterrupted([&] { return ::recv(client.fd(), body.data(), body.size(), MSG_WAITALL); }) !=
+        static_cast<ssize_t>(body.size()))
+      ++cut;
+    ++replies;
+  }
+  EXPECT_EQ(cut, 0U) << replies;
+}
+
 TEST(TcpTest, draining_answers_running_calls_and_takes_no_new_ones) {
   TcpServer server;
   RawClient client(server.address);

@@ -1,5 +1,7 @@
 #include "tests/unit/rpc/test_program.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <variant>
@@ -90,7 +92,34 @@ io::Op<Answer> piped(Service& service, Call& call, Reply& reply) {
   return Answer::success;
 }
 
-constexpr std::array<Procedure, 13> procedures{{
+std::optional<std::uint32_t> store_bulk(xdr::Decoder& args) {
+  std::uint32_t where, bytes;
+  if (!args.u32(where) || !args.u32(bytes)) return std::nullopt;
+  return bytes;
+}
+
+io::Op<Answer> store(Service& service, Call& call, Reply& reply) {
+  auto& test = static_cast<TestService&>(service);
+  std::uint32_t where, last;
+  io::Payload data;
+  if (!call.args.u32(where) || !call.args.payload(data, TestService::bulk_bytes_max) || !call.args.u32(last))
+    return Answer::garbage_args;
+  if (data.piped()) ++test.piped;
+  std::uint64_t at = where;
+  for (const io::SlabRange& range : data.ranges()) {
+    if (io::Pipe* pipe = range.slab.pipe(); pipe != nullptr) {
+      if (pipe->drain_to_file(test.file, at, range.length) != range.length) return Answer::system_err;
+    } else if (::pwrite(test.file, range.view().data(), range.length, static_cast<off_t>(at)) !=
+               static_cast<ssize_t>(range.length)) {
+      return Answer::system_err;
+    }
+    at += range.length;
+  }
+  reply.begin().u32(last);
+  return Answer::success;
+}
+
+constexpr std::array<Procedure, 14> procedures{{
     {.name = "NULL"},
     {.name = "ECHO", .handler = echo, .reply_bytes_max = echo_bytes_max},
     {.name = "COUNT", .handler = count, .replay = Replay::cached, .reply_bytes_max = 4},
@@ -104,6 +133,7 @@ constexpr std::array<Procedure, 13> procedures{{
     {.name = "SLEEPY", .handler = sleepy, .reply_bytes_max = echo_bytes_max},
     {.name = "WEAK", .handler = too_weak, .replay = Replay::cached},
     {.name = "PIPED", .handler = piped, .reply_bytes_max = TestService::bulk_bytes_max},
+    {.name = "STORE", .handler = store, .reply_bytes_max = 4, .bulk = store_bulk},
 }};
 constexpr std::array<Version, 2> versions{{
     {.number = version_high, .procedures = procedures},

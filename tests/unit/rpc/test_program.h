@@ -31,6 +31,8 @@ enum Proc : std::uint32_t {
   proc_sleepy = 10,  // like echo, after a turn of the ready queue
   proc_weak = 11,    // answers auth_tooweak; cached
   proc_piped = 12,   // unsigned n -> the first n bytes of the service's file, by a pipe where there is one
+  proc_store = 13,   // unsigned where, opaque<> which may come by a pipe, unsigned -> the last one; the
+                    // opaque's bytes go to `where` in the service's file
 };
 
 // Its state belongs to the reactor's thread, except the counters.
@@ -38,8 +40,8 @@ class TestService final : public Service {
  public:
   std::atomic<std::uint32_t> counted{0};
   std::atomic<std::uint32_t> waited{0};
-  std::atomic<std::uint32_t> piped{0};
-  int file = -1;  // of proc_piped; set before the first call
+  std::atomic<std::uint32_t> piped{0};  // replies of proc_piped, calls of proc_store
+  int file = -1;                        // of proc_piped and proc_store; set before the first call
 
   // Ends every waiting call of proc_wait; on the reactor's thread.
   void release() {

@@ -1,4 +1,5 @@
 // READ, WRITE and COMMIT.
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,6 +103,27 @@ TEST_P(DataTest, large_reads_may_come_as_pages_in_a_pipe) {
   EXPECT_EQ(received, text.substr(5, received.size()));
   ::close(sockets[0]);
   ::close(sockets[1]);
+}
+
+TEST_P(DataTest, data_may_come_in_a_pipe_between_data_in_memory) {
+  const auto file = create("file")->file;
+  std::string text(150000, '\0');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i * 3 % 26);
+  base::UniqueFd source(::memfd_create("source", MFD_CLOEXEC));
+  ASSERT_EQ(::pwrite(source.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+  for (const Stability stability : {Stability::unstable, Stability::data_sync, Stability::file_sync}) {
+    io::PipePool pipes;
+    io::SlabRef piped = pipes.take().value();
+    ASSERT_EQ(piped.pipe()->fill(source.get(), 1000, 148000).value(), 148000U);
+    io::Payload data = payload(text.substr(0, 1000));
+    data.append({std::move(piped), 0, 148000});
+    data.append(payload(text.substr(149000)));
+    const auto written = run(fs_->write({}, file, 77, data, stability, wcc_));
+    ASSERT_TRUE(written);
+    EXPECT_EQ(written->count, text.size());
+    EXPECT_EQ(local_read("file").substr(77), text);
+    ASSERT_EQ(::truncate(local("file").c_str(), 0), 0);
+  }
 }
 
 TEST_P(DataTest, data_belongs_to_regular_files) {

@@ -1,8 +1,12 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <string>
 
+#include "io/pipe.h"
 #include "tests/unit/xdr/wire.h"
 
 namespace braid::xdr_tests {
@@ -227,6 +231,43 @@ TEST_F(CodecTest, payload_shares_the_slabs_of_the_message) {
   ASSERT_EQ(payload.ranges().size(), 2U);
   EXPECT_EQ(payload.ranges()[0].view().data(), message.ranges()[0].view().data() + 4);
   EXPECT_EQ(payload.ranges()[1].view().data(), message.ranges()[1].view().data());
+}
+
+TEST_F(CodecTest, bytes_in_a_pipe_are_payload_and_nothing_else) {
+  io::PipePool pipes;
+  base::UniqueFd file(::memfd_create("piped", MFD_CLOEXEC));
+  ASSERT_EQ(::pwrite(file.get(), "abcdefgh", 8, 0), 8);
+  const auto message = [&](std::string_view head, std::string_view tail) {
+    io::SlabRef pipe = pipes.take().value();
+    EXPECT_EQ(pipe.pipe()->fill(file.get(), 0, 8).value(), 8U);
+    io::Payload out = memory_.payload(hex(head));
+    out.append({std::move(pipe), 0, 8});
+    out.append(memory_.payload(hex(tail)));
+    return out;
+  };
+  {
+    const io::Payload fitting = message("0000000b 616263", "00000007");
+    Decoder in(fitting, arena_);
+    io::Payload payload;
+    std::uint32_t after = 0;
+    ASSERT_TRUE(in.payload(payload, 11));
+    EXPECT_EQ(payload.size(), 11U);
+    EXPECT_TRUE(payload.piped());
+    EXPECT_FALSE(in.u32(after));  // one byte of padding, and three of the word
+    EXPECT_EQ(in.error(), Error::truncated);
+  }
+  for (const std::string_view head : {"0000000b 616263", "00000002 6162", "00000004", ""}) {
+    const io::Payload misfit = message(head, "00000000 00000007 00000000");
+    Decoder as_opaque(misfit, arena_);
+    base::BytesView view;
+    std::uint32_t word = 0;
+    while (as_opaque.u32(word)) {
+    }
+    EXPECT_EQ(as_opaque.error(), Error::truncated) << head;
+    if (head.empty()) continue;
+    Decoder again(misfit, arena_);
+    EXPECT_EQ(again.opaque(view, 100) && again.u32(word), false) << head;
+  }
 }
 
 TEST_F(CodecTest, decoding_starts_at_an_offset_and_knows_its_position) {
