@@ -181,4 +181,135 @@ VfsOp<FileSystemLimits> FaultyFileSystem::limits(const FileRef& file) {
   return guarded(Operation::limits, [this, &file] { return inner_->limits(file); });
 }
 
+VfsOp<OpenFileRef> FaultyFileSystem::open(const Credentials& who, const FileRef& file, OpenAccess access,
+                                          OpenRule rule) {
+  return guarded(Operation::open,
+                 [this, &who, &file, access, rule] { return inner_->open(who, file, access, rule); });
+}
+
+VfsOp<OpenCreated> FaultyFileSystem::open_create(const Credentials& who, const FileRef& directory,
+                                                 std::string_view name, OpenAccess access,
+                                                 const CreateHow& how, Wcc& wcc) {
+  return guarded(Operation::open_create, [this, &who, &directory, name, access, &how, &wcc] {
+    return inner_->open_create(who, directory, name, access, how, wcc);
+  });
+}
+
+VfsOp<ReadResult> FaultyFileSystem::read_open(const OpenFileRef& open, std::uint64_t offset,
+                                              std::uint32_t count, ReadMemory memory) {
+  return guarded(Operation::read_open, [this, &open, offset, count, memory] {
+    return inner_->read_open(open, offset, count, memory);
+  });
+}
+
+VfsOp<WriteResult> FaultyFileSystem::write_open(const Credentials& who, const OpenFileRef& open,
+                                                std::uint64_t offset, const io::Payload& data,
+                                                Stability stability) {
+  return guarded(Operation::write_open, [this, &who, &open, offset, &data, stability] {
+    return inner_->write_open(who, open, offset, data, stability);
+  });
+}
+
+VfsOp<> FaultyFileSystem::setattr_open(const Credentials& who, const OpenFileRef& open,
+                                       const SetAttributes& set, Wcc& wcc) {
+  return guarded(Operation::setattr_open,
+                 [this, &who, &open, &set, &wcc] { return inner_->setattr_open(who, open, set, wcc); });
+}
+
+VfsOp<std::optional<LockConflict>> FaultyFileSystem::lock(const OpenFileRef& open, LockOwnerId owner,
+                                                          LockRange range, LockType type) {
+  return guarded(Operation::lock,
+                 [this, &open, owner, range, type] { return inner_->lock(open, owner, range, type); });
+}
+
+VfsOp<std::optional<LockConflict>> FaultyFileSystem::test_lock(const FileRef& file, LockOwnerId owner,
+                                                               LockRange range, LockType type) {
+  return guarded(Operation::test_lock,
+                 [this, &file, owner, range, type] { return inner_->test_lock(file, owner, range, type); });
+}
+
+VfsOp<> FaultyFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRange range) {
+  return guarded(Operation::unlock,
+                 [this, &file, owner, range] { return inner_->unlock(file, owner, range); });
+}
+
+VfsOp<LeaseRef> FaultyFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken) {
+  return guarded(Operation::lease, [this, &open, type, broken = std::move(broken)]() mutable {
+    return inner_->lease(open, type, std::move(broken));
+  });
+}
+
+VfsOp<SeekResult> FaultyFileSystem::seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) {
+  return guarded(Operation::seek, [this, &open, offset, what] { return inner_->seek(open, offset, what); });
+}
+
+VfsOp<> FaultyFileSystem::allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                                   std::uint64_t length) {
+  return guarded(Operation::allocate,
+                 [this, &who, &open, offset, length] { return inner_->allocate(who, open, offset, length); });
+}
+
+VfsOp<> FaultyFileSystem::deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                                     std::uint64_t length) {
+  return guarded(Operation::deallocate, [this, &who, &open, offset, length] {
+    return inner_->deallocate(who, open, offset, length);
+  });
+}
+
+VfsOp<> FaultyFileSystem::clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
+                                const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) {
+  return guarded(Operation::clone, [this, &who, &from, from_offset, &to, to_offset, length] {
+    return inner_->clone(who, from, from_offset, to, to_offset, length);
+  });
+}
+
+VfsOp<std::uint64_t> FaultyFileSystem::copy(const Credentials& who, const OpenFileRef& from,
+                                            std::uint64_t from_offset, const OpenFileRef& to,
+                                            std::uint64_t to_offset, std::uint64_t length) {
+  return guarded(Operation::copy, [this, &who, &from, from_offset, &to, to_offset, length] {
+    return inner_->copy(who, from, from_offset, to, to_offset, length);
+  });
+}
+
+VfsOp<> FaultyFileSystem::advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length,
+                                 Advice advice) {
+  return guarded(Operation::advise, [this, &open, offset, length, advice] {
+    return inner_->advise(open, offset, length, advice);
+  });
+}
+
+VfsOp<io::Payload> FaultyFileSystem::get_xattr(const Credentials& who, const FileRef& file,
+                                               std::string_view name) {
+  return guarded(Operation::get_xattr,
+                 [this, &who, &file, name] { return inner_->get_xattr(who, file, name); });
+}
+
+VfsOp<> FaultyFileSystem::set_xattr(const Credentials& who, const FileRef& file, std::string_view name,
+                                    base::BytesView value, XattrMode mode, Wcc& wcc) {
+  return guarded(Operation::set_xattr, [this, &who, &file, name, value, mode, &wcc] {
+    return inner_->set_xattr(who, file, name, value, mode, wcc);
+  });
+}
+
+VfsOp<bool> FaultyFileSystem::list_xattrs(const Credentials& who, const FileRef& file, std::uint64_t cookie,
+                                          const XattrSink& sink) {
+  return guarded(Operation::list_xattrs,
+                 [this, &who, &file, cookie, &sink] { return inner_->list_xattrs(who, file, cookie, sink); });
+}
+
+VfsOp<> FaultyFileSystem::remove_xattr(const Credentials& who, const FileRef& file, std::string_view name,
+                                       Wcc& wcc) {
+  return guarded(Operation::remove_xattr,
+                 [this, &who, &file, name, &wcc] { return inner_->remove_xattr(who, file, name, wcc); });
+}
+
+VfsOp<PosixAcl> FaultyFileSystem::get_acl(const FileRef& file) {
+  return guarded(Operation::get_acl, [this, &file] { return inner_->get_acl(file); });
+}
+
+VfsOp<> FaultyFileSystem::set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc) {
+  return guarded(Operation::set_acl,
+                 [this, &who, &file, &set, &wcc] { return inner_->set_acl(who, file, set, wcc); });
+}
+
 }  // namespace braid::vfs

@@ -34,9 +34,30 @@ enum class Operation : std::uint8_t {
   link,
   readdir,
   status,
-  limits
+  limits,
+  open,
+  open_create,
+  read_open,
+  write_open,
+  setattr_open,
+  lock,
+  test_lock,
+  unlock,
+  lease,
+  seek,
+  allocate,
+  deallocate,
+  clone,
+  copy,
+  advise,
+  get_xattr,
+  set_xattr,
+  list_xattrs,
+  remove_xattr,
+  get_acl,
+  set_acl
 };
-constexpr std::size_t operations = 20;
+constexpr std::size_t operations = 41;
 
 struct Fault {
   Operation operation = Operation::getattr;
@@ -90,6 +111,43 @@ class FaultyFileSystem final : public FileSystem {
                       const EntrySink& sink) override;
   VfsOp<FileSystemStatus> status(const FileRef& file) override;
   VfsOp<FileSystemLimits> limits(const FileRef& file) override;
+
+  VfsOp<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access,
+                          OpenRule rule) override;
+  VfsOp<OpenCreated> open_create(const Credentials& who, const FileRef& directory, std::string_view name,
+                                 OpenAccess access, const CreateHow& how, Wcc& wcc) override;
+  // A close has no failure to inject.
+  VfsOp<> close(OpenFileRef open) override { return inner_->close(std::move(open)); }
+  VfsOp<ReadResult> read_open(const OpenFileRef& open, std::uint64_t offset, std::uint32_t count,
+                              ReadMemory memory) override;
+  VfsOp<WriteResult> write_open(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                                const io::Payload& data, Stability stability) override;
+  VfsOp<> setattr_open(const Credentials& who, const OpenFileRef& open, const SetAttributes& set,
+                       Wcc& wcc) override;
+  VfsOp<std::optional<LockConflict>> lock(const OpenFileRef& open, LockOwnerId owner, LockRange range,
+                                          LockType type) override;
+  VfsOp<std::optional<LockConflict>> test_lock(const FileRef& file, LockOwnerId owner, LockRange range,
+                                               LockType type) override;
+  VfsOp<> unlock(const FileRef& file, LockOwnerId owner, LockRange range) override;
+  VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken) override;
+  VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) override;
+  VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                   std::uint64_t length) override;
+  VfsOp<> deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                     std::uint64_t length) override;
+  VfsOp<> clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
+                const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) override;
+  VfsOp<std::uint64_t> copy(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
+                            const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) override;
+  VfsOp<> advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length, Advice advice) override;
+  VfsOp<io::Payload> get_xattr(const Credentials& who, const FileRef& file, std::string_view name) override;
+  VfsOp<> set_xattr(const Credentials& who, const FileRef& file, std::string_view name, base::BytesView value,
+                    XattrMode mode, Wcc& wcc) override;
+  VfsOp<bool> list_xattrs(const Credentials& who, const FileRef& file, std::uint64_t cookie,
+                          const XattrSink& sink) override;
+  VfsOp<> remove_xattr(const Credentials& who, const FileRef& file, std::string_view name, Wcc& wcc) override;
+  VfsOp<PosixAcl> get_acl(const FileRef& file) override;
+  VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc) override;
 
  private:
   struct Script {

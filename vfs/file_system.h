@@ -65,6 +65,9 @@ struct CreateHow {
   Verifier verifier;  // of both exclusive modes: kept with the file, so a repeated call is recognised after a
                       // restart too
 };
+constexpr bool is_exclusive(const CreateHow& how) {
+  return how.mode == CreateHow::Mode::exclusive || how.mode == CreateHow::Mode::exclusive_with_attributes;
+}
 
 // What MKNOD makes.
 struct SpecialFile {

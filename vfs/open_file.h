@@ -48,7 +48,7 @@ enum class OpenRule : std::uint8_t {
 struct OpenCreated {
   OpenFileRef open;
   Attributes attributes;
-  bool created = false;    // false: the name existed, or this is a repetition of an exclusive create
+  bool created = false;    // by this call, or by an exclusive one that this repeats
   bool truncated = false;  // an existing file, to size 0
 };
 
@@ -75,7 +75,7 @@ enum class LeaseType : std::uint8_t { read, write };
 
 // Makes local opens that conflict wait until it is given back, which is when it ends, or until the kernel's
 // patience ends (/proc/sys/fs/lease-break-time, 45 s). Opens of this server that conflict, of NFSv3 too,
-// answer `delay` meanwhile. Keeps its file open.
+// answer `delay` meanwhile. Keeps its file open; the FileSystem must outlive it.
 class Lease {
  public:
   virtual ~Lease() = default;

@@ -29,15 +29,31 @@ bool sets_times(const SetAttributes& set) {
 
 }  // namespace
 
-// Attributes of an object that still has a name. Others are stale, and nobody else shall find them.
-Outcome<Attributes> Tree::live_attributes(PosixFile& file) {
+Outcome<Attributes> Tree::observe(PosixFile& file) {
+  const std::uint32_t changes = file.changes().changes();
   const auto stat = stat_of(file.fd());
   if (!stat) return base::fail(stat.error());
-  if (stat->stx_nlink == 0) {
-    cache_.drop(file);
-    return base::fail(Error::stale);
-  }
-  return attributes_of(*stat, file.identity().fsid);
+  Attributes out = attributes_of(*stat, file.identity().fsid);
+  out.change = file.stamp().with([&](ChangeStamp& stamp) { return stamp.observe(out.change, changes); });
+  return out;
+}
+
+// Attributes of an object that still has a name or is held open. Others are stale, and nobody else shall find
+// them.
+Outcome<Attributes> Tree::live_attributes(PosixFile& file) {
+  auto now = observe(file);
+  if (now && now->nlink == 0 && lost_last_name(file)) return base::fail(Error::stale);
+  return now;
+}
+
+// True if nobody holds it open either: it is then forgotten, otherwise with the last open.
+bool Tree::lost_last_name(PosixFile& file) {
+  const bool gone = file.hold([](Holdings& held) {
+    held.nameless = true;
+    return held.opens.empty();
+  });
+  if (gone) cache_.drop(file);
+  return gone;
 }
 
 Outcome<Attributes> Tree::getattr(PosixFile& file) { return live_attributes(file); }
@@ -48,16 +64,31 @@ Outcome<> Tree::setattr(const Credentials& who, PosixFile& file, const SetAttrib
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
     if (guard && *guard != change.before().ctime) return base::fail(Error::not_sync);
-    if (auto applied = apply(who, file, set, change.before()); !applied) return applied;
+    if (auto applied = apply(who, file, set, change.before(), nullptr); !applied) return applied;
   }
   return sync_file(file);
 }
 
+Outcome<> Tree::setattr_open(const Credentials& who, PosixOpenFile& open, const SetAttributes& set,
+                             Wcc& wcc) {
+  PosixFile& file = open.node();
+  {
+    const Change change(*this, file, wcc);
+    if (auto allowed = change.allowed(); !allowed) return allowed;
+    if (auto applied = apply(who, file, set, change.before(), &open); !applied) return applied;
+  }
+  return sync_file(file);
+}
+
+// Through `open`, if there is one, the size is changed with its rights.
 Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttributes& set,
-                      const Attributes& now) {
+                      const Attributes& now, const PosixOpenFile* open) {
   if (set.uid == no_change || set.gid == no_change) return base::fail(Error::inval);
-  if (set.size)
-    if (auto done = truncate(who, file, *set.size, now); !done) return done;
+  if (set.size) {
+    const auto done =
+        open == nullptr ? truncate(who, file, *set.size, now) : truncate_open(who, *open, *set.size);
+    if (!done) return done;
+  }
   if (set.uid || set.gid) {
     const auto done = identity_.as(who, [&] {
       return outcome_of(
@@ -87,6 +118,12 @@ Outcome<> Tree::truncate(const Credentials& who, PosixFile& file, std::uint64_t 
   const auto fd = data_descriptor(file, Opened::write);
   if (!fd) return base::fail(fd.error());
   return identity_.as(who, [&] { return outcome_of(::ftruncate(*fd, static_cast<off_t>(size))); });
+}
+
+Outcome<> Tree::truncate_open(const Credentials& who, const PosixOpenFile& open, std::uint64_t size) {
+  if (!includes(open.access(), OpenAccess::write)) return base::fail(Error::acces);
+  if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return base::fail(Error::fbig);
+  return identity_.as(who, [&] { return outcome_of(::ftruncate(open.fd(), static_cast<off_t>(size))); });
 }
 
 Outcome<> Tree::change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,

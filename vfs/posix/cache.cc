@@ -97,6 +97,19 @@ FileRef FileCache::find(base::BytesView handle) {
   return FileRef(file);
 }
 
+std::optional<DescriptorSlot> FileCache::reserve() {
+  // Each attempt gets past some of those that are held, to which it does not return soon.
+  constexpr int attempts_max = 4;
+  for (int attempt = 0; attempt < attempts_max; ++attempt) {
+    while (descriptors_->load(std::memory_order_relaxed) >= options_.descriptors_max)
+      if (!make_room(reserved_.fetch_add(1, std::memory_order_relaxed) % shards_max)) break;
+    if (descriptors_->load(std::memory_order_relaxed) < options_.descriptors_max)
+      return DescriptorSlot(descriptors_);
+  }
+  crowded_.fetch_add(1, std::memory_order_relaxed);
+  return std::nullopt;
+}
+
 FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened) {
   const std::uint64_t mac = HandleCodec::mac_of(identity.handle.view());
   while (descriptors_->load(std::memory_order_relaxed) >= options_.descriptors_max)
@@ -104,7 +117,7 @@ FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opene
       crowded_.fetch_add(1, std::memory_order_relaxed);
       break;
     }
-  FileRef fresh(new PosixFile(identity, std::move(fd), opened, descriptors_));
+  FileRef fresh(new PosixFile(identity, std::move(fd), opened, DescriptorSlot(descriptors_)));
   auto& file = static_cast<PosixFile&>(*fresh);
   Shard& shard = shard_of(mac);
   std::scoped_lock lock(shard.mutex);
@@ -143,14 +156,15 @@ void FileCache::note_writer(PosixFile& file) {
 // From the least recently used end, the first that nobody holds. With the lock held nobody new can get hold
 // of it.
 FileRef FileCache::evict_one(Shard& shard) {
-  std::size_t skipped = 0;
-  for (PosixFile* file = shard.by_use.last; file != nullptr && skipped < skipped_max;
-       file = file->by_use_.previous) {
+  PosixFile* file = shard.by_use.last;
+  for (std::size_t skipped = 0; file != nullptr && skipped < skipped_max; ++skipped) {
     if (file->held_by_cache_.unique()) {
       ++shard.evicted;
       return take_out(shard, *file);
     }
-    ++skipped;
+    PosixFile* const previous = file->by_use_.previous;
+    use(shard, *file);
+    file = previous;
   }
   return {};
 }
@@ -174,6 +188,8 @@ void FileCache::expire(Shard& shard, List& list, base::TimePoint before, std::ve
     if (file->held_by_cache_.unique()) {
       ++shard.expired;
       out.push_back(take_out(shard, *file));
+    } else {
+      use(shard, *file);
     }
     file = previous;
   }

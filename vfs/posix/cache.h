@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/clock.h"
@@ -42,6 +43,8 @@ class FileCache {
   FileRef find(base::BytesView handle);
   // Makes room, then adds the object, unless another thread was faster: returns the one that is in the cache.
   FileRef insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened);
+  // Room for a descriptor beside those of the cache; none if everything is in use.
+  std::optional<DescriptorSlot> reserve();
   // Forgets an object whose last name is gone; its descriptor is closed when the last holder lets go.
   void drop(PosixFile& file);
   // The object now has an O_RDWR descriptor.
@@ -55,7 +58,8 @@ class FileCache {
 
  private:
   static constexpr std::size_t shards_max = 16;
-  // An object that is held is skipped when looking for one to evict; no more than so many of them.
+  // An object that is held moves to the other end when one to evict is looked for; no more than so many of
+  // them at a time.
   static constexpr std::size_t skipped_max = 32;
 
   struct List {
@@ -83,15 +87,16 @@ class FileCache {
   static FileRef take_out(Shard& shard, PosixFile& file);
   void use(Shard& shard, PosixFile& file);
   bool make_room(std::size_t first_shard);
-  static FileRef evict_one(Shard& shard);
+  FileRef evict_one(Shard& shard);
   template <PosixFile::Link PosixFile::* link>
-  static void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
+  void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
 
   const FileCacheOptions options_;
   const std::shared_ptr<std::atomic<std::size_t>> descriptors_ =
       std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<std::int64_t> now_{0};  // of the last sweep
   std::atomic<std::uint64_t> crowded_{0};
+  std::atomic<std::size_t> reserved_{0};  // where reserve() looks first, in turn
   std::array<Shard, shards_max> shards_;
 };
 

@@ -21,15 +21,20 @@ enum class Call : std::uint8_t {
   directory,   // listing
   status,      // statfs
   sync,        // anything that waits for the medium
+  close,       // the last reference to an open file
+  lock,        // byte-range locks and leases
+  seek,        // where data and holes are
+  space,       // allocating, punching, cloning and copying
 };
-constexpr std::size_t calls = 11;
+constexpr std::size_t calls = 15;
 
 constexpr io::BlockingReason reason_of(Call call) {
   using io::BlockingReason;
   constexpr std::array<BlockingReason, calls> reasons{
       BlockingReason::open,      BlockingReason::metadata, BlockingReason::metadata, BlockingReason::metadata,
       BlockingReason::metadata,  BlockingReason::read,     BlockingReason::write,    BlockingReason::metadata,
-      BlockingReason::directory, BlockingReason::metadata, BlockingReason::sync};
+      BlockingReason::directory, BlockingReason::metadata, BlockingReason::sync,     BlockingReason::other,
+      BlockingReason::metadata,  BlockingReason::metadata, BlockingReason::write};
   return reasons[static_cast<std::size_t>(call)];
 }
 

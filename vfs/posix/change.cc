@@ -11,7 +11,8 @@ Change::Change(Tree& tree, PosixFile& file, Wcc& wcc)
 
 Change::~Change() {
   wcc_ = {};
-  if (const auto after = stat_of(file_.fd())) wcc_.after = attributes_of(*after, file_.identity().fsid);
+  file_.changes().changed();
+  if (const auto after = tree_.observe(file_)) wcc_.after = *after;
   // Asked last, so a change that began before the attributes were read is noticed.
   const bool alone = file_.changes().end(ticket_);
   if (alone && before_) wcc_.before = Before{before_->size, before_->mtime, before_->ctime, before_->change};

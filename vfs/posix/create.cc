@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstring>
+#include <optional>
 #include <string>
 
 #include "vfs/posix/tree.h"
@@ -30,25 +31,36 @@ struct VerifierTimes {
   }
 };
 
+constexpr std::uint32_t no_change = 0xffffffff;  // to fchown(2)
+
 Outcome<> mark(int fd, const Verifier& verifier) {
   const VerifierTimes marked(verifier);
   const timespec times[2] = {{marked.atime, 0}, {marked.mtime, 0}};
   return outcome_of(::futimens(fd, times));
 }
 
+// What an exclusively created file has from its first moment, besides the verifier.
+struct Born {
+  mode_t mode = 0;
+  std::optional<std::uint32_t> uid, gid;
+};
+
 // The name appears with the verifier in place or not at all: after a kill in between, the repeated call would
-// not be recognised. Nobody but the owner can use the file before the client has set its mode.
+// not be recognised. Nobody but the owner can use a file without a mode before the client has set one.
 Outcome<base::UniqueFd> create_marked(int directory, const Name& name, const Verifier& verifier,
-                                      int descriptors) {
-  base::UniqueFd fd(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0));
+                                      const Born& born, int descriptors) {
+  base::UniqueFd fd(::openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, born.mode));
   const bool nameless = static_cast<bool>(fd);
   if (!nameless) {
     // Not every file system has files without a name.
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != EINVAL) return failed_call();
     constexpr int flags = O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC;
-    fd = base::UniqueFd(::openat(directory, name.c_str(), flags, 0));
+    fd = base::UniqueFd(::openat(directory, name.c_str(), flags, born.mode));
     if (!fd) return failed_call();
   }
+  if (born.uid || born.gid)
+    if (::fchown(fd.get(), born.uid.value_or(no_change), born.gid.value_or(no_change)) != 0)
+      return failed_call();
   if (auto marked = mark(fd.get(), verifier); !marked) return base::fail(marked.error());
   if (!nameless) return fd;
   const std::string source = fmt::format("{}", fd.get());
@@ -84,27 +96,51 @@ Outcome<Found> Tree::found(FileRef file) {
   return Found{std::move(file), *attributes};
 }
 
-// The descriptor that made the file becomes the one that its data goes through. exist: the name is taken.
-Outcome<FileRef> Tree::create_new(const Credentials& who, PosixFile& directory, const Name& name,
-                                  const CreateHow& how) {
-  constexpr int flags = O_CREAT | O_EXCL | O_RDWR | O_NOFOLLOW | O_CLOEXEC;
-  const bool exclusive = how.mode == CreateHow::Mode::exclusive;
-  const mode_t mode = how.attributes.mode.value_or(0) & 07777U;
+// The mode of something new in this directory (RFC 8275 6.2).
+std::uint32_t Tree::initial_mode(const PosixFile& directory, const SetAttributes& set) const {
+  const std::uint32_t mode = set.mode.value_or(0) & 07777U;
+  if (!set.umask || has_default_acl(directory.fd())) return mode;
+  return mode & ~*set.umask;
+}
+
+// The descriptor of a new file. exist: the name is taken.
+Outcome<base::UniqueFd> Tree::create_descriptor(const Credentials& who, const PosixFile& directory,
+                                                const Name& name, const CreateHow& how, int access) {
+  const int flags = O_CREAT | O_EXCL | access | O_NOFOLLOW | O_CLOEXEC;
+  const bool plain = how.mode == CreateHow::Mode::exclusive;
+  const auto mode = plain ? mode_t{0} : initial_mode(directory, how.attributes);
+  Born born{mode, std::nullopt, std::nullopt};
+  if (!plain && identity_.is_superuser(who)) {
+    born.uid = how.attributes.uid;
+    born.gid = how.attributes.gid;
+  }
   const auto create = [&]() -> Outcome<base::UniqueFd> {
-    if (exclusive) return create_marked(directory.fd(), name, how.verifier, root_.descriptors.get());
+    if (is_exclusive(how))
+      return create_marked(directory.fd(), name, how.verifier, born, root_.descriptors.get());
     base::UniqueFd fd(::openat(directory.fd(), name.c_str(), flags, mode));
     if (!fd) return failed_call();
     return fd;
   };
-  auto fd = with_room([&] { return identity_.as(who, create); });
+  return with_room([&] { return identity_.as(who, create); });
+}
+
+// The descriptor that made the file becomes the one that its data goes through.
+Outcome<FileRef> Tree::create_new(const Credentials& who, PosixFile& directory, const Name& name,
+                                  const CreateHow& how) {
+  auto fd = create_descriptor(who, directory, name, how, O_RDWR);
   if (!fd) return base::fail(fd.error());
   auto file = adopt(directory, name, std::move(*fd), Opened::write);
-  if (!file || exclusive) return file;
+  if (!file || is_exclusive(how)) return file;
   SetAttributes rest = how.attributes;
   if (rest.size == 0) rest.size.reset();
-  if (auto done = apply_initial(who, static_cast<PosixFile&>(**file), rest); !done)
+  if (auto done = apply_initial(who, static_cast<PosixFile&>(**file), rest, nullptr); !done)
     return base::fail(done.error());
   return file;
+}
+
+// Of the call that made this file.
+bool Tree::is_repetition(const CreateHow& how, const Attributes& now) {
+  return VerifierTimes(how.verifier).marks(now);
 }
 
 // RFC 1813 3.3.8: what an existing name means depends on the mode. (In detail as knfsd.)
@@ -116,9 +152,8 @@ Outcome<FileRef> Tree::create_existing(const Credentials& who, PosixFile& direct
   auto& existing = static_cast<PosixFile&>(**file);
   const auto now = live_attributes(existing);
   if (!now) return base::fail(now.error() == Error::stale ? Error::delay : now.error());
-  if (how.mode == CreateHow::Mode::exclusive) {
-    // A repetition of the call that made the file.
-    if (!VerifierTimes(how.verifier).marks(*now)) return base::fail(Error::exist);
+  if (is_exclusive(how)) {
+    if (!is_repetition(how, *now)) return base::fail(Error::exist);
     return file;
   }
   // Of the attributes only the size is for a file that exists, and only a regular one has a size to set.
@@ -130,7 +165,8 @@ Outcome<FileRef> Tree::create_existing(const Credentials& who, PosixFile& direct
 
 // What the creating call could not set. Times of the server's clock are set already; giving away a new object
 // is for user 0 alone, and others ask for their own ids. (As knfsd.)
-Outcome<> Tree::apply_initial(const Credentials& who, PosixFile& file, const SetAttributes& set) {
+Outcome<> Tree::apply_initial(const Credentials& who, PosixFile& file, const SetAttributes& set,
+                              const PosixOpenFile* open) {
   SetAttributes rest = set;
   rest.mode.reset();
   if (!identity_.is_superuser(who)) {
@@ -144,7 +180,7 @@ Outcome<> Tree::apply_initial(const Credentials& who, PosixFile& file, const Set
     return {};
   const auto now = live_attributes(file);
   if (!now) return base::fail(now.error());
-  return apply(who, file, rest, *now);
+  return apply(who, file, rest, *now, open);
 }
 
 }  // namespace braid::vfs::posix

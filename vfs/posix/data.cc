@@ -29,12 +29,41 @@ int flags_of(Stability stability) {
   return RWF_SYNC;
 }
 
+// The range of `data` at byte `from`, which is in a pipe.
+Outcome<std::size_t> drain_pipe(int fd, std::uint64_t offset, const io::Payload& data, std::size_t from) {
+  std::size_t start = 0;
+  for (const io::SlabRange& range : data.ranges()) {
+    if (from < start + range.length) {
+      const auto drained =
+          range.slab.pipe()->drain_to_file(fd, offset + from, start + range.length - from);
+      if (!drained) return base::fail(error_of(base::number_of(drained.error())));
+      return *drained;
+    }
+    start += range.length;
+  }
+  return std::size_t{0};
+}
+
+// splice(2) has no flags for that.
+Outcome<> sync_piped(int fd, int flags) {
+  if (flags == 0) return {};
+  if ((flags == RWF_SYNC ? ::fsync(fd) : ::fdatasync(fd)) != 0) return failed_call();
+  return {};
+}
+
 // Bytes written: all, or fewer when something went wrong after the first.
 Outcome<std::uint32_t> write_payload(int fd, std::uint64_t offset, const io::Payload& data, int flags) {
   std::size_t written = 0;
   while (written < data.size()) {
     std::array<iovec, 64> vectors;
     const std::size_t used = io::to_iovecs(data, written, vectors);
+    if (used == 0) {
+      const auto drained = drain_pipe(fd, offset, data, written);
+      if (!drained && written == 0) return base::fail(drained.error());
+      if (!drained || *drained == 0) break;
+      written += *drained;
+      continue;
+    }
     const ssize_t put =
         ::pwritev2(fd, vectors.data(), static_cast<int>(used), static_cast<off_t>(offset + written), flags);
     if (put < 0 && errno == EINTR) continue;
@@ -42,10 +71,30 @@ Outcome<std::uint32_t> write_payload(int fd, std::uint64_t offset, const io::Pay
     if (put <= 0) break;
     written += static_cast<std::size_t>(put);
   }
+  if (data.piped())
+    if (auto synced = sync_piped(fd, flags); !synced) return base::fail(synced.error());
   return static_cast<std::uint32_t>(written);
 }
 
 }  // namespace
+
+// Another description of the same object, with the server's rights.
+Outcome<base::UniqueFd> Tree::open_again(const PosixFile& file, int flags) {
+  if (!transient_) {
+    const auto opened = codec_.open(file.handle().view());
+    auto fd = open_kernel_handle(root_.fd.get(), opened->body.type, opened->body.bytes, flags);
+    if (fd || fd.error() != Error::stale) return fd;
+  }
+  // What has lost its last name has no handle any more.
+  return open_descriptor(file.fd(), flags);
+}
+
+// The same with the rights of the calling thread.
+Outcome<base::UniqueFd> Tree::open_descriptor(int fd, int flags) const {
+  base::UniqueFd fresh(::openat(root_.descriptors.get(), fmt::format("{}", fd).c_str(), flags));
+  if (!fresh) return failed_call();
+  return fresh;
+}
 
 // A descriptor that data can go through: the one the object has, or a better one in its place.
 Outcome<int> Tree::data_descriptor(PosixFile& file, Opened wanted) {
@@ -59,16 +108,7 @@ Outcome<int> Tree::data_descriptor(PosixFile& file, Opened wanted) {
   const bool directory = file.type() == FileType::directory;
   const int flags = (wanted == Opened::write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOCTTY | O_NONBLOCK |
                     (directory ? O_DIRECTORY : 0);
-  const auto open = [&]() -> Outcome<base::UniqueFd> {
-    if (!transient_) {
-      const auto opened = codec_.open(file.handle().view());
-      return open_kernel_handle(root_.fd.get(), opened->body.type, opened->body.bytes, flags);
-    }
-    base::UniqueFd fd(::openat(root_.descriptors.get(), fmt::format("{}", file.fd()).c_str(), flags));
-    if (!fd) return failed_call();
-    return fd;
-  };
-  const auto fresh = with_room(open);
+  const auto fresh = with_room([&] { return open_again(file, flags); });
   if (!fresh) return base::fail(fresh.error());
   if (auto done = file.upgrade(*fresh, wanted); !done) return base::fail(done.error());
   if (wanted == Opened::write) cache_.note_writer(file);
@@ -108,8 +148,40 @@ Outcome<WriteResult> Tree::write(const Credentials& who, PosixFile& file, std::u
     result = {*written, in_memory ? Stability::file_sync : stability};
   }
   // Whoever removed the last name meanwhile took the data along.
-  if (wcc.after && wcc.after->nlink == 0) return base::fail(Error::stale);
+  if (wcc.after && wcc.after->nlink == 0 && !file.held_open()) return base::fail(Error::stale);
   return result;
+}
+
+Outcome<ReadPlan> Tree::plan_read_open(const PosixOpenFile& open, std::uint64_t offset, std::uint32_t count) {
+  if (!includes(open.access(), OpenAccess::read)) return base::fail(Error::acces);
+  const auto now = observe(open.node());
+  if (!now) return base::fail(now.error());
+  ReadPlan plan{*now, open.fd(), 0};
+  if (offset < now->size)
+    plan.bytes = static_cast<std::size_t>(std::min<std::uint64_t>(count, now->size - offset));
+  return plan;
+}
+
+Outcome<WriteResult> Tree::write_open(const Credentials& who, const PosixOpenFile& open, std::uint64_t offset,
+                                      const io::Payload& data, Stability stability) {
+  if (!includes(open.access(), OpenAccess::write)) return base::fail(Error::acces);
+  if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) return base::fail(Error::fbig);
+  const bool in_memory = root_.traits.in_memory;
+  const int flags = in_memory ? 0 : flags_of(stability);
+  bool as_caller = root_.traits.privileged_blocks;
+  if (!as_caller) {
+    const auto stat = stat_of(open.fd());
+    if (!stat) return base::fail(stat.error());
+    as_caller = (stat->stx_mode & set_id_bits) != 0;
+  }
+  const auto put = [&] { return write_payload(open.fd(), offset, data, flags); };
+  const auto written = as_caller ? identity_.as(who, put) : put();
+  open.node().changes().changed();
+  if (!written) {
+    if (written.error() == Error::io && flags != 0) lost_writes();
+    return base::fail(written.error());
+  }
+  return WriteResult{*written, in_memory ? Stability::file_sync : stability};
 }
 
 Outcome<std::uint32_t> Tree::write_data(const Credentials& who, PosixFile& file, std::uint64_t offset,
@@ -131,12 +203,7 @@ Outcome<> Tree::commit(const Credentials& who, PosixFile& file, Wcc& wcc) {
   if (auto regular = require_regular(file); !regular) return regular;
   if (auto permitted = permit_data(who, file, W_OK, change.before()); !permitted) return permitted;
   if (root_.traits.in_memory) return {};
-  const auto fd = data_descriptor(file, Opened::read);
-  if (!fd) return base::fail(fd.error());
-  if (::fsync(*fd) == 0) return {};
-  const auto failure = failed_call();
-  lost_writes();
-  return failure;
+  return sync_data(file);
 }
 
 }  // namespace braid::vfs::posix

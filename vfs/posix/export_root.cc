@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "base/siphash.h"
+#include "vfs/posix/xfs.h"
 
 namespace braid::vfs::posix {
 namespace {
@@ -23,19 +24,6 @@ struct FsUuid {
 };
 constexpr unsigned long get_fs_uuid = _IOR(0x15, 0, FsUuid);
 
-// XFS_IOC_FSGEOMETRY_V1, for kernels without the above: the f_fsid of XFS is a device number, which may
-// change.
-struct XfsGeometry {
-  std::uint32_t sizes[8];
-  std::uint64_t blocks[4];
-  Uuid uuid;
-  std::uint32_t units[2];
-  std::int32_t version;
-  std::uint32_t more[4];
-};
-static_assert(sizeof(XfsGeometry) == 112);
-constexpr unsigned long get_xfs_geometry = _IOR('X', 100, XfsGeometry);
-
 std::uint64_t hash(base::BytesView bytes) {
   constexpr base::SipKey fixed{0x6272616964206673,
                                0x6964206f66206673};  // part of what fsids mean: never changed
@@ -45,7 +33,8 @@ std::uint64_t hash(base::BytesView bytes) {
 std::uint64_t filesystem_of(int fd, const struct statfs& status) {
   if (FsUuid named{}; ::ioctl(fd, get_fs_uuid, &named) == 0 && named.length == sizeof(Uuid))
     return hash(named.uuid);
-  if (XfsGeometry geometry{}; ::ioctl(fd, get_xfs_geometry, &geometry) == 0) return hash(geometry.uuid);
+  // The f_fsid of XFS is a device number, which may change.
+  if (const auto geometry = xfs_geometry(fd)) return hash(geometry->uuid);
   return hash(std::as_bytes(std::span(&status.f_fsid, 1)));
 }
 
@@ -84,6 +73,7 @@ base::Result<ExportRoot> open_export_root(const std::string& path, const ExportR
   root.mount = stat.stx_mnt_id;
   root.traits = traits_of(root.magic, system.release);
   root.filesystem = filesystem_of(root.fd.get(), status);
+  root.features = features_of(root.fd.get(), root.magic, static_cast<std::uint32_t>(status.f_bsize));
   root.transient_because = options.persistent_handles ? transient_because(root) : "asked for";
   return root;
 }

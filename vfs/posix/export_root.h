@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "vfs/posix/features.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/traits.h"
 
@@ -20,6 +21,7 @@ struct ExportRoot {
   std::uint64_t magic = 0;     // statfs f_type
   std::uint64_t mount = 0;     // statx stx_mnt_id
   Traits traits;
+  Features features;
   std::uint64_t filesystem = 0;  // the same at every start: from the UUID where there is one
   // Why handles cannot outlive this process; empty if they can.
   std::string transient_because;

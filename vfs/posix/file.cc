@@ -2,13 +2,8 @@
 
 namespace braid::vfs::posix {
 
-PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened,
-                     std::shared_ptr<std::atomic<std::size_t>> descriptors)
-    : identity_(identity), fd_(std::move(fd)), opened_(opened), descriptors_(std::move(descriptors)) {
-  descriptors_->fetch_add(1, std::memory_order_relaxed);
-}
-
-PosixFile::~PosixFile() { descriptors_->fetch_sub(1, std::memory_order_relaxed); }
+PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot)
+    : identity_(identity), fd_(std::move(fd)), opened_(opened), slot_(std::move(slot)) {}
 
 Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   std::scoped_lock lock(upgrading_);

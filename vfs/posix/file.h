@@ -3,14 +3,18 @@
 
 #include <atomic>
 #include <cstdint>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <utility>
 
 #include "base/guarded.h"
 #include "base/unique_fd.h"
 #include "vfs/file_system.h"
 #include "vfs/posix/grants.h"
 #include "vfs/posix/kernel.h"
+#include "vfs/posix/lock_table.h"
 
 namespace braid::vfs::posix {
 
@@ -21,7 +25,30 @@ enum class Opened : std::uint8_t {
   write,  // O_RDWR
 };
 
-// Tells whether changes of ours to one object overlapped. Thread-safe.
+class PosixOpenFile;
+
+// One descriptor in a count, from birth to death.
+class DescriptorSlot {
+ public:
+  explicit DescriptorSlot(std::shared_ptr<std::atomic<std::size_t>> count) : count_(std::move(count)) {
+    count_->fetch_add(1, std::memory_order_relaxed);
+  }
+  DescriptorSlot(DescriptorSlot&& other) noexcept : count_(std::move(other.count_)) {}
+  DescriptorSlot& operator=(DescriptorSlot&& other) noexcept {
+    std::swap(count_, other.count_);
+    return *this;
+  }
+  DescriptorSlot(const DescriptorSlot&) = delete;
+  DescriptorSlot& operator=(const DescriptorSlot&) = delete;
+  ~DescriptorSlot() {
+    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+  }
+
+ private:
+  std::shared_ptr<std::atomic<std::size_t>> count_;
+};
+
+// Tells whether changes of ours to one object overlapped, and whether there were any. Thread-safe.
 class ChangeCounter {
  public:
   struct Ticket {
@@ -37,10 +64,50 @@ class ChangeCounter {
     running_.fetch_sub(1);
     return ticket.alone && begun_.load() == ticket.number;
   }
+  // After a change, before its attributes are looked at.
+  void changed() { changes_.fetch_add(1, std::memory_order_release); }
+  [[nodiscard]] std::uint32_t changes() const { return changes_.load(std::memory_order_acquire); }
 
  private:
   std::atomic<std::uint32_t> begun_{0};
   std::atomic<std::uint32_t> running_{0};
+  std::atomic<std::uint32_t> changes_{0};
+};
+
+// Keeps two states of a file apart that a coarse clock gave the same ctime, as far as we made the difference.
+class ChangeStamp {
+ public:
+  // `changes` of ours so far, read before the ctime was. The value is what Attributes::change says.
+  std::uint64_t observe(std::uint64_t ctime, std::uint32_t changes) {
+    if (ctime != ctime_) {
+      ctime_ = ctime;
+      extra_ = 0;
+    } else if (changes != changes_) {
+      ++extra_;
+    }
+    changes_ = changes;
+    return ctime + extra_;
+  }
+
+ private:
+  std::uint64_t ctime_ = 0;  // nanoseconds
+  std::uint32_t changes_ = 0;
+  std::uint32_t extra_ = 0;
+};
+
+// What callers hold of one file beyond a reference.
+struct Holdings {
+  std::list<PosixOpenFile*> opens;  // each removes itself at its end
+  bool nameless = false;            // the last name is gone: the cache forgets the file with the last open
+  LockTable locks;
+  // The description that the locks are placed on, while there are any.
+  struct LockDescription {
+    base::UniqueFd fd;
+    bool writable = false;
+    DescriptorSlot slot;
+  };
+  std::optional<LockDescription> lock_description;
+  std::uint32_t leases = 0;
 };
 
 // What never changes about an object.
@@ -51,13 +118,10 @@ struct FileIdentity {
   std::uint64_t fsid = 0;
 };
 
-// One per handle at a time: FileCache sees to that as long as somebody holds it. Thread-safe; counts itself
-// in `descriptors` from birth to death.
+// One per handle at a time: FileCache sees to that as long as somebody holds it. Thread-safe.
 class PosixFile final : public File {
  public:
-  PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened,
-            std::shared_ptr<std::atomic<std::size_t>> descriptors);
-  ~PosixFile() override;
+  PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot);
 
   [[nodiscard]] const FileHandle& handle() const override { return identity_.handle; }
   [[nodiscard]] const FileIdentity& identity() const { return identity_; }
@@ -72,6 +136,23 @@ class PosixFile final : public File {
 
   [[nodiscard]] ChangeCounter& changes() { return changes_; }
   [[nodiscard]] base::Guarded<Grants>& grants() { return grants_; }
+  [[nodiscard]] base::Guarded<ChangeStamp>& stamp() { return stamp_; }
+
+  // f(Holdings&) under their lock; they are made when first asked for.
+  template <class F>
+  auto hold(F f) {
+    return holdings_.with([&](std::unique_ptr<Holdings>& held) {
+      if (held == nullptr) held = std::make_unique<Holdings>();
+      return f(*held);
+    });
+  }
+  // True if somebody has it open; its handle is then good without a name, too.
+  [[nodiscard]] bool held_open() const {
+    return holdings_.with(
+        [](const std::unique_ptr<Holdings>& held) { return held != nullptr && !held->opens.empty(); });
+  }
+  // Any open of it, kept alive by the result; or null.
+  [[nodiscard]] std::shared_ptr<PosixOpenFile> borrow();
 
  private:
   friend class FileCache;
@@ -82,7 +163,9 @@ class PosixFile final : public File {
   std::mutex upgrading_;
   ChangeCounter changes_;
   base::Guarded<Grants> grants_;
-  const std::shared_ptr<std::atomic<std::size_t>> descriptors_;
+  base::Guarded<ChangeStamp> stamp_;
+  base::Guarded<std::unique_ptr<Holdings>> holdings_;
+  const DescriptorSlot slot_;
 
   // Of the cache, under its shard's lock.
   struct Link {

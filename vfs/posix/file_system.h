@@ -11,6 +11,7 @@
 #include "io/blocking_pool.h"
 #include "io/slab.h"
 #include "vfs/file_system.h"
+#include "vfs/posix/lease.h"
 #include "vfs/posix/placement.h"
 #include "vfs/posix/tree.h"
 
@@ -80,6 +81,43 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<FileSystemStatus> status(const FileRef& file) override;
   VfsOp<FileSystemLimits> limits(const FileRef& file) override;
 
+  // Of NFSv4 (open_calls.cc).
+  VfsOp<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access,
+                          OpenRule rule) override;
+  VfsOp<OpenCreated> open_create(const Credentials& who, const FileRef& directory, std::string_view name,
+                                 OpenAccess access, const CreateHow& how, Wcc& wcc) override;
+  VfsOp<> close(OpenFileRef open) override;
+  VfsOp<ReadResult> read_open(const OpenFileRef& open, std::uint64_t offset, std::uint32_t count,
+                              ReadMemory memory) override;
+  VfsOp<WriteResult> write_open(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                                const io::Payload& data, Stability stability) override;
+  VfsOp<> setattr_open(const Credentials& who, const OpenFileRef& open, const SetAttributes& set,
+                       Wcc& wcc) override;
+  VfsOp<std::optional<LockConflict>> lock(const OpenFileRef& open, LockOwnerId owner, LockRange range,
+                                          LockType type) override;
+  VfsOp<std::optional<LockConflict>> test_lock(const FileRef& file, LockOwnerId owner, LockRange range,
+                                               LockType type) override;
+  VfsOp<> unlock(const FileRef& file, LockOwnerId owner, LockRange range) override;
+  VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken) override;
+  VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) override;
+  VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                   std::uint64_t length) override;
+  VfsOp<> deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                     std::uint64_t length) override;
+  VfsOp<> clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
+                const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) override;
+  VfsOp<std::uint64_t> copy(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
+                            const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) override;
+  VfsOp<> advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length, Advice advice) override;
+  VfsOp<io::Payload> get_xattr(const Credentials& who, const FileRef& file, std::string_view name) override;
+  VfsOp<> set_xattr(const Credentials& who, const FileRef& file, std::string_view name, base::BytesView value,
+                    XattrMode mode, Wcc& wcc) override;
+  VfsOp<bool> list_xattrs(const Credentials& who, const FileRef& file, std::uint64_t cookie,
+                          const XattrSink& sink) override;
+  VfsOp<> remove_xattr(const Credentials& who, const FileRef& file, std::string_view name, Wcc& wcc) override;
+  VfsOp<PosixAcl> get_acl(const FileRef& file) override;
+  VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc) override;
+
  private:
   PosixFileSystem(ExportRoot root, const PosixOptions& options, const base::Clock& clock);
 
@@ -89,8 +127,11 @@ class PosixFileSystem final : public FileSystem {
     return tree_.syncs() ? placement_.run_blocking(Call::sync, std::move(work))
                          : placement_.run(Call::change, std::move(work));
   }
-  VfsOp<ReadResult> read_in_pool(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                 std::uint32_t count, ReadMemory memory);
+  // `plan` looks at the file and says what there is to read; what it refers to must live until the Op ends.
+  template <class Plan>
+  VfsOp<ReadResult> read_planned(Plan plan, std::uint64_t offset, ReadMemory memory);
+  template <class Plan>
+  VfsOp<ReadResult> read_in_pool(Plan plan, std::uint64_t offset, ReadMemory memory);
   class ReadBuffer;
   // The data by reference to the page cache, when all of it is there or `may_wait`; nothing when it cannot be
   // had so.
@@ -103,6 +144,7 @@ class PosixFileSystem final : public FileSystem {
   const std::string directory_;
   Tree tree_;
   Placement placement_;
+  LeaseMonitor leases_;
 };
 
 }  // namespace braid::vfs::posix

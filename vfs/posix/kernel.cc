@@ -4,6 +4,7 @@
 #include <linux/openat2.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -160,6 +161,12 @@ Outcome<> change_mode(int fd, std::uint32_t mode, int descriptors) {
   if (errno != ENOSYS) return failed_call();
   // Linux before 6.6: through the link that stands for the descriptor.
   return outcome_of(::fchmodat(descriptors, fmt::format("{}", fd).c_str(), mode, 0));
+}
+
+std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
+
+bool has_default_acl(int directory) {
+  return ::getxattr(path_of(directory).c_str(), "system.posix_acl_default", nullptr, 0) > 0;
 }
 
 bool in_page_cache(int fd, std::uint64_t offset, std::size_t count) {

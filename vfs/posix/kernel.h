@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -77,6 +78,11 @@ Outcome<base::UniqueFd> open_path_beneath(int directory, const char* name);
 Outcome<> may(int fd, int rights);
 // chmod of the object behind any descriptor, O_PATH too. `descriptors` is /proc/self/fd, for older kernels.
 Outcome<> change_mode(int fd, std::uint32_t mode, int descriptors);
+
+// A name for what is behind a descriptor of this process, for calls that take nothing else.
+std::string path_of(int fd);
+// True if the directory hands an ACL on to what is made in it.
+bool has_default_acl(int directory);
 
 // True if every page of [offset, offset + count) is in memory (cachestat(2), Linux 6.5); false if the kernel
 // cannot tell.

@@ -18,6 +18,7 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
     // The link count and ctime of the file change too.
     const ChangeCounter::Ticket ticket = file.changes().begin();
     const auto done = link_as(who, file, directory, *name);
+    file.changes().changed();
     file.changes().end(ticket);
     if (!done) return done;
   }

@@ -51,7 +51,7 @@ Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::str
     auto made = new_object(directory, *name, type);
     if (!made) return base::fail(made.error());
     file = std::move(*made);
-    if (auto set_rest = apply_initial(who, static_cast<PosixFile&>(*file), set); !set_rest)
+    if (auto set_rest = apply_initial(who, static_cast<PosixFile&>(*file), set, nullptr); !set_rest)
       return base::fail(set_rest.error());
   }
   if (auto done = sync_new(directory, static_cast<PosixFile&>(*file)); !done) return base::fail(done.error());
@@ -62,7 +62,7 @@ Outcome<Found> Tree::mkdir(const Credentials& who, PosixFile& directory, std::st
                            const SetAttributes& set, Wcc& wcc) {
   SetAttributes rest = set;
   rest.size.reset();
-  const mode_t mode = set.mode.value_or(0) & 07777U;
+  const mode_t mode = initial_mode(directory, set);
   return make(who, directory, name, FileType::directory, rest, wcc,
               [&](const char* path) { return ::mkdirat(directory.fd(), path, mode); });
 }
@@ -86,7 +86,7 @@ Outcome<Found> Tree::mknod(const Credentials& who, PosixFile& directory, std::st
                            const SpecialFile& special, const SetAttributes& set, Wcc& wcc) {
   SetAttributes rest = set;
   rest.size.reset();
-  const mode_t mode = format_of(special.type) | (set.mode.value_or(0) & 07777U);
+  const mode_t mode = format_of(special.type) | initial_mode(directory, set);
   const dev_t device = makedev(special.device.major, special.device.minor);
   return make(who, directory, name, special.type, rest, wcc, [&](const char* path) {
     if (format_of(special.type) == 0) {

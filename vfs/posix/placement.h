@@ -57,6 +57,14 @@ class Placement {
     return in_pool(*reactor, call, std::move(work));
   }
 
+  // The same for what takes long on memory file systems, too.
+  template <class F>
+  auto run_long(Call call, F work) -> VfsOp<typename std::invoke_result_t<F&>::value_type> {
+    io::Reactor* const reactor = io::Reactor::current();
+    if (reactor == nullptr || pool_ == nullptr) return work();
+    return in_pool(*reactor, call, std::move(work));
+  }
+
  private:
   [[nodiscard]] io::Reactor* reactor_if_pooled() const {
     if (policy_ == PlacementPolicy::inline_always || pool_ == nullptr) return nullptr;

@@ -99,13 +99,13 @@ std::optional<ReadResult> PosixFileSystem::splice(const ReadPlan& plan, std::uin
 }
 
 // What the page cache has is read at once; only the rest is worth a thread switch.
-VfsOp<ReadResult> PosixFileSystem::read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                        std::uint32_t count, ReadMemory memory) {
+template <class Plan>
+VfsOp<ReadResult> PosixFileSystem::read_planned(Plan plan_it, std::uint64_t offset, ReadMemory memory) {
   const bool may_wait =
       placement_.policy() == PlacementPolicy::inline_always || io::Reactor::current() == nullptr;
   if (!may_wait && placement_.policy() == PlacementPolicy::pool_always)
-    return read_in_pool(who, file, offset, count, memory);
-  const auto plan = tree_.plan_read(who, node(file), offset, count);
+    return read_in_pool(std::move(plan_it), offset, memory);
+  const auto plan = plan_it();
   if (!plan) return base::fail(plan.error());
   if (auto spliced = splice(*plan, offset, memory, may_wait)) return std::move(*spliced);
   auto buffer = ReadBuffer::take(memory.cursor, plan->bytes);
@@ -118,7 +118,23 @@ VfsOp<ReadResult> PosixFileSystem::read(const Credentials& who, const FileRef& f
   return read_rest(*plan, std::move(*buffer), offset, memory);
 }
 
-// Its caller keeps the file referenced, and with it the descriptor of the plan.
+VfsOp<ReadResult> PosixFileSystem::read(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                                        std::uint32_t count, ReadMemory memory) {
+  return read_planned(
+      [this, &who, &file, offset, count] { return tree_.plan_read(who, node(file), offset, count); }, offset,
+      memory);
+}
+
+VfsOp<ReadResult> PosixFileSystem::read_open(const OpenFileRef& open, std::uint64_t offset,
+                                             std::uint32_t count, ReadMemory memory) {
+  return read_planned(
+      [this, &open, offset, count] {
+        return tree_.plan_read_open(static_cast<const PosixOpenFile&>(*open), offset, count);
+      },
+      offset, memory);
+}
+
+// Its caller keeps the file or the open referenced, and with it the descriptor of the plan.
 VfsOp<ReadResult> PosixFileSystem::read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset,
                                              ReadMemory memory) {
   co_await placement_.run_blocking(Call::read, [&] { return buffer.fill(plan.fd, offset, 0); });
@@ -126,11 +142,9 @@ VfsOp<ReadResult> PosixFileSystem::read_rest(ReadPlan plan, ReadBuffer buffer, s
 }
 
 // Looking at the file and reading it both wait; in between, memory is taken on the cursor's thread.
-VfsOp<ReadResult> PosixFileSystem::read_in_pool(const Credentials& who, const FileRef& file,
-                                                std::uint64_t offset, std::uint32_t count,
-                                                ReadMemory memory) {
-  const ReadPlan plan =
-      co_await placement_.run(Call::read, [&] { return tree_.plan_read(who, node(file), offset, count); });
+template <class Plan>
+VfsOp<ReadResult> PosixFileSystem::read_in_pool(Plan plan_it, std::uint64_t offset, ReadMemory memory) {
+  const ReadPlan plan = co_await placement_.run(Call::read, plan_it);
   ReadBuffer buffer = co_await ReadBuffer::take(memory.cursor, plan.bytes);
   co_return co_await read_rest(plan, std::move(buffer), offset, memory);
 }

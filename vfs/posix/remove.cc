@@ -49,7 +49,7 @@ void Tree::forget_if_gone(const std::optional<FileHandle>& handle) {
   if (const FileRef file = cache_.find(handle->view())) {
     const auto stat = stat_of(static_cast<const PosixFile&>(*file).fd());
     if (stat && stat->stx_nlink != 0) return;
-    cache_.drop(static_cast<PosixFile&>(*file));
+    lost_last_name(static_cast<PosixFile&>(*file));
   }
   if (transient_) transient_->forget(*handle);
 }

@@ -38,6 +38,9 @@ Outcome<FileSystemLimits> Tree::limits(PosixFile& file) {
   out.case_insensitive = fat;
   out.hard_links = !fat;
   out.symlinks = !fat;
+  out.clone_block_bytes = root_.features.clone_block_bytes;
+  out.xattrs = root_.features.xattrs;
+  out.acls = root_.features.acls;
   return out;
 }
 

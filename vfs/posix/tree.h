@@ -16,6 +16,7 @@
 #include "vfs/posix/file.h"
 #include "vfs/posix/identity.h"
 #include "vfs/posix/kernel.h"
+#include "vfs/posix/open_file.h"
 #include "vfs/posix/transient_handles.h"
 
 namespace braid::vfs::posix {
@@ -93,6 +94,42 @@ class Tree {
   Outcome<FileSystemStatus> status(PosixFile& file);
   Outcome<FileSystemLimits> limits(PosixFile& file);
 
+  // Files held open, and locks (opening.cc, locking.cc).
+  Outcome<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access, OpenRule rule);
+  Outcome<OpenCreated> open_create(const Credentials& who, PosixFile& directory, std::string_view name,
+                                   OpenAccess access, const CreateHow& how, Wcc& wcc);
+  Outcome<ReadPlan> plan_read_open(const PosixOpenFile& open, std::uint64_t offset, std::uint32_t count);
+  Outcome<WriteResult> write_open(const Credentials& who, const PosixOpenFile& open, std::uint64_t offset,
+                                  const io::Payload& data, Stability stability);
+  Outcome<> setattr_open(const Credentials& who, PosixOpenFile& open, const SetAttributes& set, Wcc& wcc);
+  Outcome<std::optional<LockConflict>> lock(const PosixOpenFile& open, LockOwnerId owner,
+                                            const LockRange& range, LockType type);
+  Outcome<std::optional<LockConflict>> test_lock(PosixFile& file, LockOwnerId owner, const LockRange& range,
+                                                 LockType type);
+  Outcome<> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range);
+
+  // Parts of files (space.cc, copying.cc). copy() returns at most copy_slice_bytes.
+  static constexpr std::uint64_t copy_slice_bytes = 4 * base::MiB;
+  Outcome<SeekResult> seek(const PosixOpenFile& open, std::uint64_t offset, SeekTo what);
+  Outcome<> allocate(const Credentials& who, const PosixOpenFile& open, std::uint64_t offset,
+                     std::uint64_t length, int mode);
+  Outcome<> advise(const PosixOpenFile& open, std::uint64_t offset, std::uint64_t length, Advice advice);
+  Outcome<> clone(const Credentials& who, const PosixOpenFile& from, std::uint64_t from_offset,
+                  const PosixOpenFile& to, std::uint64_t to_offset, std::uint64_t length);
+  Outcome<std::uint64_t> copy(const Credentials& who, const PosixOpenFile& from, std::uint64_t from_offset,
+                              const PosixOpenFile& to, std::uint64_t to_offset, std::uint64_t length);
+
+  // Extended attributes and ACLs (xattr.cc, acl.cc). How many bytes of the value are in `out`.
+  Outcome<std::size_t> get_xattr(const Credentials& who, PosixFile& file, std::string_view name,
+                                 base::MutableBytes out);
+  Outcome<> set_xattr(const Credentials& who, PosixFile& file, std::string_view name, base::BytesView value,
+                      XattrMode mode, Wcc& wcc);
+  Outcome<bool> list_xattrs(const Credentials& who, PosixFile& file, std::uint64_t cookie,
+                            const XattrSink& sink);
+  Outcome<> remove_xattr(const Credentials& who, PosixFile& file, std::string_view name, Wcc& wcc);
+  Outcome<PosixAcl> get_acl(PosixFile& file);
+  Outcome<> set_acl(const Credentials& who, PosixFile& file, const SetAcl& set, Wcc& wcc);
+
  private:
   friend class Change;
   static constexpr std::size_t shrink_step = 64;
@@ -117,14 +154,20 @@ class Tree {
   }
 
   // Attributes and permissions (attributes.cc, permission.cc).
+  Outcome<Attributes> observe(PosixFile& file);
   Outcome<Attributes> live_attributes(PosixFile& file);
+  bool lost_last_name(PosixFile& file);
   Outcome<> permit(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Outcome<> permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Outcome<> permit_search(const Credentials& who, PosixFile& directory);
   [[nodiscard]] std::uint64_t fingerprint_of(const Credentials& who) const;
   Outcome<int> data_descriptor(PosixFile& file, Opened wanted);
-  Outcome<> apply(const Credentials& who, PosixFile& file, const SetAttributes& set, const Attributes& now);
+  Outcome<base::UniqueFd> open_again(const PosixFile& file, int flags);
+  [[nodiscard]] Outcome<base::UniqueFd> open_descriptor(int fd, int flags) const;
+  Outcome<> apply(const Credentials& who, PosixFile& file, const SetAttributes& set, const Attributes& now,
+                  const PosixOpenFile* open);
   Outcome<> truncate(const Credentials& who, PosixFile& file, std::uint64_t size, const Attributes& now);
+  Outcome<> truncate_open(const Credentials& who, const PosixOpenFile& open, std::uint64_t size);
   Outcome<> change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,
                          const Attributes& now);
 
@@ -133,12 +176,17 @@ class Tree {
                                     const io::Payload& data, int flags, const Attributes& now);
 
   // Making and removing names (create.cc, make.cc, remove.cc, rename.cc).
+  [[nodiscard]] std::uint32_t initial_mode(const PosixFile& directory, const SetAttributes& set) const;
+  Outcome<base::UniqueFd> create_descriptor(const Credentials& who, const PosixFile& directory,
+                                            const Name& name, const CreateHow& how, int access);
+  static bool is_repetition(const CreateHow& how, const Attributes& now);
   Outcome<FileRef> create_new(const Credentials& who, PosixFile& directory, const Name& name,
                               const CreateHow& how);
   Outcome<FileRef> create_existing(const Credentials& who, PosixFile& directory, const Name& name,
                                    const CreateHow& how);
   Outcome<FileRef> new_object(PosixFile& directory, const Name& name, FileType type);
-  Outcome<> apply_initial(const Credentials& who, PosixFile& file, const SetAttributes& set);
+  Outcome<> apply_initial(const Credentials& who, PosixFile& file, const SetAttributes& set,
+                          const PosixOpenFile* open);
   Outcome<Found> found(FileRef file);
   template <class F>
   Outcome<Found> make(const Credentials& who, PosixFile& directory, std::string_view name, FileType type,
@@ -150,6 +198,18 @@ class Tree {
   Outcome<> rename_within(const Credentials& who, PosixFile& from, const Name& from_name, PosixFile& to,
                           const Name& to_name);
   Outcome<> link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name);
+
+  // Opening (opening.cc).
+  Outcome<OpenFileRef> hold_open(FileRef file, OpenAccess access, base::UniqueFd fd);
+  Outcome<base::UniqueFd> open_for(const Credentials& who, PosixFile& file, OpenAccess access, OpenRule rule,
+                                   const Attributes& now);
+  Outcome<OpenCreated> open_new(const Credentials& who, PosixFile& directory, const Name& name,
+                                OpenAccess access, const CreateHow& how);
+  Outcome<OpenCreated> open_existing(const Credentials& who, PosixFile& directory, const Name& name,
+                                     OpenAccess access, const CreateHow& how);
+  // Locking (locking.cc).
+  Outcome<> describe_locks(const PosixOpenFile& open, LockType type, Holdings& held);
+  Outcome<Holdings::LockDescription> lock_description(const PosixOpenFile& open, LockType type);
 
   // Listing (readdir.cc).
   class Emitter;
@@ -163,6 +223,14 @@ class Tree {
   Outcome<bool> list_by_name(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit);
 
   // Durability (durability.cc): nothing to do unless syncs().
+  // Something to fsync a file through, as long as `keep` lives.
+  struct Readable {
+    int fd = -1;
+    std::shared_ptr<PosixOpenFile> keep;
+  };
+  Outcome<Readable> readable(PosixFile& file);
+  Outcome<> synced(int returned);
+  Outcome<> sync_data(PosixFile& file);
   Outcome<> sync_file(PosixFile& file);
   Outcome<> sync_new(PosixFile& directory, PosixFile& made);
   void lost_writes() { failed_syncs_.fetch_add(1, std::memory_order_relaxed); }

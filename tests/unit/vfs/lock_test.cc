@@ -1,0 +1,307 @@
+// Byte-range locks and leases: what local processes see of them, and what is seen of theirs.
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <condition_variable>
+#include <mutex>
+
+#include "posix_fixture.h"
+
+namespace braid::vfs {
+namespace {
+
+constexpr LockOwnerId alice{1};
+constexpr LockOwnerId bob{2};
+constexpr LockRange everything{};
+
+class LockTest : public PosixTest {
+ protected:
+  void SetUp() override {
+    PosixTest::SetUp();
+    if (IsSkipped()) return;
+    local_write("file", "0123456789");
+    file_ = find("file");
+    both_ = open(OpenAccess::both);
+  }
+  void TearDown() override {
+    both_.reset();
+    file_ = {};
+    PosixTest::TearDown();
+  }
+  OpenFileRef open(OpenAccess access) { return run(fs_->open({}, file_, access, OpenRule::caller)).value(); }
+  // True if it was placed.
+  bool lock(LockOwnerId owner, LockRange range, LockType type) {
+    const auto conflict = run(fs_->lock(both_, owner, range, type));
+    EXPECT_TRUE(conflict);
+    conflict_ = conflict.value_or(std::nullopt);
+    return conflict && !*conflict;
+  }
+  bool unlock(LockOwnerId owner, LockRange range) {
+    return run(fs_->unlock(file_, owner, range)).has_value();
+  }
+  bool free_for(LockOwnerId owner, LockRange range, LockType type) {
+    const auto conflict = run(fs_->test_lock(file_, owner, range, type));
+    EXPECT_TRUE(conflict);
+    conflict_ = conflict.value_or(std::nullopt);
+    return conflict && !*conflict;
+  }
+
+  // A local process' view, through a description of its own.
+  class Local {
+   public:
+    explicit Local(const std::string& path, int flags = O_RDWR)
+        : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {}
+    bool lock(short type, off_t start, off_t length) const {
+      struct flock lock{};
+      lock.l_type = type;
+      lock.l_whence = SEEK_SET;
+      lock.l_start = start;
+      lock.l_len = length;
+      return ::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0;
+    }
+    [[nodiscard]] int fd() const { return fd_.get(); }
+
+   private:
+    base::UniqueFd fd_;
+  };
+
+  FileRef file_;
+  OpenFileRef both_;
+  std::optional<LockConflict> conflict_;
+};
+BRAID_ON_EVERY_FILE_SYSTEM(LockTest);
+
+TEST_P(LockTest, a_lock_keeps_local_processes_out_until_it_ends) {
+  const Local local(this->local("file"));
+  ASSERT_TRUE(lock(alice, {2, 3}, LockType::write));
+  EXPECT_FALSE(local.lock(F_RDLCK, 2, 1));
+  EXPECT_FALSE(local.lock(F_WRLCK, 4, 10));
+  EXPECT_TRUE(local.lock(F_WRLCK, 5, 10));
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 2));
+  ASSERT_TRUE(unlock(alice, {2, 3}));
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 0));
+}
+
+TEST_P(LockTest, a_local_lock_is_the_answer) {
+  const Local local(this->local("file"));
+  ASSERT_TRUE(local.lock(F_RDLCK, 4, 2));
+  EXPECT_FALSE(lock(alice, {0, 10}, LockType::write));
+  ASSERT_TRUE(conflict_);
+  EXPECT_EQ(conflict_->type, LockType::read);
+  EXPECT_EQ(conflict_->range, (LockRange{4, 2}));
+  EXPECT_FALSE(conflict_->owner);
+  EXPECT_FALSE(free_for(alice, {5, 1}, LockType::write));
+  EXPECT_TRUE(free_for(alice, {5, 1}, LockType::read));
+  EXPECT_TRUE(lock(alice, {0, 10}, LockType::read));
+  EXPECT_FALSE(lock(alice, {0, 10}, LockType::write)) << "an upgrade meets it too";
+  ASSERT_TRUE(local.lock(F_UNLCK, 0, 0));
+  EXPECT_TRUE(lock(alice, {0, 10}, LockType::write));
+}
+
+TEST_P(LockTest, a_refused_upgrade_leaves_the_lock_that_was_there) {
+  const Local local(this->local("file"));
+  ASSERT_TRUE(lock(alice, {0, 10}, LockType::read));
+  ASSERT_TRUE(local.lock(F_RDLCK, 0, 10));
+  EXPECT_FALSE(lock(alice, {0, 10}, LockType::write));
+  ASSERT_TRUE(local.lock(F_UNLCK, 0, 0));
+  EXPECT_FALSE(local.lock(F_WRLCK, 9, 1));
+}
+
+TEST_P(LockTest, owners_are_in_each_others_way) {
+  ASSERT_TRUE(lock(alice, {0, 5}, LockType::write));
+  EXPECT_FALSE(lock(bob, {4, 4}, LockType::read));
+  ASSERT_TRUE(conflict_);
+  EXPECT_EQ(conflict_->owner, alice);
+  EXPECT_EQ(conflict_->range, (LockRange{0, 5}));
+  EXPECT_TRUE(lock(bob, {5, 5}, LockType::write));
+  EXPECT_FALSE(free_for(alice, {0, 10}, LockType::read));
+  EXPECT_EQ(conflict_->owner, bob);
+}
+
+TEST_P(LockTest, what_two_owners_read_locked_stays_until_both_are_done) {
+  const Local local(this->local("file"));
+  ASSERT_TRUE(lock(alice, {0, 6}, LockType::read));
+  ASSERT_TRUE(lock(bob, {4, 6}, LockType::read));
+  ASSERT_TRUE(unlock(alice, {0, 6}));
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 4));
+  EXPECT_FALSE(local.lock(F_WRLCK, 4, 1));
+  ASSERT_TRUE(unlock(bob, everything));
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 0));
+}
+
+TEST_P(LockTest, a_downgrade_lets_readers_in) {
+  const Local local(this->local("file"));
+  ASSERT_TRUE(lock(alice, everything, LockType::write));
+  ASSERT_TRUE(lock(alice, {0, 4}, LockType::read));
+  EXPECT_TRUE(local.lock(F_RDLCK, 0, 4));
+  EXPECT_FALSE(local.lock(F_RDLCK, 4, 1));
+  EXPECT_TRUE(lock(bob, {0, 4}, LockType::read));
+}
+
+TEST_P(LockTest, ranges_beyond_what_the_kernel_knows_are_locks_too) {
+  const std::uint64_t far = std::uint64_t{1} << 63U;
+  ASSERT_TRUE(lock(alice, {far + 5, 10}, LockType::write));
+  EXPECT_FALSE(lock(bob, {far + 14, LockRange::to_end}, LockType::write));
+  EXPECT_TRUE(lock(bob, {far + 15, LockRange::to_end}, LockType::write));
+  EXPECT_EQ(conflict_, std::nullopt);
+  const Local local(this->local("file"));
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 0));
+}
+
+TEST_P(LockTest, a_range_must_have_bytes_and_end_within_64_bits) {
+  EXPECT_EQ(run(fs_->lock(both_, alice, {5, 0}, LockType::read)).error(), Error::inval);
+  EXPECT_EQ(run(fs_->lock(both_, alice, {5, LockRange::to_end - 1}, LockType::read)).error(), Error::inval);
+  EXPECT_TRUE(lock(alice, {1, LockRange::to_end - 1}, LockType::read));
+}
+
+TEST_P(LockTest, a_lock_needs_an_open_of_its_kind) {
+  const auto reader = open(OpenAccess::read);
+  const auto writer = open(OpenAccess::write);
+  EXPECT_EQ(run(fs_->lock(reader, alice, everything, LockType::write)).error(), Error::inval);
+  EXPECT_EQ(run(fs_->lock(writer, alice, everything, LockType::read)).error(), Error::inval);
+  EXPECT_TRUE(run(fs_->lock(writer, alice, {0, 1}, LockType::write)));
+  EXPECT_TRUE(run(fs_->lock(reader, bob, {5, 1}, LockType::read)));
+}
+
+TEST_P(LockTest, a_lock_outlives_the_open_and_other_descriptors_of_the_server) {
+  const Local local(this->local("file"));
+  ASSERT_TRUE(lock(alice, {0, 10}, LockType::write));
+  both_.reset();
+  EXPECT_EQ(read(file_), "0123456789");
+  {
+    const auto more = open(OpenAccess::read);
+  }
+  EXPECT_FALSE(local.lock(F_RDLCK, 0, 1));
+  ASSERT_TRUE(unlock(alice, everything));
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 0));
+}
+
+TEST_P(LockTest, a_file_without_a_name_can_be_locked) {
+  ASSERT_TRUE(remove("file"));
+  EXPECT_TRUE(lock(alice, {0, 10}, LockType::write));
+  EXPECT_FALSE(lock(bob, {0, 10}, LockType::write));
+  EXPECT_TRUE(unlock(alice, {0, 10}));
+  EXPECT_TRUE(free_for(bob, {0, 10}, LockType::write));
+}
+
+// Tells when somebody waits for a lease.
+class Bell {
+ public:
+  LeaseBreak ring() {
+    return [this] {
+      std::scoped_lock lock(mutex_);
+      rung_ = true;
+      changed_.notify_all();
+    };
+  }
+  bool wait() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20), [this] { return rung_; });
+  }
+  bool rung() {
+    std::scoped_lock lock(mutex_);
+    return rung_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool rung_ = false;
+};
+
+class LeaseTest : public LockTest {
+ protected:
+  Outcome<LeaseRef> lease(const OpenFileRef& open, LeaseType type) {
+    return run(fs_->lease(open, type, bell_.ring()));
+  }
+  // Of another process: whether open(2) succeeds at once.
+  [[nodiscard]] bool opens_locally(int flags) const {
+    const base::UniqueFd fd(::open(local("file").c_str(), flags | O_NONBLOCK | O_CLOEXEC));
+    return static_cast<bool>(fd);
+  }
+  Bell bell_;
+};
+BRAID_ON_EVERY_FILE_SYSTEM(LeaseTest);
+
+TEST_P(LeaseTest, a_local_writer_waits_for_a_read_lease_and_is_announced) {
+  both_.reset();
+  const auto reader = open(OpenAccess::read);
+  auto held = lease(reader, LeaseType::read);
+  ASSERT_TRUE(held);
+  EXPECT_TRUE(opens_locally(O_RDONLY));
+  EXPECT_FALSE(bell_.rung());
+  EXPECT_FALSE(opens_locally(O_WRONLY));
+  EXPECT_TRUE(bell_.wait());
+  held->reset();
+  EXPECT_TRUE(opens_locally(O_WRONLY));
+}
+
+TEST_P(LeaseTest, a_blocked_local_open_goes_on_when_the_lease_is_given_back) {
+  auto held = lease(both_, LeaseType::write);
+  ASSERT_TRUE(held);
+  const std::string path = local("file");
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(::open(path.c_str(), O_RDONLY) >= 0 ? 0 : 1);
+  EXPECT_TRUE(bell_.wait());
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, WNOHANG), 0) << "it waits";
+  held->reset();
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_P(LeaseTest, a_lease_is_refused_while_a_local_process_is_in_the_way) {
+  both_.reset();
+  const auto reader = open(OpenAccess::read);
+  {
+    const Local local(this->local("file"), O_WRONLY);
+    EXPECT_EQ(lease(reader, LeaseType::read).error(), Error::delay);
+  }
+  const Local local(this->local("file"), O_RDONLY);
+  EXPECT_TRUE(lease(reader, LeaseType::read));
+  EXPECT_EQ(lease(open(OpenAccess::both), LeaseType::write).error(), Error::delay);
+}
+
+TEST_P(LeaseTest, nfsv3_calls_that_conflict_ask_for_the_lease) {
+  auto held = lease(both_, LeaseType::write);
+  ASSERT_TRUE(held);
+  EXPECT_EQ(read(file_).error(), Error::delay);
+  EXPECT_TRUE(bell_.wait());
+  held->reset();
+  EXPECT_EQ(read(file_), "0123456789");
+}
+
+TEST_P(LeaseTest, the_holder_works_on_through_its_open) {
+  auto held = lease(both_, LeaseType::write);
+  ASSERT_TRUE(held);
+  const io::Payload data = payload("new");
+  EXPECT_TRUE(run(fs_->write_open({}, both_, 0, data, Stability::unstable)));
+  EXPECT_TRUE(run(fs_->commit({}, file_, 0, 0, wcc_)));
+  SetAttributes size;
+  size.size = 5;
+  EXPECT_TRUE(run(fs_->setattr_open({}, both_, size, wcc_)));
+  EXPECT_TRUE(lock(alice, {0, 4}, LockType::write)) << "on the holder's own description";
+  EXPECT_TRUE(free_for(bob, {4, 4}, LockType::write));
+  EXPECT_TRUE(unlock(alice, {0, 4}));
+  EXPECT_TRUE(free_for(bob, {0, 4}, LockType::write));
+  EXPECT_EQ(attributes(file_).size, 5U);
+}
+
+TEST_P(LeaseTest, a_lease_that_ended_is_not_announced) {
+  {
+    auto held = lease(both_, LeaseType::write);
+  }
+  auto again = lease(both_, LeaseType::write);
+  ASSERT_TRUE(again);
+  again->reset();
+  EXPECT_TRUE(opens_locally(O_RDWR));
+  EXPECT_FALSE(bell_.rung());
+}
+
+TEST_P(LeaseTest, a_read_lease_needs_an_open_for_reading_alone) {
+  EXPECT_EQ(lease(both_, LeaseType::read).error(), Error::inval);
+}
+
+}  // namespace
+}  // namespace braid::vfs

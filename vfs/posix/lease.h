@@ -1,0 +1,65 @@
+// Leases on files (fcntl(2), F_SETLEASE), and the signal that says that somebody waits for one.
+#pragma once
+
+#include <sys/types.h>
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "vfs/posix/kernel.h"
+#include "vfs/posix/open_file.h"
+
+namespace braid::vfs::posix {
+
+// Thread-safe. The kernel tells the holder of a lease by a signal, sent here to one thread that does nothing
+// but wait for it and that alone has it blocked; no other thread of the process can get it, whatever its
+// mask. The thread starts with the first lease.
+class LeaseMonitor {
+ public:
+  LeaseMonitor() = default;
+  ~LeaseMonitor();
+  LeaseMonitor(const LeaseMonitor&) = delete;
+  LeaseMonitor& operator=(const LeaseMonitor&) = delete;
+
+  // `type` is F_RDLCK or F_WRLCK; one lease per descriptor. delay: somebody has the file open.
+  Outcome<> take(int fd, int type, LeaseBreak broken);
+  // After it, the callback of this lease does not run any more.
+  void give_back(int fd);
+
+ private:
+  struct Watched {
+    int type = F_UNLCK;
+    LeaseBreak broken;
+    bool told = false;
+  };
+  void start();
+  void watch();
+  static void tell_if_broken(int fd, Watched& lease);
+
+  std::mutex mutex_;
+  std::condition_variable started_;
+  std::map<int, Watched> leases_;
+  pid_t thread_id_ = 0;  // of the waiting thread, once it is ready
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+// A lease on a description of its file; the monitor must outlive it.
+class PosixLease final : public Lease {
+ public:
+  static Outcome<LeaseRef> take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, LeaseType type,
+                                LeaseBreak broken);
+  ~PosixLease() override;
+
+ private:
+  PosixLease(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open)
+      : monitor_(monitor), open_(std::move(open)) {}
+
+  LeaseMonitor& monitor_;
+  const std::shared_ptr<PosixOpenFile> open_;
+};
+
+}  // namespace braid::vfs::posix

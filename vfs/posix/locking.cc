@@ -1,0 +1,148 @@
+// Byte-range locks: kept by owner here, and placed for all owners together as locks of one open file
+// description (fcntl(2), F_OFD_SETLK), where local processes meet them. No process of ours can lose them by
+// closing some other descriptor of the file.
+#include <algorithm>
+#include <limits>
+
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
+
+short kernel_type(LockType type) { return type == LockType::write ? F_WRLCK : F_RDLCK; }
+
+// The part of a lock that the kernel can express; nothing when all of it is beyond the largest offset, where
+// no local process can have a lock either.
+std::optional<struct flock> kernel_lock(const Span& span, short type) {
+  if (span.first > offset_max) return std::nullopt;
+  struct flock out{};
+  out.l_type = type;
+  out.l_whence = SEEK_SET;
+  out.l_start = static_cast<off_t>(span.first);
+  // 0 means to the end of everything.
+  out.l_len = span.last >= offset_max ? 0 : static_cast<off_t>(span.last - span.first + 1);
+  return out;
+}
+
+LockConflict conflict_of(const struct flock& lock) {
+  LockConflict out;
+  out.type = lock.l_type == F_WRLCK ? LockType::write : LockType::read;
+  out.range.offset = static_cast<std::uint64_t>(lock.l_start);
+  out.range.length = lock.l_len == 0 ? LockRange::to_end : static_cast<std::uint64_t>(lock.l_len);
+  return out;
+}
+
+// A local lock in the way, as seen from a description that holds ours.
+Outcome<std::optional<LockConflict>> ask(int fd, const Span& span, LockType type) {
+  auto lock = kernel_lock(span, kernel_type(type));
+  if (!lock) return std::nullopt;
+  if (::fcntl(fd, F_OFD_GETLK, &*lock) != 0) return failed_call();
+  if (lock->l_type == F_UNLCK) return std::nullopt;
+  return conflict_of(*lock);
+}
+
+Outcome<> place(int fd, const Span& span, short type) {
+  auto lock = kernel_lock(span, type);
+  if (!lock) return {};
+  return outcome_of(::fcntl(fd, F_OFD_SETLK, &*lock));
+}
+
+}  // namespace
+
+// A description of the file that this type can be locked through. Best is one of our own; where the file may
+// not be opened once more (it runs as a program, or a lease of our own caller forbids it) the open's will do.
+Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& open, LockType type) {
+  auto slot = cache_.reserve();
+  if (!slot) return base::fail(Error::delay);
+  constexpr int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  if (auto fd = with_room([&] { return open_again(open.node(), O_RDWR | flags); }))
+    return Holdings::LockDescription{std::move(*fd), true, std::move(*slot)};
+  const bool writable = includes(open.access(), OpenAccess::write);
+  if (!includes(open.access(), type == LockType::write ? OpenAccess::write : OpenAccess::read))
+    return base::fail(Error::inval);
+  base::UniqueFd shared(::fcntl(open.fd(), F_DUPFD_CLOEXEC, 0));
+  if (!shared) return failed_call();
+  return Holdings::LockDescription{std::move(shared), writable, std::move(*slot)};
+}
+
+// A description without write access holds read locks only, which do not conflict with those of its
+// successor: at no moment are they gone.
+Outcome<> Tree::describe_locks(const PosixOpenFile& open, LockType type, Holdings& held) {
+  if (held.lock_description && (type == LockType::read || held.lock_description->writable)) return {};
+  auto fresh = lock_description(open, type);
+  if (!fresh) return base::fail(fresh.error());
+  Outcome<> done;
+  held.locks.for_each([&](const Span& span, LockType had) {
+    if (done) done = place(fresh->fd.get(), span, kernel_type(had));
+  });
+  if (!done) return done;
+  held.lock_description = std::move(*fresh);
+  return {};
+}
+
+Outcome<std::optional<LockConflict>> Tree::lock(const PosixOpenFile& open, LockOwnerId owner,
+                                                const LockRange& range, LockType type) {
+  const auto span = span_of(range);
+  const OpenAccess needed = type == LockType::write ? OpenAccess::write : OpenAccess::read;
+  if (!span || !includes(open.access(), needed)) return base::fail(Error::inval);
+  return open.node().hold([&](Holdings& held) -> Outcome<std::optional<LockConflict>> {
+    if (auto conflict = held.locks.conflict(owner, *span, type)) return conflict;
+    if (auto ready = describe_locks(open, type, held); !ready) return base::fail(ready.error());
+    const int fd = held.lock_description->fd.get();
+    // Nobody else of ours has anything there but read locks under a read lock, so the type is right for all.
+    const auto placed = place(fd, *span, kernel_type(type));
+    if (placed) {
+      held.locks.set(owner, *span, type);
+      return std::nullopt;
+    }
+    auto conflict = ask(fd, *span, type);
+    if (held.locks.empty()) held.lock_description.reset();
+    // Not a conflict, or the other one has unlocked meanwhile.
+    if (conflict && !*conflict) return base::fail(placed.error());
+    return conflict;
+  });
+}
+
+Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerId owner,
+                                                     const LockRange& range, LockType type) {
+  if (auto regular = require_regular(file); !regular) return base::fail(regular.error());
+  const auto span = span_of(range);
+  if (!span) return base::fail(Error::inval);
+  struct Known {
+    std::optional<LockConflict> conflict;
+    bool locked = false, leased = false;
+  };
+  auto known = file.hold([&](Holdings& held) -> Outcome<Known> {
+    Known out{held.locks.conflict(owner, *span, type), held.lock_description.has_value(), held.leases > 0};
+    if (out.conflict || !out.locked) return out;
+    auto asked = ask(held.lock_description->fd.get(), *span, type);
+    if (!asked) return base::fail(asked.error());
+    out.conflict = *asked;
+    return out;
+  });
+  if (!known) return base::fail(known.error());
+  if (known->conflict || known->locked) return known->conflict;
+  const auto data = readable(file);
+  if (data) return ask(data->fd, *span, type);
+  // Nobody but the holder of our own lease has the file open.
+  if (known->leased && data.error() == Error::delay) return std::nullopt;
+  return base::fail(data.error());
+}
+
+Outcome<> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range) {
+  const auto span = span_of(range);
+  if (!span) return base::fail(Error::inval);
+  return file.hold([&](Holdings& held) -> Outcome<> {
+    held.locks.clear(owner, *span);
+    if (!held.lock_description) return {};
+    Outcome<> done;
+    for (const Span& part : held.locks.free_parts(*span))
+      if (auto freed = place(held.lock_description->fd.get(), part, F_UNLCK); !freed) done = freed;
+    if (held.locks.empty()) held.lock_description.reset();
+    return done;
+  });
+}
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,156 @@
+// The calls of NFSv4 beyond NFSv3: where each runs.
+#include <fcntl.h>
+
+#include "vfs/posix/file_system.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
+PosixOpenFile& opened(const OpenFileRef& open) { return static_cast<PosixOpenFile&>(*open); }
+
+}  // namespace
+
+VfsOp<OpenFileRef> PosixFileSystem::open(const Credentials& who, const FileRef& file, OpenAccess access,
+                                         OpenRule rule) {
+  return placement_.run(Call::open,
+                        [this, &who, &file, access, rule] { return tree_.open(who, file, access, rule); });
+}
+
+VfsOp<OpenCreated> PosixFileSystem::open_create(const Credentials& who, const FileRef& directory,
+                                                std::string_view name, OpenAccess access,
+                                                const CreateHow& how, Wcc& wcc) {
+  return change([this, &who, &directory, name, access, &how, &wcc] {
+    return tree_.open_create(who, node(directory), name, access, how, wcc);
+  });
+}
+
+// The last description of a file without a name takes its blocks along.
+VfsOp<> PosixFileSystem::close(OpenFileRef open) {
+  return placement_.run(Call::close, [open = std::move(open)]() mutable -> Outcome<> {
+    open.reset();
+    return {};
+  });
+}
+
+VfsOp<WriteResult> PosixFileSystem::write_open(const Credentials& who, const OpenFileRef& open,
+                                               std::uint64_t offset, const io::Payload& data,
+                                               Stability stability) {
+  const auto work = [this, &who, &open, offset, &data, stability] {
+    return tree_.write_open(who, opened(open), offset, data, stability);
+  };
+  return stability == Stability::unstable ? placement_.run(Call::write, work)
+                                          : placement_.run_blocking(Call::sync, work);
+}
+
+VfsOp<> PosixFileSystem::setattr_open(const Credentials& who, const OpenFileRef& open,
+                                      const SetAttributes& set, Wcc& wcc) {
+  return change([this, &who, &open, &set, &wcc] { return tree_.setattr_open(who, opened(open), set, wcc); });
+}
+
+VfsOp<std::optional<LockConflict>> PosixFileSystem::lock(const OpenFileRef& open, LockOwnerId owner,
+                                                         LockRange range, LockType type) {
+  return placement_.run(
+      Call::lock, [this, &open, owner, range, type] { return tree_.lock(opened(open), owner, range, type); });
+}
+
+VfsOp<std::optional<LockConflict>> PosixFileSystem::test_lock(const FileRef& file, LockOwnerId owner,
+                                                              LockRange range, LockType type) {
+  return placement_.run(Call::lock, [this, &file, owner, range, type] {
+    return tree_.test_lock(node(file), owner, range, type);
+  });
+}
+
+VfsOp<> PosixFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRange range) {
+  return placement_.run(Call::lock,
+                        [this, &file, owner, range] { return tree_.unlock(node(file), owner, range); });
+}
+
+VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken) {
+  return placement_.run(Call::lock, [this, &open, type, broken = std::move(broken)]() mutable {
+    return PosixLease::take(leases_, std::static_pointer_cast<PosixOpenFile>(open), type, std::move(broken));
+  });
+}
+
+VfsOp<SeekResult> PosixFileSystem::seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) {
+  return placement_.run(Call::seek,
+                        [this, &open, offset, what] { return tree_.seek(opened(open), offset, what); });
+}
+
+VfsOp<> PosixFileSystem::allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                                  std::uint64_t length) {
+  return placement_.run_long(Call::space, [this, &who, &open, offset, length] {
+    return tree_.allocate(who, opened(open), offset, length, 0);
+  });
+}
+
+VfsOp<> PosixFileSystem::deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
+                                    std::uint64_t length) {
+  constexpr int hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  return placement_.run_long(Call::space, [this, &who, &open, offset, length] {
+    return tree_.allocate(who, opened(open), offset, length, hole);
+  });
+}
+
+VfsOp<> PosixFileSystem::clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
+                               const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) {
+  return placement_.run_long(Call::space, [this, &who, &from, from_offset, &to, to_offset, length] {
+    return tree_.clone(who, opened(from), from_offset, opened(to), to_offset, length);
+  });
+}
+
+VfsOp<std::uint64_t> PosixFileSystem::copy(const Credentials& who, const OpenFileRef& from,
+                                           std::uint64_t from_offset, const OpenFileRef& to,
+                                           std::uint64_t to_offset, std::uint64_t length) {
+  return placement_.run_long(Call::space, [this, &who, &from, from_offset, &to, to_offset, length] {
+    return tree_.copy(who, opened(from), from_offset, opened(to), to_offset, length);
+  });
+}
+
+VfsOp<> PosixFileSystem::advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length,
+                                Advice advice) {
+  return placement_.run_blocking(Call::read, [this, &open, offset, length, advice] {
+    return tree_.advise(opened(open), offset, length, advice);
+  });
+}
+
+VfsOp<io::Payload> PosixFileSystem::get_xattr(const Credentials& who, const FileRef& file,
+                                              std::string_view name) {
+  auto slab = slabs_->acquire(io::SlabSize::small);
+  if (!slab) return base::fail(error_of(base::number_of(slab.error())));
+  return placement_.run(
+      Call::getattr, [this, &who, &file, name, slab = std::move(*slab)]() -> Outcome<io::Payload> {
+        const auto size = tree_.get_xattr(who, node(file), name, {slab.data(), io::small_slab_bytes});
+        if (!size) return base::fail(size.error());
+        return io::Payload(io::SlabRange{slab, 0, static_cast<std::uint32_t>(*size)});
+      });
+}
+
+VfsOp<> PosixFileSystem::set_xattr(const Credentials& who, const FileRef& file, std::string_view name,
+                                   base::BytesView value, XattrMode mode, Wcc& wcc) {
+  return change([this, &who, &file, name, value, mode, &wcc] {
+    return tree_.set_xattr(who, node(file), name, value, mode, wcc);
+  });
+}
+
+VfsOp<bool> PosixFileSystem::list_xattrs(const Credentials& who, const FileRef& file, std::uint64_t cookie,
+                                         const XattrSink& sink) {
+  return placement_.run(Call::getattr, [this, &who, &file, cookie, &sink] {
+    return tree_.list_xattrs(who, node(file), cookie, sink);
+  });
+}
+
+VfsOp<> PosixFileSystem::remove_xattr(const Credentials& who, const FileRef& file, std::string_view name,
+                                      Wcc& wcc) {
+  return change([this, &who, &file, name, &wcc] { return tree_.remove_xattr(who, node(file), name, wcc); });
+}
+
+VfsOp<PosixAcl> PosixFileSystem::get_acl(const FileRef& file) {
+  return placement_.run(Call::getattr, [this, &file] { return tree_.get_acl(node(file)); });
+}
+
+VfsOp<> PosixFileSystem::set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc) {
+  return change([this, &who, &file, &set, &wcc] { return tree_.set_acl(who, node(file), set, wcc); });
+}
+
+}  // namespace braid::vfs::posix

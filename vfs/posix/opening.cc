@@ -1,0 +1,144 @@
+// OPEN of NFSv4: files held open, created or found.
+#include <unistd.h>
+
+#include "vfs/posix/tree.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+// O_NONBLOCK: a lease of somebody makes open(2) fail with EAGAIN, after asking for it, in place of waiting.
+constexpr int open_flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+
+int flags_of(OpenAccess access) {
+  switch (access) {
+    case OpenAccess::read:
+      return O_RDONLY;
+    case OpenAccess::write:
+      return O_WRONLY;
+    case OpenAccess::both:
+      return O_RDWR;
+  }
+  return O_RDONLY;
+}
+
+Rights rights_of(OpenAccess access) {
+  return (includes(access, OpenAccess::read) ? R_OK : 0U) | (includes(access, OpenAccess::write) ? W_OK : 0U);
+}
+
+}  // namespace
+
+Outcome<OpenFileRef> Tree::hold_open(FileRef file, OpenAccess access, base::UniqueFd fd) {
+  auto slot = cache_.reserve();
+  if (!slot) return base::fail(Error::delay);
+  return PosixOpenFile::make(cache_, std::move(file), access, std::move(fd), std::move(*slot));
+}
+
+Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, OpenAccess access,
+                                OpenRule rule) {
+  auto& node = static_cast<PosixFile&>(*file);
+  if (auto regular = require_regular(node); !regular) return base::fail(regular.error());
+  if (options_.read_only && includes(access, OpenAccess::write)) return base::fail(Error::rofs);
+  const auto now = live_attributes(node);
+  if (!now) return base::fail(now.error());
+  auto fd = with_room([&] { return open_for(who, node, access, rule, *now); });
+  if (!fd) return base::fail(fd.error());
+  return hold_open(file, access, std::move(*fd));
+}
+
+Outcome<base::UniqueFd> Tree::open_for(const Credentials& who, PosixFile& file, OpenAccess access,
+                                       OpenRule rule, const Attributes& now) {
+  const int flags = flags_of(access) | open_flags;
+  Outcome<base::UniqueFd> fd = base::fail(Error::acces);
+  if (root_.descriptors)
+    fd = identity_.as(who, [&] { return open_descriptor(file.fd(), flags); });
+  else if (permit(who, file, rights_of(access), now))
+    fd = open_again(file, flags);
+  if (fd || fd.error() != Error::acces) return fd;
+  const bool owner = rule == OpenRule::owner_override && identity_.acting_uid(who) == now.uid;
+  // RFC 8881 18.16.4: who may execute a file opens it for reading.
+  if (owner || (access == OpenAccess::read && permit(who, file, X_OK, now))) return open_again(file, flags);
+  return fd;
+}
+
+Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& directory, std::string_view text,
+                                       OpenAccess access, const CreateHow& how, Wcc& wcc) {
+  OpenCreated out;
+  {
+    const Change change(*this, directory, wcc);
+    if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
+    const auto name = Name::of(text);
+    if (!name) return base::fail(name.error());
+    if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
+    auto opened = open_new(who, directory, *name, access, how);
+    if (!opened && opened.error() == Error::exist) opened = open_existing(who, directory, *name, access, how);
+    if (!opened) return base::fail(opened.error());
+    out = std::move(*opened);
+  }
+  auto& file = static_cast<PosixFile&>(*out.open->file());
+  Outcome<> done;
+  if (out.created)
+    done = sync_new(directory, file);
+  else if (out.truncated)
+    done = sync_file(file);
+  if (!done) return base::fail(done.error());
+  const auto attributes = live_attributes(file);
+  if (!attributes) return base::fail(attributes.error());
+  out.attributes = *attributes;
+  return out;
+}
+
+// The object itself keeps a descriptor without access, so that closing the open closes the file.
+Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory, const Name& name,
+                                    OpenAccess access, const CreateHow& how) {
+  auto fd = create_descriptor(who, directory, name, how, flags_of(access));
+  if (!fd) return base::fail(fd.error());
+  auto path = with_room([&] { return open_descriptor(fd->get(), O_PATH | O_CLOEXEC); });
+  if (!path) return base::fail(path.error());
+  auto file = adopt(directory, name, std::move(*path), Opened::path);
+  if (!file) return base::fail(file.error());
+  auto open = hold_open(std::move(*file), access, std::move(*fd));
+  if (!open) return base::fail(open.error());
+  if (!is_exclusive(how)) {
+    SetAttributes rest = how.attributes;
+    if (rest.size == 0) rest.size.reset();
+    const auto& made = static_cast<const PosixOpenFile&>(**open);
+    const bool writable = includes(access, OpenAccess::write);
+    if (auto done = apply_initial(who, made.node(), rest, writable ? &made : nullptr); !done)
+      return base::fail(done.error());
+  }
+  return OpenCreated{.open = std::move(*open), .attributes = {}, .created = true, .truncated = false};
+}
+
+// RFC 8881 18.16.3: what an existing name means depends on the mode.
+Outcome<OpenCreated> Tree::open_existing(const Credentials& who, PosixFile& directory, const Name& name,
+                                         OpenAccess access, const CreateHow& how) {
+  if (how.mode == CreateHow::Mode::guarded) return base::fail(Error::exist);
+  auto file = file_at(directory, name);
+  if (!file) return base::fail(file.error() == Error::noent ? Error::delay : file.error());
+  auto& existing = static_cast<PosixFile&>(**file);
+  OpenCreated out;
+  OpenRule rule = OpenRule::caller;
+  if (is_exclusive(how)) {
+    const auto now = live_attributes(existing);
+    if (!now) return base::fail(now.error() == Error::stale ? Error::delay : now.error());
+    if (!is_repetition(how, *now)) return base::fail(Error::exist);
+    out.created = true;
+    rule = OpenRule::owner_override;
+  }
+  auto open = this->open(who, *file, access, rule);
+  if (!open) return base::fail(open.error() == Error::stale ? Error::delay : open.error());
+  out.open = std::move(*open);
+  if (!is_exclusive(how) && how.attributes.size == 0) {
+    const auto now = live_attributes(existing);
+    if (!now) return base::fail(now.error());
+    const auto& opened = static_cast<const PosixOpenFile&>(*out.open);
+    const auto done = includes(access, OpenAccess::write) ? truncate_open(who, opened, 0)
+                                                          : truncate(who, existing, 0, *now);
+    if (!done) return base::fail(done.error());
+    existing.changes().changed();
+    out.truncated = true;
+  }
+  return out;
+}
+
+}  // namespace braid::vfs::posix
