@@ -18,7 +18,7 @@
 namespace braid::nfs4 {
 
 struct IdMapOptions {
-  std::string domain;  // of "user@domain"; empty: only numbers are understood
+  std::string domain{};  // of "user@domain"; empty: only numbers are understood
   // Owners are sent as "user@domain" where there is a name. Off, they are numbers, which is what Linux
   // clients expect with sec=sys (nfs4_disable_idmapping).
   bool send_names = false;
