@@ -1,0 +1,102 @@
+// Calls from the server to its clients: CB_COMPOUND with one operation in it (RFC 8881 section 20, RFC 7530
+// section 15).
+//
+// To a client with sessions they go over a connection that it has bound to the back channel of one of its
+// sessions, on that connection's thread. To a 4.0 client they go over a connection of our own to the address
+// that it gave; all of those belong to one thread.
+//
+//   auto answer = co_await callbacks.call(client, nfs_cb_opnum4::OP_CB_RECALL, args).as_result();
+//   if (!answer) ... there was no way to the client, or it did not answer
+//   else if (answer->status == nfsstat4::NFS4ERR_DELAY) ... ask again later
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/guarded.h"
+#include "io/gate.h"
+#include "io/op.h"
+#include "io/reactor.h"
+#include "io/slab.h"
+#include "nfs4/callback/answer.h"
+#include "nfs4/callback/cb_compound.h"
+#include "nfs4/clients.h"
+#include "nfs4/nfs4.x.h"
+#include "rpc/back_channel.h"
+#include "rpc/tcp_worker.h"
+
+namespace braid::nfs4::callback {
+
+class Path40;
+
+struct CallbackOptions {
+  base::Duration timeout = std::chrono::seconds(10);  // of one call
+  // So long the next call to a 4.0 client that could not be reached fails at once.
+  base::Duration retry_after = std::chrono::seconds(30);
+};
+
+// Thread-safe unless noted. close() must have ended before it is destroyed.
+class Callbacks {
+ public:
+  // Connections to 4.0 clients belong to `tcp` and its reactor. All references outlive this.
+  Callbacks(Clients& clients, rpc::TcpWorker& tcp, io::SlabPool& pool, const CallbackOptions& options);
+  ~Callbacks();
+  Callbacks(const Callbacks&) = delete;
+  Callbacks& operator=(const Callbacks&) = delete;
+
+  // To be awaited on a reactor's thread, which it comes back to. `args` is the operation's argument type; it
+  // is encoded before this returns, so its views may end then. One attempt: what to do about a failure, or
+  // about NFS4ERR_DELAY, is the caller's affair.
+  template <class Args>
+  CallbackOp<Answer> call(clientid4 client, nfs_cb_opnum4 op, const Args& args) {
+    io::SlabCursor cursor(pool_);
+    xdr::Encoder out(cursor);
+    encode(out, args);
+    return send(client, Request{.op = op, .args = bytes_of(out)});
+  }
+  // Whether a call would have a way to the client, as far as one knows: before a delegation is given.
+  [[nodiscard]] bool reachable(clientid4 client) const;
+  // A 4.0 client has confirmed where to call it: finds out in the background whether that works.
+  void probe(clientid4 client);
+  // CB_RECALL_SLOT (RFC 8881 20.8): the client should use at most so many slots of the session. In the
+  // background; a client that does not answer is told by SEQUENCE anyway.
+  void recall_slots(const state::SessionRef& session, std::uint32_t slots);
+
+  // On the reactor of the TcpWorker, when the connections of clients have been closed or are about to be: no
+  // call is left when it returns.
+  io::Op<> close();
+
+ private:
+  static base::Bytes bytes_of(xdr::Encoder& out);
+  CallbackOp<Answer> send(clientid4 client, Request request);
+  CallbackOp<Answer> send_in_session(state::SessionRef session, Request request);
+  CallbackOp<SessionAnswer> exchange(const state::Session& session, const rpc::BackChannelRef& connection,
+                                     const state::Session::BackSlot& slot, const Request& request);
+  CallbackOp<Answer> send_4_0(clientid4 client, state::CallbackAddress to, Request request);
+  // On the reactor of the TcpWorker, all of these.
+  io::Op<> probe_here(clientid4 client);
+  io::Op<> recall_slots_here(state::SessionRef session, std::uint32_t slots);
+  std::shared_ptr<Path40> path_to(clientid4 client, const state::CallbackAddress& to);
+  static io::Op<> close_path(std::shared_ptr<Path40> path);
+  void drop_paths_of_gone();
+
+  Clients& clients_;
+  rpc::TcpWorker& tcp_;
+  io::SlabPool& pool_;
+  const CallbackOptions options_;
+  std::atomic<bool> closing_{false};
+  std::atomic<std::size_t> running_{0};  // calls
+  base::Guarded<std::unordered_set<clientid4>> reachable_4_0_;
+  // Of the TcpWorker's thread.
+  std::unordered_map<clientid4, std::shared_ptr<Path40>> paths_;
+  io::Gate gate_;
+};
+
+}  // namespace braid::nfs4::callback

@@ -1,0 +1,64 @@
+#include "nfs4/callback/path40.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "nfs4/callback/universal_address.h"
+#include "rpc/tcp_connect.h"
+
+namespace braid::nfs4::callback {
+namespace {
+
+constexpr base::Duration connecting_poll = std::chrono::milliseconds(20);
+
+}  // namespace
+
+rpc::ProcedureId Path40::procedure(std::uint32_t number) const { return {to_.program, NFS_CB, number}; }
+
+CallbackOp<> Path40::connect(base::Duration retry_after) {
+  io::Reactor& reactor = tcp_.reactor();
+  while (connecting_) (void)co_await reactor.sleep(connecting_poll).as_result();
+  if (closed_) co_await base::fail(Failure::closing);
+  if (client_.connected()) co_return;
+  const auto address = parse_universal_address(to_.netid, to_.address);
+  if (!address || reactor.clock().now() < not_before_) co_await base::fail(Failure::no_path);
+  connecting_ = true;
+  auto socket = co_await rpc::tcp_connect(reactor, *address, {.syn_retries = 2}).as_result();
+  connecting_ = false;
+  if (closed_) co_await base::fail(Failure::closing);
+  if (!socket) {
+    not_before_ = reactor.clock().now() + retry_after;
+    co_await base::fail(Failure::no_path);
+  }
+  client_.attach(tcp_.open(std::move(*socket), client_));
+}
+
+CallbackOp<> Path40::null(base::Duration timeout, base::Duration retry_after) {
+  co_await connect(retry_after);
+  auto encode_nothing = [](xdr::Encoder&) {};
+  const auto results = co_await client_
+                           .call(procedure(static_cast<std::uint32_t>(NFS_CB_procedure::CB_NULL)),
+                                 {.auth = {}, .timeout = timeout}, encode_nothing)
+                           .as_result();
+  if (!results) co_await base::fail(failure_of(results.error()));
+}
+
+CallbackOp<Answer> Path40::call(Request request, base::Duration timeout, base::Duration retry_after) {
+  co_await connect(retry_after);
+  auto encode_args = [this, &request](xdr::Encoder& out) { encode_4_0(out, to_.ident, request); };
+  // Linux takes AUTH_NONE for CB_NULL only.
+  const auto results = co_await client_
+                           .call(procedure(static_cast<std::uint32_t>(NFS_CB_procedure::CB_COMPOUND)),
+                                 {.auth = rpc::AuthSys{}, .timeout = timeout}, encode_args)
+                           .as_result();
+  if (!results) co_return base::fail(failure_of(results.error()));
+  co_return co_await decode_4_0(*results, request.op);
+}
+
+io::Op<> Path40::close() {
+  closed_ = true;
+  co_await client_.close();
+  while (connecting_) co_await tcp_.reactor().sleep(connecting_poll);
+}
+
+}  // namespace braid::nfs4::callback

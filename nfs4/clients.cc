@@ -1,0 +1,157 @@
+#include "nfs4/clients.h"
+
+#include <utility>
+
+#include "base/log.h"
+#include "io/reactor.h"
+
+namespace braid::nfs4 {
+
+using enum nfsstat4;
+using state::Client;
+using state::ClientRef;
+using state::ClientTable;
+using state::Grace;
+
+Clients::Clients(const state::ClientOptions& options, recovery::ClientStore& store, const base::SipKey& key,
+                 io::BlockingPool& pool, state::StateHooks hooks, base::TimePoint now)
+    : options_(options),
+      store_(store),
+      pool_(pool),
+      epoch_(store.epoch()),
+      key_(key),
+      server_owner_(store.server_id()),
+      hooks_(std::move(hooks)),
+      table_(std::in_place, options, epoch_, key, hooks_.holds_state),
+      grace_(std::in_place, store.known(), now, options.lease),
+      in_grace_(!store.known().empty()) {
+  if (in_grace())
+    base::log_event(base::Level::info, "grace_began", "clients={} seconds={}", store.known().size(),
+                    std::chrono::duration_cast<std::chrono::seconds>(options.lease).count());
+}
+
+void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
+  for (const auto& [client, replaced] : gone) {
+    gone_.fetch_add(1, std::memory_order_relaxed);
+    base::log_event(base::Level::info, "client_gone", "client={:#x} peer={} minor_version={} returned={}",
+                    client->id, client->intro.peer, client->minor_version(), replaced);
+    if (!replaced) grace_.with([&](Grace& grace) { grace.forget(*client); });
+    if (client->recorded() && !replaced)
+      departing_.with([&](auto& all) { all.push_back(client); });
+    else
+      hooks_.release(client->id);
+  }
+}
+
+Result4<ClientRef> Clients::find_and_renew(clientid4 id, base::TimePoint now) const {
+  auto client = table_.with([&](const ClientTable& table) { return table.find(id); });
+  if (client) (*client)->renew(now);
+  return client;
+}
+
+std::uint32_t Clients::status_flags(const state::Session& session) const {
+  std::uint32_t flags = session.client->status();
+  if (session.back_fault()) flags |= SEQ4_STATUS_BACKCHANNEL_FAULT;
+  if (session.lost_back_channel()) {
+    flags |= SEQ4_STATUS_CB_PATH_DOWN_SESSION;
+    if (!back_channel_of(session.client->id)) flags |= SEQ4_STATUS_CB_PATH_DOWN;
+  }
+  return flags;
+}
+
+Result4<void> Clients::admit_reclaim(const Client& client) const {
+  return grace_.with([&](const Grace& grace) { return grace.admit_reclaim(client); });
+}
+
+Result4<void> Clients::admit_new(const Client& client) const {
+  if (!in_grace() && (client.minor_version() == 0 || client.reclaim_complete())) return {};
+  return grace_.with([&](const Grace& grace) { return grace.admit_new(client); });
+}
+
+template <class F>
+Op4<> Clients::on_disk(F f) {
+  const std::optional<base::Result<void>> done =
+      co_await pool_.run(*io::Reactor::current(), io::BlockingReason::sync, std::move(f));
+  if (!done) co_await refuse(NFS4ERR_DELAY);
+  if (*done) co_return;
+  base::log_event(base::Level::error, "client_records_failed", "{}", base::message_of(done->error()));
+  co_await refuse(NFS4ERR_SERVERFAULT);
+}
+
+Op4<> Clients::ensure_recorded(ClientRef client) {
+  if (client->recorded()) co_return;
+  co_await on_disk([this, &client] { return store_.record(state::known_as(*client), client->id); });
+  client->set_recorded();
+}
+
+Op4<> Clients::reclaim_complete(ClientRef client) {
+  if (client->reclaim_complete()) co_await refuse(NFS4ERR_COMPLETE_ALREADY);
+  co_await ensure_recorded(client);
+  client->set_reclaim_complete();
+  grace_.with([&](Grace& grace) { grace.completed(*client); });
+}
+
+Op4<> Clients::depart(ClientRef client) {
+  co_await on_disk([&] { return store_.forget(state::known_as(*client), client->id); });
+  hooks_.release(client->id);
+  departing_.with([&](auto& all) { std::erase(all, client); });
+}
+
+Op4<> Clients::depart_all(std::optional<clientid4> only) {
+  const std::vector<ClientRef> due = departing_.with([](const auto& all) { return all; });
+  for (const ClientRef& client : due)
+    if (!only || client->id == *only) co_await depart(client);
+}
+
+Op4<bool> Clients::evict_if_silent(clientid4 id, base::TimePoint now) {
+  const bool gone = with([&](ClientTable& table) {
+    const auto client = table.find(id);
+    if (!client) return true;
+    return (*client)->lease_over(now, options_.lease) && table.evict(id);
+  });
+  if (gone) co_await depart_all(id);
+  co_return gone;
+}
+
+Op4<bool> Clients::evict(clientid4 id) {
+  const bool gone = with([&](ClientTable& table) { return table.evict(id); });
+  if (gone) co_await depart_all(id);
+  co_return gone;
+}
+
+Op4<> Clients::end_grace() {
+  co_await on_disk([this] { return store_.end_grace(); });
+  const std::size_t missing = grace_.with([](Grace& grace) {
+    const std::size_t waiting = grace.waiting();
+    grace.end();
+    return waiting;
+  });
+  in_grace_.store(false, std::memory_order_release);
+  base::log_event(base::Level::info, "grace_ended", "clients_missing={}", missing);
+}
+
+io::Op<> Clients::tick(base::TimePoint now) {
+  (void)with([&](ClientTable& table) {
+    table.sweep(now);
+    return true;
+  });
+  const bool over = in_grace() && grace_.with([&](const Grace& grace) { return grace.due(now); });
+  if (over) (void)co_await end_grace().as_result();
+  (void)co_await depart_all(std::nullopt).as_result();
+}
+
+std::vector<state::ClientReport> Clients::report(base::TimePoint now) const {
+  return table_.with([&](const ClientTable& table) { return table.report(now); });
+}
+
+void Clients::register_metrics(base::MetricRegistry& registry) {
+  registry.gauge("braid_nfs4_clients", "Confirmed NFSv4 clients", {}, [this] {
+    return static_cast<double>(table_.with([](const ClientTable& table) { return table.confirmed_count(); }));
+  });
+  registry.gauge("braid_nfs4_grace", "1 during the grace period", {},
+                 [this] { return in_grace() ? 1.0 : 0.0; });
+  registry.counter_function("braid_nfs4_clients_gone_total", "Clients that left, expired or were evicted", {},
+                            [this] { return static_cast<double>(gone_.load()); });
+}
+
+}  // namespace braid::nfs4

@@ -1,0 +1,125 @@
+// All that a server knows of its clients, for many threads: the table, the grace period, and what is kept
+// across restarts.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "io/blocking_pool.h"
+#include "io/op.h"
+#include "nfs4/op4.h"
+#include "nfs4/recovery/client_store.h"
+#include "nfs4/state/client_table.h"
+#include "nfs4/state/grace.h"
+
+namespace braid::nfs4 {
+
+// Thread-safe. Outlives every request. Lock order: the table's lock before those of sessions and of open
+// state; nothing here may be called under the latter.
+class Clients {
+ public:
+  // `store` and `pool` outlive this. Grace begins now if the store knows clients; it lasts a lease time, or
+  // until all of them have reclaimed.
+  Clients(const state::ClientOptions& options, recovery::ClientStore& store, const base::SipKey& key,
+          io::BlockingPool& pool, state::StateHooks hooks, base::TimePoint now);
+  Clients(const Clients&) = delete;
+  Clients& operator=(const Clients&) = delete;
+
+  [[nodiscard]] const state::ClientOptions& options() const { return options_; }
+  [[nodiscard]] base::Duration lease() const { return options_.lease; }
+  // Of this run of the server: part of client ids and stateids.
+  [[nodiscard]] std::uint32_t epoch() const { return epoch_; }
+  // so_major_id and the scope (RFC 8881 2.10.4): the same after every restart, and no other server's.
+  [[nodiscard]] const std::string& server_owner() const { return server_owner_; }
+  // For fingerprints of requests.
+  [[nodiscard]] const base::SipKey& hash_key() const { return key_; }
+
+  // Calls f(ClientTable&) under the lock. Clients that it removes lose their state before this returns; those
+  // with a record of their own do when that has been removed, within a second.
+  template <class F>
+  auto with(F&& f) {
+    std::vector<state::ClientTable::Gone> gone;
+    auto result = table_.with([&](state::ClientTable& table) {
+      auto value = std::forward<F>(f)(table);
+      gone = table.take_gone();
+      return value;
+    });
+    dismiss(gone);
+    return result;
+  }
+
+  [[nodiscard]] state::SessionRef find_session(const state::SessionId& id) const {
+    return table_.with([&](const state::ClientTable& table) { return table.find_session(id); });
+  }
+  // A confirmed client, whose lease this renews. STALE_CLIENTID, EXPIRED.
+  [[nodiscard]] Result4<state::ClientRef> find_and_renew(clientid4 id, base::TimePoint now) const;
+  [[nodiscard]] state::SessionRef back_channel_of(clientid4 id) const {
+    return table_.with([&](const state::ClientTable& table) { return table.back_channel_of(id); });
+  }
+  [[nodiscard]] std::optional<state::CallbackAddress> callback_of(clientid4 id) const {
+    return table_.with([&](const state::ClientTable& table) { return table.callback_of(id); });
+  }
+  // SEQ4_STATUS_* of a reply in this session (RFC 8881 18.46.3).
+  [[nodiscard]] std::uint32_t status_flags(const state::Session& session) const;
+
+  // Somebody wants what this client holds. True: it is gone, or its lease was over and it has been evicted;
+  // its state is released, and it will not reclaim it: try again. False: it lives.
+  Op4<bool> evict_if_silent(clientid4 id, base::TimePoint now);
+  // By an administrator. False: there is no such client.
+  Op4<bool> evict(clientid4 id);
+
+  // The grace period. Cheap, any thread.
+  [[nodiscard]] bool in_grace() const { return in_grace_.load(std::memory_order_acquire); }
+  [[nodiscard]] Result4<void> admit_reclaim(const state::Client& client) const;
+  // For what is not a reclaim and may conflict with one: OPEN, LOCK, delegations.
+  [[nodiscard]] Result4<void> admit_new(const state::Client& client) const;
+  // RECLAIM_COMPLETE for the whole server; the client's record is durable afterwards. COMPLETE_ALREADY,
+  // DELAY, SERVERFAULT.
+  Op4<> reclaim_complete(state::ClientRef client);
+  // Makes sure that the client may reclaim after a restart: to be awaited before a 4.0 client gets its first
+  // state. Costs nothing when that has been done. DELAY, SERVERFAULT.
+  Op4<> ensure_recorded(state::ClientRef client);
+
+  // Once a second, on a reactor's thread: removes who is due, ends the grace period when it is over, removes
+  // records of clients that are gone.
+  io::Op<> tick(base::TimePoint now);
+
+  [[nodiscard]] std::vector<state::ClientReport> report(base::TimePoint now) const;
+  void register_metrics(base::MetricRegistry& registry);
+
+ private:
+  void dismiss(const std::vector<state::ClientTable::Gone>& gone);
+  // Removes the client's record, then releases its state: RFC 8881 8.4.3. May run twice at a time.
+  Op4<> depart(state::ClientRef client);
+  Op4<> depart_all(std::optional<clientid4> only);
+  // Calls f() on the blocking pool. DELAY when the pool is full, SERVERFAULT when f fails.
+  template <class F>
+  Op4<> on_disk(F f);
+  Op4<> end_grace();
+
+  const state::ClientOptions options_;
+  recovery::ClientStore& store_;
+  io::BlockingPool& pool_;
+  const std::uint32_t epoch_;
+  const base::SipKey key_;
+  const std::string server_owner_;
+  const state::StateHooks hooks_;
+  base::Guarded<state::ClientTable> table_;
+  base::Guarded<state::Grace> grace_;
+  std::atomic<bool> in_grace_;
+  // Gone from the table; their records, and therefore their state, are not gone yet.
+  base::Guarded<std::vector<state::ClientRef>> departing_;
+  std::atomic<std::uint64_t> gone_{0};
+};
+
+}  // namespace braid::nfs4

@@ -1,0 +1,222 @@
+#include "nfs4/recovery/client_store.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "nfs4/recovery/fields.h"
+
+namespace braid::nfs4::recovery {
+namespace {
+
+constexpr std::string_view epochs_magic = "BraidEp1";
+constexpr std::string_view record_magic = "BraidCl1";
+constexpr const char* epochs_name = "epochs";
+constexpr const char* lock_name = "lock";
+constexpr std::string_view record_prefix = "client-";
+constexpr std::string_view new_suffix = ".new";
+constexpr std::size_t file_bytes_max = 4096;  // the longest owner has 1024
+
+struct CloseDirectory {
+  void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+base::Result<base::Bytes> read_file(int directory, const char* name) {
+  const base::UniqueFd file(::openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (!file) return base::fail(base::last_errno());
+  base::Bytes content(file_bytes_max);
+  std::size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t n = ::read(file.get(), content.data() + filled, content.size() - filled);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return base::fail(base::last_errno());
+    if (n == 0) break;
+    filled += static_cast<std::size_t>(n);
+  }
+  content.resize(filled);
+  return content;
+}
+
+base::Result<void> write_all(int fd, base::BytesView content) {
+  while (!content.empty()) {
+    const ssize_t n = ::write(fd, content.data(), content.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return base::fail(base::last_errno());
+    content = content.subspan(static_cast<std::size_t>(n));
+  }
+  return {};
+}
+
+struct Record {
+  std::uint32_t epoch = 0;
+  state::KnownClient client;
+};
+
+std::optional<Record> parse_record(base::BytesView content) {
+  FieldReader in(content, record_magic);
+  Record out;
+  out.epoch = in.u32();
+  out.client.minor_version = in.u32();
+  (void)in.u64();  // the instance: of use within a run only
+  out.client.owner = in.bytes();
+  if (!in.at_end()) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<ClientStore>> ClientStore::open(const std::string& directory) {
+  if (::mkdir(directory.c_str(), S_IRWXU) != 0 && errno != EEXIST) return base::fail(base::last_errno());
+  std::unique_ptr<ClientStore> store(new ClientStore());
+  store->directory_ = base::UniqueFd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!store->directory_) return base::fail(base::last_errno());
+  store->lock_ = base::UniqueFd(
+      ::openat(store->directory_.get(), lock_name, O_RDWR | O_CREAT | O_CLOEXEC, S_IRUSR | S_IWUSR));
+  if (!store->lock_) return base::fail(base::last_errno());
+  if (::flock(store->lock_.get(), LOCK_EX | LOCK_NB) != 0)
+    return base::fail(errno == EWOULDBLOCK ? EBUSY : errno);
+  if (auto begun = store->begin_epoch(); !begun) return base::fail(begun.error());
+  return store;
+}
+
+base::Result<void> ClientStore::begin_epoch() {
+  Epochs before;
+  if (const auto content = read_file(directory_.get(), epochs_name)) {
+    FieldReader in(*content, epochs_magic);
+    before.epoch = in.u32();
+    before.reclaim_from = in.u32();
+    before.key = {in.u64(), in.u64()};
+    if (!in.at_end()) return base::fail(EBADMSG);
+  } else if (content.error() == base::errno_of(ENOENT)) {
+    // A directory that was lost and made anew must not bring back epochs that clients have seen.
+    before.key = base::random_sip_key();
+    before.epoch = static_cast<std::uint32_t>(base::random_sip_key()[0]);
+    before.reclaim_from = before.epoch;
+  } else {
+    return base::fail(content.error());
+  }
+  epochs_ = before;
+  if (auto loaded = load_records(); !loaded) return loaded;
+  epochs_.epoch = std::max<std::uint32_t>(before.epoch + 1, 1);
+  // Without clients that might reclaim there is no grace period to end.
+  if (known_.empty()) epochs_.reclaim_from = epochs_.epoch;
+  return write_epochs(epochs_);
+}
+
+std::string ClientStore::server_id() const {
+  return fmt::format("braid-{:016x}", base::siphash24(epochs_.key, base::bytes_of("server")));
+}
+
+base::Result<void> ClientStore::load_records() {
+  const int fd = ::openat(directory_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return base::fail(base::last_errno());
+  const std::unique_ptr<DIR, CloseDirectory> listing(::fdopendir(fd));
+  if (!listing) return base::fail(base::last_errno());
+  std::vector<std::string> names;
+  while (const dirent* entry = ::readdir(listing.get())) names.emplace_back(entry->d_name);
+  for (const std::string& name : names) {
+    // Left over from a crash between writing and renaming.
+    if (name.ends_with(new_suffix))
+      (void)::unlinkat(directory_.get(), name.c_str(), 0);
+    else if (name.starts_with(record_prefix))
+      load_record(name);
+  }
+  return {};
+}
+
+void ClientStore::load_record(const std::string& name) {
+  const auto content = read_file(directory_.get(), name.c_str());
+  std::optional<Record> record;
+  if (content) record = parse_record(*content);
+  if (!record) ++damaged_;
+  earlier_.push_back(name);
+  // Epochs are numbers on a circle, like everything that is counted in 32 bits.
+  if (record && static_cast<std::int32_t>(record->epoch - epochs_.reclaim_from) >= 0)
+    known_.push_back(std::move(record->client));
+}
+
+std::string ClientStore::file_of(const state::KnownClient& client) const {
+  base::Bytes text(client.owner);
+  text.push_back(static_cast<std::byte>(client.minor_version));
+  const base::SipKey other{epochs_.key[1], epochs_.key[0]};
+  return fmt::format("{}{:016x}{:016x}", record_prefix, base::siphash24(epochs_.key, text),
+                     base::siphash24(other, text));
+}
+
+base::Result<void> ClientStore::record(const state::KnownClient& client, std::uint64_t instance) {
+  const std::scoped_lock lock(mutex_);
+  FieldWriter out(record_magic);
+  out.u32(epochs_.epoch);
+  out.u32(client.minor_version);
+  out.u64(instance);
+  out.bytes(client.owner);
+  const std::string name = file_of(client);
+  if (auto written = replace_file(name, out.finish()); !written) return written;
+  current_[name] = instance;
+  std::erase(earlier_, name);
+  return {};
+}
+
+base::Result<void> ClientStore::forget(const state::KnownClient& client, std::uint64_t instance) {
+  const std::scoped_lock lock(mutex_);
+  const std::string name = file_of(client);
+  const auto found = current_.find(name);
+  if (found != current_.end() && found->second != instance) return {};
+  if (auto removed = remove_file(name); !removed) return removed;
+  if (::fsync(directory_.get()) != 0) return base::fail(base::last_errno());
+  current_.erase(name);
+  std::erase(earlier_, name);
+  return {};
+}
+
+base::Result<void> ClientStore::end_grace() {
+  const std::scoped_lock lock(mutex_);
+  Epochs ended = epochs_;
+  ended.reclaim_from = ended.epoch;
+  if (auto written = write_epochs(ended); !written) return written;
+  epochs_.reclaim_from = ended.reclaim_from;
+  // They count no more; that they go is mere tidiness.
+  for (const std::string& name : std::exchange(earlier_, {})) (void)remove_file(name);
+  return {};
+}
+
+base::Result<void> ClientStore::write_epochs(const Epochs& epochs) {
+  FieldWriter out(epochs_magic);
+  out.u32(epochs.epoch);
+  out.u32(epochs.reclaim_from);
+  out.u64(epochs.key[0]);
+  out.u64(epochs.key[1]);
+  return replace_file(epochs_name, out.finish());
+}
+
+base::Result<void> ClientStore::replace_file(const std::string& name, base::BytesView content) {
+  const std::string fresh = name + std::string(new_suffix);
+  const base::UniqueFd file(::openat(directory_.get(), fresh.c_str(),
+                                     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                                     S_IRUSR | S_IWUSR));
+  if (!file) return base::fail(base::last_errno());
+  if (auto written = write_all(file.get(), content); !written) return written;
+  if (::fsync(file.get()) != 0) return base::fail(base::last_errno());
+  if (::renameat(directory_.get(), fresh.c_str(), directory_.get(), name.c_str()) != 0)
+    return base::fail(base::last_errno());
+  if (::fsync(directory_.get()) != 0) return base::fail(base::last_errno());
+  return {};
+}
+
+base::Result<void> ClientStore::remove_file(const std::string& name) {
+  if (::unlinkat(directory_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+    return base::fail(base::last_errno());
+  return {};
+}
+
+}  // namespace braid::nfs4::recovery

@@ -1,0 +1,222 @@
+// The clients of a server and the rules by which they come, are confirmed, renewed, replaced and go:
+// RFC 8881 18.35 to 18.37, 18.50 (4.1 and later), RFC 7530 16.33 and 16.34 (4.0).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/siphash.h"
+#include "nfs4/nfs4.x.h"
+#include "nfs4/state/client.h"
+#include "nfs4/state/session.h"
+
+namespace braid::nfs4::state {
+
+struct ClientOptions {
+  base::Duration lease = std::chrono::seconds(90);
+  // A silent client keeps its state so long after its lease, unless somebody minds.
+  base::Duration courtesy = std::chrono::hours(24);
+  std::size_t clients_max = 10'000;      // confirmed; the longest silent one without lease makes room
+  std::size_t unconfirmed_max = 1'000;   // the oldest one makes room
+  std::size_t sessions_per_client = 64;  // NFS4ERR_NOSPC
+  std::size_t reply_bytes_max = 256 * base::MiB;  // that all reply caches together may take
+  // What we grant at most. The Linux client refuses a back channel whose responses we want smaller than it
+  // offers. `cached_bytes_max` times `slots` bounds a session's reply cache.
+  ChannelAttributes fore{.request_bytes_max = base::MiB + 64 * base::KiB,
+                         .response_bytes_max = base::MiB + 64 * base::KiB,
+                         .cached_bytes_max = 8 * base::KiB,
+                         .operations_max = 64,
+                         .slots = 128};
+  ChannelAttributes back{.request_bytes_max = 8 * base::KiB,
+                         .response_bytes_max = base::MiB,
+                         .cached_bytes_max = 0,
+                         .operations_max = 2,
+                         .slots = 16};
+};
+
+// What the table needs to know of the state that clients hold, and tells about it. Called with the table's
+// lock held (holds_state) or without it (release); must not call the table.
+struct StateHooks {
+  std::function<bool(clientid4)> holds_state;
+  std::function<void(clientid4)> release;
+};
+
+struct ExchangeIdOutcome {
+  clientid4 client = 0;
+  std::uint32_t sequence = 0;  // eir_sequenceid
+  bool confirmed = false;      // EXCHGID4_FLAG_CONFIRMED_R
+  std::optional<MachineOperations> machine;
+};
+
+struct CreateSessionRequest {
+  clientid4 client = 0;
+  std::uint32_t sequence = 0;
+  std::uint32_t flags = 0;  // CREATE_SESSION4_FLAG_*
+  ChannelAttributes fore;
+  ChannelAttributes back;
+  CallbackParameters callback;
+  Principal principal;
+  BackConnection connection;  // that it came by
+};
+
+struct CreateSessionOutcome {
+  SessionId session{};
+  std::uint32_t sequence = 0;
+  std::uint32_t flags = 0;
+  ChannelAttributes fore;
+  ChannelAttributes back;
+};
+
+struct SetClientIdOutcome {
+  clientid4 client = 0;
+  Verifier confirm{};
+};
+// NFS4ERR_CLID_INUSE says who uses it.
+struct SetClientIdFailure {
+  nfsstat4 status = nfsstat4::NFS4_OK;
+  std::string netid;
+  std::string address;
+};
+
+// For `braid clients`.
+struct ClientReport {
+  clientid4 client = 0;
+  std::uint32_t minor_version = 0;
+  std::string owner;  // printable
+  std::string peer;
+  std::string implementation;
+  base::Duration age{};
+  base::Duration silent{};
+  bool confirmed = false;
+  bool courtesy = false;
+  bool callbacks = false;  // there is a way to call it
+  std::size_t sessions = 0;
+};
+
+// Not thread-safe: Clients guards it. No function takes longer than the number of clients it removes.
+class ClientTable {
+ public:
+  // `epoch` differs from run to run. `key`: unpredictable.
+  ClientTable(const ClientOptions& options, std::uint32_t epoch, const base::SipKey& key,
+              std::function<bool(clientid4)> holds_state);
+
+  // RFC 8881 18.35.5. With `update`: EXCHGID4_FLAG_UPD_CONFIRMED_REC_A. Errors: CLID_INUSE, NOENT, NOT_SAME,
+  // PERM.
+  base::Result<ExchangeIdOutcome, nfsstat4> exchange_id(Introduction introduction, bool update,
+                                                        base::TimePoint now);
+  // RFC 8881 18.36.4. Errors: STALE_CLIENTID, SEQ_MISORDERED, CLID_INUSE, TOOSMALL, INVAL, NOSPC, DELAY,
+  // WRONG_CRED.
+  base::Result<CreateSessionOutcome, nfsstat4> create_session(const CreateSessionRequest& request,
+                                                              base::TimePoint now);
+  // RFC 8881 18.37. `own`: requests of this session that the caller runs itself. Errors: BADSESSION; DELAY
+  // while other requests run.
+  base::Result<void, nfsstat4> destroy_session(const SessionId& id, std::uint32_t own);
+  // RFC 8881 18.50. Errors: STALE_CLIENTID; CLIENTID_BUSY while there are sessions or state.
+  base::Result<ClientRef, nfsstat4> destroy_client(clientid4 id);
+
+  // RFC 7530 16.33.5 and 16.34.5.
+  base::Result<SetClientIdOutcome, SetClientIdFailure> set_client_id(Introduction introduction,
+                                                                     const CallbackAddress& callback,
+                                                                     base::TimePoint now);
+  // Errors: STALE_CLIENTID, CLID_INUSE, DELAY.
+  base::Result<ClientRef, nfsstat4> confirm_client_id(clientid4 id, const Verifier& confirm,
+                                                      const Principal& who, base::TimePoint now);
+
+  // A confirmed client. STALE_CLIENTID: of another run, never known, or not confirmed. EXPIRED: gone.
+  [[nodiscard]] base::Result<ClientRef, nfsstat4> find(clientid4 id) const;
+  // Null: no such session.
+  [[nodiscard]] SessionRef find_session(const SessionId& id) const;
+  // A session of the client with a back channel that lives; null if there is none.
+  [[nodiscard]] SessionRef back_channel_of(clientid4 id) const;
+  // 4.0 only; nothing if the client gave no program.
+  [[nodiscard]] std::optional<CallbackAddress> callback_of(clientid4 id) const;
+
+  // Removes unconfirmed clients that are a lease old, clients without state whose lease has run out, and
+  // those whose courtesy has.
+  void sweep(base::TimePoint now);
+  // Removes one client whatever it holds. False: there is none.
+  bool evict(clientid4 id);
+  // Clients whose lease has run out, the longest silent first: whom to evict when memory is short.
+  [[nodiscard]] std::vector<ClientRef> courteous(base::TimePoint now) const;
+  // Confirmed clients removed since the last call.
+  struct Gone {
+    ClientRef client;
+    bool replaced = false;  // the same client has come back: it holds the name, and the record
+  };
+  [[nodiscard]] std::vector<Gone> take_gone() { return std::exchange(gone_, {}); }
+
+  [[nodiscard]] std::vector<ClientReport> report(base::TimePoint now) const;
+  [[nodiscard]] std::size_t confirmed_count() const { return confirmed_.size(); }
+  [[nodiscard]] const ClientOptions& options() const { return options_; }
+
+ private:
+  // The owner's name, kept apart for 4.0 and the others: their rules for one name do not mix.
+  using Name = std::pair<bool, base::Bytes>;
+
+  struct Record {
+    explicit Record(ClientRef ref) : client(std::move(ref)) {}
+    ClientRef client;
+    std::vector<SessionRef> sessions;
+    // CREATE_SESSION's slot (RFC 8881 18.36.4): the sequence id last used, and what was answered to it.
+    std::uint32_t sequence = 0;
+    std::optional<base::Result<CreateSessionOutcome, nfsstat4>> answered;
+    // 4.0: where to call, and what confirms that.
+    CallbackAddress callback;
+    Verifier confirm{};
+    // 4.0, of a confirmed client: a change of callback that is not yet confirmed (RFC 7530 16.33.5).
+    struct Update {
+      CallbackAddress callback;
+      Verifier confirm{};
+    };
+    std::optional<Update> update;
+  };
+
+  Record& add_unconfirmed(Introduction introduction, base::TimePoint now);
+  [[nodiscard]] Record* by_name(const std::map<Name, clientid4>& names, const Introduction& who);
+  static Name name_of(const Introduction& who) { return {who.minor_version > 0, who.owner}; }
+  [[nodiscard]] Record* by_id(clientid4 id);
+  [[nodiscard]] const Record* by_id(clientid4 id) const;
+  // The record takes the place of a confirmed one with its name. CLID_INUSE, DELAY.
+  base::Result<void, nfsstat4> confirm(Record& record, const Principal& who, base::TimePoint now);
+  base::Result<void, nfsstat4> make_room(base::TimePoint now);
+  base::Result<CreateSessionOutcome, nfsstat4> make_session(Record& record,
+                                                            const CreateSessionRequest& request,
+                                                            const SessionOptions& options);
+  [[nodiscard]] base::Result<SessionOptions, nfsstat4> negotiate(const CreateSessionRequest& request) const;
+  void remove(clientid4 id, bool replaced = false);
+  void close_session(const SessionRef& session);
+  static std::size_t reply_bytes_of(const SessionRef& session);
+  [[nodiscard]] bool lease_over(const Record& record, base::TimePoint now) const;
+  // RFC 8881 18.35.5 case 3, RFC 7530 16.33.5: whether another principal may take the name over.
+  [[nodiscard]] bool replaceable(const Record& record, base::TimePoint now) const;
+  [[nodiscard]] Verifier unpredictable();
+
+  const ClientOptions options_;
+  const std::uint32_t epoch_;
+  const base::SipKey key_;
+  const std::function<bool(clientid4)> holds_state_;
+  std::uint32_t last_number_ = 0;  // of client ids
+  std::uint64_t last_random_ = 0;
+  std::size_t reply_bytes_ = 0;  // reserved by sessions
+  std::unordered_map<clientid4, Record> records_;
+  std::map<Name, clientid4> confirmed_;
+  std::map<Name, clientid4> unconfirmed_;
+  std::set<clientid4> unconfirmed_ids_;  // ids grow, so the oldest comes first
+  std::unordered_map<SessionId, SessionRef, SessionIdHash> sessions_;
+  std::vector<Gone> gone_;
+};
+
+}  // namespace braid::nfs4::state

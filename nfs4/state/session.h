@@ -1,0 +1,141 @@
+// A session (RFC 8881 2.10): its two channels, the slots of each, and the connections it uses.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "base/result.h"
+#include "nfs4/nfs4.x.h"
+#include "nfs4/state/client.h"
+#include "nfs4/state/ids.h"
+#include "nfs4/state/slots.h"
+#include "rpc/back_channel.h"
+
+namespace braid::nfs4::state {
+
+// channel_attrs4 as agreed: what one side may send the other (RFC 8881 18.36.3).
+struct ChannelAttributes {
+  std::uint32_t request_bytes_max = 0;   // ca_maxrequestsize, RPC header included
+  std::uint32_t response_bytes_max = 0;  // ca_maxresponsesize, the same
+  std::uint32_t cached_bytes_max = 0;    // ca_maxresponsesize_cached
+  std::uint32_t operations_max = 0;
+  std::uint32_t slots = 0;  // ca_maxrequests
+  friend bool operator==(const ChannelAttributes&, const ChannelAttributes&) = default;
+};
+
+// How the server calls the client back (csa_cb_program, csa_sec_parms).
+struct CallbackParameters {
+  std::uint32_t program = 0;
+  rpc::Auth auth;  // of our calls: AUTH_NONE or AUTH_SYS without machine name
+};
+
+struct SessionOptions {
+  ChannelAttributes fore;
+  ChannelAttributes back;
+  CallbackParameters callback;
+  bool persistent = false;
+};
+
+// One of the session's connections that we may call the client by.
+struct BackConnection {
+  ConnectionId id = 0;
+  rpc::BackChannelRef channel;
+};
+
+// Thread-safe; shared by its client's record and the requests that run in it. Its client stays as long.
+class Session {
+ public:
+  Session(const SessionId& session_id, ClientRef owner, const SessionOptions& options)
+      : id(session_id),
+        client(std::move(owner)),
+        fore(options.fore),
+        back(options.back),
+        slots_(std::in_place, options.fore.slots),
+        back_(std::in_place, options.back.slots, options.callback) {}
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  const SessionId id;
+  const ClientRef client;
+  const ChannelAttributes fore;  // from the client to us
+  const ChannelAttributes back;  // from us to the client
+
+  // SEQUENCE (RFC 8881 18.46): see SlotTable::start(). DEADSESSION when the session has been destroyed.
+  base::Result<SlotStart, nfsstat4> start(const SlotRequest& request, SlotWaiter* waiter) {
+    return slots_.with([&](SlotTable& slots) { return slots.start(request, waiter); });
+  }
+  // The request on this slot has ended, and this is its reply: see SlotTable::finish(). The caller wakes who
+  // is returned.
+  [[nodiscard]] SlotWaiter* finish(std::uint32_t slot, rpc::KeptReply reply) {
+    return slots_.with([&](SlotTable& slots) { return slots.finish(slot, std::move(reply)); });
+  }
+  // How many slots the client should use (sr_target_highest_slotid + 1): at least 1, at most what was agreed.
+  void set_target(std::uint32_t slots) {
+    slots_.with([&](SlotTable& table) { table.set_target(slots); });
+  }
+  // No request starts any more. False, and nothing happens, if more than `running_max` requests run.
+  [[nodiscard]] bool retire(std::uint32_t running_max) {
+    return slots_.with([&](SlotTable& slots) { return slots.retire(running_max); });
+  }
+  [[nodiscard]] SlotStats slot_stats() const {
+    return slots_.with([](const SlotTable& slots) { return slots.stats(); });
+  }
+
+  // The back channel. A connection that is bound twice counts once; ended ones are forgotten.
+  void bind_back(const BackConnection& connection);
+  void unbind_back(ConnectionId id);
+  [[nodiscard]] bool has_back_channel() const;
+  // It once had a back channel, and has none now (SEQ4_STATUS_CB_PATH_DOWN_SESSION).
+  [[nodiscard]] bool lost_back_channel() const;
+  // The one that was bound last of those that live.
+  [[nodiscard]] std::optional<rpc::BackChannelRef> back_connection() const;
+  void set_callback(const CallbackParameters& parameters);
+  [[nodiscard]] CallbackParameters callback() const;
+  // A slot for a call to the client, with its sequence id; nothing when all are in use.
+  struct BackSlot {
+    std::uint32_t slot = 0;
+    std::uint32_t sequence = 0;
+    std::uint32_t highest = 0;  // in use
+  };
+  [[nodiscard]] std::optional<BackSlot> take_back_slot();
+  // What the slot's next call brings as its sequence id.
+  enum class Next : std::uint8_t {
+    following,  // the client has seen this one
+    same,       // it has not
+    first,      // it counts from one again
+  };
+  // `target`: the client's csr_target_highest_slotid, when it answered.
+  void give_back_slot(const BackSlot& slot, Next next, std::optional<std::uint32_t> target);
+  // SEQ4_STATUS_BACKCHANNEL_FAULT (RFC 8881 18.46.3): the client broke the rules of CB_SEQUENCE.
+  void set_back_fault(bool fault);
+  [[nodiscard]] bool back_fault() const;
+
+ private:
+  struct Back {
+    Back(std::uint32_t slot_count, const CallbackParameters& parameters)
+        : callback(parameters), slots(slot_count) {}
+    struct Slot {
+      std::uint32_t sequence = 0;
+      bool busy = false;
+    };
+    CallbackParameters callback;
+    std::vector<Slot> slots;
+    std::uint32_t usable = UINT32_MAX;  // as the client wishes
+    std::vector<BackConnection> connections;
+    bool wanted = false;  // a connection was bound once
+    bool fault = false;
+  };
+
+  base::Guarded<SlotTable> slots_;
+  base::Guarded<Back> back_;
+};
+
+using SessionRef = std::shared_ptr<Session>;
+
+}  // namespace braid::nfs4::state

@@ -1,0 +1,154 @@
+// The part of ClientTable that deals with sessions (RFC 8881 18.36, 18.37).
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "nfs4/state/client_table.h"
+
+namespace braid::nfs4::state {
+
+using enum nfsstat4;
+
+namespace {
+
+// What the smallest COMPOUND takes on the wire: an RPC header with AUTH_SYS, and SEQUENCE.
+constexpr std::uint32_t request_bytes_min = 128;
+constexpr std::uint32_t response_bytes_min = 100;
+// What CB_SEQUENCE with CB_RECALL take, filehandle included, and their results.
+constexpr std::uint32_t back_request_bytes_min = 400;
+constexpr std::uint32_t back_response_bytes_min = 100;
+constexpr std::uint32_t back_operations_min = 2;
+// A session gets at most this part of what is left for reply caches, so that the last ones get some too.
+constexpr std::size_t share_of_rest = 4;
+
+SessionId make_session_id(clientid4 client, const Verifier& unpredictable) {
+  SessionId id{};
+  for (std::size_t i = 0; i < sizeof client; ++i)
+    id[i] = static_cast<std::byte>(client >> (8 * (sizeof client - 1 - i)));
+  std::memcpy(id.data() + sizeof client, unpredictable.data(), unpredictable.size());
+  return id;
+}
+
+ChannelAttributes within(const ChannelAttributes& asked, const ChannelAttributes& limits) {
+  return {.request_bytes_max = std::min(asked.request_bytes_max, limits.request_bytes_max),
+          .response_bytes_max = std::min(asked.response_bytes_max, limits.response_bytes_max),
+          .cached_bytes_max =
+              std::min({asked.cached_bytes_max, limits.cached_bytes_max, asked.response_bytes_max}),
+          .operations_max = std::min(asked.operations_max, limits.operations_max),
+          .slots = std::min(asked.slots, limits.slots)};
+}
+
+}  // namespace
+
+std::size_t ClientTable::reply_bytes_of(const SessionRef& session) {
+  return std::size_t{session->fore.slots} * session->fore.cached_bytes_max;
+}
+
+// RFC 8881 18.36.3: what cannot carry anything is TOOSMALL, what is more than we have is reduced.
+base::Result<SessionOptions, nfsstat4> ClientTable::negotiate(const CreateSessionRequest& request) const {
+  constexpr std::uint32_t known_flags =
+      CREATE_SESSION4_FLAG_PERSIST | CREATE_SESSION4_FLAG_CONN_BACK_CHAN | CREATE_SESSION4_FLAG_CONN_RDMA;
+  if ((request.flags & ~known_flags) != 0) return base::fail(NFS4ERR_INVAL);
+  const ChannelAttributes& fore = request.fore;
+  const ChannelAttributes& back = request.back;
+  if (fore.request_bytes_max < request_bytes_min || fore.response_bytes_max < response_bytes_min ||
+      fore.operations_max == 0 || fore.slots == 0)
+    return base::fail(NFS4ERR_TOOSMALL);
+  const bool wants_back = (request.flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN) != 0 || back.slots != 0;
+  if (wants_back &&
+      (back.request_bytes_max < back_request_bytes_min || back.response_bytes_max < back_response_bytes_min ||
+       back.operations_max < back_operations_min || back.slots == 0))
+    return base::fail(NFS4ERR_TOOSMALL);
+
+  SessionOptions out{.fore = within(fore, options_.fore),
+                     .back = within(back, options_.back),
+                     .callback = request.callback,
+                     .persistent = false};
+  if (out.fore.cached_bytes_max > 0) {
+    const std::size_t rest = options_.reply_bytes_max - std::min(reply_bytes_, options_.reply_bytes_max);
+    if (rest < out.fore.cached_bytes_max) return base::fail(NFS4ERR_DELAY);
+    const std::size_t affordable = rest / share_of_rest / out.fore.cached_bytes_max;
+    out.fore.slots = static_cast<std::uint32_t>(std::clamp<std::size_t>(affordable, 1, out.fore.slots));
+  }
+  return out;
+}
+
+base::Result<CreateSessionOutcome, nfsstat4> ClientTable::create_session(const CreateSessionRequest& request,
+                                                                         base::TimePoint now) {
+  // The phases of RFC 8881 18.36.4: look up, sequence, confirm, create.
+  Record* record = by_id(request.client);
+  if (record == nullptr || record->client->minor_version() == 0) return base::fail(NFS4ERR_STALE_CLIENTID);
+  if (request.sequence == record->sequence && record->answered) return *record->answered;
+  if (request.sequence != record->sequence + 1) return base::fail(NFS4ERR_SEQ_MISORDERED);
+  // What is wrong with the arguments themselves uses no sequence id up: other servers do the same.
+  const auto options = negotiate(request);
+  if (!options) return base::fail(options.error());
+  if (!record->client->may_send(static_cast<std::uint32_t>(nfs_opnum4::OP_CREATE_SESSION), request.principal))
+    return base::fail(NFS4ERR_WRONG_CRED);
+
+  base::Result<CreateSessionOutcome, nfsstat4> outcome = base::fail(NFS4ERR_SERVERFAULT);
+  if (record->client->standing() == Standing::unconfirmed) {
+    const auto confirmed = confirm(*record, request.principal, now);
+    if (!confirmed && confirmed.error() == NFS4ERR_DELAY) return base::fail(NFS4ERR_DELAY);
+    outcome = confirmed ? make_session(*record, request, *options)
+                        : base::Result<CreateSessionOutcome, nfsstat4>(base::fail(confirmed.error()));
+  } else {
+    outcome = make_session(*record, request, *options);
+  }
+  record->client->renew(now);
+  record->sequence = request.sequence;
+  record->answered = outcome;
+  return outcome;
+}
+
+base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& record,
+                                                                       const CreateSessionRequest& request,
+                                                                       const SessionOptions& options) {
+  if (record.sessions.size() >= options_.sessions_per_client) return base::fail(NFS4ERR_NOSPC);
+  const SessionId id = make_session_id(record.client->id, unpredictable());
+  auto session = std::make_shared<Session>(id, record.client, options);
+  // Nothing survives a restart, so no session is persistent; RDMA connections begin in RDMA mode.
+  std::uint32_t flags = 0;
+  if ((request.flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN) != 0 && request.connection.id != 0) {
+    session->bind_back(request.connection);
+    flags |= CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
+  }
+  reply_bytes_ += reply_bytes_of(session);
+  sessions_.emplace(id, session);
+  record.sessions.push_back(std::move(session));
+  return CreateSessionOutcome{.session = id,
+                              .sequence = request.sequence,
+                              .flags = flags,
+                              .fore = options.fore,
+                              .back = options.back};
+}
+
+void ClientTable::close_session(const SessionRef& session) {
+  (void)session->retire(UINT32_MAX);
+  reply_bytes_ -= reply_bytes_of(session);
+  sessions_.erase(session->id);
+}
+
+base::Result<void, nfsstat4> ClientTable::destroy_session(const SessionId& id, std::uint32_t own) {
+  const SessionRef session = find_session(id);
+  if (!session) return base::fail(NFS4ERR_BADSESSION);
+  if (!session->retire(own)) return base::fail(NFS4ERR_DELAY);
+  close_session(session);
+  std::erase(by_id(session->client->id)->sessions, session);
+  return {};
+}
+
+SessionRef ClientTable::find_session(const SessionId& id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : found->second;
+}
+
+SessionRef ClientTable::back_channel_of(clientid4 id) const {
+  const Record* record = by_id(id);
+  if (record == nullptr) return nullptr;
+  for (auto session = record->sessions.rbegin(); session != record->sessions.rend(); ++session)
+    if ((*session)->has_back_channel() && !(*session)->back_fault()) return *session;
+  return nullptr;
+}
+
+}  // namespace braid::nfs4::state

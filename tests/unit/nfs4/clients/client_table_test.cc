@@ -1,0 +1,504 @@
+#include "nfs4/state/client_table.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <set>
+#include <string_view>
+
+namespace braid::nfs4::state {
+namespace {
+
+using enum nfsstat4;
+using namespace std::chrono_literals;
+
+base::Bytes bytes(std::string_view text) {
+  const base::BytesView view = base::bytes_of(text);
+  return {view.begin(), view.end()};
+}
+
+Verifier verifier(std::uint8_t number) {
+  Verifier out{};
+  out[0] = std::byte{number};
+  return out;
+}
+
+Principal user(std::uint32_t uid) { return {.flavor = Principal::sys, .uid = uid, .gid = uid, .name = {}}; }
+
+class ClientTableTest : public testing::Test {
+ protected:
+  static constexpr std::uint32_t epoch = 5;
+
+  static Introduction who(std::string_view owner, std::uint8_t verifier_number = 1, std::uint32_t uid = 10,
+                          std::uint32_t minor = 1) {
+    return {.minor_version = minor,
+            .owner = bytes(owner),
+            .verifier = verifier(verifier_number),
+            .principal = user(uid),
+            .peer = "192.0.2.1:700",
+            .implementation = {},
+            .machine = std::nullopt};
+  }
+  static CreateSessionRequest request(clientid4 client, std::uint32_t sequence, std::uint32_t uid = 10) {
+    const ChannelAttributes channel{.request_bytes_max = 8192,
+                                    .response_bytes_max = 8192,
+                                    .cached_bytes_max = 2048,
+                                    .operations_max = 16,
+                                    .slots = 8};
+    return {.client = client,
+            .sequence = sequence,
+            .flags = 0,
+            .fore = channel,
+            .back = channel,
+            .callback = {},
+            .principal = user(uid),
+            .connection = {}};
+  }
+  ExchangeIdOutcome introduce(Introduction introduction) {
+    const auto outcome = table_.exchange_id(std::move(introduction), false, now_);
+    EXPECT_TRUE(outcome);
+    return outcome.value_or(ExchangeIdOutcome());
+  }
+  // A confirmed client with a session.
+  CreateSessionOutcome confirmed(std::string_view owner, std::uint8_t verifier_number = 1,
+                                 std::uint32_t uid = 10) {
+    const ExchangeIdOutcome outcome = introduce(who(owner, verifier_number, uid));
+    const auto session = table_.create_session(request(outcome.client, outcome.sequence, uid), now_);
+    EXPECT_TRUE(session);
+    return session.value_or(CreateSessionOutcome());
+  }
+  static clientid4 client_of(const SessionId& id) {
+    clientid4 out = 0;
+    for (std::size_t i = 0; i < 8; ++i) out = (out << 8) | std::to_integer<clientid4>(id[i]);
+    return out;
+  }
+  std::set<clientid4> gone() {
+    std::set<clientid4> out;
+    for (const auto& one : table_.take_gone()) out.insert(one.client->id);
+    return out;
+  }
+
+  ClientOptions options_{.lease = 90s, .courtesy = 1h};
+  std::set<clientid4> holders_;
+  base::TimePoint now_{1000s};
+  ClientTable table_{options_, epoch, base::SipKey{1, 2},
+                     [this](clientid4 id) { return holders_.contains(id); }};
+};
+
+// RFC 8881 18.35.5: what is known of the name before, what is asked, what comes of it.
+enum class Before : std::uint8_t { nothing, unconfirmed, confirmed, confirmed_holding };
+enum class After : std::uint8_t { same_id, new_id, error };
+struct ExchangeCase {
+  Before before;
+  bool update;
+  bool same_verifier;
+  bool same_principal;
+  After after;
+  nfsstat4 status;
+  bool old_survives;
+};
+constexpr ExchangeCase exchange_cases[] = {
+    {Before::nothing, false, true, true, After::new_id, NFS4_OK, false},           // 1
+    {Before::nothing, true, true, true, After::error, NFS4ERR_NOENT, false},       // 7
+    {Before::unconfirmed, false, true, true, After::new_id, NFS4_OK, false},       // 4
+    {Before::unconfirmed, false, false, true, After::new_id, NFS4_OK, false},      // 4
+    {Before::unconfirmed, false, true, false, After::new_id, NFS4_OK, false},      // 4
+    {Before::unconfirmed, false, false, false, After::new_id, NFS4_OK, false},     // 4
+    {Before::unconfirmed, true, true, true, After::error, NFS4ERR_NOENT, true},    // 7
+    {Before::unconfirmed, true, false, false, After::error, NFS4ERR_NOENT, true},  // 7
+    {Before::confirmed, false, true, true, After::same_id, NFS4_OK, true},         // 2
+    {Before::confirmed, false, false, true, After::new_id, NFS4_OK, true},         // 5
+    {Before::confirmed, false, true, false, After::new_id, NFS4_OK, false},        // 3, without state
+    {Before::confirmed, false, false, false, After::new_id, NFS4_OK, false},       // 3, without state
+    {Before::confirmed, true, true, true, After::same_id, NFS4_OK, true},          // 6
+    {Before::confirmed, true, false, true, After::error, NFS4ERR_NOT_SAME, true},  // 8
+    {Before::confirmed, true, true, false, After::error, NFS4ERR_PERM, true},      // 9
+    {Before::confirmed_holding, false, true, false, After::error, NFS4ERR_CLID_INUSE, true},   // 3
+    {Before::confirmed_holding, false, false, false, After::error, NFS4ERR_CLID_INUSE, true},  // 3
+    {Before::confirmed_holding, false, true, true, After::same_id, NFS4_OK, true},             // 2
+    {Before::confirmed_holding, false, false, true, After::new_id, NFS4_OK, true},             // 5
+};
+
+TEST_F(ClientTableTest, exchange_id_follows_the_nine_cases) {
+  int number = 0;
+  for (const ExchangeCase& one : exchange_cases) {
+    SCOPED_TRACE(number);
+    const std::string owner = "owner " + std::to_string(number++);
+    clientid4 old = 0;
+    if (one.before == Before::unconfirmed) old = introduce(who(owner)).client;
+    if (one.before == Before::confirmed || one.before == Before::confirmed_holding) {
+      const SessionId session = confirmed(owner).session;
+      old = client_of(session);
+      ASSERT_TRUE(table_.destroy_session(session, 0));
+    }
+    if (one.before == Before::confirmed_holding) holders_.insert(old);
+
+    const auto outcome = table_.exchange_id(
+        who(owner, one.same_verifier ? 1 : 2, one.same_principal ? 10 : 11), one.update, now_);
+    if (one.after == After::error) {
+      ASSERT_FALSE(outcome);
+      EXPECT_EQ(outcome.error(), one.status);
+    } else {
+      ASSERT_TRUE(outcome);
+      EXPECT_EQ(outcome->client == old, one.after == After::same_id);
+      EXPECT_EQ(outcome->confirmed, one.after == After::same_id);
+      EXPECT_EQ(epoch_of(outcome->client), epoch);
+    }
+    if (old != 0) {
+      const auto still = table_.destroy_client(old);
+      const bool lives = still || still.error() == NFS4ERR_CLIENTID_BUSY;
+      EXPECT_EQ(lives, one.old_survives);
+    }
+  }
+}
+
+TEST_F(ClientTableTest, a_client_that_has_restarted_keeps_its_state_until_the_new_id_is_confirmed) {
+  const SessionId old = confirmed("owner", 1).session;
+  const ExchangeIdOutcome restarted = introduce(who("owner", 2));
+  EXPECT_TRUE(table_.find_session(old));
+  EXPECT_TRUE(gone().empty());
+  ASSERT_TRUE(table_.create_session(request(restarted.client, restarted.sequence), now_));
+  EXPECT_FALSE(table_.find_session(old));
+  const auto removed = table_.take_gone();
+  ASSERT_EQ(removed.size(), 1U);
+  EXPECT_EQ(removed[0].client->id, client_of(old));
+  EXPECT_TRUE(removed[0].replaced);
+  EXPECT_TRUE(removed[0].client->gone());
+}
+
+TEST_F(ClientTableTest, a_name_whose_lease_is_over_may_be_taken_by_another_principal) {
+  const clientid4 old = client_of(confirmed("owner").session);
+  holders_.insert(old);
+  EXPECT_EQ(table_.exchange_id(who("owner", 1, 11), false, now_).error(), NFS4ERR_CLID_INUSE);
+  now_ += options_.lease + 1s;
+  EXPECT_TRUE(table_.exchange_id(who("owner", 1, 11), false, now_));
+  EXPECT_EQ(gone(), std::set<clientid4>{old});
+}
+
+TEST_F(ClientTableTest, names_of_4_0_and_later_clients_do_not_mix) {
+  const clientid4 later = client_of(confirmed("owner").session);
+  const auto set = table_.set_client_id(who("owner", 1, 10, 0), {}, now_);
+  ASSERT_TRUE(set && table_.confirm_client_id(set->client, set->confirm, user(10), now_));
+  EXPECT_TRUE(table_.find(later));
+  EXPECT_TRUE(table_.find(set->client));
+  EXPECT_EQ(table_.destroy_client(set->client).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(table_.create_session(request(set->client, 1), now_).error(), NFS4ERR_STALE_CLIENTID);
+}
+
+TEST_F(ClientTableTest, create_session_counts_and_repeats_itself) {
+  const ExchangeIdOutcome client = introduce(who("owner"));
+  EXPECT_EQ(client.sequence, 1U);
+  EXPECT_EQ(table_.create_session(request(client.client, 0), now_).error(), NFS4ERR_SEQ_MISORDERED);
+  EXPECT_EQ(table_.create_session(request(client.client, 2), now_).error(), NFS4ERR_SEQ_MISORDERED);
+  const auto first = table_.create_session(request(client.client, 1), now_);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->sequence, 1U);
+  const auto again = table_.create_session(request(client.client, 1), now_);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->session, first->session);
+  EXPECT_EQ(table_.create_session(request(client.client, 3), now_).error(), NFS4ERR_SEQ_MISORDERED);
+  const auto second = table_.create_session(request(client.client, 2), now_);
+  ASSERT_TRUE(second);
+  EXPECT_NE(second->session, first->session);
+  EXPECT_EQ(table_.create_session(request(client.client, 1), now_).error(), NFS4ERR_SEQ_MISORDERED);
+}
+
+TEST_F(ClientTableTest, an_error_after_the_sequence_id_was_used_is_repeated_too) {
+  const ExchangeIdOutcome client = introduce(who("owner"));
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(table_.create_session(request(client.client, 1, 11), now_).error(), NFS4ERR_CLID_INUSE);
+  EXPECT_TRUE(table_.create_session(request(client.client, 2), now_));
+}
+
+TEST_F(ClientTableTest, any_principal_may_add_sessions_to_a_confirmed_client) {
+  const clientid4 client = client_of(confirmed("owner").session);
+  EXPECT_TRUE(table_.create_session(request(client, 2, 11), now_));
+}
+
+struct AttributesCase {
+  const char* what;
+  void (*change)(CreateSessionRequest&);
+  nfsstat4 status;
+};
+constexpr AttributesCase attributes_cases[] = {
+    {"request", [](CreateSessionRequest& r) { r.fore.request_bytes_max = 20; }, NFS4ERR_TOOSMALL},
+    {"response", [](CreateSessionRequest& r) { r.fore.response_bytes_max = 0; }, NFS4ERR_TOOSMALL},
+    {"operations", [](CreateSessionRequest& r) { r.fore.operations_max = 0; }, NFS4ERR_TOOSMALL},
+    {"slots", [](CreateSessionRequest& r) { r.fore.slots = 0; }, NFS4ERR_TOOSMALL},
+    {"back request", [](CreateSessionRequest& r) { r.back.request_bytes_max = 10; }, NFS4ERR_TOOSMALL},
+    {"back operations", [](CreateSessionRequest& r) { r.back.operations_max = 1; }, NFS4ERR_TOOSMALL},
+    {"no back channel", [](CreateSessionRequest& r) { r.back = {}; }, NFS4_OK},
+    {"back channel of nothing",
+     [](CreateSessionRequest& r) {
+       r.back = {};
+       r.flags = CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
+     },
+     NFS4ERR_TOOSMALL},
+    {"unknown flag", [](CreateSessionRequest& r) { r.flags = 8; }, NFS4ERR_INVAL},
+    {"small response", [](CreateSessionRequest& r) { r.fore.response_bytes_max = 400; }, NFS4_OK},
+    {"no cache", [](CreateSessionRequest& r) { r.fore.cached_bytes_max = 0; }, NFS4_OK},
+};
+
+TEST_F(ClientTableTest, wrong_attributes_use_no_sequence_id_up) {
+  for (const AttributesCase& one : attributes_cases) {
+    SCOPED_TRACE(one.what);
+    const ExchangeIdOutcome client = introduce(who(one.what));
+    CreateSessionRequest wrong = request(client.client, client.sequence);
+    one.change(wrong);
+    const auto made = table_.create_session(wrong, now_);
+    EXPECT_EQ(made ? NFS4_OK : made.error(), one.status);
+    if (!made) {
+      EXPECT_TRUE(table_.create_session(request(client.client, client.sequence), now_));
+    }
+  }
+}
+
+TEST_F(ClientTableTest, more_than_we_have_is_reduced) {
+  const ExchangeIdOutcome client = introduce(who("owner"));
+  CreateSessionRequest greedy = request(client.client, client.sequence);
+  greedy.flags = CREATE_SESSION4_FLAG_PERSIST | CREATE_SESSION4_FLAG_CONN_RDMA;
+  greedy.fore = greedy.back = {.request_bytes_max = 0xffffffff,
+                               .response_bytes_max = 0xffffffff,
+                               .cached_bytes_max = 0xffffffff,
+                               .operations_max = 0xffffffff,
+                               .slots = 0xffffffff};
+  const auto made = table_.create_session(greedy, now_);
+  ASSERT_TRUE(made);
+  EXPECT_EQ(made->fore, options_.fore);
+  EXPECT_EQ(made->back, options_.back);
+  EXPECT_EQ(made->flags, 0U);
+}
+
+TEST_F(ClientTableTest, memory_for_replies_is_shared_and_ends) {
+  options_.reply_bytes_max = base::MiB;
+  ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
+  const auto client = table.exchange_id(who("owner"), false, now_);
+  std::uint32_t slots_before = UINT32_MAX;
+  std::uint32_t sessions = 0;
+  nfsstat4 last = NFS4_OK;
+  for (std::uint32_t sequence = 1; sequence <= options_.sessions_per_client; ++sequence) {
+    CreateSessionRequest wish = request(client->client, sequence);
+    wish.fore.cached_bytes_max = 8192;
+    wish.fore.slots = 128;
+    const auto made = table.create_session(wish, now_);
+    if (!made) {
+      last = made.error();
+      break;
+    }
+    EXPECT_LE(made->fore.slots, slots_before);
+    EXPECT_GE(made->fore.slots, 1U);
+    slots_before = made->fore.slots;
+    ++sessions;
+  }
+  EXPECT_GT(sessions, 4U);
+  EXPECT_EQ(last, NFS4ERR_DELAY);
+}
+
+TEST_F(ClientTableTest, a_client_has_so_many_sessions) {
+  options_.sessions_per_client = 3;
+  ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
+  const auto client = table.exchange_id(who("owner"), false, now_);
+  for (std::uint32_t i = 1; i <= 3; ++i) EXPECT_TRUE(table.create_session(request(client->client, i), now_));
+  EXPECT_EQ(table.create_session(request(client->client, 4), now_).error(), NFS4ERR_NOSPC);
+}
+
+TEST_F(ClientTableTest, a_session_with_running_requests_is_not_destroyed) {
+  const SessionId id = confirmed("owner").session;
+  const SessionRef session = table_.find_session(id);
+  ASSERT_TRUE(session->start({.slot = 0, .sequence = 1}, nullptr));
+  EXPECT_EQ(table_.destroy_session(id, 0).error(), NFS4ERR_DELAY);
+  EXPECT_TRUE(table_.destroy_session(id, 1));
+  EXPECT_EQ(table_.destroy_session(id, 0).error(), NFS4ERR_BADSESSION);
+  EXPECT_EQ(session->start({.slot = 1, .sequence = 1}, nullptr).error(), NFS4ERR_DEADSESSION);
+  EXPECT_EQ(session->finish(0, {}), nullptr);
+}
+
+TEST_F(ClientTableTest, a_client_is_destroyed_when_it_has_neither_sessions_nor_state) {
+  const SessionId session = confirmed("owner").session;
+  const clientid4 client = client_of(session);
+  holders_.insert(client);
+  EXPECT_EQ(table_.destroy_client(client).error(), NFS4ERR_CLIENTID_BUSY);
+  ASSERT_TRUE(table_.destroy_session(session, 0));
+  EXPECT_EQ(table_.destroy_client(client).error(), NFS4ERR_CLIENTID_BUSY);
+  holders_.clear();
+  EXPECT_TRUE(table_.destroy_client(client));
+  EXPECT_EQ(table_.destroy_client(client).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_TRUE(table_.destroy_client(introduce(who("unconfirmed")).client));
+  EXPECT_EQ(table_.destroy_client(0).error(), NFS4ERR_STALE_CLIENTID);
+}
+
+TEST_F(ClientTableTest, ids_of_other_runs_are_stale_and_of_removed_clients_expired) {
+  const clientid4 client = client_of(confirmed("owner").session);
+  EXPECT_TRUE(table_.find(client));
+  EXPECT_EQ(table_.find(0).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(table_.find(make_client_id(epoch - 1, 1)).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(table_.find(make_client_id(epoch, 999)).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(table_.find(introduce(who("unconfirmed")).client).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_TRUE(table_.evict(client));
+  EXPECT_FALSE(table_.evict(client));
+  EXPECT_EQ(table_.find(client).error(), NFS4ERR_EXPIRED);
+  EXPECT_EQ(gone(), std::set<clientid4>{client});
+}
+
+TEST_F(ClientTableTest, silent_clients_go_when_they_hold_nothing_or_courtesy_ends) {
+  const clientid4 idle = client_of(confirmed("idle").session);
+  const clientid4 holder = client_of(confirmed("holder").session);
+  const clientid4 lively = client_of(confirmed("lively").session);
+  const clientid4 unconfirmed = introduce(who("unconfirmed")).client;
+  holders_ = {holder};
+  now_ += options_.lease;
+  table_.sweep(now_);
+  EXPECT_TRUE(gone().empty());
+  EXPECT_TRUE(table_.courteous(now_).empty());
+  (*table_.find(lively))->renew(now_);
+  now_ += 1s;
+  table_.sweep(now_);
+  EXPECT_EQ(gone(), std::set<clientid4>{idle});
+  EXPECT_EQ(table_.create_session(request(unconfirmed, 1), now_).error(), NFS4ERR_STALE_CLIENTID);
+  ASSERT_EQ(table_.courteous(now_).size(), 1U);
+  EXPECT_EQ(table_.courteous(now_).front()->id, holder);
+  now_ += options_.courtesy;
+  (*table_.find(lively))->renew(now_);
+  table_.sweep(now_);
+  EXPECT_EQ(gone(), std::set<clientid4>{holder});
+}
+
+TEST_F(ClientTableTest, a_courteous_client_that_comes_back_has_its_lease_again) {
+  const clientid4 holder = client_of(confirmed("holder").session);
+  holders_ = {holder};
+  now_ += options_.lease + 10min;
+  table_.sweep(now_);
+  const auto client = table_.find(holder);
+  ASSERT_TRUE(client);
+  EXPECT_TRUE((*client)->lease_over(now_, options_.lease));
+  (*client)->renew(now_);
+  EXPECT_FALSE((*client)->lease_over(now_, options_.lease));
+  EXPECT_TRUE(table_.courteous(now_).empty());
+}
+
+TEST_F(ClientTableTest, half_open_clients_push_out_the_oldest_of_their_kind_only) {
+  options_.unconfirmed_max = 10;
+  ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
+  const auto settled = table.exchange_id(who("settled"), false, now_);
+  ASSERT_TRUE(table.create_session(request(settled->client, 1), now_));
+  std::vector<clientid4> flood;
+  for (int i = 0; i < 1000; ++i)
+    flood.push_back(table.exchange_id(who("flood " + std::to_string(i)), false, now_)->client);
+  EXPECT_TRUE(table.find(settled->client));
+  EXPECT_EQ(table.create_session(request(flood[989], 1), now_).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_TRUE(table.create_session(request(flood[990], 1), now_));
+}
+
+TEST_F(ClientTableTest, confirmed_clients_make_room_by_their_leases) {
+  options_.clients_max = 2;
+  std::set<clientid4> holders;
+  ClientTable table(options_, epoch, {}, [&](clientid4 id) { return holders.contains(id); });
+  const auto add = [&](std::string_view owner) {
+    const auto client = table.exchange_id(who(owner), false, now_);
+    const auto session = table.create_session(request(client->client, 1), now_);
+    return std::pair(client->client, session ? NFS4_OK : session.error());
+  };
+  const clientid4 first = add("a").first;
+  holders = {first};
+  now_ += 1s;
+  EXPECT_EQ(add("b").second, NFS4_OK);
+  EXPECT_EQ(add("c").second, NFS4ERR_DELAY);
+  now_ += options_.lease;
+  EXPECT_EQ(add("d").second, NFS4_OK);
+  ASSERT_EQ(table.take_gone().front().client->id, first);
+}
+
+// RFC 7530 16.33.5, 16.34.5
+class SetClientIdTest : public ClientTableTest {
+ protected:
+  static CallbackAddress callback(std::uint32_t program) {
+    return {.program = program, .ident = 1, .netid = "tcp", .address = "192.0.2.1.8.1"};
+  }
+  base::Result<SetClientIdOutcome, SetClientIdFailure> set(std::uint8_t verifier_number,
+                                                           std::uint32_t uid = 10,
+                                                           std::uint32_t program = 7) {
+    return table_.set_client_id(who("owner", verifier_number, uid, 0), callback(program), now_);
+  }
+  nfsstat4 confirm(const SetClientIdOutcome& set, std::uint32_t uid = 10) {
+    const auto client = table_.confirm_client_id(set.client, set.confirm, user(uid), now_);
+    return client ? NFS4_OK : client.error();
+  }
+};
+
+TEST_F(SetClientIdTest, a_new_client_counts_once_it_is_confirmed) {
+  const auto client = set(1);
+  EXPECT_EQ(table_.find(client->client).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(confirm(*client), NFS4_OK);
+  EXPECT_TRUE(table_.find(client->client));
+  EXPECT_EQ(table_.callback_of(client->client), callback(7));
+  // A confirmation that is repeated.
+  EXPECT_EQ(confirm(*client), NFS4_OK);
+}
+
+TEST_F(SetClientIdTest, a_wrong_verifier_id_or_principal_confirms_nothing) {
+  const auto client = set(1);
+  EXPECT_EQ(confirm({client->client, verifier(99)}), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(confirm({client->client + 1, client->confirm}), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(confirm(*client, 11), NFS4ERR_CLID_INUSE);
+  EXPECT_EQ(confirm(*client), NFS4_OK);
+  EXPECT_EQ(confirm({client->client, verifier(99)}), NFS4ERR_STALE_CLIENTID);
+}
+
+TEST_F(SetClientIdTest, an_unconfirmed_client_is_replaced) {
+  const auto first = set(1);
+  const auto second = set(1);
+  EXPECT_NE(first->confirm, second->confirm);
+  EXPECT_EQ(confirm(*first), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(confirm(*second), NFS4_OK);
+}
+
+TEST_F(SetClientIdTest, the_same_client_changes_its_callback_and_nothing_else) {
+  const auto client = set(1);
+  ASSERT_EQ(confirm(*client), NFS4_OK);
+  const auto changed = set(1, 10, 8);
+  ASSERT_TRUE(changed);
+  EXPECT_EQ(changed->client, client->client);
+  EXPECT_EQ(table_.callback_of(client->client)->program, 7U);
+  // Until the change is confirmed the earlier confirmation may still be repeated.
+  EXPECT_EQ(confirm(*client), NFS4_OK);
+  EXPECT_EQ(table_.callback_of(client->client)->program, 7U);
+  EXPECT_EQ(confirm(*changed), NFS4_OK);
+  EXPECT_EQ(table_.callback_of(client->client)->program, 8U);
+  EXPECT_EQ(confirm(*client), NFS4ERR_STALE_CLIENTID);
+  EXPECT_TRUE(gone().empty());
+}
+
+TEST_F(SetClientIdTest, a_restarted_client_loses_its_state_when_it_confirms) {
+  const auto client = set(1);
+  ASSERT_EQ(confirm(*client), NFS4_OK);
+  const auto restarted = set(2);
+  EXPECT_NE(restarted->client, client->client);
+  EXPECT_TRUE(table_.find(client->client));
+  EXPECT_EQ(confirm(*restarted), NFS4_OK);
+  EXPECT_EQ(table_.find(client->client).error(), NFS4ERR_EXPIRED);
+  EXPECT_EQ(gone(), std::set<clientid4>{client->client});
+}
+
+TEST_F(SetClientIdTest, another_principal_gets_the_name_only_when_nothing_is_held) {
+  const auto client = set(1);
+  ASSERT_EQ(confirm(*client), NFS4_OK);
+  holders_ = {client->client};
+  const auto refused = set(1, 11);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().status, NFS4ERR_CLID_INUSE);
+  EXPECT_EQ(refused.error().address, "192.0.2.1.8.1");
+  holders_.clear();
+  const auto taken = set(1, 11);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(confirm(*taken, 11), NFS4_OK);
+  EXPECT_EQ(gone(), std::set<clientid4>{client->client});
+}
+
+TEST_F(SetClientIdTest, a_client_without_program_cannot_be_called) {
+  const auto client = set(1, 10, 0);
+  ASSERT_EQ(confirm(*client), NFS4_OK);
+  EXPECT_FALSE(table_.callback_of(client->client));
+}
+
+}  // namespace
+}  // namespace braid::nfs4::state

@@ -1,0 +1,303 @@
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+
+#include "nfs4/recovery/client_store.h"
+#include "nfs4/state/grace.h"
+
+namespace braid::nfs4::recovery {
+namespace {
+
+using enum nfsstat4;
+using namespace std::chrono_literals;
+using state::KnownClient;
+
+KnownClient named(std::string_view owner, std::uint32_t minor = 1) {
+  const base::BytesView view = base::bytes_of(owner);
+  return {.minor_version = minor, .owner = {view.begin(), view.end()}};
+}
+
+class ClientStoreTest : public testing::Test {
+ protected:
+  ClientStoreTest() : directory_(testing::TempDir() + "client_store_XXXXXX") {
+    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
+    directory_ += "/nfs4";
+  }
+  ~ClientStoreTest() override {
+    std::filesystem::remove_all(std::filesystem::path(directory_).parent_path());
+  }
+
+  std::unique_ptr<ClientStore> restart() {
+    auto store = ClientStore::open(directory_);
+    EXPECT_TRUE(store) << base::message_of(store.error());
+    return store ? std::move(*store) : nullptr;
+  }
+  static std::vector<std::string> names_of(const ClientStore& store) {
+    std::vector<std::string> out;
+    for (const KnownClient& client : store.known()) out.emplace_back(base::text_of(client.owner));
+    std::ranges::sort(out);
+    return out;
+  }
+  std::vector<std::string> files() const {
+    std::vector<std::string> out;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_))
+      if (entry.path().filename().string().starts_with("client-")) out.push_back(entry.path());
+    return out;
+  }
+  void damage(const std::string& path, std::streamoff at) const {
+    std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(at);
+    const int byte = file.get();
+    file.seekp(at);
+    file.put(static_cast<char>(byte ^ 1));
+  }
+  using Names = std::vector<std::string>;
+
+  std::string directory_;
+};
+
+TEST_F(ClientStoreTest, recorded_clients_are_known_after_a_restart) {
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->known().empty());
+    EXPECT_TRUE(store->record(named("a"), 1));
+    EXPECT_TRUE(store->record(named("b"), 2));
+    EXPECT_TRUE(store->record(named(std::string(1024, 'c')), 3));
+    EXPECT_TRUE(store->record(named(std::string("\0/..", 4)), 4));
+    EXPECT_TRUE(store->forget(named("b"), 2));
+  }
+  EXPECT_EQ(names_of(*restart()), (Names{std::string("\0/..", 4), "a", std::string(1024, 'c')}));
+}
+
+TEST_F(ClientStoreTest, epochs_and_the_servers_id_go_on) {
+  std::uint32_t epoch;
+  std::string id;
+  {
+    const auto store = restart();
+    epoch = store->epoch();
+    id = store->server_id();
+    EXPECT_NE(epoch, 0U);
+  }
+  const auto store = restart();
+  EXPECT_EQ(store->epoch(), epoch + 1);
+  EXPECT_EQ(store->server_id(), id);
+}
+
+TEST_F(ClientStoreTest, one_server_at_a_time_uses_a_directory) {
+  const auto store = restart();
+  const auto second = ClientStore::open(directory_);
+  ASSERT_FALSE(second);
+  EXPECT_EQ(second.error(), base::errno_of(EBUSY));
+}
+
+TEST_F(ClientStoreTest, the_directory_is_private) {
+  restart();
+  struct stat status{};
+  ASSERT_EQ(::stat(directory_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
+}
+
+TEST_F(ClientStoreTest, names_of_4_0_and_later_clients_do_not_mix) {
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->record(named("a", 0), 1));
+    EXPECT_TRUE(store->record(named("a", 1), 2));
+    EXPECT_TRUE(store->forget(named("a", 1), 2));
+  }
+  const auto store = restart();
+  ASSERT_EQ(store->known().size(), 1U);
+  EXPECT_EQ(store->known()[0], named("a", 0));
+}
+
+// RFC 8881 8.4.3, the second edge condition: a client that missed a grace period must not reclaim in the
+// next.
+TEST_F(ClientStoreTest, who_misses_a_grace_period_cannot_reclaim_in_the_next) {
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->record(named("comes back"), 1));
+    EXPECT_TRUE(store->record(named("stays away"), 2));
+  }
+  {
+    const auto store = restart();
+    EXPECT_EQ(names_of(*store), (Names{"comes back", "stays away"}));
+    EXPECT_TRUE(store->record(named("comes back"), 3));
+    EXPECT_TRUE(store->end_grace());
+    EXPECT_EQ(files().size(), 1U);
+  }
+  EXPECT_EQ(names_of(*restart()), (Names{"comes back"}));
+}
+
+TEST_F(ClientStoreTest, a_grace_period_that_was_cut_short_begins_again_for_all) {
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->record(named("a"), 1));
+    EXPECT_TRUE(store->record(named("b"), 2));
+  }
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->record(named("a"), 3));
+  }
+  EXPECT_EQ(names_of(*restart()), (Names{"a", "b"}));
+}
+
+TEST_F(ClientStoreTest, without_clients_nothing_of_earlier_epochs_counts) {
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->record(named("a"), 1));
+    EXPECT_TRUE(store->forget(named("a"), 1));
+  }
+  restart();
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->known().empty());
+    EXPECT_TRUE(store->record(named("b"), 1));
+  }
+  EXPECT_EQ(names_of(*restart()), (Names{"b"}));
+}
+
+TEST_F(ClientStoreTest, a_record_belongs_to_the_latest_instance) {
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->record(named("a"), 1));
+    EXPECT_TRUE(store->record(named("a"), 2));
+    EXPECT_TRUE(store->forget(named("a"), 1));
+  }
+  {
+    const auto store = restart();
+    EXPECT_EQ(names_of(*store), (Names{"a"}));
+    // One of an earlier run that nobody has taken over goes with whoever it is that goes.
+    EXPECT_TRUE(store->forget(named("a"), 5));
+    EXPECT_TRUE(store->forget(named("a"), 5));
+  }
+  EXPECT_TRUE(restart()->known().empty());
+}
+
+TEST_F(ClientStoreTest, what_a_crash_left_half_written_is_removed) {
+  restart();
+  const std::string left = directory_ + "/client-00.new";
+  std::ofstream(left) << "half";
+  EXPECT_EQ(restart()->damaged(), 0U);
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
+TEST_F(ClientStoreTest, a_damaged_record_is_skipped) {
+  {
+    const auto store = restart();
+    EXPECT_TRUE(store->record(named("a"), 1));
+  }
+  const auto size = static_cast<std::streamoff>(std::filesystem::file_size(files().at(0)));
+  for (std::streamoff at = 0; at < size; at += 5) {
+    damage(files().at(0), at);
+    {
+      const auto store = restart();
+      EXPECT_EQ(store->damaged(), 1U) << at;
+      EXPECT_TRUE(store->known().empty()) << at;
+    }
+    damage(files().at(0), at);
+    // The run without known clients has closed the books; this one opens them again.
+    const auto store = restart();
+    EXPECT_EQ(store->damaged(), 0U) << at;
+    EXPECT_TRUE(store->record(named("a"), 1));
+  }
+}
+
+TEST_F(ClientStoreTest, damaged_epochs_stop_the_server) {
+  restart();
+  damage(directory_ + "/epochs", 9);
+  const auto store = ClientStore::open(directory_);
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error(), base::errno_of(EBADMSG));
+}
+
+TEST_F(ClientStoreTest, files_of_a_later_version_stop_the_server) {
+  restart();
+  damage(directory_ + "/epochs", 7);
+  EXPECT_FALSE(ClientStore::open(directory_));
+}
+
+class GraceTest : public testing::Test {
+ protected:
+  static state::Introduction introduction(const KnownClient& name) {
+    state::Introduction out;
+    out.minor_version = name.minor_version;
+    out.owner = name.owner;
+    return out;
+  }
+  static state::Client client(std::string_view owner, std::uint32_t minor = 1) {
+    return {1, introduction({.minor_version = minor, .owner = named(owner).owner}), {}};
+  }
+  static nfsstat4 status_of(const base::Result<void, nfsstat4>& result) {
+    return result ? NFS4_OK : result.error();
+  }
+
+  const base::TimePoint start_{100s};
+};
+
+TEST_F(GraceTest, without_known_clients_there_is_none) {
+  const state::Grace grace({}, start_, 90s);
+  EXPECT_FALSE(grace.active());
+  state::Client fresh = client("new");
+  EXPECT_EQ(status_of(grace.admit_reclaim(fresh)), NFS4ERR_NO_GRACE);
+  EXPECT_EQ(status_of(grace.admit_new(fresh)), NFS4ERR_GRACE);
+  fresh.set_reclaim_complete();
+  EXPECT_EQ(status_of(grace.admit_new(fresh)), NFS4_OK);
+}
+
+TEST_F(GraceTest, known_clients_reclaim_and_nobody_gets_anything_new) {
+  const state::Grace grace({named("a"), named("b", 0)}, start_, 90s);
+  EXPECT_EQ(status_of(grace.admit_reclaim(client("a", 2))), NFS4_OK);
+  EXPECT_EQ(status_of(grace.admit_reclaim(client("b", 0))), NFS4_OK);
+  EXPECT_EQ(status_of(grace.admit_reclaim(client("b", 1))), NFS4ERR_NO_GRACE);
+  EXPECT_EQ(status_of(grace.admit_reclaim(client("stranger"))), NFS4ERR_NO_GRACE);
+  for (const char* owner : {"a", "stranger"})
+    EXPECT_EQ(status_of(grace.admit_new(client(owner))), NFS4ERR_GRACE);
+  EXPECT_EQ(status_of(grace.admit_new(client("b", 0))), NFS4ERR_GRACE);
+}
+
+TEST_F(GraceTest, no_reclaim_after_reclaim_complete) {
+  state::Grace grace({named("a"), named("b")}, start_, 90s);
+  state::Client a = client("a");
+  a.set_reclaim_complete();
+  grace.completed(a);
+  EXPECT_EQ(status_of(grace.admit_reclaim(a)), NFS4ERR_NO_GRACE);
+  EXPECT_EQ(status_of(grace.admit_new(a)), NFS4ERR_GRACE);
+}
+
+TEST_F(GraceTest, it_ends_when_all_have_reclaimed_or_time_is_up) {
+  state::Grace grace({named("a"), named("b")}, start_, 90s);
+  EXPECT_FALSE(grace.due(start_ + 89s));
+  EXPECT_TRUE(grace.due(start_ + 90s));
+  grace.completed(client("a"));
+  EXPECT_FALSE(grace.due(start_));
+  grace.completed(client("stranger"));
+  EXPECT_FALSE(grace.due(start_));
+  grace.forget(client("b"));
+  EXPECT_TRUE(grace.due(start_));
+  grace.end();
+  EXPECT_FALSE(grace.due(start_ + 1000s));
+  EXPECT_EQ(status_of(grace.admit_reclaim(client("a"))), NFS4ERR_NO_GRACE);
+  EXPECT_EQ(status_of(grace.admit_new(client("c", 0))), NFS4_OK);
+}
+
+TEST_F(GraceTest, a_4_0_client_never_says_that_it_is_done) {
+  state::Grace grace({named("a", 0)}, start_, 90s);
+  grace.completed(client("a", 1));
+  EXPECT_FALSE(grace.due(start_ + 89s));
+  EXPECT_TRUE(grace.due(start_ + 90s));
+}
+
+TEST_F(GraceTest, a_client_that_was_evicted_does_not_come_back_to_reclaim) {
+  state::Grace grace({named("a"), named("b")}, start_, 90s);
+  grace.forget(client("a"));
+  EXPECT_EQ(status_of(grace.admit_reclaim(client("a"))), NFS4ERR_NO_GRACE);
+}
+
+}  // namespace
+}  // namespace braid::nfs4::recovery
