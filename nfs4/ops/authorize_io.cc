@@ -1,0 +1,53 @@
+#include "nfs4/ops/authorize_io.h"
+
+#include <utility>
+
+#include "nfs4/ops/open_support.h"
+
+namespace braid::nfs4::ops {
+
+namespace {
+
+using state::IoGrant;
+using state::Refusal;
+
+// Somebody is in the way, or is called back.
+Op4<IoGrant> settle_and_retry(Compound& compound, const Place& at, stateid4 id, std::uint8_t access,
+                              Refusal refusal, state::Aftermath after) {
+  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  if (refusal.blockers.empty()) co_return refuse(refusal.status);
+  const state::StateUse use = use_of(compound, id, at.file->handle());
+  auto granted = co_await with_states<IoGrant, Refusal>(compound, [&](state::FileStates& files,
+                                                                      state::Aftermath& aftermath) {
+                   return files.authorize(use, access, aftermath);
+                 }).as_result();
+  if (!granted) co_return refuse(granted.error().status);
+  co_return std::move(*granted);
+}
+
+}  // namespace
+
+Op4<IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4& id, std::uint8_t access) {
+  if (!at || at.pseudo()) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  const auto named = compound.named(id);
+  if (!named) return refuse(named.error());
+  // RFC 8881 9.1.2: without a stateid nobody knows whether an open that is yet to be reclaimed denies this.
+  const state::SpecialStateId special = state::special_of(*named, compound.minor_version());
+  const bool reads_past_denials =
+      special == state::SpecialStateId::read_bypass && (access & state::share_write) == 0;
+  if (special != state::SpecialStateId::none && !reads_past_denials && compound.server().clients.in_grace())
+    return refuse(nfsstat4::NFS4ERR_GRACE);
+
+  const state::StateUse use = use_of(compound, *named, at.file->handle());
+  state::Aftermath after;
+  auto granted = compound.server().files.with(
+      [&](state::FileStates& files) { return files.authorize(use, access, after); });
+  if (granted) return std::move(*granted);
+  return settle_and_retry(compound, at, *named, access, std::move(granted.error()), std::move(after));
+}
+
+Op4<IoGrant> authorize_io(Compound& compound, const stateid4& id, std::uint8_t access) {
+  return authorize_io_at(compound, compound.current(), id, access);
+}
+
+}  // namespace braid::nfs4::ops

@@ -1,0 +1,22 @@
+// What READ, WRITE, SETATTR of the size and others may do under the stateid that they bring.
+#pragma once
+
+#include <cstdint>
+
+#include "nfs4/compound.h"
+#include "nfs4/op4.h"
+#include "nfs4/state/file_states.h"
+
+namespace braid::nfs4::ops {
+
+// For an operation on the current filehandle, which is in an export. `access`: state::share_read or
+// share_write. With an open in the grant, I/O goes through it (FileSystem::read_open ...); without one the
+// caller's own rights count (read ...). BAD_STATEID, OLD_STATEID, STALE_STATEID, EXPIRED, ADMIN_REVOKED,
+// DELEG_REVOKED; OPENMODE: not opened for this; LOCKED: no stateid, and somebody denies this; GRACE: no
+// stateid, and somebody may yet reclaim such an open; DELAY: a delegation is being recalled.
+Op4<state::IoGrant> authorize_io(Compound& compound, const stateid4& id, std::uint8_t access);
+// The same for the saved filehandle and another file than the current one: `at` outlives the result.
+Op4<state::IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4& id,
+                                    std::uint8_t access);
+
+}  // namespace braid::nfs4::ops

@@ -1,0 +1,141 @@
+#include <utility>
+
+#include "nfs4/ops/lock_support.h"
+#include "nfs4/ops/open_operations.h"
+#include "nfs4/ops/open_support.h"
+
+namespace braid::nfs4::ops {
+
+namespace {
+
+using LockOp = Op4<LOCK4resok, LOCK4denied>;
+
+base::Failure<Failed<LOCK4denied>> cannot(nfsstat4 status) { return refuse_without<LOCK4denied>(status); }
+
+// Whether grace allows this. For a client without sessions `client` may be null: whoever brings a lock
+// stateid has shown by it that it is there.
+nfsstat4 admit(Compound& compound, bool reclaim, const state::Client* client) {
+  const Clients& clients = compound.server().clients;
+  if (client != nullptr) {
+    const auto admitted = reclaim ? clients.admit_reclaim(*client) : clients.admit_new(*client);
+    return admitted ? nfsstat4::NFS4_OK : admitted.error();
+  }
+  if (reclaim == clients.in_grace()) return nfsstat4::NFS4_OK;
+  return reclaim ? nfsstat4::NFS4ERR_NO_GRACE : nfsstat4::NFS4ERR_GRACE;
+}
+
+// The range is ours among the clients; is it among local processes too?
+LockOp confirm_locally(Compound& compound, state::LockAnswer answer, state::HeldRange wanted) {
+  const LOCK4resok granted{answer.id};
+  if (answer.open == nullptr) co_return granted;
+  const Place& at = compound.current();
+  const auto conflict =
+      co_await at.fs().lock(answer.open, answer.owner, to_vfs(wanted.range), to_vfs(wanted.mode)).as_result();
+  // File systems without such locks have no local ones that could be in the way.
+  const bool held = conflict ? !*conflict : conflict.error() == vfs::Error::notsupp;
+  state::Aftermath after;
+  const bool kept = compound.server().files.with([&](state::FileStates& files) {
+    if (!held) files.undo_lock(answer, wanted, after);
+    return files.has(answer.id);
+  });
+  if (held && kept) co_return granted;
+  if (held) {
+    // The client or the open went while we waited, and with it what would have unlocked this.
+    (void)co_await at.fs().unlock(at.file, answer.owner, to_vfs(wanted.range)).as_result();
+    co_return cannot(nfsstat4::NFS4ERR_BAD_STATEID);
+  }
+  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  if (!conflict) co_return cannot(status_of(conflict.error()));
+  co_return refuse(nfsstat4::NFS4ERR_DENIED, denied(**conflict));
+}
+
+LockOp run(Compound& compound, const LOCK4args& args, stateid4 id) {
+  const auto lockable = co_await check_lockable(compound).as_result();
+  if (!lockable) co_return cannot(lockable.error());
+  const auto range = range_of(args.offset, args.length);
+  if (!range) co_return cannot(range.error());
+  const LockWish wish = wish_of(args.locktype);
+  const open_to_lock_owner4* fresh = args.locker.open_owner();
+
+  state::ClientRef client = compound.client();
+  if (client == nullptr && fresh != nullptr) {
+    auto named = client_of(compound, fresh->lock_owner.clientid);
+    if (!named) co_return cannot(named.error());
+    client = std::move(*named);
+  }
+  if (const nfsstat4 status = admit(compound, args.reclaim, client.get()); status != nfsstat4::NFS4_OK)
+    co_return cannot(status);
+
+  const vfs::FileHandle file = compound.current().file->handle();
+  state::LockRequest request{.use = use_of(compound, id, file),
+                             .new_owner = std::nullopt,
+                             .new_owner_seqid = 0,
+                             .wanted = {*range, wish.mode},
+                             .blocking = wish.blocking};
+  if (fresh != nullptr) {
+    request.new_owner = base::text_of(fresh->lock_owner.owner);
+    request.new_owner_seqid = fresh->lock_seqid;
+  }
+  auto locked =
+      co_await with_states<state::LockAnswer, state::LockRefusal>(compound, [&](state::FileStates& files,
+                                                                                state::Aftermath& after) {
+        return files.lock(request, after);
+      }).as_result();
+  if (!locked) {
+    if (!locked.error().holder) co_return cannot(locked.error().why.status);
+    auto body = denied(compound, *locked.error().holder);
+    if (!body) co_return cannot(body.error());
+    co_return refuse(nfsstat4::NFS4ERR_DENIED, std::move(*body));
+  }
+  auto result = co_await confirm_locally(compound, std::move(*locked), request.wanted).as_result();
+  if (result) compound.set_current_stateid(result->lock_stateid);
+  co_return std::move(result);
+}
+
+// As in_turn(), for a result with a body in its failing arm.
+LockOp lock_in_turn(Compound& compound, state::OwnerTurn turn, LockOp body) {
+  if (turn.how == state::OwnerTurn::How::refuse) co_return cannot(turn.status);
+  if (turn.how == state::OwnerTurn::How::replay) {
+    if (turn.status == nfsstat4::NFS4ERR_DENIED && !turn.reply.empty()) {
+      auto again = recalled<LOCK4denied>(compound, turn.reply);
+      if (again) co_return refuse(turn.status, std::move(*again));
+      co_return cannot(nfsstat4::NFS4ERR_RESOURCE);
+    }
+    if (turn.status != nfsstat4::NFS4_OK) co_return cannot(turn.status);
+    auto again = recalled<LOCK4resok>(compound, turn.reply);
+    if (!again) co_return cannot(nfsstat4::NFS4ERR_RESOURCE);
+    co_return std::move(*again);
+  }
+  auto result = co_await std::move(body).as_result();
+  nfsstat4 status = nfsstat4::NFS4_OK;
+  base::Bytes bytes;
+  if (result) {
+    bytes = kept(compound, *result);
+  } else {
+    status = result.error().status;
+    if (result.error().body) bytes = kept(compound, *result.error().body);
+  }
+  compound.server().files.with(
+      [&](state::FileStates& files) { files.end_turn(turn.owner, status, std::move(bytes)); });
+  co_return std::move(result);
+}
+
+}  // namespace
+
+LockOp lock(Compound& compound, const LOCK4args& args) {
+  if (compound.current().pseudo()) co_return cannot(nfsstat4::NFS4ERR_ISDIR);
+  const open_to_lock_owner4* fresh = args.locker.open_owner();
+  const exist_lock_owner4* known = args.locker.lock_owner();
+  const auto id = compound.named(fresh != nullptr ? fresh->open_stateid : known->lock_stateid);
+  if (!id) co_return cannot(id.error());
+  LockOp body = run(compound, args, *id);
+  if (compound.minor_version() > 0) co_return co_await std::move(body);
+  // RFC 7530 16.10.5: the first lock of an owner counts in the sequence of the open owner.
+  const OwnerStep step{*id, fresh != nullptr ? state::StateKind::open : state::StateKind::lock,
+                       fresh != nullptr ? fresh->open_seqid : known->lock_seqid, nfs_opnum4::OP_LOCK};
+  auto turn = co_await begin_turn(compound, step).as_result();
+  if (!turn) co_return cannot(nfsstat4::NFS4ERR_SERVERFAULT);
+  co_return co_await lock_in_turn(compound, std::move(*turn), std::move(body));
+}
+
+}  // namespace braid::nfs4::ops

@@ -1,0 +1,60 @@
+#include "nfs4/ops/lock_support.h"
+
+#include "nfs4/ops/open_support.h"
+
+namespace braid::nfs4::ops {
+
+LockWish wish_of(nfs_lock_type4 type) {
+  switch (type) {
+    case nfs_lock_type4::READ_LT:
+      return {state::LockMode::read, false};
+    case nfs_lock_type4::WRITE_LT:
+      return {state::LockMode::write, false};
+    case nfs_lock_type4::READW_LT:
+      return {state::LockMode::read, true};
+    case nfs_lock_type4::WRITEW_LT:
+      return {state::LockMode::write, true};
+  }
+  return {};
+}
+
+Result4<state::ByteRange> range_of(offset4 offset, length4 length) {
+  const auto range = state::range_of(offset, length);
+  if (!range) return refuse(nfsstat4::NFS4ERR_INVAL);
+  return *range;
+}
+
+vfs::LockRange to_vfs(const state::ByteRange& range) {
+  return {.offset = range.first, .length = state::length_of(range)};
+}
+
+vfs::LockType to_vfs(state::LockMode mode) {
+  return mode == state::LockMode::write ? vfs::LockType::write : vfs::LockType::read;
+}
+
+Result4<LOCK4denied> denied(Compound& compound, const state::LockHolder& holder) {
+  const auto name = compound.keep(base::bytes_of(holder.owner));
+  if (!name) return refuse(nfsstat4::NFS4ERR_DELAY);
+  return LOCK4denied{.offset = holder.held.range.first,
+                     .length = state::length_of(holder.held.range),
+                     .locktype = holder.held.mode == state::LockMode::write ? nfs_lock_type4::WRITE_LT
+                                                                            : nfs_lock_type4::READ_LT,
+                     .owner = {.clientid = holder.client, .owner = base::bytes_of(*name)}};
+}
+
+LOCK4denied denied(const vfs::LockConflict& conflict) {
+  return {
+      .offset = conflict.range.offset,
+      .length = conflict.range.length,
+      .locktype = conflict.type == vfs::LockType::write ? nfs_lock_type4::WRITE_LT : nfs_lock_type4::READ_LT,
+      .owner = {.clientid = 0, .owner = base::bytes_of("local")}};
+}
+
+Op4<> check_lockable(Compound& compound) {
+  if (compound.current().pseudo()) co_await refuse(nfsstat4::NFS4ERR_ISDIR);
+  const auto attributes = co_await compound.current().attributes().as_result();
+  if (!attributes) co_await refuse(attributes.error());
+  co_await compound.check_regular(attributes->type);
+}
+
+}  // namespace braid::nfs4::ops

@@ -1,0 +1,263 @@
+// OPEN: the claims, and what they have in common.
+#include <utility>
+
+#include "nfs4/attributes/reply.h"
+#include "nfs4/names.h"
+#include "nfs4/ops/file_operations.h"
+#include "nfs4/ops/open_operations.h"
+#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/opening.h"
+
+namespace braid::nfs4::ops {
+
+namespace {
+
+constexpr std::uint32_t wants_41 = OPEN4_SHARE_ACCESS_WANT_DELEG_MASK |
+                                   OPEN4_SHARE_ACCESS_WANT_SIGNAL_DELEG_WHEN_RESRC_AVAIL |
+                                   OPEN4_SHARE_ACCESS_WANT_PUSH_DELEG_WHEN_UNCONTENDED;
+constexpr std::uint32_t wants_42 =
+    OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS | OPEN4_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION;
+
+// INVAL for bits that this minor version does not have.
+Result4<state::Share> wanted_share(const Compound& compound, const OPEN4args& args) {
+  std::uint32_t known = OPEN4_SHARE_ACCESS_BOTH;
+  if (compound.minor_version() >= 1) known |= wants_41;
+  if (compound.minor_version() >= 2) known |= wants_42;
+  const std::uint32_t want = args.share_access & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
+  if ((args.share_access & ~known) != 0 || want > OPEN4_SHARE_ACCESS_WANT_CANCEL)
+    return refuse(nfsstat4::NFS4ERR_INVAL);
+  return share_of(args.share_access & OPEN4_SHARE_ACCESS_BOTH, args.share_deny);
+}
+
+// The claims of 4.1; and only by name, and without a delegation, is there anything to create.
+Result4<void> check_claim(const Compound& compound, const OPEN4args& args) {
+  const open_claim_type4 claim = args.claim.claim;
+  const bool since_41 = claim == open_claim_type4::CLAIM_FH ||
+                        claim == open_claim_type4::CLAIM_DELEG_CUR_FH ||
+                        claim == open_claim_type4::CLAIM_DELEG_PREV_FH;
+  if (since_41 && compound.minor_version() == 0) return refuse(nfsstat4::NFS4ERR_BADXDR);
+  if (args.openhow.opentype == opentype4::OPEN4_CREATE && claim != open_claim_type4::CLAIM_NULL)
+    return refuse(nfsstat4::NFS4ERR_INVAL);
+  return {};
+}
+
+Result4<void> check_grace(const Compound& compound, const Opening& opening) {
+  const Clients& clients = compound.server().clients;
+  return opening.reclaim ? clients.admit_reclaim(*opening.client) : clients.admit_new(*opening.client);
+}
+
+// --- One function per claim: each leaves the open file in `opening`.
+
+Op4<> open_name(Compound& compound, std::string_view name, Opening& opening) {
+  const Place dir = compound.current();
+  opening.at = co_await compound.look_up(dir, name);
+  co_await open_place(compound, opening);
+  if (dir.pseudo()) co_return;
+  const auto attributes = co_await dir.attributes().as_result();
+  if (!attributes) co_await refuse(attributes.error());
+  opening.cinfo = {.atomic_ = true, .before = attributes->change, .after = attributes->change};
+}
+
+Op4<> claim_null(Compound& compound, const OPEN4args& args, Opening& opening) {
+  const std::string_view name = *args.claim.file();
+  co_await check_name(name);
+  if (const createhow4* how = args.openhow.how(); how != nullptr) {
+    const Place dir = *co_await compound.current_in_export();
+    co_await create_name(compound, dir, name, *how, opening);
+  } else {
+    co_await open_name(compound, name, opening);
+  }
+}
+
+Op4<> claim_fh(Compound& compound, Opening& opening) {
+  opening.at = compound.current();
+  co_await open_place(compound, opening);
+}
+
+// The delegation must be the client's own, and of this file.
+Op4<> check_delegation(Compound& compound, stateid4 id, const Opening& opening) {
+  const stateid4 named = co_await compound.named(id);
+  const vfs::FileHandle file = opening.at.file->handle();
+  const state::StateUse use = use_of(compound, named, file);
+  co_await compound.server().files.with(
+      [&](const state::FileStates& files) { return files.check_delegation(use); });
+}
+
+Op4<> claim_delegate_cur(Compound& compound, const open_claim_delegate_cur4& claim, Opening& opening) {
+  co_await check_name(claim.file);
+  co_await open_name(compound, claim.file, opening);
+  co_await check_delegation(compound, claim.delegate_stateid, opening);
+}
+
+Op4<> claim_deleg_cur_fh(Compound& compound, const stateid4& id, Opening& opening) {
+  co_await claim_fh(compound, opening);
+  co_await check_delegation(compound, id, opening);
+}
+
+Op4<> claim(Compound& compound, const OPEN4args& args, Opening& opening) {
+  switch (args.claim.claim) {
+    case open_claim_type4::CLAIM_NULL:
+      return claim_null(compound, args, opening);
+    case open_claim_type4::CLAIM_FH:
+    case open_claim_type4::CLAIM_PREVIOUS:
+      return claim_fh(compound, opening);
+    case open_claim_type4::CLAIM_DELEGATE_CUR:
+      return claim_delegate_cur(compound, *args.claim.delegate_cur_info(), opening);
+    case open_claim_type4::CLAIM_DELEG_CUR_FH:
+      return claim_deleg_cur_fh(compound, *args.claim.oc_delegate_stateid(), opening);
+    // No delegation outlives its client here (RFC 8881 10.2.1).
+    case open_claim_type4::CLAIM_DELEGATE_PREV:
+    case open_claim_type4::CLAIM_DELEG_PREV_FH:
+      return refuse(nfsstat4::NFS4ERR_NOTSUPP);
+  }
+  return refuse(nfsstat4::NFS4ERR_INVAL);
+}
+
+// --- What follows.
+
+// RFC 8881 18.16.3: UNCHECKED4 with size 0, now that the open is noted and nobody denies writing.
+Op4<> truncate(const Opening& opening) {
+  vfs::SetAttributes set;
+  set.size = 0;
+  vfs::Wcc wcc;
+  vfs::FileSystem& fs = opening.at.fs();
+  const bool writes = (opening.share.access & state::share_write) != 0;
+  const auto done =
+      writes ? co_await fs.setattr_open(opening.at.who, opening.descriptor, set, wcc).as_result()
+             : co_await fs.setattr(opening.at.who, opening.at.file, set, std::nullopt, wcc).as_result();
+  if (!done) co_await refuse(done.error());
+}
+
+// Puts the open among the states; what was opened in vain is closed.
+Op4<state::OpenAnswer> note(Compound& compound, Opening& opening) {
+  state::OpenRequest request{.client = opening.client,
+                             .minor_version = compound.minor_version(),
+                             .owner = opening.owner,
+                             .file = opening.at.file->handle(),
+                             .share = opening.share,
+                             .descriptor = opening.descriptor,
+                             .wish = opening.wish,
+                             .reclaim = opening.reclaim,
+                             .now = compound.now()};
+  if (opening.truncate) request.also_writes = true;
+  auto noted =
+      co_await with_states<state::OpenAnswer, state::Refusal>(compound, [&](state::FileStates& files,
+                                                                            state::Aftermath& after) {
+        return files.open(request, after);
+      }).as_result();
+  request.descriptor.reset();
+  if (!noted) {
+    (void)co_await opening.at.fs().close(std::move(opening.descriptor)).as_result();
+    co_return refuse(noted.error().status);
+  }
+  if (!opening.truncate) co_return std::move(*noted);
+  const auto truncated = co_await truncate(opening).as_result();
+  if (truncated) co_return std::move(*noted);
+  state::Aftermath after;
+  compound.server().files.with([&](state::FileStates& files) { files.undo_open(*noted, after); });
+  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  co_return refuse(truncated.error());
+}
+
+// RFC 8881 18.16.3: a client that says what it wants is told why it does not get it.
+open_delegation4 no_delegation(const Compound& compound, const OPEN4args& args) {
+  const std::uint32_t want = args.share_access & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
+  if (compound.minor_version() == 0 || want == OPEN4_SHARE_ACCESS_WANT_NO_PREFERENCE)
+    return open_delegation4::with_OPEN_DELEGATE_NONE();
+  if (want == OPEN4_SHARE_ACCESS_WANT_NO_DELEG)
+    return open_delegation4::with_od_whynone(
+        open_none_delegation4::with_default(why_no_delegation4::WND4_NOT_WANTED));
+  if (want == OPEN4_SHARE_ACCESS_WANT_CANCEL)
+    return open_delegation4::with_od_whynone(
+        open_none_delegation4::with_default(why_no_delegation4::WND4_CANCELLED));
+  return open_delegation4::with_od_whynone(open_none_delegation4::with_ond_server_will_signal_avail(false));
+}
+
+Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef client) {
+  Opening opening;
+  opening.client = std::move(client);
+  opening.owner = base::text_of(args.owner.owner);
+  opening.share = co_await wanted_share(compound, args);
+  opening.reclaim = args.claim.claim == open_claim_type4::CLAIM_PREVIOUS;
+  co_await check_claim(compound, args);
+  co_await check_grace(compound, opening);
+  co_await claim(compound, args, opening);
+  const state::OpenAnswer noted = co_await note(compound, opening);
+  compound.set_current(opening.at);
+  compound.set_current_stateid(noted.id);
+  std::uint32_t flags = OPEN4_RESULT_LOCKTYPE_POSIX;
+  if (noted.confirm) flags |= OPEN4_RESULT_CONFIRM;
+  co_return OPEN4resok{.stateid = noted.id,
+                       .cinfo = opening.cinfo,
+                       .rflags = flags,
+                       .attrset = attributes::wire_of(opening.attrset, compound.arena()),
+                       .delegation = no_delegation(compound, args)};
+}
+
+// --- 4.0: a repeated OPEN leads to the same file again (RFC 7530 9.1.7).
+
+struct KeptOpen {
+  base::BytesView handle;
+  OPEN4resok result;
+};
+void encode(xdr::Encoder& out, const KeptOpen& kept_open) {
+  out.opaque(kept_open.handle);
+  encode(out, kept_open.result);
+}
+bool decode(xdr::Decoder& in, KeptOpen& out) {
+  return in.opaque(out.handle, vfs::FileHandle::bytes_max) && decode(in, out.result);
+}
+bool copy_views(Compound& compound, KeptOpen& body) {
+  const auto handle = compound.keep(body.handle);
+  if (handle) body.handle = base::bytes_of(*handle);
+  return handle.has_value() && ops::copy_views(compound, body.result);
+}
+
+Op4<OPEN4resok> repeat(Compound& compound, const state::OwnerTurn& turn) {
+  if (turn.status != nfsstat4::NFS4_OK) co_return refuse(turn.status);
+  const auto again = recalled<KeptOpen>(compound, turn.reply);
+  if (!again) co_return refuse(nfsstat4::NFS4ERR_RESOURCE);
+  Place at = co_await compound.resolve(again->handle);
+  compound.set_current(std::move(at));
+  co_return again->result;
+}
+
+Op4<OPEN4resok> run_in_sequence(Compound& compound, const OPEN4args& args, state::ClientRef client) {
+  state::Aftermath after;
+  const state::OwnerTurn turn = compound.server().files.with([&](state::FileStates& files) {
+    return files.begin_open(client, base::text_of(args.owner.owner), args.seqid, compound.now(), after);
+  });
+  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  if (turn.how == state::OwnerTurn::How::refuse) co_return refuse(turn.status);
+  if (turn.how == state::OwnerTurn::How::replay) co_return co_await repeat(compound, turn);
+  auto result = co_await run(compound, args, std::move(client)).as_result();
+  base::Bytes bytes;
+  if (result) bytes = kept(compound, KeptOpen{compound.current().handle(), *result});
+  compound.server().files.with([&](state::FileStates& files) {
+    files.end_turn(turn.owner, result ? nfsstat4::NFS4_OK : result.error(), std::move(bytes));
+  });
+  co_return std::move(result);
+}
+
+}  // namespace
+
+Op4<> open_place(Compound& compound, Opening& opening) {
+  const Place& at = opening.at;
+  if (at.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ISDIR);
+  const auto attributes = co_await at.attributes().as_result();
+  if (!attributes) co_await refuse(attributes.error());
+  co_await compound.check_regular(attributes->type);
+  const vfs::OpenRule rule = opening.reclaim ? vfs::OpenRule::owner_override : vfs::OpenRule::caller;
+  auto opened = co_await at.fs().open(at.who, at.file, opening.access(), rule).as_result();
+  if (!opened) co_await refuse(opened.error());
+  opening.descriptor = std::move(*opened);
+}
+
+Op4<OPEN4resok> open(Compound& compound, const OPEN4args& args) {
+  state::ClientRef client = co_await client_of(compound, args.owner.clientid);
+  if (compound.minor_version() > 0) co_return co_await run(compound, args, std::move(client));
+  co_await compound.server().clients.ensure_recorded(client);
+  co_return co_await run_in_sequence(compound, args, std::move(client));
+}
+
+}  // namespace braid::nfs4::ops

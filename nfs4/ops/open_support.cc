@@ -1,0 +1,95 @@
+#include "nfs4/ops/open_support.h"
+
+#include <memory>
+
+#include "vfs/export.h"
+
+namespace braid::nfs4::ops {
+
+namespace {
+
+// The file system of an open file, as long as it is exported.
+std::shared_ptr<vfs::FileSystem> home_of(const vfs::ExportTable& exports, const vfs::OpenFile& open) {
+  const vfs::Export* from = exports.by_handle(open.file()->handle().view());
+  return from == nullptr ? nullptr : from->file_system;
+}
+
+}  // namespace
+
+io::Op<> settle(const ServerState& server, state::Aftermath after) {
+  if (after.released.empty() && after.unused.empty() && after.leases.empty()) co_return;
+  const std::shared_ptr<const vfs::ExportTable> exports = server.exports.current();
+  for (state::ReleasedRange& range : after.released) {
+    if (const auto home = home_of(*exports, *range.open); home != nullptr)
+      (void)co_await home->unlock(range.open->file(), range.owner, range.range).as_result();
+  }
+  after.released.clear();
+  for (vfs::OpenFileRef& open : after.unused) {
+    if (const auto home = home_of(*exports, *open); home != nullptr)
+      (void)co_await home->close(std::move(open)).as_result();
+  }
+}
+
+state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHandle& file) {
+  return {.id = id,
+          .minor_version = compound.minor_version(),
+          .client = compound.client(),
+          .file = file,
+          .now = compound.now()};
+}
+
+Result4<state::ClientRef> client_of(Compound& compound, clientid4 named) {
+  // RFC 8881 18.16.3: with sessions the client id in the owner is ignored.
+  if (auto client = compound.client(); client != nullptr) return client;
+  return compound.server().clients.find_and_renew(named, compound.now());
+}
+
+Result4<state::Share> share_of(std::uint32_t access, std::uint32_t deny) {
+  if (access == 0 || access > state::share_both || deny > state::share_both)
+    return refuse(nfsstat4::NFS4ERR_INVAL);
+  return state::Share{static_cast<std::uint8_t>(access), static_cast<std::uint8_t>(deny)};
+}
+
+io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> blockers) {
+  bool any = false;
+  for (const state::ClientRef& blocker : blockers) {
+    const auto gone =
+        co_await compound.server().clients.evict_if_silent(blocker->id, compound.now()).as_result();
+    any = any || (gone && *gone);
+  }
+  if (any) {
+    state::Aftermath left =
+        compound.server().files.with([](state::FileStates& files) { return files.take_left(); });
+    co_await settle(compound.server(), std::move(left));
+  }
+  co_return any;
+}
+
+bool copy_views(Compound& /*compound*/, stateid4& /*body*/) { return true; }
+bool copy_views(Compound& /*compound*/, OPEN_CONFIRM4resok& /*body*/) { return true; }
+bool copy_views(Compound& /*compound*/, OPEN_DOWNGRADE4resok& /*body*/) { return true; }
+bool copy_views(Compound& /*compound*/, LOCK4resok& /*body*/) { return true; }
+
+bool copy_views(Compound& compound, LOCK4denied& body) {
+  const auto copy = compound.keep(body.owner.owner);
+  if (copy) body.owner.owner = base::bytes_of(*copy);
+  return copy.has_value();
+}
+
+bool copy_views(Compound& /*compound*/, OPEN4resok& body) {
+  // A delegation is not given a second time: the client asks again, and whoever minds has it recalled.
+  if (body.delegation.delegation_type != open_delegation_type4::OPEN_DELEGATE_NONE)
+    body.delegation = open_delegation4::with_OPEN_DELEGATE_NONE();
+  return true;
+}
+
+io::Op<state::OwnerTurn> begin_turn(Compound& compound, OwnerStep step) {
+  state::Aftermath after;
+  auto turn = compound.server().files.with([&](state::FileStates& files) {
+    return files.begin(step.id, step.kind, step.seqid, step.op, compound.now(), after);
+  });
+  co_await settle(compound.server(), std::move(after));
+  co_return turn;
+}
+
+}  // namespace braid::nfs4::ops

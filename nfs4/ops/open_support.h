@@ -1,0 +1,144 @@
+// What the operations on opens, locks and delegations share: how they get at state, and what they leave
+// behind.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "io/op.h"
+#include "nfs4/clients.h"
+#include "nfs4/compound.h"
+#include "nfs4/op4.h"
+#include "nfs4/server_state.h"
+#include "nfs4/state/file_states.h"
+#include "xdr/decoder.h"
+#include "xdr/encoder.h"
+
+namespace braid::nfs4::ops {
+
+// Closes files, tells the file system of released locks, and calls clients back. Never fails; what goes wrong
+// is somebody else's next try.
+io::Op<> settle(const ServerState& server, state::Aftermath after);
+
+// The state that an operation on the current filehandle names by `id`. `file` outlives it.
+state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHandle& file);
+
+// The client that the owner of an OPEN, LOCK or LOCKT belongs to: the session's, in 4.0 the named one, whose
+// lease this renews. STALE_CLIENTID, EXPIRED.
+Result4<state::ClientRef> client_of(Compound& compound, clientid4 named);
+
+// RFC 8881 9.7, RFC 7530 16.16.2: INVAL unless the values are combinations of reading and writing.
+Result4<state::Share> share_of(std::uint32_t access, std::uint32_t deny);
+
+inline const std::vector<state::ClientRef>& blockers_of(const state::Refusal& refusal) {
+  return refusal.blockers;
+}
+inline const std::vector<state::ClientRef>& blockers_of(const state::LockRefusal& refusal) {
+  return refusal.why.blockers;
+}
+
+// Removes those of `blockers` whose lease has run out; true if one is gone now.
+io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> blockers);
+
+// Runs `attempt(FileStates&, Aftermath&)` under the lock. If a client whose lease has run out is in the way,
+// removes it and tries again: a courteous server (RFC 8881 8.4.2.1) keeps state until somebody minds.
+template <class T, class E, class F>
+io::Op<T, E> with_states(Compound& compound, F attempt) {
+  for (bool last = false;; last = true) {
+    state::Aftermath after;
+    auto result = compound.server().files.with(
+        [&](state::FileStates& files) -> base::Result<T, E> { return attempt(files, after); });
+    (void)co_await settle(compound.server(), std::move(after)).as_result();
+    if (result || last || blockers_of(result.error()).empty()) co_return std::move(result);
+    const auto evicted = co_await evict_silent(compound, blockers_of(result.error())).as_result();
+    if (!evicted || !*evicted) co_return std::move(result);
+  }
+}
+
+// For what nobody can be in the way of: `attempt(FileStates&, Aftermath&)` returns a Result4<T>.
+template <class T, class F>
+Op4<T> with_own_state(Compound& compound, F attempt) {
+  state::Aftermath after;
+  auto result = compound.server().files.with(
+      [&](state::FileStates& files) -> Result4<T> { return attempt(files, after); });
+  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  co_return co_await std::move(result);
+}
+
+// For attempts that have no result.
+inline Result4<bool> done(const Result4<void>& result) {
+  if (!result) return refuse(result.error());
+  return true;
+}
+
+// The bytes of a result, for OwnerSequence; and the result again. What it refers to is copied into the call's
+// arena. Nothing when memory is short.
+template <class Body>
+base::Bytes kept(Compound& compound, const Body& body) {
+  xdr::Encoder out(compound.cursor());
+  encode(out, body);
+  const xdr::Message message = out.finish();
+  base::Bytes bytes(message.bytes.size());
+  message.bytes.copy_to(0, bytes);
+  return bytes;
+}
+
+bool copy_views(Compound& compound, stateid4& body);
+bool copy_views(Compound& compound, OPEN_CONFIRM4resok& body);
+bool copy_views(Compound& compound, OPEN_DOWNGRADE4resok& body);
+bool copy_views(Compound& compound, OPEN4resok& body);
+bool copy_views(Compound& compound, LOCK4resok& body);
+bool copy_views(Compound& compound, LOCK4denied& body);
+
+template <class Body>
+std::optional<Body> recalled(Compound& compound, base::BytesView bytes) {
+  xdr::Encoder out(compound.cursor());
+  out.opaque_fixed(bytes);
+  const xdr::Message message = out.finish();
+  xdr::Decoder in(message.bytes, compound.arena());
+  Body body;
+  if (!out.ok() || !decode(in, body) || !copy_views(compound, body)) return std::nullopt;
+  return body;
+}
+
+// A 4.0 operation in its owner's sequence (RFC 7530 9.1.7): `body` runs if it is new; otherwise it is
+// answered as before, or refused.
+template <class Ok>
+Op4<Ok> in_turn(Compound& compound, state::OwnerTurn turn, io::Op<Ok, nfsstat4> body) {
+  if (turn.how == state::OwnerTurn::How::refuse || turn.status != nfsstat4::NFS4_OK)
+    co_return refuse(turn.status);
+  if (turn.how == state::OwnerTurn::How::replay) {
+    auto again = recalled<Ok>(compound, turn.reply);
+    if (!again) co_return refuse(nfsstat4::NFS4ERR_RESOURCE);
+    co_return std::move(*again);
+  }
+  auto result = co_await std::move(body).as_result();
+  base::Bytes bytes = result ? kept(compound, *result) : base::Bytes();
+  compound.server().files.with([&](state::FileStates& files) {
+    files.end_turn(turn.owner, result ? nfsstat4::NFS4_OK : result.error(), std::move(bytes));
+  });
+  co_return std::move(result);
+}
+
+// An operation that names its owner by a stateid of this kind.
+struct OwnerStep {
+  stateid4 id;
+  state::StateKind kind = state::StateKind::open;
+  std::uint32_t seqid = 0;
+  nfs_opnum4 op{};
+};
+io::Op<state::OwnerTurn> begin_turn(Compound& compound, OwnerStep step);
+
+// In 4.0 in the owner's sequence; later minor versions have sessions instead.
+template <class Ok>
+Op4<Ok> in_sequence(Compound& compound, OwnerStep step, io::Op<Ok, nfsstat4> body) {
+  if (compound.minor_version() > 0) co_return co_await std::move(body);
+  auto turn = co_await begin_turn(compound, step).as_result();
+  if (!turn) co_return refuse(nfsstat4::NFS4ERR_SERVERFAULT);
+  co_return co_await in_turn(compound, std::move(*turn), std::move(body));
+}
+
+}  // namespace braid::nfs4::ops

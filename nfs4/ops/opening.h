@@ -1,0 +1,38 @@
+// An OPEN on its way (RFC 8881 18.16, RFC 7530 16.16): what its parts hand on to each other.
+#pragma once
+
+#include <string_view>
+
+#include "nfs4/attributes/bitmap.h"
+#include "nfs4/compound.h"
+#include "nfs4/op4.h"
+#include "nfs4/state/file_states.h"
+#include "vfs/open_file.h"
+
+namespace braid::nfs4::ops {
+
+struct Opening {
+  state::ClientRef client;
+  std::string_view owner;
+  state::Share share;
+  state::DelegationWish wish = state::DelegationWish::none;
+  bool reclaim = false;
+
+  // What the claim leads to.
+  Place at;
+  vfs::OpenFileRef descriptor;
+  change_info4 cinfo;
+  Bitmap attrset;
+  // An existing file is to become empty; not before nobody denies that (UNCHECKED4 with size 0).
+  bool truncate = false;
+
+  [[nodiscard]] vfs::OpenAccess access() const { return static_cast<vfs::OpenAccess>(share.access); }
+};
+
+// Opens the file at opening.at. ISDIR, SYMLINK, INVAL or WRONG_TYPE for what is no regular file.
+Op4<> open_place(Compound& compound, Opening& opening);
+// Creates or opens `name` in `dir`, which is in an export, as `how` says (open_create.cc).
+Op4<> create_name(Compound& compound, const Place& dir, std::string_view name, const createhow4& how,
+                  Opening& opening);
+
+}  // namespace braid::nfs4::ops

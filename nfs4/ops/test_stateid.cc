@@ -1,0 +1,19 @@
+#include <span>
+
+#include "nfs4/ops/open_operations.h"
+#include "nfs4/ops/open_support.h"
+
+namespace braid::nfs4::ops {
+
+Op4<TEST_STATEID4resok> test_stateid(Compound& compound, const TEST_STATEID4args& args) {
+  const state::ClientRef client = compound.client();
+  bool fits = false;
+  const std::span<nfsstat4> statuses = compound.arena().make<nfsstat4>(args.ts_stateids.size(), fits);
+  if (!fits) return refuse(nfsstat4::NFS4ERR_DELAY);
+  compound.server().files.with([&](const state::FileStates& files) {
+    for (std::size_t i = 0; i < statuses.size(); ++i) statuses[i] = files.test(args.ts_stateids[i], *client);
+  });
+  return TEST_STATEID4resok{statuses};
+}
+
+}  // namespace braid::nfs4::ops

@@ -1,0 +1,316 @@
+// Opens, byte-range locks and delegations of all clients on all files: who may do what, and who is in the
+// way.
+//
+// One instance behind base::Guarded. Synchronous, without I/O and without a clock. What has to be done
+// outside the lock (closing files, callbacks, telling the file system) comes back in an Aftermath.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "nfs4/nfs4.x.h"
+#include "nfs4/state/aftermath.h"
+#include "nfs4/state/file_state.h"
+
+namespace braid::nfs4::state {
+
+struct StateLimits {
+  std::uint32_t states_max = 4U << 20;         // of all clients together
+  std::uint32_t states_per_client = 1U << 20;  // opens, locks and delegations
+  std::uint32_t owners_per_client = 1U << 16;  // open owners, and as many lock owners
+  std::uint32_t lock_ranges_per_client = 1U << 18;
+  std::uint32_t delegations_per_client = 1U << 14;
+  // How long who was refused a lock that it wants to wait for keeps its place without asking again. Linux
+  // asks again after 30 seconds at the latest.
+  base::Duration lock_patience = std::chrono::seconds(35);
+  // How long a file gets no delegation after one had to be recalled.
+  base::Duration contention = std::chrono::seconds(30);
+};
+
+// Why something was refused. `blockers`: the clients whose state is in the way; if one of them has let its
+// lease run out, it can be removed and the operation tried again.
+struct Refusal {
+  nfsstat4 status = nfsstat4::NFS4ERR_SERVERFAULT;
+  std::vector<ClientRef> blockers;
+};
+
+// How an operation refers to state: the stateid it brought, the file it is about, and who it is from.
+struct StateUse {
+  stateid4 id;
+  std::uint32_t minor_version = 0;
+  ClientRef client;  // of the session; null in 4.0, where any request may bring any stateid
+  const vfs::FileHandle& file;
+  base::TimePoint now{};
+};
+
+enum class DelegationWish : std::uint8_t {
+  none,  // the client wants none, or cannot be called back
+  read,
+  write,
+  any,
+};
+
+struct OpenRequest {
+  ClientRef client;
+  std::uint32_t minor_version = 0;
+  std::string_view owner;
+  vfs::FileHandle file;
+  Share share;
+  vfs::OpenFileRef descriptor;
+  DelegationWish wish = DelegationWish::none;
+  bool reclaim = false;
+  bool also_writes = false;  // the OPEN itself changes the file, whatever the owner may do later
+  base::TimePoint now{};
+};
+
+struct OpenAnswer {
+  stateid4 id;
+  bool fresh = false;    // the owner had not opened the file
+  bool confirm = false;  // OPEN_CONFIRM has to follow
+  // What may be granted by delegate(); the wish's answer, decided by what others have open.
+  std::optional<open_delegation_type4> delegation;
+  // For undo_open().
+  Share former;
+  ShareHistory former_history;
+  std::uint32_t former_seqid = 0;
+};
+
+struct LockRequest {
+  StateUse use;  // an open stateid for a new lock owner, else a lock stateid
+  std::optional<std::string_view> new_owner;
+  std::uint32_t new_owner_seqid = 0;  // 4.0
+  HeldRange wanted;
+  bool blocking = false;  // the client will ask again if refused: READW_LT, WRITEW_LT
+};
+
+// Who holds a range that was wanted.
+struct LockHolder {
+  clientid4 client = 0;
+  std::string owner;
+  HeldRange held;
+};
+
+struct LockAnswer {
+  stateid4 id;
+  vfs::LockOwnerId owner;
+  vfs::OpenFileRef open;          // null if the file was opened in no way that the file system can lock
+  std::vector<HeldRange> former;  // for undo_lock(): what was held in that range before
+  bool fresh = false;
+};
+
+struct LockRefusal {
+  Refusal why;
+  std::optional<LockHolder> holder;  // with NFS4ERR_DENIED
+};
+
+// What READ, WRITE and the like may work with.
+struct IoGrant {
+  vfs::OpenFileRef open;  // null: under the caller's own rights
+  ClientRef client;       // null: no state was named
+};
+
+// A 4.0 owner, by name: owners come and go while operations wait.
+struct OwnerKey {
+  clientid4 client = 0;
+  StateKind kind = StateKind::open;  // or lock
+  std::string name;
+};
+
+// How a 4.0 operation that carries a seqid goes on.
+struct OwnerTurn {
+  enum class How : std::uint8_t {
+    run,     // execute it, then end_turn(owner)
+    replay,  // answer `status` and `reply`
+    refuse,  // answer `status`
+  } how = How::refuse;
+  nfsstat4 status = nfsstat4::NFS4ERR_BAD_SEQID;
+  base::Bytes reply;
+  OwnerKey owner;
+};
+
+// A line of `braid opens` and `braid locks`.
+struct StateLine {
+  clientid4 client = 0;
+  StateKind kind = StateKind::open;
+  stateid4 id;
+  std::string owner;
+  vfs::FileHandle file;
+  Share share;                    // of opens
+  std::vector<HeldRange> ranges;  // of locks
+  bool write = false;             // of delegations
+};
+
+class FileStates {
+ public:
+  FileStates(std::uint32_t epoch, const StateLimits& limits);
+  ~FileStates();
+
+  // --- OPEN and its kin.
+
+  // Notes an open that the file system has allowed. SHARE_DENIED; DELAY: a delegation is being recalled;
+  // EXPIRED; RESOURCE (DELAY in 4.1): a limit is reached.
+  base::Result<OpenAnswer, Refusal> open(OpenRequest request, Aftermath& after);
+  // The OPEN failed after all.
+  void undo_open(const OpenAnswer& answer, Aftermath& after);
+  base::Result<stateid4, nfsstat4> confirm(const StateUse& use);
+  // INVAL unless the owner has asked for just that before.
+  base::Result<stateid4, nfsstat4> downgrade(const StateUse& use, const Share& share, Aftermath& after);
+  // Its locks end with it.
+  base::Result<stateid4, nfsstat4> close(const StateUse& use, Aftermath& after);
+  // Whether `share` would conflict with opens of others now (SHARE_DENIED) or with delegations (DELAY).
+  base::Result<void, Refusal> admit_open(const ClientRef& client, std::string_view owner,
+                                         const vfs::FileHandle& file, const Share& share, base::TimePoint now,
+                                         Aftermath& after);
+
+  // --- Byte-range locks.
+
+  base::Result<LockAnswer, LockRefusal> lock(const LockRequest& request, Aftermath& after);
+  // The file system refused: somebody local holds the range.
+  void undo_lock(const LockAnswer& answer, const HeldRange& wanted, Aftermath& after);
+  base::Result<stateid4, nfsstat4> unlock(const StateUse& use, const ByteRange& range, Aftermath& after);
+  // LOCKT: who would be in the way.
+  [[nodiscard]] std::optional<LockHolder> test_lock(clientid4 client, std::string_view owner,
+                                                    const vfs::FileHandle& file,
+                                                    const HeldRange& wanted) const;
+  // What the file system knows this owner by; nothing if it never locked.
+  [[nodiscard]] std::optional<vfs::LockOwnerId> lock_owner_id(clientid4 client, std::string_view owner) const;
+  // LOCKS_HELD
+  base::Result<void, nfsstat4> release_lock_owner(clientid4 client, std::string_view owner, Aftermath& after);
+
+  // --- Delegations.
+
+  // After open() said that one may be granted, and the file system agreed. Nothing if that has changed.
+  std::optional<stateid4> delegate(const OpenAnswer& open, open_delegation_type4 type, vfs::LeaseRef& lease,
+                                   base::TimePoint now);
+  base::Result<void, nfsstat4> return_delegation(const StateUse& use, Aftermath& after);
+  // Before the file's attributes or names are changed, or (`write` false) looked at in a way that a write
+  // delegation hides: DELAY while delegations of others are recalled.
+  base::Result<void, Refusal> break_delegations(const vfs::FileHandle& file, const Client* by, bool write,
+                                                base::TimePoint now, Aftermath& after);
+  // The file system wants its lease back.
+  void recall(const stateid4& id, base::TimePoint now, Aftermath& after);
+  // Those recalled before `before` are taken back by force. Their clients learn it from SEQUENCE and keep a
+  // revoked stateid to free (4.1), or find theirs to be bad (4.0).
+  std::size_t revoke_unreturned(base::TimePoint before, Aftermath& after);
+  // The descriptor of the client's own delegation of this file, if it has one: the file system takes a new
+  // open for somebody else's.
+  [[nodiscard]] vfs::OpenFileRef delegated(const Client& client, const vfs::FileHandle& file,
+                                           std::uint8_t access) const;
+  // Whether `id` is the client's delegation of the file (CLAIM_DELEGATE_CUR).
+  base::Result<void, nfsstat4> check_delegation(const StateUse& use) const;
+
+  // --- READ, WRITE, and others that bring a stateid.
+
+  // `access`: share_read or share_write. OPENMODE; LOCKED: a special stateid, and somebody denies this;
+  // DELAY: a delegation is in the way.
+  base::Result<IoGrant, Refusal> authorize(const StateUse& use, std::uint8_t access, Aftermath& after);
+  // TEST_STATEID
+  [[nodiscard]] nfsstat4 test(const stateid4& id, const Client& client) const;
+  // FREE_STATEID: LOCKS_HELD for what is in use.
+  base::Result<void, nfsstat4> free(const stateid4& id, const Client& client, Aftermath& after);
+
+  // --- Sequence ids of 4.0 owners (RFC 7530 9.1.7). Every turn that says `run` is ended.
+
+  OwnerTurn begin_open(const ClientRef& client, std::string_view owner, std::uint32_t seqid,
+                       base::TimePoint now, Aftermath& after);
+  // For operations that name the owner by a stateid of this kind.
+  OwnerTurn begin(const stateid4& id, StateKind kind, std::uint32_t seqid, nfs_opnum4 op, base::TimePoint now,
+                  Aftermath& after);
+  void end_turn(const OwnerKey& owner, nfsstat4 status, base::Bytes reply);
+
+  // --- Clients.
+
+  // All state of this client, which is gone, ends. Its stateids are answered EXPIRED from now on (4.0). What
+  // is left to be done is kept until somebody takes it.
+  void drop_client(clientid4 client);
+  [[nodiscard]] Aftermath take_left() { return std::exchange(left_, {}); }
+  // RFC 8881 18.50.3: CLIENTID_BUSY
+  [[nodiscard]] bool holds_state(clientid4 client) const;
+  // Whether this state is still there, whatever its seqid.
+  [[nodiscard]] bool has(const stateid4& id) const { return table_.find(id, 1).has_value(); }
+  // Forgets 4.0 owners without state that were not used since `before`, and waiters who gave up.
+  void sweep(base::TimePoint before, base::TimePoint now, Aftermath& after);
+
+  [[nodiscard]] std::size_t size() const { return table_.size(); }
+  // At most `lines_max`.
+  [[nodiscard]] std::vector<StateLine> list(std::size_t lines_max) const;
+  [[nodiscard]] const StateLimits& limits() const { return limits_; }
+
+ private:
+  struct HandleHash {
+    std::size_t operator()(const vfs::FileHandle& handle) const {
+      return std::hash<std::string_view>{}(base::text_of(handle.view()));
+    }
+  };
+
+  // records.cc: making and ending what there is.
+  ClientStates& states_of(const ClientRef& client);
+  [[nodiscard]] ClientStates* find_client(clientid4 client) const;
+  FileState& file_of(const vfs::FileHandle& handle);
+  [[nodiscard]] FileState* find_file(const vfs::FileHandle& handle) const;
+  // Null when a limit is reached.
+  template <class T, class... Args>
+  T* make(ClientStates& states, Args&&... args);
+  void erase(State& state, Aftermath& after);
+  void detach(OpenState& open, Aftermath& after);
+  void end(OpenState& open, Aftermath& after);
+  void end(LockState& lock, Aftermath& after);
+  void detach(DelegationState& delegation, Aftermath& after);
+  void end(DelegationState& delegation, Aftermath& after);
+  void drop_closed(OpenOwner& owner, Aftermath& after);
+  template <class F>
+  void tidy_queues(F&& f, Aftermath& after);
+  void forget_if_unused(const vfs::FileHandle& handle);
+  void forget_if_unused(clientid4 client);
+
+  // access.cc: what a stateid allows.
+  [[nodiscard]] base::Result<State*, nfsstat4> find(const StateUse& use) const;
+  [[nodiscard]] base::Result<OpenState*, nfsstat4> find_open(const StateUse& use) const;
+  [[nodiscard]] base::Result<LockState*, nfsstat4> find_lock(const StateUse& use) const;
+  [[nodiscard]] base::Result<DelegationState*, nfsstat4> find_delegation(const StateUse& use) const;
+  base::Result<IoGrant, Refusal> authorize_without_state(const StateUse& use, std::uint8_t access,
+                                                         SpecialStateId special, Aftermath& after);
+
+  // opens.cc
+  OpenOwner* open_owner_for(ClientStates& states, std::string_view name, base::TimePoint now);
+  OpenState* open_state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool& fresh);
+
+  // locks.cc
+  base::Result<LockState*, nfsstat4> lock_state_for(const LockRequest& request, bool& fresh);
+  base::Result<LockOwner*, nfsstat4> lock_owner_for(ClientStates& states, const LockRequest& request);
+  [[nodiscard]] std::optional<LockHolder> in_the_way(FileState& file, const LockOwner& owner,
+                                                     const LockRequest& request);
+  LockAnswer take(LockState& lock, const LockRequest& request, bool fresh);
+  void tell_waiters(FileState& file, Aftermath& after);
+
+  // delegations.cc
+  // True if a delegation is in the way; its recall has begun then.
+  bool recall_conflicting(FileState& file, const Client* by, bool write, base::TimePoint now,
+                          std::vector<ClientRef>& blockers, Aftermath& after);
+  void recall(DelegationState& delegation, base::TimePoint now, Aftermath& after);
+  void revoke(DelegationState& delegation, Aftermath& after);
+  [[nodiscard]] std::optional<open_delegation_type4> offer(const OpenState& open, DelegationWish wish,
+                                                           base::TimePoint now) const;
+
+  const StateLimits limits_;
+  StateIdTable table_;
+  std::unordered_map<vfs::FileHandle, std::unique_ptr<FileState>, HandleHash> files_;
+  std::unordered_map<clientid4, std::unique_ptr<ClientStates>> clients_;
+  std::unordered_set<FileState*> queued_;   // files that somebody waits for locks of
+  std::vector<DelegationState*> recalled_;  // in the order of their recall
+  std::uint64_t lock_owners_made_ = 0;
+  Aftermath left_;
+};
+
+}  // namespace braid::nfs4::state

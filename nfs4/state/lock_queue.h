@@ -1,0 +1,49 @@
+// Who waits for byte ranges of a file (READW_LT, WRITEW_LT), in the order in which they asked. Nobody blocks
+// in the server: who was refused asks again, and the queue keeps others from taking its turn meanwhile
+// (RFC 7530 9.4, RFC 8881 9.6).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "nfs4/nfs4.x.h"
+#include "nfs4/state/range_set.h"
+
+namespace braid::nfs4::state {
+
+struct LockWaiter {
+  clientid4 client = 0;
+  base::Bytes owner;
+  HeldRange wanted;
+  base::TimePoint until{};  // forgotten then, unless it asks again
+  bool told = false;        // that its turn has come (CB_NOTIFY_LOCK)
+
+  [[nodiscard]] bool is(clientid4 its_client, base::BytesView its_owner) const {
+    return client == its_client && base::equal(owner, its_owner);
+  }
+};
+
+// Not thread-safe. Holds at most waiters_max; who comes then just asks again without a place in the queue.
+class LockQueue {
+ public:
+  static constexpr std::size_t waiters_max = 128;
+
+  // An owner waits for one range at a time: a new wish at a new place replaces the former one at the end of
+  // the queue.
+  void wait(clientid4 client, base::BytesView owner, const HeldRange& wanted, base::TimePoint until);
+  void forget(clientid4 client, base::BytesView owner);
+  void forget_client(clientid4 client);
+  void forget_late(base::TimePoint now);
+
+  [[nodiscard]] bool empty() const { return waiters_.empty(); }
+  [[nodiscard]] std::vector<LockWaiter>& waiters() { return waiters_; }
+  [[nodiscard]] const std::vector<LockWaiter>& waiters() const { return waiters_; }
+
+ private:
+  std::vector<LockWaiter> waiters_;
+};
+
+}  // namespace braid::nfs4::state

@@ -1,0 +1,240 @@
+// LOCK, LOCKT, LOCKU, RELEASE_LOCKOWNER on FileStates.
+#include <algorithm>
+#include <utility>
+
+#include "nfs4/state/file_states.h"
+#include "nfs4/state/records.h"
+
+namespace braid::nfs4::state {
+
+namespace {
+
+base::Failure<LockRefusal> cannot(nfsstat4 status) {
+  return base::Failure<LockRefusal>{{.why = {.status = status, .blockers = {}}, .holder = std::nullopt}};
+}
+
+// The first lock of somebody else that `wanted` conflicts with.
+const LockState* holder_of(const FileState& file, clientid4 client, std::string_view owner,
+                           const HeldRange& wanted, HeldRange& held) {
+  for (const LockState* lock : file.locks) {
+    if (lock->client->id == client && lock->owner->name == owner) continue;
+    if (const auto conflict = lock->ranges.conflict(wanted.range, wanted.mode); conflict) {
+      held = *conflict;
+      return lock;
+    }
+  }
+  return nullptr;
+}
+
+bool is_held(const FileState& file, clientid4 client, std::string_view owner, const HeldRange& wanted) {
+  HeldRange ignored;
+  return holder_of(file, client, owner, wanted, ignored) != nullptr;
+}
+
+// Who asked before and has its turn now, so that nobody else gets the range.
+const LockWaiter* earlier_waiter(const FileState& file, clientid4 client, std::string_view owner,
+                                 const HeldRange& wanted) {
+  for (const LockWaiter& waiter : file.queue.waiters()) {
+    if (waiter.is(client, base::bytes_of(owner))) return nullptr;
+    const bool in_the_way =
+        waiter.wanted.range.overlaps(wanted.range) && modes_conflict(waiter.wanted.mode, wanted.mode);
+    if (in_the_way && !is_held(file, waiter.client, base::text_of(waiter.owner), waiter.wanted))
+      return &waiter;
+  }
+  return nullptr;
+}
+
+// The parts of `ranges` inside `range`.
+std::vector<HeldRange> parts_within(const RangeSet& ranges, const ByteRange& range) {
+  std::vector<HeldRange> parts;
+  ranges.each([&](const HeldRange& held) {
+    if (held.range.overlaps(range))
+      parts.push_back(
+          {{std::max(held.range.first, range.first), std::min(held.range.last, range.last)}, held.mode});
+  });
+  return parts;
+}
+
+vfs::LockRange to_vfs(const ByteRange& range) { return {.offset = range.first, .length = length_of(range)}; }
+
+}  // namespace
+
+base::Result<LockOwner*, nfsstat4> FileStates::lock_owner_for(ClientStates& states,
+                                                              const LockRequest& request) {
+  auto found = states.lock_owners.find(*request.new_owner);
+  if (found == states.lock_owners.end()) {
+    if (states.lock_owners.size() >= limits_.owners_per_client)
+      return base::fail(limit_status(request.use.minor_version));
+    found = states.lock_owners.emplace(std::string(*request.new_owner), std::make_unique<LockOwner>()).first;
+    found->second->name = *request.new_owner;
+    found->second->id = vfs::LockOwnerId{++lock_owners_made_};
+  }
+  LockOwner& owner = *found->second;
+  // RFC 7530 16.10.5: an owner that is known already goes on counting.
+  if (request.use.minor_version == 0 && !owner.sequence.follows(request.new_owner_seqid))
+    return base::fail(nfsstat4::NFS4ERR_BAD_SEQID);
+  owner.used = request.use.now;
+  return &owner;
+}
+
+base::Result<LockState*, nfsstat4> FileStates::lock_state_for(const LockRequest& request, bool& fresh) {
+  if (!request.new_owner) return find_lock(request.use);
+  const auto found = find_open(request.use);
+  if (!found) return base::fail(found.error());
+  OpenState& open = **found;
+  ClientStates& states = *find_client(open.client->id);
+  const auto owner = lock_owner_for(states, request);
+  if (!owner) return base::fail(owner.error());
+  for (LockState* lock : (*owner)->locks)
+    if (lock->file == open.file) return lock;
+  auto* lock = make<LockState>(states, *open.file, **owner, open);
+  if (lock == nullptr) return base::fail(limit_status(request.use.minor_version));
+  fresh = true;
+  open.file->locks.push_back(lock);
+  open.locks.push_back(lock);
+  (*owner)->locks.push_back(lock);
+  return lock;
+}
+
+std::optional<LockHolder> FileStates::in_the_way(FileState& file, const LockOwner& owner,
+                                                 const LockRequest& request) {
+  const clientid4 client = owner.locks.front()->client->id;
+  HeldRange held;
+  if (const LockState* lock = holder_of(file, client, owner.name, request.wanted, held); lock != nullptr)
+    return LockHolder{lock->client->id, lock->owner->name, held};
+  if (const LockWaiter* waiter = earlier_waiter(file, client, owner.name, request.wanted); waiter != nullptr)
+    return LockHolder{waiter->client, std::string(base::text_of(waiter->owner)), waiter->wanted};
+  return std::nullopt;
+}
+
+base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& request, Aftermath& after) {
+  bool fresh = false;
+  const auto found = lock_state_for(request, fresh);
+  if (!found) return cannot(found.error());
+  LockState& lock = **found;
+  LockOwner& owner = *lock.owner;
+  FileState& file = *lock.file;
+  ClientStates& states = *find_client(lock.client->id);
+  file.queue.forget_late(request.use.now);
+
+  const std::uint8_t access = request.wanted.mode == LockMode::write ? share_write : share_read;
+  LockRefusal refusal;
+  if (!lock.open->owner->confirmed) {
+    refusal.why.status = nfsstat4::NFS4ERR_BAD_STATEID;
+  } else if ((lock.open->share.access & access) == 0) {
+    refusal.why.status = nfsstat4::NFS4ERR_OPENMODE;
+  } else if (auto holder = in_the_way(file, owner, request); holder) {
+    refusal.why.status = nfsstat4::NFS4ERR_DENIED;
+    if (const ClientStates* other = find_client(holder->client); other != nullptr)
+      refusal.why.blockers.push_back(other->client);
+    refusal.holder = std::move(holder);
+    if (request.blocking) {
+      file.queue.wait(lock.client->id, base::bytes_of(owner.name), request.wanted,
+                      request.use.now + limits_.lock_patience);
+      queued_.insert(&file);
+    }
+  } else if (states.lock_ranges + 2 > limits_.lock_ranges_per_client) {
+    refusal.why.status = limit_status(request.use.minor_version);
+  } else {
+    return take(lock, request, fresh);
+  }
+  if (fresh) end(lock, after);
+  return base::Failure<LockRefusal>{std::move(refusal)};
+}
+
+LockAnswer FileStates::take(LockState& lock, const LockRequest& request, bool fresh) {
+  LockOwner& owner = *lock.owner;
+  ClientStates& states = *find_client(lock.client->id);
+  const std::uint8_t access = request.wanted.mode == LockMode::write ? share_write : share_read;
+  LockAnswer answer{.id = {},
+                    .owner = owner.id,
+                    .open = lock.open->descriptors.get(access),
+                    .former = parts_within(lock.ranges, request.wanted.range),
+                    .fresh = fresh};
+  states.lock_ranges -= lock.ranges.size();
+  lock.ranges.lock(request.wanted.range, request.wanted.mode);
+  states.lock_ranges += lock.ranges.size();
+  lock.file->queue.forget(lock.client->id, base::bytes_of(owner.name));
+  owner.used = request.use.now;
+  if (request.new_owner && request.use.minor_version == 0) owner.sequence.start_at(request.new_owner_seqid);
+  answer.id = fresh ? lock.id() : lock.bump();
+  return answer;
+}
+
+void FileStates::undo_lock(const LockAnswer& answer, const HeldRange& wanted, Aftermath& after) {
+  const auto found = table_.find(answer.id, 1);
+  if (!found || (*found)->kind != StateKind::lock) return;
+  auto& lock = static_cast<LockState&>(**found);
+  ClientStates& states = *find_client(lock.client->id);
+  states.lock_ranges -= lock.ranges.size();
+  lock.ranges.unlock(wanted.range);
+  for (const HeldRange& held : answer.former) lock.ranges.lock(held.range, held.mode);
+  states.lock_ranges += lock.ranges.size();
+  if (answer.fresh && lock.ranges.empty())
+    end(lock, after);
+  else
+    tell_waiters(*lock.file, after);
+}
+
+base::Result<stateid4, nfsstat4> FileStates::unlock(const StateUse& use, const ByteRange& range,
+                                                    Aftermath& after) {
+  const auto found = find_lock(use);
+  if (!found) return base::fail(found.error());
+  LockState& lock = **found;
+  ClientStates& states = *find_client(lock.client->id);
+  states.lock_ranges -= lock.ranges.size();
+  lock.ranges.unlock(range);
+  states.lock_ranges += lock.ranges.size();
+  lock.owner->used = use.now;
+  if (auto open = lock.open->descriptors.any(); open != nullptr)
+    after.released.push_back({std::move(open), lock.owner->id, to_vfs(range)});
+  tell_waiters(*lock.file, after);
+  return lock.bump();
+}
+
+std::optional<LockHolder> FileStates::test_lock(clientid4 client, std::string_view owner,
+                                                const vfs::FileHandle& handle,
+                                                const HeldRange& wanted) const {
+  const FileState* file = find_file(handle);
+  if (file == nullptr) return std::nullopt;
+  HeldRange held;
+  const LockState* lock = holder_of(*file, client, owner, wanted, held);
+  if (lock == nullptr) return std::nullopt;
+  return LockHolder{lock->client->id, lock->owner->name, held};
+}
+
+std::optional<vfs::LockOwnerId> FileStates::lock_owner_id(clientid4 client, std::string_view owner) const {
+  const ClientStates* states = find_client(client);
+  if (states == nullptr) return std::nullopt;
+  const auto found = states->lock_owners.find(owner);
+  if (found == states->lock_owners.end()) return std::nullopt;
+  return found->second->id;
+}
+
+base::Result<void, nfsstat4> FileStates::release_lock_owner(clientid4 client, std::string_view name,
+                                                            Aftermath& after) {
+  ClientStates* states = find_client(client);
+  if (states == nullptr) return {};
+  const auto found = states->lock_owners.find(name);
+  if (found == states->lock_owners.end()) return {};
+  LockOwner& owner = *found->second;
+  const bool holds =
+      std::ranges::any_of(owner.locks, [](const LockState* lock) { return !lock->ranges.empty(); });
+  if (holds || owner.sequence.busy()) return base::fail(nfsstat4::NFS4ERR_LOCKS_HELD);
+  while (!owner.locks.empty()) end(*owner.locks.back(), after);
+  states->lock_owners.erase(found);
+  return {};
+}
+
+void FileStates::tell_waiters(FileState& file, Aftermath& after) {
+  for (LockWaiter& waiter : file.queue.waiters()) {
+    const std::string_view owner = base::text_of(waiter.owner);
+    if (waiter.told || is_held(file, waiter.client, owner, waiter.wanted) ||
+        earlier_waiter(file, waiter.client, owner, waiter.wanted) != nullptr)
+      continue;
+    waiter.told = true;
+    after.turns.push_back({waiter.client, std::string(owner), file.handle});
+  }
+}
+
+}  // namespace braid::nfs4::state

@@ -1,0 +1,35 @@
+// What the parts of FileStates share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "nfs4/state/file_states.h"
+
+namespace braid::nfs4::state {
+
+// A limit is reached. 4.1 has no NFS4ERR_RESOURCE: the client comes back, and may have closed something.
+inline nfsstat4 limit_status(std::uint32_t minor_version) {
+  return minor_version == 0 ? nfsstat4::NFS4ERR_RESOURCE : nfsstat4::NFS4ERR_DELAY;
+}
+
+inline base::Failure<Refusal> refused(nfsstat4 status) { return base::Failure<Refusal>{{status, {}}}; }
+
+// Nothing for kinds of others.
+std::optional<StateLine> line_of(const State& state);
+
+template <class T, class... Args>
+T* FileStates::make(ClientStates& states, Args&&... args) {
+  if (states.count >= limits_.states_per_client) return nullptr;
+  T* made = table_.add(std::make_unique<T>(states.client, std::forward<Args>(args)...));
+  if (made == nullptr) return nullptr;
+  made->next = states.states;
+  if (made->next != nullptr) made->next->previous = made;
+  states.states = made;
+  ++states.count;
+  return made;
+}
+
+}  // namespace braid::nfs4::state

@@ -1,0 +1,87 @@
+// Sequence ids of 4.0 owners on FileStates (RFC 7530 9.1.7).
+#include <utility>
+
+#include "nfs4/state/file_states.h"
+#include "nfs4/state/records.h"
+
+namespace braid::nfs4::state {
+
+namespace {
+
+OwnerTurn refuse(nfsstat4 status) {
+  return {.how = OwnerTurn::How::refuse, .status = status, .reply = {}, .owner = {}};
+}
+
+OwnerTurn turn_of(OwnerSequence& sequence, OwnerKey key, std::uint32_t seqid, nfs_opnum4 op) {
+  switch (sequence.begin(seqid, op)) {
+    case OwnerSequence::Turn::run:
+      return {.how = OwnerTurn::How::run, .status = nfsstat4::NFS4_OK, .reply = {}, .owner = std::move(key)};
+    case OwnerSequence::Turn::replay:
+      return {.how = OwnerTurn::How::replay,
+              .status = sequence.status(),
+              .reply = sequence.reply(),
+              .owner = std::move(key)};
+    case OwnerSequence::Turn::bad:
+      return refuse(nfsstat4::NFS4ERR_BAD_SEQID);
+    // A client sends one operation of an owner at a time, and repetitions of a whole request are caught
+    // before they come here; so this client breaks the rules.
+    case OwnerSequence::Turn::busy:
+      return refuse(nfsstat4::NFS4ERR_DELAY);
+  }
+  return refuse(nfsstat4::NFS4ERR_SERVERFAULT);
+}
+
+}  // namespace
+
+OwnerTurn FileStates::begin_open(const ClientRef& client, std::string_view name, std::uint32_t seqid,
+                                 base::TimePoint now, Aftermath& after) {
+  if (client->gone()) return refuse(nfsstat4::NFS4ERR_EXPIRED);
+  ClientStates& states = states_of(client);
+  OpenOwner* owner = open_owner_for(states, name, now);
+  if (owner == nullptr) return refuse(limit_status(0));
+  // RFC 7530 16.18.5: an owner that has not been confirmed begins anew.
+  if (!owner->confirmed && !owner->sequence.busy()) {
+    if (owner->latest != nullptr) end(*owner->latest, after);
+    owner->sequence = OwnerSequence();
+  }
+  OwnerTurn turn =
+      turn_of(owner->sequence, {client->id, StateKind::open, std::string(name)}, seqid, nfs_opnum4::OP_OPEN);
+  if (turn.how == OwnerTurn::How::run) drop_closed(*owner, after);
+  return turn;
+}
+
+OwnerTurn FileStates::begin(const stateid4& id, StateKind kind, std::uint32_t seqid, nfs_opnum4 op,
+                            base::TimePoint now, Aftermath& after) {
+  if (special_of(id, 0) != SpecialStateId::none) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  const auto found = table_.find(id, 0);
+  if (!found) return refuse(found.error());
+  State& state = **found;
+  if (state.client->minor_version() != 0 || state.kind != kind) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  if (kind == StateKind::lock) {
+    LockOwner& owner = *static_cast<LockState&>(state).owner;
+    owner.used = now;
+    return turn_of(owner.sequence, {state.client->id, kind, owner.name}, seqid, op);
+  }
+  if (kind != StateKind::open) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  OpenOwner& owner = *static_cast<OpenState&>(state).owner;
+  owner.used = now;
+  OwnerTurn turn = turn_of(owner.sequence, {state.client->id, kind, owner.name}, seqid, op);
+  if (turn.how == OwnerTurn::How::run) drop_closed(owner, after);
+  return turn;
+}
+
+void FileStates::end_turn(const OwnerKey& key, nfsstat4 status, base::Bytes reply) {
+  ClientStates* states = find_client(key.client);
+  if (states == nullptr) return;  // the client went meanwhile, with all it had
+  if (key.kind == StateKind::open) {
+    const auto found = states->open_owners.find(key.name);
+    if (found != states->open_owners.end() && found->second->sequence.busy())
+      found->second->sequence.end(status, std::move(reply));
+  } else {
+    const auto found = states->lock_owners.find(key.name);
+    if (found != states->lock_owners.end() && found->second->sequence.busy())
+      found->second->sequence.end(status, std::move(reply));
+  }
+}
+
+}  // namespace braid::nfs4::state
