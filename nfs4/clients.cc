@@ -144,6 +144,10 @@ std::vector<state::ClientReport> Clients::report(base::TimePoint now) const {
   return table_.with([&](const ClientTable& table) { return table.report(now); });
 }
 
+std::vector<state::SessionReport> Clients::report_sessions() const {
+  return table_.with([](const ClientTable& table) { return table.report_sessions(); });
+}
+
 void Clients::register_metrics(base::MetricRegistry& registry) {
   registry.gauge("braid_nfs4_clients", "Confirmed NFSv4 clients", {}, [this] {
     return static_cast<double>(table_.with([](const ClientTable& table) { return table.confirmed_count(); }));

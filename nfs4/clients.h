@@ -95,6 +95,7 @@ class Clients {
   io::Op<> tick(base::TimePoint now);
 
   [[nodiscard]] std::vector<state::ClientReport> report(base::TimePoint now) const;
+  [[nodiscard]] std::vector<state::SessionReport> report_sessions() const;
   void register_metrics(base::MetricRegistry& registry);
 
  private:

@@ -91,11 +91,11 @@ struct SetClientIdFailure {
   std::string address;
 };
 
-// For `braid clients`.
+// A line of `braid clients`.
 struct ClientReport {
   clientid4 client = 0;
   std::uint32_t minor_version = 0;
-  std::string owner;  // printable
+  std::string owner;  // bytes that are no printable ASCII as \xHH
   std::string peer;
   std::string implementation;
   base::Duration age{};
@@ -104,6 +104,16 @@ struct ClientReport {
   bool courtesy = false;
   bool callbacks = false;  // there is a way to call it
   std::size_t sessions = 0;
+};
+
+// A line of `braid sessions`.
+struct SessionReport {
+  SessionId session{};
+  clientid4 client = 0;
+  ChannelAttributes fore;
+  ChannelAttributes back;
+  SlotStats slots;
+  std::size_t back_connections = 0;  // that live
 };
 
 // Not thread-safe: Clients guards it. No function takes longer than the number of clients it removes.
@@ -159,6 +169,7 @@ class ClientTable {
   [[nodiscard]] std::vector<Gone> take_gone() { return std::exchange(gone_, {}); }
 
   [[nodiscard]] std::vector<ClientReport> report(base::TimePoint now) const;
+  [[nodiscard]] std::vector<SessionReport> report_sessions() const;
   [[nodiscard]] std::size_t confirmed_count() const { return confirmed_.size(); }
   [[nodiscard]] const ClientOptions& options() const { return options_; }
 

@@ -32,6 +32,13 @@ bool Session::lost_back_channel() const {
   });
 }
 
+std::size_t Session::back_connections() const {
+  return back_.with([](const Back& side) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        side.connections, [](const BackConnection& one) { return one.channel.alive(); }));
+  });
+}
+
 std::optional<rpc::BackChannelRef> Session::back_connection() const {
   return back_.with([](const Back& side) -> std::optional<rpc::BackChannelRef> {
     for (auto one = side.connections.rbegin(); one != side.connections.rend(); ++one)

@@ -93,6 +93,7 @@ class Session {
   [[nodiscard]] bool has_back_channel() const;
   // It once had a back channel, and has none now (SEQ4_STATUS_CB_PATH_DOWN_SESSION).
   [[nodiscard]] bool lost_back_channel() const;
+  [[nodiscard]] std::size_t back_connections() const;
   // The one that was bound last of those that live.
   [[nodiscard]] std::optional<rpc::BackChannelRef> back_connection() const;
   void set_callback(const CallbackParameters& parameters);
