@@ -40,8 +40,6 @@ mountstat3 status_of(vfs::Error error) {
     case vfs::Error::delay:
     case vfs::Error::no_xattr:
     case vfs::Error::xattr2big:
-    case vfs::Error::no_xattr:
-    case vfs::Error::xattr2big:
     case vfs::Error::server_fault:
       return MNT3ERR_SERVERFAULT;
   }
