@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -37,9 +38,10 @@ struct TcpServerOptions {
 
 class TcpServer {
  public:
-  explicit TcpServer(const TcpServerOptions& options = {})
+  // `more`: programs besides the test program.
+  explicit TcpServer(const TcpServerOptions& options = {}, std::span<const Program> more = {})
       : pool(options.pool),
-        programs_{test_program(service)},
+        programs_(with_test_program(more)),
         server(options.server, programs_, registry, base::SipKey{1, 2}),
         tcp_metrics(registry) {
     std::vector<TcpListener::Target> targets;
@@ -114,6 +116,12 @@ class TcpServer {
   PeerAddress address;
 
  private:
+  std::vector<Program> with_test_program(std::span<const Program> more) {
+    std::vector<Program> all(more.begin(), more.end());
+    all.push_back(test_program(service));
+    return all;
+  }
+
   struct Lane {
     explicit Lane(const base::Clock& clock_of_all) : thread(clock_of_all) {}
     std::optional<ServerWorker> worker;
