@@ -1,6 +1,7 @@
 // Eight lanes in AVX2 registers. This file is compiled with -mavx2.
 #include <immintrin.h>
 
+#include "hashing/blake3_eight.h"
 #include "hashing/blake3_simd.h"
 
 namespace braid::hashing::blake3 {
@@ -14,7 +15,7 @@ struct Avx2 {
   static Vector load(const std::uint32_t* from) {
     return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
   }
-  static Vector add(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
+  static Vector sum(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
   static Vector exor(Vector a, Vector b) { return _mm256_xor_si256(a, b); }
   static Vector either(Vector a, Vector b) { return _mm256_or_si256(a, b); }
   static Vector equal(Vector a, Vector b) { return _mm256_cmpeq_epi32(a, b); }
@@ -33,40 +34,27 @@ struct Avx2 {
   }
   static Vector rotate7(Vector x) { return either(_mm256_srli_epi32(x, 7), _mm256_slli_epi32(x, 25)); }
 
-  // Rows become columns of an 8 by 8 square of words.
-  static void transpose(Vector* r) {
-    Vector t[8], u[8];
-    for (int i = 0; i < 4; ++i) {
-      t[2 * i] = _mm256_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
-      t[2 * i + 1] = _mm256_unpackhi_epi32(r[2 * i], r[2 * i + 1]);
-    }
-    for (int i = 0; i < 2; ++i) {
-      u[4 * i] = _mm256_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
-      u[4 * i + 1] = _mm256_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
-      u[4 * i + 2] = _mm256_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
-      u[4 * i + 3] = _mm256_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
-    }
-    for (int i = 0; i < 4; ++i) {
-      r[i] = _mm256_permute2x128_si256(u[i], u[i + 4], 0x20);
-      r[i + 4] = _mm256_permute2x128_si256(u[i], u[i + 4], 0x31);
-    }
+  // A quarter round in two halves, which differ in the words and the rotations.
+  template <class First, class Second>
+  [[gnu::always_inline]] static void mix_half(Vector& a, Vector& b, Vector& c, Vector& d, const Vector& x,
+                                              First first, Second second) {
+    a = sum(sum(a, x), b);
+    d = first(exor(d, a));
+    c = sum(c, d);
+    b = second(exor(b, c));
   }
-
-  static void load_blocks(const std::byte* const* from, Vector* m) {
-    for (std::size_t i = 0; i < width; ++i) {
-      m[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from[i]));
-      m[i + 8] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from[i] + 32));
-      _mm_prefetch(from[i] + 256, _MM_HINT_T0);
-    }
-    transpose(m);
-    transpose(m + 8);
+  [[gnu::always_inline]] static void mix_two(Vector& a0, Vector& b0, Vector& c0, Vector& d0, const Vector& x0,
+                                             const Vector& y0, Vector& a1, Vector& b1, Vector& c1, Vector& d1,
+                                             const Vector& x1, const Vector& y1) {
+    mix_half(a0, b0, c0, d0, x0, rotate16, rotate12);
+    mix_half(a1, b1, c1, d1, x1, rotate16, rotate12);
+    mix_half(a0, b0, c0, d0, y0, rotate8, rotate7);
+    mix_half(a1, b1, c1, d1, y1, rotate8, rotate7);
   }
-
-  static void store_values(Vector* h, const Lane* lanes) {
-    transpose(h);
-    for (std::size_t i = 0; i < width; ++i)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes[i].out), h[i]);
+  static void load_blocks(const std::byte* const* from, std::size_t offset, Vector* m) {
+    load_blocks_of_eight(from, offset, m);
   }
+  static void store_values(Vector* h, const Lane* lanes) { store_values_of_eight(h, lanes); }
 };
 
 }  // namespace

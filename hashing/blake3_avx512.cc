@@ -1,6 +1,7 @@
 // Sixteen lanes in AVX-512 registers. This file is compiled with -mavx512f -mavx512bw -mavx512dq -mavx512vl.
 #include <immintrin.h>
 
+#include "hashing/blake3_eight.h"
 #include "hashing/blake3_simd.h"
 
 namespace braid::hashing::blake3 {
@@ -12,7 +13,7 @@ struct Avx512 {
 
   static Vector all(std::uint32_t x) { return _mm512_set1_epi32(static_cast<int>(x)); }
   static Vector load(const std::uint32_t* from) { return _mm512_load_si512(from); }
-  static Vector add(Vector a, Vector b) { return _mm512_add_epi32(a, b); }
+  static Vector sum(Vector a, Vector b) { return _mm512_add_epi32(a, b); }
   static Vector exor(Vector a, Vector b) { return _mm512_xor_si512(a, b); }
   static Vector either(Vector a, Vector b) { return _mm512_or_si512(a, b); }
   static __mmask16 equal(Vector a, Vector b) { return _mm512_cmpeq_epi32_mask(a, b); }
@@ -20,10 +21,45 @@ struct Avx512 {
   static Vector select(__mmask16 condition, Vector yes, Vector no) {
     return _mm512_mask_blend_epi32(condition, no, yes);
   }
-  static Vector rotate16(Vector x) { return _mm512_ror_epi32(x, 16); }
-  static Vector rotate12(Vector x) { return _mm512_ror_epi32(x, 12); }
-  static Vector rotate8(Vector x) { return _mm512_ror_epi32(x, 8); }
-  static Vector rotate7(Vector x) { return _mm512_ror_epi32(x, 7); }
+
+  // Two quarter rounds. Written out because sixteen words of state and sixteen of the message are just the
+  // registers that there are: the operations in place need no other, but the compilers' schedules do, and
+  // spill.
+  [[gnu::always_inline]] static void mix_two(Vector& a0, Vector& b0, Vector& c0, Vector& d0, const Vector& x0,
+                                             const Vector& y0, Vector& a1, Vector& b1, Vector& c1, Vector& d1,
+                                             const Vector& x1, const Vector& y1) {
+    asm("vpaddd %[x0], %[a0], %[a0]\n"
+        "vpaddd %[x1], %[a1], %[a1]\n"
+        "vpaddd %[b0], %[a0], %[a0]\n"
+        "vpaddd %[b1], %[a1], %[a1]\n"
+        "vpxord %[a0], %[d0], %[d0]\n"
+        "vpxord %[a1], %[d1], %[d1]\n"
+        "vprord $16, %[d0], %[d0]\n"
+        "vprord $16, %[d1], %[d1]\n"
+        "vpaddd %[d0], %[c0], %[c0]\n"
+        "vpaddd %[d1], %[c1], %[c1]\n"
+        "vpxord %[c0], %[b0], %[b0]\n"
+        "vpxord %[c1], %[b1], %[b1]\n"
+        "vprord $12, %[b0], %[b0]\n"
+        "vprord $12, %[b1], %[b1]\n"
+        "vpaddd %[y0], %[a0], %[a0]\n"
+        "vpaddd %[y1], %[a1], %[a1]\n"
+        "vpaddd %[b0], %[a0], %[a0]\n"
+        "vpaddd %[b1], %[a1], %[a1]\n"
+        "vpxord %[a0], %[d0], %[d0]\n"
+        "vpxord %[a1], %[d1], %[d1]\n"
+        "vprord $8, %[d0], %[d0]\n"
+        "vprord $8, %[d1], %[d1]\n"
+        "vpaddd %[d0], %[c0], %[c0]\n"
+        "vpaddd %[d1], %[c1], %[c1]\n"
+        "vpxord %[c0], %[b0], %[b0]\n"
+        "vpxord %[c1], %[b1], %[b1]\n"
+        "vprord $7, %[b0], %[b0]\n"
+        "vprord $7, %[b1], %[b1]\n"
+        : [a0] "+v"(a0), [b0] "+v"(b0), [c0] "+v"(c0), [d0] "+v"(d0), [a1] "+v"(a1), [b1] "+v"(b1),
+          [c1] "+v"(c1), [d1] "+v"(d1)
+        : [x0] "vm"(x0), [y0] "vm"(y0), [x1] "vm"(x1), [y1] "vm"(y1));
+  }
 
   // Rows become columns of a 16 by 16 square of words.
   static void transpose(Vector* r) {
@@ -51,22 +87,101 @@ struct Avx512 {
     }
   }
 
-  static void load_blocks(const std::byte* const* from, Vector* m) {
+  static void load_blocks(const std::byte* const* from, std::size_t offset, Vector* m) {
     for (std::size_t i = 0; i < width; ++i) {
-      m[i] = _mm512_loadu_si512(from[i]);
-      _mm_prefetch(from[i] + 256, _MM_HINT_T0);
+      m[i] = _mm512_loadu_si512(from[i] + offset);
+      _mm_prefetch(from[i] + offset + 256, _MM_HINT_T0);
     }
     transpose(m);
   }
 
   static void store_values(const Vector* h, const Lane* lanes) {
-    Vector rows[16];
-    for (int i = 0; i < 8; ++i) rows[i] = h[i];
-    for (int i = 8; i < 16; ++i) rows[i] = _mm512_setzero_si512();
-    transpose(rows);
-    for (std::size_t i = 0; i < width; ++i)
-      _mm256_storeu_si256(reinterpret_cast<__m256i*>(lanes[i].out), _mm512_castsi512_si256(rows[i]));
+    Vector t[8], u[8];
+    for (int i = 0; i < 4; ++i) {
+      t[2 * i] = _mm512_unpacklo_epi32(h[2 * i], h[2 * i + 1]);
+      t[2 * i + 1] = _mm512_unpackhi_epi32(h[2 * i], h[2 * i + 1]);
+    }
+    for (int i = 0; i < 2; ++i) {
+      u[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
+      u[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
+      u[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
+      u[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
+    }
+    // As in transpose(): 128-bit lane k of u[c] is words 0 to 3 of lane 4 k + c, of u[4 + c] words 4 to 7.
+    for (std::size_t c = 0; c < 4; ++c) {
+      store_four<0>(u[c], u[4 + c], lanes[c].out);
+      store_four<1>(u[c], u[4 + c], lanes[4 + c].out);
+      store_four<2>(u[c], u[4 + c], lanes[8 + c].out);
+      store_four<3>(u[c], u[4 + c], lanes[12 + c].out);
+    }
   }
+  template <int K>
+  static void store_four(Vector low, Vector high, Words* out) {
+    auto* to = reinterpret_cast<__m128i*>(out);
+    _mm_storeu_si128(to, _mm512_extracti32x4_epi32(low, K));
+    _mm_storeu_si128(to + 1, _mm512_extracti32x4_epi32(high, K));
+  }
+};
+
+// Eight lanes with the rotations, masks and the number of registers of AVX-512.
+struct Half {
+  using Vector = __m256i;
+  static constexpr std::size_t width = 8;
+
+  static Vector all(std::uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
+  static Vector load(const std::uint32_t* from) {
+    return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
+  }
+  static Vector sum(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
+  static Vector exor(Vector a, Vector b) { return _mm256_xor_si256(a, b); }
+  static Vector either(Vector a, Vector b) { return _mm256_or_si256(a, b); }
+  static __mmask8 equal(Vector a, Vector b) { return _mm256_cmpeq_epi32_mask(a, b); }
+  static __mmask8 greater(Vector a, Vector b) { return _mm256_cmpgt_epi32_mask(a, b); }
+  static Vector select(__mmask8 condition, Vector yes, Vector no) {
+    return _mm256_mask_blend_epi32(condition, no, yes);
+  }
+  // Two quarter rounds. Written out because sixteen words of state and sixteen of the message are just the
+  // registers that there are: the operations in place need no other, but the compilers' schedules do, and
+  // spill.
+  [[gnu::always_inline]] static void mix_two(Vector& a0, Vector& b0, Vector& c0, Vector& d0, const Vector& x0,
+                                             const Vector& y0, Vector& a1, Vector& b1, Vector& c1, Vector& d1,
+                                             const Vector& x1, const Vector& y1) {
+    asm("vpaddd %[x0], %[a0], %[a0]\n"
+        "vpaddd %[x1], %[a1], %[a1]\n"
+        "vpaddd %[b0], %[a0], %[a0]\n"
+        "vpaddd %[b1], %[a1], %[a1]\n"
+        "vpxord %[a0], %[d0], %[d0]\n"
+        "vpxord %[a1], %[d1], %[d1]\n"
+        "vprord $16, %[d0], %[d0]\n"
+        "vprord $16, %[d1], %[d1]\n"
+        "vpaddd %[d0], %[c0], %[c0]\n"
+        "vpaddd %[d1], %[c1], %[c1]\n"
+        "vpxord %[c0], %[b0], %[b0]\n"
+        "vpxord %[c1], %[b1], %[b1]\n"
+        "vprord $12, %[b0], %[b0]\n"
+        "vprord $12, %[b1], %[b1]\n"
+        "vpaddd %[y0], %[a0], %[a0]\n"
+        "vpaddd %[y1], %[a1], %[a1]\n"
+        "vpaddd %[b0], %[a0], %[a0]\n"
+        "vpaddd %[b1], %[a1], %[a1]\n"
+        "vpxord %[a0], %[d0], %[d0]\n"
+        "vpxord %[a1], %[d1], %[d1]\n"
+        "vprord $8, %[d0], %[d0]\n"
+        "vprord $8, %[d1], %[d1]\n"
+        "vpaddd %[d0], %[c0], %[c0]\n"
+        "vpaddd %[d1], %[c1], %[c1]\n"
+        "vpxord %[c0], %[b0], %[b0]\n"
+        "vpxord %[c1], %[b1], %[b1]\n"
+        "vprord $7, %[b0], %[b0]\n"
+        "vprord $7, %[b1], %[b1]\n"
+        : [a0] "+v"(a0), [b0] "+v"(b0), [c0] "+v"(c0), [d0] "+v"(d0), [a1] "+v"(a1), [b1] "+v"(b1),
+          [c1] "+v"(c1), [d1] "+v"(d1)
+        : [x0] "vm"(x0), [y0] "vm"(y0), [x1] "vm"(x1), [y1] "vm"(y1));
+  }
+  static void load_blocks(const std::byte* const* from, std::size_t offset, Vector* m) {
+    load_blocks_of_eight(from, offset, m);
+  }
+  static void store_values(Vector* h, const Lane* lanes) { store_values_of_eight(h, lanes); }
 };
 
 // Half a group or less is faster in half the width: three ports take 256-bit operations, two take 512-bit
@@ -75,7 +190,7 @@ void run(const LaneOptions& options, const Lane* lanes, std::size_t count) {
   const std::size_t rest = count % Avx512::width;
   const std::size_t wide = rest <= Avx512::width / 2 ? count - rest : count;
   run_lanes<Avx512>(options, lanes, wide);
-  if (wide < count) avx2_kernel.run(options, lanes + wide, count - wide);
+  if (wide < count) run_lanes<Half>(options, lanes + wide, count - wide);
 }
 
 }  // namespace

@@ -15,7 +15,8 @@ std::size_t leaves_of(std::size_t bytes) {
 
 }  // namespace
 
-SubtreeHasher::SubtreeHasher(const Mode& mode, Simd simd) : mode_(mode), kernel_(kernel_of(simd)) {
+SubtreeHasher::SubtreeHasher(const Mode& mode, Simd simd)
+    : mode_(mode), kernel_(kernel_of(simd)), queue_(kernel_) {
   values_.reserve(subtree_leaves_max);
 }
 
@@ -29,36 +30,45 @@ void SubtreeHasher::add(const Subtree& subtree) {
 
 void SubtreeHasher::add_leaves(const Subtree& subtree) {
   const std::size_t leaves = leaves_of(subtree.data.size());
+  const std::size_t full = subtree.data.size() / leaf_bytes;
   const std::size_t begin = values_.size();
   values_.resize(begin + leaves);
   const std::uint32_t last_flags = chunk_end | (leaves == 1 && subtree.is_root ? root : 0U);
-  for (std::size_t i = 0; i < leaves; ++i) {
-    const std::byte* data = subtree.data.data() + i * leaf_bytes;
-    const std::size_t bytes = std::min<std::size_t>(subtree.data.size() - i * leaf_bytes, leaf_bytes);
-    Lane lane{data,       data + leaf_bytes - block_bytes, leaf_blocks,        block_bytes,
-              last_flags, subtree.first_leaf + i,          &values_[begin + i]};
-    if (bytes == leaf_bytes) {
-      full_.push_back(lane);
-      continue;
-    }
-    lane.count =
-        static_cast<std::uint32_t>(std::max<std::size_t>(1, (bytes + block_bytes - 1) / block_bytes));
-    const std::size_t before = std::size_t{lane.count - 1} * block_bytes;
-    lane.last_bytes = static_cast<std::uint32_t>(bytes - before);
-    auto& last = last_blocks_.emplace_back();
-    if (lane.last_bytes > 0) std::memcpy(last.data(), data + before, lane.last_bytes);
-    partial_.push_back(lane);
+  const LaneOptions options = leaf_options();
+  const std::byte* data = subtree.data.data();
+  Words* value = values_.data() + begin;
+  for (std::size_t i = 0; i < full; ++i) {
+    Lane& lane = queue_.next(options);
+    lane.blocks = data;
+    lane.last = data + (leaf_bytes - block_bytes);
+    lane.count = leaf_blocks;
+    lane.last_bytes = block_bytes;
+    lane.last_flags = last_flags;
+    lane.counter = subtree.first_leaf + i;
+    lane.out = value++;
+    data += leaf_bytes;
   }
+  if (full < leaves) add_partial(subtree, full, last_flags, value);
+}
+
+void SubtreeHasher::add_partial(const Subtree& subtree, std::size_t index, std::uint32_t last_flags,
+                                Words* out) {
+  const base::BytesView data = subtree.data.subspan(index * leaf_bytes);
+  const std::size_t count = std::max<std::size_t>(1, (data.size() + block_bytes - 1) / block_bytes);
+  const std::size_t before = (count - 1) * block_bytes;
+  auto& last = last_blocks_.emplace_back();
+  if (data.size() > before) std::memcpy(last.data(), data.data() + before, data.size() - before);
+  partial_.push_back({data.data(), nullptr, static_cast<std::uint32_t>(count),
+                      static_cast<std::uint32_t>(data.size() - before), last_flags,
+                      subtree.first_leaf + index, out});
 }
 
 void SubtreeHasher::hash_leaves() {
-  const LaneOptions options{mode_.key, mode_.flags, chunk_start};
-  kernel_.run(options, full_.data(), full_.size());
+  queue_.flush(leaf_options());
   for (std::size_t i = 0; i < partial_.size(); ++i) partial_[i].last = last_blocks_[i].data();
   // Lanes of a group wait for the longest one: put equal lengths together.
   if (kernel_.width > 1) std::ranges::sort(partial_, {}, &Lane::count);
-  kernel_.run(options, partial_.data(), partial_.size());
-  full_.clear();
+  kernel_.run(leaf_options(), partial_.data(), partial_.size());
   partial_.clear();
   last_blocks_.clear();
 }
@@ -66,16 +76,22 @@ void SubtreeHasher::hash_leaves() {
 // Joins neighbours; one without a neighbour goes up as it is. This gives the paper's tree, whose left
 // subtrees are the largest powers of two.
 void SubtreeHasher::hash_level() {
+  const LaneOptions options{mode_.key, mode_.flags | parent, 0};
   for (Range& range : ranges_) {
     if (range.count < 2) continue;
     const std::uint32_t flags = range.count == 2 && range.is_root ? root : 0U;
+    Words* value = &values_[range.begin];
     for (std::size_t i = 0; i + 1 < range.count; i += 2) {
-      const auto* pair = reinterpret_cast<const std::byte*>(&values_[range.begin + i]);
-      full_.push_back({pair, pair, 1, block_bytes, flags, 0, &values_[range.begin + i / 2]});
+      Lane& lane = queue_.next(options);
+      lane.blocks = lane.last = reinterpret_cast<const std::byte*>(value + i);
+      lane.count = 1;
+      lane.last_bytes = block_bytes;
+      lane.last_flags = flags;
+      lane.counter = 0;
+      lane.out = value + i / 2;
     }
   }
-  kernel_.run({mode_.key, mode_.flags | parent, 0}, full_.data(), full_.size());
-  full_.clear();
+  queue_.flush(options);
   for (Range& range : ranges_) {
     if (range.count < 2) continue;
     if (range.count % 2 == 1) values_[range.begin + range.count / 2] = values_[range.begin + range.count - 1];

@@ -26,6 +26,28 @@ struct Subtree {
   Words* out = nullptr;
 };
 
+// Lanes on their way to a kernel, few enough to stay in the first cache.
+class LaneQueue {
+ public:
+  explicit LaneQueue(const Kernel& kernel) : kernel_(kernel) {}
+  // A lane to be filled in place: building it elsewhere and copying it costs more than the rest of the work
+  // on it.
+  Lane& next(const LaneOptions& options) {
+    if (count_ == lanes_.size()) flush(options);
+    return lanes_[count_++];
+  }
+  // All lanes are done. The options are those of all next() since the last flush.
+  void flush(const LaneOptions& options) {
+    kernel_.run(options, lanes_.data(), count_);
+    count_ = 0;
+  }
+
+ private:
+  const Kernel& kernel_;
+  std::array<Lane, 64> lanes_;
+  std::size_t count_ = 0;
+};
+
 // Collects subtrees and works them off together. Belongs to one thread; keeps its memory (about 100 KiB) for
 // the next batch.
 class SubtreeHasher {
@@ -46,7 +68,9 @@ class SubtreeHasher {
     bool is_root;
     Words* out;
   };
+  [[nodiscard]] LaneOptions leaf_options() const { return {mode_.key, mode_.flags, chunk_start}; }
   void add_leaves(const Subtree& subtree);
+  void add_partial(const Subtree& subtree, std::size_t index, std::uint32_t last_flags, Words* out);
   void hash_leaves();
   void hash_level();
 
@@ -54,7 +78,8 @@ class SubtreeHasher {
   const Kernel& kernel_;
   std::vector<Words> values_;
   std::vector<Range> ranges_;
-  std::vector<Lane> full_, partial_;                             // leaves; `last` of a partial one is unset
+  LaneQueue queue_;
+  std::vector<Lane> partial_;                                    // leaves whose `last` is not set yet
   std::vector<std::array<std::byte, block_bytes>> last_blocks_;  // of partial_, padded with zeros
 };
 

@@ -24,30 +24,17 @@ constexpr Schedule make_schedule() {
 }
 inline constexpr Schedule schedule = make_schedule();
 
-// Four quarter rounds side by side. b, c and d are rotated by S for the diagonals, instead of moving words.
-template <class V, int S>
+// Four quarter rounds, of the columns (S = 0) or the diagonals (S = 1).
+template <class V, unsigned S>
 [[gnu::always_inline]] inline void mix_four(typename V::Vector* v, const typename V::Vector* m,
                                             const std::uint8_t* x) {
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) v[i] = V::add(V::add(v[i], m[x[2 * i]]), v[4 + (i + S) % 4]);
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) v[12 + (i + 3 * S) % 4] = V::rotate16(V::exor(v[12 + (i + 3 * S) % 4], v[i]));
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i)
-    v[8 + (i + 2 * S) % 4] = V::add(v[8 + (i + 2 * S) % 4], v[12 + (i + 3 * S) % 4]);
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i)
-    v[4 + (i + S) % 4] = V::rotate12(V::exor(v[4 + (i + S) % 4], v[8 + (i + 2 * S) % 4]));
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) v[i] = V::add(V::add(v[i], m[x[2 * i + 1]]), v[4 + (i + S) % 4]);
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i) v[12 + (i + 3 * S) % 4] = V::rotate8(V::exor(v[12 + (i + 3 * S) % 4], v[i]));
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i)
-    v[8 + (i + 2 * S) % 4] = V::add(v[8 + (i + 2 * S) % 4], v[12 + (i + 3 * S) % 4]);
-#pragma GCC unroll 4
-  for (int i = 0; i < 4; ++i)
-    v[4 + (i + S) % 4] = V::rotate7(V::exor(v[4 + (i + S) % 4], v[8 + (i + 2 * S) % 4]));
+  constexpr auto b = [](unsigned i) { return 4 + (i + S) % 4; };
+  constexpr auto c = [](unsigned i) { return 8 + (i + 2 * S) % 4; };
+  constexpr auto d = [](unsigned i) { return 12 + (i + 3 * S) % 4; };
+  V::mix_two(v[0], v[b(0)], v[c(0)], v[d(0)], m[x[0]], m[x[1]], v[1], v[b(1)], v[c(1)], v[d(1)], m[x[2]],
+             m[x[3]]);
+  V::mix_two(v[2], v[b(2)], v[c(2)], v[d(2)], m[x[4]], m[x[5]], v[3], v[b(3)], v[c(3)], v[d(3)], m[x[6]],
+             m[x[7]]);
 }
 
 // One block of every lane: h becomes the new chaining values.
@@ -74,6 +61,57 @@ template <class V>
   for (unsigned i = 0; i < 8; ++i) h[i] = V::exor(v[i], v[i + 8]);
 }
 
+// Loads the words of a block of every lane. They stay in memory: each is added once per round, straight from
+// there, and the registers are the state's.
+template <class V>
+[[gnu::always_inline]] inline void load_words(const std::byte* const* from, std::size_t offset,
+                                              typename V::Vector* m) {
+  V::load_blocks(from, offset, m);
+  asm volatile("" : : "r"(m) : "memory");
+}
+
+// True if the lanes have blocks, lengths and flags alike, and their counters are equal or count up: then
+// nothing but the pointers and the first counter has to be taken from each.
+template <class V>
+[[gnu::always_inline]] inline bool are_uniform(const Lane* lanes, std::uint64_t& step) {
+  const Lane& first = lanes[0];
+  step = lanes[1].counter - first.counter;
+  std::uint64_t differences = step & ~std::uint64_t{1};
+  for (std::size_t i = 1; i < V::width; ++i) {
+    differences |= (lanes[i].count ^ first.count) | (lanes[i].last_bytes ^ first.last_bytes) |
+                   (lanes[i].last_flags ^ first.last_flags) | (lanes[i].counter ^ (first.counter + i * step));
+  }
+  // The low words must not carry into the high ones.
+  return differences == 0 && static_cast<std::uint32_t>(first.counter) <= 0xffffffffU - V::width;
+}
+
+template <class V>
+void run_uniform(const LaneOptions& options, const Lane* lanes, std::uint64_t step) {
+  using Vector = typename V::Vector;
+  const std::byte *blocks[V::width], *last[V::width];
+  for (std::size_t i = 0; i < V::width; ++i) {
+    blocks[i] = lanes[i].blocks;
+    last[i] = lanes[i].last;
+  }
+  alignas(64) static constexpr std::uint32_t up[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  const std::uint64_t counter = lanes[0].counter;
+  const Vector counter_low =
+      V::sum(V::all(static_cast<std::uint32_t>(counter)), step == 0 ? V::all(0) : V::load(up));
+  const Vector counter_high = V::all(static_cast<std::uint32_t>(counter >> 32));
+  Vector h[8];
+  for (unsigned i = 0; i < 8; ++i) h[i] = V::all(options.key.word[i]);
+  for (std::uint32_t b = 0; b < lanes[0].count; ++b) {
+    const bool is_last = b + 1 == lanes[0].count;
+    Vector m[16];
+    load_words<V>(is_last ? last : blocks, is_last ? 0 : std::size_t{b} * block_bytes, m);
+    const std::uint32_t bytes = is_last ? lanes[0].last_bytes : block_bytes;
+    const std::uint32_t flags =
+        options.flags | (b == 0 ? options.first_flags : 0) | (is_last ? lanes[0].last_flags : 0);
+    compress_lanes<V>(h, m, counter_low, counter_high, V::all(bytes), V::all(flags));
+  }
+  V::store_values(h, lanes);
+}
+
 // What differs from lane to lane, as arrays to load vectors from.
 template <class V>
 struct LaneNumbers {
@@ -83,7 +121,6 @@ struct LaneNumbers {
   alignas(64) std::uint32_t last_flags[V::width];
   alignas(64) std::uint32_t count[V::width];
   std::uint32_t count_max = 0;
-  bool alike = true;  // all lanes have count_max blocks
 
   explicit LaneNumbers(const Lane* lanes) {
     for (std::size_t i = 0; i < V::width; ++i) {
@@ -92,39 +129,30 @@ struct LaneNumbers {
       last_bytes[i] = lanes[i].last_bytes;
       last_flags[i] = lanes[i].last_flags;
       count[i] = lanes[i].count;
-      if (i > 0 && count[i] != count[0]) alike = false;
       if (count[i] > count_max) count_max = count[i];
     }
   }
 };
 
-// A full group of lanes.
+// Lanes of different lengths: one that has ended keeps its value while the others go on.
 template <class V>
-void run_group(const LaneOptions& options, const Lane* lanes) {
+void run_mixed(const LaneOptions& options, const Lane* lanes) {
   using Vector = typename V::Vector;
   const LaneNumbers<V> numbers(lanes);
   const Vector counter_low = V::load(numbers.counter_low);
   const Vector counter_high = V::load(numbers.counter_high);
+  const Vector count = V::load(numbers.count);
   Vector h[8];
   for (unsigned i = 0; i < 8; ++i) h[i] = V::all(options.key.word[i]);
   for (std::uint32_t b = 0; b < numbers.count_max; ++b) {
     const std::byte* from[V::width];
     for (std::size_t i = 0; i < V::width; ++i)
       from[i] = b + 1 < lanes[i].count ? lanes[i].blocks + std::size_t{b} * block_bytes : lanes[i].last;
+    Vector m[16], next[8];
+    load_words<V>(from, 0, m);
     const Vector common = V::all(options.flags | (b == 0 ? options.first_flags : 0));
-    Vector m[16];
-    V::load_blocks(from, m);
-    if (numbers.alike) {
-      const bool last = b + 1 == numbers.count_max;
-      compress_lanes<V>(h, m, counter_low, counter_high,
-                        last ? V::load(numbers.last_bytes) : V::all(block_bytes),
-                        last ? V::either(common, V::load(numbers.last_flags)) : common);
-      continue;
-    }
-    const Vector count = V::load(numbers.count);
     const auto ends = V::equal(count, V::all(b + 1));
     const auto runs = V::greater(count, V::all(b));
-    Vector next[8];
     for (unsigned i = 0; i < 8; ++i) next[i] = h[i];
     compress_lanes<V>(next, m, counter_low, counter_high,
                       V::select(ends, V::load(numbers.last_bytes), V::all(block_bytes)),
@@ -132,6 +160,16 @@ void run_group(const LaneOptions& options, const Lane* lanes) {
     for (unsigned i = 0; i < 8; ++i) h[i] = V::select(runs, next[i], h[i]);
   }
   V::store_values(h, lanes);
+}
+
+// A full group of lanes.
+template <class V>
+void run_group(const LaneOptions& options, const Lane* lanes) {
+  std::uint64_t step = 0;
+  if (are_uniform<V>(lanes, step))
+    run_uniform<V>(options, lanes, step);
+  else
+    run_mixed<V>(options, lanes);
 }
 
 // Any number of lanes; the last group is filled up with copies of one of its lanes, whose values go nowhere.
