@@ -1,0 +1,306 @@
+// Byte-range locks: against a model, and the rules between owners.
+#include <array>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "opens_fixture.h"
+
+namespace braid::nfs4::state::test {
+namespace {
+
+constexpr std::uint64_t offset_max = std::numeric_limits<std::uint64_t>::max();
+
+// The file in the model: single bytes at its start and at the end of the offset space, and all between them
+// as one. So every edge is met, those at 2^64 - 1 too.
+constexpr std::size_t cells = 25;
+ByteRange cell(std::size_t number) {
+  constexpr std::size_t middle = cells / 2;
+  if (number < middle) return {number, number};
+  if (number > middle) return {offset_max - (cells - 1 - number), offset_max - (cells - 1 - number)};
+  return {middle, offset_max - middle};
+}
+
+enum class Held : std::uint8_t { nothing, read, write };
+Held held_as(LockMode mode) { return mode == LockMode::write ? Held::write : Held::read; }
+using Model = std::array<Held, cells>;
+
+struct Span {
+  std::size_t first, last;
+  [[nodiscard]] ByteRange bytes() const { return {cell(first).first, cell(last).last}; }
+};
+
+class Random {
+ public:
+  explicit Random(std::uint32_t seed) : engine_(seed) {}
+  std::size_t below(std::size_t limit) { return engine_() % limit; }
+  Span span() {
+    const std::size_t a = below(cells), b = below(cells);
+    return {std::min(a, b), std::max(a, b)};
+  }
+  LockMode mode() { return below(2) == 0 ? LockMode::read : LockMode::write; }
+
+ private:
+  std::mt19937 engine_;
+};
+
+bool conflicts(const Model& model, const Span& span, LockMode mode) {
+  for (std::size_t i = span.first; i <= span.last; ++i)
+    if (model[i] == Held::write || (model[i] == Held::read && mode == LockMode::write)) return true;
+  return false;
+}
+
+std::size_t runs(const Model& model) {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < cells; ++i)
+    if (model[i] != Held::nothing && (i == 0 || model[i - 1] != model[i])) ++count;
+  return count;
+}
+
+class RangeModelTest : public testing::TestWithParam<std::uint32_t> {};
+
+TEST_P(RangeModelTest, one_owner_holds_what_a_table_of_bytes_says) {
+  Random random(GetParam());
+  RangeSet set;
+  Model model{};
+  for (int step = 0; step < 2000; ++step) {
+    const Span span = random.span();
+    const LockMode mode = random.mode();
+    const bool locks = random.below(3) != 0;
+    if (locks)
+      set.lock(span.bytes(), mode);
+    else
+      set.unlock(span.bytes());
+    for (std::size_t i = span.first; i <= span.last; ++i) model[i] = locks ? held_as(mode) : Held::nothing;
+    ASSERT_EQ(set.size(), runs(model)) << "equal neighbours are one range, at step " << step;
+    for (std::size_t i = 0; i < cells; ++i) {
+      ASSERT_EQ(set.conflict(cell(i), LockMode::read).has_value(), model[i] == Held::write);
+      ASSERT_EQ(set.conflict(cell(i), LockMode::write).has_value(), model[i] != Held::nothing);
+    }
+    const Span probe = random.span();
+    const auto found = set.conflict(probe.bytes(), LockMode::write);
+    ASSERT_EQ(found.has_value(), conflicts(model, probe, LockMode::write));
+    ASSERT_TRUE(!found || found->range.overlaps(probe.bytes()));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RangeModelTest, testing::Range(1U, 9U));
+
+// Several owners of two clients on one file.
+class OwnersModelTest : public FileStatesTest, public testing::WithParamInterface<std::uint32_t> {
+ protected:
+  static constexpr std::size_t owners = 4;
+  struct Owner {
+    ClientRef client;
+    std::string name;
+    stateid4 open;
+    std::optional<stateid4> locks;
+    Model model{};
+  };
+  OwnersModelTest() {
+    for (std::size_t i = 0; i < owners; ++i) {
+      const ClientRef client = i % 2 == 0 ? alice : bob;
+      all[i] = {client,
+                std::string(1, static_cast<char>('a' + i)),
+                opened(client, "open", reads_and_writes),
+                {},
+                {}};
+    }
+  }
+  [[nodiscard]] bool others_conflict(const Owner& owner, const Span& span, LockMode mode) const {
+    for (const Owner& other : all)
+      if (&other != &owner && conflicts(other.model, span, mode)) return true;
+    return false;
+  }
+  void try_lock(Owner& owner, const Span& span, LockMode mode) {
+    // The open's stateid may have moved on; a seqid of zero means the current one.
+    stateid4 id = owner.locks.value_or(owner.open);
+    id.seqid = 0;
+    const auto name = owner.locks ? std::nullopt : std::optional<std::string_view>(owner.name);
+    const auto locked = lock(owner.client, id, name, {span.bytes(), mode});
+    const bool refused = others_conflict(owner, span, mode);
+    ASSERT_EQ(status_of(locked), refused ? NFS4ERR_DENIED : NFS4_OK);
+    if (refused) {
+      const LockHolder& holder = *locked.error().holder;
+      ASSERT_TRUE(holder.held.range.overlaps(span.bytes()));
+      ASSERT_TRUE(modes_conflict(holder.held.mode, mode));
+      ASSERT_FALSE(holder.client == owner.client->id && holder.owner == owner.name);
+      return;
+    }
+    owner.locks = locked->id;
+    for (std::size_t i = span.first; i <= span.last; ++i) owner.model[i] = held_as(mode);
+  }
+  void unlock(Owner& owner, const Span& span) {
+    if (!owner.locks) return;
+    const auto left = states.unlock(use(owner.client, *owner.locks), span.bytes(), after);
+    ASSERT_TRUE(left);
+    ASSERT_EQ(left->seqid, owner.locks->seqid + 1);
+    owner.locks = *left;
+    for (std::size_t i = span.first; i <= span.last; ++i) owner.model[i] = Held::nothing;
+  }
+  std::array<Owner, owners> all;
+};
+
+TEST_P(OwnersModelTest, a_lock_is_granted_exactly_when_no_other_owner_is_in_the_way) {
+  Random random(GetParam());
+  for (int step = 0; step < 1500; ++step) {
+    Owner& owner = all[random.below(owners)];
+    if (random.below(5) < 3)
+      ASSERT_NO_FATAL_FAILURE(try_lock(owner, random.span(), random.mode())) << "step " << step;
+    else
+      ASSERT_NO_FATAL_FAILURE(unlock(owner, random.span())) << "step " << step;
+    const Span probe = random.span();
+    const LockMode mode = random.mode();
+    ASSERT_EQ(states.test_lock(owner.client->id, owner.name, handle(1), {probe.bytes(), mode}).has_value(),
+              others_conflict(owner, probe, mode));
+    after = {};
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, OwnersModelTest, testing::Range(1U, 7U));
+
+struct RangeCase {
+  std::uint64_t offset, length;
+  std::optional<ByteRange> expected;
+};
+
+TEST(Ranges, end_where_offset_and_length_say_or_are_refused) {
+  const std::array<RangeCase, 8> cases{{
+      {0, 1, ByteRange{0, 0}},
+      {5, 10, ByteRange{5, 14}},
+      {0, offset_max, ByteRange{0, offset_max}},
+      {7, offset_max, ByteRange{7, offset_max}},
+      {offset_max, 1, ByteRange{offset_max, offset_max}},
+      {offset_max, offset_max, ByteRange{offset_max, offset_max}},
+      {0, 0, std::nullopt},
+      {offset_max, 2, std::nullopt},
+  }};
+  for (const RangeCase& one : cases) {
+    SCOPED_TRACE(testing::Message() << one.offset << " " << one.length);
+    EXPECT_EQ(range_of(one.offset, one.length), one.expected);
+    EXPECT_TRUE(!one.expected || one.expected->last == offset_max || length_of(*one.expected) == one.length);
+  }
+  EXPECT_EQ(length_of({3, offset_max}), offset_max);
+}
+
+// --- Rules around locks.
+
+using LocksTest = FileStatesTest;
+constexpr HeldRange write_0_9{{0, 9}, LockMode::write};
+constexpr HeldRange read_0_9{{0, 9}, LockMode::read};
+
+TEST_F(LocksTest, a_lock_needs_an_open_of_its_kind) {
+  const stateid4 to_read = opened(alice, "r", reads);
+  const stateid4 to_write = opened(alice, "w", writes);
+  EXPECT_EQ(status_of(lock(alice, to_read, "a", write_0_9)), NFS4ERR_OPENMODE);
+  EXPECT_EQ(status_of(lock(alice, to_write, "b", read_0_9)), NFS4ERR_OPENMODE);
+  EXPECT_EQ(status_of(lock(alice, to_read, "c", read_0_9)), NFS4_OK);
+  EXPECT_EQ(status_of(lock(bob, to_read, "d", read_0_9)), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(LocksTest, a_lock_stateid_allows_what_its_open_does) {
+  const stateid4 id = lock(alice, opened(alice, "a", reads), "l", read_0_9)->id;
+  EXPECT_EQ(io(alice, id, share_read), NFS4_OK);
+  EXPECT_EQ(io(alice, id, share_write), NFS4ERR_OPENMODE);
+}
+
+TEST_F(LocksTest, closing_a_file_releases_its_locks_and_says_so_to_the_file_system) {
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  const auto locked = lock(alice, open_id, "l", write_0_9);
+  const stateid4 other = opened(bob, "b", reads_and_writes);
+  EXPECT_EQ(status_of(lock(bob, other, "m", read_0_9)), NFS4ERR_DENIED);
+  ASSERT_TRUE(states.close(use(alice, open_id), after));
+  ASSERT_EQ(after.released.size(), 1U);
+  EXPECT_EQ(after.released[0].owner, locked->owner);
+  EXPECT_EQ(status_of(lock(bob, other, "m", read_0_9)), NFS4_OK);
+  EXPECT_EQ(status_of(states.unlock(use(alice, locked->id), {0, 9}, after)), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_what_was_there) {
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  const stateid4 first = lock(alice, open_id, "l", {{0, 4}, LockMode::read})->id;
+  const HeldRange more{{2, 9}, LockMode::write};
+  const auto second = lock(alice, first, std::nullopt, more);
+  states.undo_lock(*second, more, after);
+  EXPECT_FALSE(states.test_lock(bob->id, "m", handle(1), {{0, 4}, LockMode::read}));
+  EXPECT_TRUE(states.test_lock(bob->id, "m", handle(1), {{4, 4}, LockMode::write}));
+  EXPECT_FALSE(states.test_lock(bob->id, "m", handle(1), {{5, 9}, LockMode::write}));
+}
+
+TEST_F(LocksTest, a_lock_stateid_can_be_freed_once_it_locks_nothing) {
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  const stateid4 locked = lock(alice, open_id, "l", write_0_9)->id;
+  EXPECT_EQ(status_of(states.free(open_id, *alice, after)), NFS4ERR_LOCKS_HELD);
+  EXPECT_EQ(status_of(states.free(locked, *alice, after)), NFS4ERR_LOCKS_HELD);
+  const stateid4 empty = states.unlock(use(alice, locked), {0, offset_max}, after).value();
+  EXPECT_EQ(status_of(states.free(empty, *alice, after)), NFS4_OK);
+  EXPECT_EQ(states.test(empty, *alice), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(LocksTest, an_owner_with_locks_is_not_released) {
+  const stateid4 open_id = opened(old, "a", reads_and_writes);
+  const auto locked = lock(old, open_id, "l", write_0_9);
+  EXPECT_EQ(status_of(states.release_lock_owner(old->id, "l", after)), NFS4ERR_LOCKS_HELD);
+  ASSERT_TRUE(states.unlock(use(old, locked->id), {0, 9}, after));
+  EXPECT_EQ(status_of(states.release_lock_owner(old->id, "l", after)), NFS4_OK);
+  EXPECT_EQ(states.lock_owner_id(old->id, "l"), std::nullopt);
+  EXPECT_EQ(status_of(states.release_lock_owner(old->id, "nobody", after)), NFS4_OK);
+}
+
+// --- Whose turn it is.
+
+class LockTurnsTest : public FileStatesTest {
+ protected:
+  stateid4 by_alice = opened(alice, "a", reads_and_writes);
+  stateid4 by_bob = opened(bob, "b", reads_and_writes);
+  stateid4 held = lock(alice, by_alice, "holder", write_0_9)->id;
+  void release() { held = states.unlock(use(alice, held), {0, 9}, after).value(); }
+};
+
+TEST_F(LockTurnsTest, who_waits_gets_the_lock_before_who_comes_later) {
+  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
+  release();
+  ASSERT_EQ(after.turns.size(), 1U);
+  EXPECT_EQ(after.turns[0].owner, "waiter");
+  const auto late = lock(alice, by_alice, "late", read_0_9);
+  ASSERT_EQ(status_of(late), NFS4ERR_DENIED);
+  EXPECT_EQ(late.error().holder->owner, "waiter");
+  EXPECT_EQ(status_of(lock(alice, by_alice, "elsewhere", {{10, 19}, LockMode::write})), NFS4_OK);
+  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4_OK);
+}
+
+TEST_F(LockTurnsTest, who_does_not_ask_again_loses_the_turn) {
+  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
+  release();
+  now += states.limits().lock_patience;
+  EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
+}
+
+TEST_F(LockTurnsTest, waiters_are_served_in_the_order_in_which_they_asked) {
+  EXPECT_EQ(status_of(lock(bob, by_bob, "first", write_0_9, true)), NFS4ERR_DENIED);
+  EXPECT_EQ(status_of(lock(alice, by_alice, "second", write_0_9, true)), NFS4ERR_DENIED);
+  release();
+  EXPECT_EQ(status_of(lock(alice, by_alice, "second", write_0_9, true)), NFS4ERR_DENIED);
+  const auto first = lock(bob, by_bob, "first", write_0_9, true);
+  ASSERT_TRUE(first);
+  after = {};
+  ASSERT_TRUE(states.unlock(use(bob, first->id), {0, 9}, after));
+  ASSERT_EQ(after.turns.size(), 1U);
+  EXPECT_EQ(after.turns[0].owner, "second");
+}
+
+TEST_F(LockTurnsTest, who_asked_without_waiting_has_no_turn) {
+  EXPECT_EQ(status_of(lock(bob, by_bob, "tries", write_0_9, false)), NFS4ERR_DENIED);
+  release();
+  EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
+}
+
+TEST_F(LockTurnsTest, a_waiter_of_a_client_that_is_gone_holds_up_nobody) {
+  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
+  states.drop_client(bob->id);
+  release();
+  EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
+}
+
+}  // namespace
+}  // namespace braid::nfs4::state::test

@@ -1,0 +1,299 @@
+// Opens and locks as clients see them: whole COMPOUNDs over a real directory.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include "nfs4/state/state_id.h"
+#include "tests/unit/nfs4/support/world.h"
+
+namespace braid::nfs4::test {
+namespace {
+
+using enum nfs_opnum4;
+using enum nfsstat4;
+
+constexpr std::uint32_t read_access = OPEN4_SHARE_ACCESS_READ;
+constexpr std::uint32_t write_access = OPEN4_SHARE_ACCESS_WRITE;
+constexpr std::uint32_t both_access = OPEN4_SHARE_ACCESS_BOTH;
+
+fattr4 size_of(std::uint64_t size) {
+  static constexpr std::array<std::uint32_t, 1> mask{1U << FATTR4_SIZE};
+  io::SlabCursor cursor(test_slabs());
+  xdr::Encoder out(cursor);
+  out.u64(size);
+  return {.attrmask = mask, .attr_vals = out.finish().bytes};
+}
+fattr4 no_attributes() { return {}; }
+
+OPEN4args open_args(std::string_view name, std::uint32_t access, std::uint32_t deny = 0,
+                    std::string_view owner = "owner") {
+  OPEN4args args;
+  args.share_access = access;
+  args.share_deny = deny;
+  args.owner.owner = base::bytes_of(owner);
+  args.openhow = openflag4::with_default(opentype4::OPEN4_NOCREATE);
+  args.claim = open_claim4::with_file(name);
+  return args;
+}
+OPEN4args create_args(std::string_view name, createhow4 how, std::uint32_t access = both_access) {
+  OPEN4args args = open_args(name, access);
+  args.openhow = openflag4::with_how(std::move(how));
+  return args;
+}
+createhow4 unchecked(const fattr4& attributes) {
+  return createhow4::with_createattrs(createmode4::UNCHECKED4, attributes);
+}
+createhow4 guarded() { return createhow4::with_createattrs(createmode4::GUARDED4, no_attributes()); }
+createhow4 exclusive(std::uint8_t mark) {
+  verifier4 verifier{};
+  verifier[0] = static_cast<std::byte>(mark);
+  return createhow4::with_createverf(verifier);
+}
+LOCK4args lock_args(const stateid4& open_id, std::string_view owner, nfs_lock_type4 type,
+                    std::uint64_t offset, std::uint64_t length) {
+  LOCK4args args;
+  args.locktype = type;
+  args.offset = offset;
+  args.length = length;
+  open_to_lock_owner4 locker;
+  locker.open_stateid = open_id;
+  locker.lock_owner.owner = base::bytes_of(owner);
+  args.locker = locker4::with_open_owner(locker);
+  return args;
+}
+
+class OpenCompound : public ::testing::Test {
+ protected:
+  // OPEN by name in the root; the result of OPEN, and the status.
+  OPEN4res open(SessionClient& client, const OPEN4args& args) {
+    Reply reply = client.send(client.request().add(OP_PUTROOTFH).add(OP_OPEN, args));
+    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+    auto result = reply.result<OPEN4res>(OP_OPEN);
+    kept_ = std::move(reply);
+    return result;
+  }
+  stateid4 opened(SessionClient& client, const OPEN4args& args) {
+    const OPEN4res result = open(client, args);
+    EXPECT_EQ(result.status, NFS4_OK);
+    return result.resok4() == nullptr ? stateid4{} : result.resok4()->stateid;
+  }
+  // An operation on a file in the root.
+  template <class Args>
+  Reply on_file(SessionClient& client, std::string_view name, nfs_opnum4 op, const Args& args) {
+    Reply reply =
+        client.send(client.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{name}).add(op, args));
+    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+    EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
+    return reply;
+  }
+  nfsstat4 lock(SessionClient& client, const LOCK4args& args) {
+    return on_file(client, "file", OP_LOCK, args).status();
+  }
+  nfsstat4 read(SessionClient& client, const stateid4& id) {
+    return on_file(client, "file", OP_READ, READ4args{id, 0, 10}).status();
+  }
+
+  World world_;
+  SessionClient alice_{world_, 2, "alice"};
+  SessionClient bob_{world_, 1, "bob", {.address = "192.0.2.2"}};
+  Reply kept_;  // what results refer to
+};
+
+TEST_F(OpenCompound, open_read_and_close) {
+  world_.write_local("file", "content");
+  const stateid4 id = opened(alice_, open_args("file", read_access));
+  EXPECT_EQ(read(alice_, id), NFS4_OK);
+  EXPECT_EQ(read(bob_, id), NFS4ERR_BAD_STATEID);
+  Reply closed = on_file(alice_, "file", OP_CLOSE, CLOSE4args{0, id});
+  EXPECT_EQ(*closed.result<CLOSE4res>(OP_CLOSE).open_stateid(), state::invalid_stateid());
+  EXPECT_EQ(read(alice_, id), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(OpenCompound, the_current_stateid_after_open_is_the_new_one) {
+  world_.write_local("file", "content");
+  Request request = alice_.request();
+  request.add(OP_PUTROOTFH)
+      .add(OP_OPEN, open_args("file", read_access))
+      .add(OP_READ, READ4args{current(), 0, 100})
+      .add(OP_CLOSE, CLOSE4args{0, current()});
+  Reply reply = alice_.send(request);
+  EXPECT_EQ(reply.status(), NFS4_OK);
+  EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+  EXPECT_EQ(reply.result<OPEN4res>(OP_OPEN).status, NFS4_OK);
+  EXPECT_EQ(reply.result<READ4res>(OP_READ).resok4()->data.size(), 7U);
+}
+
+TEST_F(OpenCompound, create_modes_do_what_they_say) {
+  EXPECT_EQ(open(alice_, create_args("new", guarded())).status, NFS4_OK);
+  EXPECT_EQ(open(alice_, create_args("new", guarded())).status, NFS4ERR_EXIST);
+  EXPECT_EQ(open(alice_, create_args("new", unchecked(no_attributes()))).status, NFS4_OK);
+  EXPECT_EQ(open(alice_, create_args("only", exclusive(1))).status, NFS4_OK);
+  EXPECT_EQ(open(alice_, create_args("only", exclusive(1))).status, NFS4_OK) << "a repetition";
+  EXPECT_EQ(open(alice_, create_args("only", exclusive(2))).status, NFS4ERR_EXIST);
+  creatverfattr both;
+  both.cva_verf[0] = std::byte{3};
+  const auto newer = createhow4::with_ch_createboth(both);
+  EXPECT_EQ(open(alice_, create_args("newer", newer)).status, NFS4_OK);
+  EXPECT_EQ(open(alice_, create_args("newer", newer)).status, NFS4_OK);
+  EXPECT_EQ(open(alice_, open_args("none", read_access)).status, NFS4ERR_NOENT);
+}
+
+TEST_F(OpenCompound, creating_says_how_the_directory_changed) {
+  const OPEN4res result = open(alice_, create_args("new", guarded()));
+  ASSERT_NE(result.resok4(), nullptr);
+  EXPECT_TRUE(result.resok4()->cinfo.atomic_);
+  EXPECT_NE(result.resok4()->cinfo.before, result.resok4()->cinfo.after);
+}
+
+TEST_F(OpenCompound, an_existing_file_is_emptied_only_if_nobody_denies_writing) {
+  world_.write_local("file", "content");
+  const stateid4 id = opened(bob_, open_args("file", read_access, OPEN4_SHARE_DENY_WRITE));
+  EXPECT_EQ(open(alice_, create_args("file", unchecked(size_of(0)))).status, NFS4ERR_SHARE_DENIED);
+  EXPECT_EQ(open(alice_, create_args("file", unchecked(size_of(0)), read_access)).status,
+            NFS4ERR_SHARE_DENIED);
+  EXPECT_EQ(world_.read_local("file"), "content");
+  EXPECT_EQ(on_file(bob_, "file", OP_CLOSE, CLOSE4args{0, id}).status(), NFS4_OK);
+  EXPECT_EQ(open(alice_, create_args("file", unchecked(size_of(0)))).status, NFS4_OK);
+  EXPECT_EQ(world_.read_local("file"), "");
+}
+
+TEST_F(OpenCompound, only_regular_files_are_opened) {
+  std::filesystem::create_directory(world_.directory() + "/directory");
+  std::filesystem::create_symlink("file", world_.directory() + "/link");
+  ASSERT_EQ(::mkfifo((world_.directory() + "/fifo").c_str(), 0600), 0);
+  EXPECT_EQ(open(alice_, open_args("directory", read_access)).status, NFS4ERR_ISDIR);
+  EXPECT_EQ(open(alice_, open_args("link", read_access)).status, NFS4ERR_SYMLINK);
+  EXPECT_EQ(open(alice_, open_args("fifo", read_access)).status, NFS4ERR_WRONG_TYPE);
+  EXPECT_EQ(open(alice_, create_args("directory", unchecked(no_attributes()))).status, NFS4ERR_ISDIR);
+}
+
+struct ShareCase {
+  std::uint32_t access, deny;
+  nfsstat4 expected;
+};
+
+TEST_F(OpenCompound, impossible_shares_are_refused) {
+  world_.write_local("file", "");
+  for (const ShareCase& one :
+       {ShareCase{0, 0, NFS4ERR_INVAL}, ShareCase{1, 4, NFS4ERR_INVAL}, ShareCase{1 | 0x8, 0, NFS4ERR_INVAL},
+        ShareCase{1 | 0x600, 0, NFS4ERR_INVAL}, ShareCase{1 | OPEN4_SHARE_ACCESS_WANT_NO_DELEG, 0, NFS4_OK}})
+    EXPECT_EQ(open(alice_, open_args("file", one.access, one.deny)).status, one.expected)
+        << one.access << " " << one.deny;
+}
+
+TEST_F(OpenCompound, an_open_by_handle_is_the_same_open) {
+  world_.write_local("file", "content");
+  const stateid4 first = opened(alice_, open_args("file", read_access));
+  OPEN4args args = open_args("", write_access);
+  args.claim = open_claim4::with_CLAIM_FH();
+  Reply reply = on_file(alice_, "file", OP_OPEN, args);
+  const OPEN4res result = reply.result<OPEN4res>(OP_OPEN);
+  ASSERT_EQ(result.status, NFS4_OK);
+  EXPECT_EQ(result.resok4()->stateid.other, first.other);
+  EXPECT_EQ(result.resok4()->stateid.seqid, first.seqid + 1);
+  EXPECT_EQ(read(alice_, first), NFS4ERR_OLD_STATEID);
+}
+
+TEST_F(OpenCompound, nothing_is_reclaimed_outside_the_grace_period) {
+  world_.write_local("file", "");
+  OPEN4args args = open_args("", read_access);
+  args.claim = open_claim4::with_delegate_type(open_delegation_type4::OPEN_DELEGATE_NONE);
+  EXPECT_EQ(on_file(alice_, "file", OP_OPEN, args).status(), NFS4ERR_NO_GRACE);
+}
+
+TEST_F(OpenCompound, an_open_file_stays_readable_after_its_mode_changes) {
+  const Caller user{.uid = 1000, .gid = 1000, .address = "192.0.2.3"};
+  SessionClient carol(world_, 2, "carol", user);
+  world_.write_local("file", "content");
+  const std::string path = world_.directory() + "/file";
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  const stateid4 id = opened(carol, open_args("file", read_access));
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  EXPECT_EQ(read(carol, id), NFS4_OK);
+  EXPECT_EQ(open(carol, open_args("file", read_access)).status, NFS4ERR_ACCESS);
+}
+
+TEST_F(OpenCompound, locks_conflict_between_clients_and_say_with_whom) {
+  world_.write_local("file", "content");
+  const stateid4 mine = opened(alice_, open_args("file", both_access));
+  const stateid4 theirs = opened(bob_, open_args("file", both_access));
+  EXPECT_EQ(lock(alice_, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 10, 10)), NFS4_OK);
+  Reply reply =
+      on_file(bob_, "file", OP_LOCK, lock_args(theirs, "b", nfs_lock_type4::READ_LT, 15, UINT64_MAX));
+  const auto denied = reply.result<LOCK4res>(OP_LOCK);
+  ASSERT_EQ(denied.status, NFS4ERR_DENIED);
+  EXPECT_EQ(denied.denied()->offset, 10U);
+  EXPECT_EQ(denied.denied()->length, 10U);
+  EXPECT_EQ(base::text_of(denied.denied()->owner.owner), "a");
+  EXPECT_EQ(denied.denied()->owner.clientid, alice_.id());
+  EXPECT_EQ(lock(bob_, lock_args(theirs, "b", nfs_lock_type4::READ_LT, 20, 5)), NFS4_OK);
+  EXPECT_EQ(lock(bob_, lock_args(theirs, "b", nfs_lock_type4::READ_LT, 0, 0)), NFS4ERR_INVAL);
+}
+
+TEST_F(OpenCompound, a_lock_is_tested_taken_and_given_back) {
+  world_.write_local("file", "content");
+  const stateid4 mine = opened(alice_, open_args("file", both_access));
+  Reply locked = on_file(alice_, "file", OP_LOCK, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 10));
+  const stateid4 id = locked.result<LOCK4res>(OP_LOCK).resok4()->lock_stateid;
+  LOCKT4args test;
+  test.locktype = nfs_lock_type4::WRITE_LT;
+  test.offset = 5;
+  test.length = 1;
+  test.owner.owner = base::bytes_of("a");
+  EXPECT_EQ(on_file(alice_, "file", OP_LOCKT, test).status(), NFS4_OK) << "one's own lock";
+  EXPECT_EQ(on_file(bob_, "file", OP_LOCKT, test).status(), NFS4ERR_DENIED);
+  EXPECT_EQ(
+      on_file(alice_, "file", OP_LOCKU, LOCKU4args{nfs_lock_type4::WRITE_LT, 0, id, 0, UINT64_MAX}).status(),
+      NFS4_OK);
+  EXPECT_EQ(on_file(bob_, "file", OP_LOCKT, test).status(), NFS4_OK);
+}
+
+TEST_F(OpenCompound, a_client_whose_lease_is_over_is_in_nobodys_way) {
+  world_.write_local("file", "content");
+  opened(alice_, open_args("file", both_access, OPEN4_SHARE_DENY_BOTH));
+  EXPECT_EQ(open(bob_, open_args("file", read_access)).status, NFS4ERR_SHARE_DENIED);
+  world_.clock().advance(std::chrono::seconds(60));
+  EXPECT_EQ(open(bob_, open_args("file", read_access)).status, NFS4ERR_SHARE_DENIED);
+  world_.clock().advance(std::chrono::seconds(60));
+  EXPECT_EQ(open(bob_, open_args("file", read_access)).status, NFS4_OK);
+}
+
+TEST_F(OpenCompound, stateids_are_tested_and_freed) {
+  world_.write_local("file", "content");
+  const stateid4 id = opened(alice_, open_args("file", read_access));
+  stateid4 strange = id;
+  strange.other[5] ^= std::byte{1};
+  const std::array ids{id, strange, state::anonymous_stateid()};
+  TEST_STATEID4args args;
+  args.ts_stateids = ids;
+  Reply reply = alice_.send(alice_.request().add(OP_TEST_STATEID, args));
+  const auto result = reply.result<TEST_STATEID4res>(OP_TEST_STATEID);
+  ASSERT_NE(result.tsr_resok4(), nullptr);
+  const std::array expected{NFS4_OK, NFS4ERR_BAD_STATEID, NFS4ERR_BAD_STATEID};
+  EXPECT_TRUE(std::ranges::equal(result.tsr_resok4()->tsr_status_codes, expected));
+  EXPECT_EQ(alice_.send(alice_.request().add(OP_FREE_STATEID, FREE_STATEID4args{id})).status(),
+            NFS4ERR_LOCKS_HELD);
+}
+
+TEST_F(OpenCompound, an_open_is_reclaimed_after_a_restart_and_nothing_new_is_given_meanwhile) {
+  world_.write_local("file", "content");
+  opened(alice_, open_args("file", both_access, OPEN4_SHARE_DENY_WRITE));
+  world_.restart();
+  SessionClient again(world_, 2, "alice", {}, false);
+  SessionClient bob(world_, 1, "bob", {.address = "192.0.2.2"}, false);
+  EXPECT_EQ(open(bob, open_args("file", read_access)).status, NFS4ERR_GRACE);
+  OPEN4args args = open_args("", both_access, OPEN4_SHARE_DENY_WRITE);
+  args.claim = open_claim4::with_delegate_type(open_delegation_type4::OPEN_DELEGATE_NONE);
+  Reply reply = on_file(again, "file", OP_OPEN, args);
+  const auto result = reply.result<OPEN4res>(OP_OPEN);
+  ASSERT_EQ(result.status, NFS4_OK);
+  EXPECT_EQ(read(again, result.resok4()->stateid), NFS4_OK);
+}
+
+}  // namespace
+}  // namespace braid::nfs4::test

@@ -1,0 +1,128 @@
+// Clients, files and opens for tests of FileStates.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "nfs4/state/file_states.h"
+
+namespace braid::nfs4::state::test {
+
+using enum nfsstat4;
+using namespace std::chrono_literals;
+
+class FakeOpenFile final : public vfs::OpenFile {
+ public:
+  FakeOpenFile(vfs::OpenAccess access, int& alive) : access_(access), alive_(alive) { ++alive_; }
+  ~FakeOpenFile() override { --alive_; }
+  [[nodiscard]] const vfs::FileRef& file() const override { return file_; }
+  [[nodiscard]] vfs::OpenAccess access() const override { return access_; }
+
+ private:
+  vfs::FileRef file_;
+  const vfs::OpenAccess access_;
+  int& alive_;
+};
+
+inline vfs::FileHandle handle(std::uint8_t number) {
+  vfs::FileHandle handle;
+  handle.size = 4;
+  handle.bytes[0] = static_cast<std::byte>(number);
+  return handle;
+}
+
+inline ClientRef make_client(std::uint32_t number, std::uint32_t minor_version) {
+  Introduction introduction;
+  introduction.minor_version = minor_version;
+  return std::make_shared<Client>(make_client_id(7, number), std::move(introduction),
+                                  base::TimePoint(std::chrono::seconds(1)));
+}
+
+constexpr Share reads{.access = share_read, .deny = 0};
+constexpr Share writes{.access = share_write, .deny = 0};
+constexpr Share reads_and_writes{.access = share_both, .deny = 0};
+
+class FileStatesTest : public testing::Test {
+ protected:
+  explicit FileStatesTest(const StateLimits& limits = {}) : states(7, limits) {}
+  ~FileStatesTest() override { after = {}; }
+
+  vfs::OpenFileRef descriptor(std::uint8_t access) {
+    return std::make_shared<FakeOpenFile>(static_cast<vfs::OpenAccess>(access), opens_alive);
+  }
+  base::Result<OpenAnswer, Refusal> open(const ClientRef& client, std::string_view owner, const Share& share,
+                                         const vfs::FileHandle& file = handle(1),
+                                         DelegationWish wish = DelegationWish::none) {
+    return states.open({.client = client,
+                        .minor_version = client->minor_version(),
+                        .owner = owner,
+                        .file = file,
+                        .share = share,
+                        .descriptor = descriptor(share.access),
+                        .wish = wish,
+                        .reclaim = false,
+                        .also_writes = false,
+                        .now = now},
+                       after);
+  }
+  // An open that has to work, of a confirmed owner.
+  stateid4 opened(const ClientRef& client, std::string_view owner, const Share& share,
+                  const vfs::FileHandle& file = handle(1)) {
+    auto answer = open(client, owner, share, file);
+    EXPECT_TRUE(answer.has_value());
+    if (!answer) return {};
+    if (!answer->confirm) return answer->id;
+    return states.confirm(use(client, answer->id, file)).value_or(stateid4{});
+  }
+  StateUse use(const ClientRef& client, const stateid4& id, const vfs::FileHandle& file = file_one) {
+    return {.id = id,
+            .minor_version = client->minor_version(),
+            .client = client->minor_version() == 0 ? nullptr : client,
+            .file = file,
+            .now = now};
+  }
+  base::Result<LockAnswer, LockRefusal> lock(const ClientRef& client, const stateid4& id,
+                                             std::optional<std::string_view> new_owner,
+                                             const HeldRange& wanted, bool blocking = false) {
+    return states.lock({.use = use(client, id),
+                        .new_owner = new_owner,
+                        .new_owner_seqid = 0,
+                        .wanted = wanted,
+                        .blocking = blocking},
+                       after);
+  }
+  nfsstat4 io(const ClientRef& client, const stateid4& id, std::uint8_t access) {
+    const auto grant = states.authorize(use(client, id), access, after);
+    return grant ? NFS4_OK : grant.error().status;
+  }
+
+  static inline const vfs::FileHandle file_one = handle(1);
+  int opens_alive = 0;
+  base::TimePoint now{std::chrono::seconds(100)};
+  Aftermath after;
+  FileStates states;
+  const ClientRef alice = make_client(1, 1);
+  const ClientRef bob = make_client(2, 2);
+  const ClientRef old = make_client(3, 0);  // speaks 4.0
+};
+
+template <class T>
+nfsstat4 status_of(const base::Result<T, nfsstat4>& result) {
+  return result ? NFS4_OK : result.error();
+}
+template <class T>
+nfsstat4 status_of(const base::Result<T, Refusal>& result) {
+  return result ? NFS4_OK : result.error().status;
+}
+template <class T>
+nfsstat4 status_of(const base::Result<T, LockRefusal>& result) {
+  return result ? NFS4_OK : result.error().why.status;
+}
+
+}  // namespace braid::nfs4::state::test

@@ -1,0 +1,249 @@
+// Sequence ids of 4.0 owners, OPEN_CONFIRM, and what stays of an owner after CLOSE.
+#include <array>
+
+#include "opens_fixture.h"
+
+namespace braid::nfs4::state::test {
+namespace {
+
+using Turn = OwnerSequence::Turn;
+using How = OwnerTurn::How;
+
+base::Bytes some_bytes() { return {std::byte{1}, std::byte{2}}; }
+
+TEST(OwnerSequenceTest, the_first_operation_may_bring_any_seqid_and_the_next_one_the_number_after) {
+  for (const std::uint32_t start : {0U, 77U, 0xffff'fffeU}) {
+    OwnerSequence sequence;
+    EXPECT_EQ(sequence.begin(start, nfs_opnum4::OP_OPEN), Turn::run);
+    sequence.end(NFS4_OK, {});
+    EXPECT_EQ(sequence.begin(start + 2, nfs_opnum4::OP_CLOSE), Turn::bad);
+    EXPECT_EQ(sequence.begin(start + 1, nfs_opnum4::OP_CLOSE), Turn::run);
+  }
+}
+
+TEST(OwnerSequenceTest, a_repetition_gets_the_reply_again_and_only_of_the_same_operation) {
+  OwnerSequence sequence;
+  ASSERT_EQ(sequence.begin(5, nfs_opnum4::OP_CLOSE), Turn::run);
+  EXPECT_EQ(sequence.begin(5, nfs_opnum4::OP_CLOSE), Turn::busy);
+  sequence.end(NFS4ERR_LOCKS_HELD, some_bytes());
+  EXPECT_EQ(sequence.begin(5, nfs_opnum4::OP_CLOSE), Turn::replay);
+  EXPECT_EQ(sequence.status(), NFS4ERR_LOCKS_HELD);
+  EXPECT_EQ(sequence.reply(), some_bytes());
+  EXPECT_EQ(sequence.begin(5, nfs_opnum4::OP_OPEN_DOWNGRADE), Turn::bad);
+}
+
+TEST(OwnerSequenceTest, errors_after_which_clients_do_not_count_on_leave_the_seqid) {
+  for (const nfsstat4 status :
+       {NFS4ERR_STALE_CLIENTID, NFS4ERR_STALE_STATEID, NFS4ERR_BAD_STATEID, NFS4ERR_BAD_SEQID, NFS4ERR_BADXDR,
+        NFS4ERR_RESOURCE, NFS4ERR_NOFILEHANDLE, NFS4ERR_MOVED}) {
+    OwnerSequence sequence;
+    ASSERT_EQ(sequence.begin(1, nfs_opnum4::OP_OPEN), Turn::run);
+    sequence.end(NFS4_OK, {});
+    ASSERT_EQ(sequence.begin(2, nfs_opnum4::OP_LOCK), Turn::run);
+    sequence.end(status, {});
+    EXPECT_EQ(sequence.begin(2, nfs_opnum4::OP_CLOSE), Turn::run) << static_cast<int>(status);
+  }
+  OwnerSequence sequence;
+  ASSERT_EQ(sequence.begin(1, nfs_opnum4::OP_OPEN), Turn::run);
+  sequence.end(NFS4ERR_ACCESS, {});
+  EXPECT_EQ(sequence.begin(2, nfs_opnum4::OP_OPEN), Turn::run) << "any other error counts";
+}
+
+class OwnersTest : public FileStatesTest {
+ protected:
+  OwnerTurn begin_open(std::string_view owner, std::uint32_t seqid) {
+    return states.begin_open(old, owner, seqid, now, after);
+  }
+  OwnerTurn begin(const stateid4& id, std::uint32_t seqid, nfs_opnum4 op) {
+    return states.begin(id, StateKind::open, seqid, op, now, after);
+  }
+  // OPEN with its seqid.
+  OpenAnswer open_in_turn(std::string_view owner, std::uint32_t seqid, const Share& share,
+                          const vfs::FileHandle& file = handle(1)) {
+    const OwnerTurn turn = begin_open(owner, seqid);
+    EXPECT_EQ(turn.how, How::run);
+    auto answer = open(old, owner, share, file);
+    states.end_turn(turn.owner, NFS4_OK, some_bytes());
+    return answer.value_or(OpenAnswer{});
+  }
+  stateid4 confirm_in_turn(const stateid4& id, std::uint32_t seqid, const vfs::FileHandle& file = file_one) {
+    const OwnerTurn turn = begin(id, seqid, nfs_opnum4::OP_OPEN_CONFIRM);
+    EXPECT_EQ(turn.how, How::run);
+    const auto confirmed = states.confirm(use(old, id, file));
+    states.end_turn(turn.owner, status_of(confirmed), {});
+    return confirmed.value_or(stateid4{});
+  }
+};
+
+TEST_F(OwnersTest, a_new_owner_has_to_confirm_before_its_open_is_worth_anything) {
+  const OpenAnswer answer = open_in_turn("a", 10, reads);
+  EXPECT_TRUE(answer.confirm);
+  EXPECT_EQ(io(old, answer.id, share_read), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(status_of(states.close(use(old, answer.id), after)), NFS4ERR_BAD_STATEID);
+  const stateid4 id = confirm_in_turn(answer.id, 11);
+  EXPECT_EQ(id.seqid, answer.id.seqid + 1);
+  EXPECT_EQ(io(old, id, share_read), NFS4_OK);
+  EXPECT_EQ(status_of(states.confirm(use(old, id))), NFS4ERR_BAD_STATEID);
+  EXPECT_FALSE(open_in_turn("a", 12, reads, handle(2)).confirm);
+}
+
+TEST_F(OwnersTest, an_owner_that_never_confirmed_begins_anew_with_its_next_open) {
+  const OpenAnswer first = open_in_turn("a", 10, {share_both, share_both});
+  const OpenAnswer second = open_in_turn("a", 500, reads, handle(2));
+  EXPECT_TRUE(second.confirm);
+  EXPECT_EQ(status_of(states.confirm(use(old, first.id))), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(status_of(open(bob, "b", reads_and_writes)), NFS4_OK) << "its first open is gone";
+}
+
+TEST_F(OwnersTest, who_reclaims_need_not_confirm) {
+  const auto answer = states.open({.client = old,
+                                   .minor_version = 0,
+                                   .owner = "a",
+                                   .file = handle(1),
+                                   .share = reads,
+                                   .descriptor = descriptor(share_read),
+                                   .wish = DelegationWish::none,
+                                   .reclaim = true,
+                                   .also_writes = false,
+                                   .now = now},
+                                  after);
+  EXPECT_FALSE(answer->confirm);
+}
+
+TEST_F(OwnersTest, a_close_can_be_repeated_until_the_owner_goes_on) {
+  const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
+  const OwnerTurn turn = begin(id, 3, nfs_opnum4::OP_CLOSE);
+  const auto closed = states.close(use(old, id), after);
+  EXPECT_EQ(closed->seqid, id.seqid + 1);
+  states.end_turn(turn.owner, NFS4_OK, some_bytes());
+
+  const OwnerTurn again = begin(id, 3, nfs_opnum4::OP_CLOSE);
+  EXPECT_EQ(again.how, How::replay);
+  EXPECT_EQ(again.reply, some_bytes());
+  EXPECT_EQ(io(old, *closed, share_read), NFS4ERR_BAD_STATEID);
+
+  open_in_turn("a", 4, reads, handle(2));
+  EXPECT_EQ(begin(id, 3, nfs_opnum4::OP_CLOSE).status, NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(OwnersTest, an_open_is_repeated_and_not_executed_twice) {
+  const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
+  open_in_turn("a", 3, writes);
+  EXPECT_EQ(begin_open("a", 3).how, How::replay);
+  EXPECT_EQ(begin_open("a", 2).status, NFS4ERR_BAD_SEQID);
+  EXPECT_EQ(begin_open("a", 5).status, NFS4ERR_BAD_SEQID);
+  EXPECT_EQ(begin(id, 4, nfs_opnum4::OP_CLOSE).how, How::run);
+}
+
+TEST_F(OwnersTest, the_first_lock_of_an_owner_starts_its_own_sequence) {
+  const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
+  const HeldRange range{{0, 9}, LockMode::read};
+  LockRequest request{.use = use(old, id), .new_owner = "l", .new_owner_seqid = 40, .wanted = range};
+  const auto locked = states.lock(request, after);
+  ASSERT_TRUE(locked);
+  EXPECT_EQ(states.begin(locked->id, StateKind::lock, 40, nfs_opnum4::OP_LOCKU, now, after).status,
+            NFS4ERR_BAD_SEQID);
+  request.new_owner_seqid = 50;
+  EXPECT_EQ(status_of(states.lock(request, after)), NFS4ERR_BAD_SEQID);
+  EXPECT_EQ(states.begin(locked->id, StateKind::lock, 41, nfs_opnum4::OP_LOCKU, now, after).how, How::run);
+}
+
+TEST_F(OwnersTest, owners_without_state_are_forgotten_after_a_while) {
+  const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
+  const OwnerTurn turn = begin(id, 3, nfs_opnum4::OP_CLOSE);
+  ASSERT_TRUE(states.close(use(old, id), after));
+  states.end_turn(turn.owner, NFS4_OK, {});
+  open_in_turn("never confirmed", 1, {share_both, share_both});
+  const stateid4 kept = confirm_in_turn(open_in_turn("stays", 1, reads, handle(2)).id, 2, handle(2));
+
+  states.sweep(now, now + 90s, after);
+  EXPECT_EQ(states.size(), 1U);
+  EXPECT_EQ(states.test(kept, *old), NFS4_OK);
+  EXPECT_EQ(status_of(open(bob, "b", {share_both, share_both})), NFS4_OK);
+}
+
+TEST_F(OwnersTest, using_a_stateid_renews_the_lease_of_its_client) {
+  const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
+  now += 60s;
+  ASSERT_EQ(io(old, id, share_read), NFS4_OK);
+  EXPECT_EQ(old->renewed(), now);
+}
+
+// --- Delegations.
+
+class DelegationsTest : public FileStatesTest {
+ protected:
+  std::optional<stateid4> delegated(const ClientRef& client, const Share& share, DelegationWish wish) {
+    const auto answer = open(client, "o", share, handle(1), wish);
+    if (!answer || !answer->delegation) return std::nullopt;
+    vfs::LeaseRef lease;
+    return states.delegate(*answer, *answer->delegation, lease, now);
+  }
+};
+
+TEST_F(DelegationsTest, readers_share_read_delegations_and_a_writer_has_them_recalled) {
+  const auto first = delegated(alice, reads, DelegationWish::any);
+  ASSERT_TRUE(first);
+  opened(bob, "b", reads);
+  EXPECT_TRUE(after.recalls.empty());
+  const auto refused = open(bob, "b", writes);
+  EXPECT_EQ(status_of(refused), NFS4ERR_DELAY);
+  EXPECT_EQ(refused.error().blockers.front(), alice);
+  ASSERT_EQ(after.recalls.size(), 1U);
+  EXPECT_EQ(after.recalls[0].id.other, first->other);
+  EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4ERR_DELAY);
+  EXPECT_EQ(after.recalls.size(), 1U) << "one recall is enough";
+  EXPECT_EQ(status_of(states.return_delegation(use(alice, *first), after)), NFS4_OK);
+  EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4_OK);
+}
+
+TEST_F(DelegationsTest, a_write_delegation_is_for_the_only_client_and_comes_back_for_any_open) {
+  const auto delegation = delegated(alice, reads_and_writes, DelegationWish::any);
+  ASSERT_TRUE(delegation);
+  EXPECT_EQ(io(alice, *delegation, share_write), NFS4_OK);
+  EXPECT_EQ(status_of(open(alice, "another", reads_and_writes)), NFS4_OK)
+      << "its holder may open as it likes";
+  EXPECT_EQ(status_of(open(bob, "b", reads)), NFS4ERR_DELAY);
+  EXPECT_EQ(io(bob, anonymous_stateid(), share_read), NFS4ERR_DELAY);
+}
+
+TEST_F(DelegationsTest, none_is_given_against_opens_of_others_or_soon_after_a_recall) {
+  opened(bob, "b", reads_and_writes);
+  EXPECT_FALSE(delegated(alice, reads, DelegationWish::any));
+  EXPECT_FALSE(delegated(alice, reads_and_writes, DelegationWish::write));
+  const auto contended = open(alice, "o", reads, handle(2), DelegationWish::read);
+  ASSERT_TRUE(contended->delegation);
+  vfs::LeaseRef lease;
+  const auto id = states.delegate(*contended, *contended->delegation, lease, now);
+  states.recall(*id, now, after);
+  ASSERT_EQ(status_of(states.return_delegation(use(alice, *id, handle(2)), after)), NFS4_OK);
+  EXPECT_FALSE(open(alice, "o", reads, handle(2), DelegationWish::read)->delegation);
+  now += states.limits().contention;
+  EXPECT_TRUE(open(alice, "o", reads, handle(2), DelegationWish::read)->delegation);
+}
+
+TEST_F(DelegationsTest, one_that_is_not_returned_is_revoked_and_stays_to_be_freed) {
+  const auto id = delegated(alice, reads, DelegationWish::read);
+  states.recall(*id, now, after);
+  EXPECT_EQ(states.revoke_unreturned(now - 1ns, after), 0U);
+  EXPECT_EQ(states.revoke_unreturned(now, after), 1U);
+  EXPECT_EQ(io(alice, *id, share_read), NFS4ERR_DELEG_REVOKED);
+  EXPECT_EQ(states.test(*id, *alice), NFS4ERR_DELEG_REVOKED);
+  EXPECT_NE(alice->status() & SEQ4_STATUS_RECALLABLE_STATE_REVOKED, 0U);
+  EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4_OK);
+  EXPECT_EQ(status_of(states.free(*id, *alice, after)), NFS4_OK);
+  EXPECT_EQ(alice->status() & SEQ4_STATUS_RECALLABLE_STATE_REVOKED, 0U);
+  EXPECT_EQ(states.test(*id, *alice), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(DelegationsTest, a_change_by_another_client_has_delegations_recalled) {
+  ASSERT_TRUE(delegated(alice, reads, DelegationWish::read));
+  EXPECT_EQ(status_of(states.break_delegations(handle(1), alice.get(), true, now, after)), NFS4_OK);
+  EXPECT_EQ(status_of(states.break_delegations(handle(1), bob.get(), false, now, after)), NFS4_OK);
+  EXPECT_TRUE(after.recalls.empty());
+  EXPECT_EQ(status_of(states.break_delegations(handle(1), bob.get(), true, now, after)), NFS4ERR_DELAY);
+  EXPECT_EQ(after.recalls.size(), 1U);
+}
+
+}  // namespace
+}  // namespace braid::nfs4::state::test
