@@ -307,6 +307,38 @@ TEST_F(CodecTest, encoded_bulk_data_is_noted_with_its_place) {
   EXPECT_EQ(message.bytes.slice(12, 5).ranges()[0].view().data(), bulk.ranges()[0].view().data());
 }
 
+TEST_F(CodecTest, appended_message_keeps_its_bytes_and_the_places_of_its_bulk_data) {
+  io::SlabCursor other(memory_.cursor().pool());
+  const io::Payload bulk = memory_.payload(base::Bytes(3001, std::byte{9}));
+  Encoder inner(other);
+  inner.u32(1);
+  inner.payload(bulk);
+  inner.u32(2);
+  const xdr::Message part = inner.finish();
+  Encoder out(memory_.cursor(), 4);
+  out.payload(memory_.payload(hex("aabb")));
+  out.append(part);
+  out.u32(3);
+  const xdr::Message whole = out.finish();
+  const base::Bytes bytes = bytes_in(whole.bytes);
+  ASSERT_EQ(whole.item_count, 2U);
+  EXPECT_EQ(whole.items[1].offset, 4U + 8 + 8);
+  EXPECT_EQ(whole.items[1].length, 3001U);
+  EXPECT_EQ(hex_of(base::BytesView(bytes).first(24)),
+            "00000000"
+            "00000002"
+            "aabb0000"
+            "00000001"
+            "00000bb9"
+            "09090909");
+  EXPECT_EQ(hex_of(base::BytesView(bytes).last(12)),
+            "09000000"
+            "00000002"
+            "00000003");
+  // Long data is shared, not copied.
+  EXPECT_EQ(whole.bytes.slice(20, 3001).ranges()[0].view().data(), bulk.ranges()[0].view().data());
+}
+
 TEST_F(CodecTest, opaque_data_larger_than_a_slab_is_encoded_whole) {
   for (const std::size_t size :
        {std::size_t{1023}, std::size_t{65536}, std::size_t{65537}, std::size_t{200001}}) {
