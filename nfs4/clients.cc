@@ -51,8 +51,9 @@ Result4<ClientRef> Clients::find_and_renew(clientid4 id, base::TimePoint now) co
 
 std::uint32_t Clients::status_flags(const state::Session& session) const {
   std::uint32_t flags = session.client->status();
-  if (session.back_fault()) flags |= SEQ4_STATUS_BACKCHANNEL_FAULT;
-  if (session.lost_back_channel()) {
+  const state::Session::BackHealth health = session.back_health();
+  if (health.fault) flags |= SEQ4_STATUS_BACKCHANNEL_FAULT;
+  if (health.lost) {
     flags |= SEQ4_STATUS_CB_PATH_DOWN_SESSION;
     if (!back_channel_of(session.client->id)) flags |= SEQ4_STATUS_CB_PATH_DOWN;
   }
@@ -111,6 +112,15 @@ Op4<bool> Clients::evict_if_silent(clientid4 id, base::TimePoint now) {
   });
   if (gone) co_await depart_all(id);
   co_return gone;
+}
+
+Op4<bool> Clients::evict_longest_silent(base::TimePoint now) {
+  const clientid4 id = with([&](ClientTable& table) {
+    const std::vector<ClientRef> silent = table.courteous(now);
+    return silent.empty() ? clientid4{0} : silent.front()->id;
+  });
+  if (id == 0) co_return false;
+  co_return co_await evict_if_silent(id, now);
 }
 
 Op4<bool> Clients::evict(clientid4 id) {

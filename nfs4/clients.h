@@ -75,6 +75,8 @@ class Clients {
   // Somebody wants what this client holds. True: it is gone, or its lease was over and it has been evicted;
   // its state is released, and it will not reclaim it: try again. False: it lives.
   Op4<bool> evict_if_silent(clientid4 id, base::TimePoint now);
+  // Memory is short: evicts the client that has been silent longest. False: every client's lease is good.
+  Op4<bool> evict_longest_silent(base::TimePoint now);
   // By an administrator. False: there is no such client.
   Op4<bool> evict(clientid4 id);
 

@@ -85,14 +85,14 @@ CallbackOp<Answer> Callbacks::send_in_session(state::SessionRef session, Request
     const Next next = next_after(status);
     session->give_back_slot(*slot, next, outcome ? outcome->sequence.target_slot : std::nullopt);
     if (!outcome) {
-      if (outcome.error() == Failure::refused) session->set_back_fault(true);
+      if (outcome.error() == Failure::refused) session->set_back_fault();
       co_return base::fail(outcome.error());
     }
     if (outcome->answer) co_return std::move(*outcome->answer);
     if (status == NFS4ERR_DELAY) co_return base::fail(Failure::busy);
     if (next == Next::same) break;
   }
-  session->set_back_fault(true);
+  session->set_back_fault();
   co_return base::fail(Failure::refused);
 }
 

@@ -44,8 +44,9 @@ Result4<bitmap4> bitmap_of(Compound& compound, const std::array<std::uint32_t, 3
 }
 
 std::string implementation_of(const EXCHANGE_ID4args& args) {
+  constexpr std::size_t shown_max = 128;
   if (args.eia_client_impl_id.empty()) return {};
-  return std::string(args.eia_client_impl_id.front().nii_name);
+  return std::string(args.eia_client_impl_id.front().nii_name.substr(0, shown_max));
 }
 
 }  // namespace

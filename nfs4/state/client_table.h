@@ -32,6 +32,7 @@ struct ClientOptions {
   std::size_t clients_max = 10'000;      // confirmed; the longest silent one without lease makes room
   std::size_t unconfirmed_max = 1'000;   // the oldest one makes room
   std::size_t sessions_per_client = 64;  // NFS4ERR_NOSPC
+  std::size_t sessions_max = 20'000;     // of all clients: NFS4ERR_DELAY
   std::size_t reply_bytes_max = 256 * base::MiB;  // that all reply caches together may take
   // What we grant at most. The Linux client refuses a back channel whose responses we want smaller than it
   // offers. `cached_bytes_max` times `slots` bounds a session's reply cache.

@@ -25,13 +25,6 @@ void Session::unbind_back(ConnectionId connection) {
 
 bool Session::has_back_channel() const { return back_connection().has_value(); }
 
-bool Session::lost_back_channel() const {
-  return back_.with([](const Back& side) {
-    return side.wanted && std::ranges::none_of(side.connections,
-                                               [](const BackConnection& one) { return one.channel.alive(); });
-  });
-}
-
 std::size_t Session::back_connections() const {
   return back_.with([](const Back& side) {
     return static_cast<std::size_t>(std::ranges::count_if(
@@ -84,12 +77,16 @@ void Session::give_back_slot(const BackSlot& slot, Next next, std::optional<std:
   });
 }
 
-void Session::set_back_fault(bool fault) {
-  back_.with([&](Back& side) { side.fault = fault; });
+void Session::set_back_fault() {
+  back_.with([](Back& side) { side.fault = true; });
 }
 
-bool Session::back_fault() const {
-  return back_.with([](const Back& side) { return side.fault; });
+Session::BackHealth Session::back_health() const {
+  return back_.with([](const Back& side) {
+    const bool none =
+        std::ranges::none_of(side.connections, [](const BackConnection& one) { return one.channel.alive(); });
+    return BackHealth{.lost = side.wanted && none, .fault = side.fault};
+  });
 }
 
 }  // namespace braid::nfs4::state

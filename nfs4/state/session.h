@@ -91,8 +91,6 @@ class Session {
   void bind_back(const BackConnection& connection);
   void unbind_back(ConnectionId id);
   [[nodiscard]] bool has_back_channel() const;
-  // It once had a back channel, and has none now (SEQ4_STATUS_CB_PATH_DOWN_SESSION).
-  [[nodiscard]] bool lost_back_channel() const;
   [[nodiscard]] std::size_t back_connections() const;
   // The one that was bound last of those that live.
   [[nodiscard]] std::optional<rpc::BackChannelRef> back_connection() const;
@@ -113,9 +111,13 @@ class Session {
   };
   // `target`: the client's csr_target_highest_slotid, when it answered.
   void give_back_slot(const BackSlot& slot, Next next, std::optional<std::uint32_t> target);
-  // SEQ4_STATUS_BACKCHANNEL_FAULT (RFC 8881 18.46.3): the client broke the rules of CB_SEQUENCE.
-  void set_back_fault(bool fault);
-  [[nodiscard]] bool back_fault() const;
+  // The client broke the rules of CB_SEQUENCE: the back channel is not used until it binds a connection anew.
+  void set_back_fault();
+  struct BackHealth {
+    bool lost = false;   // it once had a connection, and has none now (SEQ4_STATUS_CB_PATH_DOWN_SESSION)
+    bool fault = false;  // SEQ4_STATUS_BACKCHANNEL_FAULT
+  };
+  [[nodiscard]] BackHealth back_health() const;
 
  private:
   struct Back {

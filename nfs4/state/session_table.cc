@@ -64,6 +64,7 @@ base::Result<SessionOptions, nfsstat4> ClientTable::negotiate(const CreateSessio
                      .back = within(back, options_.back),
                      .callback = request.callback,
                      .persistent = false};
+  if (sessions_.size() >= options_.sessions_max) return base::fail(NFS4ERR_DELAY);
   if (out.fore.cached_bytes_max > 0) {
     const std::size_t rest = options_.reply_bytes_max - std::min(reply_bytes_, options_.reply_bytes_max);
     if (rest < out.fore.cached_bytes_max) return base::fail(NFS4ERR_DELAY);
@@ -147,7 +148,7 @@ SessionRef ClientTable::back_channel_of(clientid4 id) const {
   const Record* record = by_id(id);
   if (record == nullptr) return nullptr;
   for (auto session = record->sessions.rbegin(); session != record->sessions.rend(); ++session)
-    if ((*session)->has_back_channel() && !(*session)->back_fault()) return *session;
+    if ((*session)->has_back_channel() && !(*session)->back_health().fault) return *session;
   return nullptr;
 }
 

@@ -234,7 +234,7 @@ TEST_F(CallbacksTest, a_slot_that_is_out_of_step_counts_from_one_again) {
     answer(done(*session, 1));
     co_await settle();
     EXPECT_TRUE(later && *later);
-    EXPECT_FALSE(session->back_fault());
+    EXPECT_FALSE(session->back_health().fault);
   });
 }
 
