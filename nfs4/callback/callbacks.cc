@@ -151,6 +151,7 @@ void Callbacks::drop_paths_of_gone() {
 }
 
 void Callbacks::probe(clientid4 client) {
+  if (closing_) return;
   ++running_;
   tcp_.reactor().post([this, client] { io::spawn(gate_, probe_here(client)); });
 }
@@ -172,6 +173,7 @@ io::Op<> Callbacks::probe_here(clientid4 client) {
 
 void Callbacks::recall_slots(const state::SessionRef& session, std::uint32_t slots) {
   session->set_target(slots);
+  if (closing_) return;
   ++running_;
   tcp_.reactor().post([this, session, slots] { io::spawn(gate_, recall_slots_here(session, slots)); });
 }

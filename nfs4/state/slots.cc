@@ -35,14 +35,17 @@ base::Result<SlotStart, nfsstat4> SlotTable::start(const SlotRequest& request, S
 
 base::Result<SlotStart, nfsstat4> SlotTable::repeated(Slot& slot, const SlotRequest& request,
                                                       SlotWaiter* waiter) {
-  // RFC 8881 2.10.6.1.3.1
-  if (slot.fingerprint != request.fingerprint) return base::fail(NFS4ERR_SEQ_FALSE_RETRY);
+  const bool same = slot.fingerprint == request.fingerprint;
   if (slot.running) {
-    if (waiter == nullptr || slot.waiting == waiters_max) return base::fail(NFS4ERR_DELAY);
+    // A client that gave a request up and sends another in its place learns later what became of the first:
+    // if it were told now, it would go on to a sequence id that cannot be taken yet.
+    if (!same || waiter == nullptr || slot.waiting == waiters_max) return base::fail(NFS4ERR_DELAY);
     waiter->next = std::exchange(slot.waiters, waiter);
     ++slot.waiting;
     return outcome(SlotVerdict::wait);
   }
+  // RFC 8881 2.10.6.1.3.1
+  if (!same) return base::fail(NFS4ERR_SEQ_FALSE_RETRY);
   SlotStart start = outcome(slot.reply.data ? SlotVerdict::replay : SlotVerdict::uncached);
   start.reply = slot.reply;
   return start;

@@ -54,8 +54,8 @@ class SlotTable {
   explicit SlotTable(std::uint32_t slots) : limit_(slots), target_(slots) {}
 
   // RFC 8881 2.10.6.1, 18.46.3. Errors: BADSLOT; BAD_HIGH_SLOT; SEQ_MISORDERED; SEQ_FALSE_RETRY (same ids,
-  // another request); DELAY (too many wait already, or `waiter` is null); DEADSESSION. An error changes
-  // nothing.
+  // another request); DELAY (that of a running one, too many wait already, or `waiter` is null); DEADSESSION.
+  // An error changes nothing.
   base::Result<SlotStart, nfsstat4> start(const SlotRequest& request, SlotWaiter* waiter);
   // An empty `reply` is not kept: a repeated request then gets `uncached`. Returns who waited.
   [[nodiscard]] SlotWaiter* finish(std::uint32_t slot, rpc::KeptReply reply);

@@ -41,7 +41,7 @@ constexpr Case cases[] = {
     {Last::uncached, ask(1, 3), NFS4_OK, SlotVerdict::uncached},
     {Last::running, ask(1, 3), NFS4_OK, SlotVerdict::wait},
     {Last::kept, ask(1, 3, 3, 8), NFS4ERR_SEQ_FALSE_RETRY, {}},
-    {Last::running, ask(1, 3, 3, 8), NFS4ERR_SEQ_FALSE_RETRY, {}},
+    {Last::running, ask(1, 3, 3, 8), NFS4ERR_DELAY, {}},
     {Last::kept, ask(1, 2), NFS4ERR_SEQ_MISORDERED, {}},
     {Last::kept, ask(1, 5), NFS4ERR_SEQ_MISORDERED, {}},
     {Last::kept, ask(1, 0), NFS4ERR_SEQ_MISORDERED, {}},
