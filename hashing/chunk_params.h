@@ -29,7 +29,7 @@ std::string_view name_of(Profile profile);
 std::optional<Profile> parse_profile(std::string_view name);
 
 // Chunk lengths in bytes. By content: min < avg < max, avg a power of two, the mean of random data is near
-// 1.3 avg. Fixed: all three alike.
+// 1.15 avg. Fixed: all three alike.
 struct ChunkSizes {
   std::uint32_t min = 0, avg = 0, max = 0;
   friend bool operator==(const ChunkSizes&, const ChunkSizes&) = default;
