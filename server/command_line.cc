@@ -7,6 +7,7 @@
 
 #include "rpc/socket_address.h"
 #include "server/endpoint.h"
+#include "server/hashing_options.h"
 #include "vfs/network.h"
 
 namespace braid::server {
@@ -21,6 +22,8 @@ struct Written {
   std::vector<std::string> allow;
   ServeCommand::Overrides overrides;
   StatusCommand status;
+  HashCommand hash;
+  DedupCommand dedup;
 };
 
 // A check that says what to write; the texts reach the user as "--option: TEXT".
@@ -177,6 +180,8 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
   Written written;
   const CLI::App* serve = add_serve(app, written);
   const CLI::App* status = add_status(app, written);
+  const CLI::App* hash = add_hash(app, written.hash);
+  const CLI::App* dedup = add_dedup(app, written.dedup);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -184,10 +189,13 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
     app.exit(wanted, out, err);
     return std::unexpected(Exit{0, out.str()});
   } catch (const CLI::ParseError& error) {
-    const char* name = serve->parsed() ? "braid serve" : status->parsed() ? "braid status" : "braid";
+    const auto parsed = app.get_subcommands();
+    const std::string name = parsed.empty() ? "braid" : "braid " + parsed.front()->get_name();
     return std::unexpected(Exit{exit_usage, fmt::format("{0}: {1}\nTry: {0} --help\n", name, error.what())});
   }
   if (status->parsed()) return std::move(written.status);
+  if (hash->parsed()) return std::move(written.hash);
+  if (dedup->parsed()) return std::move(written.dedup);
   return judge_serve(*serve, std::move(written));
 }
 

@@ -8,6 +8,8 @@
 #include <variant>
 
 #include "server/config.h"
+#include "server/dedup_command.h"
+#include "server/hash_command.h"
 
 namespace braid::server {
 
@@ -34,7 +36,7 @@ struct StatusCommand {
   bool json = false;
 };
 
-using Command = std::variant<ServeCommand, StatusCommand>;
+using Command = std::variant<ServeCommand, StatusCommand, HashCommand, DedupCommand>;
 
 // The program is to end now: with a text for people and an exit code.
 struct Exit {

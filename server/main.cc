@@ -5,6 +5,8 @@
 #include <variant>
 
 #include "server/command_line.h"
+#include "server/dedup_command.h"
+#include "server/hash_command.h"
 #include "server/serve.h"
 #include "server/status_command.h"
 
@@ -17,5 +19,7 @@ int main(int argc, char** argv) {
     return command.error().code;
   }
   if (const auto* status = std::get_if<StatusCommand>(&*command)) return show_status(*status);
+  if (const auto* hash = std::get_if<HashCommand>(&*command)) return hash_files(*hash);
+  if (const auto* dedup = std::get_if<DedupCommand>(&*command)) return estimate_dedup(*dedup);
   return serve(std::get<ServeCommand>(*command));
 }
