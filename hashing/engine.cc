@@ -21,6 +21,7 @@ unsigned worker_count(unsigned wanted) {
 struct Engine::Handoff {
   Engine& engine;
   Task& task;
+  bool admitted;  // a part of a job whose first part was taken
   bool taken = true;
 
   [[nodiscard]] bool await_ready() const { return false; }
@@ -28,7 +29,7 @@ struct Engine::Handoff {
     task.waiter = handle;
     // Once dispatched, the coroutine may already run elsewhere: nothing of it is touched, unless it was
     // refused.
-    if (engine.dispatch(&task)) return true;
+    if (engine.dispatch(&task, admitted)) return true;
     taken = false;
     return false;
   }
@@ -81,12 +82,12 @@ bool Engine::give_to_card(Task* task) {
   return best != nullptr && best->submit(task);
 }
 
-bool Engine::dispatch(Task* task) {
+bool Engine::dispatch(Task* task, bool admitted) {
   if (give_to_card(task)) {
     ++parts_card_;
     return true;
   }
-  if (workers_.submit(task)) {
+  if (workers_.submit(task, admitted)) {
     ++parts_worker_;
     return true;
   }
@@ -106,12 +107,12 @@ io::Op<JobResult> Engine::submit(Job job) {
   base::check(reactor != nullptr, "jobs come from a reactor's thread");
   JobResult all;
   JobParts parts(std::move(job), *bytes, options_.part_bytes);
-  for (bool done = false; !done;) {
+  for (bool done = false, first = true; !done; first = false) {
     Task task;
     task.reactor = reactor;
     task.job = parts.next(task.bytes);
     task.submitted = clock_.now();
-    const bool taken = co_await Handoff{*this, task};
+    const bool taken = co_await Handoff{*this, task, !first};
     if (!taken) {
       ++refused_;
       co_return base::fail(stopped_ ? ESHUTDOWN : EAGAIN);

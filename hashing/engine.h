@@ -69,7 +69,7 @@ class Engine {
  private:
   struct Handoff;
   Engine(const EngineOptions& options, const base::Clock& clock, std::vector<std::unique_ptr<Card>> cards);
-  bool dispatch(Task* task);
+  bool dispatch(Task* task, bool admitted);
   bool give_to_card(Task* task);
 
   const EngineOptions options_;

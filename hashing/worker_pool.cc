@@ -21,11 +21,11 @@ WorkerPool::WorkerPool(const WorkerPoolOptions& options, const base::Clock& cloc
 
 WorkerPool::~WorkerPool() { stop(); }
 
-bool WorkerPool::submit(Task* task) {
+bool WorkerPool::submit(Task* task, bool admitted) {
   {
     std::scoped_lock lock(mutex_);
     // A queue that is empty takes any task, so that nothing is refused for ever.
-    const bool full = !queue_.empty() && queue_.bytes() + task->bytes > options_.queue_bytes_max;
+    const bool full = !admitted && !queue_.empty() && queue_.bytes() + task->bytes > options_.queue_bytes_max;
     if (stopping_ || threads_.empty() || full) return false;
     queue_.push(task);
   }

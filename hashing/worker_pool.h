@@ -24,8 +24,9 @@ class WorkerPool {
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
 
-  // False when the queue is full or the pool has stopped: the task is not touched.
-  bool submit(Task* task);
+  // False when the queue is full (unless `admitted`: it belongs to a job whose first part was taken) or the
+  // pool has stopped: the task is not touched.
+  bool submit(Task* task, bool admitted);
   // For a task that was accepted before and came back from a card: always taken, until stop() has returned.
   void redo(Task* task);
   // When a new task of so many bytes would be done, from now.
