@@ -1,3 +1,11 @@
+# braid_precompile(TARGET COUNT [HEADER...]): with BRAID_PCH, precompiled headers for a target of COUNT sources, if they
+# are enough for it to pay. Sources with flags of their own cannot share them.
+function(braid_precompile target count)
+  if(BRAID_PCH AND count GREATER_EQUAL 4)
+    target_precompile_headers(${target} PRIVATE "${CMAKE_SOURCE_DIR}/cmake/precompiled.h" ${ARGN})
+  endif()
+endfunction()
+
 # braid_library(NAME SOURCES a.cc ... DEPS braid::base ...): one library per folder, named braid_NAME, alias braid::NAME.
 function(braid_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
@@ -5,6 +13,8 @@ function(braid_library name)
   add_library(braid::${name} ALIAS braid_${name})
   target_link_libraries(braid_${name} PUBLIC ${ARG_DEPS} PRIVATE braid_flags)
   target_include_directories(braid_${name} PUBLIC "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
+  list(LENGTH ARG_SOURCES count)
+  braid_precompile(braid_${name} ${count})
 endfunction()
 
 # braid_test(NAME SOURCES ... DEPS ... [LABELS ...]): a Google Test program; every case is a ctest of its own program.
@@ -15,6 +25,8 @@ function(braid_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} braid_flags GTest::gmock GTest::gtest_main)
+  list(LENGTH ARG_SOURCES count)
+  braid_precompile(${name} ${count} <gmock/gmock.h> <gtest/gtest.h>)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
 endfunction()
