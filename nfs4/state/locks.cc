@@ -233,6 +233,8 @@ void FileStates::tell_waiters(FileState& file, Aftermath& after) {
         earlier_waiter(file, waiter.client, owner, waiter.wanted) != nullptr)
       continue;
     waiter.told = true;
+    const ClientStates* states = find_client(waiter.client);
+    if (states == nullptr || states->client->minor_version() == 0) continue;  // 4.0 has no CB_NOTIFY_LOCK
     after.turns.push_back({waiter.client, std::string(owner), file.handle});
   }
 }

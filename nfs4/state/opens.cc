@@ -69,8 +69,9 @@ base::Result<void, Refusal> FileStates::admit_open(const ClientRef& client, std:
 base::Result<OpenAnswer, Refusal> FileStates::open(OpenRequest request, Aftermath& after) {
   // A client may be removed while its OPEN waits for the file system; state made now would stay for ever.
   if (request.client->gone()) return refused(nfsstat4::NFS4ERR_EXPIRED);
-  if (auto admitted =
-          admit_open(request.client, request.owner, request.file, request.share, request.now, after);
+  Share needed = request.share;
+  if (request.also_writes) needed.access |= share_write;
+  if (auto admitted = admit_open(request.client, request.owner, request.file, needed, request.now, after);
       !admitted) {
     after.unused.push_back(std::move(request.descriptor));
     return base::Failure<Refusal>{std::move(admitted.error())};

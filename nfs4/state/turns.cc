@@ -8,7 +8,7 @@ namespace braid::nfs4::state {
 
 namespace {
 
-OwnerTurn refuse(nfsstat4 status) {
+OwnerTurn no_turn(nfsstat4 status) {
   return {.how = OwnerTurn::How::refuse, .status = status, .reply = {}, .owner = {}};
 }
 
@@ -22,23 +22,23 @@ OwnerTurn turn_of(OwnerSequence& sequence, OwnerKey key, std::uint32_t seqid, nf
               .reply = sequence.reply(),
               .owner = std::move(key)};
     case OwnerSequence::Turn::bad:
-      return refuse(nfsstat4::NFS4ERR_BAD_SEQID);
+      return no_turn(nfsstat4::NFS4ERR_BAD_SEQID);
     // A client sends one operation of an owner at a time, and repetitions of a whole request are caught
     // before they come here; so this client breaks the rules.
     case OwnerSequence::Turn::busy:
-      return refuse(nfsstat4::NFS4ERR_DELAY);
+      return no_turn(nfsstat4::NFS4ERR_DELAY);
   }
-  return refuse(nfsstat4::NFS4ERR_SERVERFAULT);
+  return no_turn(nfsstat4::NFS4ERR_SERVERFAULT);
 }
 
 }  // namespace
 
 OwnerTurn FileStates::begin_open(const ClientRef& client, std::string_view name, std::uint32_t seqid,
                                  base::TimePoint now, Aftermath& after) {
-  if (client->gone()) return refuse(nfsstat4::NFS4ERR_EXPIRED);
+  if (client->gone()) return no_turn(nfsstat4::NFS4ERR_EXPIRED);
   ClientStates& states = states_of(client);
   OpenOwner* owner = open_owner_for(states, name, now);
-  if (owner == nullptr) return refuse(limit_status(0));
+  if (owner == nullptr) return no_turn(limit_status(0));
   // RFC 7530 16.18.5: an owner that has not been confirmed begins anew.
   if (!owner->confirmed && !owner->sequence.busy()) {
     if (owner->latest != nullptr) end(*owner->latest, after);
@@ -52,17 +52,17 @@ OwnerTurn FileStates::begin_open(const ClientRef& client, std::string_view name,
 
 OwnerTurn FileStates::begin(const stateid4& id, StateKind kind, std::uint32_t seqid, nfs_opnum4 op,
                             base::TimePoint now, Aftermath& after) {
-  if (special_of(id, 0) != SpecialStateId::none) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  if (special_of(id, 0) != SpecialStateId::none) return no_turn(nfsstat4::NFS4ERR_BAD_STATEID);
   const auto found = table_.find(id, 0);
-  if (!found) return refuse(found.error());
+  if (!found) return no_turn(found.error());
   State& state = **found;
-  if (state.client->minor_version() != 0 || state.kind != kind) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  if (state.client->minor_version() != 0 || state.kind != kind) return no_turn(nfsstat4::NFS4ERR_BAD_STATEID);
   if (kind == StateKind::lock) {
     LockOwner& owner = *static_cast<LockState&>(state).owner;
     owner.used = now;
     return turn_of(owner.sequence, {state.client->id, kind, owner.name}, seqid, op);
   }
-  if (kind != StateKind::open) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  if (kind != StateKind::open) return no_turn(nfsstat4::NFS4ERR_BAD_STATEID);
   OpenOwner& owner = *static_cast<OpenState&>(state).owner;
   owner.used = now;
   OwnerTurn turn = turn_of(owner.sequence, {state.client->id, kind, owner.name}, seqid, op);
