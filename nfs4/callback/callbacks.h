@@ -29,6 +29,7 @@
 #include "nfs4/callback/cb_compound.h"
 #include "nfs4/clients.h"
 #include "nfs4/nfs4.x.h"
+#include "nfs4/state/aftermath.h"
 #include "rpc/back_channel.h"
 #include "rpc/tcp_worker.h"
 
@@ -68,6 +69,12 @@ class Callbacks {
   // CB_RECALL_SLOT (RFC 8881 20.8): the client should use at most so many slots of the session. In the
   // background; a client that does not answer is told by SEQUENCE anyway.
   void recall_slots(const state::SessionRef& session, std::uint32_t slots);
+  // CB_RECALL (RFC 8881 20.2): in the background, again and again until the client has taken note, or is
+  // gone. Whoever does not return the delegation in time has it revoked by the server's clock, not by this.
+  void recall(state::Recall recall);
+  // CB_NOTIFY_LOCK (RFC 8881 20.11): in the background, once; a client that does not hear of it asks for its
+  // lock again by itself.
+  void notify_lock(state::LockTurn turn);
 
   // On the reactor of the TcpWorker, when the connections of clients have been closed or are about to be: no
   // call is left when it returns.
@@ -83,6 +90,8 @@ class Callbacks {
   // On the reactor of the TcpWorker, all of these.
   io::Op<> probe_here(clientid4 client);
   io::Op<> recall_slots_here(state::SessionRef session, std::uint32_t slots);
+  io::Op<> recall_here(state::Recall recall);
+  io::Op<> notify_lock_here(state::LockTurn turn);
   std::shared_ptr<Path40> path_to(clientid4 client, const state::CallbackAddress& to);
   static io::Op<> close_path(std::shared_ptr<Path40> path);
   void drop_paths_of_gone();

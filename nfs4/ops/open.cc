@@ -187,6 +187,8 @@ Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef 
   compound.set_current_stateid(noted.id);
   std::uint32_t flags = OPEN4_RESULT_LOCKTYPE_POSIX;
   if (noted.confirm) flags |= OPEN4_RESULT_CONFIRM;
+  if (compound.minor_version() > 0 && compound.server().callbacks != nullptr)
+    flags |= OPEN4_RESULT_MAY_NOTIFY_LOCK;
   co_return OPEN4resok{.stateid = noted.id,
                        .cinfo = opening.cinfo,
                        .rflags = flags,

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "nfs4/callback/callbacks.h"
 #include "vfs/export.h"
 
 namespace braid::nfs4::ops {
@@ -17,6 +18,10 @@ std::shared_ptr<vfs::FileSystem> home_of(const vfs::ExportTable& exports, const 
 }  // namespace
 
 io::Op<> settle(const ServerState& server, state::Aftermath after) {
+  if (server.callbacks != nullptr) {
+    for (state::Recall& recall : after.recalls) server.callbacks->recall(std::move(recall));
+    for (state::LockTurn& turn : after.turns) server.callbacks->notify_lock(std::move(turn));
+  }
   if (after.released.empty() && after.unused.empty() && after.leases.empty()) co_return;
   const std::shared_ptr<const vfs::ExportTable> exports = server.exports.current();
   for (state::ReleasedRange& range : after.released) {
