@@ -1,0 +1,110 @@
+// Copies that go on after their COPY was answered (RFC 7862 section 4.8): known to the client by a stateid,
+// asked about with OFFLOAD_STATUS, ended with OFFLOAD_CANCEL, reported with CB_OFFLOAD.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "base/guarded.h"
+#include "io/gate.h"
+#include "io/reactor.h"
+#include "nfs4/nfs4.x.h"
+#include "nfs4/op4.h"
+#include "vfs/file_system.h"
+
+namespace braid::nfs4 {
+
+namespace callback {
+class Callbacks;
+}
+
+// One copy between files of one file system.
+struct CopyWork {
+  clientid4 client = 0;
+  std::shared_ptr<vfs::FileSystem> fs;
+  vfs::Credentials who;
+  vfs::OpenFileRef from, to;
+  std::uint64_t from_offset = 0, to_offset = 0;
+  std::uint64_t length = 0;
+};
+
+struct CopyJobLimits {
+  std::uint32_t per_client = 16;
+  std::uint32_t together = 256;
+};
+
+// How clients hear of copies that ended.
+struct CopyCallbacks {
+  // Whether there is a way to call this client.
+  std::function<bool(clientid4 client)> reachable;
+  // CB_OFFLOAD; true once the client has answered. Runs on the reactor of the copies; the views in `args` are
+  // read before it suspends.
+  std::function<io::Op<bool>(clientid4 client, CB_OFFLOAD4args args)> tell;
+};
+CopyCallbacks copy_callbacks(callback::Callbacks& callbacks);
+
+// What has become of a copy.
+struct CopyStatus {
+  std::uint64_t copied = 0;
+  std::optional<nfsstat4> ended;  // none: it runs
+};
+
+// Thread-safe unless noted. A copy runs on one reactor, where each of its slices goes to the file system's
+// pool. One that ended is remembered until its client has answered the CB_OFFLOAD, or until its place is
+// needed.
+class CopyJobs {
+ public:
+  // The reactor outlives this. `epoch`: of this run of the server, part of the stateids.
+  CopyJobs(io::Reactor& reactor, CopyCallbacks callbacks, std::uint32_t epoch, CopyJobLimits limits);
+  CopyJobs(const CopyJobs&) = delete;
+  CopyJobs& operator=(const CopyJobs&) = delete;
+
+  // Nothing when the client, or all together, have as many as they may, or have no way to be called back: the
+  // copy is then to be done before it is answered.
+  std::optional<stateid4> start(CopyWork work);
+  // Nothing: no such copy of this client.
+  [[nodiscard]] std::optional<CopyStatus> status(clientid4 client, const stateid4& id) const;
+  bool cancel(clientid4 client, const stateid4& id);
+
+  // On the reactor: ends all copies and waits for them.
+  io::Op<> close();
+
+ private:
+  struct Job {
+    std::uint64_t number = 0;
+    stateid4 id;
+    CopyWork work;
+    std::atomic<std::uint64_t> copied{0};
+    std::atomic<bool> cancelled{false};
+    std::atomic<std::uint32_t> ended{running};  // an nfsstat4
+    static constexpr std::uint32_t running = ~0U;
+  };
+  using JobRef = std::shared_ptr<Job>;
+  struct Jobs {
+    std::map<std::uint64_t, JobRef> by_number;  // in the order in which they began
+    std::uint64_t last = 0;
+    std::uint32_t posted = 0;  // begun, and not yet on the reactor
+    bool closed = false;
+  };
+
+  [[nodiscard]] stateid4 id_of(clientid4 client, std::uint64_t number) const;
+  [[nodiscard]] JobRef find(clientid4 client, const stateid4& id) const;
+  static bool make_room(Jobs& jobs, clientid4 client, const CopyJobLimits& limits);
+  io::Op<> run(JobRef job);
+  static Op4<> copy_all(Job& job);
+  io::Op<> report(JobRef job, vfs::FileHandle target, vfs::Verifier verifier);
+  void forget(std::uint64_t number);
+
+  io::Reactor& reactor_;
+  const CopyCallbacks callbacks_;
+  const std::uint32_t epoch_;
+  const CopyJobLimits limits_;
+  base::Guarded<Jobs> jobs_;
+  io::Gate gate_;
+};
+
+}  // namespace braid::nfs4
