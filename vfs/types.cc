@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cerrno>
+#include <iterator>
 
 namespace braid::vfs {
 namespace {
@@ -82,65 +83,14 @@ Error error_of(int errno_number) {
 }
 
 std::string_view name_of(Error error) {
-  switch (error) {
-    case Error::perm:
-      return "perm";
-    case Error::noent:
-      return "noent";
-    case Error::io:
-      return "io";
-    case Error::nxio:
-      return "nxio";
-    case Error::acces:
-      return "acces";
-    case Error::exist:
-      return "exist";
-    case Error::xdev:
-      return "xdev";
-    case Error::nodev:
-      return "nodev";
-    case Error::notdir:
-      return "notdir";
-    case Error::isdir:
-      return "isdir";
-    case Error::inval:
-      return "inval";
-    case Error::fbig:
-      return "fbig";
-    case Error::nospc:
-      return "nospc";
-    case Error::rofs:
-      return "rofs";
-    case Error::mlink:
-      return "mlink";
-    case Error::nametoolong:
-      return "nametoolong";
-    case Error::notempty:
-      return "notempty";
-    case Error::dquot:
-      return "dquot";
-    case Error::stale:
-      return "stale";
-    case Error::badhandle:
-      return "badhandle";
-    case Error::not_sync:
-      return "not_sync";
-    case Error::bad_cookie:
-      return "bad_cookie";
-    case Error::notsupp:
-      return "notsupp";
-    case Error::too_small:
-      return "too_small";
-    case Error::delay:
-      return "delay";
-    case Error::no_xattr:
-      return "no_xattr";
-    case Error::xattr2big:
-      return "xattr2big";
-    case Error::server_fault:
-      return "server_fault";
-  }
-  return "server_fault";
+  // In the order of Error.
+  static constexpr std::string_view names[] = {
+      "perm",       "noent",       "io",        "nxio",  "acces",    "exist",     "xdev",
+      "nodev",      "notdir",      "isdir",     "inval", "fbig",     "nospc",     "rofs",
+      "mlink",      "nametoolong", "notempty",  "dquot", "stale",    "badhandle", "not_sync",
+      "bad_cookie", "notsupp",     "too_small", "delay", "no_xattr", "xattr2big", "server_fault"};
+  static_assert(std::size(names) == static_cast<std::size_t>(Error::server_fault) + 1);
+  return names[static_cast<std::size_t>(error)];
 }
 
 }  // namespace braid::vfs

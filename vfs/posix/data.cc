@@ -34,8 +34,7 @@ Outcome<std::size_t> drain_pipe(int fd, std::uint64_t offset, const io::Payload&
   std::size_t start = 0;
   for (const io::SlabRange& range : data.ranges()) {
     if (from < start + range.length) {
-      const auto drained =
-          range.slab.pipe()->drain_to_file(fd, offset + from, start + range.length - from);
+      const auto drained = range.slab.pipe()->drain_to_file(fd, offset + from, start + range.length - from);
       if (!drained) return base::fail(error_of(base::number_of(drained.error())));
       return *drained;
     }

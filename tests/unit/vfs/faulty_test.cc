@@ -101,5 +101,21 @@ TEST_F(FaultyTest, a_delayed_call_lets_others_pass) {
   EXPECT_EQ(order, (std::vector{2, 1}));
 }
 
+TEST_F(FaultyTest, files_held_open_go_through_and_fail_on_demand) {
+  Wcc wcc;
+  const CreateHow how;
+  const auto made = run(faulty_->open_create(who_, root_, "file", OpenAccess::both, how, wcc)).value();
+  const LockOwnerId owner(1);
+  faulty_->inject({.operation = Operation::lock, .error = Error::delay});
+  EXPECT_EQ(run(faulty_->lock(made.open, owner, {}, LockType::write)).error(), Error::delay);
+  EXPECT_EQ(run(faulty_->lock(made.open, owner, {}, LockType::write)).value(), std::nullopt);
+  EXPECT_EQ(run(faulty_->test_lock(made.open->file(), LockOwnerId(2), {}, LockType::read)).value()->owner,
+            owner);
+  faulty_->inject({.operation = Operation::open, .error = Error::io, .after_effect = true});
+  EXPECT_EQ(run(faulty_->open(who_, made.open->file(), OpenAccess::read, OpenRule::caller)).error(),
+            Error::io);
+  EXPECT_EQ(faulty_->calls(Operation::open_create), 1U);
+}
+
 }  // namespace
 }  // namespace braid::vfs

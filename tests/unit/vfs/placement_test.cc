@@ -77,6 +77,29 @@ TEST_P(PlacementTest, attributes_and_cached_data_cost_no_thread_switch) {
   EXPECT_EQ(jobs(io::BlockingReason::open), 0U);
 }
 
+TEST_P(PlacementTest, data_of_a_file_held_open_costs_no_thread_switch) {
+  const FileRef file = create("file")->file;
+  const auto open = run(fs_->open(who_, file, OpenAccess::both, OpenRule::caller)).value();
+  const io::Payload data = payload("text");
+  const std::uint64_t before = all_jobs();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(on_reactor([&] { return fs_->write_open(who_, open, 0, data, Stability::unstable); }));
+    EXPECT_EQ(on_reactor([&] { return fs_->read_open(open, 0, 100, *cursor_); })->data.size(), 4U);
+  }
+  // A write that the disk held up sends a few to the pool.
+  EXPECT_LE(all_jobs() - before, fs_->stats().stalls * 20);
+  EXPECT_TRUE(on_reactor([&] { return fs_->write_open(who_, open, 0, data, Stability::file_sync); }));
+  EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 1U : 0U);
+}
+
+TEST_P(PlacementTest, what_takes_long_runs_in_the_pool_on_memory_file_systems_too) {
+  const auto open = run(fs_->open(who_, create("file")->file, OpenAccess::both, OpenRule::caller)).value();
+  const std::uint64_t before = jobs(io::BlockingReason::write);
+  EXPECT_TRUE(on_reactor([&] { return fs_->allocate(who_, open, 0, base::MiB); }));
+  EXPECT_EQ(on_reactor([&] { return fs_->copy(who_, open, 0, open, base::MiB, base::MiB); }), base::MiB);
+  EXPECT_EQ(jobs(io::BlockingReason::write), before + 2);
+}
+
 TEST_P(PlacementTest, what_waits_for_the_medium_goes_to_the_pool) {
   const auto file = create_on_reactor("file");
   ASSERT_TRUE(file);
@@ -122,6 +145,11 @@ TEST_P(PlacementTest, an_unknown_file_system_never_runs_on_the_reactor) {
   EXPECT_TRUE(on_reactor([&] { return fs_->getattr(file->file); }));
   EXPECT_EQ(on_reactor([&] { return fs_->lookup(who_, root_, "none"); }).error(), Error::noent);
   EXPECT_GE(all_jobs(), 6U);
+  const auto open =
+      on_reactor([&] { return fs_->open(who_, file->file, OpenAccess::read, OpenRule::caller); });
+  ASSERT_TRUE(open);
+  EXPECT_EQ(on_reactor([&] { return fs_->read_open(*open, 1, 100, *cursor_); })->data.size(), 3U);
+  EXPECT_GE(all_jobs(), 8U);
 }
 
 TEST_P(PlacementTest, the_caller_s_identity_goes_along_into_the_pool) {
