@@ -113,7 +113,8 @@ TEST(CreateSession, agrees_on_attributes_and_repeats_its_answer) {
 
 TEST(CreateSession, takes_the_first_callback_flavor_that_it_knows) {
   World world;
-  const auto gss = callback_sec_parms4::with_cbsp_gss_handles({});
+  const auto gss =
+      callback_sec_parms4::with_cbsp_gss_handles({.gcbp_service = rpc_gss_svc_t::RPC_GSS_SVC_PRIVACY});
   const auto sys = callback_sec_parms4::with_cbsp_sys_cred({.machinename = "host", .uid = 5, .gid = 6});
   const auto none = callback_sec_parms4::with_SECINFO_AUTH_NONE();
   const std::array mixed{gss, sys, none};
@@ -157,7 +158,7 @@ TEST(Sequence, a_kept_reply_is_repeated_byte_for_byte_and_executed_once) {
   SessionClient client(world, 1, "client");
   const auto make = [&](Request request) {
     return request.add(OP_PUTROOTFH)
-        .add(OP_CREATE, CREATE4args{createtype4::with_default(nfs_ftype4::NF4DIR), "d", {}});
+        .add(OP_CREATE, CREATE4args{createtype4::with_NF4SOCK(nfs_ftype4::NF4DIR), "d", {}});
   };
   const Reply first = world.send(make(client.request(0, true)), client.caller());
   EXPECT_EQ(first.status(), NFS4_OK);
@@ -167,6 +168,21 @@ TEST(Sequence, a_kept_reply_is_repeated_byte_for_byte_and_executed_once) {
   first.bytes().copy_to(0, a);
   again.bytes().copy_to(0, b);
   EXPECT_EQ(a, b);
+}
+
+// RECLAIM_COMPLETE waits for the disk, and a second one would be refused.
+TEST(Sequence, a_repeated_request_gets_the_reply_of_the_one_that_runs) {
+  World world;
+  SessionClient client(world, 1, "client", {}, false);
+  const RECLAIM_COMPLETE4args all{false};
+  Request first = client.request(0, true);
+  Request second = client.again(0, true);
+  const auto running = world.start(first.add(OP_RECLAIM_COMPLETE, all), client.caller());
+  const auto waiting = world.start(second.add(OP_RECLAIM_COMPLETE, all), client.caller());
+  const Reply replies[] = {world.wait(running), world.wait(waiting)};
+  for (const Reply& reply : replies) EXPECT_EQ(reply.status(), NFS4_OK);
+  EXPECT_EQ(replies[0].count(), 2U);
+  EXPECT_EQ(replies[1].count(), 2U);
 }
 
 TEST(Sequence, a_retry_with_another_body_is_a_false_one) {
