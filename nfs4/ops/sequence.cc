@@ -13,6 +13,16 @@ namespace {
 // The reply to SEQUENCE alone: RPC header, COMPOUND4res without tag, SEQUENCE4res.
 constexpr std::uint32_t smallest_reply_bytes = 24 + 12 + 8 + SEQUENCE4resok::encoded_bytes_max;
 
+// Bytes of the request, from the decoder's place on, that are in memory: bulk data may have stayed in a pipe.
+std::size_t bytes_in_memory(const rpc::Call& call) {
+  std::size_t end = 0;
+  for (const io::SlabRange& range : call.message.ranges()) {
+    if (range.slab.pipe() != nullptr) break;
+    end += range.length;
+  }
+  return end - std::min(end, call.args.position());
+}
+
 // What must be the same in a true retry: the caller, and what follows SEQUENCE. A whole KiB of it where the
 // reply is kept; otherwise a retry has nothing to steal, and a little will do.
 std::uint64_t fingerprint_of(const Compound& compound, const base::SipKey& key, bool cache_this) {
@@ -27,7 +37,7 @@ std::uint64_t fingerprint_of(const Compound& compound, const base::SipKey& key, 
   const state::Principal who = state::principal_of(call.auth);
   const Prefix prefix{call.args.remaining(), compound.operation_count(), who.flavor, who.uid, who.gid};
   std::memcpy(text.data(), &prefix, sizeof prefix);
-  const std::size_t bytes = std::min(call.args.remaining(), cache_this ? kept_bytes : other_bytes);
+  const std::size_t bytes = std::min(bytes_in_memory(call), cache_this ? kept_bytes : other_bytes);
   call.message.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof prefix, bytes));
   return base::siphash24(key, base::BytesView(text).first(sizeof prefix + bytes));
 }
