@@ -16,11 +16,13 @@ namespace braid::nfs4::attributes {
 // What of OPEN this server understands (RFC 9754 section 3): bit n stands for the value n of the enums
 // open_args_*4.
 struct OpenArguments {
-  std::uint32_t share_access = 0;
-  std::uint32_t share_deny = 0;
-  std::uint32_t share_access_want = 0;
-  std::uint32_t open_claim = 0;
-  std::uint32_t create_mode = 0;
+  std::uint32_t share_access = 1U << 1U | 1U << 2U | 1U << 3U;           // READ, WRITE, BOTH
+  std::uint32_t share_deny = 1U << 0U | 1U << 1U | 1U << 2U | 1U << 3U;  // NONE, READ, WRITE, BOTH
+  std::uint32_t share_access_want = 1U << 3U | 1U << 4U | 1U << 5U;      // ANY_DELEG, NO_DELEG, CANCEL
+  // NULL, PREVIOUS, DELEGATE_CUR, FH, DELEG_CUR_FH
+  std::uint32_t open_claim = 1U << 0U | 1U << 1U | 1U << 2U | 1U << 4U | 1U << 5U;
+  // UNCHECKED4, GUARDED4, EXCLUSIVE4, EXCLUSIVE4_1
+  std::uint32_t create_mode = 1U << 0U | 1U << 1U | 1U << 2U | 1U << 3U;
 };
 
 // The same for every object of every export.
