@@ -1,4 +1,5 @@
 // Opens and locks as clients see them: whole COMPOUNDs over a real directory.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,6 +9,7 @@
 #include <limits>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "nfs4/state/state_id.h"
 #include "tests/unit/nfs4/support/world.h"
 
@@ -293,6 +295,65 @@ TEST_F(OpenCompound, an_open_is_reclaimed_after_a_restart_and_nothing_new_is_giv
   const auto result = reply.result<OPEN4res>(OP_OPEN);
   ASSERT_EQ(result.status, NFS4_OK);
   EXPECT_EQ(read(again, result.resok4()->stateid), NFS4_OK);
+}
+
+// A local process that locks bytes of the file, by an open of its own.
+class LocalLocker {
+ public:
+  explicit LocalLocker(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
+  [[nodiscard]] bool lock(short type, off_t start, off_t length) const {
+    struct flock wanted{};
+    wanted.l_type = type;
+    wanted.l_whence = SEEK_SET;
+    wanted.l_start = start;
+    wanted.l_len = length;
+    return ::fcntl(fd_.get(), F_OFD_SETLK, &wanted) == 0;
+  }
+
+ private:
+  base::UniqueFd fd_;
+};
+
+TEST_F(OpenCompound, what_a_local_process_has_locked_is_denied) {
+  world_.write_local("file", "content");
+  const LocalLocker local(world_.directory() + "/file");
+  ASSERT_TRUE(local.lock(F_WRLCK, 10, 10));
+  const stateid4 mine = opened(alice_, open_args("file", both_access));
+  const LOCK4args args = lock_args(mine, "a", nfs_lock_type4::READ_LT, 0, UINT64_MAX);
+  Reply reply = on_file(alice_, "file", OP_LOCK, args);
+  const auto denied = reply.result<LOCK4res>(OP_LOCK);
+  ASSERT_EQ(denied.status, NFS4ERR_DENIED);
+  EXPECT_EQ(denied.denied()->offset, 10U);
+  EXPECT_EQ(denied.denied()->locktype, nfs_lock_type4::WRITE_LT);
+  EXPECT_EQ(lock(alice_, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 10)), NFS4_OK);
+  ASSERT_TRUE(local.lock(F_UNLCK, 10, 10));
+  EXPECT_EQ(lock(alice_, args), NFS4_OK);
+}
+
+TEST_F(OpenCompound, a_local_process_meets_locks_of_clients_until_they_are_given_back) {
+  world_.write_local("file", "content");
+  const LocalLocker local(world_.directory() + "/file");
+  const stateid4 mine = opened(alice_, open_args("file", both_access));
+  Reply locked = on_file(alice_, "file", OP_LOCK, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 100));
+  const stateid4 id = locked.result<LOCK4res>(OP_LOCK).resok4()->lock_stateid;
+  EXPECT_FALSE(local.lock(F_RDLCK, 50, 1));
+  const LOCKU4args middle{nfs_lock_type4::WRITE_LT, 0, id, 40, 20};
+  EXPECT_EQ(on_file(alice_, "file", OP_LOCKU, middle).status(), NFS4_OK);
+  EXPECT_TRUE(local.lock(F_WRLCK, 40, 20));
+  EXPECT_FALSE(local.lock(F_RDLCK, 39, 1));
+  EXPECT_EQ(on_file(alice_, "file", OP_CLOSE, CLOSE4args{0, mine}).status(), NFS4_OK);
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 100));
+}
+
+TEST_F(OpenCompound, locks_of_a_client_that_went_silent_are_gone_for_local_processes_too) {
+  world_.write_local("file", "content");
+  const LocalLocker local(world_.directory() + "/file");
+  const stateid4 mine = opened(alice_, open_args("file", both_access));
+  EXPECT_EQ(lock(alice_, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 100)), NFS4_OK);
+  world_.clock().advance(std::chrono::hours(48));
+  world_.tick();
+  world_.tick();
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 100));
 }
 
 // --- 4.0: owners count, and what is repeated is answered again.
