@@ -27,6 +27,7 @@ CardManager::CardManager(std::unique_ptr<Card> card, const CardManagerOptions& o
       options_(options),
       clock_(clock),
       redo_(std::move(redo)),
+      queue_(options.patience),
       quarantine_(options.first_quarantine) {
   for (unsigned i = 0; i < options_.limits.slots; ++i) {
     slots_.emplace_back(options_.limits);
@@ -84,7 +85,7 @@ bool CardManager::may_flush(const std::unique_lock<std::mutex>&) const {
   if (queue_.empty() || idle_.empty() || !in_use_) return false;
   if (in_flight_.empty() && submitted_.empty()) return true;
   if (stopping_ || queue_.bytes() >= options_.limits.slot_bytes) return true;
-  return *queue_.due(options_.patience) <= clock_.now();
+  return queue_.due() <= clock_.now();
 }
 
 void CardManager::wait(std::unique_lock<std::mutex>& held) {

@@ -43,6 +43,9 @@ struct Job {
   std::uint64_t stream_offset = 0;  // where the first span lies in its stream; a cut or the start
   bool is_end = true;               // the stream ends with the last span
   Priority priority = Priority::normal;
+  // Waiting for more work to share a batch with ends here at the latest. For those who know; the engine's own
+  // patience is short.
+  base::TimePoint deadline = base::TimePoint::max();
 };
 
 // Bits of Chunk::flags.

@@ -179,6 +179,30 @@ TEST_F(EngineTest, jobs_that_wait_together_share_batches) {
   EXPECT_EQ(engine->stats().cards[0].jobs, 60u);
 }
 
+TEST(TaskQueue, is_due_when_its_first_task_has_waited_or_has_a_deadline) {
+  const base::TimePoint start{std::chrono::seconds(5)};
+  const auto us = [](int n) { return std::chrono::microseconds(n); };
+  Task background, normal, urgent, early;
+  for (Task* task : {&background, &normal, &urgent, &early}) task->submitted = start;
+  background.job.priority = Priority::background;
+  urgent.job.priority = Priority::urgent;
+  early.job.deadline = start + us(30);
+  TaskQueue queue(us(200));
+  queue.push(&background);
+  queue.push(&normal);
+  EXPECT_EQ(queue.due(), start + us(200));
+  queue.push(&urgent);
+  EXPECT_EQ(queue.due(), start + us(100));
+  queue.push(&early);
+  EXPECT_EQ(queue.due(), start + us(30));
+  EXPECT_EQ(queue.pop(), &urgent);
+  EXPECT_EQ(queue.pop(), &normal);
+  EXPECT_EQ(queue.pop(), &early);
+  EXPECT_EQ(queue.due(), start + us(200));
+  EXPECT_EQ(queue.pop(), &background);
+  EXPECT_EQ(queue.pop(), nullptr);
+}
+
 TEST_F(EngineTest, what_a_card_fails_at_is_done_by_the_cpu_and_the_card_is_left_alone) {
   for (auto* fault : {&script.fail_start, &script.fail_finish, &script.wrong_id}) {
     *fault = true;
