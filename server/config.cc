@@ -105,6 +105,8 @@ void read_limits(TomlReader table, Limits& limits) {
   table.integer("blocking_threads_max", limits.blocking_threads_max, 1u, 1024u);
   table.integer("idle_seconds", limits.idle_seconds, 0u, 30 * day_seconds);
   table.integer("drain_seconds", limits.drain_seconds, 0u, 3600u);
+  table.integer("lease_seconds", limits.lease_seconds, 5u, 3600u);
+  table.integer("courtesy_seconds", limits.courtesy_seconds, 0u, 31'536'000u);
   if (limits.connection_bytes_max > limits.buffer_bytes_max)
     table.problem(
         "connection_bytes_max",

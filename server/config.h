@@ -27,8 +27,10 @@ struct Limits {
   unsigned connections_max = 0;                         // 0: a quarter of the descriptors, at most 65536
   unsigned open_files_max = 0;  // cached descriptors; 0: half of the descriptors, at most 65536
   unsigned blocking_threads_max = 16;
-  unsigned idle_seconds = 360;  // a connection without a call is closed; 0: never
-  unsigned drain_seconds = 15;  // how long running requests may take at shutdown
+  unsigned idle_seconds = 360;        // a connection without a call is closed; 0: never
+  unsigned drain_seconds = 15;        // how long running requests may take at shutdown
+  unsigned lease_seconds = 90;        // NFSv4: after so long without a word a client may lose its state
+  unsigned courtesy_seconds = 86400;  // NFSv4: and after so long more it does, even if nobody minds
 };
 
 struct ExportConfig {

@@ -71,7 +71,7 @@ io::Op<> Control::sweep() {
   constexpr base::Duration interval = std::chrono::seconds(1);
   while (!gate_.closed()) {
     (void)co_await sweep_timer_.until(reactor_.clock().now() + interval);
-    server_.exports().sweep();
+    (void)co_await server_.tick().as_result();
   }
 }
 

@@ -37,6 +37,7 @@ class Lane {
   Lane& operator=(const Lane&) = delete;
 
   [[nodiscard]] rpc::TcpListener::Target target() { return {&tcp_, &worker_}; }
+  [[nodiscard]] rpc::TcpWorker& tcp() { return tcp_; }
   [[nodiscard]] io::Reactor& reactor() { return *reactor_; }
   [[nodiscard]] const io::Reactor& reactor() const { return *reactor_; }
   [[nodiscard]] std::size_t connections() const { return tcp_.connections(); }

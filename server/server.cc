@@ -22,6 +22,17 @@ nfs3::Nfs3Options nfs3_options(const Limits& limits) {
   return {.read_bytes_max = payload, .write_bytes_max = payload};
 }
 
+nfs4::EngineOptions nfs4_options(const Limits& limits) {
+  const auto payload = static_cast<std::uint32_t>(limits.payload_bytes_max);
+  nfs4::EngineOptions options;
+  options.nfs.read_bytes_max = payload;
+  options.nfs.write_bytes_max = payload;
+  options.clients.lease = std::chrono::seconds(limits.lease_seconds);
+  options.clients.courtesy = std::chrono::seconds(limits.courtesy_seconds);
+  options.ids.domain = nfs4::domain_of_host();
+  return options;
+}
+
 rpc::ServerOptions rpc_options(const Limits& limits) {
   constexpr std::size_t entry_bytes = 512;  // an entry with a typical reply
   rpc::ServerOptions options;
@@ -78,6 +89,8 @@ std::expected<std::unique_ptr<Server>, std::string> Server::create(const Config&
   std::unique_ptr<Server> server(new Server(config, plan, std::move(*registry), clock));
   if (auto done = server->exports_.apply(config.exports); !done)
     return std::unexpected(std::move(done.error()));
+  if (auto done = server->open_protocols(config, state_dir); !done)
+    return std::unexpected(std::move(done.error()));
   if (auto done = server->open_listeners(config); !done) return std::unexpected(std::move(done.error()));
   return server;
 }
@@ -94,10 +107,30 @@ Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegi
       exports_({clock, pool_, slabs_, plan.open_files_max}, std::move(registry)),
       nfs_(exports_.table(), nfs3_options(config.limits)),
       mount_(exports_.table()),
-      programs_{nfs_.program(), mount_.program()},
-      rpc_(rpc_options(config.limits), programs_, metrics_, base::random_sip_key()),
       tcp_metrics_(metrics_),
       clock_(clock) {}
+
+std::expected<void, std::string> Server::open_protocols(const Config& config, const std::string& state_dir) {
+  const nfs4::EngineResources resources{clock_, exports_.table(), pool_, slabs_, metrics_};
+  auto opened = nfs4::Nfs4Engine::create(nfs4_options(config.limits), resources, state_dir);
+  if (!opened) {
+    if (opened.error() == base::errno_of(EBUSY))
+      return std::unexpected(fmt::format(
+          "another server uses the state directory {}; give another one with --state", state_dir));
+    return std::unexpected(
+        fmt::format("cannot keep the records of NFSv4 clients in the state directory {}: {}", state_dir,
+                    base::message_of(opened.error())));
+  }
+  nfs4_ = std::move(*opened);
+  programs_ = {nfs_.program(), mount_.program(), nfs4_->program()};
+  rpc_.emplace(rpc_options(config.limits), programs_, metrics_, base::random_sip_key());
+  return {};
+}
+
+io::Op<> Server::tick() {
+  exports_.sweep();
+  return nfs4_->tick();
+}
 
 unsigned Server::threads_of(const Config& config) {
   return config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -127,7 +160,7 @@ std::expected<void, std::string> Server::open_listeners(const Config& config) {
 }
 
 std::expected<void, std::string> Server::start_lanes() {
-  const LaneResources resources{clock_, slabs_, pipes_, rpc_, tcp_metrics_, tcp_options_};
+  const LaneResources resources{clock_, slabs_, pipes_, *rpc_, tcp_metrics_, tcp_options_};
   for (unsigned i = 0; i < threads_; ++i) {
     auto lane = Lane::create(resources);
     if (!lane)
@@ -142,6 +175,7 @@ std::expected<void, std::string> Server::start_lanes() {
 
 std::expected<void, std::string> Server::start() {
   if (auto done = start_lanes(); !done) return done;
+  nfs4_->start(lanes_.front()->reactor(), lanes_.front()->tcp());
   std::vector<rpc::TcpListener::Target> targets;
   targets.reserve(lanes_.size());
   for (const auto& lane : lanes_) targets.push_back(lane->target());
@@ -162,6 +196,7 @@ io::Op<> Server::accept_on_all() {
 bool Server::stop(base::Duration limit) {
   if (rpcbind_.accepted > 0) (void)rpc::unregister_with_rpcbind(programs_);
   lanes_.front()->run([this] { return listener_->stop(); }).get();
+  lanes_.front()->run([this] { return nfs4_->close(); }).get();
   std::vector<std::future<bool>> drains;
   drains.reserve(lanes_.size());
   for (const auto& lane : lanes_) drains.push_back(lane->drain(limit));

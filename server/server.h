@@ -14,6 +14,7 @@
 #include "io/slab.h"
 #include "nfs3/mount/service.h"
 #include "nfs3/service.h"
+#include "nfs4/engine.h"
 #include "rpc/rpcbind.h"
 #include "rpc/server.h"
 #include "rpc/tcp_listener.h"
@@ -44,6 +45,9 @@ class Server {
   // calls hang in the file system: then this object cannot be destroyed, and the process has to end as it is.
   bool stop(base::Duration limit);
 
+  // What has to be done every second, on the control thread's reactor.
+  io::Op<> tick();
+
   // Threads that a server with this configuration starts.
   static unsigned threads_of(const Config& config);
 
@@ -55,7 +59,8 @@ class Server {
   [[nodiscard]] const rpc::RpcbindOutcome& rpcbind() const { return rpcbind_; }
 
   // For reports.
-  [[nodiscard]] rpc::Server& rpc() { return rpc_; }
+  [[nodiscard]] rpc::Server& rpc() { return *rpc_; }
+  [[nodiscard]] nfs4::Nfs4Engine& nfs4() { return *nfs4_; }
   [[nodiscard]] const io::SlabPool& slabs() const { return slabs_; }
   [[nodiscard]] const io::BlockingPool& pool() const { return pool_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
@@ -64,6 +69,7 @@ class Server {
  private:
   Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
          const base::Clock& clock);
+  std::expected<void, std::string> open_protocols(const Config& config, const std::string& state_dir);
   std::expected<void, std::string> open_listeners(const Config& config);
   std::expected<void, std::string> start_lanes();
   io::Op<> accept_on_all();
@@ -79,8 +85,10 @@ class Server {
   ExportSet exports_;
   nfs3::Nfs3Service nfs_;
   nfs3::mount::MountService mount_;
-  const std::vector<rpc::Program> programs_;
-  rpc::Server rpc_;
+  // These three from open_protocols() on.
+  std::unique_ptr<nfs4::Nfs4Engine> nfs4_;
+  std::vector<rpc::Program> programs_;
+  std::optional<rpc::Server> rpc_;
   rpc::TcpMetrics tcp_metrics_;
   const base::Clock& clock_;
   std::vector<std::unique_ptr<Lane>> lanes_;

@@ -1,8 +1,11 @@
 #include "nfs4/ops/file_operations.h"
 
 #include <array>
+#include <utility>
 
+#include "nfs4/ops/open_for_io.h"
 #include "nfs4/ops/operations.h"
+#include "nfs4/state/file_states.h"
 
 namespace braid::nfs4::ops {
 
@@ -11,6 +14,16 @@ change_info4 change_info_of(const vfs::Wcc& wcc) {
   // Another change overlapped: only the end is known, and a client has to look for itself.
   const changeid4 after = wcc.after ? wcc.after->change : 0;
   return {false, after, after};
+}
+
+Op4<> break_delegations_of(Compound& compound, const Place& dir, std::string_view name) {
+  const bool any =
+      compound.server().files.with([](const state::FileStates& files) { return files.size() > 0; });
+  if (!any) co_return;
+  auto found = co_await dir.fs().lookup(dir.who, dir.file, name).as_result();
+  if (!found || found->attributes.type != vfs::FileType::regular) co_return;
+  const Place at{dir.from, dir.who, std::move(found->file), nullptr};
+  co_await break_delegations(compound, at);
 }
 
 Op4<> refuse_in_directory(Compound& compound, const Place& dir, vfs::Error error) {

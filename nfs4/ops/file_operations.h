@@ -36,6 +36,10 @@ Op4<WRITE4resok> write(Compound& compound, const WRITE4args& args);
 // What a change did to a directory. `atomic` where nobody else changed it meanwhile.
 change_info4 change_info_of(const vfs::Wcc& wcc);
 
+// Before a name of a file goes, or gets another one: DELAY while delegations of the file are recalled (RFC
+// 8881 10.4.4). A name that leads nowhere is left to the operation itself.
+Op4<> break_delegations_of(Compound& compound, const Place& dir, std::string_view name);
+
 // Why an operation on a name in `dir` failed: NOTDIR is SYMLINK where `dir` is a link.
 Op4<> refuse_in_directory(Compound& compound, const Place& dir, vfs::Error error);
 // The same for one that needs a regular file (INVAL, ISDIR).

@@ -1,5 +1,6 @@
 #include "nfs4/names.h"
 #include "nfs4/ops/file_operations.h"
+#include "nfs4/ops/open_for_io.h"
 
 namespace braid::nfs4::ops {
 
@@ -10,6 +11,8 @@ Op4<LINK4resok> link(Compound& compound, const LINK4args& args) {
   if (file.from != dir.from) co_await refuse(nfsstat4::NFS4ERR_XDEV);
   if (dir.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ROFS);
   if (compound.junction_at(dir, args.newname) != nullptr) co_await refuse(nfsstat4::NFS4ERR_EXIST);
+  // The file's link count and change attribute are about to change.
+  co_await break_delegations(compound, file);
   vfs::Wcc wcc;
   const auto done = co_await dir.fs().link(dir.who, file.file, dir.file, args.newname, wcc).as_result();
   if (!done) {

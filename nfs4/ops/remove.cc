@@ -7,6 +7,7 @@ Op4<REMOVE4resok> remove(Compound& compound, const REMOVE4args& args) {
   co_await check_name(args.target);
   const Place& dir = *co_await compound.current_in_export();
   if (compound.junction_at(dir, args.target) != nullptr) co_await refuse(nfsstat4::NFS4ERR_FILE_OPEN);
+  co_await break_delegations_of(compound, dir, args.target);
   vfs::Wcc wcc;
   auto done = co_await dir.fs().remove(dir.who, dir.file, args.target, wcc).as_result();
   if (!done && done.error() == vfs::Error::isdir) {

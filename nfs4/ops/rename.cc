@@ -13,6 +13,8 @@ Op4<RENAME4resok> rename(Compound& compound, const RENAME4args& args) {
   if (compound.junction_at(from, args.oldname) != nullptr ||
       compound.junction_at(to, args.newname) != nullptr)
     co_await refuse(nfsstat4::NFS4ERR_FILE_OPEN);
+  co_await break_delegations_of(compound, from, args.oldname);
+  co_await break_delegations_of(compound, to, args.newname);
   vfs::Wcc from_wcc;
   vfs::Wcc to_wcc;
   const auto done = co_await from.fs()

@@ -216,9 +216,11 @@ class Lab:
             raise HostError(f"{command}: status {done['status']}: {done['output']}")
         return done["output"]
 
-    def mount(self, path="/", options="", at="/run/mnt", port=PORT):
+    def mount(self, path="/", options="", at="/run/mnt", port=PORT, version="3"):
         os.makedirs(at, exist_ok=True)
-        base = f"vers=3,proto=tcp,port={port},mountport={PORT},mountproto=tcp,nolock,retry=0"
+        base = f"vers={version},proto=tcp,port={port},retry=0"
+        if version == "3":
+            base += f",mountport={PORT},mountproto=tcp,nolock"
         run("mount", "-t", "nfs", "-o", ",".join(o for o in (base, self.mount_options, options) if o),
             f"{ADDRESS}:{path}", at)
         return at

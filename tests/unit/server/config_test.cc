@@ -40,6 +40,8 @@ TEST(Config, a_minimal_file_has_the_documented_defaults) {
   EXPECT_EQ(config->limits.blocking_threads_max, 16u);
   EXPECT_EQ(config->limits.idle_seconds, 360u);
   EXPECT_EQ(config->limits.drain_seconds, 15u);
+  EXPECT_EQ(config->limits.lease_seconds, 90u);
+  EXPECT_EQ(config->limits.courtesy_seconds, 86400u);
   ASSERT_EQ(config->exports.size(), 1u);
   const ExportConfig& e = config->exports[0];
   EXPECT_EQ(e.path, "/data");
@@ -73,6 +75,8 @@ open_files_max = 1000
 blocking_threads_max = 4
 idle_seconds = 0
 drain_seconds = 3
+lease_seconds = 20
+courtesy_seconds = 0
 [[export]]
 path = "/"
 directory = "/srv"
@@ -102,6 +106,8 @@ security = ["sys"]
   EXPECT_EQ(config->limits.blocking_threads_max, 4u);
   EXPECT_EQ(config->limits.idle_seconds, 0u);
   EXPECT_EQ(config->limits.drain_seconds, 3u);
+  EXPECT_EQ(config->limits.lease_seconds, 20u);
+  EXPECT_EQ(config->limits.courtesy_seconds, 0u);
   const ExportConfig& e = config->exports.at(0);
   EXPECT_EQ(e.squash, vfs::Squash::all);
   EXPECT_EQ(e.anon_uid, 1000u);
@@ -228,7 +234,7 @@ constexpr Mistake mistakes[] = {
      "braid.toml:4: unknown key 'foo_bar_baz_qux' in [limits]; known keys are payload_bytes_max, "
      "buffer_bytes_max, "
      "replay_cache_bytes_max, connection_bytes_max, connections_max, open_files_max, blocking_threads_max, "
-     "idle_seconds, drain_seconds\n"
+     "idle_seconds, drain_seconds, lease_seconds, courtesy_seconds\n"
      "braid.toml:5: 'idle_seconds' is -1; write an integer from 0 to 2592000\n"},
 };
 

@@ -1,0 +1,105 @@
+#include "nfs4/engine.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/siphash.h"
+#include "nfs4/operations.h"
+#include "nfs4/ops/open_support.h"
+
+namespace braid::nfs4 {
+namespace {
+
+EngineOptions within_limits(EngineOptions options) {
+  constexpr std::uint32_t bytes_min = 4096;
+  options.nfs.read_bytes_max = std::clamp(options.nfs.read_bytes_max, bytes_min, MAX_PAYLOAD);
+  options.nfs.write_bytes_max = std::clamp(options.nfs.write_bytes_max, bytes_min, MAX_PAYLOAD);
+  return options;
+}
+
+attributes::ServerFacts facts_of(const EngineOptions& options) {
+  attributes::ServerFacts facts;
+  facts.lease_seconds = static_cast<std::uint32_t>(
+      std::chrono::duration_cast<std::chrono::seconds>(options.clients.lease).count());
+  facts.read_bytes_max = options.nfs.read_bytes_max;
+  facts.write_bytes_max = options.nfs.write_bytes_max;
+  return facts;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<Nfs4Engine>> Nfs4Engine::create(const EngineOptions& options,
+                                                             const EngineResources& resources,
+                                                             const std::string& state_dir) {
+  auto store = recovery::ClientStore::open(state_dir + "/nfs4");
+  if (!store) return base::fail(store.error());
+  return std::unique_ptr<Nfs4Engine>(new Nfs4Engine(options, resources, std::move(*store)));
+}
+
+Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& resources,
+                       std::unique_ptr<recovery::ClientStore> store)
+    : options_(within_limits(options)),
+      resources_(resources),
+      facts_(facts_of(options_)),
+      pseudo_(resources.clock),
+      ids_(options_.ids, names_, &resources.pool, base::random_sip_key()),
+      store_(std::move(store)),
+      files_(std::in_place, store_->epoch(), options_.states),
+      clients_(options_.clients, *store_, base::random_sip_key(), resources.pool,
+               {.holds_state =
+                    [this](clientid4 client) {
+                      return files_.with(
+                          [&](const state::FileStates& files) { return files.holds_state(client); });
+                    },
+                .release =
+                    [this](clientid4 client) {
+                      files_.with([&](state::FileStates& files) { files.drop_client(client); });
+                    }},
+               resources.clock.now()),
+      state_{.options = options_.nfs,
+             .clock = resources.clock,
+             .exports = resources.exports,
+             .pseudo = pseudo_,
+             .ids = ids_,
+             .facts = facts_,
+             .clients = clients_,
+             .files = files_,
+             .callbacks = nullptr,
+             .pool = resources.pool,
+             .copies = nullptr},
+      service_(state_, standard_operations(), resources.metrics) {
+  clients_.register_metrics(resources.metrics);
+}
+
+void Nfs4Engine::start(io::Reactor& reactor, rpc::TcpWorker& tcp) {
+  callbacks_.emplace(clients_, tcp, resources_.slabs, callback::CallbackOptions{});
+  state_.callbacks = &*callbacks_;
+  copies_.emplace(reactor, copy_callbacks(*callbacks_), store_->epoch(), CopyJobLimits{});
+  state_.copies = &*copies_;
+}
+
+io::Op<> Nfs4Engine::close() {
+  if (copies_) co_await copies_->close();
+  if (callbacks_) co_await callbacks_->close();
+}
+
+io::Op<> Nfs4Engine::tick() {
+  const base::TimePoint now = resources_.clock.now();
+  (void)co_await clients_.tick(now).as_result();
+  // Courtesy ends where there is no room for others.
+  const bool crowded = files_.with(
+      [&](const state::FileStates& files) { return files.size() > options_.states.states_max / 4 * 3; });
+  if (crowded) (void)co_await clients_.evict_longest_silent(now).as_result();
+  const base::TimePoint lease_ago = now - options_.clients.lease;
+  state::Aftermath after;
+  state::Aftermath left = files_.with([&](state::FileStates& files) {
+    files.revoke_unreturned(lease_ago, after);
+    files.sweep(lease_ago, now, after);
+    return files.take_left();
+  });
+  (void)co_await ops::settle(state_, std::move(after)).as_result();
+  (void)co_await ops::settle(state_, std::move(left)).as_result();
+}
+
+}  // namespace braid::nfs4

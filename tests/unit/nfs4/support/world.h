@@ -1,0 +1,122 @@
+// A whole NFSv4 server without a network: the real engine over directories of its own, on the thread of a
+// reactor. Time stands still unless the test moves it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "io/blocking_pool.h"
+#include "io/reactor.h"
+#include "io/slab.h"
+#include "nfs4/engine.h"
+#include "rpc/call.h"
+#include "tests/unit/nfs4/support/request.h"
+#include "vfs/export.h"
+#include "vfs/posix/file_system.h"
+
+namespace braid::nfs4::test {
+
+// Who sends, and from where.
+struct Caller {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  std::string_view address = "192.0.2.1";
+};
+
+struct ExportSpec {
+  std::string path = "/";
+  std::vector<std::string_view> clients{};  // empty: everybody
+  vfs::Squash squash = vfs::Squash::none;
+};
+
+// A COMPOUND that may still run.
+class Sent;
+
+class World {
+ public:
+  explicit World(EngineOptions options = {}, const std::vector<ExportSpec>& exports = {ExportSpec{}});
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  // Sends and waits for the reply.
+  Reply send(const Request& request, const Caller& caller = {});
+  // The arguments of a COMPOUND as they are.
+  Reply send_raw(io::Payload args, const Caller& caller = {});
+  // Sends without waiting; the reply comes with wait().
+  std::shared_ptr<Sent> start(const Request& request, const Caller& caller = {});
+  Reply wait(const std::shared_ptr<Sent>& sent);
+  [[nodiscard]] bool ended(const std::shared_ptr<Sent>& sent);
+  // As after `kill -9`: clients, opens and locks are forgotten, files and records stay.
+  void restart();
+  // What the server does every second.
+  void tick();
+
+  // The directory behind an export, by the order of the specifications.
+  [[nodiscard]] std::string directory(std::size_t number = 0) const;
+  void write_local(std::string_view name, std::string_view text) const;
+  [[nodiscard]] std::string read_local(std::string_view name) const;
+
+  base::ManualClock& clock() { return clock_; }
+  Nfs4Engine& engine() { return *engine_; }
+  io::SlabPool& slabs() { return slabs_; }
+
+ private:
+  std::shared_ptr<Sent> start_raw(io::Payload args, const Caller& caller);
+  // Calls f() on the reactor's thread and waits for it.
+  void on_reactor(const std::function<void()>& f);
+  void open_engine();
+
+  base::ManualClock clock_;
+  io::SlabPool slabs_{{.bytes_max = 16 * io::region_bytes, .huge_pages = false}};
+  io::BlockingPool pool_{{.threads_max = 2}};
+  std::unique_ptr<io::Reactor> reactor_;
+  std::string base_;  // everything of this world is below it
+  std::unique_ptr<vfs::Exports> exports_;
+  const EngineOptions options_;
+  std::unique_ptr<base::MetricRegistry> metrics_;
+  std::unique_ptr<Nfs4Engine> engine_;
+  std::unique_ptr<io::SlabCursor> cursor_;  // of the reactor's thread
+  std::thread thread_;
+};
+
+// A client with a session, and the SEQUENCE that its requests begin with.
+class SessionClient {
+ public:
+  // EXCHANGE_ID, CREATE_SESSION, and RECLAIM_COMPLETE unless `complete` is false.
+  SessionClient(World& world, std::uint32_t minor_version, std::string_view owner, const Caller& caller = {},
+                bool complete = true);
+
+  // A request that begins with the next SEQUENCE of a slot.
+  Request request(std::uint32_t slot = 0, bool cache_this = false);
+  // The same without counting on: the request before once more, as far as SEQUENCE goes.
+  [[nodiscard]] Request again(std::uint32_t slot = 0, bool cache_this = false) const;
+  // Sends, and takes the result of SEQUENCE, which must be OK.
+  Reply send(const Request& request);
+
+  [[nodiscard]] clientid4 id() const { return id_; }
+  [[nodiscard]] const sessionid4& session() const { return session_; }
+  [[nodiscard]] const channel_attrs4& fore() const { return fore_; }
+  [[nodiscard]] const Caller& caller() const { return caller_; }
+
+ private:
+  World& world_;
+  const std::uint32_t minor_version_;
+  const Caller caller_;
+  clientid4 id_ = 0;
+  sessionid4 session_{};
+  channel_attrs4 fore_;
+  std::vector<sequenceid4> sequences_;
+};
+
+// Stateids that name no state (RFC 8881 8.2.3).
+stateid4 anonymous();
+stateid4 current();
+
+}  // namespace braid::nfs4::test
