@@ -70,6 +70,7 @@ class EngineTest : public testing::Test {
   EngineTest() : reactor_(io::Reactor::create({}, clock).value()), thread_([this] { reactor_->run(); }) {
     options.cards.limits = {.slots = 3, .slot_bytes = 4 << 20, .streams_max = 64};
     options.cards.verify_one_in = 1;
+    options.cards.first_quarantine = std::chrono::hours(1);
     options.inline_bytes = 0;
     options.workers = 2;
   }
