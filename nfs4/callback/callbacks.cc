@@ -171,24 +171,6 @@ io::Op<> Callbacks::probe_here(clientid4 client) {
   });
 }
 
-void Callbacks::recall_slots(const state::SessionRef& session, std::uint32_t slots) {
-  session->set_target(slots);
-  if (closing_) return;
-  ++running_;
-  tcp_.reactor().post([this, session, slots] { io::spawn(gate_, recall_slots_here(session, slots)); });
-}
-
-io::Op<> Callbacks::recall_slots_here(state::SessionRef session, std::uint32_t slots) {
-  const Running running(running_);
-  --running_;  // that of recall_slots()
-  if (closing_) co_return;
-  io::SlabCursor cursor(pool_);
-  xdr::Encoder out(cursor);
-  encode(out, CB_RECALL_SLOT4args{.rsa_target_highest_slotid = slots - 1});
-  Request request{.op = nfs_cb_opnum4::OP_CB_RECALL_SLOT, .args = bytes_of(out)};
-  (void)co_await send_in_session(std::move(session), std::move(request)).as_result();
-}
-
 io::Op<> Callbacks::close() {
   closing_ = true;
   for (auto& [client, path] : paths_) io::spawn(gate_, close_path(std::move(path)));

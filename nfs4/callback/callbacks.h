@@ -66,9 +66,6 @@ class Callbacks {
   [[nodiscard]] bool reachable(clientid4 client) const;
   // A 4.0 client has confirmed where to call it: finds out in the background whether that works.
   void probe(clientid4 client);
-  // CB_RECALL_SLOT (RFC 8881 20.8): the client should use at most so many slots of the session. In the
-  // background; a client that does not answer is told by SEQUENCE anyway.
-  void recall_slots(const state::SessionRef& session, std::uint32_t slots);
   // CB_RECALL (RFC 8881 20.2): in the background, again and again until the client has taken note, or is
   // gone. Whoever does not return the delegation in time has it revoked by the server's clock, not by this.
   void recall(state::Recall recall);
@@ -89,7 +86,6 @@ class Callbacks {
   CallbackOp<Answer> send_4_0(clientid4 client, state::CallbackAddress to, Request request);
   // On the reactor of the TcpWorker, all of these.
   io::Op<> probe_here(clientid4 client);
-  io::Op<> recall_slots_here(state::SessionRef session, std::uint32_t slots);
   io::Op<> recall_here(state::Recall recall);
   io::Op<> notify_lock_here(state::LockTurn turn);
   std::shared_ptr<Path40> path_to(clientid4 client, const state::CallbackAddress& to);

@@ -196,6 +196,7 @@ std::optional<CallbackAddress> ClientTable::callback_of(clientid4 id) const {
 }
 
 void ClientTable::sweep(base::TimePoint now) {
+  aim_slots();
   std::vector<clientid4> due;
   for (const auto& [id, record] : records_) {
     if (!lease_over(record, now)) continue;

@@ -155,8 +155,10 @@ class ClientTable {
   // 4.0 only; nothing if the client gave no program.
   [[nodiscard]] std::optional<CallbackAddress> callback_of(clientid4 id) const;
 
-  // Removes unconfirmed clients that are a lease old, clients without state whose lease has run out, and
-  // those whose courtesy has.
+  // Once a second. Asks all sessions for a quarter of their slots while reply caches are nearly used up, so
+  // that what the others keep can go (sr_target_highest_slotid, RFC 8881 2.10.6.1). Removes unconfirmed
+  // clients that are a lease old, clients without state whose lease has run out, and those whose courtesy
+  // has.
   void sweep(base::TimePoint now);
   // Removes one client whatever it holds. False: there is none.
   bool evict(clientid4 id);
@@ -211,6 +213,7 @@ class ClientTable {
   void remove(clientid4 id, bool replaced = false);
   void close_session(const SessionRef& session);
   static std::size_t reply_bytes_of(const SessionRef& session);
+  void aim_slots();
   [[nodiscard]] bool lease_over(const Record& record, base::TimePoint now) const;
   // RFC 8881 18.35.5 case 3, RFC 7530 16.33.5: whether another principal may take the name over.
   [[nodiscard]] bool replaceable(const Record& record, base::TimePoint now) const;
@@ -222,6 +225,7 @@ class ClientTable {
   const std::function<bool(clientid4)> holds_state_;
   std::uint32_t last_number_ = 0;  // of client ids
   std::uint64_t last_random_ = 0;
+  bool slots_scarce_ = false;    // sessions have been asked to use fewer
   std::size_t reply_bytes_ = 0;  // reserved by sessions
   std::unordered_map<clientid4, Record> records_;
   std::map<Name, clientid4> confirmed_;

@@ -20,6 +20,8 @@ constexpr std::uint32_t back_response_bytes_min = 100;
 constexpr std::uint32_t back_operations_min = 2;
 // A session gets at most this part of what is left for reply caches, so that the last ones get some too.
 constexpr std::size_t share_of_rest = 4;
+// The part of its slots that a session should use while memory for replies is nearly used up.
+constexpr std::uint32_t scarce_divisor = 4;
 
 SessionId make_session_id(clientid4 client, const Verifier& unpredictable) {
   SessionId id{};
@@ -114,6 +116,7 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
     session->bind_back(request.connection);
     flags |= CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
   }
+  if (slots_scarce_) session->set_target(session->fore.slots / scarce_divisor);
   reply_bytes_ += reply_bytes_of(session);
   sessions_.emplace(id, session);
   record.sessions.push_back(std::move(session));
@@ -122,6 +125,14 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
                               .flags = flags,
                               .fore = options.fore,
                               .back = options.back};
+}
+
+void ClientTable::aim_slots() {
+  const bool scarce = reply_bytes_ > options_.reply_bytes_max / 4 * 3;
+  if (scarce == slots_scarce_) return;
+  slots_scarce_ = scarce;
+  for (const auto& [id, session] : sessions_)
+    session->set_target(scarce ? session->fore.slots / scarce_divisor : session->fore.slots);
 }
 
 void ClientTable::close_session(const SessionRef& session) {

@@ -223,6 +223,34 @@ TEST_F(ClientTableTest, memory_for_replies_is_shared_and_ends) {
   EXPECT_EQ(last, NFS4ERR_DELAY);
 }
 
+TEST_F(ClientTableTest, sessions_are_asked_for_fewer_slots_while_memory_for_replies_is_short) {
+  options_.reply_bytes_max = 64 * base::KiB;
+  ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
+  const auto client = table.exchange_id(who("owner"), false, now_);
+  std::vector<SessionRef> sessions;
+  std::uint32_t sequence = 0;
+  const auto add = [&] {
+    const auto made = table.create_session(request(client->client, ++sequence), now_);
+    if (made) sessions.push_back(table.find_session(made->session));
+    return made.has_value();
+  };
+  const auto target = [](Session& session, std::uint32_t next) {
+    const auto start = session.start({.slot = 0, .sequence = next}, nullptr);
+    EXPECT_EQ(session.finish(0, {}), nullptr);
+    return start->target_slot + 1;
+  };
+  ASSERT_TRUE(add());
+  ASSERT_EQ(sessions[0]->fore.slots, 8U);
+  table.sweep(now_);
+  EXPECT_EQ(target(*sessions[0], 1), 8U);
+  while (add()) continue;
+  table.sweep(now_);
+  EXPECT_EQ(target(*sessions[0], 2), 2U);
+  for (std::size_t i = 1; i < sessions.size(); ++i) EXPECT_TRUE(table.destroy_session(sessions[i]->id, 0));
+  table.sweep(now_);
+  EXPECT_EQ(target(*sessions[0], 3), 8U);
+}
+
 TEST_F(ClientTableTest, a_client_has_so_many_sessions) {
   options_.sessions_per_client = 3;
   ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
