@@ -75,8 +75,6 @@ open_files_max = 1000
 blocking_threads_max = 4
 idle_seconds = 0
 drain_seconds = 3
-lease_seconds = 20
-courtesy_seconds = 0
 [[export]]
 path = "/"
 directory = "/srv"
@@ -106,8 +104,6 @@ security = ["sys"]
   EXPECT_EQ(config->limits.blocking_threads_max, 4u);
   EXPECT_EQ(config->limits.idle_seconds, 0u);
   EXPECT_EQ(config->limits.drain_seconds, 3u);
-  EXPECT_EQ(config->limits.lease_seconds, 20u);
-  EXPECT_EQ(config->limits.courtesy_seconds, 0u);
   const ExportConfig& e = config->exports.at(0);
   EXPECT_EQ(e.squash, vfs::Squash::all);
   EXPECT_EQ(e.anon_uid, 1000u);
@@ -240,6 +236,14 @@ constexpr Mistake mistakes[] = {
 
 INSTANTIATE_TEST_SUITE_P(Config, ConfigMistake, testing::ValuesIn(mistakes),
                          [](const auto& test) { return std::string(test.param.name); });
+
+TEST(Config, times_of_nfs4_clients) {
+  const auto config = parse_config(
+      "[limits]\nlease_seconds = 20\ncourtesy_seconds = 0\n[[export]]\npath = \"/\"\ndirectory = \"/srv\"\n");
+  ASSERT_TRUE(config);
+  EXPECT_EQ(config->limits.lease_seconds, 20u);
+  EXPECT_EQ(config->limits.courtesy_seconds, 0u);
+}
 
 TEST(Config, a_file_without_export_is_wrong_as_a_whole) {
   EXPECT_EQ(complaints("[server]\nport = 2049\n"),
