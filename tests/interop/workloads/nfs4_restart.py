@@ -1,0 +1,40 @@
+"""NFSv4.2 and 4.1: open files and their locks outlive kill -9 and a new start of the server."""
+
+import errno
+import fcntl
+import os
+
+from harness.client import Lab, drop_caches, equal, read_file, refused, step, write_file
+
+VARIANTS = ("tmpfs", "ext4")
+TIMEOUT_S = 240
+
+lab = Lab()
+lab.export()
+lab.serve()
+
+for version in ("4.2", "4.1"):
+    step(f"NFSv{version}")
+    mnt = lab.mount(version=version)
+    write_file(f"{mnt}/file", b"0123456789")
+    with open(f"{mnt}/file", "r+b", buffering=0) as file:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lab.kill()
+        lab.start()
+        file.seek(3)
+        file.write(b"abc")
+        os.fsync(file.fileno())
+        step("it is written after the restart")
+
+        # Another client of the same machine: it gets no lock before this one has reclaimed its own, nor after.
+        other = lab.mount(version="4.1" if version == "4.2" else "4.2", at="/run/other")
+        with open(f"{other}/file", "r+b", buffering=0) as second, refused(errno.EAGAIN, errno.EACCES):
+            fcntl.lockf(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        step("the lock is still held")
+    with open(f"{other}/file", "r+b", buffering=0) as second:
+        fcntl.lockf(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    lab.unmount("/run/other")
+    drop_caches()
+    equal(read_file(f"{mnt}/file"), b"012abc6789", "the file")
+    os.unlink(f"{mnt}/file")
+    lab.unmount()
