@@ -5,6 +5,7 @@
 // outside the lock (closing files, callbacks, telling the file system) comes back in an Aftermath.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -248,6 +249,9 @@ class FileStates {
   [[nodiscard]] const StateLimits& limits() const { return limits_; }
 
  private:
+  // Looking at every 4.0 owner takes time that others wait for.
+  static constexpr base::Duration sweep_pause = std::chrono::seconds(10);
+
   struct HandleHash {
     std::size_t operator()(const vfs::FileHandle& handle) const {
       return std::hash<std::string_view>{}(base::text_of(handle.view()));
@@ -311,6 +315,7 @@ class FileStates {
   std::vector<DelegationState*> recalled_;  // in the order of their recall
   std::uint64_t lock_owners_made_ = 0;
   Aftermath left_;
+  base::TimePoint next_sweep_{};
 };
 
 }  // namespace braid::nfs4::state

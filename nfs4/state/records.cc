@@ -204,6 +204,8 @@ bool FileStates::holds_state(clientid4 client) const {
 
 void FileStates::sweep(base::TimePoint before, base::TimePoint now, Aftermath& after) {
   tidy_queues([&](LockQueue& queue) { queue.forget_late(now); }, after);
+  if (now < next_sweep_) return;
+  next_sweep_ = now + sweep_pause;
   std::vector<clientid4> unused;
   for (const auto& [id, states] : clients_) {
     if (states->client->minor_version() > 0) continue;

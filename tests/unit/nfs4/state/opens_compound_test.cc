@@ -188,6 +188,21 @@ TEST_F(OpenCompound, impossible_shares_are_refused) {
         << one.access << " " << one.deny;
 }
 
+TEST_F(OpenCompound, who_says_what_delegation_it_wants_is_told_why_it_gets_none) {
+  world_.write_local("file", "");
+  const auto delegation = [&](std::uint32_t want) {
+    const OPEN4res result = open(alice_, open_args("file", read_access | want));
+    return result.resok4() == nullptr ? open_delegation4() : result.resok4()->delegation;
+  };
+  EXPECT_EQ(delegation(0).delegation_type, open_delegation_type4::OPEN_DELEGATE_NONE);
+  EXPECT_EQ(delegation(OPEN4_SHARE_ACCESS_WANT_NO_DELEG).od_whynone()->ond_why,
+            why_no_delegation4::WND4_NOT_WANTED);
+  EXPECT_EQ(delegation(OPEN4_SHARE_ACCESS_WANT_CANCEL).od_whynone()->ond_why,
+            why_no_delegation4::WND4_CANCELLED);
+  EXPECT_EQ(delegation(OPEN4_SHARE_ACCESS_WANT_READ_DELEG).od_whynone()->ond_why,
+            why_no_delegation4::WND4_RESOURCE);
+}
+
 TEST_F(OpenCompound, an_open_by_handle_is_the_same_open) {
   world_.write_local("file", "content");
   const stateid4 first = opened(alice_, open_args("file", read_access));
