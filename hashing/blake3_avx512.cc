@@ -61,38 +61,38 @@ struct Avx512 {
         : [x0] "vm"(x0), [y0] "vm"(y0), [x1] "vm"(x1), [y1] "vm"(y1));
   }
 
-  // Rows become columns of a 16 by 16 square of words.
-  static void transpose(Vector* r) {
-    Vector t[16], u[16];
-    for (int i = 0; i < 8; ++i) {
+  // Words 0 to 7 of 16 lanes, from `offset` on: word w of every lane in m[w].
+  static void load_half(const std::byte* const* from, std::size_t offset, Vector* m) {
+    Vector r[8], t[8], u[8];
+    // Row i: lanes i and i + 4, rows from 4 on: lanes i + 4 and i + 8.
+    for (std::size_t i = 0; i < 8; ++i) {
+      const std::size_t lane = i < 4 ? i : i + 4;
+      const auto* low = reinterpret_cast<const __m256i*>(from[lane] + offset);
+      const auto* high = reinterpret_cast<const __m256i*>(from[lane + 4] + offset);
+      r[i] = _mm512_inserti64x4(_mm512_castsi256_si512(_mm256_loadu_si256(low)), _mm256_loadu_si256(high), 1);
+    }
+    for (int i = 0; i < 4; ++i) {
       t[2 * i] = _mm512_unpacklo_epi32(r[2 * i], r[2 * i + 1]);
       t[2 * i + 1] = _mm512_unpackhi_epi32(r[2 * i], r[2 * i + 1]);
     }
-    for (int i = 0; i < 4; ++i) {
+    for (int i = 0; i < 2; ++i) {
       u[4 * i] = _mm512_unpacklo_epi64(t[4 * i], t[4 * i + 2]);
       u[4 * i + 1] = _mm512_unpackhi_epi64(t[4 * i], t[4 * i + 2]);
       u[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
       u[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
     }
-    // u[4 g + c]: lane k of it holds column 4 k + c of rows 4 g .. 4 g + 3.
+    // 128-bit lanes of u[c]: word c of lanes 0 to 3, word 4 + c of them, word c of lanes 4 to 7, word 4 + c
+    // of them; u[4 + c] has lanes 8 to 15.
     for (int c = 0; c < 4; ++c) {
-      const Vector low01 = _mm512_shuffle_i32x4(u[c], u[4 + c], 0x88);
-      const Vector high01 = _mm512_shuffle_i32x4(u[c], u[4 + c], 0xdd);
-      const Vector low23 = _mm512_shuffle_i32x4(u[8 + c], u[12 + c], 0x88);
-      const Vector high23 = _mm512_shuffle_i32x4(u[8 + c], u[12 + c], 0xdd);
-      r[c] = _mm512_shuffle_i32x4(low01, low23, 0x88);
-      r[8 + c] = _mm512_shuffle_i32x4(low01, low23, 0xdd);
-      r[4 + c] = _mm512_shuffle_i32x4(high01, high23, 0x88);
-      r[12 + c] = _mm512_shuffle_i32x4(high01, high23, 0xdd);
+      m[c] = _mm512_shuffle_i32x4(u[c], u[4 + c], 0x88);
+      m[4 + c] = _mm512_shuffle_i32x4(u[c], u[4 + c], 0xdd);
     }
   }
 
   static void load_blocks(const std::byte* const* from, std::size_t offset, Vector* m) {
-    for (std::size_t i = 0; i < width; ++i) {
-      m[i] = _mm512_loadu_si512(from[i] + offset);
-      _mm_prefetch(from[i] + offset + 256, _MM_HINT_T0);
-    }
-    transpose(m);
+    load_half(from, offset, m);
+    load_half(from, offset + 32, m + 8);
+    for (std::size_t i = 0; i < width; ++i) _mm_prefetch(from[i] + offset + 256, _MM_HINT_T0);
   }
 
   static void store_values(const Vector* h, const Lane* lanes) {
@@ -107,7 +107,7 @@ struct Avx512 {
       u[4 * i + 2] = _mm512_unpacklo_epi64(t[4 * i + 1], t[4 * i + 3]);
       u[4 * i + 3] = _mm512_unpackhi_epi64(t[4 * i + 1], t[4 * i + 3]);
     }
-    // As in transpose(): 128-bit lane k of u[c] is words 0 to 3 of lane 4 k + c, of u[4 + c] words 4 to 7.
+    // 128-bit lane k of u[c] is words 0 to 3 of lane 4 k + c, of u[4 + c] words 4 to 7.
     for (std::size_t c = 0; c < 4; ++c) {
       store_four<0>(u[c], u[4 + c], lanes[c].out);
       store_four<1>(u[c], u[4 + c], lanes[4 + c].out);
