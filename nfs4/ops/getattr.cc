@@ -14,12 +14,10 @@ constexpr Bitmap behind_delegation{FATTR4_CHANGE, FATTR4_SIZE, FATTR4_SPACE_USED
 
 // RFC 8881 10.4.3: another client's write delegation is recalled before its file is looked at. A 4.0 client
 // cannot be told from the holder here.
-Op4<> see_through_delegation(Compound& compound, const attributes::AttributeSource& source,
-                             const Bitmap& wanted) {
+Op4<> see_through_delegation(Compound& compound, const Place& at) {
   const state::ClientRef client = compound.client();
-  const bool hidden = source.object.type == vfs::FileType::regular && wanted.intersects(behind_delegation);
-  if (client == nullptr || !hidden) co_return;
-  const vfs::FileHandle& file = compound.current().file->handle();
+  if (client == nullptr) co_return;
+  const vfs::FileHandle& file = at.file->handle();
   const auto look = [&](state::FileStates& files,
                         state::Aftermath& after) -> base::Result<bool, state::Refusal> {
     auto clear = files.break_delegations(file, client.get(), false, compound.now(), after);
@@ -39,9 +37,9 @@ Op4<attributes::EncodedAttributes> getattr(Compound& compound, const GETATTR4arg
   if (asked.intersects(attributes::write_only(minor))) co_await refuse(nfsstat4::NFS4ERR_INVAL);
   const Bitmap wanted = asked & attributes::supported_in(minor);
   const Place& at = compound.current();
+  if (!at.pseudo() && wanted.intersects(behind_delegation)) co_await see_through_delegation(compound, at);
   attributes::AttributeSource source = attributes::source_of(compound, at);
   co_await attributes::fetch(compound, at, wanted, source);
-  if (!at.pseudo()) co_await see_through_delegation(compound, source, wanted);
   const auto encoded = attributes::encode_into(compound.arena(), wanted, source);
   if (!encoded) co_await refuse(nfsstat4::NFS4ERR_DELAY);
   co_return *encoded;
