@@ -1,0 +1,120 @@
+// Calls whose bulk data comes by a pipe (rpc::BulkReceiver).
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "tests/unit/rpc/tcp_fixture.h"
+
+namespace braid::rpc {
+namespace {
+
+using namespace std::chrono_literals;
+using base::Bytes;
+using base::BytesView;
+using test::append;
+using test::fragment;
+using test::opaque_of;
+using test::RawClient;
+using test::record;
+using test::TcpServer;
+using test::test_call;
+using test::words;
+
+Bytes pattern(std::size_t size) {
+  Bytes out(size);
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 31 + i / 251);
+  return out;
+}
+struct Storing {
+  Storing() : file(::memfd_create("stored", MFD_CLOEXEC)) { server.service.file = file.get(); }
+  static Bytes call(std::uint32_t where, BytesView data, std::uint32_t last) {
+    Bytes args = words({where});
+    append(args, opaque_of(data));
+    append(args, words({last}));
+    return test_call(last, test::proc_store, args);
+  }
+  static Bytes reply(std::uint32_t last) { return words({last, 1, 0, 0, 0, 0, last}); }
+  [[nodiscard]] Bytes stored(std::uint32_t where, std::size_t bytes) const {
+    Bytes out(bytes);
+    out.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::pread(file.get(), out.data(), bytes, where))));
+    return out;
+  }
+  base::UniqueFd file;
+  TcpServer server;
+};
+
+TEST(BulkTest, bulk_data_of_calls_comes_by_a_pipe_and_what_follows_it_in_memory) {
+  Storing test;
+  RawClient client(test.server.address);
+  for (const std::size_t size : {1'048'576U, 1'048'573U, 300'001U}) {
+    const Bytes data = pattern(size);
+    Bytes stream = record(Storing::call(77, data, 5));
+    append(stream, record(test_call(6, test::proc_null)));
+    ASSERT_TRUE(client.send(stream));
+    EXPECT_TRUE(client.receives(Storing::reply(5)));
+    EXPECT_TRUE(client.receives(words({6, 1, 0, 0, 0, 0})));
+    EXPECT_EQ(test.stored(77, size), data) << size;
+  }
+  EXPECT_EQ(test.server.service.piped, 3U);
+}
+
+TEST(BulkTest, data_that_is_too_short_for_a_pipe_comes_in_memory) {
+  Storing test;
+  RawClient client(test.server.address);
+  const Bytes data = pattern(100'000);
+  ASSERT_TRUE(client.send(record(Storing::call(0, data, 5))));
+  EXPECT_TRUE(client.receives(Storing::reply(5)));
+  EXPECT_EQ(test.stored(0, data.size()), data);
+  EXPECT_EQ(test.server.service.piped, 0U);
+}
+
+TEST(BulkTest, bulk_data_may_come_in_any_pieces) {
+  Storing test;
+  RawClient client(test.server.address);
+  const Bytes data = pattern(700'003);
+  const Bytes whole = record(Storing::call(0, data, 5));
+  for (const std::size_t first : {3U, 30U, 47U, 52U, 200U, 70'000U, 700'040U}) {
+    ASSERT_TRUE(client.send(base::BytesView(whole).first(first)));
+    std::this_thread::sleep_for(5ms);
+    ASSERT_TRUE(client.send(base::BytesView(whole).subspan(first)));
+    EXPECT_TRUE(client.receives(Storing::reply(5)));
+    EXPECT_EQ(test.stored(0, data.size()), data) << first;
+  }
+  EXPECT_GE(test.server.service.piped, 3U);
+}
+
+TEST(BulkTest, bulk_data_may_be_spread_over_fragments) {
+  Storing test;
+  RawClient client(test.server.address);
+  const Bytes data = pattern(900'000);
+  const Bytes body = Storing::call(0, data, 5);
+  Bytes stream = fragment(base::BytesView(body).first(400'000), false);
+  append(stream, fragment(base::BytesView(body).subspan(400'000), true));
+  ASSERT_TRUE(client.send(stream));
+  EXPECT_TRUE(client.receives(Storing::reply(5)));
+  EXPECT_EQ(test.stored(0, data.size()), data);
+  EXPECT_EQ(test.server.service.piped, 1U);
+}
+
+TEST(BulkTest, a_length_that_lies_about_bulk_data_is_garbage) {
+  Storing test;
+  RawClient client(test.server.address);
+  Bytes call = Storing::call(0, pattern(400'000), 5);
+  // Ten header words and `where` precede it.
+  for (const std::uint32_t length : {500'000U, 0xffff'ffffU}) {
+    const Bytes lie = words({length});
+    std::ranges::copy(lie, call.begin() + 44);
+    ASSERT_TRUE(client.send(record(call)));
+    EXPECT_TRUE(client.receives(words({5, 1, 0, 0, 0, 4}))) << length;
+  }
+  const Bytes data = pattern(200'000);
+  ASSERT_TRUE(client.send(record(Storing::call(0, data, 7))));
+  EXPECT_TRUE(client.receives(Storing::reply(7)));
+  EXPECT_EQ(test.stored(0, data.size()), data);
+}
+
+}  // namespace
+}  // namespace braid::rpc
