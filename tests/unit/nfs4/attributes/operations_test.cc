@@ -3,9 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <limits>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "nfs4/attributes/table.h"
@@ -38,13 +39,13 @@ class Operations : public ::testing::Test {
   explicit Operations(std::vector<ExportSpec> exports = {ExportSpec{}}) : world_({}, exports) {}
 
   Request at(std::initializer_list<std::string_view> names) {
-    Request request = client_.request();
+    Request request = client_->request();
     request.add(OP_PUTROOTFH);
     for (const std::string_view name : names) request.add(OP_LOOKUP, LOOKUP4args{name});
     return request;
   }
   Reply send(const Request& request, std::size_t lookups) {
-    Reply reply = client_.send(request);
+    Reply reply = client_->send(request);
     EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
     for (std::size_t i = 0; i < lookups; ++i) EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
     return reply;
@@ -62,7 +63,7 @@ class Operations : public ::testing::Test {
     return to_hex(bytes);
   }
   nfsstat4 getattr_status(const Bitmap& wanted) {
-    return client_.send(at({}).add(OP_GETATTR, GETATTR4args{wanted.wire()})).status();
+    return client_->send(at({}).add(OP_GETATTR, GETATTR4args{wanted.wire()})).status();
   }
   SETATTR4res setattr(std::initializer_list<std::string_view> names, const Bitmap& map,
                       std::string_view values) {
@@ -75,7 +76,7 @@ class Operations : public ::testing::Test {
   template <class Args>
   nfsstat4 compare(nfs_opnum4 op, std::string_view name, const Bitmap& map, std::string_view values) {
     const Fattr attributes(slabs_, map, values);
-    return client_.send(at({name}).add(op, Args{attributes.wire})).status();
+    return client_->send(at({name}).add(op, Args{attributes.wire})).status();
   }
   nfsstat4 verify(std::string_view name, const Bitmap& map, std::string_view values) {
     return compare<VERIFY4args>(OP_VERIFY, name, map, values);
@@ -84,7 +85,7 @@ class Operations : public ::testing::Test {
     return compare<NVERIFY4args>(OP_NVERIFY, name, map, values);
   }
   Page readdir(std::initializer_list<std::string_view> names, const READDIR4args& args) {
-    Reply reply = client_.send(at(names).add(OP_READDIR, args));
+    Reply reply = client_->send(at(names).add(OP_READDIR, args));
     Page page;
     page.status = reply.status();
     if (page.status != NFS4_OK) return page;
@@ -127,7 +128,7 @@ class Operations : public ::testing::Test {
 
   io::SlabPool& slabs_ = test_slabs();
   World world_;
-  SessionClient client_{world_, 2, "client"};
+  std::optional<SessionClient> client_{std::in_place, world_, 2, "client"};
   Reply last_;
 };
 
@@ -361,6 +362,28 @@ TEST_F(Operations, cookies_and_verifiers_that_were_never_given_out_are_refused) 
   args.maxcount = 4096;
   args.attr_request = write_only.wire();
   EXPECT_EQ(readdir({}, args).status, NFS4ERR_INVAL);
+}
+
+TEST_F(Operations, an_entry_that_may_not_be_looked_at_says_so_in_its_rdattr_error) {
+  std::filesystem::create_directory(world_.directory() + "/d");
+  world_.write_local("d/file", "");
+  ::chmod(world_.directory().c_str(), 0755);
+  ::chmod((world_.directory() + "/d").c_str(), 0744);
+  client_.emplace(world_, 2, "somebody", Caller{.uid = 1000, .gid = 1000});
+  READDIR4args args;
+  args.maxcount = 4096;
+  const Bitmap with_error{FATTR4_TYPE, FATTR4_SIZE, FATTR4_RDATTR_ERROR};
+  args.attr_request = with_error.wire();
+  const Page told = readdir({"d"}, args);
+  ASSERT_EQ(told.entries.size(), 1U);
+  EXPECT_EQ(told.entries[0].mask, Bitmap{FATTR4_RDATTR_ERROR});
+  EXPECT_EQ(told.entries[0].values, "0000000d") << "NFS4ERR_ACCESS";
+  const Bitmap without{FATTR4_TYPE};
+  args.attr_request = without.wire();
+  EXPECT_EQ(readdir({"d"}, args).status, NFS4ERR_ACCESS);
+  const Bitmap names{FATTR4_MOUNTED_ON_FILEID};
+  args.attr_request = names.wire();
+  EXPECT_EQ(readdir({"d"}, args).entries.size(), 1U) << "names may be read";
 }
 
 class TwoExports : public Operations {
