@@ -61,8 +61,8 @@ class Encoder {
   void text(std::string_view text) { opaque(base::bytes_of(text)); }
   // Length, the data by reference, padding; noted as a DataItem.
   void payload(const io::Payload& data);
-  // What another encoder made, with its DataItems: long and piped ranges by reference, short ones copied, since
-  // each range costs the transport an entry.
+  // What another encoder made, with its DataItems: long and piped ranges by reference, short ones copied,
+  // since each range costs the transport an entry.
   void append(const Message& encoded);
 
   // Bytes written so far, headroom included.
