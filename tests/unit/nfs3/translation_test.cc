@@ -44,6 +44,8 @@ TEST(Status, each_error_of_the_file_system_has_the_number_of_the_rfc) {
       {Error::too_small, 10005},
       {Error::server_fault, 10006},
       {Error::delay, 10008},
+      {Error::no_xattr, 10006},
+      {Error::xattr2big, 10006},
   });
   static_assert(expected.size() == static_cast<std::size_t>(Error::server_fault) + 1);
   for (const auto& [error, number] : expected) EXPECT_EQ(static_cast<int>(status_of(error)), number);
