@@ -24,16 +24,26 @@ rpc::PeerAddress advertised(const std::vector<rpc::PeerAddress>& addresses,
   return host;
 }
 
+std::string_view proto_of(const rpc::PeerAddress& host) { return rpc::is_ipv4(host) ? "tcp" : "tcp6"; }
+
+std::string name_of(const rpc::PeerAddress& host) {
+  return rpc::is_ipv4(host) ? host_text(host) : fmt::format("[{}]", host_text(host));
+}
+
 }  // namespace
 
-std::string mount_command(const rpc::PeerAddress& host, bool found_by_rpcbind, const std::string& path) {
-  const bool ipv6 = !rpc::is_ipv4(host);
-  const std::string_view proto = ipv6 ? "tcp6" : "tcp";
+std::string mount_command_v4(const rpc::PeerAddress& host, const std::string& path) {
+  std::string options = fmt::format("vers=4.2,proto={}", proto_of(host));
+  if (host.port != nfs_port) options += fmt::format(",port={}", host.port);
+  return fmt::format("mount -t nfs -o {} {}:{} /mnt", options, name_of(host), path);
+}
+
+std::string mount_command_v3(const rpc::PeerAddress& host, bool found_by_rpcbind, const std::string& path) {
+  const std::string_view proto = proto_of(host);
   std::string options = fmt::format("vers=3,proto={}", proto);
   if (!found_by_rpcbind || host.port != nfs_port)
     options += fmt::format(",port={0},mountport={0},mountproto={1}", host.port, proto);
-  const std::string name = ipv6 ? fmt::format("[{}]", host_text(host)) : host_text(host);
-  return fmt::format("mount -t nfs -o {},nolock {}:{} /mnt", options, name, path);
+  return fmt::format("mount -t nfs -o {},nolock {}:{} /mnt", options, name_of(host), path);
 }
 
 std::string announcement_text(const Announcement& announcement, const rpc::PeerAddress& reachable) {
@@ -46,8 +56,11 @@ std::string announcement_text(const Announcement& announcement, const rpc::PeerA
     fmt::format_to(std::back_inserter(out), "Note: {}\n", restriction);
   out += "Mount it on a client, as root, with\n";
   for (const ExportConfig& config : announcement.exports)
+    fmt::format_to(std::back_inserter(out), "  {}\n", mount_command_v4(host, config.path));
+  out += "or, with NFSv3,\n";
+  for (const ExportConfig& config : announcement.exports)
     fmt::format_to(std::back_inserter(out), "  {}\n",
-                   mount_command(host, announcement.found_by_rpcbind, config.path));
+                   mount_command_v3(host, announcement.found_by_rpcbind, config.path));
   return out;
 }
 

@@ -16,10 +16,11 @@ struct Announcement {
   std::vector<std::string> restrictions;  // what is limited, in sentences
 };
 
-// The command by which a Linux client mounts `path`. `host` is an address of this server and its port.
-std::string mount_command(const rpc::PeerAddress& host, bool found_by_rpcbind, const std::string& path);
-// Lines for people, ending with a mount command per export. `reachable`: what to put for the address of all
-// interfaces.
+// The commands by which a Linux client mounts `path`. `host` is an address of this server and its port.
+std::string mount_command_v4(const rpc::PeerAddress& host, const std::string& path);
+std::string mount_command_v3(const rpc::PeerAddress& host, bool found_by_rpcbind, const std::string& path);
+// Lines for people, ending with the mount commands of each export. `reachable`: what to put for the address
+// of all interfaces.
 std::string announcement_text(const Announcement& announcement, const rpc::PeerAddress& reachable);
 
 }  // namespace braid::server

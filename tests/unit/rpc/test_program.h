@@ -32,7 +32,7 @@ enum Proc : std::uint32_t {
   proc_weak = 11,    // answers auth_tooweak; cached
   proc_piped = 12,   // unsigned n -> the first n bytes of the service's file, by a pipe where there is one
   proc_store = 13,   // unsigned where, opaque<> which may come by a pipe, unsigned -> the last one; the
-                    // opaque's bytes go to `where` in the service's file
+                     // opaque's bytes go to `where` in the service's file
 };
 
 // Its state belongs to the reactor's thread, except the counters.

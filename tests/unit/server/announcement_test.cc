@@ -23,31 +23,40 @@ Announcement serving(std::vector<rpc::PeerAddress> addresses) {
 
 TEST(MountCommand, without_rpcbind_the_port_is_given_for_both_protocols) {
   EXPECT_EQ(
-      mount_command(address("192.0.2.1", 12049), false, "/"),
+      mount_command_v3(address("192.0.2.1", 12049), false, "/"),
       "mount -t nfs -o vers=3,proto=tcp,port=12049,mountport=12049,mountproto=tcp,nolock 192.0.2.1:/ /mnt");
 }
 
 TEST(MountCommand, with_rpcbind_and_the_usual_port_none_is_needed) {
-  EXPECT_EQ(mount_command(address("192.0.2.1", 2049), true, "/data"),
+  EXPECT_EQ(mount_command_v3(address("192.0.2.1", 2049), true, "/data"),
             "mount -t nfs -o vers=3,proto=tcp,nolock 192.0.2.1:/data /mnt");
 }
 
 TEST(MountCommand, another_port_is_given_even_with_rpcbind) {
   EXPECT_EQ(
-      mount_command(address("192.0.2.1", 3049), true, "/"),
+      mount_command_v3(address("192.0.2.1", 3049), true, "/"),
       "mount -t nfs -o vers=3,proto=tcp,port=3049,mountport=3049,mountproto=tcp,nolock 192.0.2.1:/ /mnt");
 }
 
 TEST(MountCommand, an_ipv6_address_stands_in_brackets) {
-  EXPECT_EQ(mount_command(address("2001:db8::1", 12049), false, "/"),
+  EXPECT_EQ(mount_command_v3(address("2001:db8::1", 12049), false, "/"),
             "mount -t nfs -o vers=3,proto=tcp6,port=12049,mountport=12049,mountproto=tcp6,nolock "
             "[2001:db8::1]:/ /mnt");
+}
+
+TEST(MountCommand, nfsv4_needs_the_port_at_most) {
+  EXPECT_EQ(mount_command_v4(address("192.0.2.1", 2049), "/data"),
+            "mount -t nfs -o vers=4.2,proto=tcp 192.0.2.1:/data /mnt");
+  EXPECT_EQ(mount_command_v4(address("2001:db8::1", 12049), "/"),
+            "mount -t nfs -o vers=4.2,proto=tcp6,port=12049 [2001:db8::1]:/ /mnt");
 }
 
 TEST(Announcement, a_server_on_all_addresses_names_one_that_reaches_it) {
   EXPECT_EQ(announcement_text(serving({address("::", 12049)}), reachable),
             "Serving /srv/data as / on port 12049\n"
             "Mount it on a client, as root, with\n"
+            "  mount -t nfs -o vers=4.2,proto=tcp,port=12049 192.0.2.9:/ /mnt\n"
+            "or, with NFSv3,\n"
             "  mount -t nfs -o vers=3,proto=tcp,port=12049,mountport=12049,mountproto=tcp,nolock 192.0.2.9:/ "
             "/mnt\n");
 }
@@ -66,6 +75,8 @@ TEST(Announcement, restrictions_and_read_only_exports_are_named) {
             "Serving /srv/data as /, read-only, on port 12049\n"
             "Note: Every client acts with the rights of user 1000.\n"
             "Mount it on a client, as root, with\n"
+            "  mount -t nfs -o vers=4.2,proto=tcp,port=12049 127.0.0.1:/ /mnt\n"
+            "or, with NFSv3,\n"
             "  mount -t nfs -o vers=3,proto=tcp,port=12049,mountport=12049,mountproto=tcp,nolock 127.0.0.1:/ "
             "/mnt\n");
 }

@@ -347,8 +347,8 @@ class Reloading(ProcessTest):
 
 
 class Refusing(ProcessTest):
-    def refused(self, code, *arguments):
-        done = run("serve", "--state", os.path.join(self.scratch, "state"), "--admin",
+    def refused(self, code, *arguments, state="state"):
+        done = run("serve", "--state", os.path.join(self.scratch, state), "--admin",
                    os.path.join(self.scratch, "admin.sock"), *arguments)
         self.assertEqual(done.returncode, code, done.stderr)
         self.assertEqual(done.stdout, "")
@@ -375,7 +375,15 @@ class Refusing(ProcessTest):
 
     def test_an_admin_socket_in_use(self):
         server = self.serve()
-        self.assertIn("another server answers on the admin socket", self.refused(1, self.directory, "--port", "0"))
+        self.assertIn("another server answers on the admin socket",
+                      self.refused(1, self.directory, "--port", "0", state="other"))
+        self.assertEqual(server.exports(), ["/"])
+
+    def test_a_state_directory_in_use(self):
+        server = self.serve()
+        self.assertEqual(self.refused(1, self.directory, "--port", "0"),
+                         f"braid: another server uses the state directory {self.scratch}/state; give another one with "
+                         "--state\n")
         self.assertEqual(server.exports(), ["/"])
 
     def test_more_descriptors_than_there_are(self):
@@ -430,9 +438,10 @@ class Status(ProcessTest):
         self.assertEqual(report["pid"], server.process.pid)
         self.assertEqual(report["listen"], [f"127.0.0.1:{server.port}"])
         self.assertEqual([e["path"] for e in report["exports"]], ["/"])
-        calls = {(p["program"], p["procedure"]): p["calls"] for p in report["procedures"]}
-        self.assertEqual(calls[("nfs", "NULL")], 1)
-        self.assertEqual(calls[("nfs", "READ")], 0)
+        calls = {(p["program"], p["version"], p["procedure"]): p["calls"] for p in report["procedures"]}
+        self.assertEqual(calls[("nfs", 3, "NULL")], 1)
+        self.assertEqual(calls[("nfs", 4, "NULL")], 0)
+        self.assertEqual(calls[("nfs", 3, "READ")], 0)
         table = server.status()
         self.assertEqual(table.returncode, 0)
         self.assertIn(f"pid {server.process.pid},", table.stdout)
