@@ -336,8 +336,9 @@ bool TcpConnection::hang_up() {
   // Closing a socket with unread bytes resets the connection, and replies that are still on their way with
   // it.
   if (::recv(socket_.get(), nullptr, dropped_bytes_max, MSG_DONTWAIT | MSG_TRUNC) == 0) return true;
+  // The FIN counts as one; a peer that is gone never acknowledges it, and nothing depends on that.
   int unacknowledged = 0;
-  if (::ioctl(socket_.get(), SIOCOUTQ, &unacknowledged) != 0 || unacknowledged > 0) return false;
+  if (::ioctl(socket_.get(), SIOCOUTQ, &unacknowledged) != 0 || unacknowledged > 1) return false;
   int unread = 0;
   return ::ioctl(socket_.get(), SIOCINQ, &unread) == 0 && unread == 0;
 }
