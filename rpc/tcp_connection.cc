@@ -24,6 +24,7 @@ constexpr std::size_t reads_max = 8;                    // before other connecti
 constexpr std::size_t low_water_max = 256 * base::KiB;  // of a long record, this much is waited for at a time
 constexpr std::size_t low_water_min = 64 * base::KiB;   // below it every arrival wakes
 constexpr auto memory_retry = std::chrono::milliseconds(5);
+constexpr std::size_t turn_bytes_max = 4 * base::MiB;  // of replies, before other connections get their turn
 constexpr std::size_t iovecs_max = 64;
 constexpr std::size_t head_bytes = 4 * base::KiB;     // of a record that probably has bulk data
 constexpr std::size_t dropped_bytes_max = base::MiB;  // at a time
@@ -106,6 +107,7 @@ void TcpConnection::close_for(base::Counter& counter, const char* reason) {
 TcpConnection::Halt TcpConnection::receive() {
   const base::TimePoint now = worker_.reactor_.clock().now();
   in_batch_ = true;
+  turn_bytes_ = 0;
   const Halt halt = receive_batch(now);
   in_batch_ = false;
   flush();
@@ -162,6 +164,7 @@ void TcpConnection::expect_bulk() {
 std::optional<TcpConnection::Halt> TcpConnection::deliver(base::TimePoint now) {
   for (;;) {
     resumed_ = false;
+    if (turn_bytes_ >= turn_bytes_max) return Halt::turn_over;
     if (worker_.draining_ || !receiver_->ready(*this)) return Halt::paused;
     io::Payload record;
     switch (reader_.next(input_, record)) {
@@ -262,6 +265,7 @@ void TcpConnection::send(xdr::Message message) {
   const base::MutableBytes front = message.bytes.ranges().front().writable();
   base::check(front.size() >= headroom(), "a message starts with its headroom");
   std::memcpy(front.data(), &mark, sizeof mark);
+  turn_bytes_ += message.bytes.size();
   output_.append(message.bytes);
   if (output_.size() >= flush_bytes)
     flush();

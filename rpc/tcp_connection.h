@@ -89,10 +89,11 @@ class TcpConnection final : public Connection {
   std::size_t index_ = 0;         // in the worker's list
   const bool of_client_;
   bool closing_ = false;
-  bool in_batch_ = false;  // receive() will flush
-  bool writing_ = false;   // write_loop() waits for the socket to take more
-  bool resumed_ = false;   // since the receiver last said that it is not ready
-  int low_water_ = 1;      // SO_RCVLOWAT of the socket
+  bool in_batch_ = false;       // receive() will flush
+  std::size_t turn_bytes_ = 0;  // of replies, since receive() began
+  bool writing_ = false;        // write_loop() waits for the socket to take more
+  bool resumed_ = false;        // since the receiver last said that it is not ready
+  int low_water_ = 1;           // SO_RCVLOWAT of the socket
 
   RecordReader reader_;
   BulkReceiver bulk_;

@@ -27,9 +27,8 @@ nfs_fh3 fh(const Handle& handle) {
   return out;
 }
 Handle handle_of(const nfs_fh3& in) { return {in.data.data_val, in.data.data_len}; }
-diropargs3 at(const Handle& directory, const std::string& name) {
-  return {fh(directory), const_cast<char*>(name.c_str())};
-}
+// The name has to outlive what is returned.
+diropargs3 at(const Handle& directory, const char* name) { return {fh(directory), const_cast<char*>(name)}; }
 
 std::string content_of(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
@@ -54,7 +53,7 @@ class Libnfs : public ::testing::Test {
   }
   // A new file's handle, or nothing.
   std::optional<Handle> create(const Handle& directory, const std::string& name, createhow3 how) {
-    CREATE3args args{at(directory, name), how};
+    CREATE3args args{at(directory, name.c_str()), how};
     std::optional<Handle> made;
     nfs_.call<CREATE3res>(
         [&](auto* rpc, auto cb, void* p) { return rpc_nfs3_create_async(rpc, cb, &args, p); },
@@ -66,7 +65,7 @@ class Libnfs : public ::testing::Test {
   }
   std::optional<Handle> create(const std::string& name) { return create(root_, name, createhow3{}); }
   std::optional<Handle> lookup(const Handle& directory, const std::string& name) {
-    LOOKUP3args args{at(directory, name)};
+    LOOKUP3args args{at(directory, name.c_str())};
     std::optional<Handle> found;
     nfs_.call<LOOKUP3res>(
         [&](auto* rpc, auto cb, void* p) { return rpc_nfs3_lookup_async(rpc, cb, &args, p); },
@@ -113,7 +112,7 @@ class Libnfs : public ::testing::Test {
     return out;
   }
   nfsstat3 remove(const Handle& directory, const std::string& name) {
-    REMOVE3args args{at(directory, name)};
+    REMOVE3args args{at(directory, name.c_str())};
     nfs_.call<REMOVE3res>(
         [&](auto* rpc, auto cb, void* p) { return rpc_nfs3_remove_async(rpc, cb, &args, p); },
         [&](const REMOVE3res& res) { status_ = res.status; });

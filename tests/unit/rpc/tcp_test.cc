@@ -362,6 +362,25 @@ TEST(TcpTest, lack_of_descriptors_pauses_accepting) {
   EXPECT_TRUE(busy.receive());
 }
 
+TEST(TcpTest, a_connection_with_long_replies_lets_others_have_their_turn) {
+  constexpr std::uint32_t calls = 200;
+  TcpServer server;
+  RawClient greedy(server.address);
+  RawClient modest(server.address);
+  Bytes stream;
+  for (std::uint32_t xid = 1; xid <= calls; ++xid)
+    append(stream, record(test_call(xid, test::proc_bulk, words({test::TestService::bulk_bytes_max}))));
+  ASSERT_TRUE(greedy.send(stream));
+  std::atomic<std::uint32_t> replies = 0;
+  std::jthread reader([&] {
+    while (replies < calls && greedy.receive()) ++replies;
+  });
+  ASSERT_TRUE(test::eventually([&] { return replies > 0; }));
+  ASSERT_TRUE(modest.send(record(test_call(1, test::proc_null))));
+  EXPECT_TRUE(modest.receive());
+  EXPECT_LT(replies, calls / 2);
+}
+
 // A closed socket with unread bytes would be reset, and the end of a long reply with it.
 TEST(TcpTest, draining_leaves_no_reply_behind_though_calls_remain_unread) {
   TcpServerOptions options;
