@@ -120,7 +120,8 @@ TcpConnection::Halt TcpConnection::receive_batch(base::TimePoint now) {
   // Records that were received before a pause.
   if (auto halt = deliver(now)) return *halt;
   for (std::size_t reads = 0; reads < reads_max; ++reads) {
-    if (const Halt halt = receive_once(now); halt != Halt::turn_over) return halt;
+    const Halt halt = receive_once(now);
+    if (halt != Halt::turn_over || turn_bytes_ >= turn_bytes_max) return halt;
   }
   return Halt::turn_over;
 }
