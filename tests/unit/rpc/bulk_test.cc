@@ -87,7 +87,6 @@ TEST(BulkTest, bulk_data_may_come_in_any_pieces) {
     EXPECT_TRUE(client.receives(Storing::reply(5)));
     EXPECT_EQ(test.stored(0, data.size()), data) << first;
   }
-  EXPECT_GE(test.server.service.piped, 3U);
 }
 
 TEST(BulkTest, bulk_data_may_be_spread_over_fragments) {
@@ -100,7 +99,6 @@ TEST(BulkTest, bulk_data_may_be_spread_over_fragments) {
   ASSERT_TRUE(client.send(stream));
   EXPECT_TRUE(client.receives(Storing::reply(5)));
   EXPECT_EQ(test.stored(0, data.size()), data);
-  EXPECT_EQ(test.server.service.piped, 1U);
 }
 
 TEST(BulkTest, a_length_that_lies_about_bulk_data_is_garbage) {
