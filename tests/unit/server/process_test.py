@@ -58,15 +58,13 @@ class Braid:
                                             env={**os.environ, **(env or {})}, user=user, group=user,
                                             extra_groups=[] if user else None)
         self.announcement = self.read_announcement()
-        self.port = None
-        for word in self.announcement.split(","):
-            if word.startswith("port="):
-                self.port = int(word.removeprefix("port="))
+        port = re.search(r"\bport=(\d+)", self.announcement)
+        self.port = port and int(port[1])
 
     def read_announcement(self):
-        """Standard output up to the first mount command; less if the program ended."""
+        """Standard output up to the first mount command for NFSv3; less if the program ended."""
         text = ""
-        while "  mount " not in text:
+        while "  mount -t nfs -o vers=3" not in text:
             line = self.process.stdout.readline()
             if not line:
                 break
