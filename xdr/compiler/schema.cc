@@ -143,10 +143,10 @@ const Value& limit_of(const Declaration& declaration) {
   return declaration.max ? *declaration.max : *declaration.bound;
 }
 
-base::Result<Schema, Diagnostic> load(std::string path, std::string include_as, std::string_view source,
-                                      const Reader& read) {
+base::Result<Schema, Diagnostic> load(std::string path, const std::string& include_as,
+                                      std::string_view source, const Reader& read) {
   Schema schema;
-  auto loaded = Loader(schema, read).load(std::move(path), std::move(include_as), source);
+  auto loaded = Loader(schema, read).load(std::move(path), include_as, source);
   if (!loaded) return base::fail(loaded.error());
   if (auto checked = check(schema); !checked) return base::fail(checked.error());
   return schema;

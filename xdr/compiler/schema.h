@@ -58,7 +58,7 @@ using Reader = std::function<base::Result<std::string, std::string>(const std::s
 
 // Parses `source`, reads its imports with `read` (their path for diagnostics is their include name) and
 // checks all.
-base::Result<Schema, Diagnostic> load(std::string path, std::string include_as, std::string_view source,
-                                      const Reader& read);
+base::Result<Schema, Diagnostic> load(std::string path, const std::string& include_as,
+                                      std::string_view source, const Reader& read);
 
 }  // namespace braid::xdrc
