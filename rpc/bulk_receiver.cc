@@ -33,7 +33,7 @@ base::Result<io::SlabRange> BulkReceiver::receive(int socket) {
     }
     return base::fail(moved.error());
   }
-  const io::SlabRange piece{pipe_, static_cast<std::uint32_t>(taken_), static_cast<std::uint32_t>(*moved)};
+  io::SlabRange piece{pipe_, static_cast<std::uint32_t>(taken_), static_cast<std::uint32_t>(*moved)};
   taken_ += *moved;
   left_ -= *moved;
   if (left_ == 0) {

@@ -114,7 +114,9 @@ class Reader {
       ended = is_end;
       return feed(piece, is_end);
     });
-    if (!done && !ended) (void)feed({}, true);  // what was read of it counts, and the next file starts afresh
+    // What was read of it counts, and the next file starts afresh.
+    if (!done && !ended)
+      if (auto closed = feed({}, true); !closed) return closed;
     if (length > 0) rows_.front().add(whole.digest(), length);
     return done;
   }
@@ -154,6 +156,7 @@ std::uint64_t read_all(const Files& files, std::deque<Row>& rows, const hashing:
   std::atomic<std::uint64_t> bytes_done{0}, failed{0};
   const auto start = std::chrono::steady_clock::now();
   std::vector<std::jthread> workers;
+  workers.reserve(threads);
   for (unsigned i = 0; i < threads; ++i)
     workers.emplace_back([&] {
       Reader reader(rows, key);

@@ -48,6 +48,8 @@ VfsOp<> FileSystem::unlock(const FileRef& /*file*/, LockOwnerId /*owner*/, LockR
   return base::fail(Error::notsupp);
 }
 
+// Implementations keep `broken`.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 VfsOp<LeaseRef> FileSystem::lease(const OpenFileRef& /*open*/, LeaseType /*type*/, LeaseBreak /*broken*/) {
   return base::fail(Error::notsupp);
 }
