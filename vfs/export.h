@@ -1,9 +1,9 @@
 // Exports: which trees are offered under which path, to whom, and as whom callers act there.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,14 +61,18 @@ class Exports {
  public:
   explicit Exports(std::shared_ptr<const ExportTable> table) : table_(std::move(table)) {}
   [[nodiscard]] std::shared_ptr<const ExportTable> current() const {
-    return table_.load(std::memory_order_acquire);
+    const std::scoped_lock lock(mutex_);
+    return table_;
   }
   void replace(std::shared_ptr<const ExportTable> table) {
-    table_.store(std::move(table), std::memory_order_release);
+    const std::scoped_lock lock(mutex_);
+    table_.swap(table);  // the old one ends outside of the lock
   }
 
  private:
-  std::atomic<std::shared_ptr<const ExportTable>> table_;
+  // Not an atomic shared_ptr: that of libstdc++ 12 reads under a lock that it releases relaxed (a data race).
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ExportTable> table_;
 };
 
 }  // namespace braid::vfs
