@@ -97,6 +97,33 @@ TEST_F(PipeTest, bytes_of_a_socket_reach_their_place_in_the_file) {
   EXPECT_EQ(piped.pipe()->fill_from_socket(there_.get(), 10).value(), 0U);
 }
 
+TEST_F(PipeTest, a_file_that_takes_no_splice_gets_the_bytes_by_a_copy) {
+  PipePool pool;
+  SlabRef piped = pool.take().value();
+  ASSERT_EQ(piped.pipe()->fill(file_.get(), 0, 50'000).value(), 50'000U);
+  base::UniqueFd out(::memfd_create("out", MFD_CLOEXEC));
+  ASSERT_EQ(::fcntl(out.get(), F_SETFL, O_APPEND), 0);  // splice(2) refuses such a descriptor
+  std::size_t written = 0;
+  while (written < 50'000) {
+    const auto drained = piped.pipe()->drain_to_file(out.get(), written, 50'000 - written);
+    ASSERT_TRUE(drained);
+    written += *drained;
+  }
+  EXPECT_EQ(piped.pipe()->size(), 0U);
+  std::string got(60'000, '\0');
+  ASSERT_EQ(::pread(out.get(), got.data(), got.size(), 0), 50'000);
+  EXPECT_EQ(got.substr(0, 50'000), text_.substr(0, 50'000));
+}
+
+TEST_F(PipeTest, an_error_of_the_file_is_told) {
+  PipePool pool;
+  SlabRef piped = pool.take().value();
+  ASSERT_EQ(piped.pipe()->fill(file_.get(), 0, 5000).value(), 5000U);
+  base::UniqueFd sealed(::memfd_create("sealed", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  ASSERT_EQ(::fcntl(sealed.get(), F_ADD_SEALS, F_SEAL_WRITE | F_SEAL_GROW), 0);
+  EXPECT_EQ(piped.pipe()->drain_to_file(sealed.get(), 0, 5000).error(), base::errno_of(EPERM));
+}
+
 TEST_F(PipeTest, a_pipe_with_no_room_for_pieces_says_so) {
   PipePool pool;
   SlabRef piped = pool.take().value();
