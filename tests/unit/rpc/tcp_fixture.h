@@ -147,15 +147,23 @@ ssize_t uninterrupted(F call) {
 // Gives up after 20 seconds of silence.
 class RawClient {
  public:
-  explicit RawClient(const PeerAddress& address, int receive_buffer = 0)
+  // From 127.0.0.`host`: each address has ports of its own, for thousands of connections.
+  explicit RawClient(const PeerAddress& address, int receive_buffer = 0, std::uint8_t host = 1)
       : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     if (receive_buffer > 0)
       ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
     const timeval limit{.tv_sec = 20, .tv_usec = 0};
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
     ::setsockopt(socket_.get(), SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    const int on = 1;
+    ::setsockopt(socket_.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);
+    const sockaddr_in from{.sin_family = AF_INET,
+                           .sin_port = 0,
+                           .sin_addr = {htonl(INADDR_LOOPBACK - 1 + host)},
+                           .sin_zero = {}};
     const SocketAddress to = to_socket_address(address);
-    connected_ = ::connect(socket_.get(), to.get(), to.length) == 0;
+    connected_ = ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0 &&
+                 ::connect(socket_.get(), to.get(), to.length) == 0;
   }
   [[nodiscard]] bool connected() const { return connected_; }
   [[nodiscard]] int fd() const { return socket_.get(); }

@@ -20,7 +20,9 @@ io::Op<Answer> echo(Service&, Call& call, Reply& reply) {
 }
 
 io::Op<Answer> count(Service& service, Call&, Reply& reply) {
-  reply.begin().u32(++static_cast<TestService&>(service).counted);
+  auto& test = static_cast<TestService&>(service);
+  test.bulk_before_count = test.bulk.load();
+  reply.begin().u32(++test.counted);
   return Answer::success;
 }
 
@@ -35,7 +37,8 @@ io::Op<Answer> garbage(Service&, Call&, Reply&) { return Answer::garbage_args; }
 io::Op<Answer> fail(Service&, Call&, Reply&) { return Answer::system_err; }
 io::Op<Answer> end_with_errno(Service&, Call&, Reply&) { return base::fail(EIO); }
 
-io::Op<Answer> bulk(Service&, Call& call, Reply& reply) {
+io::Op<Answer> bulk(Service& service, Call& call, Reply& reply) {
+  ++static_cast<TestService&>(service).bulk;
   std::uint32_t left;
   if (!call.args.u32(left) || left > TestService::bulk_bytes_max) return Answer::garbage_args;
   io::Payload data;

@@ -39,6 +39,8 @@ enum Proc : std::uint32_t {
 class TestService final : public Service {
  public:
   std::atomic<std::uint32_t> counted{0};
+  std::atomic<std::uint32_t> bulk{0};
+  std::atomic<std::uint32_t> bulk_before_count{0};  // calls of proc_bulk at the last call of proc_count
   std::atomic<std::uint32_t> waited{0};
   std::atomic<std::uint32_t> piped{0};  // replies of proc_piped, calls of proc_store
   int file = -1;                        // of proc_piped and proc_store; set before the first call
