@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "hashing/card_core.h"
+#include "hashing/sliding_window.h"
 
 namespace braid::hashing {
 
@@ -47,12 +48,29 @@ class Card {
   virtual base::Result<void> open(const CardLimits& limits) = 0;
   // Stops all work and gives everything back.
   virtual void close() = 0;
-  // Starts the upload and all steps; returns at once.
-  virtual base::Result<void> start(unsigned slot, const CardWork& work) = 0;
+  // Starts the upload of the work's bytes and tables; returns at once.
+  virtual base::Result<void> load(unsigned slot, const CardWork& work) = 0;
+  // Starts all steps on what was loaded last, behind its upload; returns at once. May be repeated.
+  virtual base::Result<void> run(unsigned slot) = 0;
+  base::Result<void> start(unsigned slot, const CardWork& work) {
+    if (auto loaded = load(slot, work); !loaded) return loaded;
+    return run(slot);
+  }
   // True: records() may be read. False: not yet. An error: the slot, and maybe the card, is lost.
   virtual base::Result<bool> finished(unsigned slot) = 0;
   // work.batch.record_count records; valid until the next start() on the slot.
   [[nodiscard]] virtual std::span<const card::Record> records(unsigned slot) = 0;
+
+  // The papers' sliding window over the first stream that was loaded last, for measurements; returns at once.
+  // EINVAL: parameters outside their limits.
+  virtual base::Result<void> slide(unsigned slot, const SlidingWindow& window) = 0;
+  // What slide() found, as sliding_cuts() returns it; waits for it.
+  virtual base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned slot) = 0;
 };
+
+// For implementations of Card: the step over the first `bytes` of a batch's input, with its marks where the
+// loose candidates were, and the marks as positions.
+card::Slide slide_of(const SlidingWindow& window, const card::Batch& batch, std::uint32_t bytes);
+std::vector<std::uint64_t> cuts_of(std::span<const std::uint64_t> marks, std::uint32_t window);
 
 }  // namespace braid::hashing

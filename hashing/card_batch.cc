@@ -37,7 +37,7 @@ base::BytesView gather(const Job& job, std::uint64_t offset, std::size_t length,
 }  // namespace
 
 bool CardBatch::suits(const Job& job, std::uint64_t bytes, const CardLimits& limits) {
-  if (job.algorithm != Algorithm::blake3) return false;
+  if (job.algorithm == Algorithm::sha256_tree) return false;
   if (job.work != Work::hash) return aligned(bytes) <= limits.slot_bytes;
   if (job.spans.size() > limits.streams_max) return false;
   std::uint64_t total = 0;
@@ -49,7 +49,8 @@ bool CardBatch::add(Task* task) {
   const Job& job = task->job;
   const bool cuts = job.work != Work::hash;
   if (!tasks_.empty()) {
-    if (!(tasks_.front()->job.key == job.key)) return false;
+    const Job& first = tasks_.front()->job;
+    if (first.algorithm != job.algorithm || !(first.key == job.key)) return false;
     if (cuts && params_ != nullptr && params_ != job.params) return false;
     std::uint64_t input = input_ + (cuts ? aligned(task->bytes) : 0U);
     if (!cuts)
@@ -95,9 +96,17 @@ const CardWork& CardBatch::finish() {
   batch.stream_count = static_cast<std::uint32_t>(work_.streams.size());
   batch.record_count = records_;
   batch.leaf_count = leaves_;
-  const std::uint32_t leaves = card::words_of(tallest_, blake3::leaf_bytes);
-  batch.levels = static_cast<std::uint32_t>(std::bit_width(leaves - 1));
-  const blake3::Mode mode = blake3::keyed_mode(tasks_.front()->job.key);
+  const Job& first = tasks_.front()->job;
+  if (first.algorithm == Algorithm::md5_tree) {
+    batch.function = card::md5_tree_function;
+    batch.leaf_bytes = card::md5_leaf_bytes;
+  } else {
+    batch.function = card::blake3_function;
+    batch.leaf_bytes = blake3::leaf_bytes;
+    const std::uint32_t leaves = card::words_of(tallest_, blake3::leaf_bytes);
+    batch.levels = static_cast<std::uint32_t>(std::bit_width(leaves - 1));
+  }
+  const blake3::Mode mode = blake3::keyed_mode(first.key);
   batch.flags = mode.flags;
   std::memcpy(batch.key, mode.key.word, sizeof batch.key);
   if (params_ == nullptr) return work_;
@@ -131,7 +140,7 @@ bool CardBatch::read_stream(const card::Stream& stream, std::span<const card::Re
 
 bool CardBatch::is_right(const Job& job, const Chunk& chunk) {
   base::Bytes scratch;
-  const auto id = CpuHasher::id_of(Algorithm::blake3, job.key,
+  const auto id = CpuHasher::id_of(job.algorithm, job.key,
                                    gather(job, chunk.offset - job.stream_offset, chunk.length, scratch));
   return id && *id == chunk.id;
 }

@@ -10,12 +10,12 @@
 
 namespace braid::hashing {
 
-// Tasks that share a key and parameters (those of Work::hash have none and go with any).
+// Tasks that share a key, an algorithm and parameters (those of Work::hash have none and go with any).
 class CardBatch {
  public:
   explicit CardBatch(const CardLimits& limits) : limits_(limits) {}
 
-  // True if a card can do the job at all: BLAKE3, and not more than a slot takes.
+  // True if a card can do the job at all: it has no SHA-256, and a job is not more than a slot takes.
   static bool suits(const Job& job, std::uint64_t bytes, const CardLimits& limits);
   // False if the task does not fit beside what is in the batch.
   bool add(Task* task);

@@ -9,17 +9,18 @@
 //   join        one index per leaf slot, once per level of the highest tree
 //   finish      one index per chunk record: id and flags
 //
-// No step waits for another index of its own; what it reads, earlier steps wrote.
+// No step waits for another index of its own; what it reads, earlier steps wrote. With md5_tree as algorithm
+// the leaves are the larger ones of that tree, join has nothing to do and finish hashes the leaves' values.
+//
+// The sliding window of hashing/sliding_window.h is a step beside these: slide, one index per 64 positions.
 #pragma once
 
 #include <cstdint>
 
 #include "hashing/blake3_core.h"
 #include "hashing/gear_core.h"
-
-#if !defined(__CUDA_ARCH__)
-#include <cstring>
-#endif
+#include "hashing/load_core.h"
+#include "hashing/md5_core.h"
 
 namespace braid::hashing::card {
 
@@ -27,6 +28,10 @@ constexpr std::uint32_t run_positions = 64;                      // of one word 
 constexpr std::uint32_t summary_positions = 64 * run_positions;  // of one word of a summary
 constexpr std::uint32_t stream_alignment = 64;  // in the input: no word has positions of two streams
 constexpr std::uint32_t input_margin = 64;      // readable bytes before and behind the input
+
+enum Function : std::uint32_t { blake3_function, md5_tree_function };
+constexpr std::uint32_t md5_leaf_bytes = 4096;
+constexpr std::uint32_t md5_values_per_block = 4;
 
 struct Tables {
   std::uint16_t g16[256];
@@ -65,7 +70,7 @@ static_assert(sizeof(Record) == 48);
 
 struct Leaf {
   std::uint32_t begin;  // in the input
-  std::uint32_t bytes;  // 0..1024
+  std::uint32_t bytes;  // 0..Batch::leaf_bytes
   std::uint32_t index;  // in its chunk
   std::uint32_t total;  // leaves of its chunk; 0: an unused slot
 };
@@ -88,8 +93,10 @@ struct Batch {
   std::uint32_t stream_count, record_count, leaf_count;
   std::uint32_t chunk_min, chunk_avg, chunk_max;
   std::uint32_t prefilter, loose_verify, strict_verify;
-  std::uint32_t flags;  // of the mode of BLAKE3
-  std::uint32_t levels;
+  std::uint32_t function;    // Function
+  std::uint32_t leaf_bytes;  // of its leaves
+  std::uint32_t flags;       // of the mode of BLAKE3
+  std::uint32_t levels;      // of joins
   std::uint32_t key[8];
 };
 
@@ -103,19 +110,6 @@ BRAID_BOTH std::uint32_t lowest(std::uint64_t bits) {
   return static_cast<std::uint32_t>(__ffsll(static_cast<long long>(bits))) - 1;
 #else
   return static_cast<std::uint32_t>(__builtin_ctzll(bits));
-#endif
-}
-
-// Four bytes, little-endian, at any address. The card reads two aligned words around them.
-BRAID_BOTH std::uint32_t load_word(const unsigned char* from) {
-#if defined(__CUDA_ARCH__)
-  const auto address = reinterpret_cast<std::uintptr_t>(from);
-  const auto* aligned = reinterpret_cast<const std::uint32_t*>(address & ~std::uintptr_t{3});
-  return __funnelshift_r(aligned[0], aligned[1], static_cast<std::uint32_t>(address & 3) * 8);
-#else
-  std::uint32_t word;
-  std::memcpy(&word, from, sizeof word);
-  return word;
 #endif
 }
 
@@ -221,37 +215,23 @@ BRAID_BOTH std::uint32_t first_slot(const Batch& b, std::uint32_t record) {
 BRAID_BOTH void describe(const Batch& b, std::uint32_t record) {
   const Record& r = b.records[record];
   if (r.flags == 0) return;
-  const std::uint32_t total = r.length == 0 ? 1 : words_of(r.length, blake3::leaf_bytes);
+  const std::uint32_t total = r.length == 0 ? 1 : words_of(r.length, b.leaf_bytes);
   Leaf* leaf = b.leaves + first_slot(b, record);
   for (std::uint32_t i = 0; i < total; ++i) {
-    const std::uint32_t left = r.length - i * blake3::leaf_bytes;
-    leaf[i] = {r.begin + i * blake3::leaf_bytes, left < blake3::leaf_bytes ? left : blake3::leaf_bytes, i,
-               total};
+    const std::uint32_t left = r.length - i * b.leaf_bytes;
+    leaf[i] = {r.begin + i * b.leaf_bytes, left < b.leaf_bytes ? left : b.leaf_bytes, i, total};
   }
 }
 
-// Block `block` of a leaf, padded with zeros; returns how many bytes it has.
-BRAID_BOTH std::uint32_t load_block(const Batch& b, const Leaf& leaf, std::uint32_t block,
-                                    std::uint32_t m[16]) {
-  const std::uint32_t before = block * blake3::block_bytes;
-  const std::uint32_t bytes =
-      leaf.bytes - before < blake3::block_bytes ? leaf.bytes - before : blake3::block_bytes;
-  const unsigned char* from = b.input + leaf.begin + before;
-  BRAID_UNROLL for (std::uint32_t i = 0; i < 16; ++i) {
-    const std::uint32_t word = 4 * i < bytes ? load_word(from + 4 * i) : 0;
-    m[i] = 4 * i + 4 <= bytes ? word : word & ((1U << (bytes % 4 * 8)) - 1);
-  }
-  return bytes;
-}
-
-BRAID_BOTH void hash_leaf(const Batch& b, std::uint32_t slot) {
-  const Leaf leaf = b.leaves[slot];
-  if (leaf.total == 0) return;
+BRAID_BOTH void hash_blake3_leaf(const Batch& b, const Leaf& leaf, Node& node) {
   std::uint32_t cv[8], m[16], out[16], not_zero = 0;
   BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) cv[i] = b.key[i];
   const std::uint32_t blocks = leaf.bytes == 0 ? 1 : words_of(leaf.bytes, blake3::block_bytes);
   for (std::uint32_t i = 0; i < blocks; ++i) {
-    const std::uint32_t bytes = load_block(b, leaf, i, m);
+    const std::uint32_t before = i * blake3::block_bytes;
+    const std::uint32_t bytes =
+        leaf.bytes - before < blake3::block_bytes ? leaf.bytes - before : blake3::block_bytes;
+    load_padded(b.input + leaf.begin + before, bytes, m);
     BRAID_UNROLL for (unsigned w = 0; w < 16; ++w) not_zero |= m[w];
     std::uint32_t flags = b.flags;
     if (i == 0) flags |= blake3::chunk_start;
@@ -260,9 +240,26 @@ BRAID_BOTH void hash_leaf(const Batch& b, std::uint32_t slot) {
     blake3::compress(cv, m, leaf.index, bytes, flags, out);
     BRAID_UNROLL for (unsigned w = 0; w < 8; ++w) cv[w] = out[w];
   }
-  Node& node = b.nodes[slot];
   BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) node.value[i] = cv[i];
   node.not_zero = not_zero;
+}
+
+BRAID_BOTH void hash_md5_leaf(const Batch& b, const Leaf& leaf, Node& node) {
+  std::uint32_t not_zero = 0;
+  const md5::State state = md5::digest_of(b.input + leaf.begin, leaf.bytes, not_zero);
+  BRAID_UNROLL for (unsigned i = 0; i < 4; ++i) node.value[i] = state.word[i];
+  node.not_zero = not_zero;
+}
+
+// A kernel for each function: what one needs of registers is not what the other needs.
+template <Function F>
+BRAID_BOTH void hash_leaf(const Batch& b, std::uint32_t slot) {
+  const Leaf leaf = b.leaves[slot];
+  if (leaf.total == 0) return;
+  if constexpr (F == md5_tree_function)
+    hash_md5_leaf(b, leaf, b.nodes[slot]);
+  else
+    hash_blake3_leaf(b, leaf, b.nodes[slot]);
 }
 
 // Level 0 joins neighbouring leaves, level 1 neighbouring pairs, ...; the value of a subtree is kept in the
@@ -285,13 +282,62 @@ BRAID_BOTH void join(const Batch& b, std::uint32_t level, std::uint32_t slot) {
   left.not_zero |= right.not_zero;
 }
 
+// The MD5 of the leaves' MD5s, and 16 zero bytes (hashing/tree_hash.h); the leaves' not_zero is gathered too.
+BRAID_BOTH void join_md5(Node* nodes, std::uint32_t leaves) {
+  md5::State state = md5::initial_state();
+  std::uint32_t not_zero = 0;
+  std::uint32_t block[16];
+  for (std::uint32_t first = 0; first <= leaves; first += md5_values_per_block) {
+    const std::uint32_t values =
+        leaves - first < md5_values_per_block ? leaves - first : md5_values_per_block;
+    BRAID_UNROLL for (std::uint32_t v = 0; v < md5_values_per_block; ++v) {
+      BRAID_UNROLL for (std::uint32_t w = 0; w < 4; ++w) block[4 * v + w] =
+          v < values ? nodes[first + v].value[w] : 0;
+      if (v < values) not_zero |= nodes[first + v].not_zero;
+    }
+    // Values fill a quarter of a block each, so the padding always fits the last block.
+    if (values < md5_values_per_block) {
+      BRAID_UNROLL for (std::uint32_t v = 0; v < md5_values_per_block; ++v) if (v == values) block[4 * v] =
+          0x80;
+      const std::uint32_t bytes = leaves * sizeof(md5::State);
+      block[14] = bytes << 3;
+      block[15] = bytes >> 29;
+    }
+    md5::compress(state, block);
+  }
+  BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) nodes[0].value[i] = i < 4 ? state.word[i] : 0;
+  nodes[0].not_zero = not_zero;
+}
+
 BRAID_BOTH void finish(const Batch& b, std::uint32_t record) {
   Record& r = b.records[record];
   if (r.flags == 0) return;
-  const Node& top = b.nodes[first_slot(b, record)];
+  const std::uint32_t slot = first_slot(b, record);
+  if (b.function == md5_tree_function) join_md5(b.nodes + slot, b.leaves[slot].total);
+  const Node& top = b.nodes[slot];
   const bool wants_id = (b.streams[r.stream].flags & has_no_ids) == 0;
   BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) r.id[i] = wants_id ? top.value[i] : 0;
   if (top.not_zero == 0) r.flags |= 1;  // zero_chunk
+}
+
+// The sliding window of the papers over the whole input. Bit i of word w of `marks`: the window that begins
+// at byte 64 w + i ends a chunk.
+struct Slide {
+  const unsigned char* input;  // input_margin readable bytes behind it
+  std::uint32_t bytes;
+  std::uint32_t window, step;
+  std::uint32_t mask;  // of the digest's first word
+  std::uint64_t* marks;
+};
+
+BRAID_BOTH void slide(const Slide& s, std::uint32_t run) {
+  std::uint64_t marks = 0;
+  for (std::uint32_t i = 0; i < run_positions; ++i) {
+    const std::uint32_t begin = run * run_positions + i;
+    if (begin % s.step != 0 || begin + s.window > s.bytes) continue;
+    if ((md5::first_word(s.input + begin, s.window) & s.mask) == 0) marks |= std::uint64_t{1} << i;
+  }
+  s.marks[run] = marks;
 }
 
 }  // namespace braid::hashing::card

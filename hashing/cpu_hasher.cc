@@ -27,11 +27,11 @@ base::Result<Digest> CpuHasher::id_of(Algorithm algorithm, const Key& key, base:
   return id;
 }
 
-base::Result<JobResult> CpuHasher::run(const Job& job) {
+base::Result<JobResult> CpuHasher::run_until(const Job& job, std::span<const Chunk> known) {
   if (const auto bytes = checked_bytes(job); !bytes) return base::fail(bytes.error());
   JobResult result;
   pending_.clear();
-  const auto done = job.work == Work::hash ? hash_spans(job, result) : cut(job, result);
+  const auto done = job.work == Work::hash ? hash_spans(job, result) : cut(job, known, result);
   if (!done) return base::fail(done.error());
   return result;
 }
@@ -56,7 +56,7 @@ base::BytesView CpuHasher::in_one_piece(const Job& job) {
   return gathered_;
 }
 
-base::Result<void> CpuHasher::cut(const Job& job, JobResult& result) {
+base::Result<void> CpuHasher::cut(const Job& job, std::span<const Chunk> known, JobResult& result) {
   const base::TimePoint start = clock_.now();
   const base::BytesView stream = in_one_piece(job);
   const Chunker chunker(*job.params, simd_);
@@ -69,9 +69,11 @@ base::Result<void> CpuHasher::cut(const Job& job, JobResult& result) {
                                 (cut->reason == CutReason::end ? tail_chunk : 0U);
     result.chunks.push_back({job.stream_offset + result.consumed, cut->length, flags, {}});
     result.consumed += cut->length;
-    if (job.work == Work::chunk) continue;
-    pending_.push_back(chunk);
-    group += cut->length;
+    if (job.work != Work::chunk) {
+      pending_.push_back(chunk);
+      group += cut->length;
+    }
+    if (std::ranges::binary_search(known, job.stream_offset + result.consumed, {}, &Chunk::offset)) break;
     if (group < group_bytes) continue;
     if (auto done = hash_pending(job, result); !done) return done;
     group = 0;

@@ -1,6 +1,9 @@
 // Does a job on the calling thread.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "base/clock.h"
 #include "base/result.h"
 #include "hashing/blake3_batch.h"
@@ -16,13 +19,15 @@ class CpuHasher {
       : clock_(clock), simd_(simd), batch_(simd) {}
   // The errors of checked_bytes(); EIO when OpenSSL fails. A chunk job's bytes are copied when they are not
   // in one span.
-  base::Result<JobResult> run(const Job& job);
+  base::Result<JobResult> run(const Job& job) { return run_until(job, {}); }
+  // Ends where one of `known`, in order of offsets, begins: from there on they are the job's chunks.
+  base::Result<JobResult> run_until(const Job& job, std::span<const Chunk> known);
   // The id of one chunk.
   static base::Result<Digest> id_of(Algorithm algorithm, const Key& key, base::BytesView chunk);
 
  private:
   base::Result<void> hash_spans(const Job& job, JobResult& result);
-  base::Result<void> cut(const Job& job, JobResult& result);
+  base::Result<void> cut(const Job& job, std::span<const Chunk> known, JobResult& result);
   base::Result<void> hash_pending(const Job& job, JobResult& result);
   base::BytesView in_one_piece(const Job& job);
 

@@ -1,11 +1,13 @@
 #include "hashing/engine.h"
 
 #include <algorithm>
+#include <deque>
 #include <thread>
 
 #include "base/assert.h"
 #include "hashing/cpu_hasher.h"
 #include "hashing/job_parts.h"
+#include "io/gate.h"
 
 namespace braid::hashing {
 namespace {
@@ -21,7 +23,7 @@ unsigned worker_count(unsigned wanted) {
 struct Engine::Handoff {
   Engine& engine;
   Task& task;
-  bool admitted;  // a part of a job whose first part was taken
+  bool admitted;  // belongs to a job of which another part was taken
   bool taken = true;
 
   [[nodiscard]] bool await_ready() const { return false; }
@@ -34,6 +36,13 @@ struct Engine::Handoff {
     return false;
   }
   [[nodiscard]] bool await_resume() const { return taken; }
+};
+
+// A part that is worked on while its job goes on with others.
+struct Engine::Flight {
+  Task task;
+  base::Result<JobResult> result = base::fail(ECANCELED);
+  io::Gate gate;  // empty when the result is there
 };
 
 base::Result<std::unique_ptr<Engine>> Engine::create(const EngineOptions& options, const base::Clock& clock,
@@ -83,7 +92,7 @@ bool Engine::give_to_card(Task* task) {
 }
 
 bool Engine::dispatch(Task* task, bool admitted) {
-  if (give_to_card(task)) {
+  if (task->known.empty() && give_to_card(task)) {
     ++parts_card_;
     return true;
   }
@@ -92,6 +101,28 @@ bool Engine::dispatch(Task* task, bool admitted) {
     return true;
   }
   return false;
+}
+
+std::size_t Engine::parts_at_once() const {
+  std::size_t out = worker_count(options_.workers);
+  for (const auto& card : cards_)
+    if (card->in_use()) out += options_.cards.limits.slots;
+  return out;
+}
+
+io::Op<JobResult> Engine::run_task(Task& task, bool admitted) {
+  task.reactor = io::Reactor::current();
+  task.submitted = clock_.now();
+  const bool taken = co_await Handoff{*this, task, admitted};
+  if (!taken) {
+    ++refused_;
+    co_return base::fail(stopped_ ? ESHUTDOWN : EAGAIN);
+  }
+  co_return std::move(task.result);
+}
+
+io::Op<> Engine::run_flight(Flight& flight, bool admitted) {
+  flight.result = co_await run_task(flight.task, admitted).as_result();
 }
 
 io::Op<JobResult> Engine::submit(Job job) {
@@ -103,24 +134,73 @@ io::Op<JobResult> Engine::submit(Job job) {
     ++jobs_inline_;
     co_return CpuHasher(clock_).run(job);
   }
-  io::Reactor* reactor = io::Reactor::current();
-  base::check(reactor != nullptr, "jobs come from a reactor's thread");
-  JobResult all;
+  base::check(io::Reactor::current() != nullptr, "jobs come from a reactor's thread");
+  const std::size_t at_once = parts_at_once();
+  const bool is_hash = job.work == Work::hash;
+  const std::uint64_t stretch_bytes = is_hash ? 0 : 2 * std::uint64_t{job.params->sizes().max};
   JobParts parts(std::move(job), *bytes, options_.part_bytes);
-  for (bool done = false, first = true; !done; first = false) {
-    Task task;
-    task.reactor = reactor;
-    task.job = parts.next(task.bytes);
-    task.submitted = clock_.now();
-    const bool taken = co_await Handoff{*this, task, !first};
-    if (!taken) {
-      ++refused_;
-      co_return base::fail(stopped_ ? ESHUTDOWN : EAGAIN);
-    }
-    if (!task.result) co_return base::fail(task.result.error());
-    done = parts.add(std::move(*task.result), all);
-  }
+  JobResult all;
+  // Guessing where parts begin is of use only to those who can do more than one at a time.
+  const bool in_turn = at_once == 1 && !is_hash && parts.count() > 1;
+  if (in_turn)
+    co_await run_in_turn(parts, all);
+  else
+    co_await run_side_by_side(parts, at_once, stretch_bytes, all);
   co_return all;
+}
+
+// The next stretch of a stream, on whoever takes it. False: nothing more can be cut.
+io::Op<bool> Engine::run_stretch(JobParts& parts, Stretch stretch, JobResult& all) {
+  Task task;
+  task.job = parts.stretch(stretch.bytes);
+  task.bytes = stretch.bytes;
+  task.known = stretch.known;
+  const JobResult result = co_await run_task(task, stretch.admitted);
+  all.timings += result.timings;
+  co_return parts.add(result, all);
+}
+
+io::Op<> Engine::run_in_turn(JobParts& parts, JobResult& all) {
+  const std::size_t last = parts.count() - 1;
+  bool admitted = false;
+  for (bool more = true; more && parts.left_of(last) > 0; admitted = true) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(options_.part_bytes, parts.left_of(last));
+    more = co_await run_stretch(parts, {bytes, {}, admitted}, all);
+  }
+}
+
+// The true chunks up to the end of part i, from what was cut before it and what it was cut into.
+io::Op<> Engine::join_part(JobParts& parts, std::size_t i, std::uint64_t stretch_bytes,
+                           const JobResult& guess, JobResult& all) {
+  all.timings += guess.timings;
+  for (bool more = true; more && !parts.adopt(i, guess, all) && parts.left_of(i) > 0;) {
+    const std::uint64_t bytes = std::min(stretch_bytes, parts.left_of(i));
+    more = co_await run_stretch(parts, {bytes, guess.chunks, true}, all);
+  }
+}
+
+io::Op<> Engine::run_side_by_side(JobParts& parts, std::size_t at_once, std::uint64_t stretch_bytes,
+                                  JobResult& all) {
+  std::deque<Flight> flights;
+  base::Result<void> done;
+  std::size_t started = 0;
+  for (std::size_t i = 0; done && i < parts.count(); ++i) {
+    for (; started < parts.count() && flights.size() < at_once; ++started) {
+      Flight& flight = flights.emplace_back();
+      flight.task.job = parts.part(started);
+      flight.task.bytes = parts.bytes_of(started);
+      io::spawn(flight.gate, run_flight(flight, started > 0));
+    }
+    co_await flights.front().gate.drained();
+    const auto& guess = flights.front().result;
+    if (guess)
+      done = co_await join_part(parts, i, stretch_bytes, *guess, all).as_result();
+    else
+      done = base::fail(guess.error());
+    flights.pop_front();
+  }
+  for (Flight& flight : flights) co_await flight.gate.drained();
+  if (!done) co_await base::fail(done.error());
 }
 
 EngineStats Engine::stats() const {

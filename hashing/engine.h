@@ -12,12 +12,14 @@
 
 #include <atomic>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "hashing/card_manager.h"
 #include "hashing/job.h"
+#include "hashing/job_parts.h"
 #include "hashing/worker_pool.h"
 #include "io/op.h"
 
@@ -34,8 +36,8 @@ struct EngineOptions {
   EngineMode mode = EngineMode::automatic;
   unsigned workers = 0;                       // CPU threads; 0: one for every two processors, at least one
   std::size_t inline_bytes = 64 * base::KiB;  // jobs up to this run on the caller's thread; 0: none
-  // Larger jobs are done in parts of this size, so that they do not keep others waiting; at least
-  // chunk_bytes_max.
+  // Larger jobs are done in parts of this size, several at a time, on all workers and cards, but not more of
+  // them, so that they do not keep others waiting; at least chunk_bytes_max.
   std::size_t part_bytes = 8 * base::MiB;
   std::uint64_t queue_bytes_max = 256 * base::MiB;  // waiting for the CPU; more is refused with EAGAIN
   CardManagerOptions cards{};
@@ -68,9 +70,25 @@ class Engine {
 
  private:
   struct Handoff;
+  struct Flight;
+  struct Stretch {
+    std::uint64_t bytes;
+    std::span<const Chunk> known;
+    bool admitted;
+  };
   Engine(const EngineOptions& options, const base::Clock& clock, std::vector<std::unique_ptr<Card>> cards);
   bool dispatch(Task* task, bool admitted);
   bool give_to_card(Task* task);
+  // How many parts can be worked on at the same time.
+  [[nodiscard]] std::size_t parts_at_once() const;
+  io::Op<JobResult> run_task(Task& task, bool admitted);
+  io::Op<> run_flight(Flight& flight, bool admitted);
+  io::Op<bool> run_stretch(JobParts& parts, Stretch stretch, JobResult& all);
+  io::Op<> run_in_turn(JobParts& parts, JobResult& all);
+  io::Op<> join_part(JobParts& parts, std::size_t i, std::uint64_t stretch_bytes, const JobResult& guess,
+                     JobResult& all);
+  io::Op<> run_side_by_side(JobParts& parts, std::size_t at_once, std::uint64_t stretch_bytes,
+                            JobResult& all);
 
   const EngineOptions options_;
   const base::Clock& clock_;

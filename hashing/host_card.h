@@ -13,9 +13,12 @@ class HostCard final : public Card {
   [[nodiscard]] std::string name() const override { return "host"; }
   base::Result<void> open(const CardLimits& limits) override;
   void close() override { slots_.clear(); }
-  base::Result<void> start(unsigned slot, const CardWork& work) override;
+  base::Result<void> load(unsigned slot, const CardWork& work) override;
+  base::Result<void> run(unsigned slot) override;
   base::Result<bool> finished(unsigned) override { return true; }
   [[nodiscard]] std::span<const card::Record> records(unsigned slot) override;
+  base::Result<void> slide(unsigned slot, const SlidingWindow& window) override;
+  base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned slot) override;
 
  private:
   struct Slot {
@@ -24,7 +27,10 @@ class HostCard final : public Card {
     std::vector<card::Record> records;
     std::vector<card::Leaf> leaves;
     std::vector<card::Node> nodes;
-    std::uint32_t record_count = 0;
+    card::Tables tables{};
+    std::vector<card::Stream> streams;
+    card::Batch batch{};
+    std::uint32_t slide_window = 0;
   };
   std::vector<Slot> slots_;
 };

@@ -76,6 +76,13 @@ struct Timings {
   base::Duration cutting{};  // CPU only
   base::Duration hashing{};  // CPU only
   base::Duration on_card{};  // upload, kernels and download of the batch
+  Timings& operator+=(const Timings& other) {
+    queued += other.queued;
+    cutting += other.cutting;
+    hashing += other.hashing;
+    on_card += other.on_card;
+    return *this;
+  }
   friend bool operator==(const Timings&, const Timings&) = default;
 };
 

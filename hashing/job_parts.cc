@@ -4,73 +4,91 @@
 
 namespace braid::hashing {
 
-Job JobParts::next(std::uint64_t& bytes) {
-  if (job_.work == Work::hash) return next_spans(bytes);
-  Job part = job_;
-  part.stream_offset = job_.stream_offset + done_;
-  bytes = 0;
-  std::size_t offset = span_offset_;
-  for (std::size_t i = span_; i < spans_.size() && bytes < part_bytes_; ++i) {
-    const base::BytesView rest = spans_[i].subspan(offset);
-    const auto take = rest.first(std::min<std::size_t>(rest.size(), part_bytes_ - bytes));
-    if (!take.empty()) part.spans.push_back(take);
-    bytes += take.size();
-    offset = 0;
+JobParts::JobParts(Job job, std::uint64_t bytes, std::size_t part_bytes)
+    : spans_(std::move(job.spans)), job_(std::move(job)) {
+  ends_.reserve(spans_.size());
+  for (std::uint64_t end = 0; const base::BytesView span : spans_) ends_.push_back(end += span.size());
+  if (job_.work == Work::hash) {
+    divide_spans(part_bytes);
+    return;
   }
-  part.is_end = job_.is_end && bytes == left_;
-  bytes_taken_ = bytes;
-  return part;
+  do {
+    const std::uint64_t begin = parts_.empty() ? 0 : parts_.back().end;
+    parts_.push_back({begin, std::min<std::uint64_t>(begin + part_bytes, bytes), 0, 0});
+  } while (parts_.back().end < bytes);
 }
 
 // Whole spans: a chunk is hashed in one part, however long it is.
-Job JobParts::next_spans(std::uint64_t& bytes) {
-  Job part = job_;
-  part.stream_offset = job_.stream_offset + done_;
-  bytes = 0;
-  std::size_t i = span_;
-  for (; i < spans_.size(); ++i) {
-    const std::size_t size = spans_[i].size();
-    if (!part.spans.empty() &&
-        (bytes + size > part_bytes_ || part.spans.size() >= part_bytes_ / chunk_bytes_min))
-      break;
-    part.spans.push_back(spans_[i]);
-    bytes += size;
+void JobParts::divide_spans(std::size_t part_bytes) {
+  const std::size_t spans_max = part_bytes / chunk_bytes_min;
+  parts_.push_back({0, 0, 0, 0});
+  for (std::size_t i = 0; i < spans_.size(); ++i) {
+    const Part& last = parts_.back();
+    const bool is_full = ends_[i] - last.begin > part_bytes || last.spans_count >= spans_max;
+    if (is_full && last.spans_count > 0) parts_.push_back({last.end, last.end, i, 0});
+    parts_.back().end = ends_[i];
+    ++parts_.back().spans_count;
   }
-  spans_taken_ = i - span_;
-  bytes_taken_ = bytes;
-  return part;
 }
 
-void JobParts::skip(std::uint64_t bytes) {
-  while (span_ < spans_.size() && bytes >= spans_[span_].size() - span_offset_) {
-    bytes -= spans_[span_].size() - span_offset_;
-    span_offset_ = 0;
-    ++span_;
+std::vector<base::BytesView> JobParts::spans_of(std::uint64_t begin, std::uint64_t end) const {
+  std::vector<base::BytesView> out;
+  auto i = static_cast<std::size_t>(std::ranges::upper_bound(ends_, begin) - ends_.begin());
+  for (; begin < end; ++i) {
+    const std::uint64_t span_begin = ends_[i] - spans_[i].size();
+    const auto part = spans_[i].subspan(begin - span_begin);
+    out.push_back(part.first(std::min<std::uint64_t>(part.size(), end - begin)));
+    begin += out.back().size();
   }
-  span_offset_ += bytes;
+  return out;
 }
 
-bool JobParts::add(JobResult part, JobResult& all) {
-  all.where = part.where;
-  all.timings.queued += part.timings.queued;
-  all.timings.cutting += part.timings.cutting;
-  all.timings.hashing += part.timings.hashing;
-  all.timings.on_card += part.timings.on_card;
-  all.consumed += part.consumed;
-  if (all.chunks.empty())
-    all.chunks = std::move(part.chunks);
-  else
-    all.chunks.insert(all.chunks.end(), part.chunks.begin(), part.chunks.end());
-  done_ += part.consumed;
-  left_ -= part.consumed;
-  if (job_.work == Work::hash) {
-    span_ += spans_taken_;
-    return span_ == spans_.size();
+Job JobParts::piece(std::uint64_t begin, std::uint64_t end) const {
+  Job out = job_;
+  out.spans = spans_of(begin, end);
+  out.stream_offset = job_.stream_offset + begin;
+  out.is_end = job_.is_end && end == parts_.back().end;
+  return out;
+}
+
+Job JobParts::part(std::size_t i) const {
+  const Part& part = parts_[i];
+  if (job_.work != Work::hash) return piece(part.begin, part.end);
+  Job out = job_;
+  const auto first = spans_.begin() + static_cast<std::ptrdiff_t>(part.first_span);
+  out.spans.assign(first, first + static_cast<std::ptrdiff_t>(part.spans_count));
+  out.stream_offset = job_.stream_offset + part.begin;
+  return out;
+}
+
+Job JobParts::stretch(std::uint64_t bytes) const {
+  return piece(at_, at_ + std::min(bytes, parts_.back().end - at_));
+}
+
+void JobParts::append(const JobResult& result, std::size_t first_chunk, JobResult& all) {
+  const auto first = result.chunks.begin() + static_cast<std::ptrdiff_t>(first_chunk);
+  all.chunks.insert(all.chunks.end(), first, result.chunks.end());
+  all.consumed = at_;
+  all.where = result.where;
+}
+
+bool JobParts::adopt(std::size_t i, const JobResult& guess, JobResult& all) {
+  std::size_t first = 0;
+  if (at_ != parts_[i].begin) {
+    const std::uint64_t boundary = job_.stream_offset + at_;
+    const auto found = std::ranges::lower_bound(guess.chunks, boundary, {}, &Chunk::offset);
+    if (found == guess.chunks.end() || found->offset != boundary) return false;
+    first = static_cast<std::size_t>(found - guess.chunks.begin());
   }
-  // What a part leaves that reaches the end of the job is the open tail.
-  const bool reached_end = bytes_taken_ == left_ + part.consumed;
-  skip(part.consumed);
-  return reached_end || part.consumed == 0;
+  at_ = parts_[i].begin + guess.consumed;
+  append(guess, first, all);
+  return true;
+}
+
+bool JobParts::add(const JobResult& result, JobResult& all) {
+  at_ += result.consumed;
+  append(result, 0, all);
+  return result.consumed > 0;
 }
 
 }  // namespace braid::hashing

@@ -1,10 +1,11 @@
-// MD5 (RFC 1321) of messages that fit one block, for the sliding window of hashing/sliding_window.h. Compiled
-// for the host and for the card. Not for anything that must resist an attacker.
+// MD5 (RFC 1321), for the comparisons that hashing/sliding_window.h and hashing/tree_hash.h exist for.
+// Compiled for the host and for the card. Not for anything that must resist an attacker.
 #pragma once
 
 #include <cstdint>
 
 #include "hashing/blake3_core.h"
+#include "hashing/load_core.h"
 
 namespace braid::hashing::md5 {
 
@@ -38,14 +39,15 @@ BRAID_BOTH std::uint32_t choose(unsigned i, std::uint32_t b, std::uint32_t c, st
   return i < 16 ? (b & c) | (~b & d) : i < 32 ? (d & b) | (~d & c) : i < 48 ? b ^ c ^ d : c ^ (b | ~d);
 }
 
-// The first word of the digest of `bytes` bytes, at most one_block_max.
-BRAID_BOTH std::uint32_t first_word(const unsigned char* message, std::uint32_t bytes) {
-  std::uint32_t block[16] = {};
-  for (std::uint32_t i = 0; i < bytes; ++i)
-    block[i / 4] |= static_cast<std::uint32_t>(message[i]) << (i % 4 * 8);
-  block[bytes / 4] |= 0x80U << (bytes % 4 * 8);
-  block[14] = bytes * 8;
-  std::uint32_t a = 0x67452301, b = 0xefcdab89, c = 0x98badcfe, d = 0x10325476;
+struct State {
+  std::uint32_t word[4];
+};
+// Section 3.3.
+BRAID_BOTH constexpr State initial_state() { return {{0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476}}; }
+
+// Section 3.4: one block of 16 words.
+BRAID_BOTH void compress(State& state, const std::uint32_t block[16]) {
+  std::uint32_t a = state.word[0], b = state.word[1], c = state.word[2], d = state.word[3];
   BRAID_UNROLL for (unsigned i = 0; i < 64; ++i) {
     const std::uint32_t sum = a + choose(i, b, c, d) + sine(i) + block[word_index(i)];
     a = d;
@@ -53,7 +55,49 @@ BRAID_BOTH std::uint32_t first_word(const unsigned char* message, std::uint32_t 
     c = b;
     b += sum << rotation(i) | sum >> (32 - rotation(i));
   }
-  return a + 0x67452301;
+  state.word[0] += a;
+  state.word[1] += b;
+  state.word[2] += c;
+  state.word[3] += d;
+}
+
+// The end of a message of `total` bytes: its last `rest` bytes, fewer than 64, with the padding of sections
+// 3.1 and 3.2. Sets bits of `not_zero` if one of them is not zero.
+BRAID_BOTH void compress_end(State& state, const unsigned char* from, std::uint32_t rest, std::uint32_t total,
+                             std::uint32_t& not_zero) {
+  std::uint32_t block[16];
+  load_padded(from, rest, block);
+  BRAID_UNROLL for (unsigned w = 0; w < 16; ++w) not_zero |= block[w];
+  BRAID_UNROLL for (std::uint32_t i = 0; i < 16; ++i) if (i == rest / 4) block[i] |= 0x80U << (rest % 4 * 8);
+  if (rest > one_block_max) {
+    compress(state, block);
+    BRAID_UNROLL for (std::uint32_t i = 0; i < 16; ++i) block[i] = 0;
+  }
+  block[14] = total << 3;
+  block[15] = total >> 29;
+  compress(state, block);
+}
+
+// The digest of a message in one piece; `not_zero` as above.
+BRAID_BOTH State digest_of(const unsigned char* message, std::uint32_t bytes, std::uint32_t& not_zero) {
+  State state = initial_state();
+  std::uint32_t at = 0;
+  for (; bytes - at >= blake3::block_bytes; at += blake3::block_bytes) {
+    std::uint32_t block[16];
+    load_padded(message + at, blake3::block_bytes, block);
+    BRAID_UNROLL for (unsigned w = 0; w < 16; ++w) not_zero |= block[w];
+    compress(state, block);
+  }
+  compress_end(state, message + at, bytes - at, bytes, not_zero);
+  return state;
+}
+
+// The first word of the digest of `bytes` bytes, at most one_block_max.
+BRAID_BOTH std::uint32_t first_word(const unsigned char* message, std::uint32_t bytes) {
+  State state = initial_state();
+  std::uint32_t not_zero = 0;
+  compress_end(state, message, bytes, bytes, not_zero);
+  return state.word[0];
 }
 
 }  // namespace braid::hashing::md5

@@ -17,6 +17,13 @@ struct SlidingWindow {
   std::uint32_t zero_bits = 14;  // 1 to 32, of the digest's first word, little-endian
 };
 
+// EINVAL for parameters outside their limits.
+base::Result<void> check(const SlidingWindow& parameters);
+// Which bits of the digest's first word must be zero.
+constexpr std::uint32_t mask_of(const SlidingWindow& parameters) {
+  return static_cast<std::uint32_t>((std::uint64_t{1} << parameters.zero_bits) - 1);
+}
+
 // The ends of the chunks of `data`: the positions behind each window that qualifies, in order. What lies
 // behind the last of them belongs to the next buffer. EINVAL for parameters outside their limits.
 base::Result<std::vector<std::uint64_t>> sliding_cuts(const SlidingWindow& parameters, base::BytesView data);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <coroutine>
+#include <span>
 
 #include "base/clock.h"
 #include "hashing/job.h"
@@ -14,6 +15,8 @@ namespace braid::hashing {
 struct Task {
   Job job;
   std::uint64_t bytes = 0;
+  // Cutting may end where one of these begins; the workers do, cards are not asked.
+  std::span<const Chunk> known{};
   base::TimePoint submitted{};
   base::Result<JobResult> result = base::fail(ECANCELED);
   io::Reactor* reactor = nullptr;

@@ -70,7 +70,7 @@ void WorkerPool::work() {
     running_bytes_ += bytes;
     lock.unlock();
     const base::TimePoint start = clock_.now();
-    task->result = hasher.run(task->job);
+    task->result = hasher.run_until(task->job, task->known);
     const base::TimePoint end = clock_.now();
     if (task->result) {
       task->result->where = Where::worker;

@@ -85,9 +85,9 @@ base::Result<void> CudaCard::open(const CardLimits& limits) {
 }
 
 base::Result<void> CudaCard::load_kernels() {
-  constexpr std::array<const char*, kernel_count> names{"braid_candidates", "braid_summarise", "braid_select",
-                                                        "braid_describe",   "braid_hash_leaf", "braid_join",
-                                                        "braid_finish"};
+  constexpr std::array<const char*, kernel_count> names{
+      "braid_candidates",    "braid_summarise", "braid_select", "braid_describe", "braid_hash_leaf",
+      "braid_hash_md5_leaf", "braid_join",      "braid_finish", "braid_slide"};
   const Driver& d = context_->driver();
   if (auto done = context_->checked(d.module_load(&module_, kernel_image().data()), "load the kernels");
       !done)
@@ -186,10 +186,11 @@ base::Result<void> CudaCard::upload(Slot& slot, const CardWork& work) {
       "upload of streams");
 }
 
-base::Result<void> CudaCard::launch(Slot& slot, Kernel kernel, const card::Batch& batch, std::uint32_t count,
+template <class Work>
+base::Result<void> CudaCard::launch(Slot& slot, Kernel kernel, const Work& work, std::uint32_t count,
                                     std::uint32_t level) {
   if (count == 0) return {};
-  card::Batch parameter = batch;
+  Work parameter = work;
   std::array<void*, 3> parameters{&parameter, &count, &level};
   const unsigned blocks = card::words_of(count, threads_per_block);
   return context_->checked(context_->driver().launch(kernels_[kernel], blocks, 1, 1, threads_per_block, 1, 1,
@@ -197,7 +198,8 @@ base::Result<void> CudaCard::launch(Slot& slot, Kernel kernel, const card::Batch
                            "launch");
 }
 
-base::Result<void> CudaCard::launch_all(Slot& slot, const card::Batch& batch) {
+base::Result<void> CudaCard::launch_all(Slot& slot) {
+  const card::Batch& batch = slot.batch;
   base::Result<void> done;
   if (batch.chunk_min != batch.chunk_max) {
     done = launch(slot, candidates, batch, card::words_of(batch.input_bytes, card::run_positions));
@@ -206,41 +208,68 @@ base::Result<void> CudaCard::launch_all(Slot& slot, const card::Batch& batch) {
   }
   if (done) done = launch(slot, select, batch, batch.stream_count);
   if (done) done = launch(slot, describe, batch, batch.record_count);
-  if (done) done = launch(slot, hash_leaf, batch, batch.leaf_count);
+  const Kernel leaves = batch.function == card::md5_tree_function ? hash_md5_leaf : hash_leaf;
+  if (done) done = launch(slot, leaves, batch, batch.leaf_count);
   for (std::uint32_t level = 0; done && level < batch.levels; ++level)
     done = launch(slot, join, batch, batch.leaf_count, level);
   if (done) done = launch(slot, finish, batch, batch.record_count);
   return done;
 }
 
-base::Result<void> CudaCard::start(unsigned index, const CardWork& work) {
+base::Result<void> CudaCard::load(unsigned index, const CardWork& work) {
+  if (auto used = context_->use(); !used) return used;
+  Slot& slot = slots_[index];
+  slot.batch = work.batch;
+  slot.batch.input = slot.places.input;
+  slot.batch.tables = slot.places.tables;
+  slot.batch.streams = slot.places.streams;
+  slot.batch.loose = slot.places.loose;
+  slot.batch.strict = slot.places.strict;
+  slot.batch.loose_summary = slot.places.loose_summary;
+  slot.batch.strict_summary = slot.places.strict_summary;
+  slot.batch.records = slot.places.records;
+  slot.batch.leaves = slot.places.leaves;
+  slot.batch.nodes = slot.places.nodes;
+  return upload(slot, work);
+}
+
+base::Result<void> CudaCard::run(unsigned index) {
   if (auto used = context_->use(); !used) return used;
   Slot& slot = slots_[index];
   const Driver& d = context_->driver();
-  card::Batch batch = work.batch;
-  batch.input = slot.places.input;
-  batch.tables = slot.places.tables;
-  batch.streams = slot.places.streams;
-  batch.loose = slot.places.loose;
-  batch.strict = slot.places.strict;
-  batch.loose_summary = slot.places.loose_summary;
-  batch.strict_summary = slot.places.strict_summary;
-  batch.records = slot.places.records;
-  batch.leaves = slot.places.leaves;
-  batch.nodes = slot.places.nodes;
-  slot.record_count = batch.record_count;
-  const auto records = reinterpret_cast<CUdeviceptr>(batch.records);
-  const auto leaves = reinterpret_cast<CUdeviceptr>(batch.leaves);
-  const std::size_t record_bytes = batch.record_count * sizeof(card::Record);
-  auto done = upload(slot, work);
-  if (done) done = context_->checked(d.fill(records, 0, record_bytes, slot.stream), "clear records");
+  const auto records = reinterpret_cast<CUdeviceptr>(slot.batch.records);
+  const auto leaves = reinterpret_cast<CUdeviceptr>(slot.batch.leaves);
+  const std::size_t record_bytes = slot.batch.record_count * sizeof(card::Record);
+  auto done = context_->checked(d.fill(records, 0, record_bytes, slot.stream), "clear records");
   if (done)
-    done = context_->checked(d.fill(leaves, 0, batch.leaf_count * sizeof(card::Leaf), slot.stream),
+    done = context_->checked(d.fill(leaves, 0, slot.batch.leaf_count * sizeof(card::Leaf), slot.stream),
                              "clear leaves");
-  if (done) done = launch_all(slot, batch);
+  if (done) done = launch_all(slot);
   if (done)
     done = context_->checked(d.download(slot.host_records, records, record_bytes, slot.stream), "download");
   return done;
+}
+
+base::Result<void> CudaCard::slide(unsigned index, const SlidingWindow& window) {
+  if (auto checked = check(window); !checked) return checked;
+  if (auto used = context_->use(); !used) return used;
+  Slot& slot = slots_[index];
+  slot.slide_window = window.window;
+  const card::Slide work = slide_of(window, slot.batch, slot.host_streams->bytes);
+  return launch(slot, slide_window, work, card::words_of(work.bytes, card::run_positions));
+}
+
+base::Result<std::vector<std::uint64_t>> CudaCard::slide_cuts(unsigned index) {
+  if (auto used = context_->use(); !used) return base::fail(used.error());
+  Slot& slot = slots_[index];
+  const Driver& d = context_->driver();
+  std::vector<std::uint64_t> marks(card::words_of(slot.host_streams->bytes, card::run_positions));
+  const auto from = reinterpret_cast<CUdeviceptr>(slot.batch.loose);
+  auto done = context_->checked(d.download(marks.data(), from, marks.size() * sizeof marks[0], slot.stream),
+                                "download of marks");
+  if (done) done = context_->checked(d.stream_wait(slot.stream), "wait for marks");
+  if (!done) return base::fail(done.error());
+  return cuts_of(marks, slot.slide_window);
 }
 
 base::Result<bool> CudaCard::finished(unsigned index) {
@@ -251,7 +280,7 @@ base::Result<bool> CudaCard::finished(unsigned index) {
 }
 
 std::span<const card::Record> CudaCard::records(unsigned slot) {
-  return {slots_[slot].host_records, slots_[slot].record_count};
+  return {slots_[slot].host_records, slots_[slot].batch.record_count};
 }
 
 }  // namespace braid::hashing::cuda

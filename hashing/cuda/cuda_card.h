@@ -58,9 +58,12 @@ class CudaCard final : public Card {
   [[nodiscard]] std::string name() const override { return context_->name(); }
   base::Result<void> open(const CardLimits& limits) override;
   void close() override;
-  base::Result<void> start(unsigned slot, const CardWork& work) override;
+  base::Result<void> load(unsigned slot, const CardWork& work) override;
+  base::Result<void> run(unsigned slot) override;
   base::Result<bool> finished(unsigned slot) override;
   [[nodiscard]] std::span<const card::Record> records(unsigned slot) override;
+  base::Result<void> slide(unsigned slot, const SlidingWindow& window) override;
+  base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned slot) override;
 
  private:
   // Memory on the card, taken in one piece per slot and cut up.
@@ -74,7 +77,8 @@ class CudaCard final : public Card {
     card::Record* host_records = nullptr;
     std::vector<io::SlabRef> bounce;  // bytes that are not pinned go through these
     std::size_t bounce_used = 0;      // bytes of all of them
-    std::uint32_t record_count = 0;
+    card::Batch batch{};              // what was loaded
+    std::uint32_t slide_window = 0;
   };
   enum Kernel : std::size_t {
     candidates,
@@ -82,8 +86,10 @@ class CudaCard final : public Card {
     select,
     describe,
     hash_leaf,
+    hash_md5_leaf,
     join,
     finish,
+    slide_window,
     kernel_count
   };
 
@@ -91,9 +97,11 @@ class CudaCard final : public Card {
   base::Result<void> load_kernels();
   base::Result<void> upload(Slot& slot, const CardWork& work);
   base::Result<void> upload_copied(Slot& slot, base::BytesView from, CUdeviceptr to);
-  base::Result<void> launch(Slot& slot, Kernel kernel, const card::Batch& batch, std::uint32_t count,
+  // One thread per index; a step gets its work, the number of indices and a level.
+  template <class Work>
+  base::Result<void> launch(Slot& slot, Kernel kernel, const Work& work, std::uint32_t count,
                             std::uint32_t level = 0);
-  base::Result<void> launch_all(Slot& slot, const card::Batch& batch);
+  base::Result<void> launch_all(Slot& slot);
 
   const std::unique_ptr<Context> context_;
   const CudaOptions options_;

@@ -37,7 +37,11 @@ __global__ void braid_describe(const card::Batch b, std::uint32_t count) {
 }
 
 __global__ void __launch_bounds__(128) braid_hash_leaf(const card::Batch b, std::uint32_t count) {
-  if (const std::uint32_t i = index_of_thread(); i < count) card::hash_leaf(b, i);
+  if (const std::uint32_t i = index_of_thread(); i < count) card::hash_leaf<card::blake3_function>(b, i);
+}
+
+__global__ void __launch_bounds__(128) braid_hash_md5_leaf(const card::Batch b, std::uint32_t count) {
+  if (const std::uint32_t i = index_of_thread(); i < count) card::hash_leaf<card::md5_tree_function>(b, i);
 }
 
 __global__ void __launch_bounds__(128)
@@ -47,6 +51,10 @@ __global__ void __launch_bounds__(128)
 
 __global__ void braid_finish(const card::Batch b, std::uint32_t count) {
   if (const std::uint32_t i = index_of_thread(); i < count) card::finish(b, i);
+}
+
+__global__ void __launch_bounds__(128) braid_slide(const card::Slide s, std::uint32_t count) {
+  if (const std::uint32_t i = index_of_thread(); i < count) card::slide(s, i);
 }
 
 }  // extern "C"

@@ -75,12 +75,44 @@ TEST_F(OnTheCard, streams_of_all_lengths_give_the_cpus_chunks) {
 
 TEST_F(OnTheCard, messages_and_streams_share_a_batch) {
   std::mt19937_64 random(4);
-  Job messages{.work = Work::hash, .key = key, .stream_offset = 77};
-  for (const std::size_t length :
-       std::initializer_list<std::size_t>{0, 1, 63, 64, 65, 1023, 1024, 1025, 4096, 5000, 100'000, 1'000'000})
-    messages.spans.push_back(base::BytesView(data).subspan(random() % 1000, length));
-  const Job stream{.params = &content, .key = key, .spans = {base::BytesView(data).first(500'000)}};
-  expect_as_cpu({messages, stream, messages});
+  for (const Algorithm algorithm : {Algorithm::blake3, Algorithm::md5_tree}) {
+    Job messages{.work = Work::hash, .algorithm = algorithm, .key = key, .stream_offset = 77};
+    for (const std::size_t length :
+         std::initializer_list<std::size_t>{0, 1, 55, 56, 63, 64, 65, 1023, 1024, 1025, 4096, 4097, 5000,
+                                            3 * 4096, 4 * 4096, 5 * 4096, 100'000, 1'000'000})
+      messages.spans.push_back(base::BytesView(data).subspan(random() % 1000, length));
+    const Job stream{.algorithm = algorithm,
+                     .params = &content,
+                     .key = key,
+                     .spans = {base::BytesView(data).first(500'000)}};
+    expect_as_cpu({messages, stream, messages});
+  }
+}
+
+TEST_F(OnTheCard, the_sliding_window_has_the_cpus_cuts) {
+  for (const SlidingWindow window :
+       {SlidingWindow{20, 1, 8}, SlidingWindow{55, 7, 5}, SlidingWindow{1, 64, 1}})
+    for (const std::size_t length : std::initializer_list<std::size_t>{1, 19, 20, 64, 100, 30'001}) {
+      const base::BytesView bytes = base::BytesView(data).subspan(5, length);
+      run({Job{.work = Work::hash, .key = key, .spans = {bytes}}});
+      ASSERT_TRUE(card.slide(0, window).has_value());
+      EXPECT_EQ(card.slide_cuts(0).value(), sliding_cuts(window, bytes).value()) << length;
+    }
+  EXPECT_EQ(card.slide(0, {.window = 56}).error(), base::errno_of(EINVAL));
+}
+
+TEST_F(OnTheCard, steps_may_be_repeated_on_what_was_loaded) {
+  for (const Algorithm algorithm : {Algorithm::blake3, Algorithm::md5_tree}) {
+    Task task;
+    task.job = {.algorithm = algorithm, .params = &content, .key = key, .spans = {data}};
+    task.bytes = data.size();
+    CardBatch batch(limits);
+    ASSERT_TRUE(batch.add(&task));
+    ASSERT_TRUE(card.start(0, batch.finish()).has_value());
+    ASSERT_TRUE(card.run(0).has_value());
+    ASSERT_TRUE(batch.read(card.records(0), 1, counter));
+    EXPECT_EQ(task.result->chunks, CpuHasher(clock).run(task.job).value().chunks);
+  }
 }
 
 TEST_F(OnTheCard, constant_and_scattered_bytes_give_the_cpus_chunks) {
@@ -109,6 +141,10 @@ TEST_F(OnTheCard, jobs_that_do_not_fit_or_do_not_match_are_left_out_of_a_batch) 
   EXPECT_FALSE(batch.add(&other_params));
   EXPECT_FALSE(batch.add(&too_large));
   EXPECT_EQ(batch.tasks().size(), 1u);
+  Task other_algorithm;
+  other_algorithm.job = first.job;
+  other_algorithm.job.algorithm = Algorithm::md5_tree;
+  EXPECT_FALSE(batch.add(&other_algorithm));
   Job sha = first.job;
   sha.algorithm = Algorithm::sha256_tree;
   EXPECT_FALSE(CardBatch::suits(sha, 1000, limits));
@@ -137,35 +173,51 @@ TEST_F(OnTheCard, records_that_no_input_gives_are_not_believed) {
   EXPECT_FALSE(spoilt([](auto& r) { r.pop_back(); }));
 }
 
+// Joins a job's parts as the engine does, each cut by itself.
+JobResult joined(const Job& job, std::size_t bytes, std::size_t part_bytes, std::size_t stretch_bytes,
+                 CpuHasher& cpu) {
+  JobResult all;
+  JobParts parts(job, bytes, part_bytes);
+  std::uint64_t covered = 0;
+  for (std::size_t i = 0; i < parts.count(); ++i) {
+    EXPECT_EQ(parts.bytes_of(i), checked_bytes(parts.part(i)).value());
+    covered += parts.bytes_of(i);
+    const JobResult guess = cpu.run(parts.part(i)).value();
+    while (!parts.adopt(i, guess, all) && parts.left_of(i) > 0) {
+      const Job stretch = parts.stretch(std::min<std::uint64_t>(stretch_bytes, parts.left_of(i)));
+      if (!parts.add(cpu.run_until(stretch, guess.chunks).value(), all)) break;
+    }
+  }
+  EXPECT_EQ(covered, bytes);
+  return all;
+}
+
 TEST(JobParts, together_give_what_the_whole_job_gives) {
   const base::SystemClock clock;
   CpuHasher cpu(clock);
   const Key key;
-  const ChunkParams params = ChunkParams::by_content({4096, 16384, 65536}, key).value();
-  const base::Bytes data = test::random_bytes(1'500'000, 9);
+  const ChunkParams content = ChunkParams::by_content({4096, 16384, 65536}, key).value();
+  const ChunkParams fixed = ChunkParams::fixed(16384).value();
+  const base::Bytes zeros(700'000), noise = test::random_bytes(1'500'000, 9);
   std::mt19937_64 random(10);
-  for (const Work work : {Work::hash, Work::chunk, Work::chunk_and_hash})
-    for (const bool is_end : {true, false}) {
-      Job job{.work = work, .params = &params, .key = key, .stream_offset = 12345, .is_end = is_end};
-      for (std::size_t at = 0; at < data.size();) {
-        const std::size_t take = std::min<std::size_t>(data.size() - at, random() % 90'000);
-        job.spans.push_back(base::BytesView(data).subspan(at, take));
-        at += take;
-      }
-      const JobResult expected = cpu.run(job).value();
-      JobResult all;
-      JobParts parts(job, data.size(), 200'000);
-      int count = 0;
-      for (bool done = false; !done; ++count) {
-        std::uint64_t bytes = 0;
-        const Job part = parts.next(bytes);
-        EXPECT_EQ(bytes, checked_bytes(part).value());
-        done = parts.add(cpu.run(part).value(), all);
-      }
-      EXPECT_GT(count, 5);
-      EXPECT_EQ(all.chunks, expected.chunks);
-      EXPECT_EQ(all.consumed, expected.consumed);
-    }
+  for (const base::Bytes& data : {noise, zeros, base::Bytes(70'000), base::Bytes(1)})
+    for (const ChunkParams* params : {&content, &fixed})
+      for (const Work work : {Work::hash, Work::chunk, Work::chunk_and_hash})
+        for (const bool is_end : {true, false}) {
+          Job job{.work = work, .params = params, .key = key, .stream_offset = 12345, .is_end = is_end};
+          for (std::size_t at = 0; at < data.size();) {
+            const std::size_t take = std::min<std::size_t>(data.size() - at, random() % 90'000);
+            job.spans.push_back(base::BytesView(data).subspan(at, take));
+            at += take;
+          }
+          job.spans.emplace_back();
+          const JobResult expected = cpu.run(job).value();
+          for (const std::size_t part_bytes : std::initializer_list<std::size_t>{70'000, 200'000, 1 << 20}) {
+            const JobResult all = joined(job, data.size(), part_bytes, 131072, cpu);
+            ASSERT_EQ(all.chunks, expected.chunks) << data.size() << ' ' << part_bytes;
+            ASSERT_EQ(all.consumed, expected.consumed);
+          }
+        }
 }
 
 }  // namespace

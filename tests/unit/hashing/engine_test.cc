@@ -41,11 +41,18 @@ class ScriptedCard final : public Card {
     ++script_.closes;
     host_.close();
   }
-  base::Result<void> start(unsigned slot, const CardWork& work) override {
+  base::Result<void> load(unsigned slot, const CardWork& work) override { return host_.load(slot, work); }
+  base::Result<void> run(unsigned slot) override {
     ++script_.starts;
     if (script_.fail_start) return base::fail(EIO);
     polls_[slot] = script_.polls_until_finished;
-    return host_.start(slot, work);
+    return host_.run(slot);
+  }
+  base::Result<void> slide(unsigned slot, const SlidingWindow& window) override {
+    return host_.slide(slot, window);
+  }
+  base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned slot) override {
+    return host_.slide_cuts(slot);
   }
   base::Result<bool> finished(unsigned slot) override {
     if (script_.fail_finish) return base::fail(EIO);
@@ -171,6 +178,27 @@ TEST_F(EngineTest, jobs_larger_than_a_slot_are_done_in_parts) {
   EXPECT_GE(engine->stats().parts_card, 3u);
 }
 
+// Random bytes, whose guessed parts soon have the true boundaries, and zeros, whose parts never have.
+TEST_F(EngineTest, large_jobs_on_any_number_of_workers_and_cards_give_the_chunks_of_one) {
+  const base::Bytes zeros(data.size());
+  options.part_bytes = 4 << 20;
+  options.mode = EngineMode::automatic;
+  for (const unsigned workers : {1U, 2U, 5U})
+    for (const int cards : {0, 1}) {
+      options.workers = workers;
+      std::vector<std::unique_ptr<Card>> some;
+      for (int i = 0; i < cards; ++i) some.push_back(std::make_unique<ScriptedCard>(script));
+      make_engine(std::move(some));
+      std::vector<Job> jobs{stream_job(0, data.size()), stream_job(7, data.size() - 7),
+                            stream_job(0, data.size())};
+      jobs[1].is_end = false;
+      jobs[2].spans = {zeros};
+      expect_right(jobs, submit(jobs));
+      EXPECT_GT(engine->stats().parts_worker + engine->stats().parts_card, 8u);
+      engine->stop();
+    }
+}
+
 TEST_F(EngineTest, jobs_that_wait_together_share_batches) {
   script.polls_until_finished = 20;
   make_engine_with_cards(1);
@@ -291,7 +319,7 @@ TEST_F(EngineTest, a_full_queue_refuses_and_a_stopped_engine_says_so) {
   EXPECT_EQ(submit({stream_job(0, 100'000)})[0].error(), base::errno_of(ESHUTDOWN));
 }
 
-TEST_F(EngineTest, other_algorithms_never_go_to_a_card) {
+TEST_F(EngineTest, sha256_never_goes_to_a_card) {
   make_engine_with_cards(1);
   std::vector<Job> jobs = many_jobs(4);
   jobs[0].algorithm = Algorithm::sha256_tree;
@@ -299,7 +327,7 @@ TEST_F(EngineTest, other_algorithms_never_go_to_a_card) {
   const auto results = submit(jobs);
   expect_right(jobs, results);
   EXPECT_EQ(results[0]->where, Where::worker);
-  EXPECT_EQ(results[1]->where, Where::worker);
+  EXPECT_EQ(results[1]->where, Where::card);
   EXPECT_EQ(results[2]->where, Where::card);
 }
 
