@@ -1,6 +1,7 @@
 #!/usr/bin/python3
 """Fails on what neither the compilers nor clang-tidy refuse: functions above 60 lines, files above 500, to-do notes, and
-co_await in a condition, where g++ 12 drops the whole body of the coroutine without a word.
+what g++ 12 translates wrongly without a word: co_await in a condition, where it drops the whole body of the coroutine,
+and co_await among designated initialisers.
 
 style.py ROOT
 style.py --self-test
@@ -18,6 +19,9 @@ FILE_LINES_MAX = 500
 OPENS = re.compile(r"^ *(?!namespace|class|struct|enum|union|extern|constexpr|const )\S.*\).*[^({]\{$|^ *\S.*\) ?\{$")
 LITERAL = re.compile(r"//[^\n]*|\"(?:\\.|[^\"\\\n])*\"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'")
 NOTE = re.compile(r"//.*\b(TODO|FIXME|XXX|HACK)\b")
+DESIGNATED = re.compile(r"\{\s*\.\w+ *=")
+# What stands before the brace of a lambda's body.
+LAMBDA = re.compile(r"\](\([^(){}]*\))?( mutable| noexcept)*( -> [\w:<>, ]+)? ?$")
 CONDITION = re.compile(r"\b(if|while|switch)( constexpr)? \(")
 
 
@@ -66,12 +70,41 @@ def awaiting_conditions(path, text):
         yield f"{path}:{line}: co_await in a condition; g++ 12 drops the coroutine's body: await into a variable first"
 
 
+def braced_at(text, start):
+    """The text between the brace at `start` and the one that closes it, without the bodies of lambdas."""
+    depth, body_depth, out = 0, None, []
+    for end in range(start, len(text)):
+        character = text[end]
+        if character == "{":
+            depth += 1
+            if body_depth is None and LAMBDA.search(text[start:end]):
+                body_depth = depth
+        if body_depth is None and end > start:
+            out.append(character)
+        if character == "}":
+            if depth == body_depth:
+                body_depth = None
+            depth -= 1
+            if depth == 0:
+                break
+    return "".join(out)
+
+
+def awaiting_initialisers(path, text):
+    for match in DESIGNATED.finditer(text):
+        if "co_await" not in braced_at(text, match.start()):
+            continue
+        line = text.count("\n", 0, match.start()) + 1
+        yield f"{path}:{line}: co_await among designated initialisers; g++ 12 translates it wrongly: await into a variable first"
+
+
 def complaints(path, lines):
     if len(lines) - 1 > FILE_LINES_MAX:
         yield f"{path}: {len(lines) - 1} lines; at most {FILE_LINES_MAX}"
     code = code_of("\n".join(lines))
     yield from long_functions(path, code.split("\n"))
     yield from awaiting_conditions(path, code)
+    yield from awaiting_initialisers(path, code)
     for number, line in enumerate(lines, 1):
         if NOTE.search(line):
             yield f"{path}:{number}: a note of something undone"
@@ -104,6 +137,15 @@ def self_test():
              "  switch (co_await f()) {\n", "  if ((co_await f()) == 3) g();\n")
     for text in wrong:
         assert len(found(text)) == 1 and "co_await in a condition" in found(text)[0], (text, found(text))
+    right = ("  const T x = co_await f();\n  return R{.a = x};\n", "  R r{.a = 1};\n  co_await f();\n",
+             "  R r{.a = 1, .run = [&]() -> io::Op<> { co_await f(); }};\n", "  r = {1, co_await f()};\n")
+    for text in right:
+        assert found(text) == [], (text, found(text))
+    wrong = ("  T x{.member = co_await f()};\n", "  co_return T{.a = 1, .b = co_await f()};\n",
+             "  T x{\n      .a = 1,\n      .b = g(co_await f()),\n  };\n", "  g({.a = {.b = 1}, .c = co_await f()});\n",
+             "  T x{.run = [] { h(); }, .b = co_await f()};\n")
+    for text in wrong:
+        assert len(found(text)) == 1 and "co_await among designated" in found(text)[0], (text, found(text))
 
 
 if __name__ == "__main__":
