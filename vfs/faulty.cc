@@ -233,9 +233,10 @@ VfsOp<> FaultyFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRan
                  [this, &file, owner, range] { return inner_->unlock(file, owner, range); });
 }
 
-VfsOp<LeaseRef> FaultyFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken) {
-  return guarded(Operation::lease, [this, &open, type, broken = std::move(broken)]() mutable {
-    return inner_->lease(open, type, std::move(broken));
+VfsOp<LeaseRef> FaultyFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
+                                        LeaseBreak broken) {
+  return guarded(Operation::lease, [this, &open, type, holder, broken = std::move(broken)]() mutable {
+    return inner_->lease(open, type, holder, std::move(broken));
   });
 }
 

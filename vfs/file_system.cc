@@ -50,7 +50,8 @@ VfsOp<> FileSystem::unlock(const FileRef& /*file*/, LockOwnerId /*owner*/, LockR
 
 // Implementations keep `broken`.
 // NOLINTNEXTLINE(performance-unnecessary-value-param)
-VfsOp<LeaseRef> FileSystem::lease(const OpenFileRef& /*open*/, LeaseType /*type*/, LeaseBreak /*broken*/) {
+VfsOp<LeaseRef> FileSystem::lease(const OpenFileRef& /*open*/, LeaseType /*type*/, LeaseHolder /*holder*/,
+                                  LeaseBreak /*broken*/) {
   return base::fail(Error::notsupp);
 }
 

@@ -185,8 +185,9 @@ class FileSystem {
   virtual VfsOp<std::optional<LockConflict>> test_lock(const FileRef& file, LockOwnerId owner,
                                                        LockRange range, LockType type);
   virtual VfsOp<> unlock(const FileRef& file, LockOwnerId owner, LockRange range);
-  // delay: somebody has the file open in a way that conflicts.
-  virtual VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken);
+  // delay: somebody has the file open in a way that conflicts. A read lease needs an open for reading alone.
+  virtual VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
+                                LeaseBreak broken);
 
   // nxio: the offset is not before the end of the file (RFC 7862 15.11).
   virtual VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what);

@@ -10,8 +10,13 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/strong.h"
 
 namespace braid::vfs {
+
+// Whom a protocol gives leases to (FileSystem::lease); unique within a server. 0: nobody.
+struct LeaseHolderTag;
+using LeaseHolder = base::Strong<LeaseHolderTag, std::uint64_t>;
 
 // Who asks, after squashing. `groups` are the supplementary ones.
 struct Credentials {
@@ -20,6 +25,8 @@ struct Credentials {
   std::uint32_t gid = 0;
   std::uint32_t group_count = 0;
   std::array<std::uint32_t, groups_max> group_list{};
+  // Leases of this holder are not in the caller's way; no part of who the caller is.
+  LeaseHolder holder{};
 
   [[nodiscard]] std::span<const std::uint32_t> groups() const { return {group_list.data(), group_count}; }
   friend bool operator==(const Credentials& a, const Credentials& b) {

@@ -122,6 +122,7 @@ Outcome<> Tree::set_acl(const Credentials& who, PosixFile& file, const SetAcl& s
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
     if (file.type() == FileType::symlink) return base::fail(Error::notsupp);
+    if (auto free = ask_back(who, file); !free) return free;
     const std::string path = path_of(file.fd());
     const auto done = identity_.as(who, [&]() -> Outcome<> {
       if (set.access)

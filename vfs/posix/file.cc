@@ -13,6 +13,16 @@ Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   return {};
 }
 
+std::vector<std::shared_ptr<LeaseNotice>> PosixFile::leases_of_others(LeaseHolder holder) const {
+  return holdings_.with([&](const std::unique_ptr<Holdings>& held) {
+    std::vector<std::shared_ptr<LeaseNotice>> others;
+    if (held == nullptr) return others;
+    for (const std::shared_ptr<LeaseNotice>& lease : held->leases)
+      if (lease->holder != holder || holder == LeaseHolder{}) others.push_back(lease);
+    return others;
+  });
+}
+
 Outcome<> require_regular(const PosixFile& file) {
   if (file.type() == FileType::directory) return base::fail(Error::isdir);
   if (file.type() != FileType::regular) return base::fail(Error::inval);

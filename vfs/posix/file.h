@@ -8,6 +8,7 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/guarded.h"
 #include "base/unique_fd.h"
@@ -95,6 +96,27 @@ class ChangeStamp {
   std::uint32_t extra_ = 0;
 };
 
+// Tells the holder of a lease that somebody waits for it. Thread-safe.
+class LeaseNotice {
+ public:
+  LeaseNotice(LeaseHolder its_holder, LeaseBreak broken) : holder(its_holder), broken_(std::move(broken)) {}
+  const LeaseHolder holder;
+
+  void tell() {
+    std::scoped_lock lock(mutex_);
+    if (const LeaseBreak broken = std::exchange(broken_, nullptr)) broken();
+  }
+  // The lease has ended: after this nobody is told.
+  void withdraw() {
+    std::scoped_lock lock(mutex_);
+    broken_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  LeaseBreak broken_;  // null once it was called
+};
+
 // What callers hold of one file beyond a reference.
 struct Holdings {
   std::list<PosixOpenFile*> opens;  // each removes itself at its end
@@ -107,7 +129,7 @@ struct Holdings {
     DescriptorSlot slot;
   };
   std::optional<LockDescription> lock_description;
-  std::uint32_t leases = 0;
+  std::vector<std::shared_ptr<LeaseNotice>> leases;
 };
 
 // What never changes about an object.
@@ -151,6 +173,8 @@ class PosixFile final : public File {
     return holdings_.with(
         [](const std::unique_ptr<Holdings>& held) { return held != nullptr && !held->opens.empty(); });
   }
+  // The leases on it that are not `holder`'s.
+  [[nodiscard]] std::vector<std::shared_ptr<LeaseNotice>> leases_of_others(LeaseHolder holder) const;
   // Any open of it, kept alive by the result; or null.
   [[nodiscard]] std::shared_ptr<PosixOpenFile> borrow();
 

@@ -98,7 +98,8 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<std::optional<LockConflict>> test_lock(const FileRef& file, LockOwnerId owner, LockRange range,
                                                LockType type) override;
   VfsOp<> unlock(const FileRef& file, LockOwnerId owner, LockRange range) override;
-  VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken) override;
+  VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
+                        LeaseBreak broken) override;
   VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) override;
   VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
                    std::uint64_t length) override;

@@ -22,14 +22,14 @@ LeaseMonitor::~LeaseMonitor() {
   thread_.join();
 }
 
-Outcome<> LeaseMonitor::take(int fd, int type, LeaseBreak broken) {
+Outcome<> LeaseMonitor::take(int fd, int type, std::shared_ptr<LeaseNotice> notice) {
   std::unique_lock lock(mutex_);
   if (thread_id_ == 0) {
     if (!thread_.joinable()) thread_ = std::thread([this] { watch(); });
     started_.wait(lock, [this] { return thread_id_ != 0; });
   }
   // Known before it is taken: it may be broken at once. The lock keeps the thread waiting until we are done.
-  if (!leases_.emplace(fd, Watched{type, std::move(broken), false}).second) return base::fail(Error::inval);
+  if (!leases_.emplace(fd, Watched{type, std::move(notice)}).second) return base::fail(Error::inval);
   const f_owner_ex owner{F_OWNER_TID, thread_id_};
   Outcome<> taken = outcome_of(::fcntl(fd, F_SETSIG, break_signal()));
   if (taken) taken = outcome_of(::fcntl(fd, F_SETOWN_EX, &owner));
@@ -45,10 +45,8 @@ void LeaseMonitor::give_back(int fd) {
 
 // The kernel says what a broken lease has to become. That also rules out a signal for an earlier lease whose
 // descriptor had the same number.
-void LeaseMonitor::tell_if_broken(int fd, Watched& lease) {
-  if (lease.told || ::fcntl(fd, F_GETLEASE) == lease.type) return;
-  lease.told = true;
-  lease.broken();
+void LeaseMonitor::tell_if_broken(int fd, const Watched& lease) {
+  if (::fcntl(fd, F_GETLEASE) != lease.type) lease.notice->tell();
 }
 
 void LeaseMonitor::watch() {
@@ -72,24 +70,24 @@ void LeaseMonitor::watch() {
       if (const auto found = leases_.find(info.si_fd); found != leases_.end())
         tell_if_broken(found->first, found->second);
     } else if (signal == SIGIO) {
-      for (auto& [fd, lease] : leases_) tell_if_broken(fd, lease);
+      for (const auto& [fd, lease] : leases_) tell_if_broken(fd, lease);
     }
   }
 }
 
 Outcome<LeaseRef> PosixLease::take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, LeaseType type,
-                                   LeaseBreak broken) {
+                                   std::shared_ptr<LeaseNotice> notice) {
   if (type == LeaseType::read && open->access() != OpenAccess::read) return base::fail(Error::inval);
   const int kernel_type = type == LeaseType::write ? F_WRLCK : F_RDLCK;
-  if (auto taken = monitor.take(open->fd(), kernel_type, std::move(broken)); !taken)
-    return base::fail(taken.error());
-  open->node().hold([](Holdings& held) { ++held.leases; });
-  return LeaseRef(new PosixLease(monitor, std::move(open)));
+  if (auto taken = monitor.take(open->fd(), kernel_type, notice); !taken) return base::fail(taken.error());
+  open->node().hold([&](Holdings& held) { held.leases.push_back(notice); });
+  return LeaseRef(new PosixLease(monitor, std::move(open), std::move(notice)));
 }
 
 PosixLease::~PosixLease() {
   monitor_.give_back(open_->fd());
-  open_->node().hold([](Holdings& held) { --held.leases; });
+  open_->node().hold([&](Holdings& held) { std::erase(held.leases, notice_); });
+  notice_->withdraw();
 }
 
 }  // namespace braid::vfs::posix

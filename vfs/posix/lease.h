@@ -25,19 +25,17 @@ class LeaseMonitor {
   LeaseMonitor& operator=(const LeaseMonitor&) = delete;
 
   // `type` is F_RDLCK or F_WRLCK; one lease per descriptor. delay: somebody has the file open.
-  Outcome<> take(int fd, int type, LeaseBreak broken);
-  // After it, the callback of this lease does not run any more.
+  Outcome<> take(int fd, int type, std::shared_ptr<LeaseNotice> notice);
   void give_back(int fd);
 
  private:
   struct Watched {
     int type = F_UNLCK;
-    LeaseBreak broken;
-    bool told = false;
+    std::shared_ptr<LeaseNotice> notice;
   };
   void start();
   void watch();
-  static void tell_if_broken(int fd, Watched& lease);
+  static void tell_if_broken(int fd, const Watched& lease);
 
   std::mutex mutex_;
   std::condition_variable started_;
@@ -51,15 +49,16 @@ class LeaseMonitor {
 class PosixLease final : public Lease {
  public:
   static Outcome<LeaseRef> take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, LeaseType type,
-                                LeaseBreak broken);
+                                std::shared_ptr<LeaseNotice> notice);
   ~PosixLease() override;
 
  private:
-  PosixLease(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open)
-      : monitor_(monitor), open_(std::move(open)) {}
+  PosixLease(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, std::shared_ptr<LeaseNotice> notice)
+      : monitor_(monitor), open_(std::move(open)), notice_(std::move(notice)) {}
 
   LeaseMonitor& monitor_;
   const std::shared_ptr<PosixOpenFile> open_;
+  const std::shared_ptr<LeaseNotice> notice_;
 };
 
 }  // namespace braid::vfs::posix

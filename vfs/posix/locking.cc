@@ -52,13 +52,17 @@ Outcome<> place(int fd, const Span& span, short type) {
 }  // namespace
 
 // A description of the file that this type can be locked through. Best is one of our own; where the file may
-// not be opened once more (it runs as a program, or a lease of our own caller forbids it) the open's will do.
-Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& open, LockType type) {
+// not be opened once more (it runs as a program), or that would break the caller's own lease, the open's will
+// do.
+Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& open, LockType type,
+                                                          bool leased) {
   auto slot = cache_.reserve();
   if (!slot) return base::fail(Error::delay);
   constexpr int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  if (auto fd = with_room([&] { return open_again(open.node(), O_RDWR | flags); }))
-    return Holdings::LockDescription{std::move(*fd), true, std::move(*slot)};
+  if (!leased) {
+    if (auto fd = with_room([&] { return open_again(open.node(), O_RDWR | flags); }))
+      return Holdings::LockDescription{std::move(*fd), true, std::move(*slot)};
+  }
   const bool writable = includes(open.access(), OpenAccess::write);
   if (!includes(open.access(), type == LockType::write ? OpenAccess::write : OpenAccess::read))
     return base::fail(Error::inval);
@@ -71,7 +75,7 @@ Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& o
 // successor: at no moment are they gone.
 Outcome<> Tree::describe_locks(const PosixOpenFile& open, LockType type, Holdings& held) {
   if (held.lock_description && (type == LockType::read || held.lock_description->writable)) return {};
-  auto fresh = lock_description(open, type);
+  auto fresh = lock_description(open, type, !held.leases.empty());
   if (!fresh) return base::fail(fresh.error());
   Outcome<> done;
   held.locks.for_each([&](const Span& span, LockType had) {
@@ -115,7 +119,8 @@ Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerI
     bool locked = false, leased = false;
   };
   auto known = file.hold([&](Holdings& held) -> Outcome<Known> {
-    Known out{held.locks.conflict(owner, *span, type), held.lock_description.has_value(), held.leases > 0};
+    Known out{held.locks.conflict(owner, *span, type), held.lock_description.has_value(),
+              !held.leases.empty()};
     if (out.conflict || !out.locked) return out;
     auto asked = ask(held.lock_description->fd.get(), *span, type);
     if (!asked) return base::fail(asked.error());
@@ -129,6 +134,19 @@ Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerI
   // Nobody but the holder of our own lease has the file open.
   if (known->leased && data.error() == Error::delay) return std::nullopt;
   return base::fail(data.error());
+}
+
+Outcome<> Tree::ask_back(const Credentials& who, const PosixFile& file) {
+  const auto others = file.leases_of_others(who.holder);
+  for (const std::shared_ptr<LeaseNotice>& lease : others) lease->tell();
+  if (!others.empty()) return base::fail(Error::delay);
+  return {};
+}
+
+Outcome<> Tree::ask_back(const Credentials& who, const std::optional<FileHandle>& handle) {
+  if (!handle) return {};
+  const FileRef file = cache_.find(handle->view());
+  return file ? ask_back(who, static_cast<const PosixFile&>(*file)) : Outcome<>();
 }
 
 Outcome<> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range) {

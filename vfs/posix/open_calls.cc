@@ -66,9 +66,11 @@ VfsOp<> PosixFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRang
                         [this, &file, owner, range] { return tree_.unlock(node(file), owner, range); });
 }
 
-VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseBreak broken) {
-  return placement_.run(Call::lock, [this, &open, type, broken = std::move(broken)]() mutable {
-    return PosixLease::take(leases_, std::static_pointer_cast<PosixOpenFile>(open), type, std::move(broken));
+VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
+                                       LeaseBreak broken) {
+  return placement_.run(Call::lock, [this, &open, type, holder, broken = std::move(broken)]() mutable {
+    return PosixLease::take(leases_, std::static_pointer_cast<PosixOpenFile>(open), type,
+                            std::make_shared<LeaseNotice>(holder, std::move(broken)));
   });
 }
 

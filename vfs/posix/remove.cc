@@ -28,6 +28,7 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
     victim = handle_before_removal(directory, *name);
+    if (auto free = ask_back(who, victim); !free) return free;
     const auto done =
         identity_.as(who, [&] { return outcome_of(::unlinkat(directory.fd(), name->c_str(), flags)); });
     if (!done) return done;

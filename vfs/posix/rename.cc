@@ -34,12 +34,14 @@ Outcome<> Tree::rename_within(const Credentials& who, PosixFile& from, const Nam
   for (const Name* name : {&from_name, &to_name})
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
   const auto victim = handle_before_removal(to, to_name);
-  const auto moved = transient_ ? handle_before_removal(from, from_name) : std::nullopt;
+  const auto moved = handle_before_removal(from, from_name);
+  for (const auto& leased : {victim, moved})
+    if (auto free = ask_back(who, leased); !free) return free;
   const auto done = identity_.as(
       who, [&] { return outcome_of(::renameat(from.fd(), from_name.c_str(), to.fd(), to_name.c_str())); });
   if (!done) return done;
   forget_if_gone(victim);
-  if (moved) transient_->place(*moved, to.handle(), to_name.view());
+  if (moved && transient_) transient_->place(*moved, to.handle(), to_name.view());
   return {};
 }
 

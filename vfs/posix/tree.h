@@ -207,9 +207,13 @@ class Tree {
                                 OpenAccess access, const CreateHow& how);
   Outcome<OpenCreated> open_existing(const Credentials& who, PosixFile& directory, const Name& name,
                                      OpenAccess access, const CreateHow& how);
+  // delay while leases on the file are not the caller's; their holders are told that somebody waits
+  // (locking.cc). By handle: of a name's object, which nobody holds a lease on unless the cache has it.
+  static Outcome<> ask_back(const Credentials& who, const PosixFile& file);
+  Outcome<> ask_back(const Credentials& who, const std::optional<FileHandle>& handle);
   // Locking (locking.cc).
   Outcome<> describe_locks(const PosixOpenFile& open, LockType type, Holdings& held);
-  Outcome<Holdings::LockDescription> lock_description(const PosixOpenFile& open, LockType type);
+  Outcome<Holdings::LockDescription> lock_description(const PosixOpenFile& open, LockType type, bool leased);
 
   // Listing (readdir.cc).
   class Emitter;

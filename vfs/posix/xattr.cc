@@ -80,6 +80,7 @@ Outcome<> Tree::set_xattr(const Credentials& who, PosixFile& file, std::string_v
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto full = kernel_name(name);
     if (!full) return base::fail(full.error());
+    if (auto free = ask_back(who, file); !free) return free;
     const std::string path = path_of(file.fd());
     const auto done = identity_.as(who, [&] {
       return xattr_outcome_of(
@@ -121,6 +122,7 @@ Outcome<> Tree::remove_xattr(const Credentials& who, PosixFile& file, std::strin
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto full = kernel_name(name);
     if (!full) return base::fail(full.error());
+    if (auto free = ask_back(who, file); !free) return free;
     const std::string path = path_of(file.fd());
     const auto done =
         identity_.as(who, [&] { return xattr_outcome_of(::removexattr(path.c_str(), full->c_str())); });

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <functional>
 #include <mutex>
+#include <utility>
 
 #include "posix_fixture.h"
 
@@ -203,6 +205,10 @@ class Bell {
     std::scoped_lock lock(mutex_);
     return rung_;
   }
+  void reset() {
+    std::scoped_lock lock(mutex_);
+    rung_ = false;
+  }
 
  private:
   std::mutex mutex_;
@@ -213,13 +219,14 @@ class Bell {
 class LeaseTest : public LockTest {
  protected:
   Outcome<LeaseRef> lease(const OpenFileRef& open, LeaseType type) {
-    return run(fs_->lease(open, type, bell_.ring()));
+    return run(fs_->lease(open, type, holder, bell_.ring()));
   }
   // Of another process: whether open(2) succeeds at once.
   [[nodiscard]] bool opens_locally(int flags) const {
     const base::UniqueFd fd(::open(local("file").c_str(), flags | O_NONBLOCK | O_CLOEXEC));
     return static_cast<bool>(fd);
   }
+  static constexpr LeaseHolder holder{7};
   Bell bell_;
 };
 BRAID_ON_EVERY_FILE_SYSTEM(LeaseTest);
@@ -272,6 +279,47 @@ TEST_P(LeaseTest, nfsv3_calls_that_conflict_ask_for_the_lease) {
   EXPECT_EQ(read(file_), "0123456789");
 }
 
+TEST_P(LeaseTest, a_change_by_somebody_else_asks_for_the_lease) {
+  both_.reset();
+  const auto reader = open(OpenAccess::read);
+  const FileRef root = fs_->root();
+  SetAttributes mode;
+  mode.mode = 0640;
+  local_write("other", "");
+  Credentials own;
+  own.holder = holder;
+  const std::pair<const char*, std::function<Outcome<>(const Credentials&)>> changes[] = {
+      {"setattr", [&](const auto& who) { return run(fs_->setattr(who, file_, mode, std::nullopt, wcc_)); }},
+      {"link", [&](const auto& who) { return run(fs_->link(who, file_, root, "second", wcc_)); }},
+      {"rename over",
+       [&](const auto& who) { return run(fs_->rename(who, root, "other", root, "second", wcc_, wcc_)); }},
+      {"rename",
+       [&](const auto& who) { return run(fs_->rename(who, root, "file", root, "moved", wcc_, wcc_)); }},
+      {"remove", [&](const auto& who) { return run(fs_->remove(who, root, "moved", wcc_)); }},
+  };
+  for (const auto& [what, change] : changes) {
+    SCOPED_TRACE(what);
+    bell_.reset();
+    auto held = lease(reader, LeaseType::read);
+    ASSERT_TRUE(held);
+    const auto refused = change({});
+    EXPECT_EQ(refused ? Error{} : refused.error(), Error::delay);
+    EXPECT_TRUE(bell_.rung());
+    EXPECT_TRUE(change(own)) << "the holder itself";
+  }
+}
+
+TEST_P(LeaseTest, a_change_goes_on_when_the_lease_has_ended) {
+  both_.reset();
+  const auto reader = open(OpenAccess::read);
+  {
+    auto held = lease(reader, LeaseType::read);
+    ASSERT_TRUE(held);
+  }
+  EXPECT_TRUE(run(fs_->remove({}, fs_->root(), "file", wcc_)));
+  EXPECT_FALSE(bell_.rung());
+}
+
 TEST_P(LeaseTest, the_holder_works_on_through_its_open) {
   auto held = lease(both_, LeaseType::write);
   ASSERT_TRUE(held);
@@ -286,6 +334,7 @@ TEST_P(LeaseTest, the_holder_works_on_through_its_open) {
   EXPECT_TRUE(unlock(alice, {0, 4}));
   EXPECT_TRUE(free_for(bob, {0, 4}, LockType::write));
   EXPECT_EQ(attributes(file_).size, 5U);
+  EXPECT_FALSE(bell_.rung()) << "its own locks do not break the lease";
 }
 
 TEST_P(LeaseTest, a_lease_that_ended_is_not_announced) {
