@@ -46,9 +46,8 @@ Words subtree_value(const Mode& mode, base::BytesView data, std::uint64_t first_
               "a subtree is complete");
   Words out;
   if (leaves == 1) {
-    const Lane lane{
-        data.data(), data.data() + leaf_bytes - block_bytes, leaf_blocks, block_bytes, chunk_end, first_leaf,
-        &out};
+    const Lane lane{data.data(), data.data() + leaf_bytes - block_bytes,
+                    Shape{leaf_blocks, block_bytes, chunk_end}, first_leaf, &out};
     portable_kernel.run({mode.key, mode.flags, chunk_start}, &lane, 1);
     return out;
   }

@@ -1,23 +1,11 @@
 // Eight lanes in AVX2 registers. This file is compiled with -mavx2.
-#include <immintrin.h>
-
-#include "hashing/blake3_eight.h"
 #include "hashing/blake3_simd.h"
+#include "hashing/blake3_vector.h"
 
 namespace braid::hashing::blake3 {
 namespace {
 
-struct Avx2 {
-  using Vector = __m256i;
-  static constexpr std::size_t width = 8;
-
-  static Vector all(std::uint32_t x) { return _mm256_set1_epi32(static_cast<int>(x)); }
-  static Vector load(const std::uint32_t* from) {
-    return _mm256_load_si256(reinterpret_cast<const __m256i*>(from));
-  }
-  static Vector sum(Vector a, Vector b) { return _mm256_add_epi32(a, b); }
-  static Vector exor(Vector a, Vector b) { return _mm256_xor_si256(a, b); }
-  static Vector either(Vector a, Vector b) { return _mm256_or_si256(a, b); }
+struct Avx2 : Eight {
   static Vector equal(Vector a, Vector b) { return _mm256_cmpeq_epi32(a, b); }
   static Vector greater(Vector a, Vector b) { return _mm256_cmpgt_epi32(a, b); }
   static Vector select(Vector condition, Vector yes, Vector no) {
@@ -51,10 +39,12 @@ struct Avx2 {
     mix_half(a0, b0, c0, d0, y0, rotate8, rotate7);
     mix_half(a1, b1, c1, d1, y1, rotate8, rotate7);
   }
+  // They stay in memory: each word is added once per round, straight from there, and the registers, half as
+  // many as words, are the state's.
   static void load_blocks(const std::byte* const* from, std::size_t offset, Vector* m) {
-    load_blocks_of_eight(from, offset, m);
+    Eight::load_blocks(from, offset, m);
+    asm volatile("" : : "r"(m) : "memory");
   }
-  static void store_values(Vector* h, const Lane* lanes) { store_values_of_eight(h, lanes); }
 };
 
 }  // namespace

@@ -35,15 +35,14 @@ void SubtreeHasher::add_leaves(const Subtree& subtree) {
   values_.resize(begin + leaves);
   const std::uint32_t last_flags = chunk_end | (leaves == 1 && subtree.is_root ? root : 0U);
   const LaneOptions options = leaf_options();
+  const Shape shape{leaf_blocks, block_bytes, last_flags};
   const std::byte* data = subtree.data.data();
   Words* value = values_.data() + begin;
   for (std::size_t i = 0; i < full; ++i) {
     Lane& lane = queue_.next(options);
     lane.blocks = data;
     lane.last = data + (leaf_bytes - block_bytes);
-    lane.count = leaf_blocks;
-    lane.last_bytes = block_bytes;
-    lane.last_flags = last_flags;
+    lane.shape = shape;
     lane.counter = subtree.first_leaf + i;
     lane.out = value++;
     data += leaf_bytes;
@@ -58,16 +57,16 @@ void SubtreeHasher::add_partial(const Subtree& subtree, std::size_t index, std::
   const std::size_t before = (count - 1) * block_bytes;
   auto& last = last_blocks_.emplace_back();
   if (data.size() > before) std::memcpy(last.data(), data.data() + before, data.size() - before);
-  partial_.push_back({data.data(), nullptr, static_cast<std::uint32_t>(count),
-                      static_cast<std::uint32_t>(data.size() - before), last_flags,
-                      subtree.first_leaf + index, out});
+  const Shape shape{static_cast<std::uint16_t>(count), static_cast<std::uint16_t>(data.size() - before),
+                    last_flags};
+  partial_.push_back({data.data(), nullptr, shape, subtree.first_leaf + index, out});
 }
 
 void SubtreeHasher::hash_leaves() {
   queue_.flush(leaf_options());
   for (std::size_t i = 0; i < partial_.size(); ++i) partial_[i].last = last_blocks_[i].data();
   // Lanes of a group wait for the longest one: put equal lengths together.
-  if (kernel_.width > 1) std::ranges::sort(partial_, {}, &Lane::count);
+  if (kernel_.width > 1) std::ranges::sort(partial_, {}, [](const Lane& lane) { return lane.shape.count; });
   kernel_.run(leaf_options(), partial_.data(), partial_.size());
   partial_.clear();
   last_blocks_.clear();
@@ -79,14 +78,12 @@ void SubtreeHasher::hash_level() {
   const LaneOptions options{mode_.key, mode_.flags | parent, 0};
   for (Range& range : ranges_) {
     if (range.count < 2) continue;
-    const std::uint32_t flags = range.count == 2 && range.is_root ? root : 0U;
+    const Shape shape{1, block_bytes, range.count == 2 && range.is_root ? root : 0U};
     Words* value = &values_[range.begin];
     for (std::size_t i = 0; i + 1 < range.count; i += 2) {
       Lane& lane = queue_.next(options);
       lane.blocks = lane.last = reinterpret_cast<const std::byte*>(value + i);
-      lane.count = 1;
-      lane.last_bytes = block_bytes;
-      lane.last_flags = flags;
+      lane.shape = shape;
       lane.counter = 0;
       lane.out = value + i / 2;
     }

@@ -14,15 +14,20 @@ struct Words {
   std::uint32_t word[8];
 };
 
+// How the blocks of a node are to be taken; one word, because nearly all lanes of a call have the same.
+struct Shape {
+  std::uint16_t count = 1;       // blocks, the last one included; >= 1
+  std::uint16_t last_bytes = 0;  // 0..64
+  std::uint32_t last_flags = 0;  // beside `flags`: chunk_end, root
+};
+
 // One node. A leaf has 1 to 16 blocks, a parent 1.
 struct Lane {
-  const std::byte* blocks;   // every block but the last
-  const std::byte* last;     // 64 readable bytes, those behind last_bytes zero
-  std::uint32_t count;       // blocks, the last one included; >= 1
-  std::uint32_t last_bytes;  // 0..64
-  std::uint32_t last_flags;  // beside `flags`: chunk_end, root
-  std::uint64_t counter;     // index of the leaf in its message; 0 for parents
-  Words* out;                // may be what another lane of the same call reads, if that lane comes earlier
+  const std::byte* blocks;  // every block but the last
+  const std::byte* last;    // 64 readable bytes, those behind last_bytes zero
+  Shape shape;
+  std::uint64_t counter;  // index of the leaf in its message; 0 for parents
+  Words* out;             // may be what another lane of the same call reads, if that lane comes earlier
 };
 
 // Of one call, for all lanes.

@@ -9,14 +9,14 @@ namespace {
 
 void run_lane(const LaneOptions& options, const Lane& lane) {
   Words cv = options.key;
-  for (std::uint32_t b = 0; b < lane.count; ++b) {
-    const bool last = b + 1 == lane.count;
+  for (std::uint32_t b = 0; b < lane.shape.count; ++b) {
+    const bool last = b + 1 == lane.shape.count;
     std::uint32_t block[16];
     std::memcpy(block, last ? lane.last : lane.blocks + std::size_t{b} * block_bytes, sizeof block);
     const std::uint32_t flags =
-        options.flags | (b == 0 ? options.first_flags : 0) | (last ? lane.last_flags : 0);
+        options.flags | (b == 0 ? options.first_flags : 0) | (last ? lane.shape.last_flags : 0);
     std::uint32_t out[16];
-    compress(cv.word, block, lane.counter, last ? lane.last_bytes : block_bytes, flags, out);
+    compress(cv.word, block, lane.counter, last ? lane.shape.last_bytes : block_bytes, flags, out);
     std::memcpy(cv.word, out, sizeof cv.word);
   }
   *lane.out = cv;

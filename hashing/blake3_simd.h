@@ -61,13 +61,8 @@ template <class V>
   for (unsigned i = 0; i < 8; ++i) h[i] = V::exor(v[i], v[i + 8]);
 }
 
-// Loads the words of a block of every lane. They stay in memory: each is added once per round, straight from
-// there, and the registers are the state's.
-template <class V>
-[[gnu::always_inline]] inline void load_words(const std::byte* const* from, std::size_t offset,
-                                              typename V::Vector* m) {
-  V::load_blocks(from, offset, m);
-  asm volatile("" : : "r"(m) : "memory");
+[[gnu::always_inline]] inline std::uint64_t word_of(const Shape& shape) {
+  return __builtin_bit_cast(std::uint64_t, shape);
 }
 
 // True if the lanes have blocks, lengths and flags alike, and their counters are equal or count up: then
@@ -77,10 +72,9 @@ template <class V>
   const Lane& first = lanes[0];
   step = lanes[1].counter - first.counter;
   std::uint64_t differences = step & ~std::uint64_t{1};
-  for (std::size_t i = 1; i < V::width; ++i) {
-    differences |= (lanes[i].count ^ first.count) | (lanes[i].last_bytes ^ first.last_bytes) |
-                   (lanes[i].last_flags ^ first.last_flags) | (lanes[i].counter ^ (first.counter + i * step));
-  }
+  for (std::size_t i = 1; i < V::width; ++i)
+    differences |=
+        (word_of(lanes[i].shape) ^ word_of(first.shape)) | (lanes[i].counter ^ (first.counter + i * step));
   // The low words must not carry into the high ones.
   return differences == 0 && static_cast<std::uint32_t>(first.counter) <= 0xffffffffU - V::width;
 }
@@ -100,13 +94,14 @@ void run_uniform(const LaneOptions& options, const Lane* lanes, std::uint64_t st
   const Vector counter_high = V::all(static_cast<std::uint32_t>(counter >> 32));
   Vector h[8];
   for (unsigned i = 0; i < 8; ++i) h[i] = V::all(options.key.word[i]);
-  for (std::uint32_t b = 0; b < lanes[0].count; ++b) {
-    const bool is_last = b + 1 == lanes[0].count;
+  const Shape shape = lanes[0].shape;
+  for (std::uint32_t b = 0; b < shape.count; ++b) {
+    const bool is_last = b + 1 == shape.count;
     Vector m[16];
-    load_words<V>(is_last ? last : blocks, is_last ? 0 : std::size_t{b} * block_bytes, m);
-    const std::uint32_t bytes = is_last ? lanes[0].last_bytes : block_bytes;
+    V::load_blocks(is_last ? last : blocks, is_last ? 0 : std::size_t{b} * block_bytes, m);
+    const std::uint32_t bytes = is_last ? shape.last_bytes : block_bytes;
     const std::uint32_t flags =
-        options.flags | (b == 0 ? options.first_flags : 0) | (is_last ? lanes[0].last_flags : 0);
+        options.flags | (b == 0 ? options.first_flags : 0) | (is_last ? shape.last_flags : 0);
     compress_lanes<V>(h, m, counter_low, counter_high, V::all(bytes), V::all(flags));
   }
   V::store_values(h, lanes);
@@ -126,9 +121,9 @@ struct LaneNumbers {
     for (std::size_t i = 0; i < V::width; ++i) {
       counter_low[i] = static_cast<std::uint32_t>(lanes[i].counter);
       counter_high[i] = static_cast<std::uint32_t>(lanes[i].counter >> 32);
-      last_bytes[i] = lanes[i].last_bytes;
-      last_flags[i] = lanes[i].last_flags;
-      count[i] = lanes[i].count;
+      last_bytes[i] = lanes[i].shape.last_bytes;
+      last_flags[i] = lanes[i].shape.last_flags;
+      count[i] = lanes[i].shape.count;
       if (count[i] > count_max) count_max = count[i];
     }
   }
@@ -147,9 +142,9 @@ void run_mixed(const LaneOptions& options, const Lane* lanes) {
   for (std::uint32_t b = 0; b < numbers.count_max; ++b) {
     const std::byte* from[V::width];
     for (std::size_t i = 0; i < V::width; ++i)
-      from[i] = b + 1 < lanes[i].count ? lanes[i].blocks + std::size_t{b} * block_bytes : lanes[i].last;
+      from[i] = b + 1 < lanes[i].shape.count ? lanes[i].blocks + std::size_t{b} * block_bytes : lanes[i].last;
     Vector m[16], next[8];
-    load_words<V>(from, 0, m);
+    V::load_blocks(from, 0, m);
     const Vector common = V::all(options.flags | (b == 0 ? options.first_flags : 0));
     const auto ends = V::equal(count, V::all(b + 1));
     const auto runs = V::greater(count, V::all(b));
@@ -185,7 +180,10 @@ void run_lanes(const LaneOptions& options, const Lane* lanes, std::size_t count)
   Lane padded[V::width];
   for (std::size_t i = 0; i < V::width; ++i) {
     padded[i] = lanes[i < count ? i : count - 1];
-    if (i >= count) padded[i].out = &unused;
+    if (i < count) continue;
+    // Counting on, so that the group is uniform if the lanes are.
+    if (count > 1) padded[i].counter += (i - count + 1) * (lanes[1].counter - lanes[0].counter);
+    padded[i].out = &unused;
   }
   run_group<V>(options, padded);
 }
