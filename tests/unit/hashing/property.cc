@@ -67,7 +67,7 @@ std::string fill(base::MutableBytes to, Random& random) {
       fill_sparse(to, random);
       return "sparse";
     case 2: {
-      const std::size_t period = 1 + random() % (2 << random() % 16);
+      const std::size_t period = 1 + random() % (std::size_t{2} << random() % 16);
       fill_random(to.first(std::min(period, to.size())), random);
       repeat(to, period);
       return fmt::format("period {}", period);
