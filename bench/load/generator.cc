@@ -15,14 +15,14 @@ base::Duration duration_of(double seconds) {
 
 }  // namespace
 
-io::Op<Report> Generator::run(std::span<const std::unique_ptr<Session>> sessions) {
+io::Op<Report> Generator::run(std::span<const std::unique_ptr<Protocol>> connections) {
   for (const Share& share : options_.mix) weights_ += share.weight;
   schedule_start_ = reactor_.clock().now();
   io::Gate gate;
   std::uint64_t seed = options_.seed;
-  for (const auto& session : sessions) {
+  for (const auto& connection : connections) {
     for (unsigned i = 0; i < options_.depth; ++i)
-      io::spawn(gate, work(*session, due_timers_.emplace_back(reactor_), ++seed));
+      io::spawn(gate, work(*connection, due_timers_.emplace_back(reactor_), ++seed));
   }
   const base::Duration warmup = duration_of(options_.warmup_seconds);
   if (phase_ == Phase::warming && warmup.count() > 0) (void)co_await timer_.until(schedule_start_ + warmup);
@@ -41,8 +41,8 @@ void Generator::stop() {
   for (io::Timer& timer : due_timers_) timer.cancel();
 }
 
-io::Op<> Generator::work(Session& session, io::Timer& timer, std::uint64_t seed) {
-  Worker worker{.session = session, .shared = shared_, .random = Random(seed)};
+io::Op<> Generator::work(Protocol& protocol, io::Timer& timer, std::uint64_t seed) {
+  Worker worker{.protocol = protocol, .shared = shared_, .random = Random(seed)};
   while (const auto due = co_await next_due(timer)) {
     const Operation operation = pick(worker.random);
     if (operation == Operation::remove) {
@@ -55,14 +55,14 @@ io::Op<> Generator::work(Session& session, io::Timer& timer, std::uint64_t seed)
       worker.removable = *removable;
     }
     auto outcome = co_await perform(operation, worker).as_result();
-    for (unsigned i = 0; i < repeats_max && !outcome && wants_later(outcome.error()); ++i) {
+    for (unsigned i = 0; i < repeats_max && !outcome && outcome.error().later; ++i) {
       if (phase_ == Phase::done) break;
       if (phase_ == Phase::measuring) ++report_.delayed;
       co_await reactor_.sleep(later);
       outcome = co_await perform(operation, worker).as_result();
     }
     note(operation, *due, outcome);
-    if (!session.connected()) stop();
+    if (!protocol.usable()) stop();
     // A call that fails at once must not keep everybody else from running.
     if (!outcome) co_await reactor_.yield();
   }

@@ -11,8 +11,8 @@
 #include "bench/load/operations.h"
 #include "bench/load/options.h"
 #include "bench/load/process_meter.h"
+#include "bench/load/protocol.h"
 #include "bench/load/report.h"
-#include "bench/load/session.h"
 #include "bench/load/workspace.h"
 #include "io/gate.h"
 #include "io/op.h"
@@ -37,7 +37,7 @@ class Generator {
       : reactor_(reactor), options_(options), meters_(meters), shared_{options, workspace}, timer_(reactor) {}
 
   // Warms up, measures, and waits until every call has ended.
-  io::Op<Report> run(std::span<const std::unique_ptr<Session>> sessions);
+  io::Op<Report> run(std::span<const std::unique_ptr<Protocol>> connections);
   // Ends the run as soon as its calls have ended.
   void stop();
 
@@ -47,7 +47,7 @@ class Generator {
     measuring,  // calls that end now count
     done,       // no new calls
   };
-  io::Op<> work(Session& session, io::Timer& timer, std::uint64_t seed);
+  io::Op<> work(Protocol& protocol, io::Timer& timer, std::uint64_t seed);
   // When the worker's next call is due, waiting until then in open loop; nothing when the run is over.
   io::Op<std::optional<base::TimePoint>> next_due(io::Timer& timer);
   io::Op<std::optional<base::TimePoint>> wait_until_due(io::Timer& timer);

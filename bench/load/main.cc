@@ -1,4 +1,4 @@
-// braid-load: drives an NFSv3 server and reports what it did and what it cost.
+// braid-load: drives an NFS server and reports what it did and what it cost.
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/random.h>
@@ -14,11 +14,12 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/unique_fd.h"
+#include "bench/load/connection.h"
 #include "bench/load/generator.h"
-#include "bench/load/mount.h"
+#include "bench/load/nfs3_protocol.h"
+#include "bench/load/nfs4_protocol.h"
 #include "bench/load/options.h"
 #include "bench/load/report.h"
-#include "bench/load/session.h"
 #include "bench/load/workspace.h"
 #include "io/gate.h"
 #include "io/reactor.h"
@@ -62,41 +63,73 @@ class Application {
     auto done = co_await drive().as_result();
     if (!done) fmt::print(stderr, "braid-load: {}: {}\n", step_, done.error().status);
     exit_status = done && report_.failed() == 0 && report_.calls() > 0 ? 0 : 1;
-    for (const auto& session : sessions_) co_await session->close();
+    for (const auto& connection : connections_) co_await connection->close();
     co_await tcp_.close();
     reactor_.stop();
   }
 
  private:
-  LoadOp<std::unique_ptr<Session>> connect(std::uint16_t port) {
+  LoadOp<std::unique_ptr<Connection>> connect(std::uint16_t port) {
     const auto server = rpc::parse_address(options_.server, port);
     if (!server) co_return base::fail(Fault{"the server's address is not numeric"});
     rpc::AuthSys caller;
     caller.machinename = "braid-load";
     caller.uid = options_.uid;
     caller.gid = options_.gid;
-    auto session = std::make_unique<Session>(reactor_, pool_, tcp_, caller, random_number());
-    co_await session->open(*server);
-    co_return session;
+    auto connection = std::make_unique<Connection>(reactor_, pool_, tcp_, caller, random_number());
+    co_await connection->open(*server);
+    co_return connection;
   }
 
   LoadOp<> drive() {
-    step_ = "MOUNT";
-    sessions_.push_back(co_await connect(options_.mount_port));
-    Session& mount_session = *sessions_.front();
-    const Handle root = co_await mount(mount_session, options_.export_path);
     step_ = "connecting";
-    for (unsigned i = 0; i < options_.connections; ++i) sessions_.push_back(co_await connect(options_.port));
-    Workspace workspace(*sessions_[1], options_, root,
-                        fmt::format("braid-load.{}.{:08x}", getpid(), random_number()));
+    for (unsigned i = 0; i < options_.connections; ++i)
+      connections_.push_back(co_await connect(options_.port));
+    if (options_.nfs == NfsVersion::v3) connections_.push_back(co_await connect(options_.mount_port));
+    for (unsigned i = 0; i < options_.connections; ++i) protocols_.push_back(protocol_over(i));
+    step_ = "getting to know the server";
+    auto known = co_await begin_all().as_result();
+    if (known) known = co_await run_in_workspace().as_result();
+    if (known) step_ = "taking leave";
+    auto left = co_await end_all().as_result();
+    co_await known;
+    co_await left;
+  }
+
+  std::unique_ptr<Protocol> protocol_over(unsigned number) {
+    Connection& connection = *connections_[number];
+    if (options_.nfs == NfsVersion::v3)
+      return std::make_unique<Nfs3Protocol>(connection, *connections_.back());
+    return std::make_unique<Nfs4Protocol>(connection, minor_of(options_.nfs),
+                                          fmt::format("{}.{}", name_, number), options_.depth);
+  }
+
+  LoadOp<> begin_all() {
+    for (const auto& protocol : protocols_) co_await protocol->begin();
+  }
+
+  LoadOp<> end_all() {
+    for (const auto& protocol : protocols_) co_await protocol->end();
+  }
+
+  LoadOp<> run_in_workspace() {
+    Protocol& first = *protocols_.front();
+    step_ = "finding the export";
+    const Handle root = co_await first.find_export(options_.export_path);
+    Workspace workspace(first, reactor_, options_, root, name_);
     step_ = "preparing";
-    auto ready = co_await workspace.prepare(pool_).as_result();
+    auto ready = co_await prepare(workspace).as_result();
     if (ready) co_await measure(workspace);
     if (ready) step_ = "cleaning up";
+    for (const auto& protocol : protocols_) (void)co_await workspace.detach(*protocol).as_result();
     auto clean = co_await workspace.clean_up().as_result();
     co_await ready;
     co_await clean;
-    co_await unmount(mount_session, options_.export_path);
+  }
+
+  LoadOp<> prepare(Workspace& workspace) {
+    co_await workspace.prepare(pool_);
+    for (std::size_t i = 1; i < protocols_.size(); ++i) co_await workspace.attach(*protocols_[i]);
   }
 
   LoadOp<> measure(Workspace& workspace) {
@@ -104,7 +137,7 @@ class Application {
     const base::UniqueFd signals = signal_descriptor();
     io::Gate gate;
     io::spawn(gate, stop_at_signal(signals.get(), generator));
-    auto report = co_await generator.run(std::span(sessions_).subspan(1)).as_result();
+    auto report = co_await generator.run(protocols_).as_result();
     reactor_.cancel_fd(signals.get());
     co_await gate.drained();
     report_ = std::move(*report);
@@ -123,7 +156,10 @@ class Application {
   base::MetricRegistry registry_;
   rpc::TcpMetrics tcp_metrics_;
   rpc::TcpWorker tcp_;
-  std::vector<std::unique_ptr<Session>> sessions_;  // the first to the MOUNT port, the others carry the load
+  // Of this run: nobody else uses it on the server.
+  const std::string name_ = fmt::format("braid-load.{}.{:08x}", getpid(), random_number());
+  std::vector<std::unique_ptr<Connection>> connections_;  // with NFSv3 the last goes to the MOUNT port
+  std::vector<std::unique_ptr<Protocol>> protocols_;      // one over each of the others
   std::string_view step_;
   Report report_;
 };

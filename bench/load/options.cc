@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, operation_count> names{
     "NULL", "GETATTR", "LOOKUP", "ACCESS", "READ", "WRITE", "CREATE", "REMOVE", "READDIRPLUS"};
+constexpr std::array<std::string_view, 4> versions{"3", "4.0", "4.1", "4.2"};
 constexpr std::uint32_t io_bytes_max = base::MiB;
 
 std::optional<Operation> operation_named(std::string name) {
@@ -51,9 +52,14 @@ std::vector<Share> parse_mix(const std::vector<std::string>& texts) {
 }
 
 void add_server_options(CLI::App& app, Options& options) {
+  std::map<std::string, NfsVersion> by_name;
+  for (std::size_t i = 0; i < versions.size(); ++i)
+    by_name.emplace(versions.at(i), static_cast<NfsVersion>(i));
+  app.add_option("--nfs", options.nfs, "version of NFS: 3 (default), 4.0, 4.1 or 4.2")
+      ->transform(CLI::CheckedTransformer(by_name));
   app.add_option("--server", options.server, "IPv4 address of the server")->capture_default_str();
   app.add_option("--port", options.port, "port of NFS")->capture_default_str();
-  app.add_option("--mount-port", options.mount_port, "port of MOUNT, if another one");
+  app.add_option("--mount-port", options.mount_port, "port of MOUNT (version 3), if another one");
   app.add_option("--export", options.export_path, "path to mount")->capture_default_str();
   app.add_option("--uid", options.uid, "user id of the calls")->capture_default_str();
   app.add_option("--gid", options.gid, "group id of the calls")->capture_default_str();
@@ -107,11 +113,11 @@ void add_data_options(CLI::App& app, Options& options) {
 
 }  // namespace
 
+std::string_view name_of(NfsVersion version) { return versions.at(static_cast<std::size_t>(version)); }
 std::string_view name_of(Operation operation) { return names.at(static_cast<std::size_t>(operation)); }
 
 Parsed parse_options(int argc, char** argv) {
-  CLI::App app("Drives an NFSv3 server and reports rates, latencies and what the server spends.",
-               "braid-load");
+  CLI::App app("Drives an NFS server and reports rates, latencies and what the server spends.", "braid-load");
   Options options;
   std::vector<std::string> mix;
   app.add_option("--op", mix, "operation, or a mix with weights: read:7,write:3")->required()->delimiter(',');

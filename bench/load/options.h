@@ -11,7 +11,16 @@
 
 namespace braid::load {
 
-// The procedures that can be driven, in the order of their NFSv3 numbers.
+// The versions of the protocol that can be driven.
+enum class NfsVersion : std::uint8_t { v3, v4_0, v4_1, v4_2 };
+// "4.1"
+std::string_view name_of(NfsVersion version);
+// Of one of version 4.
+constexpr std::uint32_t minor_of(NfsVersion version) {
+  return static_cast<std::uint32_t>(version) - static_cast<std::uint32_t>(NfsVersion::v4_0);
+}
+
+// What can be driven, in the order of the NFSv3 procedures.
 enum class Operation : std::uint8_t {
   null,
   getattr,
@@ -36,7 +45,8 @@ struct Share {
 };
 
 struct Options {
-  // The server and who calls it.
+  // The server, who calls it, and how.
+  NfsVersion nfs = NfsVersion::v3;
   std::string server = "127.0.0.1";
   std::uint16_t port = 2049;
   std::uint16_t mount_port = 0;  // 0: the same as port

@@ -37,6 +37,17 @@ TEST(Options, sizes_may_have_units) {
   EXPECT_EQ(parsed.options->file_bytes, 64 * base::MiB);
 }
 
+TEST(Options, the_version_of_nfs_is_3_unless_told_otherwise) {
+  EXPECT_EQ(parse({"--op", "null"}).options->nfs, NfsVersion::v3);
+  EXPECT_EQ(parse({"--op", "null", "--nfs", "3"}).options->nfs, NfsVersion::v3);
+  for (const std::uint32_t minor : {0U, 1U, 2U}) {
+    const auto parsed = parse({"--op", "null", "--nfs", "4." + std::to_string(minor)});
+    ASSERT_TRUE(parsed.options.has_value());
+    EXPECT_EQ(minor_of(parsed.options->nfs), minor);
+    EXPECT_EQ(name_of(parsed.options->nfs), "4." + std::to_string(minor));
+  }
+}
+
 class Mistakes : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(Mistakes, are_refused_with_a_failing_exit_code) {
@@ -52,6 +63,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"--op", "read", "--size", "0"},
                     std::vector<std::string>{"--op", "read", "--size", "2m"},
                     std::vector<std::string>{"--op", "read", "--size", "64k", "--file-size", "4k"},
+                    std::vector<std::string>{"--op", "null", "--nfs", "4"},
+                    std::vector<std::string>{"--op", "null", "--nfs", "4.3"},
                     std::vector<std::string>{"--op", "null", "--depth", "0"},
                     std::vector<std::string>{"--op", "null", "--alloc-count", "x"},
                     std::vector<std::string>{"--op", "null", "--seconds", "1", "--count", "5"}));

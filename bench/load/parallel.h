@@ -1,13 +1,26 @@
-// The same work on many items, some at a time.
+// Calls that must succeed: again, where the server wants that later; and the same work on many items.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
-#include "bench/load/session.h"
+#include "bench/load/outcome.h"
 #include "io/gate.h"
+#include "io/reactor.h"
 
 namespace braid::load {
+
+// What `call()`, which returns a LoadOp<T>, ends with at last.
+template <class T, class Call>
+LoadOp<T> insist(io::Reactor& reactor, Call call) {
+  auto outcome = co_await call().as_result();
+  for (unsigned i = 0; i < repeats_max && !outcome && outcome.error().later; ++i) {
+    (void)co_await reactor.sleep(later).as_result();
+    outcome = co_await call().as_result();
+  }
+  co_return co_await std::move(outcome);
+}
 
 namespace detail {
 
@@ -25,19 +38,15 @@ template <class F>
 io::Op<> run_lane(Lanes<F>& lanes) {
   while (!lanes.fault && lanes.next < lanes.count) {
     const std::uint64_t item = lanes.next++;
-    auto done = co_await lanes.work(item).as_result();
-    for (unsigned i = 0; i < repeats_max && !done && wants_later(done.error()); ++i) {
-      co_await lanes.reactor.sleep(later);
-      done = co_await lanes.work(item).as_result();
-    }
+    const auto done =
+        co_await insist<void>(lanes.reactor, [&lanes, item] { return lanes.work(item); }).as_result();
     if (!done) lanes.fault = done.error();
   }
 }
 
 }  // namespace detail
 
-// Runs `work(i)`, a LoadOp<>, for every i below `count`, at most `width` at a time; again, where the server
-// wants that later. Stops at the first other Fault.
+// Runs `work(i)`, a LoadOp<>, for every i below `count`, at most `width` at a time. Stops at the first Fault.
 template <class F>
 LoadOp<> for_each(io::Reactor& reactor, std::uint64_t count, unsigned width, F work) {
   detail::Lanes<F> lanes{.reactor = reactor, .count = count, .work = work, .fault = {}};

@@ -122,14 +122,14 @@ std::uint64_t Report::failed() const {
 
 std::string table_of(const Report& report, const Options& options) {
   const double seconds = seconds_of(report.elapsed);
-  std::string text =
-      fmt::format("{} calls in {:.2f} s, {} connections, depth {}{}\n", report.calls(), seconds,
-                  options.connections, options.depth, report.ran_out ? ", ended when no file was left" : "");
+  std::string text = fmt::format("NFS {}: {} calls in {:.2f} s, {} connections, depth {}{}\n",
+                                 name_of(options.nfs), report.calls(), seconds, options.connections,
+                                 options.depth, report.ran_out ? ", ended when no file was left" : "");
   if (options.rate > 0)
     text +=
         fmt::format("open loop at {:.0f}/s: latency counts from when a call was due; {} calls started late\n",
                     options.rate, report.late);
-  if (report.delayed > 0) text += fmt::format("{} calls repeated after NFS3ERR_JUKEBOX\n", report.delayed);
+  if (report.delayed > 0) text += fmt::format("{} calls repeated, as the server asked\n", report.delayed);
   text += fmt::format("{:<12}{:>10}{:>10}{:>10}", "operation", "calls/s", "MB/s", "mean us");
   for (const Quantile& q : quantiles) text += fmt::format("{:>10}", q.name);
   text += fmt::format("{:>10}\n", "max");
@@ -154,14 +154,15 @@ std::string json_of(const Report& report, const Options& options) {
                    name_of(static_cast<Operation>(i)), tally_json(tally));
   }
   std::string text = fmt::format(
-      "{{\"seconds\": {:.4f}, \"connections\": {}, \"depth\": {}, \"size\": {}, \"rate\": {:.1f}, "
+      "{{\"nfs\": \"{}\", \"seconds\": {:.4f}, \"connections\": {}, \"depth\": {}, \"size\": {}, \"rate\": "
+      "{:.1f}, "
       "\"late\": {}, \"delayed\": {}, \"ran_out\": {}, \"calls\": {}, \"failed\": {}, \"calls_per_s\": "
       "{:.1f}, \"bytes_per_s\": {:.1f}, "
       "\"latency_us\": {}, \"operations\": {{{}}}, \"client\": {}",
-      seconds, options.connections, options.depth, options.size, options.rate, report.late, report.delayed,
-      report.ran_out, report.calls(), report.failed(), static_cast<double>(report.calls()) / seconds,
-      static_cast<double>(bytes_of(report)) / seconds, latency_json(all), operations,
-      cost_json(report.client, report));
+      name_of(options.nfs), seconds, options.connections, options.depth, options.size, options.rate,
+      report.late, report.delayed, report.ran_out, report.calls(), report.failed(),
+      static_cast<double>(report.calls()) / seconds, static_cast<double>(bytes_of(report)) / seconds,
+      latency_json(all), operations, cost_json(report.client, report));
   if (report.server) text += ", \"server\": " + cost_json(*report.server, report);
   return text + "}\n";
 }

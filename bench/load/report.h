@@ -40,7 +40,7 @@ struct Report {
   Cost client;
   std::uint64_t late =
       0;  // open loop: calls that started after they were due because all of `depth` were busy
-  std::uint64_t delayed = 0;  // replies NFS3ERR_JUKEBOX, after which the call was repeated
+  std::uint64_t delayed = 0;  // replies that asked for the call to be repeated later
   bool ran_out = false;       // ended early: there was nothing left to remove
   [[nodiscard]] std::uint64_t calls() const;
   [[nodiscard]] std::uint64_t failed() const;

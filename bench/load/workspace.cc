@@ -11,24 +11,8 @@ namespace braid::load {
 
 namespace {
 
-using nfs3::NFS_V3_procedure;
-
-constexpr unsigned width = 16;  // calls at a time while preparing and cleaning up
 constexpr std::uint32_t block_bytes = base::MiB;
-
-nfs3::sattr3 attributes_with_mode(std::uint32_t mode) {
-  nfs3::sattr3 attributes;
-  attributes.mode = nfs3::set_mode3::with_mode(mode);
-  return attributes;
-}
-
-// CREATE and MKDIR may leave out the handle; servers that do would need a LOOKUP, and none is known.
-template <class Resok>
-base::Result<Done, Fault> take_handle(const Resok& resok, Handle& to) {
-  if (resok.obj.handle() == nullptr) return base::fail(Fault{"a new file without a handle"});
-  to = Handle(resok.obj.handle()->data);
-  return Done{};
-}
+constexpr std::string_view data_name = "data";
 
 }  // namespace
 
@@ -55,23 +39,26 @@ LoadOp<> Workspace::prepare(io::SlabPool& pool) {
   if (mix_has({remove})) co_await make_removable();
 }
 
+LoadOp<> Workspace::attach(Protocol& other) {
+  if (data_.empty()) co_return;
+  co_await insist<void>(reactor_, [this, &other] { return other.open_data(base_, data_name, data_file_); });
+}
+
+LoadOp<> Workspace::detach(Protocol& other) {
+  if (!data_.empty()) co_await other.close_data();
+}
+
+unsigned Workspace::width() const {
+  constexpr unsigned width_max = 16;
+  return std::min(width_max, protocol_.width());
+}
+
 LoadOp<Handle> Workspace::make_directory(Handle parent, std::string_view name) {
-  Handle made;
-  const nfs3::MKDIR3args args{.where = {.dir = parent.wire(), .name = name},
-                              .attributes = attributes_with_mode(0755)};
-  co_await session_.call<nfs3::MKDIR3res>(NFS_V3_procedure::NFSPROC3_MKDIR, args,
-                                          [&made](const auto& resok) { return take_handle(resok, made); });
-  co_return made;
+  co_return co_await insist<Handle>(reactor_, [&] { return protocol_.make_directory(parent, name); });
 }
 
 LoadOp<Handle> Workspace::make_file(Handle parent, std::string_view name) {
-  Handle made;
-  const nfs3::CREATE3args args{
-      .where = {.dir = parent.wire(), .name = name},
-      .how = nfs3::createhow3::with_obj_attributes(nfs3::createmode3::GUARDED, attributes_with_mode(0644))};
-  co_await session_.call<nfs3::CREATE3res>(NFS_V3_procedure::NFSPROC3_CREATE, args,
-                                           [&made](const auto& resok) { return take_handle(resok, made); });
-  co_return made;
+  co_return co_await insist<Handle>(reactor_, [&] { return protocol_.make_file(parent, name); });
 }
 
 // The file that is read and written has all its blocks before the run, so that no operation meets a hole.
@@ -84,10 +71,10 @@ LoadOp<> Workspace::make_data(io::SlabPool& pool) {
     std::memcpy(slab->data() + at, &word, sizeof word);
   }
   data_ = io::Payload(io::SlabRange{std::move(*slab), 0, block_bytes});
-  data_file_ = co_await make_file(base_, "data");
+  data_file_ = co_await make_file(base_, data_name);
+  co_await attach(protocol_);
   const std::uint64_t blocks = (options_.file_bytes + block_bytes - 1) / block_bytes;
-  co_await for_each(session_.reactor(), blocks, width,
-                    [this](std::uint64_t block) { return write_block(block); });
+  co_await for_each(reactor_, blocks, width(), [this](std::uint64_t block) { return write_block(block); });
   data_ = data_.slice(0, options_.size);
 }
 
@@ -95,17 +82,13 @@ LoadOp<> Workspace::write_block(std::uint64_t block) {
   const std::uint64_t offset = block * block_bytes;
   const auto count =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(block_bytes, options_.file_bytes - offset));
-  const nfs3::WRITE3args args{.file = data_file_.wire(),
-                              .offset = offset,
-                              .count = count,
-                              .stable = nfs3::stable_how::UNSTABLE,
-                              .data = data_.slice(0, count)};
-  co_await session_.call<nfs3::WRITE3res>(NFS_V3_procedure::NFSPROC3_WRITE, args);
+  const io::Payload data = data_.slice(0, count);
+  co_await protocol_.write({offset, count}, data, Stability::unstable);
 }
 
 LoadOp<> Workspace::make_files() {
   files_.resize(options_.files);
-  co_await for_each(session_.reactor(), options_.files, width,
+  co_await for_each(reactor_, options_.files, width(),
                     [this](std::uint64_t number) { return make_listed(number); });
 }
 
@@ -115,7 +98,7 @@ LoadOp<> Workspace::make_listed(std::uint64_t number) {
 }
 
 LoadOp<> Workspace::make_removable() {
-  co_await for_each(session_.reactor(), options_.removable, width,
+  co_await for_each(reactor_, options_.removable, width(),
                     [this](std::uint64_t) { return make_one_removable(); });
 }
 
@@ -135,11 +118,11 @@ std::optional<std::uint64_t> Workspace::take_removable() {
 
 LoadOp<> Workspace::clean_up() {
   if (!made_base_) co_return;
-  co_await for_each(session_.reactor(), removable_.size(), width,
+  co_await for_each(reactor_, removable_.size(), width(),
                     [this](std::uint64_t) { return remove_numbered(playground_, *take_removable()); });
-  co_await for_each(session_.reactor(), files_.size(), width,
+  co_await for_each(reactor_, files_.size(), width(),
                     [this](std::uint64_t number) { return remove_numbered(directory_, number); });
-  if (!data_.empty()) co_await remove(base_, "data");
+  if (!data_.empty()) co_await remove(base_, data_name);
   co_await remove_directory(base_, "playground");
   co_await remove_directory(base_, "files");
   co_await remove_directory(root_, name_);
@@ -152,14 +135,13 @@ LoadOp<> Workspace::remove_numbered(Handle parent, std::uint64_t number) {
 }
 
 LoadOp<> Workspace::remove(Handle parent, std::string_view name) {
-  const nfs3::REMOVE3args args{.object = {.dir = parent.wire(), .name = name}};
-  auto done = co_await session_.call<nfs3::REMOVE3res>(NFS_V3_procedure::NFSPROC3_REMOVE, args).as_result();
+  auto done = co_await insist<Done>(reactor_, [&] { return protocol_.remove(parent, name); }).as_result();
   if (!done) not_removed_ = done.error();
 }
 
 LoadOp<> Workspace::remove_directory(Handle parent, std::string_view name) {
-  const nfs3::RMDIR3args args{.object = {.dir = parent.wire(), .name = name}};
-  auto done = co_await session_.call<nfs3::RMDIR3res>(NFS_V3_procedure::NFSPROC3_RMDIR, args).as_result();
+  auto done =
+      co_await insist<void>(reactor_, [&] { return protocol_.remove_directory(parent, name); }).as_result();
   if (!done) not_removed_ = done.error();
 }
 

@@ -9,9 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/load/mount.h"
 #include "bench/load/options.h"
-#include "bench/load/session.h"
+#include "bench/load/protocol.h"
 #include "io/payload.h"
 #include "io/slab.h"
 
@@ -28,16 +27,21 @@ class FileName {
   std::size_t length_ = 0;
 };
 
-// Belongs to the thread of its session, which must outlive it.
+// Belongs to the thread of `protocol`, which must outlive it.
 class Workspace {
  public:
   // `name`: of the directory in `root`; nobody else may use it.
-  Workspace(Session& session, const Options& options, const Handle& root, std::string name)
-      : session_(session), options_(options), root_(root), name_(std::move(name)) {}
+  Workspace(Protocol& protocol, io::Reactor& reactor, const Options& options, const Handle& root,
+            std::string name)
+      : protocol_(protocol), reactor_(reactor), options_(options), root_(root), name_(std::move(name)) {}
 
   // Makes the directory and all that the mix of operations needs in it. After a failure too clean_up() is to
   // be called.
   LoadOp<> prepare(io::SlabPool& pool);
+  // After prepare(): makes the data file the one that another connection reads and writes. detach() before
+  // clean_up().
+  LoadOp<> attach(Protocol& other);
+  LoadOp<> detach(Protocol& other);
   // Removes everything, that which the run created too; fails at its end with the last of its failures.
   LoadOp<> clean_up();
 
@@ -59,6 +63,7 @@ class Workspace {
 
  private:
   [[nodiscard]] bool mix_has(std::initializer_list<Operation> operations) const;
+  [[nodiscard]] unsigned width() const;
   LoadOp<Handle> make_directory(Handle parent, std::string_view name);
   LoadOp<Handle> make_file(Handle parent, std::string_view name);
   LoadOp<> make_data(io::SlabPool& pool);
@@ -72,7 +77,8 @@ class Workspace {
   LoadOp<> remove(Handle parent, std::string_view name);
   LoadOp<> remove_directory(Handle parent, std::string_view name);
 
-  Session& session_;
+  Protocol& protocol_;
+  io::Reactor& reactor_;
   const Options& options_;
   const Handle root_;
   const std::string name_;

@@ -1,0 +1,66 @@
+// NFSv4.0 (RFC 7530), 4.1 (RFC 8881) and 4.2 (RFC 7862), in the COMPOUNDs that the Linux client sends.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "bench/load/nfs4_client.h"
+#include "bench/load/protocol.h"
+
+namespace braid::load {
+
+// Each connection is a client of its own.
+class Nfs4Protocol final : public Protocol {
+ public:
+  // `name` is no other client's; `width`: calls at a time.
+  Nfs4Protocol(Connection& connection, std::uint32_t minor_version, std::string name, unsigned width);
+
+  [[nodiscard]] bool usable() const override { return client_.connection().connected() && !client_.lost(); }
+  [[nodiscard]] unsigned width() const override { return client_.width(); }
+
+  LoadOp<> begin() override { return client_.begin(); }
+  LoadOp<> end() override { return client_.end(); }
+  LoadOp<Handle> find_export(std::string_view path) override;
+
+  LoadOp<Handle> make_directory(const Handle& parent, std::string_view name) override;
+  LoadOp<Handle> make_file(const Handle& parent, std::string_view name) override;
+  LoadOp<> remove_directory(const Handle& parent, std::string_view name) override;
+  LoadOp<> open_data(const Handle& parent, std::string_view name, const Handle& file) override;
+  LoadOp<> close_data() override;
+
+  LoadOp<Done> null() override;
+  LoadOp<Done> getattr(const Handle& file) override;
+  LoadOp<Done> lookup(const Handle& parent, std::string_view name) override;
+  LoadOp<Done> access(const Handle& file) override;
+  LoadOp<Done> read(Extent extent) override;
+  LoadOp<Done> write(Extent extent, const io::Payload& data, Stability stability) override;
+  // OPEN and CLOSE.
+  LoadOp<Done> create(const Handle& parent, std::string_view name) override;
+  LoadOp<Done> remove(const Handle& parent, std::string_view name) override;
+  LoadOp<Done> list(const Handle& parent, Listing& listing) override;
+
+ private:
+  // An open file, and the owner that opened it.
+  struct Opened {
+    Handle file;
+    nfs4::stateid4 id;
+    Lane* owner = nullptr;
+    bool confirmed = true;
+  };
+  LoadOp<Opened> open(Lane& lane, const Handle& parent, nfs4::OPEN4args args);
+  LoadOp<> confirm(Lane& lane, Opened& opened);
+  LoadOp<> close(Lane& lane, const Opened& opened);
+  [[nodiscard]] nfs4::OPEN4args open_args(const Lane& lane, std::string_view name,
+                                          std::uint32_t access) const;
+  [[nodiscard]] nfs4::openflag4 creating(nfs4::createmode4 mode) const;
+  LoadOp<Opened> make_and_open(Lane& lane, const Handle& parent, std::string_view name,
+                               nfs4::createmode4 mode);
+
+  Nfs4Client client_;
+  io::Payload file_mode_;       // the values of a fattr4 that has a mode
+  io::Payload directory_mode_;  // the same
+  std::optional<Opened> data_;
+};
+
+}  // namespace braid::load
