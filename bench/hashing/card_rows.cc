@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
+#include <array>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -11,6 +11,7 @@
 #include "bench/hashing/rows.h"
 #include "hashing/cuda/cuda_cards.h"
 #include "hashing/engine.h"
+#include "hashing/host_card.h"
 #include "io/gate.h"
 #include "io/reactor.h"
 
@@ -20,6 +21,9 @@ namespace {
 using namespace hashing;
 
 constexpr std::size_t job_bytes_max = 8 * base::MiB;
+constexpr std::size_t large_bytes = 64 * base::MiB;  // one job that is spread over the cores
+constexpr const char* card_name = "cards";
+constexpr const char* alone_name = "cards, one slot: nothing overlaps";
 
 // Jobs over the pool's own memory, as a server has them: slabs that are pinned for the card.
 class Load {
@@ -34,6 +38,7 @@ class Load {
       }
     }
   }
+  [[nodiscard]] std::vector<base::BytesView> pieces(std::size_t bytes) const { return job(bytes, 0).spans; }
   [[nodiscard]] Job job(std::size_t bytes, std::size_t number) const {
     Job out{.params = &params_};
     for (std::size_t i = number; bytes > 0; ++i) {
@@ -100,45 +105,77 @@ class Run {
   std::size_t ended_ = 0;
 };
 
-void rows(const std::string& name, Engine& engine, const Load& load) {
-  for (const std::size_t bytes : {64 * base::KiB, 512 * base::KiB, base::MiB, 8 * base::MiB})
+constexpr std::array job_sizes{64 * base::KiB, 512 * base::KiB, base::MiB, 8 * base::MiB};
+
+std::string row_name(const std::string& who, std::size_t bytes, std::size_t depth) {
+  return fmt::format("{}: {} KiB, {} at a time", who, bytes / 1024, depth);
+}
+
+void engine_rows(const Table& table, const std::string& who, Engine& engine, const Load& load) {
+  for (const std::size_t bytes : job_sizes)
     for (const std::size_t depth : {std::size_t{1}, std::size_t{16}}) {
       const Measured m = Run(engine, load, bytes, depth).measure();
-      fmt::print("{:<24} {:>8} {:>6} {:>9.2f} {:>10.0f} {:>10.0f}\n", name, bytes / 1024, depth,
-                 m.gb_per_second, m.p50_us, m.p99_us);
+      table.print(row_name(who, bytes, depth), m.gb_per_second,
+                  fmt::format("p50 {:.0f} us, p99 {:.0f} us", m.p50_us, m.p99_us));
     }
+}
+
+std::vector<std::unique_ptr<Card>> cards_of(CardSource source, io::SlabPool& pool) {
+  if (source == CardSource::cuda) return cuda_cards({}, pool);
+  std::vector<std::unique_ptr<Card>> cards;
+  cards.push_back(std::make_unique<HostCard>());
+  return cards;
+}
+
+void card_engine_rows(const Table& table, const std::string& who, const EngineOptions& options,
+                      std::vector<std::unique_ptr<Card>> cards, const Load& load) {
+  const base::SystemClock clock;
+  const auto engine = Engine::create(options, clock, std::move(cards)).value();
+  engine_rows(table, who, *engine, load);
+  for (const CardStats& card : engine->stats().cards)
+    fmt::print("  card {}: {} batches, {} failures, {} wrong\n", card.name, card.batches, card.failures,
+               card.wrong);
+}
+
+void print_without_card(const Table& table) {
+  const std::string why = "no GPU (" + cuda_state() + ")";
+  for (const char* row : resident_rows) table.print_missing(row, why);
+  for (const char* who : {card_name, alone_name})
+    for (const std::size_t bytes : job_sizes)
+      for (const std::size_t depth : {std::size_t{1}, std::size_t{16}})
+        table.print_missing(row_name(who, bytes, depth), why);
 }
 
 }  // namespace
 
-int print_card_rows() {
+int print_card_rows(CardSource source) {
   const base::SystemClock clock;
+  const Table table("cards; cut and hash, general, by the engine");
   io::SlabPool pool({.bytes_max = 512 * base::MiB});
-  {
-    auto cards = cuda_cards({}, pool);
-    if (cards.empty()) {
-      fmt::print("{}: nothing to measure\n", cuda_state());
-      return 1;
-    }
-    const Load load(pool);
-    fmt::print("{:<24} {:>8} {:>6} {:>9} {:>10} {:>10}\n", "cut and hash, general", "KiB", "depth", "GB/s",
-               "p50 us", "p99 us");
-    {
-      const auto engine =
-          Engine::create({.mode = EngineMode::card, .inline_bytes = 0}, clock, std::move(cards)).value();
-      rows("cards", *engine, load);
-      for (const CardStats& card : engine->stats().cards)
-        fmt::print("card {}: {} batches, {} failures, {} wrong\n", card.name, card.batches, card.failures,
-                   card.wrong);
-    }
-    for (const unsigned workers : {1U, 4U, 16U}) {
-      if (workers > std::thread::hardware_concurrency()) continue;
-      const auto engine =
-          Engine::create({.mode = EngineMode::cpu, .workers = workers, .inline_bytes = 0}, clock).value();
-      rows(fmt::format("{} cores", workers), *engine, load);
-    }
+  const Load load(pool);
+  auto cards = cards_of(source, pool);
+  const bool have_card = !cards.empty();
+  if (have_card) {
+    print_resident_rows(table, *cards.front(),
+                        load.pieces(source == CardSource::cuda ? 64 * base::MiB : 4 * base::MiB));
+    card_engine_rows(table, card_name, {.mode = EngineMode::card, .inline_bytes = 0}, std::move(cards), load);
+    EngineOptions alone{.mode = EngineMode::card, .inline_bytes = 0};
+    alone.cards.limits.slots = 1;
+    alone.cards.in_flight_max = 1;
+    card_engine_rows(table, alone_name, alone, cards_of(source, pool), load);
+  } else {
+    print_without_card(table);
   }
-  return 0;
+  for (const unsigned workers : {1U, 2U, 4U, 16U}) {
+    if (workers > std::thread::hardware_concurrency()) continue;
+    const auto engine =
+        Engine::create({.mode = EngineMode::cpu, .workers = workers, .inline_bytes = 0}, clock).value();
+    engine_rows(table, fmt::format("{} cores", workers), *engine, load);
+    const Measured m = Run(*engine, load, large_bytes, 1).measure();
+    table.print(row_name(fmt::format("{} cores", workers), large_bytes, 1), m.gb_per_second,
+                fmt::format("p50 {:.0f} us", m.p50_us));
+  }
+  return have_card ? 0 : 1;
 }
 
 }  // namespace braid::bench

@@ -1,18 +1,12 @@
 #include <fmt/format.h>
-#include <openssl/evp.h>
-#include <time.h>
 
-#include <algorithm>
 #include <array>
-#include <cstring>
-#include <functional>
-#include <random>
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "bench/hashing/rows.h"
+#include "bench/hashing/table.h"
 #include "hashing/blake3_batch.h"
 #include "hashing/cpu_hasher.h"
 #include "hashing/gear.h"
@@ -28,73 +22,12 @@ namespace {
 
 using namespace hashing;
 
-constexpr std::size_t buffer_bytes = 16 * base::MiB;
-constexpr double run_seconds = 0.05;
-constexpr std::size_t runs = 7;
-
-// CPU time of this thread: another program on the core does not count.
-double cpu_seconds() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
-
-// GB/s, the median of several short runs after a warm-up; work() handles `bytes` bytes.
-double rate_of(std::size_t bytes, const std::function<void()>& work) {
-  work();
-  std::array<double, runs> rates{};
-  for (double& rate : rates) {
-    const double start = cpu_seconds();
-    double now = start;
-    std::size_t rounds = 0;
-    for (; now - start < run_seconds; ++rounds) {
-      work();
-      now = cpu_seconds();
-    }
-    rate = static_cast<double>(rounds * bytes) / (now - start) / 1e9;
-  }
-  std::ranges::nth_element(rates, rates.begin() + runs / 2);
-  return rates[runs / 2];
-}
-
-class Table {
- public:
-  Table() : data_(buffer_bytes) {
-    std::mt19937_64 random(1);
-    for (std::size_t i = 0; i < data_.size(); i += sizeof(std::uint64_t)) {
-      const std::uint64_t word = random();
-      std::memcpy(data_.data() + i, &word, sizeof word);
-    }
-    base::Bytes copy(buffer_bytes);
-    memcpy_ = rate_of(buffer_bytes, [&] { std::memcpy(copy.data(), data_.data(), buffer_bytes); });
-    sha256_ = rate_of(base::MiB, [&] {
-      std::array<unsigned char, 32> out;
-      EVP_Digest(data_.data(), base::MiB, out.data(), nullptr, EVP_sha256(), nullptr);
-    });
-    fmt::print("{:<44} {:>8} {:>10} {:>10}\n", "one core", "GB/s", "/ memcpy", "/ SHA-256");
-    print("memcpy, 16 MiB", memcpy_);
-    print("SHA-256, OpenSSL, 1 MiB", sha256_);
-  }
-  void row(const std::string& name, std::size_t bytes, const std::function<void()>& work) {
-    print(name, rate_of(bytes, work));
-  }
-  [[nodiscard]] base::BytesView data() const { return data_; }
-
- private:
-  void print(const std::string& name, double rate) const {
-    fmt::print("{:<44} {:>8.2f} {:>10.3f} {:>10.2f}\n", name, rate, rate / memcpy_, rate / sha256_);
-    std::fflush(stdout);
-  }
-  base::Bytes data_;
-  double memcpy_ = 0, sha256_ = 0;
-};
-
 std::string size_text(std::size_t bytes) {
   return bytes >= base::MiB ? fmt::format("{} MiB", bytes / base::MiB) : fmt::format("{} KiB", bytes / 1024);
 }
 
 // Messages of one length, batched to a megabyte.
-void blake3_rows(Table& table, Simd simd) {
+void blake3_rows(const Table& table, Simd simd) {
   const auto mode = blake3::keyed_mode(Key());
   for (const std::size_t length : {4 * base::KiB, 64 * base::KiB, base::MiB}) {
     std::vector<base::BytesView> messages;
@@ -110,7 +43,7 @@ void blake3_rows(Table& table, Simd simd) {
   }
 }
 
-void llvm_rows([[maybe_unused]] Table& table) {
+void llvm_rows([[maybe_unused]] const Table& table) {
 #ifdef BRAID_HAVE_LLVM_BLAKE3
   for (const std::size_t length : {4 * base::KiB, 64 * base::KiB, base::MiB})
     table.row(fmt::format("BLAKE3, LLVM's, {} alone", size_text(length)), length, [&table, length] {
@@ -123,12 +56,12 @@ void llvm_rows([[maybe_unused]] Table& table) {
 #endif
 }
 
-void boundary_rows(Table& table, Simd simd) {
+void boundary_rows(const Table& table, Simd simd) {
   const GearTables tables = GearTables::from(Key());
   const GearMask never{0xfff0, 0xffffffff};  // the prefilter as always, a verification that nothing passes
   std::size_t found = 0;
-  table.row(fmt::format("candidates, {}", name_of(simd)), buffer_bytes, [&] {
-    found += gear_scan(simd)(tables, table.data().data(), verify_window - 1, buffer_bytes, never);
+  table.row(fmt::format("candidates, {}", name_of(simd)), table.data().size(), [&] {
+    found += gear_scan(simd)(tables, table.data().data(), verify_window - 1, table.data().size(), never);
   });
   const base::SystemClock clock;
   CpuHasher hasher(clock, simd);
@@ -138,14 +71,14 @@ void boundary_rows(Table& table, Simd simd) {
       const Job job{.work = work, .params = &params, .spans = {table.data()}};
       table.row(fmt::format("{}, {}, {}", work == Work::chunk ? "cut" : "cut and hash", name_of(simd),
                             name_of(profile)),
-                buffer_bytes, [&] { found += hasher.run(job)->chunks.size(); });
+                table.data().size(), [&] { found += hasher.run(job)->chunks.size(); });
     }
 }
 
 }  // namespace
 
 void print_cpu_rows() {
-  Table table;
+  const Table table("one core");
   llvm_rows(table);
   for (const Simd simd : available_simd()) blake3_rows(table, simd);
   for (const Simd simd : available_simd()) boundary_rows(table, simd);
