@@ -1,0 +1,38 @@
+// io::BlockingPool for a simulation: this file takes the place of io/blocking_pool.cc in the program. A job
+// runs after some virtual time on the only thread there is.
+#include "io/blocking_pool.h"
+
+#include <chrono>
+
+#include "tests/sim/machine.h"
+
+namespace braid::io {
+
+std::string_view name_of(BlockingReason /*reason*/) { return "simulated"; }
+
+BlockingPool::BlockingPool(const BlockingPoolOptions& options) : options_(options) {}
+BlockingPool::~BlockingPool() = default;
+
+bool BlockingPool::enqueue(JobBase* job, BlockingReason reason) {
+  sim::Machine& machine = *sim::Machine::current();
+  ++stats_.jobs[static_cast<std::size_t>(reason)];
+  ++running_;
+  const base::Duration delay =
+      machine.delays.between(std::chrono::microseconds(50), std::chrono::milliseconds(20));
+  machine.scheduler.after(delay, [this, job] {
+    --running_;
+    job->call(job);
+    job->reactor->post(job->waiter);
+  });
+  return true;
+}
+
+BlockingPoolStats BlockingPool::stats() const {
+  BlockingPoolStats out = stats_;
+  out.threads = running_;
+  return out;
+}
+
+void BlockingPool::stop() {}
+
+}  // namespace braid::io

@@ -1,0 +1,30 @@
+#include "tests/sim/plant.h"
+
+#include <array>
+
+namespace braid::sim {
+namespace {
+
+constexpr auto plants = std::to_array<PlantRow>({
+    {Plant::forgotten_replies, "forgotten_replies", "exactly_once"},
+    {Plant::changed_replies, "changed_replies", "same_reply"},
+    {Plant::ignored_locks, "ignored_locks", "lock_exclusion"},
+    {Plant::ignored_denies, "ignored_denies", "share_reservations"},
+    {Plant::unasked_delegation, "unasked_delegation", "delegation_coherence"},
+    {Plant::short_lease, "short_lease", "lease_kept"},
+    {Plant::eternal_lease, "eternal_lease", "lease_expiry"},
+    {Plant::late_reclaim, "late_reclaim", "late_reclaim"},
+    {Plant::early_grant, "early_grant", "grace"},
+    {Plant::lying_disk, "lying_disk", "entitled_reclaim"},
+    {Plant::undeleted_records, "undeleted_records", "edge_condition"},
+});
+
+}  // namespace
+
+std::optional<PlantRow> find_plant(std::string_view name) {
+  for (const PlantRow& row : plants)
+    if (row.name == name) return row;
+  return std::nullopt;
+}
+
+}  // namespace braid::sim

@@ -1,0 +1,84 @@
+#include "tests/sim/server.h"
+
+#include <array>
+#include <utility>
+#include <vector>
+
+namespace braid::sim {
+namespace {
+
+nfs4::EngineOptions engine_options(Plant plant) {
+  nfs4::EngineOptions options;
+  options.clients.lease = lease_time;
+  if (plant == Plant::short_lease) options.clients.lease = lease_time / 10;
+  if (plant == Plant::eternal_lease) options.clients.lease = lease_time * 10;
+  // Short enough that sweeping is part of what is simulated.
+  options.clients.courtesy = lease_time * 5;
+  return options;
+}
+
+rpc::ServerOptions rpc_options(Plant plant) {
+  rpc::ServerOptions options;
+  options.replay.entries_max = 1024;
+  if (plant == Plant::forgotten_replies) options.replay.age_max = base::Duration(0);
+  return options;
+}
+
+std::unique_ptr<vfs::Exports> exports_of(std::shared_ptr<vfs::FileSystem> files) {
+  vfs::Export all;
+  all.id = Storage::export_id;
+  all.path = "/";
+  all.squash = vfs::Squash::none;
+  all.file_system = std::move(files);
+  std::vector<vfs::Export> table;
+  table.push_back(std::move(all));
+  return std::make_unique<vfs::Exports>(std::make_shared<const vfs::ExportTable>(std::move(table)));
+}
+
+}  // namespace
+
+Server::Server(Machine& machine, Storage& storage, io::SlabPool& slabs, const Random& random, Plant plant,
+               std::uint32_t life)
+    : life_(life),
+      born_(machine.scheduler.now()),
+      machine_(machine),
+      files_(std::make_shared<MemoryFileSystem>(storage, machine.scheduler, random.fork(life))),
+      exports_(exports_of(files_)),
+      engine_(nfs4::Nfs4Engine::create(engine_options(plant),
+                                       {machine.scheduler.clock(), *exports_, pool_, slabs, metrics_},
+                                       "/simulated")
+                  .value()),
+      tcp_(machine.scheduler.reactor(), slabs, nullptr, {}, tcp_metrics_) {
+  const std::array programs{engine_->program()};
+  rpc_ = std::make_unique<rpc::Server>(rpc_options(plant), programs, metrics_, base::random_sip_key());
+  worker_ = std::make_unique<rpc::ServerWorker>(*rpc_, machine.scheduler.reactor(), slabs);
+  engine_->start(machine.scheduler.reactor(), tcp_);
+}
+
+io::Op<> Server::tick_engine(Server& self) {
+  (void)co_await self.engine_->tick().as_result();
+  self.ticking_ = false;
+}
+
+void Server::tick() {
+  if (closing_ || std::exchange(ticking_, true)) return;
+  io::spawn(gate_, tick_engine(*this));
+}
+
+io::Op<> Server::close_engine(Server& self) {
+  (void)co_await self.engine_->close().as_result();
+  (void)co_await self.tcp_.close().as_result();
+  self.closed_ = true;
+}
+
+void Server::kill() {
+  if (std::exchange(closing_, true)) return;
+  files_->shut();
+  io::spawn(gate_, close_engine(*this));
+}
+
+bool Server::ended() const {
+  return closed_ && gate_.count() == 0 && worker_->sessions() == 0 && pool_.stats().threads == 0;
+}
+
+}  // namespace braid::sim
