@@ -43,16 +43,16 @@ inline const std::vector<state::ClientRef>& blockers_of(const state::LockRefusal
 // Removes those of `blockers` whose lease has run out; true if one is gone now.
 io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> blockers);
 
-// Runs `attempt(FileStates&, Aftermath&)` under the lock. If a client whose lease has run out is in the way,
-// removes it and tries again: a courteous server (RFC 8881 8.4.2.1) keeps state until somebody minds.
+// Runs `attempt(FileStates&, Aftermath&)` under the lock. As long as a client whose lease has run out is in the
+// way, removes it and tries again: a courteous server (RFC 8881 8.4.2.1) keeps state until somebody minds.
 template <class T, class E, class F>
 io::Op<T, E> with_states(Compound& compound, F attempt) {
-  for (bool last = false;; last = true) {
+  for (;;) {
     state::Aftermath after;
     auto result = compound.server().files.with(
         [&](state::FileStates& files) -> base::Result<T, E> { return attempt(files, after); });
     (void)co_await settle(compound.server(), std::move(after)).as_result();
-    if (result || last || blockers_of(result.error()).empty()) co_return std::move(result);
+    if (result || blockers_of(result.error()).empty()) co_return std::move(result);
     const auto evicted = co_await evict_silent(compound, blockers_of(result.error())).as_result();
     if (!evicted || !*evicted) co_return std::move(result);
   }
