@@ -68,7 +68,8 @@ BRAID_BOTH void compress_end(State& state, const unsigned char* from, std::uint3
   std::uint32_t block[16];
   load_padded(from, rest, block);
   BRAID_UNROLL for (unsigned w = 0; w < 16; ++w) not_zero |= block[w];
-  BRAID_UNROLL for (std::uint32_t i = 0; i < 16; ++i) if (i == rest / 4) block[i] |= 0x80U << (rest % 4 * 8);
+  BRAID_UNROLL for (std::uint32_t i = 0; i < 16; ++i) block[i] |=
+      i == rest / 4 ? 0x80U << (rest % 4 * 8) : 0U;
   if (rest > one_block_max) {
     compress(state, block);
     BRAID_UNROLL for (std::uint32_t i = 0; i < 16; ++i) block[i] = 0;

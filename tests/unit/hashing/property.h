@@ -17,8 +17,9 @@ struct PropertyOptions {
   std::uint64_t seed = 1;
   std::uint64_t bytes = 0;  // of all streams together, at least
   std::size_t stream_bytes_max = 32 << 20;
-  unsigned workers = 2;                        // of the engine
-  unsigned host_card_one_in = 8;               // streams that the card's code cuts on the host, which is slow
+  unsigned workers = 2;  // of the engine
+  unsigned slow_one_in =
+      8;  // streams that the card's code on the host and the portable one in pieces cut too
   std::vector<std::unique_ptr<Card>> cards{};  // that the engine is to use
   std::function<void(std::uint64_t bytes)> progress = [](std::uint64_t) {};
 };
@@ -28,9 +29,9 @@ struct PropertyCounts {
   std::uint64_t parts_worker = 0, parts_card = 0;  // of the engine
 };
 
-// Each stream is cut and hashed by the portable code in one piece. The same chunks must come from every
-// instruction set for a random split into jobs and spans, from the engine, and from the card's code on the
-// host. Returns what differs first.
+// Each stream is cut and hashed by the portable code in one piece. The same chunks must come from the other
+// instruction sets for a random split into jobs and spans, and from the engine; of some streams from the
+// portable code for such a split and from the card's code on the host too. Returns what differs first.
 std::optional<std::string> find_difference(PropertyOptions options, PropertyCounts& counts);
 
 }  // namespace braid::hashing::test
