@@ -73,8 +73,14 @@ base::Result<OpenedHandle, Error> HandleCodec::open(base::BytesView wire) const 
   if (std::to_integer<std::uint8_t>(wire[version_at]) != version || (flags & ~flag_transient) != 0 ||
       load<std::uint32_t>(wire, export_at) != id_.value())
     return base::fail(Error::badhandle);
-  out.body = {(flags & flag_transient) != 0, load<std::uint16_t>(wire, type_at), wire.subspan(body_at)};
+  out.body = body_of(wire);
   return out;
+}
+
+HandleBody HandleCodec::body_of(base::BytesView wire) {
+  base::check(wire.size() > header_bytes, "a handle of ours");
+  const auto flags = std::to_integer<std::uint8_t>(wire[flags_at]);
+  return {(flags & flag_transient) != 0, load<std::uint16_t>(wire, type_at), wire.subspan(body_at)};
 }
 
 std::uint64_t HandleCodec::mac_of(base::BytesView wire) {

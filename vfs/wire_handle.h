@@ -41,7 +41,8 @@ class HandleCodec {
   // badhandle unless exactly this codec's export could have made it. Takes the same time wherever a forgery
   // is wrong.
   [[nodiscard]] base::Result<OpenedHandle, Error> open(base::BytesView wire) const;
-  // The mac of a handle that was sealed or opened before.
+  // Of a handle that was sealed or opened before: its body and its mac.
+  [[nodiscard]] static HandleBody body_of(base::BytesView wire);
   [[nodiscard]] static std::uint64_t mac_of(base::BytesView wire);
   // The export that a handle claims to be from; nothing is verified.
   [[nodiscard]] static std::optional<ExportId> export_of(base::BytesView wire);

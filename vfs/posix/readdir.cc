@@ -13,13 +13,14 @@
 namespace braid::vfs::posix {
 namespace {
 
-// The dirents of one getdents64(2), in a buffer on the stack: more than the largest reply that clients
-// usually ask for would be read and thrown away.
+// The dirents of one getdents64(2), in a buffer on the stack. What a reply has no room for was read in vain:
+// the first batch is about what a reply of 32 KiB with attributes takes.
 class Batch {
  public:
   // False at the end of the directory.
   Outcome<bool> fill(int fd) {
-    const ssize_t got = ::getdents64(fd, bytes_.data(), bytes_.size());
+    const std::size_t room = size_ == 0 ? first_bytes : bytes_.size();
+    const ssize_t got = ::getdents64(fd, bytes_.data(), room);
     if (got < 0) return failed_call();
     size_ = static_cast<std::size_t>(got);
     at_ = 0;
@@ -33,6 +34,8 @@ class Batch {
   }
 
  private:
+  static constexpr std::size_t first_bytes = 8192;
+
   alignas(dirent64) std::array<char, 16384> bytes_;
   std::size_t size_ = 0;
   std::size_t at_ = 0;
@@ -163,21 +166,40 @@ Outcome<bool> Tree::list_by_name(const base::UniqueFd& fd, std::uint64_t cookie,
   }
 }
 
-// Handle and attributes of one object, though they come from two calls: the inode numbers of listing and
-// attributes agree, so the name meant the same object all the time. Where they do not agree the object is
-// opened.
+// Handle and attributes of one object.
 std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, const Name& name, std::uint64_t fileid) {
   if (name.is_dot() || (name.is_dot_dot() && is_root(directory))) {
     const auto now = live_attributes(directory);
     if (!now) return std::nullopt;
     return Looked{directory.handle(), *now};
   }
+  if (transient_) return look_at_transient(directory, name, fileid);
+  if (const auto known = handle_memo_.find(fileid)) {
+    const auto stat = stat_at(directory.fd(), name.c_str());
+    if (!stat) return std::nullopt;
+    if (stat->stx_ino == fileid && known->is(*stat))
+      return Looked{known->handle, attributes_of(*stat, known->fsid)};
+  }
+  // They come from two calls, but the inode numbers of listing and attributes agree, so the name meant the
+  // same object all the time. Where they do not agree the object is opened.
   const auto handle = handle_at(directory, name);
   if (!handle) return std::nullopt;
   const auto stat = stat_at(directory.fd(), name.c_str());
   if (!stat) return std::nullopt;
-  if (stat->stx_ino != fileid ||
-      (transient_ && !name.is_dot_dot() && transient_->handle_of(*stat) != *handle))
+  if (stat->stx_ino != fileid) return look_at_open(directory, name);
+  const std::uint64_t fsid = fsid_of(*handle, *stat);
+  if (root_.traits.birth_names_inode && stat->stx_mnt_id == root_.mount)
+    handle_memo_.remember(*stat, *handle, fsid, clock_.wall());
+  return Looked{*handle, attributes_of(*stat, fsid)};
+}
+
+std::optional<Tree::Looked> Tree::look_at_transient(PosixFile& directory, const Name& name,
+                                                    std::uint64_t fileid) {
+  const auto handle = handle_at(directory, name);
+  if (!handle) return std::nullopt;
+  const auto stat = stat_at(directory.fd(), name.c_str());
+  if (!stat) return std::nullopt;
+  if (stat->stx_ino != fileid || (!name.is_dot_dot() && transient_->handle_of(*stat) != *handle))
     return look_at_open(directory, name);
   return Looked{*handle, attributes_of(*stat, fsid_of(*handle, *stat))};
 }

@@ -11,8 +11,10 @@ namespace braid::vfs::posix {
 struct Traits {
   std::uint32_t magic = 0;  // statfs(2) f_type; 0 in the row for everything else
   PlacementPolicy policy = PlacementPolicy::pool_always;
-  bool in_memory = false;         // nothing survives a power loss: syncing is pointless
-  bool stable_positions = true;   // getdents64 positions stay valid while entries come and go
+  bool in_memory = false;        // nothing survives a power loss: syncing is pointless
+  bool stable_positions = true;  // getdents64 positions stay valid while entries come and go
+  bool birth_names_inode =
+      false;                      // no two inodes ever had the same number and time of birth (snapshots have)
   bool privileged_blocks = true;  // may keep blocks back for user 0, so data is written as the caller
   std::uint32_t link_max = 127;
 };

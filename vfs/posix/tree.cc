@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "base/assert.h"
-
 namespace braid::vfs::posix {
 namespace {
 
@@ -13,10 +11,8 @@ constexpr std::uint16_t btrfs_handle_last = 0x4f;
 
 // Inode numbers are unique in a subvolume only, so the subvolume has to be part of the fsid. Its number is
 // the same after a restart; its device number is not.
-std::uint64_t subvolume_of(const FileHandle& handle, const HandleCodec& codec, const Stat& stat) {
-  const auto opened = codec.open(handle.view());
-  base::check(opened.has_value(), "handles of this tree verify");
-  const HandleBody& body = opened->body;
+std::uint64_t subvolume_of(const FileHandle& handle, const Stat& stat) {
+  const HandleBody body = HandleCodec::body_of(handle.view());
   if (body.transient) return device_of(stat);
   if (body.type < btrfs_handle_first || body.type > btrfs_handle_last || body.bytes.size() < 16) return 0;
   std::uint64_t root = 0;
@@ -62,7 +58,7 @@ base::Result<void> Tree::start() {
     if (!kernel) return base::fail(EIO);
     handle = codec_.seal({false, kernel->type, kernel->view()});
   }
-  root_subvolume_ = subvolume_of(handle, codec_, *stat);
+  root_subvolume_ = subvolume_of(handle, *stat);
   auto file = keep(handle, std::move(fd), Opened::path, *stat);
   if (!file) return base::fail(EIO);
   root_file_ = std::move(*file);
@@ -70,7 +66,7 @@ base::Result<void> Tree::start() {
 }
 
 std::uint64_t Tree::fsid_of(const FileHandle& handle, const Stat& stat) const {
-  const std::uint64_t subvolume = subvolume_of(handle, codec_, stat);
+  const std::uint64_t subvolume = subvolume_of(handle, stat);
   return subvolume == root_subvolume_ ? fsid_ : mix(fsid_, subvolume);
 }
 

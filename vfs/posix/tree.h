@@ -14,6 +14,7 @@
 #include "vfs/posix/cache.h"
 #include "vfs/posix/export_root.h"
 #include "vfs/posix/file.h"
+#include "vfs/posix/handle_memo.h"
 #include "vfs/posix/identity.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/open_file.h"
@@ -158,6 +159,7 @@ class Tree {
   Outcome<Attributes> live_attributes(PosixFile& file);
   bool lost_last_name(PosixFile& file);
   Outcome<> permit(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
+  Rights granted_rights(const Credentials& who, PosixFile& file, Rights wanted, const Attributes& now);
   Outcome<> permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Outcome<> permit_search(const Credentials& who, PosixFile& directory);
   [[nodiscard]] std::uint64_t fingerprint_of(const Credentials& who) const;
@@ -222,6 +224,7 @@ class Tree {
     Attributes attributes;
   };
   std::optional<Looked> look_at(PosixFile& directory, const Name& name, std::uint64_t fileid);
+  std::optional<Looked> look_at_transient(PosixFile& directory, const Name& name, std::uint64_t fileid);
   std::optional<Looked> look_at_open(PosixFile& directory, const Name& name);
   Outcome<bool> list_by_position(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit);
   Outcome<bool> list_by_name(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit);
@@ -250,6 +253,7 @@ class Tree {
   std::optional<TransientHandles> transient_;
   std::uint64_t fsid_ = 0;
   std::uint64_t root_subvolume_ = 0;
+  HandleMemo handle_memo_;
   FileCache cache_;
   FileRef root_file_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <thread>
 
 #include "posix_fixture.h"
 
@@ -126,6 +127,30 @@ TEST_P(DirectoryTest, what_stays_is_listed_once_while_others_come_where_position
   options_.tree.stable_positions = false;
   restart();
   creating_while_listing();
+}
+
+// Inode numbers are used again, by some file systems at once.
+TEST_P(DirectoryTest, what_was_listed_before_is_listed_with_its_own_handle) {
+  clock_.ahead = std::chrono::hours(1);  // all that is made here counts as old
+  restart();
+  for (int round = 0; round < 5; ++round) {
+    fill(20);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // time of files moves in ticks
+    const auto first = list_plus(root_);
+    for (const auto& again : {first, list_plus(root_)}) {
+      for (int i = 0; i < 20; ++i) {
+        const std::string name = "file" + std::to_string(i);
+        const auto& entry = again.at(name);
+        ASSERT_TRUE(entry.handle && entry.attributes);
+        const auto found = lookup(root_, name);
+        ASSERT_TRUE(found);
+        EXPECT_EQ(*entry.handle, found->file->handle());
+        EXPECT_EQ(entry.attributes->fileid, found->attributes.fileid);
+        EXPECT_EQ(entry.attributes->fsid, found->attributes.fsid);
+      }
+    }
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(remove("file" + std::to_string(i)));
+  }
 }
 
 TEST_P(DirectoryTest, a_cookie_outlives_a_restart) {

@@ -64,7 +64,12 @@ class PosixFixture : public testing::Test {
   // All names, "." and ".." too, asked for `batch` at a time.
   std::vector<std::string> list(const FileRef& directory, std::size_t batch, const Credentials& who = {});
 
-  base::SystemClock clock_;
+  // With a time of day that may be ahead of the file system's.
+  struct AheadClock final : base::Clock {
+    base::Duration ahead{};
+    [[nodiscard]] base::TimePoint now() const override { return base::SystemClock().now(); }
+    [[nodiscard]] base::WallTime wall() const override { return base::SystemClock().wall() + ahead; }
+  } clock_;
   io::SlabPool slabs_{{.bytes_max = 64 * base::MiB, .huge_pages = false}};
   std::unique_ptr<io::SlabCursor> cursor_ = std::make_unique<io::SlabCursor>(slabs_);
   PosixOptions options_;
