@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "hashing/cuda/image.h"
 
@@ -65,8 +66,7 @@ DeviceLayout layout_of(const CardLimits& limits, CUdeviceptr base) {
 
 CudaCard::CudaCard(std::unique_ptr<Context> context, const CudaOptions& options, io::SlabPool& pool)
     : context_(std::move(context)), options_(options), pool_(pool), pinner_(*context_) {
-  // Never fails: see Pinner.
-  (void)pool_.add_registrar(&pinner_);
+  base::check(pool_.add_registrar(&pinner_).has_value(), "a region that cannot be pinned is copied");
 }
 
 CudaCard::~CudaCard() {

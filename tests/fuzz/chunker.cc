@@ -1,6 +1,6 @@
-// Any bytes in any pieces are cut by every instruction set, and by the card's code on the host, as the
-// portable code cuts them whole, and get the ids of the portable hash. Input: a number of pieces with a
-// length each, then a unit that is repeated to make the stream.
+// Any bytes in any pieces are cut by every instruction set, by the card's code on the host, and in parts that
+// are joined, as the portable code cuts them whole, and get the ids of the portable hash. Input: a number of
+// pieces with a length each, then a unit that is repeated to make the stream.
 #include <algorithm>
 #include <cstdint>
 #include <vector>
@@ -10,6 +10,7 @@
 #include "hashing/card_batch.h"
 #include "hashing/cpu_hasher.h"
 #include "hashing/host_card.h"
+#include "hashing/job_parts.h"
 
 namespace {
 
@@ -57,6 +58,26 @@ std::vector<Chunk> on_card(const ChunkParams& params, BytesView stream) {
   return task.result->chunks;
 }
 
+// Parts are at least a chunk's largest length, as the engine makes them.
+std::vector<Chunk> in_parts(const ChunkParams& params, BytesView stream, std::size_t part_bytes) {
+  const braid::base::SystemClock clock;
+  CpuHasher hasher(clock);
+  JobParts parts({.params = &params, .key = key, .spans = {stream}}, stream.size(), part_bytes);
+  JobResult all;
+  for (std::size_t i = 0; i < parts.count(); ++i) {
+    const auto guess = hasher.run(parts.part(i));
+    check(guess.has_value(), "the part is right");
+    while (!parts.adopt(i, *guess, all) && parts.left_of(i) > 0) {
+      const std::uint64_t bytes = std::min<std::uint64_t>(2 * params.sizes().max, parts.left_of(i));
+      const auto stretch = hasher.run_until(parts.stretch(bytes), guess->chunks);
+      check(stretch.has_value(), "the stretch is right");
+      if (!parts.add(*stretch, all)) break;
+    }
+  }
+  check(all.consumed == stream.size(), "everything is cut");
+  return all.chunks;
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -73,5 +94,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const Simd simd : available_simd())
     check(in_pieces(params, stream, plan, simd) == expected, "cut alike");
   check(on_card(params, stream) == expected, "the card cuts alike");
+  check(in_parts(params, stream, params.sizes().max + 100 * pieces) == expected, "parts join to the same");
   return 0;
 }
