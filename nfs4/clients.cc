@@ -1,5 +1,9 @@
 #include "nfs4/clients.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "base/log.h"
@@ -11,7 +15,28 @@ using enum nfsstat4;
 using state::Client;
 using state::ClientRef;
 using state::ClientTable;
+using state::Departure;
 using state::Grace;
+
+namespace {
+
+std::int64_t seconds_of(base::Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
+
+void log_silence(const ClientTable::Silence& one, base::TimePoint now) {
+  const Client& client = *one.client;
+  if (one.over)
+    base::log_event(base::Level::info, "client_returned", "client={:#x} peer={}", client.id,
+                    client.intro.peer);
+  else
+    base::log_event(base::Level::info, "client_courteous",
+                    "client={:#x} peer={} silent_seconds={}: its lease is over, it keeps its state until "
+                    "somebody wants it",
+                    client.id, client.intro.peer, seconds_of(now - client.renewed()));
+}
+
+}  // namespace
 
 Clients::Clients(const state::ClientOptions& options, recovery::ClientStore& store, const base::SipKey& key,
                  io::BlockingPool& pool, state::StateHooks hooks, base::TimePoint now)
@@ -27,14 +52,16 @@ Clients::Clients(const state::ClientOptions& options, recovery::ClientStore& sto
       in_grace_(!store.known().empty()) {
   if (in_grace())
     base::log_event(base::Level::info, "grace_began", "clients={} seconds={}", store.known().size(),
-                    std::chrono::duration_cast<std::chrono::seconds>(options.lease).count());
+                    seconds_of(options.lease));
 }
 
 void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
-  for (const auto& [client, replaced] : gone) {
-    gone_.fetch_add(1, std::memory_order_relaxed);
-    base::log_event(base::Level::info, "client_gone", "client={:#x} peer={} minor_version={} returned={}",
-                    client->id, client->intro.peer, client->minor_version(), replaced);
+  for (const auto& [client, why] : gone) {
+    const bool replaced = why == Departure::replaced;
+    gone_.at(static_cast<std::size_t>(why)).fetch_add(1, std::memory_order_relaxed);
+    base::log_event(base::Level::info, "client_gone", "client={:#x} peer={} minor_version={} reason={}",
+                    client->id, client->intro.peer, client->minor_version(), name_of(why));
+    hooks_.stop(client->id);
     if (!replaced) grace_.with([&](Grace& grace) { grace.forget(*client); });
     if (client->recorded() && !replaced)
       departing_.with([&](auto& all) { all.push_back(client); });
@@ -49,14 +76,17 @@ Result4<ClientRef> Clients::find_and_renew(clientid4 id, base::TimePoint now) co
   return client;
 }
 
+// EXPIRED_ALL_STATE_REVOKED and EXPIRED_SOME_STATE_REVOKED never appear: a client whose lease ran out loses
+// its sessions with its state, and learns from BADSESSION. LEASE_MOVED: nothing moves.
 std::uint32_t Clients::status_flags(const state::Session& session) const {
-  std::uint32_t flags = session.client->status();
+  const Client& client = *session.client;
+  std::uint32_t flags = client.status();
   const state::Session::BackHealth health = session.back_health();
   if (health.fault) flags |= SEQ4_STATUS_BACKCHANNEL_FAULT;
-  if (health.lost) {
-    flags |= SEQ4_STATUS_CB_PATH_DOWN_SESSION;
-    if (!back_channel_of(session.client->id)) flags |= SEQ4_STATUS_CB_PATH_DOWN;
-  }
+  if (health.lost()) flags |= SEQ4_STATUS_CB_PATH_DOWN_SESSION;
+  const auto lost = [&](const ClientTable& table) { return table.callbacks_lost(client.id); };
+  if (!health.works() && table_.with(lost)) flags |= SEQ4_STATUS_CB_PATH_DOWN;
+  if (in_grace() && admit_reclaim(client)) flags |= SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
   return flags;
 }
 
@@ -108,7 +138,7 @@ Op4<bool> Clients::evict_if_silent(clientid4 id, base::TimePoint now) {
   const bool gone = with([&](ClientTable& table) {
     const auto client = table.find(id);
     if (!client) return true;
-    return (*client)->lease_over(now, options_.lease) && table.evict(id);
+    return (*client)->lease_over(now, options_.lease) && table.remove(id, Departure::displaced);
   });
   if (gone) co_await depart_all(id);
   co_return gone;
@@ -124,9 +154,24 @@ Op4<bool> Clients::evict_longest_silent(base::TimePoint now) {
 }
 
 Op4<bool> Clients::evict(clientid4 id) {
-  const bool gone = with([&](ClientTable& table) { return table.evict(id); });
+  const bool gone = with([&](ClientTable& table) { return table.remove(id, Departure::evicted); });
   if (gone) co_await depart_all(id);
   co_return gone;
+}
+
+// RFC 8881 8.4.3: what it held may be given to others once it cannot reclaim it. It is on record again with
+// its next OPEN.
+Op4<> Clients::revoke(clientid4 id) {
+  const ClientRef client = co_await table_.with([&](const ClientTable& table) { return table.find(id); });
+  if (client->minor_version() == 0) co_await refuse(NFS4ERR_MINOR_VERS_MISMATCH);
+  if (client->recorded())
+    co_await on_disk([this, &client] { return store_.forget(state::known_as(*client), client->id); });
+  client->clear_recorded();
+  grace_.with([&](Grace& grace) { grace.forget(*client); });
+  base::log_event(base::Level::info, "client_revoked", "client={:#x} peer={}", client->id,
+                  client->intro.peer);
+  hooks_.stop(id);
+  hooks_.revoke(id);
 }
 
 Op4<> Clients::end_grace() {
@@ -141,31 +186,56 @@ Op4<> Clients::end_grace() {
 }
 
 io::Op<> Clients::tick(base::TimePoint now) {
-  (void)with([&](ClientTable& table) {
+  const auto silences = with([&](ClientTable& table) {
     table.sweep(now);
-    return true;
+    return table.take_silences();
   });
+  for (const ClientTable::Silence& one : silences) log_silence(one, now);
   const bool over = in_grace() && grace_.with([&](const Grace& grace) { return grace.due(now); });
   if (over) (void)co_await end_grace().as_result();
   (void)co_await depart_all(std::nullopt).as_result();
 }
 
-std::vector<state::ClientReport> Clients::report(base::TimePoint now) const {
-  return table_.with([&](const ClientTable& table) { return table.report(now); });
+std::vector<state::ClientReport> Clients::report(base::TimePoint now, clientid4 after,
+                                                 std::size_t lines_max) const {
+  return table_.with([&](const ClientTable& table) { return table.report(now, after, lines_max); });
 }
 
-std::vector<state::SessionReport> Clients::report_sessions() const {
-  return table_.with([](const ClientTable& table) { return table.report_sessions(); });
+std::vector<state::SessionReport> Clients::report_sessions(const state::SessionId& after,
+                                                           std::size_t lines_max) const {
+  return table_.with([&](const ClientTable& table) { return table.report_sessions(after, lines_max); });
+}
+
+Clients::Summary Clients::summary(base::TimePoint now) const {
+  Summary out = table_.with([](const ClientTable& table) {
+    return Summary{.confirmed = table.confirmed_count(),
+                   .courteous = table.silent_count(),
+                   .sessions = table.session_count()};
+  });
+  grace_.with([&](const Grace& grace) {
+    out.reclaiming = grace.waiting();
+    if (grace.active()) out.grace_left = std::max(grace.until() - now, base::Duration(1));
+  });
+  return out;
 }
 
 void Clients::register_metrics(base::MetricRegistry& registry) {
-  registry.gauge("braid_nfs4_clients", "Confirmed NFSv4 clients", {}, [this] {
-    return static_cast<double>(table_.with([](const ClientTable& table) { return table.confirmed_count(); }));
-  });
+  const auto gauge = [&](std::string_view name, std::string_view help,
+                         std::size_t (ClientTable::*count)() const) {
+    registry.gauge(name, help, {}, [this, count] {
+      return static_cast<double>(table_.with([&](const ClientTable& table) { return (table.*count)(); }));
+    });
+  };
+  gauge("braid_nfs4_clients", "Confirmed NFSv4 clients", &ClientTable::confirmed_count);
+  gauge("braid_nfs4_courteous_clients", "NFSv4 clients that keep state although their lease is over",
+        &ClientTable::silent_count);
+  gauge("braid_nfs4_sessions", "NFSv4 sessions", &ClientTable::session_count);
   registry.gauge("braid_nfs4_grace", "1 during the grace period", {},
                  [this] { return in_grace() ? 1.0 : 0.0; });
-  registry.counter_function("braid_nfs4_clients_gone_total", "Clients that left, expired or were evicted", {},
-                            [this] { return static_cast<double>(gone_.load()); });
+  for (std::size_t i = 0; i < state::departures; ++i)
+    registry.counter_function("braid_nfs4_clients_gone_total", "NFSv4 clients that are known no more",
+                              fmt::format(R"(reason="{}")", name_of(static_cast<Departure>(i))),
+                              [this, i] { return static_cast<double>(gone_.at(i).load()); });
 }
 
 }  // namespace braid::nfs4

@@ -2,6 +2,7 @@
 // across restarts.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -77,8 +78,13 @@ class Clients {
   Op4<bool> evict_if_silent(clientid4 id, base::TimePoint now);
   // Memory is short: evicts the client that has been silent longest. False: every client's lease is good.
   Op4<bool> evict_longest_silent(base::TimePoint now);
-  // By an administrator. False: there is no such client.
+  // By an administrator. False: there is no such client. DELAY, SERVERFAULT: it is gone, but its record is
+  // still there, and with it its state, for a second or more.
   Op4<bool> evict(clientid4 id);
+  // An administrator takes back what a client with sessions holds; the client lives, and learns of it from
+  // SEQUENCE. It may not reclaim any of it after a restart. STALE_CLIENTID, EXPIRED: no such client;
+  // MINOR_VERS_MISMATCH: 4.0 has no way to tell a client; DELAY, SERVERFAULT: nothing has happened.
+  Op4<> revoke(clientid4 id);
 
   // The grace period. Cheap, any thread.
   [[nodiscard]] bool in_grace() const { return in_grace_.load(std::memory_order_acquire); }
@@ -96,8 +102,19 @@ class Clients {
   // records of clients that are gone.
   io::Op<> tick(base::TimePoint now);
 
-  [[nodiscard]] std::vector<state::ClientReport> report(base::TimePoint now) const;
-  [[nodiscard]] std::vector<state::SessionReport> report_sessions() const;
+  // Pages, so that nobody waits long for the table: see ClientTable::report().
+  [[nodiscard]] std::vector<state::ClientReport> report(base::TimePoint now, clientid4 after,
+                                                        std::size_t lines_max) const;
+  [[nodiscard]] std::vector<state::SessionReport> report_sessions(const state::SessionId& after,
+                                                                  std::size_t lines_max) const;
+  struct Summary {
+    std::size_t confirmed = 0;
+    std::size_t courteous = 0;  // of them, those whose lease is over
+    std::size_t sessions = 0;
+    std::size_t reclaiming = 0;   // clients that the grace period waits for
+    base::Duration grace_left{};  // none: there is no grace period
+  };
+  [[nodiscard]] Summary summary(base::TimePoint now) const;
   void register_metrics(base::MetricRegistry& registry);
 
  private:
@@ -122,7 +139,7 @@ class Clients {
   std::atomic<bool> in_grace_;
   // Gone from the table; their records, and therefore their state, are not gone yet.
   base::Guarded<std::vector<state::ClientRef>> departing_;
-  std::atomic<std::uint64_t> gone_{0};
+  std::array<std::atomic<std::uint64_t>, state::departures> gone_{};
 };
 
 }  // namespace braid::nfs4

@@ -121,6 +121,16 @@ bool CopyJobs::cancel(clientid4 client, const stateid4& id) {
   return true;
 }
 
+void CopyJobs::cancel_all(clientid4 client) {
+  jobs_.with([&](Jobs& jobs) {
+    std::erase_if(jobs.by_number, [&](const auto& entry) {
+      if (entry.second->work.client != client) return false;
+      entry.second->cancelled = true;
+      return true;
+    });
+  });
+}
+
 void CopyJobs::forget(std::uint64_t number) {
   jobs_.with([&](Jobs& jobs) { jobs.by_number.erase(number); });
 }

@@ -69,6 +69,8 @@ class CopyJobs {
   // Nothing: no such copy of this client.
   [[nodiscard]] std::optional<CopyStatus> status(clientid4 client, const stateid4& id) const;
   bool cancel(clientid4 client, const stateid4& id);
+  // The client is gone, or has lost its state: its copies end, and nobody hears of them.
+  void cancel_all(clientid4 client);
 
   // On the reactor: ends all copies and waits for them.
   io::Op<> close();

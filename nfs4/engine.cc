@@ -1,5 +1,7 @@
 #include "nfs4/engine.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <utility>
@@ -46,16 +48,7 @@ Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& reso
       ids_(options_.ids, names_, &resources.pool, base::random_sip_key()),
       store_(std::move(store)),
       files_(std::in_place, store_->epoch(), options_.states),
-      clients_(options_.clients, *store_, base::random_sip_key(), resources.pool,
-               {.holds_state =
-                    [this](clientid4 client) {
-                      return files_.with(
-                          [&](const state::FileStates& files) { return files.holds_state(client); });
-                    },
-                .release =
-                    [this](clientid4 client) {
-                      files_.with([&](state::FileStates& files) { files.drop_client(client); });
-                    }},
+      clients_(options_.clients, *store_, base::random_sip_key(), resources.pool, hooks(),
                resources.clock.now()),
       state_{.options = options_.nfs,
              .clock = resources.clock,
@@ -69,7 +62,37 @@ Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& reso
              .pool = resources.pool,
              .copies = nullptr},
       service_(state_, standard_operations(), resources.metrics) {
-  clients_.register_metrics(resources.metrics);
+  register_metrics(resources.metrics);
+}
+
+state::StateHooks Nfs4Engine::hooks() {
+  const auto with_files = [this](auto f) {
+    return [this, f](clientid4 client) {
+      return files_.with([&](state::FileStates& files) { return f(files, client); });
+    };
+  };
+  using state::FileStates;
+  return {.holds_state = with_files([](FileStates& files, clientid4 id) { return files.holds_state(id); }),
+          .release = with_files([](FileStates& files, clientid4 id) { files.drop_client(id); }),
+          .stop =
+              [this](clientid4 client) {
+                if (copies_) copies_->cancel_all(client);
+              },
+          .revoke = with_files([](FileStates& files, clientid4 id) { files.revoke_client(id); })};
+}
+
+void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
+  clients_.register_metrics(registry);
+  const auto gauge = [&](std::string_view kind, std::uint32_t state::StateCounts::* count) {
+    registry.gauge("braid_nfs4_states", "Opens, locks and delegations that NFSv4 clients hold",
+                   fmt::format(R"(kind="{}")", kind), [this, count] {
+                     return static_cast<double>(
+                         files_.with([&](const state::FileStates& files) { return files.count().*count; }));
+                   });
+  };
+  gauge("open", &state::StateCounts::opens);
+  gauge("lock", &state::StateCounts::locks);
+  gauge("delegation", &state::StateCounts::delegations);
 }
 
 void Nfs4Engine::start(io::Reactor& reactor, rpc::TcpWorker& tcp) {
@@ -93,13 +116,27 @@ io::Op<> Nfs4Engine::tick() {
   if (crowded) (void)co_await clients_.evict_longest_silent(now).as_result();
   const base::TimePoint lease_ago = now - options_.clients.lease;
   state::Aftermath after;
-  state::Aftermath left = files_.with([&](state::FileStates& files) {
+  files_.with([&](state::FileStates& files) {
     files.revoke_unreturned(lease_ago, after);
     files.sweep(lease_ago, now, after);
-    return files.take_left();
   });
   (void)co_await ops::settle(state_, std::move(after)).as_result();
-  (void)co_await ops::settle(state_, std::move(left)).as_result();
+  (void)co_await settle_left().as_result();
+}
+
+io::Op<> Nfs4Engine::settle_left() {
+  return ops::settle(state_, files_.with([](state::FileStates& files) { return files.take_left(); }));
+}
+
+Op4<bool> Nfs4Engine::evict(clientid4 client) {
+  const auto gone = co_await clients_.evict(client).as_result();
+  (void)co_await settle_left().as_result();
+  co_return co_await gone;
+}
+
+Op4<> Nfs4Engine::revoke(clientid4 client) {
+  co_await clients_.revoke(client);
+  (void)co_await settle_left().as_result();
 }
 
 }  // namespace braid::nfs4

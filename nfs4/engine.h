@@ -66,9 +66,17 @@ class Nfs4Engine {
   // Once a second, on a reactor's thread: leases, grace period, delegations that do not come back.
   io::Op<> tick();
 
+  // By an administrator, on a reactor's thread: see Clients::evict() and Clients::revoke().
+  Op4<bool> evict(clientid4 client);
+  Op4<> revoke(clientid4 client);
+  [[nodiscard]] const OperationMetrics& metrics() const { return service_.metrics(); }
+
  private:
   Nfs4Engine(const EngineOptions& options, const EngineResources& resources,
              std::unique_ptr<recovery::ClientStore> store);
+  [[nodiscard]] state::StateHooks hooks();
+  void register_metrics(base::MetricRegistry& registry);
+  io::Op<> settle_left();
 
   const EngineOptions options_;
   const EngineResources resources_;

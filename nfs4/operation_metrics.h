@@ -23,6 +23,10 @@ class OperationMetrics {
     entry.latency->add(took);
     if (status != nfsstat4::NFS4_OK) entry.errors->add();
   }
+  // Null pointers for what has no handler.
+  [[nodiscard]] const Entry& of(nfs_opnum4 number) const {
+    return entries_[static_cast<std::uint32_t>(number)];
+  }
 
  private:
   std::array<Entry, OperationTable::numbers> entries_{};

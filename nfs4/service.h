@@ -20,6 +20,7 @@ class Nfs4Service final : public rpc::Service {
   [[nodiscard]] const ServerState& state() const { return state_; }
   [[nodiscard]] const OperationTable& table() const { return table_; }
   [[nodiscard]] OperationMetrics& metrics() { return metrics_; }
+  [[nodiscard]] const OperationMetrics& metrics() const { return metrics_; }
   // Version 4 for program NFS4_PROGRAM; it refers to this service.
   [[nodiscard]] rpc::Program program();
 

@@ -115,8 +115,7 @@ LockOp lock_in_turn(Compound& compound, state::OwnerTurn turn, LockOp body) {
     status = result.error().status;
     if (result.error().body) bytes = kept(compound, *result.error().body);
   }
-  compound.server().files.with(
-      [&](state::FileStates& files) { files.end_turn(turn.owner, status, std::move(bytes)); });
+  end_turn(compound, turn, status, std::move(bytes));
   co_return std::move(result);
 }
 

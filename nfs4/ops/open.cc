@@ -181,6 +181,9 @@ Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef 
   opening.reclaim = args.claim.claim == open_claim_type4::CLAIM_PREVIOUS;
   co_await check_claim(compound, args);
   co_await check_grace(compound, opening);
+  // Costs nothing unless an administrator has taken the client's state back before. Not for who reclaims:
+  // that is on record once it has all (RFC 8881 8.4.3).
+  if (!opening.reclaim) co_await compound.server().clients.ensure_recorded(opening.client);
   co_await claim(compound, args, opening);
   const state::OpenAnswer noted = co_await note(compound, opening);
   compound.set_current(opening.at);
@@ -225,19 +228,19 @@ Op4<OPEN4resok> repeat(Compound& compound, const state::OwnerTurn& turn) {
 }
 
 Op4<OPEN4resok> run_in_sequence(Compound& compound, const OPEN4args& args, state::ClientRef client) {
-  state::Aftermath after;
-  const state::OwnerTurn turn = compound.server().files.with([&](state::FileStates& files) {
-    return files.begin_open(client, base::text_of(args.owner.owner), args.seqid, compound.now(), after);
-  });
-  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  const auto begin = [&](state::FileStates& files, state::Aftermath& after, state::TurnWaiter* waiter) {
+    return files.begin_open(client, base::text_of(args.owner.owner), args.seqid, compound.now(), after,
+                            waiter);
+  };
+  const auto begun = co_await await_turn(compound, begin).as_result();
+  if (!begun) co_return refuse(nfsstat4::NFS4ERR_SERVERFAULT);
+  const state::OwnerTurn& turn = *begun;
   if (turn.how == state::OwnerTurn::How::refuse) co_return refuse(turn.status);
   if (turn.how == state::OwnerTurn::How::replay) co_return co_await repeat(compound, turn);
-  auto result = co_await run(compound, args, std::move(client)).as_result();
+  auto result = co_await run(compound, args, client).as_result();
   base::Bytes bytes;
   if (result) bytes = kept(compound, KeptOpen{compound.current().handle(), *result});
-  compound.server().files.with([&](state::FileStates& files) {
-    files.end_turn(turn.owner, result ? nfsstat4::NFS4_OK : result.error(), std::move(bytes));
-  });
+  end_turn(compound, turn, result ? nfsstat4::NFS4_OK : result.error(), std::move(bytes));
   co_return std::move(result);
 }
 

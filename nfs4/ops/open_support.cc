@@ -89,12 +89,10 @@ bool copy_views(Compound& /*compound*/, OPEN4resok& body) {
 }
 
 io::Op<state::OwnerTurn> begin_turn(Compound& compound, OwnerStep step) {
-  state::Aftermath after;
-  auto turn = compound.server().files.with([&](state::FileStates& files) {
-    return files.begin(step.id, step.kind, step.seqid, step.op, compound.now(), after);
-  });
-  co_await settle(compound.server(), std::move(after));
-  co_return turn;
+  const auto begin = [&](state::FileStates& files, state::Aftermath& after, state::TurnWaiter* waiter) {
+    return files.begin(step.id, step.kind, step.seqid, step.op, compound.now(), after, waiter);
+  };
+  co_return co_await await_turn(compound, begin);
 }
 
 }  // namespace braid::nfs4::ops

@@ -2,13 +2,16 @@
 // behind.
 #pragma once
 
+#include <coroutine>
 #include <cstdint>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/guarded.h"
 #include "io/op.h"
+#include "io/reactor.h"
 #include "nfs4/clients.h"
 #include "nfs4/compound.h"
 #include "nfs4/op4.h"
@@ -104,6 +107,66 @@ std::optional<Body> recalled(Compound& compound, base::BytesView bytes) {
   return body;
 }
 
+// An operation that waits for the one before it of its 4.0 owner.
+class TurnWait : public state::TurnWaiter {
+ public:
+  explicit TurnWait(io::Reactor& reactor) : reactor_(reactor) {}
+  // Resumes all of the list. Any thread.
+  static void wake(state::TurnWaiter* waiting) {
+    while (waiting != nullptr) {
+      auto* one = static_cast<TurnWait*>(waiting);
+      waiting = waiting->next;
+      // From here on it belongs to its own thread again.
+      one->reactor_.post(one->handle_);
+    }
+  }
+
+ protected:
+  std::coroutine_handle<> handle_;
+
+ private:
+  io::Reactor& reactor_;
+};
+
+// co_await TurnBegin(...): what `begin(FileStates&, Aftermath&, TurnWaiter*)` said; How::wait when it has
+// waited, and is to be called again.
+template <class F>
+class TurnBegin final : private TurnWait {
+ public:
+  TurnBegin(base::Guarded<state::FileStates>& files, const F& begin, state::Aftermath& after)
+      : TurnWait(*io::Reactor::current()), files_(files), begin_(begin), after_(after) {}
+  [[nodiscard]] bool await_ready() const { return false; }
+  bool await_suspend(std::coroutine_handle<> handle) {
+    handle_ = handle;
+    turn_ = files_.with([&](state::FileStates& files) { return begin_(files, after_, this); });
+    return turn_.how == state::OwnerTurn::How::wait;
+  }
+  state::OwnerTurn await_resume() { return std::move(turn_); }
+
+ private:
+  base::Guarded<state::FileStates>& files_;
+  const F& begin_;
+  state::Aftermath& after_;
+  state::OwnerTurn turn_;
+};
+
+// The turn of a 4.0 operation, once those of its owner that came before it have ended (RFC 7530 9.1.7).
+template <class F>
+io::Op<state::OwnerTurn> await_turn(Compound& compound, F begin) {
+  state::OwnerTurn turn;
+  do {
+    state::Aftermath after;
+    turn = co_await TurnBegin<F>(compound.server().files, begin, after);
+    (void)co_await settle(compound.server(), std::move(after)).as_result();
+  } while (turn.how == state::OwnerTurn::How::wait);
+  co_return turn;
+}
+// The reply is kept; who waited goes on.
+inline void end_turn(Compound& compound, const state::OwnerTurn& turn, nfsstat4 status, base::Bytes reply) {
+  TurnWait::wake(compound.server().files.with(
+      [&](state::FileStates& files) { return files.end_turn(turn.owner, status, std::move(reply)); }));
+}
+
 // A 4.0 operation in its owner's sequence (RFC 7530 9.1.7): `body` runs if it is new; otherwise it is
 // answered as before, or refused.
 template <class Ok>
@@ -117,9 +180,7 @@ Op4<Ok> in_turn(Compound& compound, state::OwnerTurn turn, io::Op<Ok, nfsstat4> 
   }
   auto result = co_await std::move(body).as_result();
   base::Bytes bytes = result ? kept(compound, *result) : base::Bytes();
-  compound.server().files.with([&](state::FileStates& files) {
-    files.end_turn(turn.owner, result ? nfsstat4::NFS4_OK : result.error(), std::move(bytes));
-  });
+  end_turn(compound, turn, result ? nfsstat4::NFS4_OK : result.error(), std::move(bytes));
   co_return std::move(result);
 }
 

@@ -1,12 +1,22 @@
+#include "nfs4/callback/callbacks.h"
 #include "nfs4/clients.h"
 #include "nfs4/ops/client_operations.h"
+#include "nfs4/state/file_states.h"
 
 namespace braid::nfs4::ops {
 
-// RFC 7530 16.28
+// RFC 7530 16.28. The lease is renewed even if delegations cannot be recalled; the client gives them back, or
+// says by SETCLIENTID where else to call it.
 Op4<> renew(Compound& compound, const RENEW4args& args) {
-  const auto client = compound.server().clients.find_and_renew(args.clientid, compound.now());
+  const ServerState& server = compound.server();
+  const auto client = server.clients.find_and_renew(args.clientid, compound.now());
   if (!client) return refuse(client.error());
+  const bool holds_delegations = server.files.with(
+      [&](const state::FileStates& files) { return files.count(args.clientid).delegations > 0; });
+  const auto reachable = [&] {
+    return server.callbacks != nullptr && server.callbacks->reachable(args.clientid);
+  };
+  if (holds_delegations && !reachable()) return refuse(nfsstat4::NFS4ERR_CB_PATH_DOWN);
   return Result4<void>();
 }
 

@@ -130,6 +130,10 @@ base::Result<void, nfsstat4> FileStates::free(const stateid4& id, const Client& 
     end(static_cast<DelegationState&>(state), after);
     return {};
   }
+  if (state.kind == StateKind::open && state.revoked) {
+    end(static_cast<OpenState&>(state), after);
+    return {};
+  }
   // RFC 8881 18.38.3: only locks that lock nothing are freed without having been revoked.
   if (state.kind == StateKind::lock && static_cast<LockState&>(state).ranges.empty()) {
     end(static_cast<LockState&>(state), after);
@@ -140,29 +144,41 @@ base::Result<void, nfsstat4> FileStates::free(const stateid4& id, const Client& 
 
 std::optional<StateLine> line_of(const State& state) {
   StateLine line{.client = state.client->id,
+                 .peer = state.client->intro.peer,
                  .kind = state.kind,
                  .id = state.id(),
                  .owner = {},
                  .file = {},
                  .share = {},
                  .ranges = {},
-                 .write = false};
+                 .range_count = 0,
+                 .write = false,
+                 .recalled = false,
+                 .open = nullptr};
+  if (state.revoked) return std::nullopt;
   if (state.kind == StateKind::open) {
     const auto& open = static_cast<const OpenState&>(state);
     if (open.file == nullptr) return std::nullopt;
     line.file = open.file->handle;
     line.owner = open.owner->name;
     line.share = open.share;
+    line.open = open.descriptors.any();
   } else if (state.kind == StateKind::lock) {
     const auto& lock = static_cast<const LockState&>(state);
     line.file = lock.file->handle;
     line.owner = lock.owner->name;
-    lock.ranges.each([&](const HeldRange& held) { line.ranges.push_back(held); });
+    line.range_count = lock.ranges.size();
+    lock.ranges.each([&](const HeldRange& held) {
+      if (line.ranges.size() < StateLine::ranges_max) line.ranges.push_back(held);
+    });
+    line.open = lock.open->descriptors.any();
   } else if (state.kind == StateKind::delegation) {
     const auto& delegation = static_cast<const DelegationState&>(state);
     if (delegation.file == nullptr) return std::nullopt;
     line.file = delegation.file->handle;
     line.write = delegation.write;
+    line.recalled = delegation.phase != DelegationPhase::granted;
+    line.open = delegation.descriptor;
   } else {
     return std::nullopt;
   }

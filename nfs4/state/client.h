@@ -93,6 +93,7 @@ class Client {
   // Its record is on stable storage, so it may reclaim after a restart of the server.
   [[nodiscard]] bool recorded() const { return recorded_.load(std::memory_order_acquire); }
   void set_recorded() { recorded_.store(true, std::memory_order_release); }
+  void clear_recorded() { recorded_.store(false, std::memory_order_release); }
 
   // SEQ4_STATUS_* bits that SEQUENCE reports until they are lowered (RFC 8881 18.46.3): revoked state.
   void raise_status(std::uint32_t bits) { status_.fetch_or(bits, std::memory_order_relaxed); }

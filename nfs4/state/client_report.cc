@@ -6,7 +6,6 @@
 #include "nfs4/state/client_table.h"
 
 namespace braid::nfs4::state {
-namespace {
 
 std::string printable(base::BytesView bytes) {
   std::string out;
@@ -20,16 +19,31 @@ std::string printable(base::BytesView bytes) {
   return out;
 }
 
+namespace {
+
+// The first `count` of the keys that follow `after`, in their order.
+template <class Key, class Map>
+std::vector<Key> keys_after(const Map& map, const Key& after, std::size_t count) {
+  std::vector<Key> keys;
+  for (const auto& [key, value] : map)
+    if (key > after) keys.push_back(key);
+  const std::size_t wanted = std::min(count, keys.size());
+  std::ranges::partial_sort(keys, keys.begin() + static_cast<std::ptrdiff_t>(wanted));
+  keys.resize(wanted);
+  return keys;
+}
+
 }  // namespace
 
-std::vector<ClientReport> ClientTable::report(base::TimePoint now) const {
+std::vector<ClientReport> ClientTable::report(base::TimePoint now, clientid4 after,
+                                              std::size_t lines_max) const {
   std::vector<ClientReport> out;
-  out.reserve(records_.size());
-  for (const auto& [id, record] : records_) {
+  for (const clientid4 id : keys_after(records_, after, lines_max)) {
+    const Record& record = records_.at(id);
     const Client& client = *record.client;
     const bool confirmed = client.standing() == Standing::confirmed;
     const bool called = std::ranges::any_of(
-        record.sessions, [](const SessionRef& session) { return session->has_back_channel(); });
+        record.sessions, [](const SessionRef& session) { return session->back_health().works(); });
     out.push_back({.client = id,
                    .minor_version = client.minor_version(),
                    .owner = printable(client.intro.owner),
@@ -40,24 +54,23 @@ std::vector<ClientReport> ClientTable::report(base::TimePoint now) const {
                    .confirmed = confirmed,
                    .courtesy = confirmed && lease_over(record, now),
                    .callbacks = called || record.callback.program != 0,
+                   .recorded = client.recorded(),
                    .sessions = record.sessions.size()});
   }
-  std::ranges::sort(out, {}, &ClientReport::client);
   return out;
 }
 
-std::vector<SessionReport> ClientTable::report_sessions() const {
+std::vector<SessionReport> ClientTable::report_sessions(const SessionId& after, std::size_t lines_max) const {
   std::vector<SessionReport> out;
-  out.reserve(sessions_.size());
-  for (const auto& [id, session] : sessions_) {
+  for (const SessionId& id : keys_after(sessions_, after, lines_max)) {
+    const Session& session = *sessions_.at(id);
     out.push_back({.session = id,
-                   .client = session->client->id,
-                   .fore = session->fore,
-                   .back = session->back,
-                   .slots = session->slot_stats(),
-                   .back_connections = session->back_connections()});
+                   .client = session.client->id,
+                   .fore = session.fore,
+                   .back = session.back,
+                   .slots = session.slot_stats(),
+                   .back_connections = session.back_connections()});
   }
-  std::ranges::sort(out, {}, [](const SessionReport& one) { return std::pair(one.client, one.session); });
   return out;
 }
 

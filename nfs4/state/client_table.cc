@@ -1,6 +1,7 @@
 #include "nfs4/state/client_table.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "base/assert.h"
@@ -9,9 +10,19 @@ namespace braid::nfs4::state {
 
 using enum nfsstat4;
 
+std::string_view name_of(Departure departure) {
+  constexpr std::array<std::string_view, departures> names{"left", "replaced", "expired", "displaced",
+                                                           "evicted"};
+  return names.at(static_cast<std::size_t>(departure));
+}
+
 ClientTable::ClientTable(const ClientOptions& options, std::uint32_t epoch, const base::SipKey& key,
                          std::function<bool(clientid4)> holds_state)
-    : options_(options), epoch_(epoch), key_(key), holds_state_(std::move(holds_state)) {}
+    : options_(options),
+      epoch_(epoch),
+      key_(key),
+      holds_state_(std::move(holds_state)),
+      budget_(std::make_shared<ReplyBudget>(options.reply_bytes_max)) {}
 
 ClientTable::Record* ClientTable::by_id(clientid4 id) {
   const auto found = records_.find(id);
@@ -46,8 +57,8 @@ bool ClientTable::replaceable(const Record& record, base::TimePoint now) const {
 }
 
 ClientTable::Record& ClientTable::add_unconfirmed(Introduction introduction, base::TimePoint now) {
-  if (const Record* earlier = by_name(unconfirmed_, introduction)) remove(earlier->client->id);
-  if (unconfirmed_ids_.size() >= options_.unconfirmed_max) remove(*unconfirmed_ids_.begin());
+  if (const Record* earlier = by_name(unconfirmed_, introduction)) drop(earlier->client->id, Departure::left);
+  if (unconfirmed_ids_.size() >= options_.unconfirmed_max) drop(*unconfirmed_ids_.begin(), Departure::left);
   const clientid4 id = make_client_id(epoch_, ++last_number_);
   unconfirmed_.emplace(name_of(introduction), id);
   unconfirmed_ids_.insert(id);
@@ -59,7 +70,7 @@ base::Result<void, nfsstat4> ClientTable::make_room(base::TimePoint now) {
   if (confirmed_.size() < options_.clients_max) return {};
   const std::vector<ClientRef> silent = courteous(now);
   if (silent.empty()) return base::fail(NFS4ERR_DELAY);
-  remove(silent.front()->id);
+  drop(silent.front()->id, Departure::displaced);
   return {};
 }
 
@@ -68,7 +79,7 @@ base::Result<void, nfsstat4> ClientTable::confirm(Record& record, const Principa
   if (client.intro.principal != who) return base::fail(NFS4ERR_CLID_INUSE);
   if (const Record* old = by_name(confirmed_, client.intro)) {
     if (old->client->intro.principal != who && !replaceable(*old, now)) return base::fail(NFS4ERR_CLID_INUSE);
-    remove(old->client->id, true);
+    drop(old->client->id, Departure::replaced);
   } else if (auto room = make_room(now); !room) {
     return room;
   }
@@ -81,7 +92,7 @@ base::Result<void, nfsstat4> ClientTable::confirm(Record& record, const Principa
   return {};
 }
 
-void ClientTable::remove(clientid4 id, bool replaced) {
+void ClientTable::drop(clientid4 id, Departure why) {
   const auto found = records_.find(id);
   if (found == records_.end()) return;
   const ClientRef client = found->second.client;
@@ -89,9 +100,10 @@ void ClientTable::remove(clientid4 id, bool replaced) {
   const bool was_confirmed = client->standing() == Standing::confirmed;
   (was_confirmed ? confirmed_ : unconfirmed_).erase(name_of(client->intro));
   unconfirmed_ids_.erase(id);
+  if (found->second.silent) --silent_count_;
   records_.erase(found);
   client->standing_.store(Standing::gone, std::memory_order_release);
-  if (was_confirmed) gone_.push_back({client, replaced});
+  if (was_confirmed) gone_.push_back({client, why});
 }
 
 base::Result<ExchangeIdOutcome, nfsstat4> ClientTable::exchange_id(Introduction introduction, bool update,
@@ -116,7 +128,7 @@ base::Result<ExchangeIdOutcome, nfsstat4> ClientTable::exchange_id(Introduction 
   }
   if (confirmed != nullptr && !same_principal) {  // 3
     if (!replaceable(*confirmed, now)) return base::fail(NFS4ERR_CLID_INUSE);
-    remove(confirmed->client->id);
+    drop(confirmed->client->id, Departure::displaced);
   } else if (confirmed != nullptr && same_verifier) {  // 2
     return outcome_of(*confirmed, true);
   }
@@ -138,7 +150,8 @@ base::Result<SetClientIdOutcome, SetClientIdFailure> ClientTable::set_client_id(
   const Verifier confirm = unpredictable();
   if (confirmed != nullptr && confirmed->client->intro.verifier == introduction.verifier) {
     // RFC 7530 16.33.5, the second bullet: the same client, perhaps with another callback.
-    if (const Record* earlier = by_name(unconfirmed_, introduction)) remove(earlier->client->id);
+    if (const Record* earlier = by_name(unconfirmed_, introduction))
+      drop(earlier->client->id, Departure::left);
     confirmed->update = {.callback = callback, .confirm = confirm};
     return SetClientIdOutcome{.client = confirmed->client->id, .confirm = confirm};
   }
@@ -175,7 +188,7 @@ base::Result<ClientRef, nfsstat4> ClientTable::destroy_client(clientid4 id) {
   if (record == nullptr || record->client->minor_version() == 0) return base::fail(NFS4ERR_STALE_CLIENTID);
   if (!record->sessions.empty() || holds_state_(id)) return base::fail(NFS4ERR_CLIENTID_BUSY);
   const ClientRef client = record->client;
-  remove(id);
+  drop(id, Departure::left);
   return client;
 }
 
@@ -195,21 +208,31 @@ std::optional<CallbackAddress> ClientTable::callback_of(clientid4 id) const {
   return record->callback;
 }
 
+void ClientTable::note_silence(Record& record, bool silent) {
+  if (record.silent == silent) return;
+  record.silent = silent;
+  silent_count_ += silent ? 1 : std::size_t(-1);
+  silences_.push_back({record.client, !silent});
+}
+
 void ClientTable::sweep(base::TimePoint now) {
   aim_slots();
   std::vector<clientid4> due;
-  for (const auto& [id, record] : records_) {
-    if (!lease_over(record, now)) continue;
+  for (auto& [id, record] : records_) {
+    const bool over = lease_over(record, now);
     const bool confirmed = record.client->standing() == Standing::confirmed;
     const bool courtesy_over = now - record.client->renewed() > options_.lease + options_.courtesy;
-    if (!confirmed || courtesy_over || !holds_state_(id)) due.push_back(id);
+    if (over && (!confirmed || courtesy_over || !holds_state_(id)))
+      due.push_back(id);
+    else
+      note_silence(record, over);
   }
-  for (const clientid4 id : due) remove(id);
+  for (const clientid4 id : due) drop(id, Departure::expired);
 }
 
-bool ClientTable::evict(clientid4 id) {
+bool ClientTable::remove(clientid4 id, Departure why) {
   if (by_id(id) == nullptr) return false;
-  remove(id);
+  drop(id, why);
   return true;
 }
 

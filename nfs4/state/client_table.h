@@ -49,11 +49,26 @@ struct ClientOptions {
 };
 
 // What the table needs to know of the state that clients hold, and tells about it. Called with the table's
-// lock held (holds_state) or without it (release); must not call the table.
+// lock held (holds_state) or without it (the others); must not call the table.
 struct StateHooks {
   std::function<bool(clientid4)> holds_state;
   std::function<void(clientid4)> release;
+  // The client has just gone: what it has going on in the background ends. Before release().
+  std::function<void(clientid4)> stop = [](clientid4) {};
+  // An administrator takes its state back, and it lives.
+  std::function<void(clientid4)> revoke = [](clientid4) {};
 };
+
+// Why a confirmed client is gone.
+enum class Departure : std::uint8_t {
+  left,       // DESTROY_CLIENTID
+  replaced,   // it has come back under the same name: it holds the name, and the record
+  expired,    // its lease ran out while it held nothing, or its courtesy did
+  displaced,  // its lease ran out, and somebody wanted what it held, or its place
+  evicted,    // by an administrator
+};
+constexpr std::size_t departures = 5;
+std::string_view name_of(Departure departure);
 
 struct ExchangeIdOutcome {
   clientid4 client = 0;
@@ -92,11 +107,14 @@ struct SetClientIdFailure {
   std::string address;
 };
 
+// For people: bytes that are no printable ASCII as \xHH.
+std::string printable(base::BytesView bytes);
+
 // A line of `braid clients`.
 struct ClientReport {
   clientid4 client = 0;
   std::uint32_t minor_version = 0;
-  std::string owner;  // bytes that are no printable ASCII as \xHH
+  std::string owner;  // printable(), as the implementation
   std::string peer;
   std::string implementation;
   base::Duration age{};
@@ -104,6 +122,7 @@ struct ClientReport {
   bool confirmed = false;
   bool courtesy = false;
   bool callbacks = false;  // there is a way to call it
+  bool recorded = false;   // it may reclaim after a restart
   std::size_t sessions = 0;
 };
 
@@ -150,30 +169,44 @@ class ClientTable {
   [[nodiscard]] base::Result<ClientRef, nfsstat4> find(clientid4 id) const;
   // Null: no such session.
   [[nodiscard]] SessionRef find_session(const SessionId& id) const;
-  // A session of the client with a back channel that lives; null if there is none.
+  // A session of the client with a back channel that works; null if there is none.
   [[nodiscard]] SessionRef back_channel_of(clientid4 id) const;
+  // SEQ4_STATUS_CB_PATH_DOWN: the client wants to be called back, and by none of its sessions can.
+  [[nodiscard]] bool callbacks_lost(clientid4 id) const;
   // 4.0 only; nothing if the client gave no program.
   [[nodiscard]] std::optional<CallbackAddress> callback_of(clientid4 id) const;
 
-  // Once a second. Asks all sessions for a quarter of their slots while reply caches are nearly used up, so
-  // that what the others keep can go (sr_target_highest_slotid, RFC 8881 2.10.6.1). Removes unconfirmed
-  // clients that are a lease old, clients without state whose lease has run out, and those whose courtesy
-  // has.
+  // Once a second. While reply caches are nearly used up, asks sessions for as many slots as would be a fair
+  // share (sr_target_highest_slotid, RFC 8881 2.10.6.1). Removes unconfirmed clients that are a lease old,
+  // clients without state whose lease has run out, and those whose courtesy has.
   void sweep(base::TimePoint now);
   // Removes one client whatever it holds. False: there is none.
-  bool evict(clientid4 id);
+  bool remove(clientid4 id, Departure why);
   // Clients whose lease has run out, the longest silent first: whom to evict when memory is short.
   [[nodiscard]] std::vector<ClientRef> courteous(base::TimePoint now) const;
   // Confirmed clients removed since the last call.
   struct Gone {
     ClientRef client;
-    bool replaced = false;  // the same client has come back: it holds the name, and the record
+    Departure why = Departure::left;
   };
   [[nodiscard]] std::vector<Gone> take_gone() { return std::exchange(gone_, {}); }
+  // Clients whose lease ran out while they held state, and those of them that came back, since the last call;
+  // as sweep() noticed it.
+  struct Silence {
+    ClientRef client;
+    bool over = false;
+  };
+  [[nodiscard]] std::vector<Silence> take_silences() { return std::exchange(silences_, {}); }
 
-  [[nodiscard]] std::vector<ClientReport> report(base::TimePoint now) const;
-  [[nodiscard]] std::vector<SessionReport> report_sessions() const;
+  // The clients whose ids follow `after`, in their order, at most `lines_max`.
+  [[nodiscard]] std::vector<ClientReport> report(base::TimePoint now, clientid4 after,
+                                                 std::size_t lines_max) const;
+  // The same of sessions; they are ordered by their clients.
+  [[nodiscard]] std::vector<SessionReport> report_sessions(const SessionId& after,
+                                                           std::size_t lines_max) const;
   [[nodiscard]] std::size_t confirmed_count() const { return confirmed_.size(); }
+  [[nodiscard]] std::size_t silent_count() const { return silent_count_; }
+  [[nodiscard]] std::size_t session_count() const { return sessions_.size(); }
   [[nodiscard]] const ClientOptions& options() const { return options_; }
 
  private:
@@ -184,6 +217,7 @@ class ClientTable {
     explicit Record(ClientRef ref) : client(std::move(ref)) {}
     ClientRef client;
     std::vector<SessionRef> sessions;
+    bool silent = false;  // lease over, and state kept all the same
     // CREATE_SESSION's slot (RFC 8881 18.36.4): the sequence id last used, and what was answered to it.
     std::uint32_t sequence = 0;
     std::optional<base::Result<CreateSessionOutcome, nfsstat4>> answered;
@@ -210,9 +244,10 @@ class ClientTable {
                                                             const CreateSessionRequest& request,
                                                             const SessionOptions& options);
   [[nodiscard]] base::Result<SessionOptions, nfsstat4> negotiate(const CreateSessionRequest& request) const;
-  void remove(clientid4 id, bool replaced = false);
+  void drop(clientid4 id, Departure why);
+  void note_silence(Record& record, bool silent);
   void close_session(const SessionRef& session);
-  static std::size_t reply_bytes_of(const SessionRef& session);
+  [[nodiscard]] std::size_t fair_reply_bytes(std::size_t sessions) const;
   void aim_slots();
   [[nodiscard]] bool lease_over(const Record& record, base::TimePoint now) const;
   // RFC 8881 18.35.5 case 3, RFC 7530 16.33.5: whether another principal may take the name over.
@@ -225,14 +260,17 @@ class ClientTable {
   const std::function<bool(clientid4)> holds_state_;
   std::uint32_t last_number_ = 0;  // of client ids
   std::uint64_t last_random_ = 0;
+  const std::shared_ptr<ReplyBudget> budget_;
   bool slots_scarce_ = false;    // sessions have been asked to use fewer
-  std::size_t reply_bytes_ = 0;  // reserved by sessions
+  std::size_t aimed_bytes_ = 0;  // of replies per session, when they were
+  std::size_t silent_count_ = 0;
   std::unordered_map<clientid4, Record> records_;
   std::map<Name, clientid4> confirmed_;
   std::map<Name, clientid4> unconfirmed_;
   std::set<clientid4> unconfirmed_ids_;  // ids grow, so the oldest comes first
   std::unordered_map<SessionId, SessionRef, SessionIdHash> sessions_;
   std::vector<Gone> gone_;
+  std::vector<Silence> silences_;
 };
 
 }  // namespace braid::nfs4::state

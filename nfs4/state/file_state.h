@@ -62,8 +62,8 @@ struct LockOwner {
 struct OpenState final : State {
   OpenState(ClientRef whose, FileState& of, OpenOwner& by)
       : State(StateKind::open, std::move(whose)), file(&of), owner(&by) {}
-  FileState* file;  // null once closed
-  OpenOwner* const owner;
+  FileState* file;   // null once closed or revoked
+  OpenOwner* owner;  // null once revoked
   Share share;
   ShareHistory history;
   bool closed = false;  // 4.0: only here so that CLOSE can be repeated
@@ -75,9 +75,9 @@ struct OpenState final : State {
 struct LockState final : State {
   LockState(ClientRef whose, FileState& of, LockOwner& by, OpenState& from)
       : State(StateKind::lock, std::move(whose)), file(&of), owner(&by), open(&from) {}
-  FileState* const file;
-  LockOwner* const owner;
-  OpenState* const open;
+  FileState* file;  // this and the next two are null once revoked
+  LockOwner* owner;
+  OpenState* open;
   RangeSet ranges;
 };
 
@@ -111,6 +111,29 @@ struct FileState {
   }
 };
 
+// How many states there are of each kind, revoked ones too.
+struct StateCounts {
+  std::uint32_t opens = 0;
+  std::uint32_t locks = 0;  // pairs of a lock owner and a file
+  std::uint32_t delegations = 0;
+
+  // The one of this kind; null for kinds of others.
+  [[nodiscard]] std::uint32_t* of(StateKind kind) {
+    switch (kind) {
+      case StateKind::open:
+        return &opens;
+      case StateKind::lock:
+        return &locks;
+      case StateKind::delegation:
+        return &delegations;
+      case StateKind::layout:
+      case StateKind::copy:
+        break;
+    }
+    return nullptr;
+  }
+};
+
 // A client's states and owners. Names are chosen by the client, hence ordered maps: no hash to attack.
 struct ClientStates {
   explicit ClientStates(ClientRef whose) : client(std::move(whose)) {}
@@ -119,8 +142,10 @@ struct ClientStates {
   std::map<std::string, std::unique_ptr<LockOwner>, std::less<>> lock_owners;
   State* states = nullptr;  // doubly linked
   std::uint32_t count = 0;  // of states
+  StateCounts counts;
   std::uint32_t delegations = 0;
-  std::uint32_t revoked = 0;  // delegations that the client has not freed yet
+  std::uint32_t revoked = 0;        // delegations that the client has not freed yet
+  std::uint32_t admin_revoked = 0;  // opens and locks, the same
   std::size_t lock_ranges = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -126,6 +127,13 @@ struct OwnerKey {
   clientid4 client = 0;
   StateKind kind = StateKind::open;  // or lock
   std::string name;
+  friend auto operator<=>(const OwnerKey&, const OwnerKey&) = default;
+};
+
+// An operation that waits for another one of its owner to end; in a list, in the order of their coming. Its
+// owner knows how to go on: begin again.
+struct TurnWaiter {
+  TurnWaiter* next = nullptr;
 };
 
 // How a 4.0 operation that carries a seqid goes on.
@@ -134,22 +142,40 @@ struct OwnerTurn {
     run,     // execute it, then end_turn(owner)
     replay,  // answer `status` and `reply`
     refuse,  // answer `status`
+    wait,    // another one of the owner runs: its end_turn() hands the waiter out
   } how = How::refuse;
   nfsstat4 status = nfsstat4::NFS4ERR_BAD_SEQID;
   base::Bytes reply;
   OwnerKey owner;
 };
 
-// A line of `braid opens` and `braid locks`.
+// A line of `braid opens`, `braid locks` and `braid delegations`.
 struct StateLine {
+  static constexpr std::size_t ranges_max = 16;
   clientid4 client = 0;
+  std::string peer;  // its address and port
   StateKind kind = StateKind::open;
   stateid4 id;
   std::string owner;
   vfs::FileHandle file;
   Share share;                    // of opens
-  std::vector<HeldRange> ranges;  // of locks
-  bool write = false;             // of delegations
+  std::vector<HeldRange> ranges;  // of locks; the first ones
+  std::size_t range_count = 0;
+  bool write = false;     // of delegations
+  bool recalled = false;  // the same
+  vfs::OpenFileRef open;  // of the file, if there is one
+};
+
+// A part of all states, so that nobody waits long for the lock.
+struct StateQuery {
+  std::optional<StateKind> kind;    // none: every kind
+  std::optional<clientid4> client;  // none: of all clients
+  std::uint32_t from = 0;           // StatePage::next of the page before
+  std::size_t lines_max = 256;
+};
+struct StatePage {
+  std::vector<StateLine> lines;
+  std::optional<std::uint32_t> next;  // none: that was all
 };
 
 class FileStates {
@@ -223,12 +249,14 @@ class FileStates {
 
   // --- Sequence ids of 4.0 owners (RFC 7530 9.1.7). Every turn that says `run` is ended.
 
+  // Without a `waiter` nobody waits: RESOURCE, as if too many did.
   OwnerTurn begin_open(const ClientRef& client, std::string_view owner, std::uint32_t seqid,
-                       base::TimePoint now, Aftermath& after);
+                       base::TimePoint now, Aftermath& after, TurnWaiter* waiter = nullptr);
   // For operations that name the owner by a stateid of this kind.
   OwnerTurn begin(const stateid4& id, StateKind kind, std::uint32_t seqid, nfs_opnum4 op, base::TimePoint now,
-                  Aftermath& after);
-  void end_turn(const OwnerKey& owner, nfsstat4 status, base::Bytes reply);
+                  Aftermath& after, TurnWaiter* waiter = nullptr);
+  // Returns who waited for it, to be woken.
+  [[nodiscard]] TurnWaiter* end_turn(const OwnerKey& owner, nfsstat4 status, base::Bytes reply);
 
   // --- Clients.
 
@@ -236,21 +264,30 @@ class FileStates {
   // is left to be done is kept until somebody takes it.
   void drop_client(clientid4 client);
   [[nodiscard]] Aftermath take_left() { return std::exchange(left_, {}); }
+  // By an administrator: what this client with sessions holds is taken back, and its stateids stay to be
+  // freed (RFC 8881 18.46.3, SEQ4_STATUS_ADMIN_STATE_REVOKED). What is left to be done is kept as above.
+  void revoke_client(clientid4 client);
   // RFC 8881 18.50.3: CLIENTID_BUSY
   [[nodiscard]] bool holds_state(clientid4 client) const;
   // Whether this state is still there, whatever its seqid.
-  [[nodiscard]] bool has(const stateid4& id) const { return table_.find(id, 1).has_value(); }
+  [[nodiscard]] bool has(const stateid4& id) const {
+    const auto found = table_.find(id, 1);
+    return found && !(*found)->revoked;
+  }
   // Forgets 4.0 owners without state that were not used since `before`, and waiters who gave up.
   void sweep(base::TimePoint before, base::TimePoint now, Aftermath& after);
 
   [[nodiscard]] std::size_t size() const { return table_.size(); }
-  // At most `lines_max`.
-  [[nodiscard]] std::vector<StateLine> list(std::size_t lines_max) const;
+  [[nodiscard]] StatePage list(const StateQuery& query) const;
+  [[nodiscard]] StateCounts count() const;
+  [[nodiscard]] StateCounts count(clientid4 client) const;
   [[nodiscard]] const StateLimits& limits() const { return limits_; }
 
  private:
   // Looking at every 4.0 owner takes time that others wait for.
   static constexpr base::Duration sweep_pause = std::chrono::seconds(10);
+  // Per owner: each holds a connection's request.
+  static constexpr std::uint32_t turn_waiters_max = 4;
 
   struct HandleHash {
     std::size_t operator()(const vfs::FileHandle& handle) const {
@@ -269,6 +306,7 @@ class FileStates {
   void erase(State& state, Aftermath& after);
   void detach(OpenState& open, Aftermath& after);
   void end(OpenState& open, Aftermath& after);
+  void detach(LockState& lock, Aftermath& after);
   void end(LockState& lock, Aftermath& after);
   void detach(DelegationState& delegation, Aftermath& after);
   void end(DelegationState& delegation, Aftermath& after);
@@ -289,6 +327,15 @@ class FileStates {
   // opens.cc
   OpenOwner* open_owner_for(ClientStates& states, std::string_view name, base::TimePoint now);
   OpenState* open_state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool& fresh);
+
+  // turns.cc
+  OwnerTurn turn_of(OwnerSequence& sequence, OwnerKey key, std::uint32_t seqid, nfs_opnum4 op,
+                    TurnWaiter* waiter);
+
+  // revocation.cc
+  void revoke(OpenState& open, Aftermath& after);
+  void revoke(LockState& lock, Aftermath& after);
+  void freed_revoked(State& state);
 
   // locks.cc
   base::Result<LockState*, nfsstat4> lock_state_for(const LockRequest& request, bool& fresh);
@@ -314,6 +361,13 @@ class FileStates {
   std::unordered_set<FileState*> queued_;   // files that somebody waits for locks of
   std::vector<DelegationState*> recalled_;  // in the order of their recall
   std::uint64_t lock_owners_made_ = 0;
+  StateCounts counts_;
+  struct Waiting {
+    TurnWaiter* first = nullptr;
+    TurnWaiter* last = nullptr;
+    std::uint32_t count = 0;
+  };
+  std::map<OwnerKey, Waiting> waiting_;  // for turns of owners that are busy
   Aftermath left_;
   base::TimePoint next_sweep_{};
 };

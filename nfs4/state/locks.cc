@@ -165,6 +165,7 @@ void FileStates::undo_lock(const LockAnswer& answer, const HeldRange& wanted, Af
   const auto found = table_.find(answer.id, 1);
   if (!found || (*found)->kind != StateKind::lock) return;
   auto& lock = static_cast<LockState&>(**found);
+  if (lock.revoked) return;
   ClientStates& states = *find_client(lock.client->id);
   states.lock_ranges -= lock.ranges.size();
   lock.ranges.unlock(wanted.range);

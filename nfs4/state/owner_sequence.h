@@ -30,6 +30,10 @@ class OwnerSequence {
   void start_at(std::uint32_t seqid) { last_ = seqid; }
 
   [[nodiscard]] bool busy() const { return running_.has_value(); }
+  // Whether this is the operation whose reply is kept.
+  [[nodiscard]] bool repeats(std::uint32_t seqid, nfs_opnum4 op) const {
+    return last_ == seqid && last_op_ == op;
+  }
   [[nodiscard]] bool started() const { return last_.has_value(); }
   // Whether `seqid` may come next.
   [[nodiscard]] bool follows(std::uint32_t seqid) const { return !last_ || seqid == *last_ + 1; }

@@ -73,6 +73,8 @@ void FileStates::erase(State& state, Aftermath& after) {
     states->states = state.next;
   if (state.next != nullptr) state.next->previous = state.previous;
   --states->count;
+  for (StateCounts* counts : {&states->counts, &counts_})
+    if (std::uint32_t* kind = counts->of(state.kind); kind != nullptr) --*kind;
   after.gone.push_back(table_.erase(state));
 }
 
@@ -88,6 +90,11 @@ void FileStates::detach(OpenState& open, Aftermath& after) {
 }
 
 void FileStates::end(OpenState& open, Aftermath& after) {
+  if (open.revoked) {
+    freed_revoked(open);
+    erase(open, after);
+    return;
+  }
   if (open.file != nullptr) detach(open, after);
   OpenOwner& owner = *open.owner;
   ClientStates& states = *find_client(open.client->id);
@@ -97,21 +104,32 @@ void FileStates::end(OpenState& open, Aftermath& after) {
   if (sessions && owner.opens == 0) states.open_owners.erase(states.open_owners.find(owner.name));
 }
 
-void FileStates::end(LockState& lock, Aftermath& after) {
+// Takes the locks off their file, their owner and their open.
+void FileStates::detach(LockState& lock, Aftermath& after) {
   ClientStates& states = *find_client(lock.client->id);
-  FileState& file = *lock.file;
-  LockOwner& owner = *lock.owner;
+  LockOwner& owner = *std::exchange(lock.owner, nullptr);
+  const OpenState& open = *lock.open;
   states.lock_ranges -= lock.ranges.size();
   if (!lock.ranges.empty()) {
-    if (auto open = lock.open->descriptors.any(); open != nullptr)
-      after.released.push_back({std::move(open), owner.id, {}});
+    if (auto descriptor = open.descriptors.any(); descriptor != nullptr)
+      after.released.push_back({std::move(descriptor), owner.id, {}});
   }
-  std::erase(file.locks, &lock);
+  std::erase(lock.file->locks, &lock);
   std::erase(owner.locks, &lock);
-  std::erase(lock.open->locks, &lock);
+  std::erase(std::exchange(lock.open, nullptr)->locks, &lock);
   const bool sessions = lock.client->minor_version() > 0;
-  erase(lock, after);
   if (sessions && owner.locks.empty()) states.lock_owners.erase(states.lock_owners.find(owner.name));
+}
+
+void FileStates::end(LockState& lock, Aftermath& after) {
+  if (lock.revoked) {
+    freed_revoked(lock);
+    erase(lock, after);
+    return;
+  }
+  FileState& file = *lock.file;
+  detach(lock, after);
+  erase(lock, after);
   tell_waiters(file, after);
 }
 
@@ -157,17 +175,6 @@ void FileStates::forget_if_unused(clientid4 client) {
   const ClientStates& states = *found->second;
   if (states.states == nullptr && states.open_owners.empty() && states.lock_owners.empty())
     clients_.erase(found);
-}
-
-template <class F>
-void FileStates::tidy_queues(F&& f, Aftermath& after) {
-  for (FileState* file : std::vector<FileState*>(queued_.begin(), queued_.end())) {
-    f(file->queue);
-    tell_waiters(*file, after);
-    if (file->queue.empty()) queued_.erase(file);
-    const vfs::FileHandle handle = file->handle;
-    forget_if_unused(handle);
-  }
 }
 
 void FileStates::drop_client(clientid4 client) {
@@ -226,15 +233,30 @@ void FileStates::sweep(base::TimePoint before, base::TimePoint now, Aftermath& a
   for (const clientid4 id : unused) forget_if_unused(id);
 }
 
-std::vector<StateLine> FileStates::list(std::size_t lines_max) const {
-  std::vector<StateLine> lines;
-  for (const auto& [id, states] : clients_) {
-    for (const State* state = states->states; state != nullptr; state = state->next) {
-      if (lines.size() == lines_max) return lines;
-      if (auto line = line_of(*state)) lines.push_back(std::move(*line));
+StatePage FileStates::list(const StateQuery& query) const {
+  constexpr std::uint32_t places_max = 4096;
+  StatePage page;
+  if (query.from >= table_.places()) return page;
+  const std::uint32_t end = query.from + std::min(places_max, table_.places() - query.from);
+  for (std::uint32_t index = query.from; index < end; ++index) {
+    const State* state = table_.at(index);
+    if (state == nullptr || (query.kind && state->kind != *query.kind)) continue;
+    if (query.client && state->client->id != *query.client) continue;
+    if (page.lines.size() == query.lines_max) {
+      page.next = index;
+      return page;
     }
+    if (auto line = line_of(*state)) page.lines.push_back(std::move(*line));
   }
-  return lines;
+  if (end < table_.places()) page.next = end;
+  return page;
+}
+
+StateCounts FileStates::count() const { return counts_; }
+
+StateCounts FileStates::count(clientid4 client) const {
+  const ClientStates* states = find_client(client);
+  return states == nullptr ? StateCounts() : states->counts;
 }
 
 }  // namespace braid::nfs4::state

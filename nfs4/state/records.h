@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "nfs4/state/file_states.h"
 
@@ -29,7 +30,20 @@ T* FileStates::make(ClientStates& states, Args&&... args) {
   if (made->next != nullptr) made->next->previous = made;
   states.states = made;
   ++states.count;
+  for (StateCounts* counts : {&states.counts, &counts_})
+    if (std::uint32_t* kind = counts->of(made->kind); kind != nullptr) ++*kind;
   return made;
+}
+
+template <class F>
+void FileStates::tidy_queues(F&& f, Aftermath& after) {
+  for (FileState* file : std::vector<FileState*>(queued_.begin(), queued_.end())) {
+    f(file->queue);
+    tell_waiters(*file, after);
+    if (file->queue.empty()) queued_.erase(file);
+    const vfs::FileHandle handle = file->handle;
+    forget_if_unused(handle);
+  }
 }
 
 }  // namespace braid::nfs4::state

@@ -83,9 +83,9 @@ void Session::set_back_fault() {
 
 Session::BackHealth Session::back_health() const {
   return back_.with([](const Back& side) {
-    const bool none =
-        std::ranges::none_of(side.connections, [](const BackConnection& one) { return one.channel.alive(); });
-    return BackHealth{.lost = side.wanted && none, .fault = side.fault};
+    const bool alive =
+        std::ranges::any_of(side.connections, [](const BackConnection& one) { return one.channel.alive(); });
+    return BackHealth{.wanted = side.wanted, .alive = alive, .fault = side.fault};
   });
 }
 

@@ -37,9 +37,11 @@ struct CallbackParameters {
 
 struct SessionOptions {
   ChannelAttributes fore;
+  std::uint32_t fore_slots_max = 0;  // that the fore channel may grow to
   ChannelAttributes back;
   CallbackParameters callback;
   bool persistent = false;
+  std::shared_ptr<ReplyBudget> budget{};  // which has granted the fore channel's slots
 };
 
 // One of the session's connections that we may call the client by.
@@ -56,14 +58,17 @@ class Session {
         client(std::move(owner)),
         fore(options.fore),
         back(options.back),
-        slots_(std::in_place, options.fore.slots),
+        slots_(std::in_place, SlotOptions{.slots = options.fore.slots,
+                                          .slots_max = std::max(options.fore.slots, options.fore_slots_max),
+                                          .reply_bytes_max = options.fore.cached_bytes_max,
+                                          .budget = options.budget}),
         back_(std::in_place, options.back.slots, options.callback) {}
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   const SessionId id;
   const ClientRef client;
-  const ChannelAttributes fore;  // from the client to us
+  const ChannelAttributes fore;  // from the client to us; the number of slots is that of the beginning
   const ChannelAttributes back;  // from us to the client
 
   // SEQUENCE (RFC 8881 18.46): see SlotTable::start(). DEADSESSION when the session has been destroyed.
@@ -114,8 +119,12 @@ class Session {
   // The client broke the rules of CB_SEQUENCE: the back channel is not used until it binds a connection anew.
   void set_back_fault();
   struct BackHealth {
-    bool lost = false;   // it once had a connection, and has none now (SEQ4_STATUS_CB_PATH_DOWN_SESSION)
-    bool fault = false;  // SEQ4_STATUS_BACKCHANNEL_FAULT
+    bool wanted = false;  // it once had a connection
+    bool alive = false;   // it has one now
+    bool fault = false;   // SEQ4_STATUS_BACKCHANNEL_FAULT
+    // SEQ4_STATUS_CB_PATH_DOWN_SESSION
+    [[nodiscard]] bool lost() const { return wanted && !alive; }
+    [[nodiscard]] bool works() const { return alive && !fault; }
   };
   [[nodiscard]] BackHealth back_health() const;
 

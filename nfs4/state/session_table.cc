@@ -19,9 +19,7 @@ constexpr std::uint32_t back_request_bytes_min = 400;
 constexpr std::uint32_t back_response_bytes_min = 100;
 constexpr std::uint32_t back_operations_min = 2;
 // A session gets at most this part of what is left for reply caches, so that the last ones get some too.
-constexpr std::size_t share_of_rest = 4;
-// The part of its slots that a session should use while memory for replies is nearly used up.
-constexpr std::uint32_t scarce_divisor = 4;
+constexpr std::size_t share_of_rest = 64;
 
 SessionId make_session_id(clientid4 client, const Verifier& unpredictable) {
   SessionId id{};
@@ -42,8 +40,9 @@ ChannelAttributes within(const ChannelAttributes& asked, const ChannelAttributes
 
 }  // namespace
 
-std::size_t ClientTable::reply_bytes_of(const SessionRef& session) {
-  return std::size_t{session->fore.slots} * session->fore.cached_bytes_max;
+// What a session may keep while memory for replies is short: the same for all.
+std::size_t ClientTable::fair_reply_bytes(std::size_t sessions) const {
+  return (budget_->bytes_max() - budget_->bytes_max() / 4) / std::max<std::size_t>(sessions, 1);
 }
 
 // RFC 8881 18.36.3: what cannot carry anything is TOOSMALL, what is more than we have is reduced.
@@ -65,13 +64,16 @@ base::Result<SessionOptions, nfsstat4> ClientTable::negotiate(const CreateSessio
   SessionOptions out{.fore = within(fore, options_.fore),
                      .back = within(back, options_.back),
                      .callback = request.callback,
-                     .persistent = false};
+                     .persistent = false,
+                     .budget = budget_};
+  out.fore_slots_max = out.fore.slots;
   if (sessions_.size() >= options_.sessions_max) return base::fail(NFS4ERR_DELAY);
-  if (out.fore.cached_bytes_max > 0) {
-    const std::size_t rest = options_.reply_bytes_max - std::min(reply_bytes_, options_.reply_bytes_max);
-    if (rest < out.fore.cached_bytes_max) return base::fail(NFS4ERR_DELAY);
-    const std::size_t affordable = rest / share_of_rest / out.fore.cached_bytes_max;
-    out.fore.slots = static_cast<std::uint32_t>(std::clamp<std::size_t>(affordable, 1, out.fore.slots));
+  if (const std::size_t slot_bytes = out.fore.cached_bytes_max; slot_bytes > 0) {
+    if (budget_->left() < slot_bytes) return base::fail(NFS4ERR_DELAY);
+    std::size_t bytes = budget_->left() / share_of_rest;
+    if (budget_->scarce()) bytes = std::min(bytes, fair_reply_bytes(sessions_.size() + 1));
+    out.fore.slots =
+        static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes / slot_bytes, 1, out.fore.slots));
   }
   return out;
 }
@@ -108,6 +110,9 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
                                                                        const CreateSessionRequest& request,
                                                                        const SessionOptions& options) {
   if (record.sessions.size() >= options_.sessions_per_client) return base::fail(NFS4ERR_NOSPC);
+  // Sessions grow without the table's lock, and may have taken what was left.
+  if (!budget_->take(std::size_t{options.fore.slots} * options.fore.cached_bytes_max))
+    return base::fail(NFS4ERR_DELAY);
   const SessionId id = make_session_id(record.client->id, unpredictable());
   auto session = std::make_shared<Session>(id, record.client, options);
   // Nothing survives a restart, so no session is persistent; RDMA connections begin in RDMA mode.
@@ -116,8 +121,6 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
     session->bind_back(request.connection);
     flags |= CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
   }
-  if (slots_scarce_) session->set_target(session->fore.slots / scarce_divisor);
-  reply_bytes_ += reply_bytes_of(session);
   sessions_.emplace(id, session);
   record.sessions.push_back(std::move(session));
   return CreateSessionOutcome{.session = id,
@@ -128,16 +131,22 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
 }
 
 void ClientTable::aim_slots() {
-  const bool scarce = reply_bytes_ > options_.reply_bytes_max / 4 * 3;
-  if (scarce == slots_scarce_) return;
+  const bool scarce = budget_->scarce();
+  const std::size_t fair = fair_reply_bytes(sessions_.size());
+  // Looking at every session takes time that others wait for; a tenth more or less is no reason to.
+  const bool moved = fair < aimed_bytes_ - aimed_bytes_ / 10 || fair > aimed_bytes_ + aimed_bytes_ / 10;
+  if (scarce == slots_scarce_ && !(scarce && moved)) return;
   slots_scarce_ = scarce;
-  for (const auto& [id, session] : sessions_)
-    session->set_target(scarce ? session->fore.slots / scarce_divisor : session->fore.slots);
+  aimed_bytes_ = fair;
+  for (const auto& [id, session] : sessions_) {
+    const std::size_t slots = fair / std::max<std::uint32_t>(session->fore.cached_bytes_max, 1);
+    session->set_target(scarce ? static_cast<std::uint32_t>(std::min<std::size_t>(slots, UINT32_MAX))
+                               : UINT32_MAX);
+  }
 }
 
 void ClientTable::close_session(const SessionRef& session) {
   (void)session->retire(UINT32_MAX);
-  reply_bytes_ -= reply_bytes_of(session);
   sessions_.erase(session->id);
 }
 
@@ -159,8 +168,20 @@ SessionRef ClientTable::back_channel_of(clientid4 id) const {
   const Record* record = by_id(id);
   if (record == nullptr) return nullptr;
   for (auto session = record->sessions.rbegin(); session != record->sessions.rend(); ++session)
-    if ((*session)->has_back_channel() && !(*session)->back_health().fault) return *session;
+    if ((*session)->back_health().works()) return *session;
   return nullptr;
+}
+
+bool ClientTable::callbacks_lost(clientid4 id) const {
+  const Record* record = by_id(id);
+  if (record == nullptr) return false;
+  bool wanted = false;
+  for (const SessionRef& session : record->sessions) {
+    const Session::BackHealth health = session->back_health();
+    if (health.works()) return false;
+    wanted = wanted || health.wanted;
+  }
+  return wanted;
 }
 
 }  // namespace braid::nfs4::state

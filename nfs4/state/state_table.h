@@ -73,6 +73,9 @@ class StateIdTable {
   void remember_expired(clientid4 client);
 
   [[nodiscard]] std::size_t size() const { return size_; }
+  // Every state has a place below places(); null where there is none.
+  [[nodiscard]] std::uint32_t places() const { return static_cast<std::uint32_t>(slots_.size()); }
+  [[nodiscard]] const State* at(std::uint32_t place) const { return slots_[place].state.get(); }
 
   static constexpr std::size_t remembered_clients = 4096;
 

@@ -12,7 +12,10 @@ OwnerTurn no_turn(nfsstat4 status) {
   return {.how = OwnerTurn::How::refuse, .status = status, .reply = {}, .owner = {}};
 }
 
-OwnerTurn turn_of(OwnerSequence& sequence, OwnerKey key, std::uint32_t seqid, nfs_opnum4 op) {
+}  // namespace
+
+OwnerTurn FileStates::turn_of(OwnerSequence& sequence, OwnerKey key, std::uint32_t seqid, nfs_opnum4 op,
+                              TurnWaiter* waiter) {
   switch (sequence.begin(seqid, op)) {
     case OwnerSequence::Turn::run:
       return {.how = OwnerTurn::How::run, .status = nfsstat4::NFS4_OK, .reply = {}, .owner = std::move(key)};
@@ -23,35 +26,39 @@ OwnerTurn turn_of(OwnerSequence& sequence, OwnerKey key, std::uint32_t seqid, nf
               .owner = std::move(key)};
     case OwnerSequence::Turn::bad:
       return no_turn(nfsstat4::NFS4ERR_BAD_SEQID);
-    // A client sends one operation of an owner at a time, and repetitions of a whole request are caught
-    // before they come here; so this client breaks the rules.
     case OwnerSequence::Turn::busy:
-      return no_turn(nfsstat4::NFS4ERR_DELAY);
+      break;
   }
-  return no_turn(nfsstat4::NFS4ERR_SERVERFAULT);
+  // A repetition that the duplicate-request cache does not know, over another connection, or a client that
+  // does not wait for its own answers. Clients count their seqid up after DELAY, but not after RESOURCE.
+  Waiting& waiting = waiting_[key];
+  if (waiter == nullptr || waiting.count == turn_waiters_max) return no_turn(nfsstat4::NFS4ERR_RESOURCE);
+  waiter->next = nullptr;
+  (waiting.last == nullptr ? waiting.first : waiting.last->next) = waiter;
+  waiting.last = waiter;
+  ++waiting.count;
+  return {.how = OwnerTurn::How::wait, .status = nfsstat4::NFS4_OK, .reply = {}, .owner = std::move(key)};
 }
 
-}  // namespace
-
 OwnerTurn FileStates::begin_open(const ClientRef& client, std::string_view name, std::uint32_t seqid,
-                                 base::TimePoint now, Aftermath& after) {
+                                 base::TimePoint now, Aftermath& after, TurnWaiter* waiter) {
   if (client->gone()) return no_turn(nfsstat4::NFS4ERR_EXPIRED);
   ClientStates& states = states_of(client);
   OpenOwner* owner = open_owner_for(states, name, now);
   if (owner == nullptr) return no_turn(limit_status(0));
-  // RFC 7530 16.18.5: an owner that has not been confirmed begins anew.
-  if (!owner->confirmed && !owner->sequence.busy()) {
+  // RFC 7530 16.18.5: an owner that has not been confirmed begins anew, unless this is its OPEN once more.
+  if (!owner->confirmed && !owner->sequence.busy() && !owner->sequence.repeats(seqid, nfs_opnum4::OP_OPEN)) {
     if (owner->latest != nullptr) end(*owner->latest, after);
     owner->sequence = OwnerSequence();
   }
-  OwnerTurn turn =
-      turn_of(owner->sequence, {client->id, StateKind::open, std::string(name)}, seqid, nfs_opnum4::OP_OPEN);
+  OwnerTurn turn = turn_of(owner->sequence, {client->id, StateKind::open, std::string(name)}, seqid,
+                           nfs_opnum4::OP_OPEN, waiter);
   if (turn.how == OwnerTurn::How::run) drop_closed(*owner, after);
   return turn;
 }
 
 OwnerTurn FileStates::begin(const stateid4& id, StateKind kind, std::uint32_t seqid, nfs_opnum4 op,
-                            base::TimePoint now, Aftermath& after) {
+                            base::TimePoint now, Aftermath& after, TurnWaiter* waiter) {
   if (special_of(id, 0) != SpecialStateId::none) return no_turn(nfsstat4::NFS4ERR_BAD_STATEID);
   const auto found = table_.find(id, 0);
   if (!found) return no_turn(found.error());
@@ -60,28 +67,31 @@ OwnerTurn FileStates::begin(const stateid4& id, StateKind kind, std::uint32_t se
   if (kind == StateKind::lock) {
     LockOwner& owner = *static_cast<LockState&>(state).owner;
     owner.used = now;
-    return turn_of(owner.sequence, {state.client->id, kind, owner.name}, seqid, op);
+    return turn_of(owner.sequence, {state.client->id, kind, owner.name}, seqid, op, waiter);
   }
   if (kind != StateKind::open) return no_turn(nfsstat4::NFS4ERR_BAD_STATEID);
   OpenOwner& owner = *static_cast<OpenState&>(state).owner;
   owner.used = now;
-  OwnerTurn turn = turn_of(owner.sequence, {state.client->id, kind, owner.name}, seqid, op);
+  OwnerTurn turn = turn_of(owner.sequence, {state.client->id, kind, owner.name}, seqid, op, waiter);
   if (turn.how == OwnerTurn::How::run) drop_closed(owner, after);
   return turn;
 }
 
-void FileStates::end_turn(const OwnerKey& key, nfsstat4 status, base::Bytes reply) {
-  ClientStates* states = find_client(key.client);
-  if (states == nullptr) return;  // the client went meanwhile, with all it had
-  if (key.kind == StateKind::open) {
-    const auto found = states->open_owners.find(key.name);
-    if (found != states->open_owners.end() && found->second->sequence.busy())
-      found->second->sequence.end(status, std::move(reply));
-  } else {
-    const auto found = states->lock_owners.find(key.name);
-    if (found != states->lock_owners.end() && found->second->sequence.busy())
-      found->second->sequence.end(status, std::move(reply));
+TurnWaiter* FileStates::end_turn(const OwnerKey& key, nfsstat4 status, base::Bytes reply) {
+  // The client may have gone meanwhile, with all it had; who waits is told so then.
+  if (ClientStates* states = find_client(key.client); states != nullptr) {
+    const auto end = [&](auto& owners) {
+      const auto found = owners.find(key.name);
+      if (found != owners.end() && found->second->sequence.busy())
+        found->second->sequence.end(status, std::move(reply));
+    };
+    key.kind == StateKind::open ? end(states->open_owners) : end(states->lock_owners);
   }
+  const auto waiting = waiting_.find(key);
+  if (waiting == waiting_.end()) return nullptr;
+  TurnWaiter* const first = waiting->second.first;
+  waiting_.erase(waiting);
+  return first;
 }
 
 }  // namespace braid::nfs4::state

@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "nfs4/state/file_states.h"
 #include "nfs4/state/session.h"
 #include "tests/unit/nfs4/support/world.h"
 
@@ -366,6 +367,57 @@ TEST(Renew, keeps_a_4_0_client) {
   EXPECT_EQ(world.send(Request(0).add(OP_RENEW, RENEW4args{0})).status(), NFS4ERR_STALE_CLIENTID);
   world.restart();
   EXPECT_EQ(world.send(Request(0).add(OP_RENEW, args)).status(), NFS4ERR_STALE_CLIENTID);
+}
+
+// RFC 7530 16.28.5. Nobody can be called back in this world.
+TEST(Renew, tells_a_client_with_delegations_that_it_cannot_be_called) {
+  World world;
+  const SETCLIENTID4resok set = set_client_id(world, "client");
+  const SETCLIENTID_CONFIRM4args confirm{set.clientid, set.setclientid_confirm};
+  ASSERT_EQ(world.send(Request(0).add(OP_SETCLIENTID_CONFIRM, confirm)).status(), NFS4_OK);
+  const ServerState& server = world.engine().state();
+  const state::ClientRef client = *server.clients.find_and_renew(set.clientid, world.clock().now());
+  const bool given = server.files.with([&](state::FileStates& files) {
+    state::Aftermath after;
+    vfs::FileHandle file;
+    file.size = 4;
+    const auto opened = files.open({.client = client,
+                                    .minor_version = 0,
+                                    .owner = "owner",
+                                    .file = file,
+                                    .share = {.access = state::share_read, .deny = 0},
+                                    .descriptor = nullptr,
+                                    .wish = state::DelegationWish::read,
+                                    .reclaim = true,
+                                    .now = world.clock().now()},
+                                   after);
+    vfs::LeaseRef lease;
+    return opened && files.delegate(*opened, open_delegation_type4::OPEN_DELEGATE_READ, lease, world.clock().now());
+  });
+  ASSERT_TRUE(given);
+  const Request renew = Request(0).add(OP_RENEW, RENEW4args{set.clientid});
+  world.clock().advance(80s);
+  EXPECT_EQ(world.send(renew).status(), NFS4ERR_CB_PATH_DOWN);
+  world.clock().advance(80s);
+  world.tick();
+  EXPECT_EQ(client->standing(), state::Standing::confirmed) << "the lease is renewed nevertheless";
+  server.files.with([&](state::FileStates& files) { files.drop_client(client->id); });
+  EXPECT_EQ(world.send(renew).status(), NFS4_OK);
+}
+
+TEST(Eviction, a_client_loses_what_it_has_and_begins_anew) {
+  World world;
+  SessionClient client(world, 1, "client");
+  const auto evict = [&](clientid4 id) {
+    std::optional<bool> gone;
+    world.on_engine([&](Nfs4Engine& engine) -> io::Op<> { gone = *co_await engine.evict(id).as_result(); });
+    return gone;
+  };
+  EXPECT_EQ(evict(client.id()), true);
+  EXPECT_EQ(evict(client.id()), false);
+  EXPECT_EQ(world.send(client.request().add(OP_PUTROOTFH), client.caller()).status(), NFS4ERR_BADSESSION);
+  const SessionClient again(world, 1, "client");
+  EXPECT_NE(again.id(), client.id());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -91,7 +92,7 @@ TEST_F(ClientTableTest, a_client_that_has_restarted_keeps_its_state_until_the_ne
   const auto removed = table_.take_gone();
   ASSERT_EQ(removed.size(), 1U);
   EXPECT_EQ(removed[0].client->id, client_of(old));
-  EXPECT_TRUE(removed[0].replaced);
+  EXPECT_EQ(removed[0].why, Departure::replaced);
   EXPECT_TRUE(removed[0].client->gone());
 }
 
@@ -199,7 +200,7 @@ TEST_F(ClientTableTest, more_than_we_have_is_reduced) {
 }
 
 TEST_F(ClientTableTest, memory_for_replies_is_shared_and_ends) {
-  options_.reply_bytes_max = base::MiB;
+  options_.reply_bytes_max = 256 * base::KiB;
   ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
   const auto client = table.exchange_id(who("owner"), false, now_);
   std::uint32_t slots_before = UINT32_MAX;
@@ -223,32 +224,115 @@ TEST_F(ClientTableTest, memory_for_replies_is_shared_and_ends) {
   EXPECT_EQ(last, NFS4ERR_DELAY);
 }
 
-TEST_F(ClientTableTest, sessions_are_asked_for_fewer_slots_while_memory_for_replies_is_short) {
-  options_.reply_bytes_max = 64 * base::KiB;
+TEST_F(ClientTableTest, sessions_are_asked_for_a_fair_share_of_slots_while_memory_for_replies_is_short) {
+  options_.reply_bytes_max = base::MiB;  // 512 slots of 2 KiB
+  options_.sessions_per_client = 1000;
   ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
   const auto client = table.exchange_id(who("owner"), false, now_);
   std::vector<SessionRef> sessions;
   std::uint32_t sequence = 0;
   const auto add = [&] {
-    const auto made = table.create_session(request(client->client, ++sequence), now_);
-    if (made) sessions.push_back(table.find_session(made->session));
-    return made.has_value();
+    const auto made = table.create_session(request(client->client, sequence + 1), now_);
+    if (!made) return false;
+    ++sequence;
+    sessions.push_back(table.find_session(made->session));
+    return true;
   };
-  const auto target = [](Session& session, std::uint32_t next) {
+  const auto slots = [](Session& session, std::uint32_t next) {
     const auto start = session.start({.slot = 0, .sequence = next}, nullptr);
     EXPECT_EQ(session.finish(0, {}), nullptr);
-    return start->target_slot + 1;
+    return std::pair(start->highest_slot + 1, start->target_slot + 1);
   };
   ASSERT_TRUE(add());
-  ASSERT_EQ(sessions[0]->fore.slots, 8U);
   table.sweep(now_);
-  EXPECT_EQ(target(*sessions[0], 1), 8U);
+  EXPECT_EQ(slots(*sessions[0], 1), std::pair(8U, 8U));
   while (add()) continue;
+  EXPECT_GT(sessions.size(), 100U);
   table.sweep(now_);
-  EXPECT_EQ(target(*sessions[0], 2), 2U);
-  for (std::size_t i = 1; i < sessions.size(); ++i) EXPECT_TRUE(table.destroy_session(sessions[i]->id, 0));
+  const auto share = static_cast<std::uint32_t>(384 / sessions.size());
+  EXPECT_EQ(slots(*sessions[0], 2), std::pair(8U, share));
+  EXPECT_EQ(slots(*sessions[0], 3), std::pair(share, share)) << "it has complied";
+  ASSERT_TRUE(table.destroy_session(sessions[1]->id, 0));
+  EXPECT_TRUE(add()) << "what it gave back serves another";
+  for (std::size_t i = 2; i < sessions.size(); ++i) {
+    EXPECT_TRUE(table.destroy_session(sessions[i]->id, 0));
+  }
   table.sweep(now_);
-  EXPECT_EQ(target(*sessions[0], 3), 8U);
+  // Its use makes it grow again, up to what the client once wanted.
+  std::uint32_t last = share - 1;
+  for (std::uint32_t before = 8; last < 7 && last != before;) {
+    before = last;
+    const SlotRequest next{.slot = last, .sequence = last == 0 ? 4U : 1U, .highest_slot = last};
+    const auto start = sessions[0]->start(next, nullptr);
+    ASSERT_TRUE(start);
+    EXPECT_EQ(sessions[0]->finish(last, {}), nullptr);
+    last = start->highest_slot;
+  }
+  EXPECT_EQ(last, 7U);
+}
+
+TEST_F(ClientTableTest, silence_and_its_end_are_noted_once) {
+  const clientid4 holder = client_of(confirmed("holder").session);
+  holders_ = {holder};
+  table_.sweep(now_);
+  EXPECT_TRUE(table_.take_silences().empty());
+  now_ += options_.lease + 1s;
+  table_.sweep(now_);
+  const auto silent = table_.take_silences();
+  ASSERT_EQ(silent.size(), 1U);
+  EXPECT_EQ(silent[0].client->id, holder);
+  EXPECT_FALSE(silent[0].over);
+  table_.sweep(now_);
+  EXPECT_TRUE(table_.take_silences().empty());
+  EXPECT_EQ(table_.silent_count(), 1U);
+  (*table_.find(holder))->renew(now_);
+  table_.sweep(now_);
+  const auto back = table_.take_silences();
+  ASSERT_EQ(back.size(), 1U);
+  EXPECT_TRUE(back[0].over);
+  EXPECT_EQ(table_.silent_count(), 0U);
+}
+
+TEST_F(ClientTableTest, a_departure_has_its_reason) {
+  const clientid4 idle = client_of(confirmed("idle").session);
+  const SessionId leaving = confirmed("leaving").session;
+  const clientid4 evicted = client_of(confirmed("evicted").session);
+  ASSERT_TRUE(table_.destroy_session(leaving, 0));
+  ASSERT_TRUE(table_.destroy_client(client_of(leaving)));
+  ASSERT_TRUE(table_.remove(evicted, Departure::evicted));
+  now_ += options_.lease + 1s;
+  table_.sweep(now_);
+  std::map<clientid4, Departure> reasons;
+  for (const auto& [client, why] : table_.take_gone()) reasons[client->id] = why;
+  EXPECT_EQ(reasons, (std::map<clientid4, Departure>{{idle, Departure::expired},
+                                                     {client_of(leaving), Departure::left},
+                                                     {evicted, Departure::evicted}}));
+}
+
+TEST_F(ClientTableTest, reports_come_in_pages) {
+  std::vector<clientid4> ids;
+  std::vector<SessionId> sessions;
+  for (const char* owner : {"a", "b\n", "c"}) {
+    sessions.push_back(confirmed(owner).session);
+    ids.push_back(client_of(sessions.back()));
+  }
+  now_ += 5s;
+  const auto first = table_.report(now_, 0, 2);
+  ASSERT_EQ(first.size(), 2U);
+  EXPECT_EQ(first[0].client, ids[0]);
+  EXPECT_EQ(first[0].age, 5s);
+  EXPECT_EQ(first[0].sessions, 1U);
+  EXPECT_EQ(first[0].peer, "192.0.2.1:700");
+  EXPECT_EQ(first[1].owner, "b\\x0a");
+  const auto rest = table_.report(now_, ids[1], 2);
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].client, ids[2]);
+  EXPECT_TRUE(table_.report(now_, ids[2], 2).empty());
+  const auto some = table_.report_sessions({}, 2);
+  ASSERT_EQ(some.size(), 2U);
+  EXPECT_EQ(some[1].session, sessions[1]);
+  EXPECT_EQ(some[1].slots.slots, 8U);
+  EXPECT_EQ(table_.report_sessions(sessions[1], 2).size(), 1U);
 }
 
 TEST_F(ClientTableTest, a_client_has_so_many_sessions) {
@@ -291,8 +375,8 @@ TEST_F(ClientTableTest, ids_of_other_runs_are_stale_and_of_removed_clients_expir
   EXPECT_EQ(table_.find(make_client_id(epoch - 1, 1)).error(), NFS4ERR_STALE_CLIENTID);
   EXPECT_EQ(table_.find(make_client_id(epoch, 999)).error(), NFS4ERR_STALE_CLIENTID);
   EXPECT_EQ(table_.find(introduce(who("unconfirmed")).client).error(), NFS4ERR_STALE_CLIENTID);
-  EXPECT_TRUE(table_.evict(client));
-  EXPECT_FALSE(table_.evict(client));
+  EXPECT_TRUE(table_.remove(client, Departure::evicted));
+  EXPECT_FALSE(table_.remove(client, Departure::evicted));
   EXPECT_EQ(table_.find(client).error(), NFS4ERR_EXPIRED);
   EXPECT_EQ(gone(), std::set<clientid4>{client});
 }

@@ -152,6 +152,80 @@ TEST(SlotTable, a_target_stays_between_one_slot_and_all) {
   EXPECT_EQ(table.start(ask(1, 1), nullptr)->target_slot, 3U);
 }
 
+SlotStart went_through(SlotTable& table, const SlotRequest& request) {
+  const auto start = table.start(request, nullptr);
+  EXPECT_EQ(status_of(start), NFS4_OK);
+  if (!start) return {};
+  EXPECT_EQ(table.finish(request.slot, kept("reply")), nullptr);
+  return *start;
+}
+
+// RFC 8881 2.10.6.1: slots end when the client has seen that they shall, and uses them no more.
+TEST(SlotTable, slots_end_once_their_client_has_seen_the_target_and_keeps_to_it) {
+  const auto budget = std::make_shared<ReplyBudget>(800);
+  ASSERT_TRUE(budget->take(800));
+  SlotTable table({.slots = 8, .slots_max = 8, .reply_bytes_max = 100, .budget = budget});
+  went_through(table, ask(0, 1, 7));
+  went_through(table, ask(5, 1, 7));
+  table.set_target(2);
+  // The client cannot know of it yet.
+  EXPECT_EQ(went_through(table, ask(0, 2, 1)).highest_slot, 7U);
+  // It knows, and has a request on slot 5 under way.
+  EXPECT_EQ(went_through(table, ask(0, 3, 5)).highest_slot, 7U);
+  EXPECT_EQ(status_of(table.start(ask(5, 2, 5), nullptr)), NFS4_OK);
+  EXPECT_EQ(went_through(table, ask(0, 4, 1)).highest_slot, 7U) << "slot 5 still runs";
+  EXPECT_EQ(table.finish(5, {}), nullptr);
+  EXPECT_EQ(budget->left(), 0U);
+  const SlotStart start = went_through(table, ask(0, 5, 1));
+  EXPECT_EQ(start.highest_slot, 1U);
+  EXPECT_EQ(start.target_slot, 1U);
+  EXPECT_EQ(budget->left(), 600U);
+  EXPECT_EQ(status_of(table.start(ask(5, 3, 5), nullptr)), NFS4ERR_BADSLOT);
+  // Sent before the client saw the target, and late: its sa_highest_slotid is no mistake.
+  EXPECT_EQ(status_of(table.start(ask(1, 1, 7), nullptr)), NFS4_OK);
+}
+
+TEST(SlotTable, a_client_that_uses_its_last_slot_gets_more_as_long_as_there_is_memory) {
+  const auto budget = std::make_shared<ReplyBudget>(1600);
+  ASSERT_TRUE(budget->take(1000));
+  SlotTable table({.slots = 10, .slots_max = 12, .reply_bytes_max = 100, .budget = budget});
+  EXPECT_EQ(went_through(table, ask(8, 1, 8)).highest_slot, 9U) << "it has not used all";
+  EXPECT_EQ(went_through(table, ask(9, 1, 9)).highest_slot, 11U);
+  EXPECT_EQ(budget->left(), 400U);
+  EXPECT_EQ(went_through(table, ask(11, 1, 11)).highest_slot, 11U) << "it wanted no more than that";
+  SlotTable other({.slots = 1, .slots_max = 12, .reply_bytes_max = 100, .budget = budget});
+  ASSERT_TRUE(budget->take(100));
+  EXPECT_EQ(went_through(other, ask(0, 1, 0)).highest_slot, 0U) << "memory is scarce";
+}
+
+TEST(SlotTable, a_slot_that_comes_back_counts_on_or_from_one) {
+  for (const std::uint32_t next : {1U, 4U}) {
+    SlotTable table({.slots = 2, .slots_max = 2, .reply_bytes_max = 100, .budget = nullptr});
+    for (std::uint32_t sequence = 1; sequence <= 3; ++sequence) went_through(table, ask(1, sequence, 1));
+    went_through(table, ask(0, 1, 1));
+    table.set_target(1);
+    went_through(table, ask(0, 2, 1));
+    EXPECT_EQ(went_through(table, ask(0, 3, 0)).highest_slot, 1U)
+        << "it grew at once: its only slot was used";
+    EXPECT_EQ(status_of(table.start(ask(1, 7, 1), nullptr)), NFS4ERR_SEQ_MISORDERED);
+    EXPECT_EQ(went_through(table, ask(1, next, 1)).target_slot, 1U);
+    EXPECT_EQ(table.start(ask(1, next, 1), nullptr)->verdict, SlotVerdict::replay);
+  }
+}
+
+TEST(SlotTable, memory_goes_back_when_the_session_ends_and_once_only) {
+  const auto budget = std::make_shared<ReplyBudget>(1000);
+  ASSERT_TRUE(budget->take(400));
+  {
+    SlotTable table({.slots = 4, .slots_max = 4, .reply_bytes_max = 100, .budget = budget});
+    EXPECT_TRUE(table.retire(0));
+    EXPECT_EQ(budget->left(), 1000U);
+    EXPECT_TRUE(table.retire(0));
+  }
+  EXPECT_EQ(budget->left(), 1000U);
+  EXPECT_FALSE(budget->take(1001));
+}
+
 SessionOptions with_back_slots(std::uint32_t slots) {
   SessionOptions options;
   options.fore.slots = 1;
@@ -202,7 +276,7 @@ TEST(BackSlots, a_session_without_back_channel_has_none) {
   Session session({}, nullptr, with_back_slots(0));
   EXPECT_FALSE(session.take_back_slot());
   EXPECT_FALSE(session.has_back_channel());
-  EXPECT_FALSE(session.back_health().lost);
+  EXPECT_FALSE(session.back_health().lost());
 }
 
 }  // namespace

@@ -158,6 +158,22 @@ TEST_F(CopyJobsTest, a_cancelled_copy_is_not_reported) {
   EXPECT_LT(copied().size(), text_.size());
 }
 
+TEST_F(CopyJobsTest, the_copies_of_a_client_that_goes_end_and_those_of_others_go_on) {
+  std::optional<stateid4> gone;
+  std::optional<stateid4> stays;
+  on_reactor([&] {
+    gone = start(alice);
+    stays = start(bob);
+    jobs_->cancel_all(alice);
+    EXPECT_FALSE(jobs_->status(alice, *gone));
+    EXPECT_TRUE(jobs_->status(bob, *stays));
+  });
+  until([&] { return !told_.empty(); });
+  close_jobs();
+  ASSERT_EQ(told_.size(), 1U);
+  EXPECT_EQ(told_[0].client, bob);
+}
+
 TEST_F(CopyJobsTest, a_failure_is_reported_with_what_was_copied) {
   fs_->inject({.operation = vfs::Operation::copy, .skip = 1, .times = 1, .error = vfs::Error::nospc});
   ASSERT_TRUE(start());

@@ -63,14 +63,14 @@ class OwnersTest : public FileStatesTest {
     const OwnerTurn turn = begin_open(owner, seqid);
     EXPECT_EQ(turn.how, How::run);
     auto answer = open(old, owner, share, file);
-    states.end_turn(turn.owner, NFS4_OK, some_bytes());
+    (void)states.end_turn(turn.owner, NFS4_OK, some_bytes());
     return answer.value_or(OpenAnswer{});
   }
   stateid4 confirm_in_turn(const stateid4& id, std::uint32_t seqid, const vfs::FileHandle& file = file_one) {
     const OwnerTurn turn = begin(id, seqid, nfs_opnum4::OP_OPEN_CONFIRM);
     EXPECT_EQ(turn.how, How::run);
     const auto confirmed = states.confirm(use(old, id, file));
-    states.end_turn(turn.owner, status_of(confirmed), {});
+    (void)states.end_turn(turn.owner, status_of(confirmed), {});
     return confirmed.value_or(stateid4{});
   }
 };
@@ -115,7 +115,7 @@ TEST_F(OwnersTest, a_close_can_be_repeated_until_the_owner_goes_on) {
   const OwnerTurn turn = begin(id, 3, nfs_opnum4::OP_CLOSE);
   const auto closed = states.close(use(old, id), after);
   EXPECT_EQ(closed->seqid, id.seqid + 1);
-  states.end_turn(turn.owner, NFS4_OK, some_bytes());
+  (void)states.end_turn(turn.owner, NFS4_OK, some_bytes());
 
   const OwnerTurn again = begin(id, 3, nfs_opnum4::OP_CLOSE);
   EXPECT_EQ(again.how, How::replay);
@@ -152,7 +152,7 @@ TEST_F(OwnersTest, owners_without_state_are_forgotten_after_a_while) {
   const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
   const OwnerTurn turn = begin(id, 3, nfs_opnum4::OP_CLOSE);
   ASSERT_TRUE(states.close(use(old, id), after));
-  states.end_turn(turn.owner, NFS4_OK, {});
+  (void)states.end_turn(turn.owner, NFS4_OK, {});
   open_in_turn("never confirmed", 1, {share_both, share_both});
   const stateid4 kept = confirm_in_turn(open_in_turn("stays", 1, reads, handle(2)).id, 2, handle(2));
 

@@ -165,13 +165,17 @@ Reply World::send_raw(io::Payload args, const Caller& caller) {
   return wait(start_raw(std::move(args), caller));
 }
 
-void World::tick() {
+void World::on_engine(const std::function<io::Op<>(Nfs4Engine&)>& f) {
   std::optional<io::Op<>> op;
   on_reactor([&] {
-    op.emplace(engine_->tick());
+    op.emplace(f(*engine_));
     op->start();
   });
   for (bool done = false; !done; std::this_thread::yield()) on_reactor([&] { done = op->done(); });
+}
+
+void World::tick() {
+  on_engine([](Nfs4Engine& engine) { return engine.tick(); });
 }
 
 std::string World::directory(std::size_t number) const { return base_ + "/export" + std::to_string(number); }

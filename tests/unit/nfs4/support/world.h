@@ -57,6 +57,8 @@ class World {
   void restart();
   // What the server does every second.
   void tick();
+  // Runs what f(engine) makes until it ends.
+  void on_engine(const std::function<io::Op<>(Nfs4Engine&)>& f);
 
   // The directory behind an export, by the order of the specifications.
   [[nodiscard]] std::string directory(std::size_t number = 0) const;

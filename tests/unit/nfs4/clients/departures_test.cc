@@ -1,0 +1,241 @@
+// Clients that go, are told what they have lost, or keep the grace period going: what Clients says and does.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nfs4/clients.h"
+#include "tests/unit/nfs4/clients/client_table_fixture.h"
+#include "tests/unit/rpc/loop.h"
+
+namespace braid::nfs4 {
+namespace {
+
+using enum nfsstat4;
+using namespace std::chrono_literals;
+using state::Departure;
+
+class DeparturesTest : public state::ClientTableTest {
+ protected:
+  DeparturesTest() : directory_(testing::TempDir() + "departures_XXXXXX") {
+    EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
+    open();
+  }
+  ~DeparturesTest() override {
+    clients_.reset();
+    store_.reset();
+    blocking_.stop();
+    std::filesystem::remove_all(directory_);
+  }
+
+  void open() {
+    clients_.reset();
+    store_.reset();
+    store_ = recovery::ClientStore::open(directory_ + "/nfs4").value();
+    const auto note = [this](const char* what) {
+      return [this, what](clientid4) { done_.push_back(what + std::to_string(on_record())); };
+    };
+    clients_.emplace(options_, *store_, base::SipKey{3, 4}, blocking_,
+                     state::StateHooks{.holds_state = [this](clientid4 id) { return holders_.contains(id); },
+                                       .release = note("release "),
+                                       .stop = note("stop "),
+                                       .revoke = note("revoke ")},
+                     now_);
+  }
+  [[nodiscard]] std::size_t on_record() const {
+    std::size_t count = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/nfs4"))
+      if (entry.path().filename().string().starts_with("client-")) ++count;
+    return count;
+  }
+  // Runs what f() makes until it ends.
+  template <class F>
+  auto run(F f) {
+    using Op = std::invoke_result_t<F>;
+    std::optional<base::Result<typename Op::value_type, typename Op::error_type>> result;
+    rpc::test::Loop loop(clock_);
+    loop.run([&]() -> io::Op<> { result = co_await f().as_result(); });
+    return std::move(*result);
+  }
+  state::CreateSessionRequest session_request(clientid4 client, std::uint32_t sequence) {
+    auto wish = request(client, sequence);
+    if (!channel_.expired()) {
+      wish.flags = CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
+      wish.connection = {.id = 5, .channel = {*reactor_, channel_}};
+    }
+    return wish;
+  }
+  // A client that has said RECLAIM_COMPLETE, and the session that it made.
+  state::SessionRef join(std::string_view owner, bool complete = true) {
+    const auto session = clients_->with([&](state::ClientTable& table) {
+      const auto met = table.exchange_id(who(owner), false, now_);
+      const auto made = table.create_session(session_request(met->client, met->sequence), now_);
+      return table.find_session(made->session);
+    });
+    if (complete) {
+      EXPECT_TRUE(run([&] { return clients_->reclaim_complete(session->client); }));
+    }
+    return session;
+  }
+  [[nodiscard]] std::uint32_t flags(const state::SessionRef& session) const {
+    return clients_->status_flags(*session);
+  }
+
+  std::string directory_;
+  base::ManualClock clock_;
+  io::BlockingPool blocking_{{.threads_max = 1}};
+  std::unique_ptr<recovery::ClientStore> store_;
+  std::optional<Clients> clients_;
+  std::vector<std::string> done_;
+  std::unique_ptr<io::Reactor> reactor_ = io::Reactor::create({.ring_entries = 8}, clock_).value();
+  // Something that lives in place of a connection.
+  std::shared_ptr<rpc::BackChannel> connection_;
+  std::weak_ptr<rpc::BackChannel> channel_;
+};
+
+std::shared_ptr<rpc::BackChannel> some_connection() { return {std::make_shared<int>(0), nullptr}; }
+
+TEST_F(DeparturesTest, what_an_evicted_client_has_going_on_ends_then_its_record_then_its_state) {
+  const clientid4 id = join("owner")->client->id;
+  ASSERT_EQ(on_record(), 1U);
+  const auto gone = run([&] { return clients_->evict(id); });
+  EXPECT_TRUE(gone && *gone);
+  EXPECT_EQ(done_, (std::vector<std::string>{"stop 1", "release 0"}));
+  const auto again = run([&] { return clients_->evict(id); });
+  EXPECT_TRUE(again && !*again);
+}
+
+TEST_F(DeparturesTest, an_expired_client_is_stopped_too) {
+  const clientid4 id = join("owner")->client->id;
+  holders_ = {id};
+  now_ += options_.lease + 1s;
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_TRUE(done_.empty()) << "a courteous client keeps what it has";
+  EXPECT_EQ(clients_->summary(now_).courteous, 1U);
+  const auto gone = run([&] { return clients_->evict_if_silent(id, now_); });
+  EXPECT_TRUE(gone && *gone);
+  EXPECT_EQ(done_, (std::vector<std::string>{"stop 1", "release 0"}));
+  EXPECT_EQ(clients_->summary(now_).courteous, 0U);
+}
+
+TEST_F(DeparturesTest, a_client_whose_state_is_revoked_lives_and_is_no_longer_on_record) {
+  const auto session = join("owner");
+  const auto revoked = run([&] { return clients_->revoke(session->client->id); });
+  EXPECT_TRUE(revoked);
+  EXPECT_EQ(done_, (std::vector<std::string>{"stop 0", "revoke 0"}));
+  EXPECT_FALSE(session->client->recorded());
+  EXPECT_TRUE(clients_->find_session(session->id));
+  // With its next OPEN it may reclaim again.
+  EXPECT_TRUE(run([&] { return clients_->ensure_recorded(session->client); }));
+  EXPECT_EQ(on_record(), 1U);
+}
+
+TEST_F(DeparturesTest, who_cannot_be_told_has_nothing_revoked) {
+  const clientid4 old = clients_->with([&](state::ClientTable& table) {
+    const auto set = table.set_client_id(who("owner", 1, 10, 0), {}, now_);
+    return (*table.confirm_client_id(set->client, set->confirm, state::user(10), now_))->id;
+  });
+  EXPECT_EQ(run([&] { return clients_->revoke(old); }).error(), NFS4ERR_MINOR_VERS_MISMATCH);
+  EXPECT_EQ(run([&] { return clients_->revoke(old + 77); }).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_TRUE(done_.empty());
+}
+
+// --- SEQ4_STATUS_* (RFC 8881 18.46.3)
+
+TEST_F(DeparturesTest, nothing_is_wrong_with_a_session_that_never_had_a_back_channel) {
+  EXPECT_EQ(flags(join("owner")), 0U);
+}
+
+TEST_F(DeparturesTest, a_lost_back_channel_is_told_in_its_session_and_a_lost_path_in_all) {
+  const auto without = join("owner");
+  connection_ = some_connection();
+  channel_ = connection_;
+  const auto with = clients_->with([&](state::ClientTable& table) {
+    return table.find_session(table.create_session(session_request(without->client->id, 2), now_)->session);
+  });
+  EXPECT_EQ(flags(without), 0U);
+  EXPECT_EQ(flags(with), 0U);
+  connection_.reset();
+  EXPECT_EQ(flags(without), SEQ4_STATUS_CB_PATH_DOWN);
+  EXPECT_EQ(flags(with), SEQ4_STATUS_CB_PATH_DOWN | SEQ4_STATUS_CB_PATH_DOWN_SESSION);
+  // Another session's back channel is a way to the client, too.
+  connection_ = some_connection();
+  without->bind_back({.id = 6, .channel = {*reactor_, connection_}});
+  EXPECT_EQ(flags(without), 0U);
+  EXPECT_EQ(flags(with), SEQ4_STATUS_CB_PATH_DOWN_SESSION);
+}
+
+TEST_F(DeparturesTest, a_back_channel_that_is_out_of_step_is_a_fault_and_no_path) {
+  connection_ = some_connection();
+  channel_ = connection_;
+  const auto session = join("owner");
+  session->set_back_fault();
+  EXPECT_EQ(flags(session), SEQ4_STATUS_BACKCHANNEL_FAULT | SEQ4_STATUS_CB_PATH_DOWN);
+  session->bind_back({.id = 5, .channel = {*reactor_, connection_}});
+  EXPECT_EQ(flags(session), 0U);
+}
+
+TEST_F(DeparturesTest, who_may_reclaim_is_told_so_until_it_has) {
+  (void)join("known");
+  open();
+  const auto stranger = join("stranger", false);
+  EXPECT_EQ(flags(stranger), 0U) << "it has nothing to reclaim";
+  const auto known = join("known", false);
+  EXPECT_EQ(flags(known), SEQ4_STATUS_RESTART_RECLAIM_NEEDED);
+  EXPECT_TRUE(run([&] { return clients_->reclaim_complete(known->client); }));
+  EXPECT_EQ(flags(known), 0U);
+}
+
+TEST_F(DeparturesTest, nobody_is_told_to_reclaim_once_the_grace_period_is_over) {
+  (void)join("known");
+  open();
+  const auto known = join("known", false);
+  now_ += options_.lease;
+  known->client->renew(now_);
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_EQ(flags(known), 0U);
+}
+
+// A client whose lease ran out and whose state was wanted has no session that could tell of it.
+TEST_F(DeparturesTest, an_expired_client_loses_its_sessions_with_its_state) {
+  const auto session = join("owner");
+  holders_ = {session->client->id};
+  now_ += options_.lease + 1s;
+  (void)run([&] { return clients_->evict_if_silent(session->client->id, now_); });
+  EXPECT_FALSE(clients_->find_session(session->id));
+  EXPECT_EQ(session->start({.slot = 0, .sequence = 1}, nullptr).error(), NFS4ERR_DEADSESSION);
+}
+
+// --- The grace period and 4.0
+
+TEST_F(DeparturesTest, with_a_4_0_client_on_record_the_grace_period_lasts_its_time) {
+  (void)join("later");
+  const auto old = clients_->with([&](state::ClientTable& table) {
+    const auto set = table.set_client_id(who("old", 1, 10, 0), {}, now_);
+    return *table.confirm_client_id(set->client, set->confirm, state::user(10), now_);
+  });
+  ASSERT_TRUE(run([&] { return clients_->ensure_recorded(old); }));
+  open();
+  (void)join("later");
+  EXPECT_EQ(clients_->summary(now_).reclaiming, 1U);
+  EXPECT_EQ(clients_->summary(now_).grace_left, options_.lease);
+  now_ += options_.lease - 1s;
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_TRUE(clients_->in_grace()) << "it cannot say that it is done";
+  now_ += 1s;
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_FALSE(clients_->in_grace());
+  EXPECT_EQ(clients_->summary(now_).grace_left, base::Duration());
+}
+
+TEST_F(DeparturesTest, without_clients_on_record_there_is_no_grace_period) {
+  open();
+  EXPECT_FALSE(clients_->in_grace());
+}
+
+}  // namespace
+}  // namespace braid::nfs4
