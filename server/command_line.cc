@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <utility>
 #include <vector>
 
 #include "rpc/socket_address.h"
+#include "server/admin_socket.h"
 #include "server/endpoint.h"
 #include "server/hashing_options.h"
 #include "vfs/network.h"
@@ -22,6 +24,8 @@ struct Written {
   std::vector<std::string> allow;
   ServeCommand::Overrides overrides;
   StatusCommand status;
+  ListCommand list;
+  ClientCommand client;
   HashCommand hash;
   DedupCommand dedup;
 };
@@ -107,14 +111,58 @@ CLI::App* add_serve(CLI::App& app, Written& written) {
   return serve;
 }
 
+void add_server_choice(CLI::App& command, ServerChoice& server) {
+  command.add_option("--port", server.port, "The server on this port, if several run")->type_name("PORT");
+  command.add_option("--admin", server.admin_socket, "Path of the server's admin socket")
+      ->type_name("SOCKET");
+}
+
 CLI::App* add_status(CLI::App& app, Written& written) {
   CLI::App* status = app.add_subcommand("status", "Show what a running server does");
   status->add_flag("--json", written.status.json, "As JSON");
-  status->add_option("--port", written.status.port, "The server on this port, if several run")
-      ->type_name("PORT");
-  status->add_option("--admin", written.status.admin_socket, "Path of the server's admin socket")
-      ->type_name("SOCKET");
+  add_server_choice(*status, written.status.server);
   return status;
+}
+
+CLI::Validator is_client() {
+  return must([](const std::string& s) { return parse_client(s).has_value(); },
+              "write the id as `braid clients` shows it, e.g. 0x500000001");
+}
+
+void add_lists(CLI::App& app, Written& written) {
+  constexpr std::pair<const char*, const char*> lists[] = {
+      {"clients", "List the NFSv4 clients of a running server"},
+      {"sessions", "List the sessions of NFSv4 clients"},
+      {"opens", "List the files that NFSv4 clients have open"},
+      {"locks", "List the byte-range locks of NFSv4 clients"},
+      {"delegations", "List the delegations of NFSv4 clients"}};
+  for (const auto& [name, description] : lists) {
+    CLI::App* list = app.add_subcommand(name, description);
+    list->callback([&written, name = name] { written.list.what = name; });
+    list->add_flag("--json", written.list.json, "As JSON");
+    if (std::string_view(name) != "clients")
+      list->add_option("--client", written.list.client, "Of this client only")
+          ->type_name("ID")
+          ->check(is_client());
+    add_server_choice(*list, written.list.server);
+  }
+}
+
+void add_client(CLI::App& app, Written& written) {
+  constexpr std::pair<const char*, const char*> actions[] = {
+      {"evict", "Forget a client and all that it holds; it has to begin anew"},
+      {"revoke", "Take back what a client of NFSv4.1 or later holds, and let it go on"}};
+  CLI::App* client = app.add_subcommand("client", "Take something from an NFSv4 client");
+  client->require_subcommand(1);
+  for (const auto& [name, description] : actions) {
+    CLI::App* action = client->add_subcommand(name, description);
+    action->callback([&written, name = name] { written.client.action = name; });
+    action->add_option("ID", written.client.client, "The client, as `braid clients` shows it")
+        ->type_name(" ")
+        ->required()
+        ->check(is_client());
+    add_server_choice(*action, written.client.server);
+  }
 }
 
 Exit usage(std::string what) {
@@ -180,6 +228,8 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
   Written written;
   const CLI::App* serve = add_serve(app, written);
   const CLI::App* status = add_status(app, written);
+  add_lists(app, written);
+  add_client(app, written);
   const CLI::App* hash = add_hash(app, written.hash);
   const CLI::App* dedup = add_dedup(app, written.dedup);
   try {
@@ -194,6 +244,8 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
     return std::unexpected(Exit{exit_usage, fmt::format("{0}: {1}\nTry: {0} --help\n", name, error.what())});
   }
   if (status->parsed()) return std::move(written.status);
+  if (!written.list.what.empty()) return std::move(written.list);
+  if (!written.client.action.empty()) return std::move(written.client);
   if (hash->parsed()) return std::move(written.hash);
   if (dedup->parsed()) return std::move(written.dedup);
   return judge_serve(*serve, std::move(written));

@@ -7,6 +7,7 @@
 #include <string>
 #include <variant>
 
+#include "server/admin_client.h"
 #include "server/config.h"
 #include "server/dedup_command.h"
 #include "server/hash_command.h"
@@ -31,12 +32,27 @@ struct ServeCommand {
 
 // braid status
 struct StatusCommand {
-  std::string admin_socket;  // empty: that of `port`, or of the only server
-  std::optional<std::uint16_t> port;
+  ServerChoice server;
   bool json = false;
 };
 
-using Command = std::variant<ServeCommand, StatusCommand, HashCommand, DedupCommand>;
+// braid clients, sessions, opens, locks, delegations
+struct ListCommand {
+  ServerChoice server;
+  std::string what;    // the command's name
+  std::string client;  // whose; empty: all
+  bool json = false;
+};
+
+// braid client evict ID, braid client revoke ID
+struct ClientCommand {
+  ServerChoice server;
+  std::string action;  // "evict" or "revoke"
+  std::string client;
+};
+
+using Command =
+    std::variant<ServeCommand, StatusCommand, ListCommand, ClientCommand, HashCommand, DedupCommand>;
 
 // The program is to end now: with a text for people and an exit code.
 struct Exit {

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "base/log.h"
-#include "server/admin_socket.h"
 #include "server/http.h"
 #include "server/server.h"
+#include "server/state_report.h"
 #include "server/status_report.h"
 
 namespace braid::server {
@@ -17,6 +17,7 @@ Control::Control(io::Reactor& reactor, Server& server, Signals& signals, Control
       signals_(signals),
       started_(reactor.clock().now()),
       reload_(std::move(options.reload)),
+      commands_(admin_commands()),
       admin_(reactor, std::move(options.admin_listener),
              {.name = "admin", .request_bytes_max = admin_request_bytes_max}, admin_dialogue()),
       sweep_timer_(reactor) {
@@ -26,11 +27,16 @@ Control::Control(io::Reactor& reactor, Server& server, Signals& signals, Control
                      metrics_dialogue());
 }
 
+std::vector<AdminCommand> Control::admin_commands() {
+  std::vector<AdminCommand> commands = state_commands(server_);
+  commands.insert(commands.begin(), {"status", [this](const AdminRequest&) -> io::Op<std::string> {
+                                       return status_json(server_, started_, reactor_.clock().now());
+                                     }});
+  return commands;
+}
+
 Dialogue Control::admin_dialogue() {
-  return {admin_complete, [this](std::string_view request) {
-            return admin_answer(request,
-                                [this] { return status_json(server_, reactor_.clock().now() - started_); });
-          }};
+  return {admin_complete, [this](std::string_view line) { return admin_answer(line, commands_); }};
 }
 
 Dialogue Control::metrics_dialogue() {
@@ -40,7 +46,8 @@ Dialogue Control::metrics_dialogue() {
     return HttpPage{.body = server_.metrics().prometheus(),
                     .content_type = "text/plain; version=0.0.4; charset=utf-8"};
   };
-  return {http_complete, [pages](std::string_view request) { return http_answer(request, pages); }};
+  return {http_complete,
+          [pages](std::string_view request) -> io::Op<std::string> { return http_answer(request, pages); }};
 }
 
 int Control::run() {

@@ -5,10 +5,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/unique_fd.h"
 #include "io/gate.h"
 #include "io/reactor.h"
+#include "server/admin_socket.h"
 #include "server/request_server.h"
 #include "server/signals.h"
 
@@ -31,6 +33,7 @@ class Control {
 
  private:
   Dialogue admin_dialogue();
+  std::vector<AdminCommand> admin_commands();
   Dialogue metrics_dialogue();
   io::Op<> attend();
   io::Op<> sweep();
@@ -40,6 +43,7 @@ class Control {
   Signals& signals_;
   const base::TimePoint started_;
   const std::function<void()> reload_;
+  const std::vector<AdminCommand> commands_;
   RequestServer admin_;
   std::optional<RequestServer> metrics_;
   io::Timer sweep_timer_;

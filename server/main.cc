@@ -8,6 +8,7 @@
 #include "server/dedup_command.h"
 #include "server/hash_command.h"
 #include "server/serve.h"
+#include "server/state_command.h"
 #include "server/status_command.h"
 
 using namespace braid::server;
@@ -19,6 +20,8 @@ int main(int argc, char** argv) {
     return command.error().code;
   }
   if (const auto* status = std::get_if<StatusCommand>(&*command)) return show_status(*status);
+  if (const auto* list = std::get_if<ListCommand>(&*command)) return list_state(*list);
+  if (const auto* client = std::get_if<ClientCommand>(&*command)) return act_on_client(*client);
   if (const auto* hash = std::get_if<HashCommand>(&*command)) return hash_files(*hash);
   if (const auto* dedup = std::get_if<DedupCommand>(&*command)) return estimate_dedup(*dedup);
   return serve(std::get<ServeCommand>(*command));

@@ -103,7 +103,7 @@ io::Op<> RequestServer::converse(const Connection& connection) {
     request.append(chunk.data(), static_cast<std::size_t>(got));
   }
   if (request.empty()) co_return;
-  const std::string answer = dialogue_.answer(request);
+  const std::string answer = co_await dialogue_.answer(request);
   for (std::size_t sent = 0; sent < answer.size();) {
     const ssize_t put = ::send(connection.socket, answer.data() + sent, answer.size() - sent, MSG_NOSIGNAL);
     if (put < 0 && !would_block()) co_await base::fail(errno);

@@ -21,8 +21,8 @@ struct Dialogue {
   // Whether `so_far` holds a whole request.
   bool (*complete)(std::string_view so_far) = nullptr;
   // Called once, with the whole request, or with what came before the limit or the end of the stream; an
-  // empty answer closes the connection.
-  std::function<std::string(std::string_view request)> answer;
+  // empty answer, or none, closes the connection. The request outlives the Op.
+  std::function<io::Op<std::string>(std::string_view request)> answer;
 };
 
 struct RequestServerOptions {

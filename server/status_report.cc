@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -34,12 +35,15 @@ json exports_of(const Server& server) {
   return list;
 }
 
+std::uint64_t calls_of(const base::LatencyHistogram::Snapshot& latency) {
+  return std::accumulate(latency.counts.begin(), latency.counts.end(), std::uint64_t{0});
+}
+
 json procedures_of(Server& server) {
   json list = json::array();
   for (const rpc::DispatchTable::Row& row : server.rpc().table().rows()) {
     const base::LatencyHistogram::Snapshot latency = row.metrics->latency.snapshot();
-    const std::uint64_t calls =
-        std::accumulate(latency.counts.begin(), latency.counts.end(), std::uint64_t{0});
+    const std::uint64_t calls = calls_of(latency);
     list.push_back({{"program", row.program},
                     {"version", row.version},
                     {"procedure", row.procedure},
@@ -51,6 +55,40 @@ json procedures_of(Server& server) {
                     {"p99_us", quantile_us(latency, 0.99)}});
   }
   return list;
+}
+
+json operations_of(Server& server) {
+  json list = json::array();
+  const nfs4::Nfs4Engine& engine = server.nfs4();
+  for (const nfs4::Operation& row : engine.table().rows()) {
+    if (row.handler == nullptr) continue;
+    const nfs4::OperationMetrics::Entry& entry = engine.metrics().of(row.number);
+    const base::LatencyHistogram::Snapshot latency = entry.latency->snapshot();
+    const std::uint64_t calls = calls_of(latency);
+    list.push_back({{"operation", row.name},
+                    {"calls", calls},
+                    {"errors", entry.errors->value()},
+                    {"mean_us", calls == 0 ? 0 : latency.nanoseconds / calls / 1000},
+                    {"p99_us", quantile_us(latency, 0.99)}});
+  }
+  return list;
+}
+
+json nfs4_of(Server& server, base::TimePoint now) {
+  const nfs4::ServerState& state = server.nfs4().state();
+  const nfs4::Clients::Summary clients = state.clients.summary(now);
+  const nfs4::state::StateCounts states =
+      state.files.with([](const nfs4::state::FileStates& files) { return files.count(); });
+  const auto left = std::chrono::ceil<std::chrono::seconds>(clients.grace_left).count();
+  return {{"clients", clients.confirmed},
+          {"courteous_clients", clients.courteous},
+          {"sessions", clients.sessions},
+          {"opens", states.opens},
+          {"locks", states.locks},
+          {"delegations", states.delegations},
+          {"grace", state.clients.in_grace()},
+          {"grace_left_seconds", left},
+          {"reclaiming_clients", clients.reclaiming}};
 }
 
 json replay_cache_of(Server& server) {
@@ -100,22 +138,25 @@ std::uint64_t quantile_us(const base::LatencyHistogram::Snapshot& snapshot, doub
   return 0;
 }
 
-std::string status_json(Server& server, base::Duration uptime) {
+std::string status_json(Server& server, base::TimePoint started, base::TimePoint now) {
   json listen = json::array();
   for (const rpc::PeerAddress& address : server.addresses()) listen.push_back(address.text());
-  const json report{{"version", BRAID_VERSION},
-                    {"pid", ::getpid()},
-                    {"uptime_seconds", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
-                    {"listen", listen},
-                    {"rpcbind", server.rpcbind().accepted > 0},
-                    {"connections", server.connections()},
-                    {"open_descriptors", open_descriptors()},
-                    {"exports", exports_of(server)},
-                    {"procedures", procedures_of(server)},
-                    {"replay_cache", replay_cache_of(server)},
-                    {"memory", memory_of(server)},
-                    {"blocking_pool", pool_of(server)},
-                    {"reactors", reactors_of(server)}};
+  const json report{
+      {"version", BRAID_VERSION},
+      {"pid", ::getpid()},
+      {"uptime_seconds", std::chrono::duration_cast<std::chrono::seconds>(now - started).count()},
+      {"listen", listen},
+      {"rpcbind", server.rpcbind().accepted > 0},
+      {"connections", server.connections()},
+      {"open_descriptors", open_descriptors()},
+      {"exports", exports_of(server)},
+      {"procedures", procedures_of(server)},
+      {"nfs4", nfs4_of(server, now)},
+      {"operations", operations_of(server)},
+      {"replay_cache", replay_cache_of(server)},
+      {"memory", memory_of(server)},
+      {"blocking_pool", pool_of(server)},
+      {"reactors", reactors_of(server)}};
   // Directory names may be no UTF-8.
   return report.dump(-1, ' ', false, json::error_handler_t::replace);
 }

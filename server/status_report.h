@@ -13,7 +13,7 @@ namespace braid::server {
 class Server;
 
 // One JSON object without line feeds. docs/operations.md describes its members.
-std::string status_json(Server& server, base::Duration uptime);
+std::string status_json(Server& server, base::TimePoint started, base::TimePoint now);
 
 // The report as tables; nothing if `json` is no such report (another version's, or an error).
 std::optional<std::string> status_table(std::string_view json);

@@ -7,28 +7,13 @@
 #include <vector>
 
 #include "server/status_report.h"
+#include "server/text_table.h"
 #include "server/units.h"
 
 namespace braid::server {
 namespace {
 
 using nlohmann::json;
-
-// Columns as wide as their widest cell; the first `text_columns` begin at the left, the others, numbers, end
-// at the right.
-std::string table_text(const std::vector<std::vector<std::string>>& rows, std::size_t text_columns) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows)
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  std::string out;
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i)
-      out += i < text_columns ? fmt::format("  {:<{}}", row[i], widths[i])
-                              : fmt::format("  {:>{}}", row[i], widths[i]);
-    out += "\n";
-  }
-  return out;
-}
 
 std::string joined(const json& list) {
   std::string out;
@@ -79,6 +64,26 @@ std::string procedures_text(const json& report) {
   return rows.size() == 1 ? "  No calls yet.\n" : table_text(rows, 1);
 }
 
+std::string operations_text(const json& report) {
+  std::vector<std::vector<std::string>> rows{{"NFSv4 OPERATION", "CALLS", "ERRORS", "MEAN us", "P99 us"}};
+  for (const json& o : report.at("operations"))
+    if (count(o, "calls") != 0)
+      rows.push_back({o.at("operation").get<std::string>(), count_text(o, "calls"), count_text(o, "errors"),
+                      count_text(o, "mean_us"), count_text(o, "p99_us")});
+  return rows.size() == 1 ? "" : "\n" + table_text(rows, 1);
+}
+
+std::string nfs4_text(const json& nfs4) {
+  std::string out =
+      fmt::format("NFSv4 clients {}, courteous {}, sessions {}; opens {}, locks {}, delegations {}\n",
+                  count(nfs4, "clients"), count(nfs4, "courteous_clients"), count(nfs4, "sessions"),
+                  count(nfs4, "opens"), count(nfs4, "locks"), count(nfs4, "delegations"));
+  if (nfs4.at("grace").get<bool>())
+    fmt::format_to(std::back_inserter(out), "Grace period: {} left, {} clients have not reclaimed\n",
+                   duration_text(count(nfs4, "grace_left_seconds")), count(nfs4, "reclaiming_clients"));
+  return out;
+}
+
 std::string jobs_text(const json& pool) {
   std::string out;
   for (const auto& [reason, jobs] : pool.at("jobs").items())
@@ -107,7 +112,8 @@ std::string report_text(const json& report) {
                  count(replays, "hits") + count(replays, "running_hits"));
   fmt::format_to(into, "Blocking pool {} threads, {} queued, {} refused; jobs:{}\n", count(pool, "threads"),
                  count(pool, "queued"), count(pool, "refused"), jobs_text(pool));
-  return out + "\n" + exports_text(report) + "\n" + procedures_text(report);
+  out += nfs4_text(report.at("nfs4"));
+  return out + "\n" + exports_text(report) + "\n" + procedures_text(report) + operations_text(report);
 }
 
 }  // namespace

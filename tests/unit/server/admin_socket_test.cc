@@ -1,6 +1,7 @@
 #include "server/admin_socket.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -8,23 +9,44 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace braid::server {
 namespace {
 
 using testing::HasSubstr;
 
-std::string status() { return R"({"version":"1"})"; }
-std::string answer(std::string_view request) { return admin_answer(request, status); }
+// `seen`: the request as commands see it.
+std::string answer(std::string_view line, AdminRequest* seen = nullptr) {
+  const auto note = [seen](const AdminRequest& request) -> io::Op<std::string> {
+    if (seen != nullptr) *seen = request;
+    return R"({"version":"1"})";
+  };
+  const std::vector<AdminCommand> commands{{"status", note}, {"opens", note}};
+  auto op = admin_answer(line, commands);
+  op.start();
+  return op.result().value_or("");
+}
 
-TEST(AdminAnswer, status_is_answered_with_the_report) {
+TEST(AdminAnswer, a_command_is_answered_with_what_it_says) {
   EXPECT_EQ(answer("{\"command\":\"status\"}\n"), "{\"version\":\"1\"}\n");
-  EXPECT_EQ(answer("{\"command\":\"status\"}\r\nrest"), "{\"version\":\"1\"}\n");
+  AdminRequest seen;
+  EXPECT_EQ(answer("{\"command\":\"status\"}\r\nrest", &seen), "{\"version\":\"1\"}\n");
+  EXPECT_EQ(seen.client, std::nullopt);
+  EXPECT_EQ(seen.from, "");
+  EXPECT_EQ(answer(R"({"command":"opens","client":"0x500000001","from":"17"})"
+                   "\n",
+                   &seen),
+            "{\"version\":\"1\"}\n");
+  EXPECT_EQ(seen.command, "opens");
+  EXPECT_EQ(seen.client, 0x500000001);
+  EXPECT_EQ(seen.from, "17");
 }
 
 TEST(AdminAnswer, what_is_no_known_request_is_refused) {
-  EXPECT_EQ(answer("{\"command\":\"reboot\"}\n"), "{\"error\":\"unknown command; known: status\"}\n");
+  EXPECT_EQ(answer("{\"command\":\"reboot\"}\n"), "{\"error\":\"unknown command; known: status opens\"}\n");
   EXPECT_EQ(answer("{}\n"), "{\"error\":\"the request has no \\\"command\\\"\"}\n");
   EXPECT_EQ(answer("{\"command\":7}\n"), "{\"error\":\"the request has no \\\"command\\\"\"}\n");
   EXPECT_EQ(answer("[1,2]\n"), "{\"error\":\"the request is no JSON object\"}\n");
@@ -32,6 +54,18 @@ TEST(AdminAnswer, what_is_no_known_request_is_refused) {
   EXPECT_EQ(answer("\n"), "{\"error\":\"the request is no JSON object\"}\n");
   EXPECT_EQ(answer(std::string(3, '\xff') + "\n"), "{\"error\":\"the request is no JSON object\"}\n");
   EXPECT_EQ(answer(std::string(4000, '[') + "\n"), "{\"error\":\"the request is no JSON object\"}\n");
+  for (const char* client : {"7", "\"0x\"", "\"one\"", "\"\"", "null", "\"0x1ffffffffffffffff\""})
+    EXPECT_THAT(answer(fmt::format("{{\"command\":\"opens\",\"client\":{}}}\n", client)),
+                HasSubstr("is no client's id"))
+        << client;
+  EXPECT_THAT(answer("{\"command\":\"opens\",\"from\":7}\n"), HasSubstr("is no text"));
+}
+
+TEST(ClientId, is_hexadecimal_with_a_prefix_or_decimal) {
+  EXPECT_EQ(parse_client("0x500000001"), 0x500000001);
+  EXPECT_EQ(parse_client("17"), 17);
+  for (const char* wrong : {"", "0x", "5g", "-1", " 1", "99999999999999999999"})
+    EXPECT_EQ(parse_client(wrong), std::nullopt) << wrong;
 }
 
 TEST(AdminAnswer, a_line_that_does_not_end_is_refused) {

@@ -91,9 +91,44 @@ TEST(CommandLine, status_takes_a_port_a_socket_and_json) {
   const auto command = parse({"status", "--port", "12049", "--admin", "/tmp/a.sock", "--json"});
   ASSERT_TRUE(command.has_value());
   const auto& status = std::get<StatusCommand>(*command);
-  EXPECT_EQ(status.port, 12049);
-  EXPECT_EQ(status.admin_socket, "/tmp/a.sock");
+  EXPECT_EQ(status.server.port, 12049);
+  EXPECT_EQ(status.server.admin_socket, "/tmp/a.sock");
   EXPECT_TRUE(status.json);
+}
+
+TEST(CommandLine, lists_of_state_take_a_server_a_client_and_json) {
+  for (const char* what : {"clients", "sessions", "opens", "locks", "delegations"}) {
+    const auto command = parse({what, "--port", "12049", "--json"});
+    ASSERT_TRUE(command.has_value()) << command.error().text;
+    const auto& list = std::get<ListCommand>(*command);
+    EXPECT_EQ(list.what, what);
+    EXPECT_EQ(list.server.port, 12049);
+    EXPECT_TRUE(list.json);
+    EXPECT_THAT(parse({what, "--help"}).error().text, HasSubstr("--admin"));
+  }
+  const auto locks = parse({"locks", "--client", "0x500000001", "--admin", "/tmp/a.sock"});
+  ASSERT_TRUE(locks.has_value());
+  EXPECT_EQ(std::get<ListCommand>(*locks).client, "0x500000001");
+  EXPECT_EQ(std::get<ListCommand>(*locks).server.admin_socket, "/tmp/a.sock");
+  EXPECT_THAT(
+      refused({"locks", "--client", "me"}),
+      HasSubstr("--client: 'me' is wrong; write the id as `braid clients` shows it, e.g. 0x500000001"));
+  EXPECT_THAT(refused({"clients", "--client", "0x1"}), HasSubstr("--client"));
+}
+
+TEST(CommandLine, a_client_is_evicted_or_its_state_revoked) {
+  for (const char* action : {"evict", "revoke"}) {
+    const auto command = parse({"client", action, "0x500000001", "--port", "7"});
+    ASSERT_TRUE(command.has_value()) << command.error().text;
+    const auto& client = std::get<ClientCommand>(*command);
+    EXPECT_EQ(client.action, action);
+    EXPECT_EQ(client.client, "0x500000001");
+    EXPECT_EQ(client.server.port, 7);
+    EXPECT_THAT(refused({"client", action}), HasSubstr("ID"));
+    EXPECT_THAT(refused({"client", action, "0y"}), HasSubstr("'0y' is wrong; write the id as"));
+  }
+  EXPECT_THAT(refused({"client"}), StartsWith("braid client: "));
+  EXPECT_THAT(parse({"client", "--help"}).error().text, HasSubstr("evict"));
 }
 
 TEST(CommandLine, help_and_version_end_with_success) {

@@ -29,6 +29,8 @@ PATIENCE_S = 60
 NFS, MOUNT = 100003, 100005
 MOUNT_MNT, MOUNT_EXPORT = 1, 5
 NFS_LOOKUP, NFS_READ = 3, 6
+NFS4_COMPOUND = 1
+OP_OPEN, OP_PUTROOTFH, OP_OPEN_CONFIRM, OP_SETCLIENTID, OP_SETCLIENTID_CONFIRM = 18, 24, 20, 35, 36
 MIB = 1 << 20
 
 
@@ -99,8 +101,33 @@ class Braid:
             self.wait()
 
     def status(self, *arguments):
-        return subprocess.run([BRAID, "status", "--admin", self.admin, *arguments], capture_output=True, text=True,
+        return self.ask("status", *arguments)
+
+    def ask(self, *command):
+        """`braid` with a command for this server."""
+        return subprocess.run([BRAID, *command, "--admin", self.admin], capture_output=True, text=True,
                               timeout=PATIENCE_S, check=False)
+
+    def compound(self, *operations):
+        """The results of a COMPOUND of NFSv4.0, behind the array's length."""
+        results = self.call(NFS, 4, NFS4_COMPOUND,
+                            struct.pack(">III", 0, 0, len(operations)) + b"".join(operations))
+        status, _, count = struct.unpack_from(">3I", results)
+        assert status == 0 and count == len(operations), results
+        return results[12:]
+
+    def open_40(self, name):
+        """A 4.0 client that has this file in the root open, and another one of its own name; its id."""
+        results = self.compound(struct.pack(">I", OP_SETCLIENTID) + b"verifier" + opaque(name) +
+                                struct.pack(">I", 0) + opaque(b"tcp") + opaque(b"0.0.0.0.0.0") + struct.pack(">I", 0))
+        client, confirm = struct.unpack_from(">Q8s", results, 8)
+        self.compound(struct.pack(">IQ", OP_SETCLIENTID_CONFIRM, client) + confirm)
+        # Of the owner, not to be created, by name, for reading and writing.
+        opened = self.compound(struct.pack(">I", OP_PUTROOTFH),
+                               struct.pack(">IIIIQ", OP_OPEN, 1, 3, 0, client) + opaque(b"owner " + name) +
+                               struct.pack(">II", 0, 0) + opaque(name))
+        assert struct.unpack_from(">II", opened, 8) == (OP_OPEN, 0), opened
+        return f"{client:#x}"
 
     def call(self, program, version, procedure, arguments=b""):
         """The results of one RPC, behind the reply's header."""
@@ -466,6 +493,87 @@ class Status(ProcessTest):
         self.assertEqual(server.status().returncode, 0)
 
 
+class State(ProcessTest):
+    def make_file(self, name):
+        """A file that everybody may use: the calls have AUTH_NONE."""
+        path = os.path.join(self.directory, name)
+        with open(path, "wb"):
+            os.chmod(path, 0o666)
+
+    def test_clients_and_their_opens_are_listed_and_evicted(self):
+        for name in ("first", "second"):
+            self.make_file(name)
+        server = self.serve()
+        self.assertEqual(server.ask("clients").stdout, "  No clients.\n")
+        first, second = server.open_40(b"first"), server.open_40(b"second")
+        clients = json.loads(server.ask("clients", "--json").stdout)["clients"]
+        self.assertEqual([c["id"] for c in clients], [first, second])
+        self.assertEqual((clients[0]["name"], clients[0]["minor_version"], clients[0]["state"], clients[0]["opens"]),
+                         ("first", 0, "active", 1))
+        self.assertGreater(clients[0]["lease_left_seconds"], 0)
+        self.assertRegex(clients[0]["address"], r"^127\.0\.0\.1:\d+$")
+        self.assertRegex(server.ask("clients").stdout, rf"  {first}  127.0.0.1:\d+ +4.0  active")
+
+        opens = json.loads(server.ask("opens", "--json", "--client", second).stdout)["opens"]
+        self.assertEqual([(o["client"], o["access"], o["deny"], o["owner"]) for o in opens],
+                         [(second, "both", "-", "owner second")])
+        self.assertTrue(opens[0]["file"].startswith("/:") and opens[0]["file"].endswith("/second"), opens)
+        self.assertEqual(len(server.ask("opens").stdout.splitlines()), 3)
+        for what in ("sessions", "locks", "delegations"):
+            self.assertEqual(server.ask(what).stdout, f"  No {what}.\n")
+        report = json.loads(server.status("--json").stdout)
+        self.assertEqual((report["nfs4"]["clients"], report["nfs4"]["opens"]), (2, 2))
+        self.assertEqual({o["operation"]: o["calls"] for o in report["operations"]}["OPEN"], 2)
+        self.assertIn("NFSv4 clients 2, courteous 0, sessions 0; opens 2,", server.status().stdout)
+
+        done = server.ask("client", "revoke", first)
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, f"braid client revoke: client {first} speaks NFSv4.0, which cannot tell it that something "
+                             "is revoked; evict it\n"))
+        done = server.ask("client", "evict", first)
+        self.assertEqual((done.returncode, done.stdout), (0, f"Client {first} is forgotten.\n"))
+        server.await_log(f"client_gone client={first} ")
+        self.assertIn("reason=evicted", server.log())
+        self.assertEqual([c["id"] for c in json.loads(server.ask("clients", "--json").stdout)["clients"]], [second])
+        done = server.ask("client", "evict", first)
+        self.assertEqual((done.returncode, done.stderr), (1, f"braid client evict: there is no client {first}\n"))
+
+    def test_the_grace_period_is_shown_and_logged(self):
+        self.make_file("file")
+        server = self.serve()
+        self.assertFalse(json.loads(server.status("--json").stdout)["nfs4"]["grace"])
+        server.open_40(b"file")
+        server.end()
+        again = self.serve()
+        again.await_log("grace_began clients=1 seconds=90")
+        report = json.loads(again.status("--json").stdout)["nfs4"]
+        self.assertEqual((report["grace"], report["reclaiming_clients"]), (True, 1))
+        self.assertIn("Grace period: ", again.status().stdout)
+
+    def test_without_a_server_each_command_fails_with_one_line(self):
+        socket_path = os.path.join(self.scratch, "none.sock")
+        for command in (("clients",), ("sessions",), ("opens",), ("locks",), ("delegations",), ("client", "evict", "0x1"),
+                        ("client", "revoke", "0x1")):
+            done = run(*command, "--admin", socket_path)
+            self.assertEqual(done.returncode, 1)
+            self.assertEqual(done.stderr, f"braid {' '.join(command[:2]) if len(command) > 1 else command[0]}: "
+                                          f"no server answers on {socket_path}: No such file or directory\n")
+
+    def test_every_command_is_described(self):
+        with open(os.path.join(ROOT, "docs/admin-socket.md"), encoding="utf-8") as file:
+            text = file.read()
+        server = self.serve()
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE_S)
+            connection.connect(server.admin)
+            connection.sendall(b'{"command":"?"}\n')
+            answer = json.loads(b"".join(iter(lambda: connection.recv(65536), b"")))
+        commands = answer["error"].partition("known: ")[2].split()
+        self.assertGreaterEqual(len(commands), 8)
+        for command in commands:
+            self.assertIn(f"`{command}`", text)
+
+
 class Metrics(ProcessTest):
     def setUp(self):
         super().setUp()
@@ -486,6 +594,13 @@ class Metrics(ProcessTest):
                      "braid_handle_cache_misses", "braid_inline_stalls", "braid_connections",
                      "braid_reactor_turns_total", "process_resident_memory_bytes"):
             self.assertIn(f"\n# TYPE {name} ", text)
+        server.compound(struct.pack(">I", OP_PUTROOTFH))
+        text = self.get("/metrics")
+        self.assertIn('braid_nfs4_operation_seconds_count{operation="PUTROOTFH"} 1\n', text)
+        self.assertIn('braid_nfs4_operation_errors_total{operation="PUTROOTFH"} 0\n', text)
+        for line in ('braid_nfs4_clients_gone_total{reason="evicted"} 0', 'braid_nfs4_states{kind="open"} 0',
+                     "braid_nfs4_sessions 0", "braid_nfs4_courteous_clients 0", "braid_nfs4_grace 0"):
+            self.assertIn(line + "\n", text)
         for line in text.splitlines():
             self.assertRegex(line, r"^(# (HELP|TYPE) \w+ .*|\w+(\{[^}]*\})? [0-9.e+-]+)$")
         self.assertEqual(self.get("/healthz"), "ok\n")

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "rpc/socket_address.h"
 #include "rpc/tcp_listener.h"
@@ -149,11 +150,15 @@ TEST_F(RequestServerTest, stopping_ends_connections_that_wait) {
   EXPECT_THAT(all(socket), IsEmpty());
 }
 
-TEST_F(RequestServerTest, the_admin_dialogue_answers_one_line) {
-  start(std::chrono::seconds(30), {admin_complete, [](std::string_view request) {
-                                     return admin_answer(request,
-                                                         [] { return std::string("{\"up\":true}"); });
-                                   }});
+io::Op<std::string> answer_later() {
+  co_await io::Reactor::current()->yield();
+  co_return R"({"up":true})";
+}
+
+TEST_F(RequestServerTest, the_admin_dialogue_answers_one_line_when_it_can) {
+  const std::vector<AdminCommand> commands{{"status", [](const AdminRequest&) { return answer_later(); }}};
+  start(std::chrono::seconds(30),
+        {admin_complete, [&commands](std::string_view request) { return admin_answer(request, commands); }});
   const base::UniqueFd socket = connect();
   put(socket, "{\"command\":\"status\"}\nand more");
   EXPECT_EQ(all(socket), "{\"up\":true}\n");

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/state_command.h"
+
 namespace braid::server {
 namespace {
 
@@ -33,6 +35,10 @@ constexpr std::string_view report = R"({
 "memory":{"resident_bytes":20971520,"buffer_bytes_max":1073741824,"buffer_bytes_mapped":4194304,
  "buffer_bytes_used":131072},
 "blocking_pool":{"threads":2,"queued":0,"refused":0,"jobs":{"read":4,"write":0}},
+"nfs4":{"clients":3,"courteous_clients":1,"sessions":2,"opens":7,"locks":4,"delegations":0,"grace":true,
+ "grace_left_seconds":71,"reclaiming_clients":2},
+"operations":[{"operation":"READ","calls":11,"errors":2,"mean_us":9,"p99_us":16},
+ {"operation":"OPEN","calls":0,"errors":0,"mean_us":0,"p99_us":0}],
 "reactors":[]})";
 
 TEST(StatusTable, the_report_becomes_tables) {
@@ -47,6 +53,11 @@ TEST(StatusTable, the_report_becomes_tables) {
   EXPECT_THAT(*text, HasSubstr("  /data: Handles end with the process.\n"));
   EXPECT_THAT(*text, HasSubstr("nfs3 READ     10       1  1 KiB  1 MiB       12      32\n"));
   EXPECT_THAT(*text, Not(HasSubstr("WRITE")));
+  EXPECT_THAT(*text,
+              HasSubstr("NFSv4 clients 3, courteous 1, sessions 2; opens 7, locks 4, delegations 0\n"));
+  EXPECT_THAT(*text, HasSubstr("Grace period: 1 min 11 s left, 2 clients have not reclaimed\n"));
+  EXPECT_THAT(*text, HasSubstr("  READ                11       2        9      16\n"));
+  EXPECT_THAT(*text, Not(HasSubstr("  OPEN  ")));
 }
 
 TEST(StatusTable, what_is_no_report_is_nothing) {
@@ -54,6 +65,46 @@ TEST(StatusTable, what_is_no_report_is_nothing) {
   EXPECT_FALSE(status_table("[]").has_value());
   EXPECT_FALSE(status_table("{\"error\":\"x\"}").has_value());
   EXPECT_FALSE(status_table("{\"version\":7}").has_value());
+}
+
+TEST(StateTable, every_list_becomes_a_table) {
+  const auto clients = state_table("clients", R"({"clients":[{"id":"0x500000001","address":"192.0.2.1:700",
+    "minor_version":2,"name":"Linux NFSv4.2 host","implementation":"","state":"active","age_seconds":65,
+    "silent_seconds":10,"lease_left_seconds":80,"callbacks":true,"recorded":true,"sessions":1,"opens":2,"locks":3,
+    "delegations":4},
+   {"id":"0x500000002","address":"","minor_version":0,"name":"","implementation":"","state":"courteous",
+    "age_seconds":7200,"silent_seconds":200,"lease_left_seconds":0,"callbacks":false,"recorded":true,"sessions":0,
+    "opens":1,"locks":0,"delegations":0}]})");
+  ASSERT_TRUE(clients.has_value());
+  EXPECT_THAT(*clients,
+              HasSubstr("  0x500000001  192.0.2.1:700  4.2  active     Linux NFSv4.2 host  1 min 5 s  "
+                        "1 min 20 s         1      2      3            4\n"));
+  EXPECT_THAT(*clients, HasSubstr("  0x500000002  -              4.0  courteous  -"));
+  const auto sessions =
+      state_table("sessions", R"({"sessions":[{"id":"ab","client":"0x1","slots":64,"slots_target":16,
+    "slots_used":3,"running":1,"kept_bytes":2048,"back_slots":16,"back_connections":1}]})");
+  EXPECT_THAT(sessions.value_or(""), HasSubstr("  ab       0x1        64      16     3        1  2 KiB"));
+  const auto opens =
+      state_table("opens", R"({"opens":[{"client":"0x1","address":"a:1","access":"both","deny":"-",
+    "owner":"open id:\\x00","file":"/data:/x"}]})");
+  EXPECT_THAT(opens.value_or(""), HasSubstr("  0x1     a:1      both    -     open id:\\x00  /data:/x\n"));
+  const auto locks = state_table("locks", R"({"locks":[{"client":"0x1","address":"a:1","owner":"o","file":"f",
+    "ranges":[{"first":0,"last":9,"type":"read"},{"first":20,"last":18446744073709551615,"type":"write"}],
+    "range_count":5}]})");
+  EXPECT_THAT(locks.value_or(""), HasSubstr("  read 0-9, write 20-end and 3 more  o      f\n"));
+  const auto delegations =
+      state_table("delegations", R"({"delegations":[{"client":"0x1","address":"a:1","type":"read",
+    "recalled":true,"file":"f"}]})");
+  EXPECT_THAT(delegations.value_or(""), HasSubstr("  0x1     a:1      read  recalled  f\n"));
+  EXPECT_EQ(state_table("locks", R"({"locks":[]})"), "  No locks.\n");
+}
+
+TEST(StateTable, what_is_no_such_list_is_nothing) {
+  EXPECT_FALSE(state_table("clients", "").has_value());
+  EXPECT_FALSE(state_table("clients", R"({"sessions":[]})").has_value());
+  EXPECT_FALSE(state_table("clients", R"({"clients":[{"id":7}]})").has_value());
+  EXPECT_FALSE(state_table("locks", R"({"locks":7})").has_value());
+  EXPECT_FALSE(state_table("reactors", R"({"reactors":[]})").has_value());
 }
 
 }  // namespace

@@ -1,0 +1,63 @@
+#include "server/admin_client.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <cstdio>
+
+#include "server/admin_socket.h"
+#include "server/command_line.h"
+#include "server/paths.h"
+
+namespace braid::server {
+namespace {
+
+// The socket to ask: the one that was named, or the only one on which a server answers.
+std::expected<base::UniqueFd, std::string> choose(const ServerChoice& server) {
+  if (!server.admin_socket.empty()) return connect_admin(server.admin_socket);
+  if (server.port) return connect_admin(default_admin_socket(*server.port));
+  base::UniqueFd only;
+  std::string answering;
+  for (const std::string& path : default_admin_sockets()) {
+    auto socket = connect_admin(path);
+    if (!socket) continue;
+    if (only)
+      return std::unexpected(
+          fmt::format("several servers run here; name one with --port or --admin, e.g. "
+                      "--admin {} or --admin {}",
+                      answering, path));
+    only = std::move(*socket);
+    answering = path;
+  }
+  if (!only)
+    return std::unexpected(
+        fmt::format("no server answers in {}; name its socket with --admin, and be the user that it "
+                    "runs as",
+                    default_runtime_dir()));
+  return only;
+}
+
+}  // namespace
+
+std::expected<std::string, std::string> ask_server(const ServerChoice& server, std::string_view request) {
+  constexpr std::string_view hung_up = "the server hung up";
+  const auto socket = choose(server);
+  if (!socket) return std::unexpected(socket.error());
+  const std::string line = std::string(request) + "\n";
+  if (::send(socket->get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
+    return std::unexpected(std::string(hung_up));
+  std::string answer;
+  std::array<char, 65536> chunk;
+  for (ssize_t got; (got = ::recv(socket->get(), chunk.data(), chunk.size(), 0)) > 0;)
+    answer.append(chunk.data(), static_cast<std::size_t>(got));
+  if (!answer.ends_with('\n')) return std::unexpected(std::string(hung_up));
+  return answer;
+}
+
+int failed(std::string_view command, std::string_view why) {
+  fmt::print(stderr, "{}: {}\n", command, why);
+  return exit_failed;
+}
+
+}  // namespace braid::server

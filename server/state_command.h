@@ -1,0 +1,21 @@
+// braid clients, sessions, opens, locks, delegations; braid client evict, revoke: what NFSv4 clients hold.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "server/command_line.h"
+
+namespace braid::server {
+
+// Asks a running server, page by page, and prints its answers; returns the exit code.
+int list_state(const ListCommand& command);
+// Has a server take something from a client; returns the exit code.
+int act_on_client(const ClientCommand& command);
+
+// The list of `what` ("clients" ...) as a table for people; nothing if `json` is no such list (another
+// version's, or an error).
+std::optional<std::string> state_table(std::string_view what, std::string_view json);
+
+}  // namespace braid::server
