@@ -59,7 +59,7 @@ ChunkParams ChunkParams::of(Profile profile, const Key& key) {
   const ChunkSizes sizes = sizes_of(profile);
   auto made = sizes.min == sizes.max ? fixed(sizes.min) : by_content(sizes, key);
   base::check(made.has_value(), "the profiles are within the limits");
-  return std::move(*made);
+  return *made;
 }
 
 base::Result<ChunkParams> ChunkParams::fixed(std::uint32_t block_bytes) {
