@@ -52,6 +52,12 @@ Result4<void> Compound::restore_saved() {
   return {};
 }
 
+vfs::Credentials Compound::credentials_in(const vfs::Export& from) const {
+  vfs::Credentials who = credentials_of(call_.auth, from);
+  if (in_session) who.holder = vfs::LeaseHolder(in_session->session->client->id);
+  return who;
+}
+
 Result4<Place> Compound::place_of(const PseudoNode& node) const {
   const vfs::Address client = address_of(call_.peer);
   if (node.from == nullptr) {
@@ -60,7 +66,7 @@ Result4<Place> Compound::place_of(const PseudoNode& node) const {
     return Place{.node = &node};
   }
   if (!node.from->allows(client)) return refuse(nfsstat4::NFS4ERR_ACCESS);
-  return Place{node.from, credentials_of(call_.auth, *node.from), node.from->file_system->root(), nullptr};
+  return Place{node.from, credentials_in(*node.from), node.from->file_system->root(), nullptr};
 }
 
 Result4<Place> Compound::root() const { return place_of(pseudo_tree().root()); }
@@ -86,7 +92,7 @@ Op4<Place> Compound::resolve(base::BytesView handle) const {
 Op4<Place> Compound::resolve_in(const vfs::Export& from, base::BytesView handle) const {
   auto file = co_await from.file_system->resolve(handle).as_result();
   if (!file) co_return refuse(file.error());
-  co_return Place{&from, credentials_of(call_.auth, from), std::move(*file), nullptr};
+  co_return Place{&from, credentials_in(from), std::move(*file), nullptr};
 }
 
 const PseudoNode* Compound::junction_at(const Place& at, std::string_view name) const {

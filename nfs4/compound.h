@@ -119,6 +119,8 @@ class Compound {
 
  private:
   friend class CompoundRun;
+  // Who the caller is there; whose leases are not in its way, if it is known: in 4.0 it is not.
+  [[nodiscard]] vfs::Credentials credentials_in(const vfs::Export& from) const;
   Op4<Place> resolve_in(const vfs::Export& from, base::BytesView handle) const;
 
   const ServerState& server_;

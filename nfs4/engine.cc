@@ -26,6 +26,7 @@ attributes::ServerFacts facts_of(const EngineOptions& options) {
       std::chrono::duration_cast<std::chrono::seconds>(options.clients.lease).count());
   facts.read_bytes_max = options.nfs.read_bytes_max;
   facts.write_bytes_max = options.nfs.write_bytes_max;
+  facts.delegated_times = options.nfs.delegations != Delegations::none;
   return facts;
 }
 
@@ -93,6 +94,26 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
   gauge("open", &state::StateCounts::opens);
   gauge("lock", &state::StateCounts::locks);
   gauge("delegation", &state::StateCounts::delegations);
+  register_delegation_metrics(registry);
+}
+
+void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
+  const auto value_of = [this](auto state::DelegationStats::* member) {
+    return [this, member] {
+      return static_cast<double>(
+          files_.with([&](const state::FileStates& files) { return files.delegation_stats().*member; }));
+    };
+  };
+  registry.gauge("braid_nfs4_delegations", "Delegations that clients hold", R"(type="read")",
+                 value_of(&state::DelegationStats::reading));
+  registry.gauge("braid_nfs4_delegations", "Delegations that clients hold", R"(type="write")",
+                 value_of(&state::DelegationStats::writing));
+  registry.counter_function("braid_nfs4_delegations_granted_total", "Delegations given", {},
+                            value_of(&state::DelegationStats::granted));
+  registry.counter_function("braid_nfs4_delegations_recalled_total", "Delegations asked for again", {},
+                            value_of(&state::DelegationStats::recalled));
+  registry.counter_function("braid_nfs4_delegations_revoked_total", "Delegations that did not come back", {},
+                            value_of(&state::DelegationStats::revoked));
 }
 
 void Nfs4Engine::start(io::Reactor& reactor, rpc::TcpWorker& tcp) {
@@ -116,10 +137,13 @@ io::Op<> Nfs4Engine::tick() {
   if (crowded) (void)co_await clients_.evict_longest_silent(now).as_result();
   const base::TimePoint lease_ago = now - options_.clients.lease;
   state::Aftermath after;
-  files_.with([&](state::FileStates& files) {
+  const std::vector<state::Surplus> surplus = files_.with([&](state::FileStates& files) {
     files.revoke_unreturned(lease_ago, after);
     files.sweep(lease_ago, now, after);
+    return files.surplus(now);
   });
+  if (callbacks_)
+    for (const state::Surplus& one : surplus) callbacks_->recall_any(one.client->id, one.keep);
   (void)co_await ops::settle(state_, std::move(after)).as_result();
   (void)co_await settle_left().as_result();
 }

@@ -76,6 +76,7 @@ class Nfs4Engine {
              std::unique_ptr<recovery::ClientStore> store);
   [[nodiscard]] state::StateHooks hooks();
   void register_metrics(base::MetricRegistry& registry);
+  void register_delegation_metrics(base::MetricRegistry& registry);
   io::Op<> settle_left();
 
   const EngineOptions options_;

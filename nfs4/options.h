@@ -8,6 +8,14 @@
 
 namespace braid::nfs4 {
 
+// Which delegations clients get.
+enum class Delegations : std::uint8_t {
+  none,
+  read,   // nobody changes the file
+  write,  // also: nobody else uses it. Local programs and NFSv3 clients that do not open a file see its size
+          // and times as its holder wrote them last
+};
+
 // Sizes in bytes.
 struct Nfs4Options {
   std::uint32_t read_bytes_max = MAX_PAYLOAD;   // of one READ; at most MAX_PAYLOAD
@@ -21,6 +29,7 @@ struct Nfs4Options {
   std::uint32_t operations_max = 1024;
   // Tags are for people: longer ones are refused (NFS4ERR_INVAL).
   std::uint32_t tag_bytes_max = 1024;
+  Delegations delegations = Delegations::read;
 };
 
 }  // namespace braid::nfs4

@@ -88,6 +88,14 @@ void read_server(TomlReader table, Config& config) {
       table.problem("log_level",
                     fmt::format("'log_level' is \"{}\"; write debug, info, warning or error", level));
   }
+  std::string delegations;
+  if (table.text("delegations", delegations, R"(delegations = "read")")) {
+    if (const auto parsed = parse_delegations(delegations))
+      config.delegations = *parsed;
+    else
+      table.problem("delegations",
+                    fmt::format("'delegations' is \"{}\"; write none, read or write", delegations));
+  }
   table.finish();
 }
 
@@ -107,6 +115,7 @@ void read_limits(TomlReader table, Limits& limits) {
   table.integer("drain_seconds", limits.drain_seconds, 0u, 3600u);
   table.integer("lease_seconds", limits.lease_seconds, 5u, 3600u);
   table.integer("courtesy_seconds", limits.courtesy_seconds, 0u, 31'536'000u);
+  table.integer("delegations_max", limits.delegations_max, 16u, 1'000'000u);
   if (limits.connection_bytes_max > limits.buffer_bytes_max)
     table.problem(
         "connection_bytes_max",
@@ -286,6 +295,13 @@ std::optional<base::Level> parse_level(std::string_view text) {
                                                                             {"error", base::Level::error}}};
   for (const auto& [name, level] : levels)
     if (text == name) return level;
+  return std::nullopt;
+}
+
+std::optional<nfs4::Delegations> parse_delegations(std::string_view text) {
+  if (text == "none") return nfs4::Delegations::none;
+  if (text == "read") return nfs4::Delegations::read;
+  if (text == "write") return nfs4::Delegations::write;
   return std::nullopt;
 }
 

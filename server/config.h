@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "nfs4/options.h"
 #include "rpc/call.h"
 #include "vfs/export.h"
 #include "vfs/network.h"
@@ -31,6 +32,7 @@ struct Limits {
   unsigned drain_seconds = 15;        // how long running requests may take at shutdown
   unsigned lease_seconds = 90;        // NFSv4: after so long without a word a client may lose its state
   unsigned courtesy_seconds = 86400;  // NFSv4: and after so long more it does, even if nobody minds
+  unsigned delegations_max = 16384;   // NFSv4: of all clients; at most half of open_files_max
 };
 
 struct ExportConfig {
@@ -55,6 +57,7 @@ struct Config {
   std::optional<rpc::PeerAddress> metrics;
   std::optional<bool> rpcbind;  // announce the programs to an rpcbind; unset: if the port is 2049
   base::Level log_level = base::Level::info;
+  nfs4::Delegations delegations = nfs4::Delegations::read;
   Limits limits;
   std::vector<ExportConfig> exports;
 };
@@ -76,5 +79,6 @@ std::expected<Config, std::vector<Problem>> read_config(const std::string& file)
 std::optional<vfs::Squash> parse_squash(std::string_view text);
 std::string_view name_of(vfs::Squash squash);
 std::optional<base::Level> parse_level(std::string_view text);
+std::optional<nfs4::Delegations> parse_delegations(std::string_view text);
 
 }  // namespace braid::server

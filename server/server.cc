@@ -22,13 +22,19 @@ nfs3::Nfs3Options nfs3_options(const Limits& limits) {
   return {.read_bytes_max = payload, .write_bytes_max = payload};
 }
 
-nfs4::EngineOptions nfs4_options(const Limits& limits) {
+nfs4::EngineOptions nfs4_options(const Config& config, const DescriptorPlan& plan) {
+  const Limits& limits = config.limits;
   const auto payload = static_cast<std::uint32_t>(limits.payload_bytes_max);
   nfs4::EngineOptions options;
   options.nfs.read_bytes_max = payload;
   options.nfs.write_bytes_max = payload;
   options.clients.lease = std::chrono::seconds(limits.lease_seconds);
   options.clients.courtesy = std::chrono::seconds(limits.courtesy_seconds);
+  options.nfs.delegations = config.delegations;
+  // Each keeps a descriptor, and opens need some too.
+  const auto descriptors = static_cast<unsigned>(std::min<std::size_t>(plan.open_files_max / 2, UINT32_MAX));
+  options.states.delegations_max = std::min(limits.delegations_max, descriptors);
+  options.states.delegations_per_client = std::max(1U, options.states.delegations_max / 2);
   options.ids.domain = nfs4::domain_of_host();
   return options;
 }
@@ -89,7 +95,7 @@ std::expected<std::unique_ptr<Server>, std::string> Server::create(const Config&
   std::unique_ptr<Server> server(new Server(config, plan, std::move(*registry), clock));
   if (auto done = server->exports_.apply(config.exports); !done)
     return std::unexpected(std::move(done.error()));
-  if (auto done = server->open_protocols(config, state_dir); !done)
+  if (auto done = server->open_protocols(config, plan, state_dir); !done)
     return std::unexpected(std::move(done.error()));
   if (auto done = server->open_listeners(config); !done) return std::unexpected(std::move(done.error()));
   return server;
@@ -110,9 +116,10 @@ Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegi
       tcp_metrics_(metrics_),
       clock_(clock) {}
 
-std::expected<void, std::string> Server::open_protocols(const Config& config, const std::string& state_dir) {
+std::expected<void, std::string> Server::open_protocols(const Config& config, const DescriptorPlan& plan,
+                                                        const std::string& state_dir) {
   const nfs4::EngineResources resources{clock_, exports_.table(), pool_, slabs_, metrics_};
-  auto opened = nfs4::Nfs4Engine::create(nfs4_options(config.limits), resources, state_dir);
+  auto opened = nfs4::Nfs4Engine::create(nfs4_options(config, plan), resources, state_dir);
   if (!opened) {
     if (opened.error() == base::errno_of(EBUSY))
       return std::unexpected(fmt::format(

@@ -69,7 +69,8 @@ class Server {
  private:
   Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
          const base::Clock& clock);
-  std::expected<void, std::string> open_protocols(const Config& config, const std::string& state_dir);
+  std::expected<void, std::string> open_protocols(const Config& config, const DescriptorPlan& plan,
+                                                  const std::string& state_dir);
   std::expected<void, std::string> open_listeners(const Config& config);
   std::expected<void, std::string> start_lanes();
   io::Op<> accept_on_all();

@@ -18,7 +18,8 @@ namespace braid::nfs4::attributes {
 struct OpenArguments {
   std::uint32_t share_access = 1U << 1U | 1U << 2U | 1U << 3U;           // READ, WRITE, BOTH
   std::uint32_t share_deny = 1U << 0U | 1U << 1U | 1U << 2U | 1U << 3U;  // NONE, READ, WRITE, BOTH
-  std::uint32_t share_access_want = 1U << 3U | 1U << 4U | 1U << 5U;      // ANY_DELEG, NO_DELEG, CANCEL
+  // ANY_DELEG, NO_DELEG, CANCEL, DELEG_TIMESTAMPS, OPEN_XOR_DELEGATION
+  std::uint32_t share_access_want = 1U << 3U | 1U << 4U | 1U << 5U | 1U << 20U | 1U << 21U;
   // NULL, PREVIOUS, DELEGATE_CUR, FH, DELEG_CUR_FH
   std::uint32_t open_claim = 1U << 0U | 1U << 1U | 1U << 2U | 1U << 4U | 1U << 5U;
   // UNCHECKED4, GUARDED4, EXCLUSIVE4, EXCLUSIVE4_1
@@ -32,7 +33,7 @@ struct ServerFacts {
   std::uint64_t write_bytes_max = MAX_PAYLOAD;
   OpenArguments open_arguments;
   // Whether delegations may carry time stamps (RFC 9754 section 5).
-  bool delegated_times = false;
+  bool delegated_times = true;
 };
 
 // Groups of facts that cost a call each.

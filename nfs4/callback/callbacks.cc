@@ -151,8 +151,11 @@ void Callbacks::drop_paths_of_gone() {
 }
 
 void Callbacks::probe(clientid4 client) {
-  if (closing_) return;
   ++running_;
+  if (closing_) {
+    --running_;
+    return;
+  }
   tcp_.reactor().post([this, client] { io::spawn(gate_, probe_here(client)); });
 }
 

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -43,6 +44,14 @@ struct CallbackOptions {
   base::Duration retry_after = std::chrono::seconds(30);
 };
 
+// What the holder of a write delegation says of its file.
+struct CachedAttributes {
+  std::uint64_t change = 0;  // as when the delegation was given, if nothing has changed since
+  std::uint64_t size = 0;
+  std::optional<vfs::Time> atime;  // of those that keep the times
+  std::optional<vfs::Time> mtime;
+};
+
 // Thread-safe unless noted. close() must have ended before it is destroyed.
 class Callbacks {
  public:
@@ -62,6 +71,8 @@ class Callbacks {
     encode(out, args);
     return send(client, Request{.op = op, .args = bytes_of(out)});
   }
+  // CB_GETATTR, once; on a reactor's thread. `busy`: ask again later.
+  CallbackOp<CachedAttributes> getattr(clientid4 client, vfs::FileHandle file, bool times);
   // Whether a call would have a way to the client, as far as one knows: before a delegation is given.
   [[nodiscard]] bool reachable(clientid4 client) const;
   // A 4.0 client has confirmed where to call it: finds out in the background whether that works.
@@ -69,6 +80,10 @@ class Callbacks {
   // CB_RECALL (RFC 8881 20.2): in the background, again and again until the client has taken note, or is
   // gone. Whoever does not return the delegation in time has it revoked by the server's clock, not by this.
   void recall(state::Recall recall);
+  // CB_RECALL_ANY (RFC 8881 20.6): in the background, once. The client is to keep so many delegations.
+  void recall_any(clientid4 client, std::uint32_t keep);
+  // CB_RECALL_SLOT (RFC 8881 20.8): in the background, once; the session should use slots up to `target`.
+  void recall_slots(state::SessionRef session, std::uint32_t target);
   // CB_NOTIFY_LOCK (RFC 8881 20.11): in the background, once; a client that does not hear of it asks for its
   // lock again by itself.
   void notify_lock(state::LockTurn turn);
@@ -79,6 +94,8 @@ class Callbacks {
 
  private:
   static base::Bytes bytes_of(xdr::Encoder& out);
+  template <class F>
+  void in_background(F make);
   CallbackOp<Answer> send(clientid4 client, Request request);
   CallbackOp<Answer> send_in_session(state::SessionRef session, Request request);
   CallbackOp<SessionAnswer> exchange(const state::Session& session, const rpc::BackChannelRef& connection,
@@ -87,6 +104,8 @@ class Callbacks {
   // On the reactor of the TcpWorker, all of these.
   io::Op<> probe_here(clientid4 client);
   io::Op<> recall_here(state::Recall recall);
+  io::Op<> recall_any_here(clientid4 client, std::uint32_t keep);
+  io::Op<> recall_slots_here(state::SessionRef session, std::uint32_t target);
   io::Op<> notify_lock_here(state::LockTurn turn);
   std::shared_ptr<Path40> path_to(clientid4 client, const state::CallbackAddress& to);
   static io::Op<> close_path(std::shared_ptr<Path40> path);

@@ -1,4 +1,5 @@
 // What clients are told about opens and locks: that a delegation is wanted back, that a lock has become free.
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -8,9 +9,11 @@ namespace braid::nfs4::callback {
 
 namespace {
 
-// A recall is repeated so often, at these distances.
-constexpr int recalls_max = 60;
+// A recall is repeated for so long: whoever has not returned the delegation then has had it revoked.
+constexpr base::Duration recall_patience = std::chrono::minutes(2);
 constexpr base::Duration recall_pause = std::chrono::seconds(1);
+// All slots of the back channel are in use, by calls that end soon.
+constexpr base::Duration busy_pause = std::chrono::milliseconds(20);
 
 // Whether the client may answer otherwise the next time. BAD_STATEID and BADHANDLE: our call may have
 // overtaken the reply that gives it the delegation (RFC 8881 2.10.6.3).
@@ -22,30 +25,64 @@ bool worth_repeating(const base::Result<Answer, Failure>& answer) {
 
 }  // namespace
 
-void Callbacks::recall(state::Recall recall) {
+// Whoever closes us waits for those that began before, and none begins after.
+template <class F>
+void Callbacks::in_background(F make) {
   ++running_;
-  tcp_.reactor().post([this, recall = std::move(recall)] {
-    io::spawn(gate_, recall_here(recall));
+  if (closing_) {
+    --running_;
+    return;
+  }
+  tcp_.reactor().post([this, make = std::move(make)] {
+    io::spawn(gate_, make());
     --running_;
   });
 }
 
+void Callbacks::recall(state::Recall recall) {
+  in_background([this, recall = std::move(recall)] { return recall_here(recall); });
+}
+
 io::Op<> Callbacks::recall_here(state::Recall recall) {
-  for (int attempt = 0; attempt < recalls_max; ++attempt) {
+  const io::Reactor& reactor = tcp_.reactor();
+  const base::TimePoint until = reactor.clock().now() + recall_patience;
+  while (reactor.clock().now() < until) {
     if (closing_ || recall.client->gone()) co_return;
     const CB_RECALL4args args{.stateid = recall.id, .truncate = false, .fh = recall.file.view()};
     const auto answer = co_await call(recall.client->id, nfs_cb_opnum4::OP_CB_RECALL, args).as_result();
     if (!worth_repeating(answer)) co_return;
-    co_await tcp_.reactor().sleep(recall_pause);
+    const bool busy = !answer && answer.error() == Failure::busy;
+    co_await tcp_.reactor().sleep(busy ? busy_pause : recall_pause);
   }
 }
 
+void Callbacks::recall_any(clientid4 client, std::uint32_t keep) {
+  in_background([this, client, keep] { return recall_any_here(client, keep); });
+}
+
+io::Op<> Callbacks::recall_any_here(clientid4 client, std::uint32_t keep) {
+  constexpr std::array<std::uint32_t, 1> types{1U << RCA4_TYPE_MASK_RDATA_DLG |
+                                               1U << RCA4_TYPE_MASK_WDATA_DLG};
+  if (closing_) co_return;
+  const CB_RECALL_ANY4args args{.craa_objects_to_keep = keep, .craa_type_mask = types};
+  (void)co_await call(client, nfs_cb_opnum4::OP_CB_RECALL_ANY, args).as_result();
+}
+
+void Callbacks::recall_slots(state::SessionRef session, std::uint32_t target) {
+  in_background([this, session = std::move(session), target] { return recall_slots_here(session, target); });
+}
+
+io::Op<> Callbacks::recall_slots_here(state::SessionRef session, std::uint32_t target) {
+  if (closing_) co_return;
+  io::SlabCursor cursor(pool_);
+  xdr::Encoder out(cursor);
+  encode(out, CB_RECALL_SLOT4args{.rsa_target_highest_slotid = target});
+  Request request{.op = nfs_cb_opnum4::OP_CB_RECALL_SLOT, .args = bytes_of(out)};
+  (void)co_await send_in_session(std::move(session), std::move(request)).as_result();
+}
+
 void Callbacks::notify_lock(state::LockTurn turn) {
-  ++running_;
-  tcp_.reactor().post([this, turn = std::move(turn)] {
-    io::spawn(gate_, notify_lock_here(turn));
-    --running_;
-  });
+  in_background([this, turn = std::move(turn)] { return notify_lock_here(turn); });
 }
 
 io::Op<> Callbacks::notify_lock_here(state::LockTurn turn) {

@@ -1,34 +1,9 @@
-#include <utility>
-
 #include "nfs4/attributes/fetch.h"
 #include "nfs4/attributes/table.h"
 #include "nfs4/ops/attribute_operations.h"
-#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/see_through.h"
 
 namespace braid::nfs4::ops {
-namespace {
-
-// What the holder of a write delegation may have changed without telling.
-constexpr Bitmap behind_delegation{FATTR4_CHANGE, FATTR4_SIZE, FATTR4_SPACE_USED, FATTR4_TIME_METADATA,
-                                   FATTR4_TIME_MODIFY};
-
-// RFC 8881 10.4.3: another client's write delegation is recalled before its file is looked at. A 4.0 client
-// cannot be told from the holder here.
-Op4<> see_through_delegation(Compound& compound, const Place& at) {
-  const state::ClientRef client = compound.client();
-  if (client == nullptr) co_return;
-  const vfs::FileHandle& file = at.file->handle();
-  const auto look = [&](state::FileStates& files,
-                        state::Aftermath& after) -> base::Result<bool, state::Refusal> {
-    auto clear = files.break_delegations(file, client.get(), false, compound.now(), after);
-    if (!clear) return base::fail(std::move(clear.error()));
-    return true;
-  };
-  const auto looked = co_await with_states<bool, state::Refusal>(compound, look).as_result();
-  if (!looked) co_await refuse(looked.error().status);
-}
-
-}  // namespace
 
 Op4<attributes::EncodedAttributes> getattr(Compound& compound, const GETATTR4args& args) {
   const std::uint32_t minor = compound.minor_version();
@@ -37,9 +12,10 @@ Op4<attributes::EncodedAttributes> getattr(Compound& compound, const GETATTR4arg
   if (asked.intersects(attributes::write_only(minor))) co_await refuse(nfsstat4::NFS4ERR_INVAL);
   const Bitmap wanted = asked & attributes::supported_in(minor);
   const Place& at = compound.current();
-  if (!at.pseudo() && wanted.intersects(behind_delegation)) co_await see_through_delegation(compound, at);
+  const auto size = co_await see_through_delegation(compound, at, wanted);
   attributes::AttributeSource source = attributes::source_of(compound, at);
   co_await attributes::fetch(compound, at, wanted, source);
+  if (size) source.object.size = *size;
   const auto encoded = attributes::encode_into(compound.arena(), wanted, source);
   if (!encoded) co_await refuse(nfsstat4::NFS4ERR_DELAY);
   co_return *encoded;

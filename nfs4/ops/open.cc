@@ -3,6 +3,7 @@
 
 #include "nfs4/attributes/reply.h"
 #include "nfs4/names.h"
+#include "nfs4/ops/delegation_of_open.h"
 #include "nfs4/ops/file_operations.h"
 #include "nfs4/ops/open_operations.h"
 #include "nfs4/ops/open_support.h"
@@ -44,6 +45,55 @@ Result4<void> check_claim(const Compound& compound, const OPEN4args& args) {
 Result4<void> check_grace(const Compound& compound, const Opening& opening) {
   const Clients& clients = compound.server().clients;
   return opening.reclaim ? clients.admit_reclaim(*opening.client) : clients.admit_new(*opening.client);
+}
+
+// A new open by the holder of a delegation would break the lease that the delegation rests on: it uses the
+// delegation's descriptor, if its caller might open the file. False: there is none that fits.
+Op4<bool> share_delegated(Compound& compound, Opening& opening, const vfs::Attributes& attributes) {
+  const Place& at = opening.at;
+  vfs::OpenFileRef held = compound.server().files.with([&](const state::FileStates& files) {
+    return files.delegated(*opening.client, at.file->handle(), opening.share.access);
+  });
+  if (held == nullptr) co_return false;
+  using Bits = vfs::AccessBits;
+  const bool reads = (opening.share.access & state::share_read) != 0;
+  const bool writes = (opening.share.access & state::share_write) != 0;
+  const std::uint32_t wanted = (reads ? Bits::read | Bits::execute : 0) | (writes ? Bits::modify : 0);
+  const auto granted = co_await at.fs().access(at.who, at.file, wanted).as_result();
+  if (!granted) co_return refuse(granted.error());
+  const bool allowed = (!reads || (*granted & (Bits::read | Bits::execute)) != 0) &&
+                       (!writes || (*granted & Bits::modify) != 0);
+  // Under a delegation the client has let the owner open the file when that was still allowed.
+  if (!allowed && !(opening.delegated && at.who.uid == attributes.uid))
+    co_return refuse(nfsstat4::NFS4ERR_ACCESS);
+  opening.descriptor = std::move(held);
+  co_return true;
+}
+
+vfs::VfsOp<vfs::OpenFileRef> open_file(const Opening& opening) {
+  const Place& at = opening.at;
+  const vfs::OpenRule rule = opening.reclaim ? vfs::OpenRule::owner_override : vfs::OpenRule::caller;
+  if (opening.might_write_delegated() && opening.access() != vfs::OpenAccess::both) {
+    auto both = co_await at.fs().open(at.who, at.file, vfs::OpenAccess::both, rule).as_result();
+    if (both || both.error() != vfs::Error::acces) co_return std::move(both);
+  }
+  co_return co_await at.fs().open(at.who, at.file, opening.access(), rule);
+}
+
+// A lease is in the way. If it is the client's own, it ends. Another holder has been asked, or is asked now,
+// or has been silent for so long that it is removed.
+Op4<> make_way(Compound& compound, const Opening& opening) {
+  const vfs::FileHandle file = opening.at.file->handle();
+  const auto attempt = [&](state::FileStates& files,
+                           state::Aftermath& after) -> base::Result<bool, state::Refusal> {
+    auto admitted =
+        files.admit_open(opening.client, opening.owner, file, opening.share, compound.now(), after);
+    if (!admitted) return base::fail(std::move(admitted.error()));
+    files.give_up_own(file, *opening.client, compound.now(), after);
+    return true;
+  };
+  const auto way = co_await with_states<bool, state::Refusal>(compound, attempt).as_result();
+  if (!way) co_await refuse(way.error().status);
 }
 
 // --- One function per claim: each leaves the open file in `opening`.
@@ -159,18 +209,16 @@ Op4<state::OpenAnswer> note(Compound& compound, Opening& opening) {
   co_return refuse(truncated.error());
 }
 
-// RFC 8881 18.16.3: a client that says what it wants is told why it does not get it.
-open_delegation4 no_delegation(const Compound& compound, const OPEN4args& args) {
-  const std::uint32_t want = args.share_access & OPEN4_SHARE_ACCESS_WANT_DELEG_MASK;
-  if (compound.minor_version() == 0 || want == OPEN4_SHARE_ACCESS_WANT_NO_PREFERENCE)
-    return open_delegation4::with_OPEN_DELEGATE_NONE();
-  if (want == OPEN4_SHARE_ACCESS_WANT_NO_DELEG)
-    return open_delegation4::with_od_whynone(
-        open_none_delegation4::with_default(why_no_delegation4::WND4_NOT_WANTED));
-  if (want == OPEN4_SHARE_ACCESS_WANT_CANCEL)
-    return open_delegation4::with_od_whynone(
-        open_none_delegation4::with_default(why_no_delegation4::WND4_CANCELLED));
-  return open_delegation4::with_od_whynone(open_none_delegation4::with_ond_server_will_signal_avail(false));
+// RFC 9754 section 4: the delegation alone, unless there is an open of this owner already, or one that has to
+// keep others out.
+Op4<> drop_open(Compound& compound, const GivenDelegation& delegation, const state::OpenAnswer& noted,
+                OPEN4resok& out) {
+  state::Aftermath after;
+  compound.server().files.with([&](state::FileStates& files) { files.undo_open(noted, after); });
+  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  out.stateid = state::anonymous_stateid();
+  out.rflags |= OPEN4_RESULT_NO_OPEN_STATEID;
+  compound.set_current_stateid(delegation.id);
 }
 
 Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef client) {
@@ -180,7 +228,10 @@ Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef 
   opening.share = co_await wanted_share(compound, args);
   opening.reclaim = args.claim.claim == open_claim_type4::CLAIM_PREVIOUS;
   co_await check_claim(compound, args);
+  opening.delegated = args.claim.claim == open_claim_type4::CLAIM_DELEGATE_CUR ||
+                      args.claim.claim == open_claim_type4::CLAIM_DELEG_CUR_FH;
   co_await check_grace(compound, opening);
+  plan_delegation(compound, args, opening);
   // Costs nothing unless an administrator has taken the client's state back before. Not for who reclaims:
   // that is on record once it has all (RFC 8881 8.4.3).
   if (!opening.reclaim) co_await compound.server().clients.ensure_recorded(opening.client);
@@ -192,11 +243,15 @@ Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef 
   if (noted.confirm) flags |= OPEN4_RESULT_CONFIRM;
   if (compound.minor_version() > 0 && compound.server().callbacks != nullptr)
     flags |= OPEN4_RESULT_MAY_NOTIFY_LOCK;
-  co_return OPEN4resok{.stateid = noted.id,
-                       .cinfo = opening.cinfo,
-                       .rflags = flags,
-                       .attrset = attributes::wire_of(opening.attrset, compound.arena()),
-                       .delegation = no_delegation(compound, args)};
+  const GivenDelegation delegation = co_await give_delegation(compound, args, opening, noted);
+  OPEN4resok out{.stateid = noted.id,
+                 .cinfo = opening.cinfo,
+                 .rflags = flags,
+                 .attrset = attributes::wire_of(opening.attrset, compound.arena()),
+                 .delegation = delegation.wire};
+  if (delegation.given && opening.instead && noted.fresh && opening.share.deny == 0)
+    co_await drop_open(compound, delegation, noted, out);
+  co_return out;
 }
 
 // --- 4.0: a repeated OPEN leads to the same file again (RFC 7530 9.1.7).
@@ -252,8 +307,13 @@ Op4<> open_place(Compound& compound, Opening& opening) {
   const auto attributes = co_await at.attributes().as_result();
   if (!attributes) co_await refuse(attributes.error());
   co_await compound.check_regular(attributes->type);
-  const vfs::OpenRule rule = opening.reclaim ? vfs::OpenRule::owner_override : vfs::OpenRule::caller;
-  auto opened = co_await at.fs().open(at.who, at.file, opening.access(), rule).as_result();
+  const bool shared = co_await share_delegated(compound, opening, *attributes);
+  if (shared) co_return;
+  auto opened = co_await open_file(opening).as_result();
+  if (!opened && opened.error() == vfs::Error::delay) {
+    co_await make_way(compound, opening);
+    opened = co_await open_file(opening).as_result();
+  }
   if (!opened) co_await refuse(opened.error());
   opening.descriptor = std::move(*opened);
 }

@@ -56,8 +56,8 @@ Op4<Plan> plan_of(Compound& compound, const Place& dir, const createhow4& how) {
 Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, const Plan& plan,
                Opening& opening) {
   vfs::Wcc wcc;
-  auto made =
-      co_await dir.fs().open_create(dir.who, dir.file, name, opening.access(), plan.how, wcc).as_result();
+  const auto access = opening.might_write_delegated() ? vfs::OpenAccess::both : opening.access();
+  auto made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
   if (!made) {
     if (made.error() == vfs::Error::exist) co_return false;
     if (made.error() == vfs::Error::notdir) co_await refuse_in_directory(compound, dir, made.error());

@@ -33,6 +33,8 @@ io::Op<> settle(const ServerState& server, state::Aftermath after) {
     if (const auto home = home_of(*exports, *open); home != nullptr)
       (void)co_await home->close(std::move(open)).as_result();
   }
+  // Whoever waited for them may go on when this returns.
+  after.leases.clear();
 }
 
 state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHandle& file) {
@@ -82,9 +84,9 @@ bool copy_views(Compound& compound, LOCK4denied& body) {
 }
 
 bool copy_views(Compound& /*compound*/, OPEN4resok& body) {
-  // A delegation is not given a second time: the client asks again, and whoever minds has it recalled.
-  if (body.delegation.delegation_type != open_delegation_type4::OPEN_DELEGATE_NONE)
-    body.delegation = open_delegation4::with_OPEN_DELEGATE_NONE();
+  // The ACE of a delegation names nobody (delegation_of_open.cc).
+  if (auto* read = body.delegation.read(); read != nullptr) read->permissions.who = {};
+  if (auto* write = body.delegation.write(); write != nullptr) write->permissions.who = {};
   return true;
 }
 

@@ -1,6 +1,7 @@
 // An OPEN on its way (RFC 8881 18.16, RFC 7530 16.16): what its parts hand on to each other.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
 #include "nfs4/attributes/bitmap.h"
@@ -15,8 +16,16 @@ struct Opening {
   state::ClientRef client;
   std::string_view owner;
   state::Share share;
-  state::DelegationWish wish = state::DelegationWish::none;
   bool reclaim = false;
+  // The claim is a delegation of the client's own (CLAIM_DELEGATE_CUR and its kin).
+  bool delegated = false;
+
+  // Delegations (delegation_of_open.h).
+  state::DelegationWish wish = state::DelegationWish::none;
+  why_no_delegation4 no_wish = why_no_delegation4::WND4_NOT_WANTED;  // why it is none
+  std::optional<open_delegation_type4> reclaimed;                    // READ or WRITE
+  bool timestamps = false;                                           // RFC 9754 5
+  bool instead = false;  // a delegation in place of the open (RFC 9754 4)
 
   // What the claim leads to.
   Place at;
@@ -27,6 +36,11 @@ struct Opening {
   bool truncate = false;
 
   [[nodiscard]] vfs::OpenAccess access() const { return static_cast<vfs::OpenAccess>(share.access); }
+  // The holder of a write delegation reads, too.
+  [[nodiscard]] bool might_write_delegated() const {
+    return reclaimed == open_delegation_type4::OPEN_DELEGATE_WRITE ||
+           (wish == state::DelegationWish::any && (share.access & state::share_write) != 0);
+  }
 };
 
 // Opens the file at opening.at. ISDIR, SYMLINK, INVAL or WRONG_TYPE for what is no regular file.

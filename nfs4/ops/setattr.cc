@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -18,7 +20,7 @@ constexpr Bitmap delegated_times{FATTR4_TIME_DELEG_ACCESS, FATTR4_TIME_DELEG_MOD
 
 // One SETATTR: what is to be done, and what has been done so far. Lives in the frame of the operation.
 struct Change {
-  const Place& at;
+  Place at;
   stateid4 id;
   attributes::AttributeSource source;
   SetRequest request{};
@@ -66,10 +68,12 @@ Op4<> gain_access(Compound& compound, Change& change) {
   } else if (change.request.named.intersects(delegated_times)) {
     const stateid4 id = co_await compound.named(change.id);
     const state::StateUse use = use_of(compound, id, file);
-    co_await compound.server().files.with(
-        [&](state::FileStates& files) { return files.check_delegation(use); });
+    const state::ClientRef holder = co_await compound.server().files.with(
+        [&](state::FileStates& files) { return files.check_timestamps(use); });
+    change.at.who.holder = vfs::LeaseHolder(holder->id);
     co_return;
   }
+  if (change.grant.client != nullptr) change.at.who.holder = vfs::LeaseHolder(change.grant.client->id);
   const state::ClientRef by = change.grant.client != nullptr ? change.grant.client : compound.client();
   const auto give_way = [&](state::FileStates& files,
                             state::Aftermath& after) -> base::Result<bool, state::Refusal> {
@@ -104,16 +108,32 @@ Op4<> set_size(Change& change) {
   change.done = change.done | bits;
 }
 
+// RFC 9754 section 5: a time that lies before the file's own is left out, one in the future becomes the
+// present.
+vfs::SetTime delegated_time(const std::optional<vfs::Time>& said, const vfs::Time& known,
+                            base::WallTime now) {
+  using How = vfs::SetTime::How;
+  if (!said || *said <= known) return {};
+  const std::chrono::nanoseconds since_epoch = now.time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_epoch);
+  const vfs::Time present{seconds.count(), static_cast<std::uint32_t>((since_epoch - seconds).count())};
+  return {How::client, std::min(*said, present)};
+}
+
 // The holder of a delegation need not own the file either.
-Op4<> set_delegated_times(Change& change) {
+Op4<> set_delegated_times(const Compound& compound, Change& change) {
   const Bitmap bits = change.request.named & delegated_times;
   if (bits.empty()) co_return;
+  const vfs::Attributes& known = change.source.object;
+  const base::WallTime now = compound.server().clock.wall();
   vfs::SetAttributes times;
-  using How = vfs::SetTime::How;
-  if (const auto& atime = change.request.delegated_atime) times.atime = {How::client, *atime};
-  if (const auto& mtime = change.request.delegated_mtime) times.mtime = {How::client, *mtime};
+  times.atime = delegated_time(change.request.delegated_atime, known.atime, now);
+  times.mtime = delegated_time(change.request.delegated_mtime, known.mtime, now);
+  vfs::Credentials server;
+  server.holder = change.at.who.holder;
   vfs::Wcc wcc;
-  const auto set = co_await change.at.fs().setattr({}, change.at.file, times, std::nullopt, wcc).as_result();
+  const auto set =
+      co_await change.at.fs().setattr(server, change.at.file, times, std::nullopt, wcc).as_result();
   if (!set) co_await refuse(set.error());
   change.done = change.done | bits;
 }
@@ -143,7 +163,7 @@ Op4<> run(Compound& compound, const fattr4& wire, Change& change) {
   co_await understand(compound, wire, change);
   co_await gain_access(compound, change);
   co_await set_size(change);
-  co_await set_delegated_times(change);
+  co_await set_delegated_times(compound, change);
   co_await set_others(change);
   co_await set_acl(change);
 }

@@ -3,6 +3,7 @@
 #include "nfs4/attributes/table.h"
 #include "nfs4/idmap/id_map.h"
 #include "nfs4/ops/attribute_operations.h"
+#include "nfs4/ops/see_through.h"
 
 namespace braid::nfs4::ops {
 namespace {
@@ -24,7 +25,9 @@ Op4<bool> same_attributes(Compound& compound, const fattr4& theirs) {
   if (named.intersects(incomparable)) co_await refuse(nfsstat4::NFS4ERR_INVAL);
   if (!named.within(attributes::supported_in(minor))) co_await refuse(nfsstat4::NFS4ERR_ATTRNOTSUPP);
   attributes::AttributeSource source = attributes::source_of(compound, compound.current());
+  const auto size = co_await see_through_delegation(compound, compound.current(), named);
   co_await attributes::fetch(compound, compound.current(), named, source);
+  if (size) source.object.size = *size;
   if (!named.within(attributes::supported(source))) co_await refuse(nfsstat4::NFS4ERR_ATTRNOTSUPP);
   const auto compared = co_await attributes::compare(theirs, source, compound.arena());
   bool same = compared.same;

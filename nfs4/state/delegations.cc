@@ -7,48 +7,76 @@
 
 namespace braid::nfs4::state {
 
-std::optional<open_delegation_type4> FileStates::offer(const OpenState& open, DelegationWish wish,
-                                                       base::TimePoint now) const {
-  if (wish == DelegationWish::none || !open.owner->confirmed) return std::nullopt;
-  const FileState& file = *open.file;
-  if (now < file.contended_until) return std::nullopt;
-  if (find_client(open.client->id)->delegations >= limits_.delegations_per_client) return std::nullopt;
-  const bool writes = (open.share.access & share_write) != 0;
-  if (writes && wish == DelegationWish::read) return std::nullopt;
-  for (const DelegationState* other : file.delegations)
-    if (writes || other->write || other->client == open.client) return std::nullopt;
-  for (const OpenState* other : file.opens) {
+// What opens and delegations of others allow.
+base::Result<void, why_no_delegation4> FileStates::admit_delegation(const OpenState& open,
+                                                                    bool writes) const {
+  using enum why_no_delegation4;
+  const DelegationStats& all = delegation_stats_;
+  if (table_.size() > limits_.states_max / 4 * 3 || all.reading + all.writing >= limits_.delegations_max ||
+      find_client(open.client->id)->delegations >= limits_.delegations_per_client)
+    return base::fail(WND4_RESOURCE);
+  // Without a descriptor for reading too its holder could not do all that it may.
+  if (writes && open.descriptors.get(share_both) == nullptr) return base::fail(WND4_RESOURCE);
+  for (const DelegationState* other : open.file->delegations)
+    if (writes || other->write || other->client == open.client) return base::fail(WND4_CONTENTION);
+  for (const OpenState* other : open.file->opens) {
     if (other == &open) continue;
     // A write delegation is for the only client; a read delegation for those who all only read.
-    if (writes ? other->client != open.client : (other->share.access & share_write) != 0) return std::nullopt;
+    const bool conflicts = writes ? other->client != open.client : (other->share.access & share_write) != 0;
+    if (conflicts) return base::fail(WND4_CONTENTION);
   }
+  return {};
+}
+
+base::Result<open_delegation_type4, why_no_delegation4> FileStates::offer(const OpenState& open,
+                                                                          DelegationWish wish,
+                                                                          base::TimePoint now) const {
+  using enum why_no_delegation4;
+  if (wish == DelegationWish::none) return base::fail(WND4_NOT_WANTED);
+  if (!open.owner->confirmed) return base::fail(WND4_RESOURCE);
+  const bool writes = (open.share.access & share_write) != 0;
+  if (writes && wish == DelegationWish::read) return base::fail(WND4_NOT_WANTED);
+  if (contention_.lasts(HandleHash{}(open.file->handle), now)) return base::fail(WND4_CONTENTION);
+  if (auto admitted = admit_delegation(open, writes); !admitted) return base::fail(admitted.error());
   return writes ? open_delegation_type4::OPEN_DELEGATE_WRITE : open_delegation_type4::OPEN_DELEGATE_READ;
 }
 
-std::optional<stateid4> FileStates::delegate(const OpenAnswer& answer, open_delegation_type4 type,
-                                             vfs::LeaseRef& lease, base::TimePoint now) {
+std::optional<stateid4> FileStates::delegate(const OpenAnswer& answer, DelegationRequest& request) {
   const auto found = table_.find(answer.id, 1);
   if (!found || (*found)->kind != StateKind::open) return std::nullopt;
   const auto& open = static_cast<const OpenState&>(**found);
   if (open.file == nullptr || open.client->gone()) return std::nullopt;
-  if (offer(open, DelegationWish::any, now) != type) return std::nullopt;
+  const bool writes = request.type == open_delegation_type4::OPEN_DELEGATE_WRITE;
+  // What the client says that it held is its own, until others want it.
+  if (!request.reclaim &&
+      (contention_.lasts(HandleHash{}(open.file->handle), request.now) || !admit_delegation(open, writes)))
+    return std::nullopt;
   ClientStates& states = *find_client(open.client->id);
-  const bool writes = type == open_delegation_type4::OPEN_DELEGATE_WRITE;
   auto* delegation = make<DelegationState>(states, *open.file, writes);
   if (delegation == nullptr) return std::nullopt;
-  delegation->descriptor = open.descriptors.get(writes ? share_write : share_read);
-  delegation->lease = std::move(lease);
+  delegation->descriptor = answer.descriptor;
+  delegation->lease = std::move(request.lease);
+  delegation->timestamps = request.timestamps;
+  delegation->change = request.change;
   open.file->delegations.push_back(delegation);
   ++states.delegations;
+  ++(writes ? delegation_stats_.writing : delegation_stats_.reading);
+  ++delegation_stats_.granted;
+  if (request.recalled) note_recall(*delegation, request.now);
   return delegation->id();
+}
+
+void FileStates::note_recall(DelegationState& delegation, base::TimePoint now) {
+  delegation.phase = DelegationPhase::recalled;
+  delegation.recalled = now;
+  ++delegation_stats_.recalled;
+  contention_.note(HandleHash{}(delegation.file->handle), now + limits_.contention);
+  recalled_.push_back(&delegation);
 }
 
 void FileStates::recall(DelegationState& delegation, base::TimePoint now, Aftermath& after) {
   if (delegation.phase == DelegationPhase::recalled) return;
-  delegation.phase = DelegationPhase::recalled;
-  delegation.recalled = now;
-  delegation.file->contended_until = now + limits_.contention;
-  recalled_.push_back(&delegation);
+  note_recall(delegation, now);
   after.recalls.push_back({delegation.client, delegation.id(), delegation.file->handle});
 }
 
@@ -72,14 +100,60 @@ base::Result<void, Refusal> FileStates::break_delegations(const vfs::FileHandle&
   return {};
 }
 
-void FileStates::recall(const stateid4& id, base::TimePoint now, Aftermath& after) {
-  const auto found = table_.find(id, 1);
-  if (!found || (*found)->kind != StateKind::delegation) return;
-  auto& delegation = static_cast<DelegationState&>(**found);
-  if (delegation.file != nullptr) recall(delegation, now, after);
+void FileStates::recall_all(const vfs::FileHandle& handle, base::TimePoint now, Aftermath& after) {
+  const FileState* file = find_file(handle);
+  if (file == nullptr) return;
+  for (DelegationState* delegation : file->delegations) recall(*delegation, now, after);
+}
+
+void FileStates::give_up_own(const vfs::FileHandle& handle, const Client& client, base::TimePoint now,
+                             Aftermath& after) {
+  const FileState* file = find_file(handle);
+  if (file == nullptr) return;
+  for (DelegationState* delegation : file->delegations) {
+    if (delegation->client.get() != &client) continue;
+    recall(*delegation, now, after);
+    if (delegation->lease != nullptr) after.leases.push_back(std::move(delegation->lease));
+  }
+}
+
+std::optional<WriteHolder> FileStates::write_holder(const vfs::FileHandle& handle, const Client* by) const {
+  const FileState* file = find_file(handle);
+  if (file == nullptr) return std::nullopt;
+  for (const DelegationState* one : file->delegations) {
+    if (!one->write || one->client.get() == by) continue;
+    return WriteHolder{.client = one->client,
+                       .id = one->id(),
+                       .timestamps = one->timestamps,
+                       .recalled = one->phase == DelegationPhase::recalled,
+                       .change = one->change};
+  }
+  return std::nullopt;
+}
+
+std::vector<Surplus> FileStates::surplus(base::TimePoint now) {
+  std::vector<Surplus> out;
+  const auto scarce = [](std::uint32_t used, std::uint32_t limit) { return used > limit / 4 * 3; };
+  const std::uint32_t all = delegation_stats_.reading + delegation_stats_.writing;
+  if (now < next_surplus_) return out;
+  std::uint32_t holders = 0;
+  for (const auto& [id, states] : clients_) holders += states->delegations > 0 ? 1U : 0U;
+  if (holders == 0) return out;
+  const std::uint32_t fair =
+      scarce(all, limits_.delegations_max) ? limits_.delegations_max / 2 / holders : limits_.delegations_max;
+  for (const auto& [id, states] : clients_) {
+    // 4.0 has no CB_RECALL_ANY.
+    if (states->client->minor_version() == 0) continue;
+    const bool greedy = scarce(states->delegations, limits_.delegations_per_client);
+    const std::uint32_t keep = greedy ? std::min(fair, limits_.delegations_per_client / 2) : fair;
+    if (states->delegations > keep) out.push_back({states->client, keep});
+  }
+  if (!out.empty()) next_surplus_ = now + surplus_pause;
+  return out;
 }
 
 void FileStates::revoke(DelegationState& delegation, Aftermath& after) {
+  ++delegation_stats_.revoked;
   if (delegation.client->minor_version() == 0) {
     end(delegation, after);
     return;
@@ -110,6 +184,13 @@ base::Result<void, nfsstat4> FileStates::check_delegation(const StateUse& use) c
   const auto delegation = find_delegation(use);
   if (!delegation) return base::fail(delegation.error());
   return {};
+}
+
+base::Result<ClientRef, nfsstat4> FileStates::check_timestamps(const StateUse& use) const {
+  const auto delegation = find_delegation(use);
+  if (!delegation) return base::fail(delegation.error());
+  if (!(*delegation)->timestamps) return base::fail(nfsstat4::NFS4ERR_INVAL);
+  return (*delegation)->client;
 }
 
 vfs::OpenFileRef FileStates::delegated(const Client& client, const vfs::FileHandle& handle,

@@ -91,6 +91,8 @@ struct DelegationState final : State {
       : State(StateKind::delegation, std::move(whose)), file(&of), write(writes) {}
   FileState* file;  // null once revoked
   const bool write;
+  bool timestamps = false;   // the client keeps the times
+  std::uint64_t change = 0;  // of the file, as it was given
   DelegationPhase phase = DelegationPhase::granted;
   base::TimePoint recalled{};
   vfs::OpenFileRef descriptor;
@@ -104,7 +106,6 @@ struct FileState {
   std::vector<LockState*> locks;
   std::vector<DelegationState*> delegations;  // revoked ones are not in it
   LockQueue queue;
-  base::TimePoint contended_until{};  // a delegation would just be recalled again
 
   [[nodiscard]] bool unused() const {
     return opens.empty() && locks.empty() && delegations.empty() && queue.empty();

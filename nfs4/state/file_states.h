@@ -23,6 +23,7 @@
 #include "base/result.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/aftermath.h"
+#include "nfs4/state/contention.h"
 #include "nfs4/state/file_state.h"
 
 namespace braid::nfs4::state {
@@ -32,7 +33,8 @@ struct StateLimits {
   std::uint32_t states_per_client = 1U << 20;  // opens, locks and delegations
   std::uint32_t owners_per_client = 1U << 16;  // open owners, and as many lock owners
   std::uint32_t lock_ranges_per_client = 1U << 18;
-  std::uint32_t delegations_per_client = 1U << 14;
+  std::uint32_t delegations_max = 1U << 14;  // of all clients together; each keeps a descriptor
+  std::uint32_t delegations_per_client = 1U << 13;
   // How long who was refused a lock that it wants to wait for keeps its place without asking again. Linux
   // asks again after 30 seconds at the latest.
   base::Duration lock_patience = std::chrono::seconds(35);
@@ -80,12 +82,49 @@ struct OpenAnswer {
   stateid4 id;
   bool fresh = false;    // the owner had not opened the file
   bool confirm = false;  // OPEN_CONFIRM has to follow
-  // What may be granted by delegate(); the wish's answer, decided by what others have open.
+  // What may be granted by delegate(): the wish's answer, decided by what others have open; with the
+  // descriptor that the delegation is to work with. Without one, `no_delegation` says why.
   std::optional<open_delegation_type4> delegation;
+  why_no_delegation4 no_delegation = why_no_delegation4::WND4_NOT_WANTED;
+  vfs::OpenFileRef descriptor;
   // For undo_open().
   Share former;
   ShareHistory former_history;
   std::uint32_t former_seqid = 0;
+};
+
+// A delegation that the file system has agreed to.
+struct DelegationRequest {
+  open_delegation_type4 type = open_delegation_type4::OPEN_DELEGATE_READ;  // or WRITE
+  vfs::LeaseRef lease;                                                     // null only for reclaimed ones
+  bool reclaim = false;      // held before the restart: whoever wants the file now comes later
+  bool recalled = false;     // the client is told at once to return it
+  bool timestamps = false;   // the client keeps the file's times (RFC 9754 5)
+  std::uint64_t change = 0;  // of the file, as it is given
+  base::TimePoint now{};
+};
+
+// Whom to ask about a file that he may have changed without telling.
+struct WriteHolder {
+  ClientRef client;
+  stateid4 id;
+  bool timestamps = false;
+  bool recalled = false;
+  std::uint64_t change = 0;  // of the file, as the delegation was given
+};
+
+// A client that has more delegations than we like, and how many it may keep.
+struct Surplus {
+  ClientRef client;
+  std::uint32_t keep = 0;
+};
+
+struct DelegationStats {
+  std::uint32_t reading = 0;  // held now
+  std::uint32_t writing = 0;
+  std::uint64_t granted = 0;
+  std::uint64_t recalled = 0;
+  std::uint64_t revoked = 0;
 };
 
 struct LockRequest {
@@ -217,16 +256,24 @@ class FileStates {
 
   // --- Delegations.
 
-  // After open() said that one may be granted, and the file system agreed. Nothing if that has changed.
-  std::optional<stateid4> delegate(const OpenAnswer& open, open_delegation_type4 type, vfs::LeaseRef& lease,
-                                   base::TimePoint now);
+  // After open() said that one may be granted, and the file system agreed. Nothing if that has changed; the
+  // lease is then still the caller's.
+  std::optional<stateid4> delegate(const OpenAnswer& open, DelegationRequest& request);
   base::Result<void, nfsstat4> return_delegation(const StateUse& use, Aftermath& after);
   // Before the file's attributes or names are changed, or (`write` false) looked at in a way that a write
   // delegation hides: DELAY while delegations of others are recalled.
   base::Result<void, Refusal> break_delegations(const vfs::FileHandle& file, const Client* by, bool write,
                                                 base::TimePoint now, Aftermath& after);
-  // The file system wants its lease back.
-  void recall(const stateid4& id, base::TimePoint now, Aftermath& after);
+  // Somebody waits for the file system's leases on this file.
+  void recall_all(const vfs::FileHandle& file, base::TimePoint now, Aftermath& after);
+  // The client wants to write a file that it has a delegation to read of: the delegation is recalled, and the
+  // file system's lease ends at once, since it would keep the client itself out.
+  void give_up_own(const vfs::FileHandle& file, const Client& client, base::TimePoint now, Aftermath& after);
+  // Somebody else than `by` with a write delegation; `by` null: anybody.
+  [[nodiscard]] std::optional<WriteHolder> write_holder(const vfs::FileHandle& file, const Client* by) const;
+  // Whom to ask for delegations when they run short (CB_RECALL_ANY); asks for nobody twice within a while.
+  std::vector<Surplus> surplus(base::TimePoint now);
+  [[nodiscard]] const DelegationStats& delegation_stats() const { return delegation_stats_; }
   // Those recalled before `before` are taken back by force. Their clients learn it from SEQUENCE and keep a
   // revoked stateid to free (4.1), or find theirs to be bad (4.0).
   std::size_t revoke_unreturned(base::TimePoint before, Aftermath& after);
@@ -236,6 +283,8 @@ class FileStates {
                                            std::uint8_t access) const;
   // Whether `id` is the client's delegation of the file (CLAIM_DELEGATE_CUR).
   base::Result<void, nfsstat4> check_delegation(const StateUse& use) const;
+  // The holder of the delegation `id`, which lets him say what the file's times are; else INVAL (RFC 9754 5).
+  base::Result<ClientRef, nfsstat4> check_timestamps(const StateUse& use) const;
 
   // --- READ, WRITE, and others that bring a stateid.
 
@@ -288,6 +337,8 @@ class FileStates {
   static constexpr base::Duration sweep_pause = std::chrono::seconds(10);
   // Per owner: each holds a connection's request.
   static constexpr std::uint32_t turn_waiters_max = 4;
+  // A client needs time to return what it was asked for.
+  static constexpr base::Duration surplus_pause = std::chrono::seconds(10);
 
   struct HandleHash {
     std::size_t operator()(const vfs::FileHandle& handle) const {
@@ -350,9 +401,13 @@ class FileStates {
   bool recall_conflicting(FileState& file, const Client* by, bool write, base::TimePoint now,
                           std::vector<ClientRef>& blockers, Aftermath& after);
   void recall(DelegationState& delegation, base::TimePoint now, Aftermath& after);
+  void note_recall(DelegationState& delegation, base::TimePoint now);
   void revoke(DelegationState& delegation, Aftermath& after);
-  [[nodiscard]] std::optional<open_delegation_type4> offer(const OpenState& open, DelegationWish wish,
-                                                           base::TimePoint now) const;
+  [[nodiscard]] base::Result<open_delegation_type4, why_no_delegation4> offer(const OpenState& open,
+                                                                              DelegationWish wish,
+                                                                              base::TimePoint now) const;
+  [[nodiscard]] base::Result<void, why_no_delegation4> admit_delegation(const OpenState& open,
+                                                                        bool writes) const;
 
   const StateLimits limits_;
   StateIdTable table_;
@@ -360,6 +415,9 @@ class FileStates {
   std::unordered_map<clientid4, std::unique_ptr<ClientStates>> clients_;
   std::unordered_set<FileState*> queued_;   // files that somebody waits for locks of
   std::vector<DelegationState*> recalled_;  // in the order of their recall
+  Contention contention_;
+  DelegationStats delegation_stats_;
+  base::TimePoint next_surplus_{};
   std::uint64_t lock_owners_made_ = 0;
   StateCounts counts_;
   struct Waiting {

@@ -93,6 +93,8 @@ base::Result<OpenAnswer, Refusal> FileStates::open(OpenRequest request, Aftermat
                     .fresh = fresh,
                     .confirm = !owner->confirmed,
                     .delegation = std::nullopt,
+                    .no_delegation = why_no_delegation4::WND4_NOT_WANTED,
+                    .descriptor = nullptr,
                     .former = open->share,
                     .former_history = open->history,
                     .former_seqid = open->seqid};
@@ -100,7 +102,15 @@ base::Result<OpenAnswer, Refusal> FileStates::open(OpenRequest request, Aftermat
   open->history.add(request.share);
   open->descriptors.add(std::move(request.descriptor), after.unused);
   answer.id = fresh ? open->id() : open->bump();
-  answer.delegation = offer(*open, request.wish, request.now);
+  if (request.reclaim) {
+    answer.descriptor = open->descriptors.get(request.share.access);
+  } else if (const auto type = offer(*open, request.wish, request.now)) {
+    answer.delegation = *type;
+    const bool writes = *type == open_delegation_type4::OPEN_DELEGATE_WRITE;
+    answer.descriptor = open->descriptors.get(writes ? share_both : share_read);
+  } else {
+    answer.no_delegation = type.error();
+  }
   return answer;
 }
 

@@ -136,6 +136,7 @@ void FileStates::end(LockState& lock, Aftermath& after) {
 // Takes the delegation off its file.
 void FileStates::detach(DelegationState& delegation, Aftermath& after) {
   std::erase(recalled_, &delegation);
+  --(delegation.write ? delegation_stats_.writing : delegation_stats_.reading);
   std::erase(delegation.file->delegations, &delegation);
   --find_client(delegation.client->id)->delegations;
   if (delegation.descriptor != nullptr) after.unused.push_back(std::move(delegation.descriptor));

@@ -42,6 +42,8 @@ TEST(Config, a_minimal_file_has_the_documented_defaults) {
   EXPECT_EQ(config->limits.drain_seconds, 15u);
   EXPECT_EQ(config->limits.lease_seconds, 90u);
   EXPECT_EQ(config->limits.courtesy_seconds, 86400u);
+  EXPECT_EQ(config->limits.delegations_max, 16384u);
+  EXPECT_EQ(config->delegations, nfs4::Delegations::read);
   ASSERT_EQ(config->exports.size(), 1u);
   const ExportConfig& e = config->exports[0];
   EXPECT_EQ(e.path, "/data");
@@ -65,7 +67,9 @@ admin_socket = "/run/other.sock"
 metrics = "[::1]:9100"
 rpcbind = false
 log_level = "warning"
+delegations = "write"
 [limits]
+delegations_max = 200
 payload_bytes_max = "256KiB"
 buffer_bytes_max = "64 MiB"
 replay_cache_bytes_max = 1048576
@@ -95,6 +99,8 @@ security = ["sys"]
   EXPECT_EQ(config->metrics->text(), "[::1]:9100");
   EXPECT_EQ(config->rpcbind, false);
   EXPECT_EQ(config->log_level, base::Level::warning);
+  EXPECT_EQ(config->delegations, nfs4::Delegations::write);
+  EXPECT_EQ(config->limits.delegations_max, 200u);
   EXPECT_EQ(config->limits.payload_bytes_max, 256u << 10);
   EXPECT_EQ(config->limits.buffer_bytes_max, 64u << 20);
   EXPECT_EQ(config->limits.replay_cache_bytes_max, 1u << 20);
@@ -132,11 +138,13 @@ constexpr Mistake mistakes[] = {
      "braid.toml:2: unknown key 'idleSeconds' in [limits]; did you mean 'idle_seconds'?\n"},
     {"unknown_key_far_from_all", "[server]\nxylophone = 1\n",
      "braid.toml:2: unknown key 'xylophone' in [server]; known keys are listen, port, threads, state_dir, "
-     "admin_socket, metrics, rpcbind, log_level\n"},
+     "admin_socket, metrics, rpcbind, log_level, delegations\n"},
     {"unknown_section", "[sever]\nport = 1\n",
      "braid.toml:1: unknown key 'sever' in the file; did you mean 'server'?\n"},
     {"section_that_is_a_value", "server = 3\n",
      "braid.toml:1: 'server' is an integer; write the section [server]\n"},
+    {"delegations_unknown", "[server]\ndelegations = \"all\"\n",
+     "braid.toml:2: 'delegations' is \"all\"; write none, read or write\n"},
     {"port_as_text", "[server]\nport = \"2049\"\n",
      "braid.toml:2: 'port' is a string; write an integer from 1 to 65535\n"},
     {"port_too_great", "[server]\nport = 65536\n",

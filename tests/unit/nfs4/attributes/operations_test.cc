@@ -161,14 +161,13 @@ TEST_F(Operations, getattr_of_everything_answers_with_everything_that_is_support
   (void)getattr({"file"}, everything, &done);
   std::array<std::byte, 16> memory{};
   FlatWriter out(memory);
-  // What can only be set is supported, too; delegated times are not while no delegation carries them.
-  const Bitmap supported = done | set_times | Bitmap{FATTR4_MODE_SET_MASKED, FATTR4_MODE_UMASK};
+  // What can only be set is supported, too.
+  const Bitmap supported =
+      done | set_times |
+      Bitmap{FATTR4_MODE_SET_MASKED, FATTR4_MODE_UMASK, FATTR4_TIME_DELEG_ACCESS, FATTR4_TIME_DELEG_MODIFY};
   out.u32(static_cast<std::uint32_t>(supported.wire().size()));
   for (const std::uint32_t word : supported.wire()) out.u32(word);
-  const bool with_delegated_times = world_.engine().state().facts.delegated_times;
-  if (!with_delegated_times) {
-    EXPECT_EQ(said, to_hex(out.written()));
-  }
+  EXPECT_EQ(said, to_hex(out.written()));
   EXPECT_TRUE(done.has(FATTR4_ACL) && done.has(FATTR4_TIME_CREATE) && done.has(FATTR4_XATTR_SUPPORT));
 }
 

@@ -17,9 +17,10 @@ namespace braid::nfs4::test {
 class Sent : private rpc::Reply {
  public:
   Sent(Nfs4Engine& engine, io::Payload args, const rpc::PeerAddress& peer, const rpc::Auth& auth,
-       io::SlabCursor& cursor)
+       rpc::Session* connection, io::SlabCursor& cursor)
       : program_(engine.program()), cursor_(cursor), call_(std::move(args), peer, cursor) {
     call_.auth = auth;
+    call_.session = connection;
     call_.program = NFS4_PROGRAM;
     call_.version = NFS_V4;
     call_.procedure = 1;
@@ -141,7 +142,7 @@ std::shared_ptr<Sent> World::start_raw(io::Payload args, const Caller& caller) {
   rpc::AuthSys sys;
   sys.uid = caller.uid;
   sys.gid = caller.gid;
-  auto sent = std::make_shared<Sent>(*engine_, std::move(args), peer, sys, *cursor_);
+  auto sent = std::make_shared<Sent>(*engine_, std::move(args), peer, sys, caller.connection, *cursor_);
   on_reactor([&] { sent->run(); });
   return sent;
 }
@@ -216,6 +217,7 @@ SessionClient::SessionClient(World& world, std::uint32_t minor_version, std::str
   create.csa_sequence = known.eir_resok4()->eir_sequenceid;
   create.csa_fore_chan_attrs = wish;
   create.csa_back_chan_attrs = wish;
+  create.csa_flags = caller.connection == nullptr ? 0 : CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
   const std::array security{callback_sec_parms4::with_SECINFO_AUTH_NONE()};
   create.csa_sec_parms = security;
   Request open(minor_version);

@@ -20,6 +20,10 @@
 #include "vfs/export.h"
 #include "vfs/posix/file_system.h"
 
+namespace braid::rpc {
+class Session;
+}
+
 namespace braid::nfs4::test {
 
 // Who sends, and from where.
@@ -27,6 +31,7 @@ struct Caller {
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
   std::string_view address = "192.0.2.1";
+  rpc::Session* connection = nullptr;  // that it is called back by
 };
 
 struct ExportSpec {
@@ -65,14 +70,20 @@ class World {
   void write_local(std::string_view name, std::string_view text) const;
   [[nodiscard]] std::string read_local(std::string_view name) const;
 
+  // Calls f() on the reactor's thread and waits for it.
+  void on_reactor(const std::function<void()>& f);
+  io::Reactor& reactor() { return *reactor_; }
+  // Of the first export.
+  vfs::posix::PosixFileSystem& file_system() {
+    return static_cast<vfs::posix::PosixFileSystem&>(*exports_->current()->all().front().file_system);
+  }
+
   base::ManualClock& clock() { return clock_; }
   Nfs4Engine& engine() { return *engine_; }
   io::SlabPool& slabs() { return slabs_; }
 
  private:
   std::shared_ptr<Sent> start_raw(io::Payload args, const Caller& caller);
-  // Calls f() on the reactor's thread and waits for it.
-  void on_reactor(const std::function<void()>& f);
   void open_engine();
 
   base::ManualClock clock_;

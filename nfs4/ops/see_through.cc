@@ -1,0 +1,90 @@
+#include "nfs4/ops/see_through.h"
+
+#include <utility>
+
+#include "nfs4/callback/callbacks.h"
+#include "nfs4/ops/open_support.h"
+
+namespace braid::nfs4::ops {
+
+namespace {
+
+// What the holder of a write delegation may have changed without telling.
+constexpr Bitmap behind_delegation{FATTR4_CHANGE, FATTR4_SIZE, FATTR4_SPACE_USED, FATTR4_TIME_METADATA,
+                                   FATTR4_TIME_MODIFY};
+
+// A 4.0 request does not say whose it is: one from the host of a 4.0 holder is taken for the holder's.
+bool is_own(const Compound& compound, const state::WriteHolder& holder) {
+  if (compound.minor_version() != 0 || holder.client->minor_version() != 0) return false;
+  const auto host_of = [](std::string_view peer) { return peer.substr(0, peer.rfind(':')); };
+  return host_of(compound.call().peer.text()) == host_of(holder.client->intro.peer);
+}
+
+std::optional<state::WriteHolder> holder_of(Compound& compound, const Place& at) {
+  const state::ClientRef by = compound.client();
+  auto holder = compound.server().files.with(
+      [&](const state::FileStates& files) { return files.write_holder(at.file->handle(), by.get()); });
+  if (holder && is_own(compound, *holder)) holder.reset();
+  return holder;
+}
+
+// The last resort: the delegation has to come back, or its holder has to go.
+Op4<> recall(Compound& compound, const Place& at) {
+  const state::ClientRef by = compound.client();
+  const vfs::FileHandle& file = at.file->handle();
+  const auto attempt = [&](state::FileStates& files,
+                           state::Aftermath& after) -> base::Result<bool, state::Refusal> {
+    auto broken = files.break_delegations(file, by.get(), false, compound.now(), after);
+    if (!broken) return base::fail(std::move(broken.error()));
+    return true;
+  };
+  const auto done = co_await with_states<bool, state::Refusal>(compound, attempt).as_result();
+  if (!done) co_await refuse(done.error().status);
+}
+
+// The file has changed, and whoever looks must see that: every time, since nobody knows whether it went on.
+Op4<> mark_changed(const Place& at, const state::WriteHolder& holder, const callback::CachedAttributes& now) {
+  using How = vfs::SetTime::How;
+  vfs::Credentials server;
+  server.holder = vfs::LeaseHolder(holder.client->id);
+  vfs::SetAttributes times;
+  times.mtime.how = How::server;
+  if (holder.timestamps && now.mtime) times.mtime = {How::client, *now.mtime};
+  if (holder.timestamps && now.atime) times.atime = {How::client, *now.atime};
+  vfs::Wcc wcc;
+  const auto set = co_await at.fs().setattr(server, at.file, times, std::nullopt, wcc).as_result();
+  if (!set) co_await refuse(set.error());
+}
+
+Op4<std::optional<std::uint64_t>> ask(Compound& compound, const Place& at, state::WriteHolder holder) {
+  callback::Callbacks* callbacks = compound.server().callbacks;
+  const bool silent = holder.client->lease_over(compound.now(), compound.server().clients.lease());
+  if (holder.recalled || silent || callbacks == nullptr) {
+    co_await recall(compound, at);
+    co_return std::nullopt;
+  }
+  const auto cached =
+      co_await callbacks->getattr(holder.client->id, at.file->handle(), holder.timestamps).as_result();
+  const auto still = holder_of(compound, at);
+  // It came back meanwhile, and with it what was written.
+  if (!still || still->id != holder.id) co_return std::nullopt;
+  if (!cached) {
+    if (cached.error() == callback::Failure::busy) co_return refuse(nfsstat4::NFS4ERR_DELAY);
+    co_await recall(compound, at);
+    co_return std::nullopt;
+  }
+  if (cached->change == holder.change) co_return std::nullopt;
+  co_await mark_changed(at, holder, *cached);
+  co_return cached->size;
+}
+
+}  // namespace
+
+// Nobody has to wait, nor is memory taken, where there is no such delegation.
+Op4<std::optional<std::uint64_t>> see_through_delegation(Compound& compound, const Place& at, Bitmap wanted) {
+  if (!at.pseudo() && wanted.intersects(behind_delegation))
+    if (auto holder = holder_of(compound, at)) return ask(compound, at, std::move(*holder));
+  return Result4<std::optional<std::uint64_t>>(std::nullopt);
+}
+
+}  // namespace braid::nfs4::ops

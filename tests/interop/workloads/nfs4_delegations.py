@@ -1,0 +1,130 @@
+"""NFSv4: delegations are given, and recalled by a second client, by local programs and by NFSv3."""
+
+import os
+import re
+import time
+import urllib.request
+
+from harness.client import Lab, equal, expect, read_file, step, write_file
+from harness.server import ADDRESS
+
+VARIANTS = ("tmpfs", "ext4")
+TIMEOUT_S = 300
+
+METRICS = f"{ADDRESS}:9049"
+
+lab = Lab()
+lab.export()
+lab.serve(config=f"""
+[server]
+metrics = "{METRICS}"
+delegations = "write"
+[[export]]
+path = "/"
+directory = "{lab.path}"
+squash = "none"
+""")
+mnt = lab.mount(version="4.1")
+other = lab.mount(version="4.2", at="/run/other")
+
+
+def metric(name):
+    with urllib.request.urlopen(f"http://{METRICS}/metrics") as answer:
+        text = answer.read().decode()
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    expect(found, f"there is no metric {name}")
+    return float(found.group(1))
+
+
+def held(kind):
+    return metric(f'braid_nfs4_delegations{{type="{kind}"}}')
+
+
+def recalled():
+    return metric("braid_nfs4_delegations_recalled_total")
+
+
+def opens_of(mount):
+    """How many OPENs this mount has sent."""
+    with open("/proc/self/mountstats", encoding="ascii") as file:
+        part = file.read().split(f" mounted on {mount} ")[1]
+    return int(re.search(r"^\s+OPEN: (\d+)", part, re.MULTILINE).group(1))
+
+
+def local(program, *arguments):
+    return lab.host(f'/usr/bin/python3 -c "{program}" {" ".join(arguments)}').strip()
+
+
+step("a file that is only read is delegated, and read again without the server")
+lab.host(f"echo first > {lab.path}/file")
+with open(f"{mnt}/file", "rb") as file:
+    equal(file.read(), b"first\n", "the file")
+    expect(held("read") >= 1, "no read delegation was given")
+    before = opens_of(mnt)
+    for _ in range(20):
+        equal(read_file(f"{mnt}/file"), b"first\n", "the file")
+    equal(opens_of(mnt), before, "OPENs under a delegation")
+
+step("another client reads beside it")
+equal(read_file(f"{other}/file"), b"first\n", "the file")
+before = recalled()
+
+step("another client's writing has it recalled, and is seen")
+write_file(f"{other}/file", b"second")
+expect(recalled() > before, "nothing was recalled")
+equal(read_file(f"{mnt}/file"), b"second", "the file at the first client")
+
+step("a local program's writing has it recalled, and is seen")
+lab.host(f"echo third > {lab.path}/third")
+equal(read_file(f"{mnt}/third"), b"third\n", "the file")
+expect(held("read") >= 1, "no read delegation was given")
+before = recalled()
+local("import sys; open(sys.argv[1], 'w').write('fourth')", f"{lab.path}/third")
+expect(recalled() > before, "nothing was recalled")
+equal(read_file(f"{mnt}/third"), b"fourth", "the file after the local program")
+
+step("what is written under a write delegation is seen by another client and by local programs")
+for number, reader in enumerate((lambda name: read_file(f"{other}/{name}"),
+                                 lambda name: lab.host(f"cat {lab.path}/{name}").encode())):
+    name = f"written{number}"
+    with open(f"{mnt}/{name}", "w+b", buffering=0) as file:
+        expect(held("write") >= 1, "no write delegation was given")
+        before = recalled()
+        file.write(b"x" * 100_000)
+        equal(os.stat(f"{other}/{name}").st_size, 100_000, "the size that the other client sees")
+        # A recall makes Linux begin to write, not wait for the end of it.
+        while len(reader(name)) < 100_000:
+            time.sleep(0.05)
+        expect(recalled() > before, "nothing was recalled")
+        expect(reader(name) == b"x" * 100_000, f"{name} is another elsewhere")
+        file.write(b"y")
+        os.fsync(file.fileno())
+    equal(len(reader(name)), 100_001, "the length after more of it")
+
+step("removing, renaming and changing the mode elsewhere works")
+for name in ("removed", "renamed", "changed"):
+    lab.host(f"echo text > {lab.path}/{name}")
+    equal(read_file(f"{mnt}/{name}"), b"text\n", name)
+before = recalled()
+os.unlink(f"{other}/removed")
+os.rename(f"{other}/renamed", f"{other}/new name")
+os.chmod(f"{other}/changed", 0o600)
+equal(recalled(), before + 3, "recalls")
+equal(lab.host(f"ls {lab.path} | grep -E 'removed|name|changed'").split("\n"), ["changed", "new name", ""], "the names")
+with open(f"{mnt}/changed", "rb") as file:
+    equal(os.fstat(file.fileno()).st_mode & 0o777, 0o600, "the mode")
+
+step("an NFSv3 client is no exception")
+old = lab.mount(version="3", at="/run/old")
+lab.host(f"echo text > {lab.path}/v3")
+equal(read_file(f"{mnt}/v3"), b"text\n", "the file")
+before = recalled()
+os.chmod(f"{old}/v3", 0o640)
+expect(recalled() > before, "nothing was recalled")
+write_file(f"{old}/v3", b"from NFSv3")
+equal(read_file(f"{mnt}/v3"), b"from NFSv3", "the file at the first client")
+lab.unmount("/run/old")
+
+equal(metric("braid_nfs4_delegations_revoked_total"), 0, "delegations that did not come back")
+lab.unmount("/run/other")
+lab.unmount()

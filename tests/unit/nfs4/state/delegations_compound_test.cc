@@ -1,0 +1,518 @@
+// Delegations as clients, local processes and NFSv3 meet them: whole COMPOUNDs over a real directory.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <array>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "nfs4/state/state_id.h"
+#include "tests/unit/nfs4/support/callback_world.h"
+
+namespace braid::nfs4::test {
+namespace {
+
+using enum nfs_opnum4;
+using enum nfsstat4;
+using enum open_delegation_type4;
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t read_access = OPEN4_SHARE_ACCESS_READ;
+constexpr std::uint32_t write_access = OPEN4_SHARE_ACCESS_WRITE;
+constexpr std::uint32_t both_access = OPEN4_SHARE_ACCESS_BOTH;
+constexpr std::uint32_t any_wish = OPEN4_SHARE_ACCESS_WANT_ANY_DELEG;
+
+OPEN4args open_args(open_claim4 claim, std::uint32_t access) {
+  OPEN4args args;
+  args.share_access = access;
+  args.owner.owner = base::bytes_of(std::string_view("owner"));
+  args.openhow = openflag4::with_default(opentype4::OPEN4_NOCREATE);
+  args.claim = std::move(claim);
+  return args;
+}
+
+const open_read_delegation4* reading(const open_delegation4& delegation) {
+  const bool reads = delegation.delegation_type == OPEN_DELEGATE_READ ||
+                     delegation.delegation_type == OPEN_DELEGATE_READ_ATTRS_DELEG;
+  return reads ? delegation.read() : nullptr;
+}
+const open_write_delegation4* writing(const open_delegation4& delegation) {
+  const bool writes = delegation.delegation_type == OPEN_DELEGATE_WRITE ||
+                      delegation.delegation_type == OPEN_DELEGATE_WRITE_ATTRS_DELEG;
+  return writes ? delegation.write() : nullptr;
+}
+stateid4 id_of(const open_delegation4& delegation) {
+  if (const auto* read = reading(delegation)) return read->stateid;
+  if (const auto* write = writing(delegation)) return write->stateid;
+  ADD_FAILURE() << "no delegation";
+  return {};
+}
+
+EngineOptions giving(Delegations policy) {
+  EngineOptions options;
+  options.nfs.delegations = policy;
+  return options;
+}
+
+class DelegationCompound : public testing::Test {
+ protected:
+  explicit DelegationCompound(Delegations policy = Delegations::write) : world_(giving(policy)) {
+    world_.write_local("file", "content");
+  }
+  OPEN4resok open(SessionClient& client, const OPEN4args& args, nfsstat4 expected = NFS4_OK) {
+    Request request = client.request();
+    request.add(OP_PUTROOTFH);
+    const bool by_handle = args.claim.claim != open_claim_type4::CLAIM_NULL &&
+                           args.claim.claim != open_claim_type4::CLAIM_DELEGATE_CUR;
+    if (by_handle) request.add(OP_LOOKUP, LOOKUP4args{"file"});
+    Reply reply = client.send(request.add(OP_OPEN, args));
+    EXPECT_EQ(reply.status(), expected);
+    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+    if (by_handle) {
+      EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
+    }
+    if (reply.status() != NFS4_OK) return {};
+    const OPEN4resok out = *reply.result<OPEN4res>(OP_OPEN).resok4();
+    kept_ = std::move(reply);
+    return out;
+  }
+  OPEN4resok open_file(SessionClient& client, std::uint32_t access, nfsstat4 expected = NFS4_OK) {
+    return open(client, open_args(open_claim4::with_file("file"), access), expected);
+  }
+  // An operation on the file.
+  template <class Args>
+  Reply on_file(SessionClient& client, nfs_opnum4 op, const Args& args) {
+    Reply reply =
+        client.send(client.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"file"}).add(op, args));
+    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+    EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
+    return reply;
+  }
+  nfsstat4 give_back(SessionClient& client, const stateid4& id) {
+    return on_file(client, OP_DELEGRETURN, DELEGRETURN4args{id}).status();
+  }
+  // Asks for the size alone.
+  std::optional<std::uint64_t> size_seen_by(SessionClient& client) {
+    static constexpr std::array<std::uint32_t, 1> mask{1U << FATTR4_SIZE};
+    Reply reply = on_file(client, OP_GETATTR, GETATTR4args{mask});
+    if (reply.status() != NFS4_OK) return std::nullopt;
+    const auto result = reply.result<GETATTR4res>(OP_GETATTR);
+    xdr::Arena arena;
+    xdr::Decoder in(result.resok4()->obj_attributes.attr_vals, arena);
+    std::uint64_t size = 0;
+    EXPECT_TRUE(in.u64(size));
+    return size;
+  }
+  [[nodiscard]] bool opens_locally(int flags) const {
+    const std::string path = world_.directory() + "/file";
+    return static_cast<bool>(base::UniqueFd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC)));
+  }
+
+  CallbackWorld world_;
+  CallbackPeer peer_{world_};
+  SessionClient alice_{world_, 2, "alice", {.connection = peer_.connection()}};
+  SessionClient bob_{world_, 1, "bob", {.address = "192.0.2.2"}};
+  Reply kept_;  // what results refer to
+};
+
+TEST_F(DelegationCompound, a_reader_gets_one_and_others_may_read_beside_it) {
+  const OPEN4resok first = open_file(alice_, read_access);
+  ASSERT_NE(reading(first.delegation), nullptr);
+  EXPECT_FALSE(reading(first.delegation)->recall);
+  open_file(bob_, read_access);
+  EXPECT_TRUE(opens_locally(O_RDONLY));
+  EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id_of(first.delegation), 0, 10}).status(), NFS4_OK);
+  EXPECT_EQ(on_file(alice_, OP_WRITE, WRITE4args{.stateid = id_of(first.delegation)}).status(),
+            NFS4ERR_OPENMODE);
+  EXPECT_TRUE(peer_.calls().empty());
+  EXPECT_EQ(give_back(alice_, id_of(first.delegation)), NFS4_OK);
+  EXPECT_EQ(give_back(alice_, id_of(first.delegation)), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(DelegationCompound, a_writer_gets_one_that_it_can_read_by_too) {
+  for (const std::uint32_t access : {both_access, write_access}) {
+    SCOPED_TRACE(access);
+    const OPEN4resok opened = open_file(alice_, access);
+    ASSERT_NE(writing(opened.delegation), nullptr);
+    const stateid4 id = writing(opened.delegation)->stateid;
+    EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id, 0, 10}).status(), NFS4_OK);
+    EXPECT_EQ(on_file(alice_, OP_WRITE, WRITE4args{.stateid = id, .stable = stable_how4::UNSTABLE4}).status(),
+              NFS4_OK);
+    EXPECT_TRUE(peer_.calls().empty());
+    EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+    EXPECT_EQ(on_file(alice_, OP_CLOSE, CLOSE4args{0, opened.stateid}).status(), NFS4_OK);
+  }
+}
+
+TEST_F(DelegationCompound, who_cannot_be_called_back_gets_none) {
+  EXPECT_EQ(open_file(bob_, read_access).delegation.delegation_type, OPEN_DELEGATE_NONE);
+  const auto told = open_file(bob_, read_access | any_wish).delegation;
+  ASSERT_EQ(told.delegation_type, OPEN_DELEGATE_NONE_EXT);
+  EXPECT_EQ(told.od_whynone()->ond_why, why_no_delegation4::WND4_RESOURCE);
+}
+
+struct WantCase {
+  std::uint32_t want;
+  open_delegation_type4 type;
+  why_no_delegation4 why = why_no_delegation4::WND4_NOT_WANTED;
+};
+
+TEST_F(DelegationCompound, wishes_are_heard) {
+  using enum why_no_delegation4;
+  for (const WantCase& one :
+       {WantCase{OPEN4_SHARE_ACCESS_WANT_NO_DELEG, OPEN_DELEGATE_NONE_EXT, WND4_NOT_WANTED},
+        WantCase{OPEN4_SHARE_ACCESS_WANT_CANCEL, OPEN_DELEGATE_NONE_EXT, WND4_CANCELLED},
+        WantCase{OPEN4_SHARE_ACCESS_WANT_NO_PREFERENCE, OPEN_DELEGATE_READ},
+        WantCase{OPEN4_SHARE_ACCESS_WANT_READ_DELEG, OPEN_DELEGATE_READ},
+        WantCase{OPEN4_SHARE_ACCESS_WANT_ANY_DELEG, OPEN_DELEGATE_READ},
+        WantCase{OPEN4_SHARE_ACCESS_WANT_WRITE_DELEG, OPEN_DELEGATE_READ},
+        WantCase{OPEN4_SHARE_ACCESS_WANT_ANY_DELEG | OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS,
+                 OPEN_DELEGATE_READ_ATTRS_DELEG}}) {
+    SCOPED_TRACE(one.want);
+    const auto delegation = open_file(alice_, read_access | one.want).delegation;
+    ASSERT_EQ(delegation.delegation_type, one.type);
+    if (one.type == OPEN_DELEGATE_NONE_EXT) {
+      EXPECT_EQ(delegation.od_whynone()->ond_why, one.why);
+    } else {
+      EXPECT_EQ(give_back(alice_, id_of(delegation)), NFS4_OK);
+    }
+  }
+}
+
+TEST_F(DelegationCompound, contention_is_told_and_lasts_a_while) {
+  const stateid4 id = id_of(open_file(alice_, read_access).delegation);
+  open_file(bob_, write_access, NFS4ERR_DELAY);
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+  const auto none = open_file(alice_, read_access | any_wish).delegation;
+  ASSERT_EQ(none.delegation_type, OPEN_DELEGATE_NONE_EXT);
+  EXPECT_EQ(none.od_whynone()->ond_why, why_no_delegation4::WND4_CONTENTION);
+  EXPECT_FALSE(*none.od_whynone()->ond_server_will_push_deleg());
+  world_.clock().advance(31s);
+  EXPECT_NE(reading(open_file(alice_, read_access).delegation), nullptr);
+}
+
+TEST_F(DelegationCompound, a_local_writer_keeps_it_from_being_given) {
+  const std::string path = world_.directory() + "/file";
+  const base::UniqueFd writer(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  EXPECT_EQ(open_file(alice_, read_access).delegation.delegation_type, OPEN_DELEGATE_NONE);
+}
+
+TEST_F(DelegationCompound, none_is_given_of_what_was_written_without_an_open_just_now) {
+  const WRITE4args write{.stateid = {}, .stable = stable_how4::UNSTABLE4};
+  EXPECT_EQ(on_file(bob_, OP_WRITE, write).status(), NFS4_OK);
+  const OPEN4resok opened = open_file(alice_, read_access);
+  EXPECT_EQ(opened.delegation.delegation_type, OPEN_DELEGATE_NONE);
+  EXPECT_EQ(on_file(alice_, OP_CLOSE, CLOSE4args{0, opened.stateid}).status(), NFS4_OK);
+  world_.clock().advance(3s);
+  world_.file_system().sweep();
+  EXPECT_NE(reading(open_file(alice_, read_access).delegation), nullptr);
+}
+
+// --- Recalls: everything by others that conflicts with a read delegation.
+
+struct Conflict {
+  const char* name;
+  std::function<Request(SessionClient&)> request;
+};
+
+fattr4 mode_of(std::uint32_t mode) {
+  static constexpr std::array<std::uint32_t, 2> mask{0, 1U << (FATTR4_MODE - 32)};
+  io::SlabCursor cursor(test_slabs());
+  xdr::Encoder out(cursor);
+  out.u32(mode);
+  return {.attrmask = mask, .attr_vals = out.finish().bytes};
+}
+
+const Conflict conflicts[] = {
+    {"OPEN",
+     [](SessionClient& client) {
+       return client.request().add(OP_PUTROOTFH).add(OP_OPEN, open_args(open_claim4::with_file("file"), 2));
+     }},
+    {"SETATTR",
+     [](SessionClient& client) {
+       return client.request()
+           .add(OP_PUTROOTFH)
+           .add(OP_LOOKUP, LOOKUP4args{"file"})
+           .add(OP_SETATTR, SETATTR4args{{}, mode_of(0600)});
+     }},
+    {"WRITE",
+     [](SessionClient& client) {
+       return client.request()
+           .add(OP_PUTROOTFH)
+           .add(OP_LOOKUP, LOOKUP4args{"file"})
+           .add(OP_WRITE, WRITE4args{.stateid = {}, .stable = stable_how4::UNSTABLE4});
+     }},
+    {"LINK",
+     [](SessionClient& client) {
+       return client.request()
+           .add(OP_PUTROOTFH)
+           .add(OP_LOOKUP, LOOKUP4args{"file"})
+           .add(OP_SAVEFH)
+           .add(OP_PUTROOTFH)
+           .add(OP_LINK, LINK4args{"other"});
+     }},
+    {"RENAME",
+     [](SessionClient& client) {
+       return client.request().add(OP_PUTROOTFH).add(OP_SAVEFH).add(OP_RENAME, RENAME4args{"file", "moved"});
+     }},
+    {"REMOVE",
+     [](SessionClient& client) {
+       return client.request().add(OP_PUTROOTFH).add(OP_REMOVE, REMOVE4args{"file"});
+     }},
+};
+
+TEST_F(DelegationCompound, what_others_do_has_it_recalled_and_goes_on_when_it_is_back) {
+  std::size_t recalls = 0;
+  for (const Conflict& one : conflicts) {
+    SCOPED_TRACE(one.name);
+    world_.clock().advance(60s);
+    world_.file_system().sweep();
+    world_.write_local("file", "content");
+    const OPEN4resok opened = open_file(alice_, read_access);
+    const stateid4 id = id_of(opened.delegation);
+    EXPECT_EQ(on_file(alice_, OP_CLOSE, CLOSE4args{0, opened.stateid}).status(), NFS4_OK);
+    EXPECT_EQ(bob_.send(one.request(bob_)).status(), NFS4ERR_DELAY);
+    EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_RECALL, ++recalls).id, id);
+    EXPECT_EQ(bob_.send(one.request(bob_)).status(), NFS4ERR_DELAY);
+    Request back = alice_.request();
+    back.add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"file"}).add(OP_DELEGRETURN, DELEGRETURN4args{id});
+    EXPECT_EQ(alice_.send(back).status(), NFS4_OK);
+    Reply done = bob_.send(one.request(bob_));
+    EXPECT_EQ(done.status(), NFS4_OK);
+    if (std::string_view(one.name) != "OPEN") continue;
+    EXPECT_EQ(done.status_of(OP_PUTROOTFH), NFS4_OK);
+    const stateid4 theirs = done.result<OPEN4res>(OP_OPEN).resok4()->stateid;
+    EXPECT_EQ(on_file(bob_, OP_CLOSE, CLOSE4args{0, theirs}).status(), NFS4_OK);
+  }
+  EXPECT_EQ(peer_.calls().size(), std::size(conflicts));
+}
+
+TEST_F(DelegationCompound, changes_by_its_holder_leave_it_alone) {
+  const stateid4 id = id_of(open_file(alice_, read_access).delegation);
+  for (const Conflict& one : conflicts) {
+    const std::string_view name = one.name;
+    if (name != "SETATTR" && name != "LINK") continue;
+    EXPECT_EQ(alice_.send(one.request(alice_)).status(), NFS4_OK) << name;
+  }
+  EXPECT_TRUE(peer_.calls().empty());
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+}
+
+TEST_F(DelegationCompound, its_holder_may_write_at_once_and_is_asked_for_its_read_delegation) {
+  const stateid4 id = id_of(open_file(alice_, read_access).delegation);
+  open_file(alice_, write_access);
+  EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_RECALL).id, id);
+  EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id, 0, 10}).status(), NFS4_OK);
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+}
+
+TEST_F(DelegationCompound, a_local_open_waits_and_has_it_recalled) {
+  const stateid4 id = id_of(open_file(alice_, read_access).delegation);
+  EXPECT_FALSE(opens_locally(O_WRONLY));
+  EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_RECALL).id, id);
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+  EXPECT_TRUE(opens_locally(O_WRONLY));
+}
+
+// What other protocols do goes by the same file system.
+TEST_F(DelegationCompound, a_change_without_nfsv4_has_it_recalled) {
+  const stateid4 id = id_of(open_file(alice_, read_access).delegation);
+  const auto remove = [&] {
+    std::optional<base::Result<void, vfs::Error>> done;
+    world_.on_reactor([&] {
+      vfs::FileSystem& fs = world_.file_system();
+      const vfs::FileRef root = fs.root();
+      const vfs::Credentials who;
+      vfs::Wcc wcc;
+      auto op = fs.remove(who, root, "file", wcc);
+      op.start();
+      done = op.result();
+    });
+    return *done;
+  };
+  const auto refused = remove();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error(), vfs::Error::delay);
+  EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_RECALL).id, id);
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+  EXPECT_TRUE(remove());
+}
+
+TEST_F(DelegationCompound, under_a_recall_its_holder_opens_what_it_has_let_local_programs_open) {
+  const stateid4 id = id_of(open_file(alice_, both_access).delegation);
+  open_file(bob_, read_access, NFS4ERR_DELAY);
+  const OPEN4resok by_handle =
+      open(alice_, open_args(open_claim4::with_oc_delegate_stateid(id), write_access));
+  EXPECT_EQ(by_handle.delegation.delegation_type, OPEN_DELEGATE_NONE);
+  const open_claim_delegate_cur4 named{.delegate_stateid = id, .file = "file"};
+  open(alice_, open_args(open_claim4::with_delegate_cur_info(named), read_access));
+  open(bob_, open_args(open_claim4::with_oc_delegate_stateid(id), read_access), NFS4ERR_DELAY);
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+  open(alice_, open_args(open_claim4::with_oc_delegate_stateid(id), read_access), NFS4ERR_BAD_STATEID);
+  open(alice_, open_args(open_claim4::with_CLAIM_DELEG_PREV_FH(), read_access), NFS4ERR_NOTSUPP);
+}
+
+TEST_F(DelegationCompound, one_that_does_not_come_back_is_revoked_after_the_lease) {
+  peer_.silent = true;
+  const stateid4 id = id_of(open_file(alice_, read_access).delegation);
+  open_file(bob_, write_access, NFS4ERR_DELAY);
+  peer_.await(nfs_cb_opnum4::OP_CB_RECALL);
+  world_.clock().advance(60s);
+  world_.tick();
+  EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id, 0, 10}).status(), NFS4_OK);
+  open_file(bob_, write_access, NFS4ERR_DELAY);
+  world_.clock().advance(60s);
+  world_.tick();
+  EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id, 0, 10}).status(), NFS4ERR_DELEG_REVOKED);
+  EXPECT_EQ(give_back(alice_, id), NFS4ERR_DELEG_REVOKED);
+  open_file(bob_, write_access);
+  const auto flags = [&] {
+    Reply reply = world_.send(alice_.request(), alice_.caller());
+    return reply.result<SEQUENCE4res>(OP_SEQUENCE).sr_resok4()->sr_status_flags;
+  };
+  EXPECT_NE(flags() & SEQ4_STATUS_RECALLABLE_STATE_REVOKED, 0U);
+  EXPECT_EQ(alice_.send(alice_.request().add(OP_FREE_STATEID, FREE_STATEID4args{id})).status(), NFS4_OK);
+  EXPECT_EQ(flags() & SEQ4_STATUS_RECALLABLE_STATE_REVOKED, 0U);
+}
+
+TEST_F(DelegationCompound, a_holder_whose_lease_is_over_is_in_nobodys_way) {
+  peer_.silent = true;
+  open_file(alice_, both_access);
+  world_.clock().advance(60s);
+  open_file(bob_, read_access, NFS4ERR_DELAY);
+  world_.clock().advance(60s);
+  open_file(bob_, read_access);
+}
+
+// --- What another client sees of a file that its holder writes.
+
+TEST_F(DelegationCompound, the_holder_is_asked_for_the_size_of_what_it_has_written) {
+  const stateid4 id = id_of(open_file(alice_, both_access).delegation);
+  peer_.change = 1;
+  peer_.size = 4711;
+  EXPECT_EQ(size_seen_by(bob_), 4711U);
+  EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_GETATTR).attributes, 1U);
+  EXPECT_EQ(size_seen_by(alice_), 7U) << "it knows better itself";
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+  EXPECT_EQ(size_seen_by(bob_), 7U);
+  EXPECT_EQ(peer_.calls().size(), 1U);
+}
+
+TEST_F(DelegationCompound, a_holder_that_does_not_say_has_it_recalled) {
+  open_file(alice_, both_access);
+  peer_.status = NFS4ERR_BADHANDLE;
+  EXPECT_EQ(size_seen_by(bob_), std::nullopt);
+  peer_.await(nfs_cb_opnum4::OP_CB_RECALL);
+}
+
+// --- RFC 9754.
+
+TEST_F(DelegationCompound, a_delegation_can_stand_for_the_open) {
+  const std::uint32_t wish = any_wish | OPEN4_SHARE_ACCESS_WANT_OPEN_XOR_DELEGATION;
+  const OPEN4resok first = open_file(alice_, read_access | wish);
+  const stateid4 id = id_of(first.delegation);
+  EXPECT_NE(first.rflags & OPEN4_RESULT_NO_OPEN_STATEID, 0U);
+  EXPECT_EQ(first.stateid, state::anonymous_stateid());
+  EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id, 0, 10}).status(), NFS4_OK);
+  const OPEN4resok again = open_file(alice_, read_access | wish);
+  EXPECT_EQ(again.rflags & OPEN4_RESULT_NO_OPEN_STATEID, 0U) << "no delegation, hence an open";
+  EXPECT_EQ(on_file(alice_, OP_READ, READ4args{again.stateid, 0, 10}).status(), NFS4_OK);
+}
+
+TEST_F(DelegationCompound, its_holder_says_what_the_times_are_if_it_keeps_them) {
+  static constexpr std::array<std::uint32_t, 3> mask{0, 0, 1U << (FATTR4_TIME_DELEG_MODIFY % 32)};
+  const auto said = [](std::int64_t seconds) {
+    io::SlabCursor cursor(test_slabs());
+    xdr::Encoder out(cursor);
+    out.i64(seconds);
+    out.u32(5);
+    return fattr4{.attrmask = mask, .attr_vals = out.finish().bytes};
+  };
+  const std::string path = world_.directory() + "/file";
+  const timespec before[2] = {{1000, 0}, {1000, 0}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), before, 0), 0);
+  const auto modified = [&] {
+    struct stat stat{};
+    EXPECT_EQ(::stat(path.c_str(), &stat), 0);
+    return stat.st_mtim.tv_sec;
+  };
+  const std::uint32_t wish = any_wish | OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS;
+  const stateid4 id = id_of(open_file(alice_, both_access | wish).delegation);
+  EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{id, said(2000)}).status(), NFS4_OK);
+  EXPECT_EQ(modified(), 2000);
+  EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{id, said(1500)}).status(), NFS4_OK);
+  EXPECT_EQ(modified(), 2000) << "time does not go back";
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+  const stateid4 plain = id_of(open_file(alice_, both_access | any_wish).delegation);
+  EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{plain, said(3000)}).status(), NFS4ERR_INVAL);
+}
+
+// --- Restarts.
+
+TEST_F(DelegationCompound, one_is_reclaimed_after_a_restart) {
+  open_file(alice_, read_access);
+  world_.restart();
+  CallbackPeer peer(world_);
+  SessionClient again(world_, 2, "alice", {.connection = peer.connection()}, false);
+  const OPEN4resok opened =
+      open(again, open_args(open_claim4::with_delegate_type(OPEN_DELEGATE_READ), read_access));
+  ASSERT_NE(reading(opened.delegation), nullptr);
+  EXPECT_FALSE(reading(opened.delegation)->recall);
+  EXPECT_FALSE(opens_locally(O_WRONLY));
+  EXPECT_EQ(peer.await(nfs_cb_opnum4::OP_CB_RECALL).id, id_of(opened.delegation));
+}
+
+TEST_F(DelegationCompound, one_that_cannot_last_after_a_restart_is_given_to_be_returned) {
+  open_file(alice_, read_access);
+  world_.restart();
+  SessionClient again(world_, 2, "alice", {}, false);
+  const OPEN4resok opened =
+      open(again, open_args(open_claim4::with_delegate_type(OPEN_DELEGATE_READ), read_access));
+  ASSERT_NE(reading(opened.delegation), nullptr);
+  EXPECT_TRUE(reading(opened.delegation)->recall) << "it cannot be called back";
+  EXPECT_EQ(give_back(again, id_of(opened.delegation)), NFS4_OK);
+}
+
+// --- What is configured.
+
+class ReadDelegationsOnly : public DelegationCompound {
+ protected:
+  ReadDelegationsOnly() : DelegationCompound(Delegations::read) {}
+};
+TEST_F(ReadDelegationsOnly, writers_get_none) {
+  EXPECT_NE(reading(open_file(alice_, read_access).delegation), nullptr);
+  const auto told = open_file(alice_, both_access | any_wish).delegation;
+  ASSERT_EQ(told.delegation_type, OPEN_DELEGATE_NONE_EXT);
+  EXPECT_EQ(told.od_whynone()->ond_why, why_no_delegation4::WND4_WRITE_DELEG_NOT_SUPP_FTYPE);
+}
+
+class NoDelegations : public DelegationCompound {
+ protected:
+  NoDelegations() : DelegationCompound(Delegations::none) {}
+};
+TEST_F(NoDelegations, nobody_gets_one) {
+  EXPECT_EQ(open_file(alice_, read_access).delegation.delegation_type, OPEN_DELEGATE_NONE);
+  EXPECT_FALSE(world_.engine().state().facts.delegated_times);
+}
+
+TEST_F(DelegationCompound, directories_are_not_delegated) {
+  Reply reply =
+      alice_.send(alice_.request().add(OP_PUTROOTFH).add(OP_GET_DIR_DELEGATION, GET_DIR_DELEGATION4args{}));
+  EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+  const auto result = reply.result<GET_DIR_DELEGATION4res>(OP_GET_DIR_DELEGATION);
+  ASSERT_EQ(result.gddr_status, NFS4_OK);
+  const auto& answer = *result.gddr_res_non_fatal4();
+  EXPECT_EQ(answer.gddrnf_status, gddrnf4_status::GDD4_UNAVAIL);
+  EXPECT_FALSE(*answer.gddrnf_will_signal_deleg_avail());
+}
+
+TEST_F(DelegationCompound, there_is_nothing_to_purge) {
+  EXPECT_EQ(alice_.send(alice_.request().add(OP_DELEGPURGE, DELEGPURGE4args{alice_.id()})).status(),
+            NFS4ERR_NOTSUPP);
+}
+
+}  // namespace
+}  // namespace braid::nfs4::test

@@ -1,0 +1,241 @@
+// Delegations on FileStates: who gets one, and who must give it back.
+#include <array>
+#include <optional>
+
+#include "tests/unit/nfs4/state/opens_fixture.h"
+
+namespace braid::nfs4::state::test {
+namespace {
+
+class DelegationsTest : public FileStatesTest {
+ protected:
+  explicit DelegationsTest(const StateLimits& limits = {}) : FileStatesTest(limits) {}
+  std::optional<stateid4> given(const OpenAnswer& answer) {
+    DelegationRequest request;
+    request.type = *answer.delegation;
+    request.now = now;
+    return states.delegate(answer, request);
+  }
+  std::optional<stateid4> delegated(const ClientRef& client, const Share& share, DelegationWish wish,
+                                    const vfs::FileHandle& file = handle(1)) {
+    const auto answer = open(client, "o", share, file, wish);
+    if (!answer || !answer->delegation) return std::nullopt;
+    return given(*answer);
+  }
+};
+
+TEST_F(DelegationsTest, readers_share_read_delegations_and_a_writer_has_them_recalled) {
+  const auto first = delegated(alice, reads, DelegationWish::any);
+  ASSERT_TRUE(first);
+  opened(bob, "b", reads);
+  EXPECT_TRUE(after.recalls.empty());
+  const auto refused = open(bob, "b", writes);
+  EXPECT_EQ(status_of(refused), NFS4ERR_DELAY);
+  EXPECT_EQ(refused.error().blockers.front(), alice);
+  ASSERT_EQ(after.recalls.size(), 1U);
+  EXPECT_EQ(after.recalls[0].id.other, first->other);
+  EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4ERR_DELAY);
+  EXPECT_EQ(after.recalls.size(), 1U) << "one recall is enough";
+  EXPECT_EQ(status_of(states.return_delegation(use(alice, *first), after)), NFS4_OK);
+  EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4_OK);
+}
+
+TEST_F(DelegationsTest, a_write_delegation_is_for_the_only_client_and_comes_back_for_any_open) {
+  const auto delegation = delegated(alice, reads_and_writes, DelegationWish::any);
+  ASSERT_TRUE(delegation);
+  EXPECT_EQ(io(alice, *delegation, share_write), NFS4_OK);
+  EXPECT_EQ(status_of(open(alice, "another", reads_and_writes)), NFS4_OK)
+      << "its holder may open as it likes";
+  EXPECT_EQ(status_of(open(bob, "b", reads)), NFS4ERR_DELAY);
+  EXPECT_EQ(io(bob, anonymous_stateid(), share_read), NFS4ERR_DELAY);
+}
+
+TEST_F(DelegationsTest, none_is_given_against_opens_of_others_or_soon_after_a_recall) {
+  opened(bob, "b", reads_and_writes);
+  EXPECT_FALSE(delegated(alice, reads, DelegationWish::any));
+  EXPECT_FALSE(delegated(alice, reads_and_writes, DelegationWish::write));
+  const auto contended = open(alice, "o", reads, handle(2), DelegationWish::read);
+  ASSERT_TRUE(contended->delegation);
+  const auto id = given(*contended);
+  states.recall_all(handle(2), now, after);
+  ASSERT_EQ(status_of(states.return_delegation(use(alice, *id, handle(2)), after)), NFS4_OK);
+  EXPECT_FALSE(open(alice, "o", reads, handle(2), DelegationWish::read)->delegation);
+  now += states.limits().contention;
+  EXPECT_TRUE(open(alice, "o", reads, handle(2), DelegationWish::read)->delegation);
+}
+
+TEST_F(DelegationsTest, one_that_is_not_returned_is_revoked_and_stays_to_be_freed) {
+  const auto id = delegated(alice, reads, DelegationWish::read);
+  states.recall_all(handle(1), now, after);
+  EXPECT_EQ(states.revoke_unreturned(now - 1ns, after), 0U);
+  EXPECT_EQ(states.revoke_unreturned(now, after), 1U);
+  EXPECT_EQ(io(alice, *id, share_read), NFS4ERR_DELEG_REVOKED);
+  EXPECT_EQ(states.test(*id, *alice), NFS4ERR_DELEG_REVOKED);
+  EXPECT_NE(alice->status() & SEQ4_STATUS_RECALLABLE_STATE_REVOKED, 0U);
+  EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4_OK);
+  EXPECT_EQ(status_of(states.free(*id, *alice, after)), NFS4_OK);
+  EXPECT_EQ(alice->status() & SEQ4_STATUS_RECALLABLE_STATE_REVOKED, 0U);
+  EXPECT_EQ(states.test(*id, *alice), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(DelegationsTest, a_change_by_another_client_has_delegations_recalled) {
+  ASSERT_TRUE(delegated(alice, reads, DelegationWish::read));
+  EXPECT_EQ(status_of(states.break_delegations(handle(1), alice.get(), true, now, after)), NFS4_OK);
+  EXPECT_EQ(status_of(states.break_delegations(handle(1), bob.get(), false, now, after)), NFS4_OK);
+  EXPECT_TRUE(after.recalls.empty());
+  EXPECT_EQ(status_of(states.break_delegations(handle(1), bob.get(), true, now, after)), NFS4ERR_DELAY);
+  EXPECT_EQ(after.recalls.size(), 1U);
+}
+
+struct RefusalCase {
+  const char* what;
+  Share theirs;  // what bob has open; no access: nothing
+  Share mine;
+  DelegationWish wish;
+  std::optional<open_delegation_type4> given;
+  why_no_delegation4 why = why_no_delegation4::WND4_NOT_WANTED;
+};
+
+TEST_F(DelegationsTest, the_wish_and_the_opens_of_others_decide) {
+  using enum open_delegation_type4;
+  using enum why_no_delegation4;
+  const std::array cases{
+      RefusalCase{"a reader alone", {}, reads, DelegationWish::any, OPEN_DELEGATE_READ},
+      RefusalCase{"a writer alone", {}, reads_and_writes, DelegationWish::any, OPEN_DELEGATE_WRITE},
+      RefusalCase{"no wish", {}, reads, DelegationWish::none, std::nullopt, WND4_NOT_WANTED},
+      RefusalCase{"a writer who would only read",
+                  {},
+                  reads_and_writes,
+                  DelegationWish::read,
+                  std::nullopt,
+                  WND4_NOT_WANTED},
+      RefusalCase{"a writer who cannot read", {}, writes, DelegationWish::any, std::nullopt, WND4_RESOURCE},
+      RefusalCase{"readers", reads, reads, DelegationWish::any, OPEN_DELEGATE_READ},
+      RefusalCase{"a reader beside a writer", writes, reads, DelegationWish::any, std::nullopt,
+                  WND4_CONTENTION},
+      RefusalCase{"a writer beside a reader", reads, reads_and_writes, DelegationWish::any, std::nullopt,
+                  WND4_CONTENTION},
+  };
+  std::uint8_t number = 10;
+  for (const RefusalCase& one : cases) {
+    SCOPED_TRACE(one.what);
+    const vfs::FileHandle file = handle(++number);
+    if (one.theirs.access != 0) opened(bob, "b", one.theirs, file);
+    const auto answer = open(alice, "a", one.mine, file, one.wish);
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->delegation, one.given);
+    EXPECT_EQ(answer->no_delegation, one.why);
+  }
+}
+
+TEST_F(DelegationsTest, what_changed_between_the_offer_and_the_grant_counts) {
+  const auto answer = open(alice, "a", reads, handle(1), DelegationWish::read);
+  ASSERT_TRUE(answer->delegation);
+  opened(bob, "b", writes);
+  EXPECT_FALSE(given(*answer));
+  EXPECT_EQ(states.delegation_stats().reading, 0U);
+}
+
+TEST_F(DelegationsTest, its_holder_has_none_a_second_time) {
+  ASSERT_TRUE(delegated(alice, reads, DelegationWish::read));
+  EXPECT_FALSE(delegated(alice, reads, DelegationWish::read));
+}
+
+TEST_F(DelegationsTest, one_that_was_held_before_a_restart_is_given_again) {
+  OpenRequest request{.client = alice,
+                      .minor_version = 1,
+                      .owner = "o",
+                      .file = handle(1),
+                      .share = reads,
+                      .descriptor = descriptor(share_read),
+                      .wish = DelegationWish::none,
+                      .reclaim = true,
+                      .also_writes = false,
+                      .now = now};
+  const auto answer = states.open(std::move(request), after);
+  ASSERT_TRUE(answer);
+  DelegationRequest wanted;
+  wanted.reclaim = true;
+  wanted.recalled = true;
+  wanted.now = now;
+  const auto id = states.delegate(*answer, wanted);
+  ASSERT_TRUE(id);
+  EXPECT_TRUE(after.recalls.empty()) << "the answer itself tells the client";
+  EXPECT_EQ(states.revoke_unreturned(now, after), 1U);
+}
+
+TEST_F(DelegationsTest, the_holder_of_a_write_delegation_is_found_by_everybody_else) {
+  const auto id = delegated(alice, reads_and_writes, DelegationWish::any);
+  EXPECT_FALSE(states.write_holder(handle(1), alice.get()));
+  const auto holder = states.write_holder(handle(1), bob.get());
+  ASSERT_TRUE(holder);
+  EXPECT_EQ(holder->client, alice);
+  EXPECT_EQ(holder->id, *id);
+  EXPECT_FALSE(holder->recalled);
+  states.recall_all(handle(1), now, after);
+  EXPECT_TRUE(states.write_holder(handle(1), bob.get())->recalled);
+}
+
+TEST_F(DelegationsTest, only_who_keeps_the_times_says_what_they_are) {
+  const auto plain = delegated(alice, reads, DelegationWish::read);
+  EXPECT_EQ(status_of(states.check_timestamps(use(alice, *plain))), NFS4ERR_INVAL);
+  const auto answer = open(bob, "b", reads, handle(2), DelegationWish::read);
+  DelegationRequest request;
+  request.timestamps = true;
+  request.now = now;
+  const auto keeper = states.delegate(*answer, request);
+  EXPECT_EQ(states.check_timestamps(use(bob, *keeper, handle(2))).value_or(nullptr), bob);
+}
+
+class FewDelegationsTest : public DelegationsTest {
+ protected:
+  static StateLimits few() {
+    StateLimits limits;
+    limits.delegations_max = 8;
+    limits.delegations_per_client = 6;
+    return limits;
+  }
+  FewDelegationsTest() : DelegationsTest(few()) {}
+  // How many of so many files the client gets one of.
+  std::size_t take(const ClientRef& client, std::uint8_t from, std::uint8_t count) {
+    std::size_t got = 0;
+    for (std::uint8_t file = from; file < from + count; ++file)
+      got += delegated(client, reads, DelegationWish::read, handle(file)) ? 1U : 0U;
+    return got;
+  }
+};
+
+TEST_F(FewDelegationsTest, are_bounded_per_client_and_in_all) {
+  EXPECT_EQ(take(alice, 1, 10), 6U);
+  EXPECT_EQ(take(bob, 1, 10), 2U);
+  EXPECT_EQ(open(bob, "o", reads, handle(9), DelegationWish::read)->no_delegation,
+            why_no_delegation4::WND4_RESOURCE);
+  EXPECT_EQ(states.delegation_stats().reading, 8U);
+}
+
+TEST_F(FewDelegationsTest, who_has_many_is_asked_for_some_when_they_run_short) {
+  EXPECT_EQ(take(alice, 1, 4), 4U);
+  EXPECT_TRUE(states.surplus(now).empty());
+  EXPECT_EQ(take(alice, 5, 1), 1U);
+  EXPECT_EQ(take(bob, 1, 2), 2U);
+  const auto surplus = states.surplus(now);
+  ASSERT_EQ(surplus.size(), 1U);
+  EXPECT_EQ(surplus[0].client, alice);
+  EXPECT_EQ(surplus[0].keep, 2U);
+  EXPECT_TRUE(states.surplus(now).empty()) << "it needs time";
+  now += 60s;
+  EXPECT_EQ(states.surplus(now).size(), 1U);
+}
+
+TEST(ContentionTest, lasts_until_its_time) {
+  Contention contention;
+  const base::TimePoint now{100s};
+  EXPECT_FALSE(contention.lasts(5, now));
+  contention.note(5, now + 30s);
+  EXPECT_TRUE(contention.lasts(5, now + 29s));
+  EXPECT_FALSE(contention.lasts(5, now + 30s));
+  EXPECT_FALSE(contention.lasts(6, now));
+}
+
+}  // namespace
+}  // namespace braid::nfs4::state::test
