@@ -391,8 +391,10 @@ TEST(Renew, tells_a_client_with_delegations_that_it_cannot_be_called) {
                                     .reclaim = true,
                                     .now = world.clock().now()},
                                    after);
-    vfs::LeaseRef lease;
-    return opened && files.delegate(*opened, open_delegation_type4::OPEN_DELEGATE_READ, lease, world.clock().now());
+    state::DelegationRequest request;
+    request.reclaim = true;
+    request.now = world.clock().now();
+    return opened && files.delegate(*opened, request);
   });
   ASSERT_TRUE(given);
   const Request renew = Request(0).add(OP_RENEW, RENEW4args{set.clientid});
