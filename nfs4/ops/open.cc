@@ -321,7 +321,11 @@ Op4<> open_place(Compound& compound, Opening& opening) {
 Op4<OPEN4resok> open(Compound& compound, const OPEN4args& args) {
   state::ClientRef client = co_await client_of(compound, args.owner.clientid);
   if (compound.minor_version() > 0) co_return co_await run(compound, args, std::move(client));
-  co_await compound.server().clients.ensure_recorded(client);
+  // RFC 7530 9.6.3.4.2: a client that reclaims too late must not be on record as one with state, or it could
+  // reclaim after the next restart what others have had meanwhile.
+  Clients& clients = compound.server().clients;
+  const bool late = args.claim.claim == open_claim_type4::CLAIM_PREVIOUS && !clients.admit_reclaim(*client);
+  if (!late) co_await clients.ensure_recorded(client);
   co_return co_await run_in_sequence(compound, args, std::move(client));
 }
 
