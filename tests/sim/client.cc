@@ -222,7 +222,9 @@ ClientOp<Outcome> Client::run_in_session(const Request& body, bool once) {
     if (sequence) {
       if (instance == instance_) world_.oracle.renewed(traits_.index, done.sent);
       constexpr std::uint32_t revoked = SEQ4_STATUS_RECALLABLE_STATE_REVOKED;
+      constexpr std::uint32_t down = SEQ4_STATUS_CB_PATH_DOWN | SEQ4_STATUS_CB_PATH_DOWN_SESSION;
       revoked_seen_ = revoked_seen_ || (sequence->sr_status_flags & revoked) != 0;
+      back_channel_down_ = (sequence->sr_status_flags & down) != 0;
       out.lost = out.response.status() == nfsstat4::NFS4ERR_RETRY_UNCACHED_REP;
       co_return out;
     }

@@ -31,7 +31,10 @@ struct World {
   Oracle& oracle;
   Trace& trace;
   Plant plant = Plant::none;
-  std::vector<std::uint64_t> files;  // ids in storage; named f0, f1, ...
+  // Of OPENs: those for reading alone, and those that deny something.
+  std::uint64_t read_percent = 33;
+  std::uint64_t deny_percent = 30;
+  std::vector<std::uint64_t> files{};  // ids in storage; named f0, f1, ...
 };
 
 struct ClientTraits {
@@ -120,6 +123,7 @@ class Client final : private WireUser {
   ClientOp<> reclaim(std::uint32_t owner, std::uint32_t file);
   ClientOp<> reclaim_locks(std::uint32_t owner, std::uint32_t file, std::array<Cell, lock_cells> cells,
                            base::TimePoint until);
+  ClientOp<> bind_back_channel();
   ClientOp<> look_after_delegations();
   void begin_anew(clientid4 id);
   // The server does not know the client or its session any more.
@@ -181,6 +185,7 @@ class Client final : private WireUser {
   std::uint32_t instance_ = 0;
   std::uint32_t recovered_instance_ = 0;  // has reclaimed what there was
   bool ready_ = false;
+  bool disowned_ = false;            // since the last session or client id
   clientid4 id_ = 0;                 // 0: to be asked for
   clientid4 known_id_ = 0;           // the one confirmed last, with sessions
   std::uint32_t known_in_life_ = 0;  // where id_ was confirmed
@@ -192,7 +197,9 @@ class Client final : private WireUser {
     bool busy = false;
   };
   std::array<Slot, 4> slots_{};
+  // As SEQUENCE said.
   bool revoked_seen_ = false;
+  bool back_channel_down_ = false;
   // 4.0
   std::map<std::uint32_t, std::uint32_t> owner_seqids_;
 

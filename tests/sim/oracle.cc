@@ -122,7 +122,7 @@ void Oracle::compare(const Claim& fresh) {
       violation(*checker, fresh.client, fresh.file,
                 fmt::format("{}, while there is {}", text_of(fresh), text_of(other)));
     else
-      other.overtaken = true;
+      other.overtaken = other.overtaken.value_or(scheduler_.now());
   }
 }
 
@@ -156,7 +156,7 @@ void Oracle::reclaimed(Claim& claim, std::uint32_t life, base::TimePoint sent) {
   if (completed_.contains({claim.client, life}))
     violation("late_reclaim", claim.client, claim.file, "a reclaim was granted after RECLAIM_COMPLETE");
   // RFC 8881 8.4.3: the edge conditions.
-  if (claim.overtaken)
+  if (claim.overtaken && *claim.overtaken < sent)
     violation("edge_condition", claim.client, claim.file,
               "what others had meanwhile was reclaimed: " + text_of(claim));
   if (grace_ended_between(claim.life, life))
@@ -164,6 +164,7 @@ void Oracle::reclaimed(Claim& claim, std::uint32_t life, base::TimePoint sent) {
               "state was reclaimed that a grace period had ended: " + text_of(claim));
   claim.life = life;
   claim.until.reset();
+  claim.overtaken.reset();
   compare(claim);
 }
 
@@ -223,8 +224,8 @@ void Oracle::done_without_state(std::uint32_t client, std::uint32_t file, bool w
   }
 }
 
-void Oracle::used(const Claim& claim) {
-  if (claim.overtaken)
+void Oracle::used(const Claim& claim, base::TimePoint sent) {
+  if (claim.overtaken && *claim.overtaken < sent)
     violation("lease_expiry", claim.client, claim.file,
               "state is still good that others had meanwhile: " + text_of(claim));
 }

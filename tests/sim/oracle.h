@@ -40,8 +40,8 @@ struct Claim {
   // All.
   std::uint32_t life = 0;  // of the server that granted it, or let it be reclaimed
   base::TimePoint since{};
-  std::optional<base::TimePoint> until;  // the client has begun anew, and has not reclaimed this yet
-  bool overtaken = false;                // given to somebody else after the lease ran out
+  std::optional<base::TimePoint> until;      // the client has begun anew, and has not reclaimed this yet
+  std::optional<base::TimePoint> overtaken;  // when it was seen to be somebody else's, its lease being over
 
   // How the client names it.
   stateid4 open_id{};
@@ -82,9 +82,9 @@ class Oracle {
   [[nodiscard]] bool valid(const Claim& claim) const;
   // The client begins anew: what it has is to be reclaimed, and delegations are gone.
   void began_anew(std::uint32_t client);
-  // RECLAIM_COMPLETE has been sent.
+  // RECLAIM_COMPLETE has been sent, in a session with this server.
   [[nodiscard]] bool grace_over() const;
-  void completed(std::uint32_t client) { completed_.insert({client, life_}); }
+  void completed(std::uint32_t client, std::uint32_t life) { completed_.insert({client, life}); }
   void known_as(clientid4 id, std::uint32_t client) { names_[id] = client; }
 
   // --- Claims. References stay valid until the claim is dropped.
@@ -108,8 +108,8 @@ class Oracle {
   void dispute(std::uint32_t client, std::uint32_t file, bool writes);
   // A READ or WRITE without state was done, sent then.
   void done_without_state(std::uint32_t client, std::uint32_t file, bool write, base::TimePoint sent);
-  // The server has done something with this state.
-  void used(const Claim& claim);
+  // The server has done something with this state, asked for then.
+  void used(const Claim& claim, base::TimePoint sent);
   // The server says that the state is not there. Drops the claim.
   void lost(const Claim& claim, std::uint32_t life, nfsstat4 status);
   // The server does not know the client any more, at a time when its lease was to end at `lease_end`.

@@ -33,6 +33,7 @@ ClientOp<> Client::keep_alive() {
     while (ready_ && world_.scheduler.now() < std::max(next, silent_until_)) co_await pause(look_again);
     if (!ready_) continue;
     co_await renew();
+    if (ready_ && std::exchange(back_channel_down_, false)) co_await bind_back_channel();
     if (ready_ && std::exchange(revoked_seen_, false)) co_await look_after_delegations();
   }
 }
@@ -51,6 +52,7 @@ void Client::disowned(const Outcome& outcome, nfsstat4 status) {
   if (outcome.life == known_in_life_)
     world_.oracle.client_lost(traits_.index, outcome.life, outcome.lease, status);
   world_.trace.add(traits_.index, {}, "is told {}", name_of(status));
+  disowned_ = true;
   ready_ = false;
 }
 
@@ -80,9 +82,9 @@ ClientOp<> Client::recover() {
   ready_ = false;
   const std::uint32_t instance = instance_;
   co_await reclaim_all();
-  if (instance != instance_ || id_ == 0) co_return;
+  if (instance != instance_ || disowned_) co_return;
   if (traits_.minor_version > 0) {
-    world_.oracle.completed(traits_.index);
+    world_.oracle.completed(traits_.index, known_in_life_);
     Request request;
     request.add(nfs_opnum4::OP_RECLAIM_COMPLETE, RECLAIM_COMPLETE4args{false});
     const Outcome done = co_await run(std::move(request), true);
@@ -114,6 +116,7 @@ ClientOp<> Client::set_client_id() {
   if (given->clientid != id_) begin_anew(given->clientid);
   known_in_life_ = confirmed.life;
   world_.oracle.renewed(traits_.index, confirmed.sent);
+  disowned_ = false;
   ready_ = true;
 }
 
@@ -168,6 +171,7 @@ ClientOp<> Client::create_session() {
     begin_anew(asked);
     world_.oracle.renewed(traits_.index, done.sent);
   }
+  disowned_ = false;
   ready_ = true;
 }
 
@@ -178,7 +182,7 @@ ClientOp<> Client::reclaim_all() {
     if (claim->until) wanted.emplace_back(claim->owner, claim->file);
   for (const auto& [owner, file] : wanted) {
     co_await reclaim(owner, file);
-    if (instance != instance_) co_return;
+    if (instance != instance_ || disowned_) co_return;
   }
 }
 
@@ -248,6 +252,17 @@ ClientOp<> Client::reclaim_locks(std::uint32_t owner, std::uint32_t file, std::a
     }
     take_lock(done, status, *claim, range, type);
   }
+}
+
+// The connection that there is now; it may not be there any more when the request arrives.
+ClientOp<> Client::bind_back_channel() {
+  Request request;
+  request.add(nfs_opnum4::OP_BIND_CONN_TO_SESSION,
+              BIND_CONN_TO_SESSION4args{.bctsa_sessid = session_,
+                                        .bctsa_dir = channel_dir_from_client4::CDFC4_FORE_OR_BOTH,
+                                        .bctsa_use_conn_in_rdma_mode = false});
+  const Exchanged done = co_await exchange(std::move(request), false);
+  world_.trace.add(traits_.index, {}, "binds its back channel: {}", name_of(Response(done.reply).status()));
 }
 
 ClientOp<> Client::look_after_delegations() {

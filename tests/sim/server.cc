@@ -41,7 +41,6 @@ Server::Server(Machine& machine, Storage& storage, io::SlabPool& slabs, const Ra
                std::uint32_t life)
     : life_(life),
       born_(machine.scheduler.now()),
-      machine_(machine),
       files_(std::make_shared<MemoryFileSystem>(storage, machine.scheduler, random.fork(life))),
       exports_(exports_of(files_)),
       engine_(nfs4::Nfs4Engine::create(engine_options(plant),

@@ -46,7 +46,6 @@ class Server {
 
   const std::uint32_t life_;
   const base::TimePoint born_;
-  Machine& machine_;
   std::shared_ptr<MemoryFileSystem> files_;
   std::unique_ptr<vfs::Exports> exports_;
   io::BlockingPool pool_{{}};

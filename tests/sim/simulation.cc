@@ -27,10 +27,16 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
       storage_(scheduler_.clock()),
       network_(machine_, slabs, {.latency_max = milliseconds(1U << random_.below(8))}, random_.fork(2)),
       oracle_(scheduler_, network_, trace_),
-      world_{scheduler_, network_, storage_, oracle_, trace_, options.plant, {}} {
+      world_{scheduler_, network_, storage_, oracle_, trace_, options.plant} {
   if (options.plant == Plant::lying_disk) machine_.disk()->lie();
   if (options.plant == Plant::undeleted_records) machine_.disk()->keep_all();
-  const std::uint64_t files = random_.between(std::uint64_t{1}, std::uint64_t{3});
+  // In some seeds most are content to read, and there are files for everybody: a place for delegations.
+  const bool calm = random_.percent(35);
+  if (calm) {
+    world_.read_percent = 85;
+    world_.deny_percent = 3;
+  }
+  const std::uint64_t files = random_.between(std::uint64_t{1}, std::uint64_t{calm ? 6U : 3U});
   for (std::uint64_t i = 0; i < files; ++i)
     world_.files.push_back(storage_.add(fmt::format("f{}", i), vfs::FileType::regular));
   const std::uint64_t clients = random_.between(std::uint64_t{2}, std::uint64_t{6});

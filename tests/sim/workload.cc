@@ -44,9 +44,11 @@ ClientOp<> Client::one_operation(std::uint32_t owner) {
 // --- OPEN and its kin.
 
 ClientOp<> Client::open(std::uint32_t owner, std::uint32_t file) {
-  const auto access = static_cast<std::uint32_t>(random_.between(std::uint64_t{1}, std::uint64_t{3}));
-  std::uint32_t deny = 0;
-  if (random_.percent(30)) deny = static_cast<std::uint32_t>(random_.below(4));
+  std::uint32_t access = OPEN4_SHARE_ACCESS_READ;
+  if (!random_.percent(world_.read_percent))
+    access = random_.percent(50) ? OPEN4_SHARE_ACCESS_WRITE : OPEN4_SHARE_ACCESS_BOTH;
+  std::uint32_t deny = OPEN4_SHARE_DENY_NONE;
+  if (random_.percent(world_.deny_percent)) deny = static_cast<std::uint32_t>(random_.below(4));
   std::uint32_t asked = access;
   if (traits_.minor_version > 0) asked |= static_cast<std::uint32_t>(random_.below(5)) << 8;
   world_.oracle.dispute(traits_.index, file, (access & OPEN4_SHARE_ACCESS_WRITE) != 0 || deny != 0);
@@ -76,7 +78,7 @@ void Client::take_open(const Outcome& outcome, const OPEN4resok& given, std::uin
                        std::uint32_t file, std::uint32_t access, std::uint32_t deny) {
   if (const Claim* const before = world_.oracle.find(traits_.index, owner, file)) {
     if (before->open_id.other == given.stateid.other)
-      world_.oracle.used(*before);
+      world_.oracle.used(*before, outcome.sent);
     else
       world_.oracle.lost(*before, outcome.life, NFS4ERR_BAD_STATEID);
   }
@@ -109,14 +111,14 @@ ClientOp<> Client::return_delegation(stateid4 id, base::Duration wait) {
   for (const Claim* claim : world_.oracle.all_of(traits_.index)) {
     if (!claim->delegation || claim->open_id.other != id.other) continue;
     const std::uint32_t file = claim->file;
-    const bool overtaken = claim->overtaken;
+    const std::optional<base::TimePoint> overtaken = claim->overtaken;
     world_.oracle.drop(*claim);
     Request request = at_file(file);
     request.add(nfs_opnum4::OP_DELEGRETURN, DELEGRETURN4args{id});
     const Outcome done = co_await run(std::move(request), true);
     const nfsstat4 status = done.response.status();
     world_.trace.add(traits_.index, file, "returns its delegation: {}", name_of(status));
-    if (!done.lost && done.instance == instance_ && status == NFS4_OK && overtaken)
+    if (!done.lost && done.instance == instance_ && status == NFS4_OK && overtaken && *overtaken < done.sent)
       world_.oracle.violation("delegation_coherence", traits_.index, file,
                               "a delegation was returned that others had overtaken");
     co_return;
@@ -160,7 +162,7 @@ ClientOp<> Client::downgrade(std::uint32_t owner, std::uint32_t file) {
   const auto id = done.response.body<stateid4>();
   if (claim == nullptr || !id) co_return;
   if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, done.sent);
-  world_.oracle.used(*claim);
+  world_.oracle.used(*claim, done.sent);
   claim->open_id = *id;
 }
 
@@ -176,7 +178,7 @@ ClientOp<> Client::close(std::uint32_t owner, std::uint32_t file) {
   if (!still_ours(done, status, owner, file)) co_return;
   if (status != NFS4_OK) co_return;
   if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, done.sent);
-  world_.oracle.used(claim);
+  world_.oracle.used(claim, done.sent);
 }
 
 // RFC 8881 8.4.2.1, 18.51: nothing is reclaimed after the grace period, or after RECLAIM_COMPLETE.
@@ -230,7 +232,7 @@ void Client::take_lock(Outcome& outcome, nfsstat4 status, Claim& claim, Cells ce
   const auto given = status == NFS4_OK ? outcome.response.body<LOCK4resok>() : std::nullopt;
   if (!given) return;
   if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, outcome.sent);
-  world_.oracle.used(claim);
+  world_.oracle.used(claim, outcome.sent);
   if (!claim.lock_id) claim.lock_seqid = 1;
   claim.lock_id = given->lock_stateid;
   world_.oracle.locked(claim, cells, type);
@@ -260,7 +262,7 @@ ClientOp<> Client::unlock(std::uint32_t owner, std::uint32_t file) {
   const auto id = done.response.body<stateid4>();
   if (!id) co_return;
   if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, done.sent);
-  world_.oracle.used(*claim);
+  world_.oracle.used(*claim, done.sent);
   claim->lock_id = *id;
 }
 
@@ -300,7 +302,7 @@ ClientOp<> Client::read_or_write(std::uint32_t owner, std::uint32_t file) {
   } else {
     if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, done.sent);
     claim = world_.oracle.find(traits_.index, owner, file);
-    if (claim != nullptr) world_.oracle.used(*claim);
+    if (claim != nullptr) world_.oracle.used(*claim, done.sent);
   }
 }
 
