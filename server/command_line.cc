@@ -129,18 +129,22 @@ CLI::Validator is_client() {
               "write the id as `braid clients` shows it, e.g. 0x500000001");
 }
 
+struct NamedCommand {
+  const char* name;
+  const char* description;
+};
+
 void add_lists(CLI::App& app, Written& written) {
-  constexpr std::pair<const char*, const char*> lists[] = {
-      {"clients", "List the NFSv4 clients of a running server"},
-      {"sessions", "List the sessions of NFSv4 clients"},
-      {"opens", "List the files that NFSv4 clients have open"},
-      {"locks", "List the byte-range locks of NFSv4 clients"},
-      {"delegations", "List the delegations of NFSv4 clients"}};
-  for (const auto& [name, description] : lists) {
-    CLI::App* list = app.add_subcommand(name, description);
-    list->callback([&written, name = name] { written.list.what = name; });
+  constexpr NamedCommand lists[] = {{"clients", "List the NFSv4 clients of a running server"},
+                                    {"sessions", "List the sessions of NFSv4 clients"},
+                                    {"opens", "List the files that NFSv4 clients have open"},
+                                    {"locks", "List the byte-range locks of NFSv4 clients"},
+                                    {"delegations", "List the delegations of NFSv4 clients"}};
+  for (const NamedCommand& one : lists) {
+    CLI::App* list = app.add_subcommand(one.name, one.description);
+    list->callback([&written, name = one.name] { written.list.what = name; });
     list->add_flag("--json", written.list.json, "As JSON");
-    if (std::string_view(name) != "clients")
+    if (std::string_view(one.name) != "clients")
       list->add_option("--client", written.list.client, "Of this client only")
           ->type_name("ID")
           ->check(is_client());
@@ -149,14 +153,14 @@ void add_lists(CLI::App& app, Written& written) {
 }
 
 void add_client(CLI::App& app, Written& written) {
-  constexpr std::pair<const char*, const char*> actions[] = {
+  constexpr NamedCommand actions[] = {
       {"evict", "Forget a client and all that it holds; it has to begin anew"},
       {"revoke", "Take back what a client of NFSv4.1 or later holds, and let it go on"}};
   CLI::App* client = app.add_subcommand("client", "Take something from an NFSv4 client");
   client->require_subcommand(1);
-  for (const auto& [name, description] : actions) {
-    CLI::App* action = client->add_subcommand(name, description);
-    action->callback([&written, name = name] { written.client.action = name; });
+  for (const NamedCommand& one : actions) {
+    CLI::App* action = client->add_subcommand(one.name, one.description);
+    action->callback([&written, name = one.name] { written.client.action = name; });
     action->add_option("ID", written.client.client, "The client, as `braid clients` shows it")
         ->type_name(" ")
         ->required()
