@@ -1,6 +1,7 @@
 #include "nfs4/service.h"
 
 #include <array>
+#include <optional>
 
 #include "nfs4/compound_run.h"
 #include "nfs4/names.h"
@@ -51,9 +52,29 @@ bool is_minor_0(const rpc::Call& call) {
   return decode(in, head) && head.minorversion == 0;
 }
 
+// The data of a WRITE that stands where clients put it: [SEQUENCE] PUTFH WRITE. After anything else it is no
+// worse than in memory.
+std::optional<std::uint32_t> write_bulk(xdr::Decoder& args) {
+  COMPOUND4args head;
+  if (!decode(args, head)) return std::nullopt;
+  nfs_opnum4 number{};
+  if (!decode(args, number)) return std::nullopt;
+  if (SEQUENCE4args sequence; number == nfs_opnum4::OP_SEQUENCE)
+    if (!decode(args, sequence) || !decode(args, number)) return std::nullopt;
+  PUTFH4args file;
+  if (number != nfs_opnum4::OP_PUTFH || !decode(args, file)) return std::nullopt;
+  if (!decode(args, number) || number != nfs_opnum4::OP_WRITE) return std::nullopt;
+  stateid4 id;
+  std::uint64_t offset;
+  std::uint32_t stable, bytes;
+  if (!decode(args, id) || !args.u64(offset) || !args.u32(stable) || !args.u32(bytes)) return std::nullopt;
+  if (bytes > DATA_BYTES_MAX) return std::nullopt;
+  return bytes;
+}
+
 constexpr auto procedures = std::to_array<rpc::Procedure>({
     {"NULL", null, rpc::Replay::idempotent, 0},
-    {"COMPOUND", compound, rpc::Replay::cached, MAX_PAYLOAD + 64 * base::KiB, is_minor_0},
+    {"COMPOUND", compound, rpc::Replay::cached, MAX_PAYLOAD + 64 * base::KiB, is_minor_0, write_bulk},
 });
 static_assert(procedures.size() == static_cast<std::size_t>(NFS_V4_procedure::NFSPROC4_COMPOUND) + 1);
 

@@ -6,11 +6,15 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "rpc/bulk_receiver.h"
 
 namespace braid::rpc {
 namespace {
 
 constexpr std::size_t hashed_args_max = base::KiB;
+// Of a call so long that bulk data in it may have stayed in a pipe. Repeated it may be in memory, so what is
+// hashed must lie before it: an NFSv4 WRITE has no less.
+constexpr std::size_t hashed_args_of_bulk = 56;
 
 // The caller as far as it decides about the effect of a call.
 struct CallerWords {
@@ -20,12 +24,24 @@ struct CallerWords {
   std::uint32_t args_bytes = 0;
 };
 
+// Of the arguments, up to the first that are in a pipe.
+std::size_t bytes_in_memory(const Call& call) {
+  std::size_t end = 0;
+  for (const io::SlabRange& range : call.message.ranges()) {
+    if (range.slab.pipe() != nullptr) break;
+    end += range.length;
+  }
+  return end - std::min(end, call.args.position());
+}
+
 }  // namespace
 
 ReplayKey replay_key_of(const Call& call, const base::SipKey& key) {
   // The header is left out: a client that encodes a call anew to repeat it may choose another stamp.
   const std::size_t args_bytes = call.args.remaining();
-  const std::size_t hashed = std::min(args_bytes, hashed_args_max);
+  const bool bulk = args_bytes >= BulkReceiver::bytes_min;
+  const std::size_t hashed =
+      bulk ? std::min(bytes_in_memory(call), hashed_args_of_bulk) : std::min(args_bytes, hashed_args_max);
   CallerWords caller;
   caller.flavor = static_cast<std::uint32_t>(call.auth.index());
   caller.args_bytes = static_cast<std::uint32_t>(args_bytes);

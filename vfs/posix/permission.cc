@@ -1,6 +1,7 @@
 // ACCESS, and the checks behind READ, WRITE, LOOKUP and READDIR.
 #include <unistd.h>
 
+#include <array>
 #include <cstddef>
 
 #include "vfs/posix/tree.h"
@@ -45,6 +46,33 @@ Outcome<> Tree::permit(const Credentials& who, PosixFile& file, Rights rights, c
   return answer;
 }
 
+// Which of these rights the caller has. Usually all of them, or what is granted is known already; otherwise
+// each is asked for by itself, as the caller throughout: to become somebody costs more than to ask.
+Rights Tree::granted_rights(const Credentials& who, PosixFile& file, Rights wanted, const Attributes& now) {
+  constexpr std::array<Rights, 3> each{R_OK, W_OK, X_OK};
+  const std::uint64_t caller = fingerprint_of(who);
+  const base::TimePoint time = clock_.now();
+  Rights known = 0;
+  file.grants().with([&](const Grants& grants) {
+    for (const Rights right : each)
+      if ((wanted & right) != 0 && grants.holds(caller, right, now, time)) known |= right;
+  });
+  const Rights open_question = wanted & ~known;
+  if (open_question == 0) return wanted;
+  const auto ask = [&]() -> Outcome<Rights> {
+    if (may(file.fd(), static_cast<int>(open_question))) return open_question;
+    Rights some = 0;
+    for (const Rights right : each)
+      if ((open_question & right) != 0 && right != open_question && may(file.fd(), static_cast<int>(right)))
+        some |= right;
+    return some;
+  };
+  const auto granted = identity_.as(who, ask);
+  if (granted && *granted != 0)
+    file.grants().with([&](Grants& grants) { grants.remember(caller, *granted, now, time, clock_.wall()); });
+  return granted.value_or(0) | known;
+}
+
 // For READ, WRITE and SETATTR of the size. The owner always may: a client that holds the file open has passed
 // the check before the mode was changed, and the server cannot know. (As every NFSv3 server.)
 Outcome<> Tree::permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now) {
@@ -73,11 +101,7 @@ Outcome<std::uint32_t> Tree::access(const Credentials& who, PosixFile& file, std
   for (const BitRule& rule : rules)
     if ((wanted & rule.bit) != 0) needed |= rule.rights;
   if (needed == 0) return std::uint32_t{0};
-  // Usually everything is allowed or known already; otherwise each right is asked for by itself.
-  Rights allowed = permit(who, file, needed, *now) ? needed : 0;
-  if (allowed == 0)
-    for (const Rights right : {Rights{R_OK}, Rights{W_OK}, Rights{X_OK}})
-      if ((needed & right) != 0 && permit(who, file, right, *now)) allowed |= right;
+  const Rights allowed = granted_rights(who, file, needed, *now);
   std::uint32_t granted = 0;
   for (const BitRule& rule : rules)
     if ((wanted & rule.bit) != 0 && (allowed & rule.rights) == rule.rights) granted |= rule.bit;

@@ -1,10 +1,15 @@
 #include "rpc/replay_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <string>
 #include <vector>
 
+#include "base/unique_fd.h"
+#include "io/pipe.h"
+#include "rpc/bulk_receiver.h"
 #include "rpc/call_header.h"
 #include "tests/unit/rpc/bytes.h"
 
@@ -207,6 +212,32 @@ TEST_F(ReplayKeyTest, of_long_arguments_the_first_kib_and_the_length_matter) {
   args[1023] = std::byte{0};
   args.resize(5004);
   EXPECT_NE(key, key_of_message(as_user(1, 5, args)));
+}
+
+TEST_F(ReplayKeyTest, bulk_data_does_not_matter_whether_it_is_in_a_pipe_or_in_memory) {
+  base::Bytes head = test::words({0, 0, 3, 22, 4, 7, 38, 1, 0, 0, 0, 0, 0, 2, 16 * base::KiB});
+  io::PipePool pipes;
+  const base::UniqueFd file(::memfd_create("piped", MFD_CLOEXEC));
+  constexpr std::size_t piece = 16 * base::KiB;
+  ASSERT_EQ(::ftruncate(file.get(), piece), 0);
+  const base::Bytes rest(2 * BulkReceiver::bytes_min);
+  const auto key_of_parts = [&](bool piped) {
+    io::Payload message = test::payload_of(pool_, as_user(1, 5, head));
+    io::SlabRef pipe = pipes.take().value();
+    EXPECT_EQ(pipe.pipe()->fill(file.get(), 0, piece).value(), piece);
+    if (piped)
+      message.append({std::move(pipe), 0, piece});
+    else
+      message.append(test::payload_of(pool_, base::Bytes(piece)));
+    message.append(test::payload_of(pool_, rest));
+    Call call(std::move(message), PeerAddress{}, cursor_);
+    EXPECT_EQ(decode_call_header(call).verdict, HeaderVerdict::call);
+    return replay_key_of(call, sip_key_);
+  };
+  const ReplayKey key = key_of_parts(false);
+  EXPECT_EQ(key, key_of_parts(true));
+  head[23] = std::byte{8};
+  EXPECT_NE(key, key_of_parts(true));
 }
 
 TEST_F(ReplayKeyTest, a_kept_reply_is_a_copy_without_headroom) {
