@@ -46,7 +46,7 @@ inline const std::vector<state::ClientRef>& blockers_of(const state::LockRefusal
 // Removes those of `blockers` whose lease has run out; true if one is gone now.
 io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> blockers);
 
-// Runs `attempt(FileStates&, Aftermath&)` under the lock. As long as a client whose lease has run out is in the
+// Runs `attempt(FileStates&, Aftermath&)` under the lock. As long as a client whose lease is over is in the
 // way, removes it and tries again: a courteous server (RFC 8881 8.4.2.1) keeps state until somebody minds.
 template <class T, class E, class F>
 io::Op<T, E> with_states(Compound& compound, F attempt) {
