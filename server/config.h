@@ -32,7 +32,7 @@ struct Limits {
   unsigned drain_seconds = 15;        // how long running requests may take at shutdown
   unsigned lease_seconds = 90;        // NFSv4: after so long without a word a client may lose its state
   unsigned courtesy_seconds = 86400;  // NFSv4: and after so long more it does, even if nobody minds
-  unsigned delegations_max = 16384;   // NFSv4: of all clients; at most half of open_files_max
+  unsigned delegations_max = 16384;   // NFSv4: of all clients; at most an eighth of open_files_max
 };
 
 struct ExportConfig {

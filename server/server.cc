@@ -31,9 +31,11 @@ nfs4::EngineOptions nfs4_options(const Config& config, const DescriptorPlan& pla
   options.clients.lease = std::chrono::seconds(limits.lease_seconds);
   options.clients.courtesy = std::chrono::seconds(limits.courtesy_seconds);
   options.nfs.delegations = config.delegations;
-  // Each keeps a descriptor, and opens need some too.
-  const auto descriptors = static_cast<unsigned>(std::min<std::size_t>(plan.open_files_max / 2, UINT32_MAX));
-  options.states.delegations_max = std::min(limits.delegations_max, descriptors);
+  // Each keeps two descriptors, and opens need some too.
+  constexpr std::size_t share = 8;
+  const auto affordable =
+      static_cast<unsigned>(std::min<std::size_t>(plan.open_files_max / share, UINT32_MAX));
+  options.states.delegations_max = std::min(limits.delegations_max, affordable);
   options.states.delegations_per_client = std::max(1U, options.states.delegations_max / 2);
   options.ids.domain = nfs4::domain_of_host();
   return options;

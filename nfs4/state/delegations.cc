@@ -133,7 +133,7 @@ std::optional<WriteHolder> FileStates::write_holder(const vfs::FileHandle& handl
 
 std::vector<Surplus> FileStates::surplus(base::TimePoint now) {
   std::vector<Surplus> out;
-  const auto scarce = [](std::uint32_t used, std::uint32_t limit) { return used > limit / 4 * 3; };
+  const auto scarce = [](std::uint64_t used, std::uint64_t limit) { return 4 * used > 3 * limit; };
   const std::uint32_t all = delegation_stats_.reading + delegation_stats_.writing;
   if (now < next_surplus_) return out;
   std::uint32_t holders = 0;

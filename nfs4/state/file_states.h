@@ -33,7 +33,7 @@ struct StateLimits {
   std::uint32_t states_per_client = 1U << 20;  // opens, locks and delegations
   std::uint32_t owners_per_client = 1U << 16;  // open owners, and as many lock owners
   std::uint32_t lock_ranges_per_client = 1U << 18;
-  std::uint32_t delegations_max = 1U << 14;  // of all clients together; each keeps a descriptor
+  std::uint32_t delegations_max = 1U << 14;  // of all clients together; each keeps two descriptors
   std::uint32_t delegations_per_client = 1U << 13;
   // How long who was refused a lock that it wants to wait for keeps its place without asking again. Linux
   // asks again after 30 seconds at the latest.
