@@ -38,7 +38,7 @@ constexpr std::string_view report = R"({
 "nfs4":{"clients":3,"courteous_clients":1,"sessions":2,"opens":7,"locks":4,"delegations":0,"grace":true,
  "grace_left_seconds":71,"reclaiming_clients":2},
 "operations":[{"operation":"READ","calls":11,"errors":2,"mean_us":9,"p99_us":16},
- {"operation":"OPEN","calls":0,"errors":0,"mean_us":0,"p99_us":0}],
+ {"operation":"COPY","calls":0,"errors":0,"mean_us":0,"p99_us":0}],
 "reactors":[]})";
 
 TEST(StatusTable, the_report_becomes_tables) {
@@ -57,7 +57,7 @@ TEST(StatusTable, the_report_becomes_tables) {
               HasSubstr("NFSv4 clients 3, courteous 1, sessions 2; opens 7, locks 4, delegations 0\n"));
   EXPECT_THAT(*text, HasSubstr("Grace period: 1 min 11 s left, 2 clients have not reclaimed\n"));
   EXPECT_THAT(*text, HasSubstr("  READ                11       2        9      16\n"));
-  EXPECT_THAT(*text, Not(HasSubstr("  OPEN  ")));
+  EXPECT_THAT(*text, Not(HasSubstr("COPY")));
 }
 
 TEST(StatusTable, what_is_no_report_is_nothing) {
