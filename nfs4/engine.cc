@@ -142,8 +142,13 @@ io::Op<> Nfs4Engine::tick() {
     files.sweep(lease_ago, now, after);
     return files.surplus(now);
   });
-  if (callbacks_)
+  const std::vector<state::SessionRef> shrinking =
+      clients_.with([](state::ClientTable& table) { return table.take_shrinking(); });
+  if (callbacks_) {
     for (const state::Surplus& one : surplus) callbacks_->recall_any(one.client->id, one.keep);
+    for (const state::SessionRef& one : shrinking)
+      callbacks_->recall_slots(one, one->slot_stats().target - 1);
+  }
   (void)co_await ops::settle(state_, std::move(after)).as_result();
   (void)co_await settle_left().as_result();
 }

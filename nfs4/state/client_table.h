@@ -197,6 +197,9 @@ class ClientTable {
     bool over = false;
   };
   [[nodiscard]] std::vector<Silence> take_silences() { return std::exchange(silences_, {}); }
+  // Sessions with more slots than sweep() now wants them to use, since the last call: a client that sends
+  // nothing hears of it by CB_RECALL_SLOT only.
+  [[nodiscard]] std::vector<SessionRef> take_shrinking() { return std::exchange(shrinking_, {}); }
 
   // The clients whose ids follow `after`, in their order, at most `lines_max`.
   [[nodiscard]] std::vector<ClientReport> report(base::TimePoint now, clientid4 after,
@@ -261,6 +264,7 @@ class ClientTable {
   std::uint32_t last_number_ = 0;  // of client ids
   std::uint64_t last_random_ = 0;
   const std::shared_ptr<ReplyBudget> budget_;
+  std::vector<SessionRef> shrinking_;
   bool slots_scarce_ = false;    // sessions have been asked to use fewer
   std::size_t aimed_bytes_ = 0;  // of replies per session, when they were
   std::size_t silent_count_ = 0;

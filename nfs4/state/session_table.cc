@@ -138,10 +138,12 @@ void ClientTable::aim_slots() {
   if (scarce == slots_scarce_ && !(scarce && moved)) return;
   slots_scarce_ = scarce;
   aimed_bytes_ = fair;
+  shrinking_.clear();
   for (const auto& [id, session] : sessions_) {
     const std::size_t slots = fair / std::max<std::uint32_t>(session->fore.cached_bytes_max, 1);
     session->set_target(scarce ? static_cast<std::uint32_t>(std::min<std::size_t>(slots, UINT32_MAX))
                                : UINT32_MAX);
+    if (const SlotStats now = session->slot_stats(); now.target < now.slots) shrinking_.push_back(session);
   }
 }
 

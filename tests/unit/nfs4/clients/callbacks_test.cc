@@ -338,6 +338,23 @@ TEST_F(CallbacksTest, a_client_without_a_way_back_is_not_called) {
   });
 }
 
+TEST_F(CallbacksTest, delegations_and_slots_are_asked_for_by_number) {
+  run([&]() -> io::Op<> {
+    const auto session = make_session();
+    callbacks_->recall_any(session->client->id, 77);
+    callbacks_->recall_slots(session, 3);
+    co_await settle();
+    EXPECT_EQ(peer_.calls.size(), 2U);
+    const auto tail = [](const Bytes& call, std::size_t count) {
+      return Bytes(call.end() - static_cast<std::ptrdiff_t>(count), call.end());
+    };
+    EXPECT_EQ(tail(peer_.calls[0], 16), words({8, 77, 1, 3}));  // CB_RECALL_ANY: how many, read and write
+    EXPECT_EQ(tail(peer_.calls[1], 8), words({10, 3}));         // CB_RECALL_SLOT
+    answer(done(*session, 1, 1));
+    co_await settle();
+  });
+}
+
 // A 4.0 client's callback service.
 class CallbackService final : public rpc::Service {
  public:

@@ -250,6 +250,8 @@ TEST_F(ClientTableTest, sessions_are_asked_for_a_fair_share_of_slots_while_memor
   EXPECT_GT(sessions.size(), 100U);
   table.sweep(now_);
   const auto share = static_cast<std::uint32_t>(384 / sessions.size());
+  const auto shrinking = table.take_shrinking();
+  EXPECT_NE(std::ranges::find(shrinking, sessions[0]), shrinking.end());
   EXPECT_EQ(slots(*sessions[0], 2), std::pair(8U, share));
   EXPECT_EQ(slots(*sessions[0], 3), std::pair(share, share)) << "it has complied";
   ASSERT_TRUE(table.destroy_session(sessions[1]->id, 0));
