@@ -11,7 +11,7 @@ Change::Change(Tree& tree, PosixFile& file, Wcc& wcc)
 
 Change::~Change() {
   wcc_ = {};
-  file_.changes().changed();
+  if (!none_) file_.changes().changed();
   if (const auto after = tree_.observe(file_)) wcc_.after = *after;
   // Asked last, so a change that began before the attributes were read is noticed.
   const bool alone = file_.changes().end(ticket_);

@@ -11,7 +11,7 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
   const auto to_name = Name::of(to_text);
   Outcome<> done;
   {
-    const Change from_change(*this, from, from_wcc);
+    Change from_change(*this, from, from_wcc);
     // Within one directory there is one change, which both sides report.
     std::optional<Change> to_change;
     if (&from != &to) to_change.emplace(*this, to, to_wcc);
@@ -19,7 +19,15 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
     if (done && to_change) done = to_change->allowed();
     if (done && !from_name) done = base::fail(from_name.error());
     if (done && !to_name) done = base::fail(to_name.error());
-    if (done) done = rename_within(who, from, *from_name, to, *to_name);
+    if (done) {
+      const auto renamed = rename_within(who, from, *from_name, to, *to_name);
+      if (!renamed) {
+        done = base::fail(renamed.error());
+      } else if (!*renamed) {
+        from_change.none();
+        if (to_change) to_change->none();
+      }
+    }
   }
   if (&from == &to) to_wcc = from_wcc;
   if (!done) return done;
@@ -28,21 +36,22 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
   return sync_file(from);
 }
 
-Outcome<> Tree::rename_within(const Credentials& who, PosixFile& from, const Name& from_name, PosixFile& to,
-                              const Name& to_name) {
+Outcome<bool> Tree::rename_within(const Credentials& who, PosixFile& from, const Name& from_name,
+                                  PosixFile& to, const Name& to_name) {
   // RFC 1813 3.3.14
   for (const Name* name : {&from_name, &to_name})
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
   const auto victim = handle_before_removal(to, to_name);
   const auto moved = handle_before_removal(from, from_name);
   for (const auto& leased : {victim, moved})
-    if (auto free = ask_back(who, leased); !free) return free;
+    if (auto free = ask_back(who, leased); !free) return base::fail(free.error());
   const auto done = identity_.as(
       who, [&] { return outcome_of(::renameat(from.fd(), from_name.c_str(), to.fd(), to_name.c_str())); });
-  if (!done) return done;
+  if (!done) return base::fail(done.error());
+  if (victim && victim == moved) return false;
   forget_if_gone(victim);
   if (moved && transient_) transient_->place(*moved, to.handle(), to_name.view());
-  return {};
+  return true;
 }
 
 }  // namespace braid::vfs::posix

@@ -197,8 +197,9 @@ class Tree {
                         Wcc& wcc);
   std::optional<FileHandle> handle_before_removal(PosixFile& directory, const Name& name);
   void forget_if_gone(const std::optional<FileHandle>& handle);
-  Outcome<> rename_within(const Credentials& who, PosixFile& from, const Name& from_name, PosixFile& to,
-                          const Name& to_name);
+  // False if both names are of one object: rename(2) then does nothing.
+  Outcome<bool> rename_within(const Credentials& who, PosixFile& from, const Name& from_name, PosixFile& to,
+                              const Name& to_name);
   Outcome<> link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name);
 
   // Opening (opening.cc).
@@ -269,6 +270,8 @@ class Change {
 
   // rofs: the export is read-only; stale: the object is gone.
   [[nodiscard]] Outcome<> allowed() const;
+  // The call had nothing to do: the object is what it was.
+  void none() { none_ = true; }
   // Only after allowed().
   [[nodiscard]] const Attributes& before() const { return *before_; }
 
@@ -278,6 +281,7 @@ class Change {
   Wcc& wcc_;
   const ChangeCounter::Ticket ticket_;
   const Outcome<Attributes> before_;
+  bool none_ = false;
 };
 
 }  // namespace braid::vfs::posix

@@ -67,6 +67,11 @@ TEST_P(RenameTest, two_names_of_one_file_both_stay) {
   ASSERT_EQ(::link(local("a").c_str(), local("b").c_str()), 0);
   ASSERT_TRUE(rename(root_, "a", root_, "b"));
   EXPECT_EQ(attributes(file).nlink, 2U);
+  ASSERT_TRUE(wcc_.before && wcc_.after);
+  EXPECT_EQ(wcc_.before->change, wcc_.after->change);
+  ASSERT_TRUE(rename(root_, "a", root_, "a"));
+  ASSERT_TRUE(wcc_.before && wcc_.after);
+  EXPECT_EQ(wcc_.before->change, wcc_.after->change);
 }
 
 TEST_P(RenameTest, a_directory_does_not_go_into_itself) {
