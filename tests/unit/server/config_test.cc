@@ -24,6 +24,15 @@ std::string complaints(const std::string& text) {
   return config ? "right" : problems_text("braid.toml", config.error());
 }
 
+TEST(Config, delegations_are_chosen_and_bounded) {
+  const auto config = parse_config(
+      "[server]\ndelegations = \"write\"\n[limits]\ndelegations_max = 200\n"
+      "[[export]]\npath = \"/\"\ndirectory = \"/srv\"\n");
+  ASSERT_TRUE(config.has_value());
+  EXPECT_EQ(config->delegations, nfs4::Delegations::write);
+  EXPECT_EQ(config->limits.delegations_max, 200u);
+}
+
 TEST(Config, a_minimal_file_has_the_documented_defaults) {
   const auto config = parse_config(one_export);
   ASSERT_TRUE(config.has_value()) << problems_text("f", config.error());
@@ -67,9 +76,7 @@ admin_socket = "/run/other.sock"
 metrics = "[::1]:9100"
 rpcbind = false
 log_level = "warning"
-delegations = "write"
 [limits]
-delegations_max = 200
 payload_bytes_max = "256KiB"
 buffer_bytes_max = "64 MiB"
 replay_cache_bytes_max = 1048576
@@ -99,8 +106,6 @@ security = ["sys"]
   EXPECT_EQ(config->metrics->text(), "[::1]:9100");
   EXPECT_EQ(config->rpcbind, false);
   EXPECT_EQ(config->log_level, base::Level::warning);
-  EXPECT_EQ(config->delegations, nfs4::Delegations::write);
-  EXPECT_EQ(config->limits.delegations_max, 200u);
   EXPECT_EQ(config->limits.payload_bytes_max, 256u << 10);
   EXPECT_EQ(config->limits.buffer_bytes_max, 64u << 20);
   EXPECT_EQ(config->limits.replay_cache_bytes_max, 1u << 20);

@@ -450,8 +450,6 @@ TEST_F(DelegationCompound, its_holder_says_what_the_times_are_if_it_keeps_them) 
   EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{plain, said(3000)}).status(), NFS4ERR_INVAL);
 }
 
-// --- Restarts.
-
 TEST_F(DelegationCompound, one_is_reclaimed_after_a_restart) {
   open_file(alice_, read_access);
   world_.restart();
@@ -476,8 +474,6 @@ TEST_F(DelegationCompound, one_that_cannot_last_after_a_restart_is_given_to_be_r
   EXPECT_EQ(give_back(again, id_of(opened.delegation)), NFS4_OK);
 }
 
-// --- What is configured.
-
 class ReadDelegationsOnly : public DelegationCompound {
  protected:
   ReadDelegationsOnly() : DelegationCompound(Delegations::read) {}
@@ -496,22 +492,6 @@ class NoDelegations : public DelegationCompound {
 TEST_F(NoDelegations, nobody_gets_one) {
   EXPECT_EQ(open_file(alice_, read_access).delegation.delegation_type, OPEN_DELEGATE_NONE);
   EXPECT_FALSE(world_.engine().state().facts.delegated_times);
-}
-
-TEST_F(DelegationCompound, directories_are_not_delegated) {
-  Reply reply =
-      alice_.send(alice_.request().add(OP_PUTROOTFH).add(OP_GET_DIR_DELEGATION, GET_DIR_DELEGATION4args{}));
-  EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
-  const auto result = reply.result<GET_DIR_DELEGATION4res>(OP_GET_DIR_DELEGATION);
-  ASSERT_EQ(result.gddr_status, NFS4_OK);
-  const auto& answer = *result.gddr_res_non_fatal4();
-  EXPECT_EQ(answer.gddrnf_status, gddrnf4_status::GDD4_UNAVAIL);
-  EXPECT_FALSE(*answer.gddrnf_will_signal_deleg_avail());
-}
-
-TEST_F(DelegationCompound, there_is_nothing_to_purge) {
-  EXPECT_EQ(alice_.send(alice_.request().add(OP_DELEGPURGE, DELEGPURGE4args{alice_.id()})).status(),
-            NFS4ERR_NOTSUPP);
 }
 
 }  // namespace

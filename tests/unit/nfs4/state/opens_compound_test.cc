@@ -203,6 +203,22 @@ TEST_F(OpenCompound, who_says_what_delegation_it_wants_is_told_why_it_gets_none)
             why_no_delegation4::WND4_RESOURCE);
 }
 
+TEST_F(OpenCompound, directories_are_not_delegated) {
+  Reply reply =
+      alice_.send(alice_.request().add(OP_PUTROOTFH).add(OP_GET_DIR_DELEGATION, GET_DIR_DELEGATION4args{}));
+  EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+  const auto result = reply.result<GET_DIR_DELEGATION4res>(OP_GET_DIR_DELEGATION);
+  ASSERT_EQ(result.gddr_status, NFS4_OK);
+  const auto& answer = *result.gddr_res_non_fatal4();
+  EXPECT_EQ(answer.gddrnf_status, gddrnf4_status::GDD4_UNAVAIL);
+  EXPECT_FALSE(*answer.gddrnf_will_signal_deleg_avail());
+}
+
+TEST_F(OpenCompound, there_is_nothing_to_purge) {
+  EXPECT_EQ(alice_.send(alice_.request().add(OP_DELEGPURGE, DELEGPURGE4args{alice_.id()})).status(),
+            NFS4ERR_NOTSUPP);
+}
+
 TEST_F(OpenCompound, an_open_by_handle_is_the_same_open) {
   world_.write_local("file", "content");
   const stateid4 first = opened(alice_, open_args("file", read_access));
