@@ -139,6 +139,7 @@ Claim& Oracle::opened(std::uint32_t client, std::uint32_t owner, std::uint32_t f
   claim->access |= access;
   claim->deny |= deny;
   claim->life = life;
+  on_record_.insert({client, life});
   compare(*claim);
   return *claim;
 }
@@ -150,16 +151,25 @@ bool Oracle::grace_ended_between(std::uint32_t from, std::uint32_t to) const {
   });
 }
 
+bool Oracle::on_record_between(const Claim& claim, std::uint32_t to) const {
+  return std::ranges::any_of(on_record_, [&](const auto& entry) {
+    return entry.first == claim.client && entry.second > claim.life && entry.second < to;
+  });
+}
+
 void Oracle::reclaimed(Claim& claim, std::uint32_t life, base::TimePoint sent) {
   if (sent > born_at(life) + lease_time + slack)
     violation("late_reclaim", claim.client, claim.file, "a reclaim was granted after the grace period");
   if (completed_.contains({claim.client, life}))
     violation("late_reclaim", claim.client, claim.file, "a reclaim was granted after RECLAIM_COMPLETE");
-  // RFC 8881 8.4.3: the edge conditions.
-  if (claim.overtaken && *claim.overtaken < sent)
+  // RFC 8881 8.4.3: the edge conditions. Records are of clients, not of files: one that got hold of other
+  // state meanwhile is not told apart.
+  const bool excused = on_record_between(claim, life);
+  on_record_.insert({claim.client, life});
+  if (!excused && claim.overtaken && *claim.overtaken < sent)
     violation("edge_condition", claim.client, claim.file,
               "what others had meanwhile was reclaimed: " + text_of(claim));
-  if (grace_ended_between(claim.life, life))
+  if (!excused && grace_ended_between(claim.life, life))
     violation("edge_condition", claim.client, claim.file,
               "state was reclaimed that a grace period had ended: " + text_of(claim));
   claim.life = life;
@@ -201,12 +211,17 @@ Claim& Oracle::delegated(std::uint32_t client, std::uint32_t file, bool write, s
   claim.delegation = true;
   claim.write = write;
   claim.life = life;
+  // What was under way when it was given may have had it recalled already.
+  for (const auto& [whose, when] : disputes_)
+    if (whose.first == file && whose.second != client && when + 3 * lease_time > scheduler_.now())
+      claim.disputed = scheduler_.now() - slack;
   claim.since = scheduler_.now();
   compare(claim);
   return claim;
 }
 
 void Oracle::dispute(std::uint32_t client, std::uint32_t file, bool writes) {
+  disputes_[{file, client}] = scheduler_.now();
   for (Claim& claim : claims_)
     if (claim.delegation && claim.file == file && claim.client != client && (claim.write || writes) &&
         !claim.disputed)

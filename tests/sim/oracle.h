@@ -126,6 +126,7 @@ class Oracle {
   };
   [[nodiscard]] bool silent_since(std::uint32_t client, base::TimePoint when) const;
   [[nodiscard]] bool grace_ended_between(std::uint32_t from, std::uint32_t to) const;
+  [[nodiscard]] bool on_record_between(const Claim& claim, std::uint32_t to) const;
   void compare(const Claim& fresh);
   static std::string text_of(const Claim& claim);
 
@@ -138,6 +139,9 @@ class Oracle {
   std::map<std::uint32_t, base::TimePoint> lease_end_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> completed_;
   std::map<clientid4, std::uint32_t> names_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> on_record_;  // clients and lives that gave them state
+  std::map<std::pair<std::uint32_t, std::uint32_t>, base::TimePoint>
+      disputes_;  // the last ones, by file and client
   std::list<Claim> claims_;
 };
 
