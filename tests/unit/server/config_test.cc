@@ -243,7 +243,7 @@ constexpr Mistake mistakes[] = {
      "braid.toml:4: unknown key 'foo_bar_baz_qux' in [limits]; known keys are payload_bytes_max, "
      "buffer_bytes_max, "
      "replay_cache_bytes_max, connection_bytes_max, connections_max, open_files_max, blocking_threads_max, "
-     "idle_seconds, drain_seconds, lease_seconds, courtesy_seconds\n"
+     "idle_seconds, drain_seconds, lease_seconds, courtesy_seconds, delegations_max\n"
      "braid.toml:5: 'idle_seconds' is -1; write an integer from 0 to 2592000\n"},
 };
 
