@@ -142,6 +142,7 @@ class Lab:
         self.control = os.environ["INTEROP_CONTROL"]
         self.mount_options = os.environ.get("INTEROP_MOUNT_OPTIONS", "")
         self.variant = os.environ.get("INTEROP_VARIANT", "tmpfs")
+        self.version = os.environ.get("INTEROP_NFS", "3")
         self.sequence = 0
         self.path = None
 
@@ -216,7 +217,9 @@ class Lab:
             raise HostError(f"{command}: status {done['status']}: {done['output']}")
         return done["output"]
 
-    def mount(self, path="/", options="", at="/run/mnt", port=PORT, version="3"):
+    def mount(self, path="/", options="", at="/run/mnt", port=PORT, version=None):
+        """Mounts `path` with this NFS version: without one, with that of the run (3, 4.0, 4.1 or 4.2)."""
+        version = version or self.version
         os.makedirs(at, exist_ok=True)
         base = f"vers={version},proto=tcp,port={port},retry=0"
         if version == "3":

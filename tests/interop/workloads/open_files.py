@@ -8,6 +8,7 @@ import time
 from harness.client import Lab, drop_caches, equal, expect, join, read_file, refused, start, step, write_file
 
 VARIANTS = ("tmpfs", "ext4")
+VERSIONS = ("4.0", "4.1", "4.2")
 
 
 def silly(directory):

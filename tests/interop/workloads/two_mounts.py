@@ -6,6 +6,7 @@ import time
 from harness.client import Lab, equal, expect, read_file, step, write_file
 
 VARIANTS = ("ext4", "tmpfs")
+VERSIONS = ("4.2",)
 
 lab = Lab()
 one = lab.ready()
