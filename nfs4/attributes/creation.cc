@@ -15,6 +15,7 @@ nfsstat4 status_of_id(IdError error) {
 }
 
 Op4<std::uint32_t> id_of(Compound& compound, IdKind kind, std::string_view owner) {
+  if (owner.empty()) co_return refuse(nfsstat4::NFS4ERR_INVAL);
   const auto id = co_await compound.server().ids.id_of(kind, owner, compound.now()).as_result();
   if (!id) co_return refuse(status_of_id(id.error()));
   co_return *id;

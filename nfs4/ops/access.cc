@@ -8,6 +8,13 @@ constexpr std::uint32_t basic =
 constexpr std::uint32_t reading_xattrs = ACCESS4_XAREAD | ACCESS4_XALIST;
 constexpr std::uint32_t xattrs = reading_xattrs | ACCESS4_XAWRITE;
 
+// RFC 7530 16.1.4: what has no meaning for a type is not supported.
+std::uint32_t meaningful(vfs::FileType type) {
+  const std::uint32_t without =
+      type == vfs::FileType::directory ? ACCESS4_EXECUTE : ACCESS4_LOOKUP | ACCESS4_DELETE;
+  return (basic & ~without) | xattrs;
+}
+
 // RFC 8276 8.5: who may read a file may read its extended attributes, as for user.* of Linux; the same for
 // writing.
 std::uint32_t asked_of_file_system(std::uint32_t wanted) {
@@ -34,12 +41,15 @@ Op4<ACCESS4resok> access(Compound& compound, const ACCESS4args& args) {
   if ((args.access & ~known) != 0) co_await refuse(nfsstat4::NFS4ERR_INVAL);
   const Place& at = compound.current();
   if (at.pseudo()) {
-    co_return ACCESS4resok{args.access & basic, args.access & (ACCESS4_READ | ACCESS4_LOOKUP)};
+    const std::uint32_t supported = args.access & basic & meaningful(vfs::FileType::directory);
+    co_return ACCESS4resok{supported, supported & (ACCESS4_READ | ACCESS4_LOOKUP)};
   }
-  const auto allowed =
-      co_await at.fs().access(at.who, at.file, asked_of_file_system(args.access)).as_result();
+  const auto attributes = co_await at.attributes().as_result();
+  if (!attributes) co_await refuse(attributes.error());
+  const std::uint32_t supported = args.access & meaningful(attributes->type);
+  const auto allowed = co_await at.fs().access(at.who, at.file, asked_of_file_system(supported)).as_result();
   if (!allowed) co_await refuse(allowed.error());
-  co_return ACCESS4resok{args.access, answer_of(args.access, *allowed)};
+  co_return ACCESS4resok{supported, answer_of(supported, *allowed)};
 }
 
 }  // namespace braid::nfs4::ops

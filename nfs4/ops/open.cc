@@ -299,6 +299,13 @@ Op4<OPEN4resok> run_in_sequence(Compound& compound, const OPEN4args& args, state
   co_return std::move(result);
 }
 
+// RFC 7530 16.16.5: a 4.0 client cannot know what the name leads to, so INVAL would blame the innocent.
+Result4<void> check_opened_type(const Compound& compound, vfs::FileType type) {
+  const bool special = type != vfs::FileType::regular && type != vfs::FileType::directory;
+  if (compound.minor_version() == 0 && special) return refuse(nfsstat4::NFS4ERR_SYMLINK);
+  return compound.check_regular(type);
+}
+
 }  // namespace
 
 Op4<> open_place(Compound& compound, Opening& opening) {
@@ -306,7 +313,7 @@ Op4<> open_place(Compound& compound, Opening& opening) {
   if (at.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ISDIR);
   const auto attributes = co_await at.attributes().as_result();
   if (!attributes) co_await refuse(attributes.error());
-  co_await compound.check_regular(attributes->type);
+  co_await check_opened_type(compound, attributes->type);
   const bool shared = co_await share_delegated(compound, opening, *attributes);
   if (shared) co_return;
   auto opened = co_await open_file(opening).as_result();

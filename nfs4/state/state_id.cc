@@ -40,13 +40,15 @@ StateIdOther pack(const StateIdParts& parts) {
   return other;
 }
 
+std::uint32_t epoch_of(const StateIdOther& other) { return get(other, 0, 3); }
+
 std::optional<StateIdParts> unpack(const StateIdOther& other) {
   const std::uint32_t kind_and_client = get(other, 3, 4);
   const std::uint32_t kind = kind_and_client >> 28;
   if (kind < static_cast<std::uint32_t>(StateKind::open) ||
       kind > static_cast<std::uint32_t>(StateKind::copy))
     return std::nullopt;
-  return StateIdParts{.epoch = get(other, 0, 3),
+  return StateIdParts{.epoch = epoch_of(other),
                       .kind = static_cast<StateKind>(kind),
                       .client = kind_and_client & StateIdParts::client_mask,
                       .index = get(other, 7, 3),

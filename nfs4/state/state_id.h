@@ -41,6 +41,7 @@ struct StateIdParts {
 using StateIdOther = decltype(stateid4::other);
 
 StateIdOther pack(const StateIdParts& parts);
+std::uint32_t epoch_of(const StateIdOther& other);
 // Nothing for a kind that does not exist.
 std::optional<StateIdParts> unpack(const StateIdOther& other);
 

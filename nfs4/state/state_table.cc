@@ -55,10 +55,10 @@ std::unique_ptr<State> StateIdTable::erase(State& state) {
 }
 
 base::Result<State*, nfsstat4> StateIdTable::find(const stateid4& id, std::uint32_t minor_version) const {
+  if (epoch_of(id.other) != epoch_)
+    return base::fail(minor_version == 0 ? nfsstat4::NFS4ERR_STALE_STATEID : nfsstat4::NFS4ERR_BAD_STATEID);
   const auto parts = unpack(id.other);
   if (!parts) return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
-  if (parts->epoch != epoch_)
-    return base::fail(minor_version == 0 ? nfsstat4::NFS4ERR_STALE_STATEID : nfsstat4::NFS4ERR_BAD_STATEID);
   if (parts->index < slots_.size()) {
     State* state = slots_[parts->index].state.get();
     if (state != nullptr && state->other == id.other) return state;

@@ -137,6 +137,21 @@ TEST_F(Files, access_says_what_the_caller_may_do_and_refuses_unknown_bits) {
   EXPECT_EQ(status(at({"file"}).add(OP_ACCESS, ACCESS4args{0x8000})), NFS4ERR_INVAL);
 }
 
+TEST_F(Files, access_supports_what_has_a_meaning_for_the_type) {
+  world_.write_local("file", "");
+  constexpr std::uint32_t common = ACCESS4_READ | ACCESS4_MODIFY | ACCESS4_EXTEND;
+  constexpr std::uint32_t directory = common | ACCESS4_LOOKUP | ACCESS4_DELETE;
+  const ACCESS4args all{directory | ACCESS4_EXECUTE};
+  Reply file = client_.send(at({"file"}).add(OP_ACCESS, all));
+  Reply root = client_.send(at({}).add(OP_ACCESS, all));
+  ASSERT_EQ(file.status(), NFS4_OK);
+  EXPECT_EQ(file.status_of(OP_PUTROOTFH), NFS4_OK);
+  EXPECT_EQ(file.status_of(OP_LOOKUP), NFS4_OK);
+  EXPECT_EQ(file.result<ACCESS4res>(OP_ACCESS).resok4()->supported, common | ACCESS4_EXECUTE);
+  EXPECT_EQ(root.status_of(OP_PUTROOTFH), NFS4_OK);
+  EXPECT_EQ(root.result<ACCESS4res>(OP_ACCESS).resok4()->supported, directory);
+}
+
 TEST_F(Files, data_is_read_and_written_without_an_open) {
   world_.write_local("file", "0123456789");
   Reply reply = client_.send(at({"file"}).add(OP_READ, READ4args{anonymous(), 4, 3}));

@@ -219,6 +219,8 @@ TEST_F(Operations, setattr_that_fails_says_what_it_has_done) {
   EXPECT_EQ(setattr({"file"}, Bitmap{FATTR4_TYPE}, "00000001").status, NFS4ERR_INVAL);
   EXPECT_EQ(setattr({"file"}, Bitmap{FATTR4_HIDDEN}, "00000001").status, NFS4ERR_ATTRNOTSUPP);
   EXPECT_EQ(setattr({"file"}, Bitmap{FATTR4_OWNER}, "00000006 6e6f626f 64790000").status, NFS4ERR_BADOWNER);
+  EXPECT_EQ(setattr({"file"}, Bitmap{FATTR4_OWNER}, "00000000").status, NFS4ERR_INVAL);
+  EXPECT_EQ(setattr({"file"}, Bitmap{FATTR4_OWNER_GROUP}, "00000000").status, NFS4ERR_INVAL);
   EXPECT_EQ(setattr({"file"}, Bitmap{FATTR4_MODE}, "").status, NFS4ERR_BADXDR);
   EXPECT_EQ(setattr({"file"}, Bitmap{}, "").status, NFS4_OK);
 }

@@ -489,5 +489,10 @@ TEST_F(OpenCompound40, what_only_later_versions_have_is_refused) {
   EXPECT_EQ(on_file_40(OP_READ, READ4args{state::current_stateid(), 0, 10}).status(), NFS4ERR_BAD_STATEID);
 }
 
+TEST_F(OpenCompound40, whatever_is_neither_file_nor_directory_counts_as_a_link) {
+  ASSERT_EQ(::mkfifo((world_.directory() + "/fifo").c_str(), 0666), 0);
+  EXPECT_EQ(open_40(1, "fifo", read_access).status, NFS4ERR_SYMLINK);
+}
+
 }  // namespace
 }  // namespace braid::nfs4::test

@@ -223,6 +223,8 @@ TEST_F(StateIdTableTest, a_stateid_of_another_run_is_stale_in_4_0_and_bad_with_s
   id.other[2] ^= std::byte{1};
   EXPECT_EQ(table.find(id, 0).error(), NFS4ERR_STALE_STATEID);
   EXPECT_EQ(table.find(id, 1).error(), NFS4ERR_BAD_STATEID);
+  const stateid4 foreign{1, {std::byte{0xff}, std::byte{0xee}, std::byte{0xdd}}};
+  EXPECT_EQ(table.find(foreign, 0).error(), NFS4ERR_STALE_STATEID) << "whatever follows the epoch";
 }
 
 TEST_F(StateIdTableTest, a_place_that_is_used_again_has_another_stateid) {
