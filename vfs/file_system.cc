@@ -49,9 +49,8 @@ VfsOp<> FileSystem::unlock(const FileRef& /*file*/, LockOwnerId /*owner*/, LockR
 }
 
 // Implementations keep `broken`.
-// NOLINTNEXTLINE(performance-unnecessary-value-param)
 VfsOp<LeaseRef> FileSystem::lease(const OpenFileRef& /*open*/, LeaseType /*type*/, LeaseHolder /*holder*/,
-                                  LeaseBreak /*broken*/) {
+                                  LeaseBreak /*broken*/) {  // NOLINT(performance-unnecessary-value-param)
   return base::fail(Error::notsupp);
 }
 

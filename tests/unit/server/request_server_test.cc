@@ -162,6 +162,7 @@ TEST_F(RequestServerTest, the_admin_dialogue_answers_one_line_when_it_can) {
   const base::UniqueFd socket = connect();
   put(socket, "{\"command\":\"status\"}\nand more");
   EXPECT_EQ(all(socket), "{\"up\":true}\n");
+  stop();  // before the commands go
 }
 
 }  // namespace

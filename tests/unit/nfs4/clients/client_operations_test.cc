@@ -303,10 +303,10 @@ TEST(GracePeriod, ends_after_a_lease_and_leaves_out_who_missed_it) {
     SessionClient client(world, 1, "client");
   }
   world.restart();
-  world.clock().advance(89s);
+  world.advance(89s);
   world.tick();
   EXPECT_TRUE(world.engine().state().clients.in_grace());
-  world.clock().advance(1s);
+  world.advance(1s);
   world.tick();
   EXPECT_FALSE(world.engine().state().clients.in_grace());
   world.restart();
@@ -328,12 +328,12 @@ TEST(GracePeriod, a_client_that_said_goodbye_is_not_waited_for) {
 TEST(Lease, a_session_without_state_ends_with_it) {
   World world;
   SessionClient client(world, 1, "client");
-  world.clock().advance(80s);
+  world.advance(80s);
   EXPECT_EQ(world.send(client.request().add(OP_PUTROOTFH), client.caller()).status(), NFS4_OK);
-  world.clock().advance(80s);
+  world.advance(80s);
   world.tick();
   EXPECT_EQ(world.send(client.request().add(OP_PUTROOTFH), client.caller()).status(), NFS4_OK);
-  world.clock().advance(91s);
+  world.advance(91s);
   world.tick();
   EXPECT_EQ(world.send(client.request().add(OP_PUTROOTFH), client.caller()).status(), NFS4ERR_BADSESSION);
 }
@@ -357,11 +357,11 @@ TEST(Renew, keeps_a_4_0_client) {
   const SETCLIENTID_CONFIRM4args confirm{set.clientid, set.setclientid_confirm};
   EXPECT_EQ(world.send(Request(0).add(OP_SETCLIENTID_CONFIRM, confirm)).status(), NFS4_OK);
   for (int i = 0; i < 3; ++i) {
-    world.clock().advance(60s);
+    world.advance(60s);
     world.tick();
     EXPECT_EQ(world.send(Request(0).add(OP_RENEW, args)).status(), NFS4_OK);
   }
-  world.clock().advance(91s);
+  world.advance(91s);
   world.tick();
   EXPECT_EQ(world.send(Request(0).add(OP_RENEW, args)).status(), NFS4ERR_EXPIRED);
   EXPECT_EQ(world.send(Request(0).add(OP_RENEW, RENEW4args{0})).status(), NFS4ERR_STALE_CLIENTID);
@@ -398,9 +398,9 @@ TEST(Renew, tells_a_client_with_delegations_that_it_cannot_be_called) {
   });
   ASSERT_TRUE(given);
   const Request renew = Request(0).add(OP_RENEW, RENEW4args{set.clientid});
-  world.clock().advance(80s);
+  world.advance(80s);
   EXPECT_EQ(world.send(renew).status(), NFS4ERR_CB_PATH_DOWN);
-  world.clock().advance(80s);
+  world.advance(80s);
   world.tick();
   EXPECT_EQ(client->standing(), state::Standing::confirmed) << "the lease is renewed nevertheless";
   server.files.with([&](state::FileStates& files) { files.drop_client(client->id); });

@@ -190,7 +190,7 @@ TEST_F(DelegationCompound, contention_is_told_and_lasts_a_while) {
   ASSERT_EQ(none.delegation_type, OPEN_DELEGATE_NONE_EXT);
   EXPECT_EQ(none.od_whynone()->ond_why, why_no_delegation4::WND4_CONTENTION);
   EXPECT_FALSE(*none.od_whynone()->ond_server_will_push_deleg());
-  world_.clock().advance(31s);
+  world_.advance(31s);
   EXPECT_NE(reading(open_file(alice_, read_access).delegation), nullptr);
 }
 
@@ -206,7 +206,7 @@ TEST_F(DelegationCompound, none_is_given_of_what_was_written_without_an_open_jus
   const OPEN4resok opened = open_file(alice_, read_access);
   EXPECT_EQ(opened.delegation.delegation_type, OPEN_DELEGATE_NONE);
   EXPECT_EQ(on_file(alice_, OP_CLOSE, CLOSE4args{0, opened.stateid}).status(), NFS4_OK);
-  world_.clock().advance(3s);
+  world_.advance(3s);
   world_.file_system().sweep();
   EXPECT_NE(reading(open_file(alice_, read_access).delegation), nullptr);
 }
@@ -268,7 +268,7 @@ TEST_F(DelegationCompound, what_others_do_has_it_recalled_and_goes_on_when_it_is
   std::size_t recalls = 0;
   for (const Conflict& one : conflicts) {
     SCOPED_TRACE(one.name);
-    world_.clock().advance(60s);
+    world_.advance(60s);
     world_.file_system().sweep();
     world_.write_local("file", "content");
     const OPEN4resok opened = open_file(alice_, read_access);
@@ -360,11 +360,11 @@ TEST_F(DelegationCompound, one_that_does_not_come_back_is_revoked_after_the_leas
   const stateid4 id = id_of(open_file(alice_, read_access).delegation);
   open_file(bob_, write_access, NFS4ERR_DELAY);
   peer_.await(nfs_cb_opnum4::OP_CB_RECALL);
-  world_.clock().advance(60s);
+  world_.advance(60s);
   world_.tick();
   EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id, 0, 10}).status(), NFS4_OK);
   open_file(bob_, write_access, NFS4ERR_DELAY);
-  world_.clock().advance(60s);
+  world_.advance(60s);
   world_.tick();
   EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id, 0, 10}).status(), NFS4ERR_DELEG_REVOKED);
   EXPECT_EQ(give_back(alice_, id), NFS4ERR_DELEG_REVOKED);
@@ -381,9 +381,9 @@ TEST_F(DelegationCompound, one_that_does_not_come_back_is_revoked_after_the_leas
 TEST_F(DelegationCompound, a_holder_whose_lease_is_over_is_in_nobodys_way) {
   peer_.silent = true;
   open_file(alice_, both_access);
-  world_.clock().advance(60s);
+  world_.advance(60s);
   open_file(bob_, read_access, NFS4ERR_DELAY);
-  world_.clock().advance(60s);
+  world_.advance(60s);
   open_file(bob_, read_access);
 }
 

@@ -290,9 +290,9 @@ TEST_F(OpenCompound, a_client_whose_lease_is_over_is_in_nobodys_way) {
   world_.write_local("file", "content");
   opened(alice_, open_args("file", both_access, OPEN4_SHARE_DENY_BOTH));
   EXPECT_EQ(open(bob_, open_args("file", read_access)).status, NFS4ERR_SHARE_DENIED);
-  world_.clock().advance(std::chrono::seconds(60));
+  world_.advance(std::chrono::seconds(60));
   EXPECT_EQ(open(bob_, open_args("file", read_access)).status, NFS4ERR_SHARE_DENIED);
-  world_.clock().advance(std::chrono::seconds(60));
+  world_.advance(std::chrono::seconds(60));
   EXPECT_EQ(open(bob_, open_args("file", read_access)).status, NFS4_OK);
 }
 
@@ -381,7 +381,7 @@ TEST_F(OpenCompound, locks_of_a_client_that_went_silent_are_gone_for_local_proce
   const LocalLocker local(world_.directory() + "/file");
   const stateid4 mine = opened(alice_, open_args("file", both_access));
   EXPECT_EQ(lock(alice_, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 100)), NFS4_OK);
-  world_.clock().advance(std::chrono::hours(48));
+  world_.advance(std::chrono::hours(48));
   world_.tick();
   world_.tick();
   EXPECT_TRUE(local.lock(F_WRLCK, 0, 100));

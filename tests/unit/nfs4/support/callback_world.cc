@@ -39,7 +39,7 @@ void CallbackWorld::end() {
     closing->start();
   });
   until([&] {
-    clock().advance(std::chrono::seconds(1));
+    advance(std::chrono::seconds(1));
     bool done = false;
     on_reactor([&] { done = closing->done(); });
     return done;

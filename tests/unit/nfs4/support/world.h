@@ -78,7 +78,11 @@ class World {
     return static_cast<vfs::posix::PosixFileSystem&>(*exports_->current()->all().front().file_system);
   }
 
-  base::ManualClock& clock() { return clock_; }
+  [[nodiscard]] const base::Clock& clock() const { return clock_; }
+  // On the reactor's thread, which looks at the clock whenever it likes.
+  void advance(base::Duration by) {
+    on_reactor([&] { clock_.advance(by); });
+  }
   Nfs4Engine& engine() { return *engine_; }
   io::SlabPool& slabs() { return slabs_; }
 
