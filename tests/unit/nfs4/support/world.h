@@ -2,6 +2,7 @@
 // reactor. Time stands still unless the test moves it.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -43,6 +44,21 @@ struct ExportSpec {
 // A COMPOUND that may still run.
 class Sent;
 
+// Moved by hand; reactors and the threads that watch leases read it.
+class SharedClock final : public base::Clock {
+ public:
+  [[nodiscard]] base::TimePoint now() const override {
+    return base::TimePoint(std::chrono::seconds(1) + base::Duration(passed_.load()));
+  }
+  [[nodiscard]] base::WallTime wall() const override {
+    return base::WallTime(std::chrono::seconds(1'000'000'000) + base::Duration(passed_.load()));
+  }
+  void advance(base::Duration by) { passed_.fetch_add(by.count()); }
+
+ private:
+  std::atomic<base::Duration::rep> passed_{0};
+};
+
 class World {
  public:
   explicit World(EngineOptions options = {}, const std::vector<ExportSpec>& exports = {ExportSpec{}});
@@ -79,7 +95,7 @@ class World {
   }
 
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
-  // On the reactor's thread, which looks at the clock whenever it likes.
+  // On the reactor's thread, so that its timers see it.
   void advance(base::Duration by) {
     on_reactor([&] { clock_.advance(by); });
   }
@@ -90,7 +106,7 @@ class World {
   std::shared_ptr<Sent> start_raw(io::Payload args, const Caller& caller);
   void open_engine();
 
-  base::ManualClock clock_;
+  SharedClock clock_;
   io::SlabPool slabs_{{.bytes_max = 16 * io::region_bytes, .huge_pages = false}};
   io::BlockingPool pool_{{.threads_max = 2}};
   std::unique_ptr<io::Reactor> reactor_;
