@@ -1,4 +1,4 @@
-// Attributes of a file whose content another client keeps to itself for now (RFC 8881 10.4.3).
+// Attributes of a file that another client changes without telling (RFC 8881 10.4.3).
 #pragma once
 
 #include <cstdint>
