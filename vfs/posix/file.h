@@ -156,6 +156,15 @@ class PosixFile final : public File {
   // Puts a better description behind the same number: calls that are under way keep the one they began with.
   Outcome<> upgrade(const base::UniqueFd& fresh, Opened opened);
 
+  // Of a directory: whether its last listing handed on more entries than a reactor should wait for.
+  [[nodiscard]] bool lists_long() const { return lists_long_.load(std::memory_order_relaxed); }
+  void note_listing(std::size_t entries, bool whole) {
+    if (entries > short_listing)
+      lists_long_.store(true, std::memory_order_relaxed);
+    else if (whole)
+      lists_long_.store(false, std::memory_order_relaxed);
+  }
+
   [[nodiscard]] ChangeCounter& changes() { return changes_; }
   [[nodiscard]] base::Guarded<Grants>& grants() { return grants_; }
   [[nodiscard]] base::Guarded<ChangeStamp>& stamp() { return stamp_; }
@@ -181,9 +190,12 @@ class PosixFile final : public File {
  private:
   friend class FileCache;
 
+  static constexpr std::size_t short_listing = 64;  // entries: with attributes about 80 microseconds
+
   const FileIdentity identity_;
   const base::UniqueFd fd_;
   std::atomic<Opened> opened_;
+  std::atomic<bool> lists_long_{false};
   std::mutex upgrading_;
   ChangeCounter changes_;
   base::Guarded<Grants> grants_;

@@ -144,9 +144,12 @@ VfsOp<> PosixFileSystem::link(const Credentials& who, const FileRef& file, const
 
 VfsOp<bool> PosixFileSystem::readdir(const Credentials& who, const FileRef& directory,
                                      const ReadDirectoryRequest& request, const EntrySink& sink) {
-  return placement_.run(Call::directory, [this, &who, &directory, &request, &sink] {
+  const auto work = [this, &who, &directory, &request, &sink] {
     return tree_.readdir(who, node(directory), request, sink);
-  });
+  };
+  // Hundreds of entries are not to hold up whatever else the reactor serves.
+  return node(directory).lists_long() ? placement_.run_long(Call::directory, work)
+                                      : placement_.run(Call::directory, work);
 }
 
 VfsOp<FileSystemStatus> PosixFileSystem::status(const FileRef& file) {

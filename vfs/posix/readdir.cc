@@ -68,8 +68,8 @@ struct KeptEntry {
 // Hands entries to the sink, with what a READDIRPLUS adds.
 class Tree::Emitter {
  public:
-  Emitter(Tree& tree, PosixFile& directory, bool look, const EntrySink& sink)
-      : tree_(tree), directory_(directory), look_(look), sink_(sink) {}
+  Emitter(Tree& tree, PosixFile& directory, int listing, bool look, const EntrySink& sink)
+      : tree_(tree), directory_(directory), listing_(listing), look_(look), sink_(sink) {}
 
   bool operator()(const char* text, std::uint64_t fileid, std::uint64_t cookie) {
     const std::string_view name(text);
@@ -80,19 +80,24 @@ class Tree::Emitter {
     entry.cookie = cookie;
     if (look_)
       if (const auto checked = Name::of(name)) {
-        if (auto looked = tree_.look_at(directory_, *checked, entry.fileid)) {
+        if (auto looked = tree_.look_at(directory_, listing_, *checked, entry.fileid)) {
           entry.handle = looked->handle;
           entry.attributes = looked->attributes;
         }
       }
-    return sink_(entry);
+    const bool taken = sink_(entry);
+    taken_ += taken ? 1 : 0;
+    return taken;
   }
+  [[nodiscard]] std::size_t taken() const { return taken_; }
 
  private:
   Tree& tree_;
   PosixFile& directory_;
+  const int listing_;  // a descriptor of the directory that nobody else uses: nothing is contended for
   const bool look_;
   const EntrySink& sink_;
+  std::size_t taken_ = 0;
 };
 
 Outcome<bool> Tree::readdir(const Credentials& who, PosixFile& directory, const ReadDirectoryRequest& request,
@@ -112,9 +117,12 @@ Outcome<bool> Tree::readdir(const Credentials& who, PosixFile& directory, const 
     return opened;
   });
   if (!fd) return base::fail(fd.error());
-  Emitter emit(*this, directory, look, sink);
+  Emitter emit(*this, directory, fd->get(), look, sink);
   const bool stable = options_.stable_positions.value_or(root_.traits.stable_positions);
-  return stable ? list_by_position(*fd, request.cookie, emit) : list_by_name(*fd, request.cookie, emit);
+  const auto end =
+      stable ? list_by_position(*fd, request.cookie, emit) : list_by_name(*fd, request.cookie, emit);
+  directory.note_listing(emit.taken(), end && *end && request.cookie == 0);
+  return end;
 }
 
 // A cookie is the kernel's position after an entry.
@@ -166,8 +174,9 @@ Outcome<bool> Tree::list_by_name(const base::UniqueFd& fd, std::uint64_t cookie,
   }
 }
 
-// Handle and attributes of one object.
-std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, const Name& name, std::uint64_t fileid) {
+// Handle and attributes of one object; `listing` is a descriptor of the directory.
+std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, int listing, const Name& name,
+                                          std::uint64_t fileid) {
   if (name.is_dot() || (name.is_dot_dot() && is_root(directory))) {
     const auto now = live_attributes(directory);
     if (!now) return std::nullopt;
@@ -175,7 +184,7 @@ std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, const Name& name
   }
   if (transient_) return look_at_transient(directory, name, fileid);
   if (const auto known = handle_memo_.find(fileid)) {
-    const auto stat = stat_at(directory.fd(), name.c_str());
+    const auto stat = stat_at(listing, name.c_str());
     if (!stat) return std::nullopt;
     if (stat->stx_ino == fileid && known->is(*stat))
       return Looked{known->handle, attributes_of(*stat, known->fsid)};
@@ -184,7 +193,7 @@ std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, const Name& name
   // same object all the time. Where they do not agree the object is opened.
   const auto handle = handle_at(directory, name);
   if (!handle) return std::nullopt;
-  const auto stat = stat_at(directory.fd(), name.c_str());
+  const auto stat = stat_at(listing, name.c_str());
   if (!stat) return std::nullopt;
   if (stat->stx_ino != fileid) return look_at_open(directory, name);
   const std::uint64_t fsid = fsid_of(*handle, *stat);

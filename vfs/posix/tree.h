@@ -224,7 +224,7 @@ class Tree {
     FileHandle handle;
     Attributes attributes;
   };
-  std::optional<Looked> look_at(PosixFile& directory, const Name& name, std::uint64_t fileid);
+  std::optional<Looked> look_at(PosixFile& directory, int listing, const Name& name, std::uint64_t fileid);
   std::optional<Looked> look_at_transient(PosixFile& directory, const Name& name, std::uint64_t fileid);
   std::optional<Looked> look_at_open(PosixFile& directory, const Name& name);
   Outcome<bool> list_by_position(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit);

@@ -2,7 +2,9 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <filesystem>
 #include <optional>
+#include <string>
 
 #include "io/gate.h"
 #include "posix_fixture.h"
@@ -98,6 +100,22 @@ TEST_P(PlacementTest, what_takes_long_runs_in_the_pool_on_memory_file_systems_to
   EXPECT_TRUE(on_reactor([&] { return fs_->allocate(who_, open, 0, base::MiB); }));
   EXPECT_EQ(on_reactor([&] { return fs_->copy(who_, open, 0, open, base::MiB, base::MiB); }), base::MiB);
   EXPECT_EQ(jobs(io::BlockingReason::write), before + 2);
+}
+
+TEST_P(PlacementTest, directories_whose_listings_are_long_are_listed_in_the_pool) {
+  const auto list = [this] {
+    std::size_t listed = 0;
+    const EntrySink sink = [&listed](const DirectoryEntry&) { return ++listed > 0; };
+    const ReadDirectoryRequest all{.plus = true};
+    EXPECT_TRUE(on_reactor([&] { return fs_->readdir(who_, root_, all, sink); }).value());
+    return jobs(io::BlockingReason::directory);
+  };
+  for (int i = 0; i < 100; ++i) local_write("f" + std::to_string(i), "");
+  EXPECT_EQ(list(), 0U) << "nothing is known yet";
+  EXPECT_EQ(list(), 1U);
+  for (int i = 0; i < 90; ++i) std::filesystem::remove(local("f" + std::to_string(i)));
+  EXPECT_EQ(list(), 2U);
+  EXPECT_EQ(list(), 2U) << "short again";
 }
 
 TEST_P(PlacementTest, what_waits_for_the_medium_goes_to_the_pool) {
