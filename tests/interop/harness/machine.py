@@ -70,6 +70,14 @@ def make_modprobe(base):
     return path
 
 
+def make_processor_state(base):
+    """The library that lets the client's kernel run on processors with more registers than it knows; its path."""
+    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "processor_state.c")
+    path = os.path.join(base, "processor_state.so")
+    subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", path, source, "-ldl"], check=True)
+    return path
+
+
 class Machine:
     """A booted client that runs one command. `output` is the read end of what that command prints."""
 
@@ -93,7 +101,7 @@ class Machine:
                  f"vec0:transport=tap,ifname={DEVICE},depth=128,gro=1", f"init={init}", "loglevel=6",
                  "con=null", "con0=null,fd:1", f"ssl0=null,fd:{serial}"],
                 stdin=subprocess.DEVNULL, stdout=console, stderr=console, pass_fds=[serial],
-                env={**os.environ, "TMPDIR": base}, cwd=base)
+                env={**os.environ, "TMPDIR": base, "LD_PRELOAD": make_processor_state(base)}, cwd=base)
         os.close(serial)
 
     def status(self):

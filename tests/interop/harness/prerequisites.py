@@ -17,6 +17,7 @@ PACKAGE_OF = {
     "mount.nfs": "nfs-common",
     "ip": "iproute2",
     "unshare": "util-linux",
+    "cc": "gcc",
 }
 
 
