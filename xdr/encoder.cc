@@ -72,8 +72,6 @@ void Encoder::opaque(base::BytesView bytes) {
 void Encoder::payload(const io::Payload& data) {
   u32(static_cast<std::uint32_t>(data.size()));
   flush();
-  if (message_.item_count < Message::items_max && !data.empty())
-    message_.items[message_.item_count++] = {flushed_, data.size()};
   message_.bytes.append(data);
   flushed_ += data.size();
   if (const std::size_t padding = padding_of(data.size()); padding != 0 && grow(padding)) {

@@ -12,14 +12,15 @@
 
 namespace braid::xdr {
 
-// Where bulk data lies in an encoded message: what RFC 8166 calls DDP-eligible. `offset` is that of its first
-// byte.
+// Where a DDP-eligible item (RFC 8166 section 3.1) lies in an encoded message: data that a transport may place
+// into memory of the peer, apart from the message. `offset` is that of its first byte. An item may be empty: it
+// still takes its turn among the places that the peer offered (RFC 8267 section 5.3).
 struct DataItem {
   std::size_t offset = 0;
   std::size_t length = 0;
 };
 
-// An encoded message and the bulk data in it. At most `items_max` items are noted; further ones are plain
+// An encoded message and the eligible items in it, in order. At most `items_max` items are noted; further ones are plain
 // bytes.
 struct Message {
   static constexpr std::size_t items_max = 8;
@@ -59,8 +60,17 @@ class Encoder {
   // Length, bytes, padding.
   void opaque(base::BytesView bytes);
   void text(std::string_view text) { opaque(base::bytes_of(text)); }
-  // Length, the data by reference, padding; noted as a DataItem.
+  // Length, the data by reference, padding.
   void payload(const io::Payload& data);
+  // The same two, noted as a DataItem.
+  void ddp_payload(const io::Payload& data) {
+    note(data.size());
+    payload(data);
+  }
+  void ddp_text(std::string_view bytes) {
+    note(bytes.size());
+    text(bytes);
+  }
   // What another encoder made, with its DataItems: long and piped ranges by reference, short ones copied,
   // since each range costs the transport an entry.
   void append(const Message& encoded);
@@ -75,6 +85,11 @@ class Encoder {
 
  private:
   bool grow(std::size_t bytes);
+  // The next item is DDP-eligible.
+  void note(std::size_t bytes) {
+    if (message_.item_count < Message::items_max)
+      message_.items[message_.item_count++] = {size() + 4, bytes};
+  }
   void flush();
   void copy(base::BytesView bytes, std::size_t room_after);
   void refer(const io::SlabRange& range);

@@ -59,6 +59,7 @@ struct Declaration {
   std::optional<Value> bound;
   std::optional<Value> max;  // [[max(N)]]
   bool payload = false;      // [[payload]]
+  bool ddp = false;          // [[ddp]]
 };
 
 struct Constant {

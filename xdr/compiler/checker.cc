@@ -201,12 +201,18 @@ class Checker {
       return fail(declaration.at, "the opaque data " + name + " needs a length: [N], <N> or <>");
     if (declaration.payload && (!opaque || declaration.shape != Shape::variable))
       fail(declaration.at, "payload is for opaque data of variable length, not for " + name);
+    if (declaration.ddp && !ddp_possible(schema_.resolved(declaration)))
+      fail(declaration.at, "ddp is for payload and strings, not for " + name);
     for (const auto* value : {&declaration.bound, &declaration.max}) {
       if (*value && !fits_uint32((*value)->number)) fail((*value)->at, "a length is a number of 32 bits");
     }
     if (declaration.shape == Shape::fixed && declaration.bound->number.magnitude == 0)
       fail(declaration.bound->at, "an array has at least one element");
     check_limit(declaration);
+  }
+
+  static bool ddp_possible(const Declaration& resolved) {
+    return resolved.shape == Shape::variable && (resolved.payload || resolved.type.kind == Kind::string);
   }
 
   void check_limit(const Declaration& declaration) {

@@ -78,7 +78,8 @@ std::string CodecText::encode(const Declaration& declaration, const std::string&
                                : last.payload                   ? "payload"
                                : last.type.kind == Kind::string ? "text"
                                                                 : "opaque";
-    return indent + "out." + method + "(" + lvalue + ");\n";
+    const std::string eligible = declaration.ddp || last.ddp ? "ddp_" : "";
+    return indent + "out." + eligible + method + "(" + lvalue + ");\n";
   }
   if (last.shape == Shape::plain) {
     const std::string text = encode_plain(last, lvalue);

@@ -288,12 +288,14 @@ class Parser {
   void attribute(Declaration& declaration) {
     if (accept("payload")) {
       declaration.payload = true;
+    } else if (accept("ddp")) {
+      declaration.ddp = true;
     } else if (accept("max")) {
       expect("(", "after max");
       declaration.max = value("a limit");
       expect(")", "after a limit");
     } else {
-      fail_here("expected the attribute payload or max(N)");
+      fail_here("expected the attribute payload, ddp or max(N)");
     }
   }
 

@@ -291,7 +291,7 @@ TEST_F(CodecTest, encoded_bulk_data_is_noted_with_its_place) {
   const io::Payload bulk = memory_.payload(hex("0102030405"));
   Encoder out(memory_.cursor(), 4);
   out.u32(7);
-  out.payload(bulk);
+  out.ddp_payload(bulk);
   out.u32(8);
   EXPECT_EQ(out.size(), 24U);
   const xdr::Message message = out.finish();
@@ -307,16 +307,29 @@ TEST_F(CodecTest, encoded_bulk_data_is_noted_with_its_place) {
   EXPECT_EQ(message.bytes.slice(12, 5).ranges()[0].view().data(), bulk.ranges()[0].view().data());
 }
 
+TEST_F(CodecTest, what_is_not_eligible_is_not_noted_and_what_is_empty_is) {
+  Encoder out(memory_.cursor());
+  out.payload(memory_.payload(hex("0102")));
+  out.ddp_text("abcde");
+  out.ddp_payload({});
+  const xdr::Message message = out.finish();
+  ASSERT_EQ(message.item_count, 2U);
+  EXPECT_EQ(message.items[0].offset, 12U);
+  EXPECT_EQ(message.items[0].length, 5U);
+  EXPECT_EQ(message.items[1].offset, 24U);
+  EXPECT_EQ(message.items[1].length, 0U);
+}
+
 TEST_F(CodecTest, appended_message_keeps_its_bytes_and_the_places_of_its_bulk_data) {
   io::SlabCursor other(memory_.cursor().pool());
   const io::Payload bulk = memory_.payload(base::Bytes(3001, std::byte{9}));
   Encoder inner(other);
   inner.u32(1);
-  inner.payload(bulk);
+  inner.ddp_payload(bulk);
   inner.u32(2);
   const xdr::Message part = inner.finish();
   Encoder out(memory_.cursor(), 4);
-  out.payload(memory_.payload(hex("aabb")));
+  out.ddp_payload(memory_.payload(hex("aabb")));
   out.append(part);
   out.u32(3);
   const xdr::Message whole = out.finish();

@@ -81,6 +81,16 @@ TEST(Output, limits_are_those_of_the_declaration_or_of_its_attribute) {
   EXPECT_THAT(output.header, HasSubstr("in.payload(out.c, 30)"));
 }
 
+TEST(Output, eligible_data_is_encoded_with_a_note) {
+  const Output output = output_of(
+      "typedef string path<8>;\n"
+      "struct s { opaque a<4> [[payload, ddp]]; path b [[ddp]]; path c; opaque d<4> [[payload]]; };");
+  EXPECT_THAT(output.source + output.header, HasSubstr("out.ddp_payload(value.a)"));
+  EXPECT_THAT(output.source + output.header, HasSubstr("out.ddp_text(value.b)"));
+  EXPECT_THAT(output.source + output.header, HasSubstr("out.text(value.c)"));
+  EXPECT_THAT(output.source + output.header, HasSubstr("out.payload(value.d)"));
+}
+
 TEST(Output, types_come_behind_what_they_contain) {
   const std::string header = header_of("struct a { b x; }; struct b { c y; }; typedef int c[2];");
   EXPECT_LT(header.find("using c ="), header.find("struct b {"));
