@@ -7,14 +7,15 @@
 
 namespace braid::rpc {
 
-void RunningCall::start(Session& session, io::Payload message, base::TimePoint arrived) {
-  (new RunningCall(session, std::move(message), arrived))->run();
+void RunningCall::start(Session& session, io::Payload message, base::TimePoint arrived, CallTag tag) {
+  (new RunningCall(session, std::move(message), arrived, tag))->run();
 }
 
-RunningCall::RunningCall(Session& session, io::Payload message, base::TimePoint arrived)
+RunningCall::RunningCall(Session& session, io::Payload message, base::TimePoint arrived, CallTag tag)
     : session_(session),
       call_(std::move(message), session.peer(), session.worker().cursor_),
       arrived_(arrived),
+      tag_(tag),
       op_(Answer::system_err) {
   call_.pipes = session.pipes();
   call_.session = &session;
@@ -166,7 +167,7 @@ bool RunningCall::send_and_end() {
     const KeptReply reply = copy_reply(message.bytes, session_.headroom());
     wake_waiters(session_.worker().server_.replays().finish(key_, entry_, reply, now), reply);
   }
-  session_.send(std::move(message));
+  session_.reply(tag_, std::move(message));
   end();
   return true;
 }

@@ -20,13 +20,13 @@ namespace braid::rpc {
 // nothing.
 class RunningCall final : private Reply, private ReplayWaiter {
  public:
-  static void start(Session& session, io::Payload message, base::TimePoint arrived);
+  static void start(Session& session, io::Payload message, base::TimePoint arrived, CallTag tag);
 
   static void* operator new(std::size_t bytes) { return io::allocate_frame(bytes); }
   static void operator delete(void* memory, std::size_t bytes) noexcept { io::free_frame(memory, bytes); }
 
  private:
-  RunningCall(Session& session, io::Payload message, base::TimePoint arrived);
+  RunningCall(Session& session, io::Payload message, base::TimePoint arrived, CallTag tag);
   ~RunningCall() override;
 
   void run();
@@ -55,6 +55,7 @@ class RunningCall final : private Reply, private ReplayWaiter {
   Session& session_;
   Call call_;
   const base::TimePoint arrived_;
+  const CallTag tag_;
   const Route* route_ = nullptr;  // null until the procedure is known to exist
   std::size_t reserved_ = 0;      // bytes of the budgets held by this call
   bool has_entry_ = false;        // of the duplicate-request cache

@@ -44,7 +44,11 @@ std::size_t Session::bulk_after(const io::Payload& head) {
 }
 
 void Session::on_message(Connection&, io::Payload message, base::TimePoint arrived) {
-  RunningCall::start(*this, std::move(message), arrived);
+  RunningCall::start(*this, std::move(message), arrived, {});
+}
+
+void Session::on_tagged_message(Connection&, io::Payload message, base::TimePoint arrived, CallTag call) {
+  RunningCall::start(*this, std::move(message), arrived, call);
 }
 
 void Session::on_sent(Connection&, std::size_t bytes) {
@@ -94,10 +98,19 @@ void Session::give(std::size_t bytes) {
 
 void Session::send(xdr::Message message) {
   if (connection_ == nullptr) return;
-  const std::size_t bytes = message.bytes.size();
+  take_unsent(message.bytes.size());
+  connection_->send(std::move(message));
+}
+
+void Session::reply(CallTag call, xdr::Message message) {
+  if (connection_ == nullptr) return;
+  take_unsent(message.bytes.size());
+  connection_->reply(call, std::move(message));
+}
+
+void Session::take_unsent(std::size_t bytes) {
   unsent_ += bytes;
   take(bytes);
-  connection_->send(std::move(message));
 }
 
 void Session::close_connection() {

@@ -23,6 +23,8 @@ class Session final : public Receiver {
   bool ready(Connection& connection) override;
   [[nodiscard]] std::size_t bulk_after(const io::Payload& head) override;
   void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) override;
+  void on_tagged_message(Connection& connection, io::Payload message, base::TimePoint arrived,
+                         CallTag call) override;
   void on_sent(Connection& connection, std::size_t bytes) override;
   [[nodiscard]] bool idle() const override { return running_ == 0; }
   void on_closed(Connection& connection) override;
@@ -41,8 +43,9 @@ class Session final : public Receiver {
   void call_began() { ++running_; }
   void reserve(std::size_t bytes) { take(bytes); }
   void release(std::size_t bytes) { give(bytes); }
-  // Sends a reply, or drops it when the connection is gone; its bytes count until they have left.
+  // Sends a message, or drops it when the connection is gone; its bytes count until they have left.
   void send(xdr::Message message);
+  void reply(CallTag call, xdr::Message message);
   void close_connection();
   void call_ended();
   // A message that is a reply. False if nobody calls the peer.
@@ -52,6 +55,8 @@ class Session final : public Receiver {
   friend class ServerWorker;
   void take(std::size_t bytes);
   void give(std::size_t bytes);
+  // Counts a message that is about to be sent.
+  void take_unsent(std::size_t bytes);
 
   ServerWorker& worker_;
   Connection* connection_;  // null once it has closed

@@ -6,9 +6,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <utility>
 
 #include "base/clock.h"
+#include "base/strong.h"
 #include "io/op.h"
 #include "io/payload.h"
 #include "io/pipe.h"
@@ -16,6 +19,10 @@
 #include "xdr/encoder.h"
 
 namespace braid::rpc {
+
+// Ties a reply to the message that it answers, where the transport needs to know: an RDMA call says where data of
+// its reply goes. The transport gives it with the message.
+using CallTag = base::Strong<struct CallTagTag, std::uint64_t>;
 
 // One connection that carries whole RPC messages in both directions. Belongs to one reactor's thread. Valid
 // until its receiver's on_closed() returns.
@@ -30,6 +37,11 @@ class Connection {
   // Queues one message; the transport coalesces and sends. The bytes are immutable from now on. Messages sent
   // after close() are dropped.
   virtual void send(xdr::Message message) = 0;
+  // The same for the reply to a message that came with this tag, once per tag.
+  virtual void reply(CallTag call, xdr::Message message) {
+    (void)call;
+    send(std::move(message));
+  }
   // The receiver is ready again after ready() was false. May be called when it was not.
   virtual void resume() = 0;
   // Ends the connection; the receiver is told through on_closed() later, from the event loop, once.
@@ -51,6 +63,13 @@ class Receiver {
   }
   // One whole message, in the order of arrival; `arrived` is when it (or the last part of it) was received.
   virtual void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) = 0;
+  // The same where the transport tells messages apart. A call gets its answer by Connection::reply(), or the
+  // connection is closed.
+  virtual void on_tagged_message(Connection& connection, io::Payload message, base::TimePoint arrived,
+                                 CallTag call) {
+    (void)call;
+    on_message(connection, std::move(message), arrived);
+  }
   // So many bytes of sent messages (headroom included) are with the system or the device now.
   virtual void on_sent(Connection& connection, std::size_t bytes) = 0;
   // True when no call of this connection is being worked on: what shutdown and idle limits wait for.
