@@ -1,0 +1,435 @@
+#include "rdma/connection.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "io/ready_queue.h"
+#include "rdma/assembly.h"
+#include "rdma/private_data.h"
+#include "rdma/worker.h"
+
+namespace braid::rdma {
+namespace {
+
+// Requests of a connection's queue, besides the RDMA Reads. One chain has at most a request per segment and
+// per pieces_max ranges of the reply.
+constexpr std::uint32_t requests_max = 512;
+
+// RFC 5531 section 9: the word behind the xid.
+bool is_reply(const io::Payload& message, std::size_t body) {
+  constexpr std::byte reply_direction{1};
+  if (message.size() < body + 8) return false;
+  std::byte last;
+  message.copy_to(body + 7, {&last, 1});
+  return last == reply_direction;
+}
+
+std::uint32_t xid_of(const io::Payload& message) {
+  xdr::Arena arena;
+  xdr::Decoder in(message, arena);
+  std::uint32_t xid = 0;
+  (void)in.u32(xid);
+  return xid;
+}
+
+}  // namespace
+
+RdmaConnection::RdmaConnection(RdmaWorker& worker, const rpc::PeerAddress& peer, rpc::Acceptor& acceptor)
+    : worker_(worker),
+      peer_(peer),
+      acceptor_(acceptor),
+      receives_(worker.pool_, worker.options_.credits + worker.options_.back_credits,
+                worker.options_.inline_bytes, *this),
+      pulls_(worker.pool_, *this),
+      sends_(worker.reactor_.clock(), *this),
+      inline_out_(worker.options_.inline_bytes),
+      active_at_(worker.reactor_.clock().now()),
+      probed_at_(active_at_) {}
+
+RdmaConnection::~RdmaConnection() {
+  base::check(!endpoint_ || state_ == State::ended, "a connection ends before it is destroyed");
+}
+
+base::Result<void> RdmaConnection::accept(std::unique_ptr<ConnectRequest> request) {
+  const RdmaOptions& options = worker_.options_;
+  Device& device = request->device();
+  auto map = worker_.maps_.of(device);
+  if (!map) return base::fail(map.error());
+  map_ = *map;
+  const DeviceLimits& limits = device.limits();
+  const PrivateData theirs = decode_private_data(request->offered().private_data);
+  const std::uint32_t reads = std::min({options.reads_max, limits.reads_max, request->offered().reads_in});
+  if (limits.requests_max <= reads || limits.requests_max < receives_.count()) return base::fail(ENOSPC);
+  const std::uint32_t room = std::min(requests_max, limits.requests_max - reads);
+  pieces_max_ = limits.pieces_max;
+  inline_out_ = std::min(options.inline_bytes, theirs.receive_bytes);
+  invalidates_ = theirs.remote_invalidation;
+  readable_ = reads > 0;
+
+  auto endpoint = worker_.verbs_.open(std::move(request),
+                                      {.receives = receives_.count(), .requests = room + reads}, *this);
+  if (!endpoint) return base::fail(endpoint.error());
+  endpoint_ = std::move(*endpoint);
+  pulls_.set_up(*endpoint_, *map_, {reads, pieces_max_, options.pull_bytes_max});
+  sends_.set_up(*endpoint_, room);
+  const auto ours = encode(PrivateData{options.inline_bytes, options.inline_bytes, true});
+  refill();
+  if (receives_.posted() == 0 || !endpoint_->start({.private_data = ours, .reads_out = reads, .reads_in = 0}))
+    disconnect();
+  return {};
+}
+
+void RdmaConnection::on_established(const ConnectParameters&) {
+  if (state_ != State::starting) return;
+  state_ = State::open;
+  active_at_ = worker_.reactor_.clock().now();
+  worker_.metrics_.accepted.add();
+  receiver_ = &acceptor_.on_connected(*this);
+  process();
+}
+
+void RdmaConnection::on_disconnected() {
+  told_disconnected_ = true;
+  disconnect();
+  schedule();
+}
+
+void RdmaConnection::on_received(io::SlabRange message) {
+  if (state_ == State::ending) return schedule();
+  refill();
+  const base::TimePoint now = worker_.reactor_.clock().now();
+  active_at_ = now;
+  // Only so many can have been sent by a peer that keeps to its credits.
+  if (inbox_.size() == receives_.count()) return fail(worker_.metrics_.closed_credits, "credits");
+  inbox_.push_back({io::Payload(std::move(message)), now});
+  process();
+}
+
+void RdmaConnection::on_receive_failed(WorkStatus status) {
+  if (status == WorkStatus::flushed)
+    disconnect();
+  else
+    fail(worker_.metrics_.closed_transfer, "receive");
+  schedule();
+}
+
+void RdmaConnection::process() {
+  while (state_ == State::open && !worker_.draining_ && !inbox_.empty() && receiver_->ready(*this)) {
+    Arrival arrival = std::move(inbox_.front());
+    inbox_.pop_front();
+    take(std::move(arrival));
+  }
+}
+
+void RdmaConnection::take(Arrival arrival) {
+  xdr::Arena arena;
+  Header header;
+  switch (decode_header(arrival.message, arena, header)) {
+    case HeaderVerdict::message:
+      return take_message(header, std::move(arrival));
+    case HeaderVerdict::err_vers:
+      return send_error(header.xid, rpc_rdma_errcode::ERR_VERS);
+    case HeaderVerdict::err_chunk:
+      return send_error(header.xid, rpc_rdma_errcode::ERR_CHUNK);
+    case HeaderVerdict::error:
+      // Of a call of ours, which then times out.
+      worker_.metrics_.errors_received.add();
+      back_out_ -= std::min(back_out_, 1U);
+      return run_back_calls();
+    case HeaderVerdict::ignored:
+      return;
+    case HeaderVerdict::unanswerable:
+      return fail(worker_.metrics_.closed_header, "bad_header");
+  }
+}
+
+void RdmaConnection::take_message(const Header& header, Arrival arrival) {
+  if (header.proc == rdma_proc::RDMA_MSG && is_reply(arrival.message, header.body))
+    take_reply(header, std::move(arrival));
+  else
+    take_call(header, std::move(arrival));
+}
+
+void RdmaConnection::take_reply(const Header& header, Arrival arrival) {
+  back_out_ -= std::min(back_out_, 1U);
+  // RFC 8166 section 3.3.1: a grant of nothing would be for ever.
+  back_window_ = std::clamp(header.credits, 1U, worker_.options_.back_credits);
+  io::Payload message = std::move(arrival.message);
+  message.drop_front(header.body);
+  receiver_->on_message(*this, std::move(message), arrival.at);
+  run_back_calls();
+}
+
+void RdmaConnection::take_call(const Header& header, Arrival arrival) {
+  if (running_calls_ == worker_.options_.credits) return fail(worker_.metrics_.closed_credits, "credits");
+  CallState& call = begin_call(header.xid, arrival.at);
+  const ChunkLimits limits{.read_bytes_max = readable_ ? worker_.options_.message_bytes_max : 0};
+  const bool inline_call = header.proc == rdma_proc::RDMA_MSG;
+  // RFC 8166 section 3.5: either the message is inline, or it is in the chunk at position zero.
+  if (call.lists.parse(header.lists, limits) || inline_call == call.lists.call().has_value()) {
+    send_error(header.xid, rpc_rdma_errcode::ERR_CHUNK);
+    return end_call(call);
+  }
+  if (inline_call) {
+    call.rest = std::move(arrival.message);
+    call.rest.drop_front(header.body);
+  }
+  if (call.lists.read_bytes() == 0) return deliver(call);
+  call.chunks = &call.lists;
+  pulls_.add(call);
+}
+
+void RdmaConnection::on_pulled(Pull& pull) {
+  auto& call = static_cast<CallState&>(pull);
+  if (state_ != State::open) return schedule();
+  worker_.metrics_.read_chunks.add(call.lists.reads().size() + (call.lists.call() ? 1 : 0));
+  worker_.metrics_.bytes_read.add(call.lists.read_bytes());
+  active_at_ = worker_.reactor_.clock().now();
+  deliver(call);
+}
+
+void RdmaConnection::on_pull_failed(WorkStatus) {
+  fail(worker_.metrics_.closed_transfer, "read");
+  schedule();
+}
+
+void RdmaConnection::on_pull_starved() {
+  worker_.metrics_.memory_waits.add();
+  worker_.retry_later();
+}
+
+void RdmaConnection::deliver(CallState& call) {
+  auto whole = assemble(call.lists.call() ? call.call : call.rest, call.data);
+  call.rest.clear();
+  call.Pull::clear();
+  if (!whole) {
+    send_error(call.xid, rpc_rdma_errcode::ERR_CHUNK);
+    return end_call(call);
+  }
+  receiver_->on_tagged_message(*this, std::move(*whole), call.arrived, rpc::CallTag(call.index + 1));
+}
+
+RdmaConnection::CallState& RdmaConnection::begin_call(std::uint32_t xid, base::TimePoint arrived) {
+  if (free_calls_.empty()) {
+    free_calls_.push_back(calls_.emplace_back(std::make_unique<CallState>()).get());
+    free_calls_.back()->index = static_cast<std::uint32_t>(calls_.size() - 1);
+  }
+  CallState& call = *free_calls_.back();
+  free_calls_.pop_back();
+  ++running_calls_;
+  call.xid = xid;
+  call.arrived = arrived;
+  return call;
+}
+
+void RdmaConnection::end_call(CallState& call) {
+  call.lists.clear();
+  call.rest.clear();
+  call.Pull::clear();
+  --running_calls_;
+  free_calls_.push_back(&call);
+}
+
+void RdmaConnection::reply(rpc::CallTag tag, xdr::Message message) {
+  if (state_ != State::open) return;
+  CallState& call = *calls_[tag.value() - 1];
+  Transmission& out = sends_.begin();
+  out.message_bytes = message.bytes.size();
+  const auto built = build(call, message, out.chain);
+  end_call(call);
+  if (built) return sends_.submit(out);
+  sends_.discard(out);
+  // Without the connection the client knows that it has to ask again.
+  fail(worker_.metrics_.closed_transfer, "no_memory");
+}
+
+base::Result<void> RdmaConnection::build(const CallState& call, const xdr::Message& message, Chain& out) {
+  xdr::Encoder header(worker_.cursor_);
+  if (placement_.place(message, call.lists, inline_out_)) {
+    worker_.metrics_.err_chunk.add();
+    encode_error(header, call.xid, grant(), rpc_rdma_errcode::ERR_CHUNK);
+    if (!header.ok()) return base::fail(ENOBUFS);
+    out.send(Opcode::send, header.finish().bytes, {}, *map_);
+    return {};
+  }
+  for (const RemoteWrite& write : placement_.writes()) {
+    auto added = out.transfer(Opcode::write, write.data, write.key, write.address, *map_, pieces_max_);
+    if (!added) return added;
+  }
+  const ReplyHeader head = placement_.header(call.xid, grant());
+  encode(header, head);
+  if (!header.ok()) return base::fail(ENOBUFS);
+  const io::Payload whole = join(header.finish().bytes, placement_.inline_part());
+  if (whole.empty()) return base::fail(ENOBUFS);
+  // Only with one key for all segments is it sure that the client wants this one gone.
+  const auto key = invalidates_ ? call.lists.sole_key() : std::nullopt;
+  if (key) worker_.metrics_.invalidated.add();
+  out.send(key ? Opcode::send_invalidate : Opcode::send, whole, key.value_or(RemoteKey()), *map_);
+  count(call, head);
+  return {};
+}
+
+void RdmaConnection::count(const CallState&, const ReplyHeader& header) {
+  std::uint64_t bytes = header.reply ? header.reply->bytes_written : 0;
+  if (bytes > 0) worker_.metrics_.reply_chunks.add();
+  for (const ReturnedChunk& chunk : header.writes) {
+    if (chunk.bytes_written == 0) continue;
+    worker_.metrics_.write_chunks.add();
+    bytes += chunk.bytes_written;
+  }
+  if (bytes > 0) worker_.metrics_.bytes_written.add(bytes);
+}
+
+io::Payload RdmaConnection::join(io::Payload header, const io::Payload& message) {
+  if (header.ranges().size() + message.ranges().size() <= pieces_max_) {
+    header.append(message);
+    return header;
+  }
+  auto flat = worker_.cursor_.carve(header.size() + message.size());
+  if (!flat) return {};
+  const base::MutableBytes to = flat->writable();
+  header.copy_to(0, to.first(header.size()));
+  message.copy_to(0, to.subspan(header.size()));
+  return io::Payload(std::move(*flat));
+}
+
+void RdmaConnection::send_error(std::uint32_t xid, rpc_rdma_errcode code) {
+  (code == rpc_rdma_errcode::ERR_VERS ? worker_.metrics_.err_vers : worker_.metrics_.err_chunk).add();
+  xdr::Encoder header(worker_.cursor_);
+  encode_error(header, xid, grant(), code);
+  if (!header.ok()) return fail(worker_.metrics_.closed_transfer, "no_memory");
+  Transmission& out = sends_.begin();
+  out.chain.send(Opcode::send, header.finish().bytes, {}, *map_);
+  sends_.submit(out);
+}
+
+// A call of ours (RFC 8167 section 4): always inline.
+void RdmaConnection::send(xdr::Message message) {
+  if (state_ != State::open) return;
+  if (plain_header_bytes + message.bytes.size() > inline_out_) {
+    base::log_event(base::Level::warning, "rdma_call_too_long", "peer={} bytes={}", peer_.text(),
+                    message.bytes.size());
+    unsendable_bytes_ += message.bytes.size();
+    return schedule();
+  }
+  back_waiting_.push_back(std::move(message));
+  run_back_calls();
+}
+
+void RdmaConnection::run_back_calls() {
+  while (state_ == State::open && !back_waiting_.empty() && back_out_ < back_window_) {
+    const xdr::Message message = std::move(back_waiting_.front());
+    back_waiting_.pop_front();
+    ++back_out_;
+    send_plain(message);
+  }
+}
+
+void RdmaConnection::send_plain(const xdr::Message& message) {
+  xdr::Encoder header(worker_.cursor_);
+  encode_plain_header(header, xid_of(message.bytes), worker_.options_.back_credits);
+  if (!header.ok()) return fail(worker_.metrics_.closed_transfer, "no_memory");
+  const io::Payload whole = join(header.finish().bytes, message.bytes);
+  if (whole.empty()) return fail(worker_.metrics_.closed_transfer, "no_memory");
+  Transmission& out = sends_.begin();
+  out.message_bytes = message.bytes.size();
+  out.chain.send(Opcode::send, whole, {}, *map_);
+  sends_.submit(out);
+}
+
+// RFC 8166 section 3.3.1: as many calls as there are receives for, but never none.
+std::uint32_t RdmaConnection::grant() const {
+  const std::uint32_t missing = receives_.count() - receives_.posted();
+  const std::uint32_t credits = worker_.options_.credits;
+  return std::max(1U, credits - std::min(credits, missing));
+}
+
+void RdmaConnection::on_transmitted(std::size_t message_bytes) {
+  if (state_ == State::ending) schedule();
+  if (message_bytes == 0) return;
+  active_at_ = worker_.reactor_.clock().now();
+  receiver_->on_sent(*this, message_bytes);
+}
+
+void RdmaConnection::on_transmission_failed(WorkStatus status) {
+  if (status == WorkStatus::flushed)
+    disconnect();
+  else
+    fail(worker_.metrics_.closed_transfer, "send");
+}
+
+bool RdmaConnection::refill() {
+  if (receives_.fill(*endpoint_, *map_)) return true;
+  worker_.metrics_.memory_waits.add();
+  worker_.retry_later();
+  return false;
+}
+
+void RdmaConnection::resume() { schedule(); }
+
+void RdmaConnection::close() { disconnect(); }
+
+void RdmaConnection::fail(base::Counter& counter, const char* reason) {
+  if (state_ >= State::ending) return;
+  counter.add();
+  base::log_event(base::Level::info, "rdma_connection_closed", "peer={} reason={}", peer_.text(), reason);
+  disconnect();
+}
+
+void RdmaConnection::disconnect() {
+  if (state_ >= State::ending) return;
+  state_ = State::ending;
+  inbox_.clear();
+  back_waiting_.clear();
+  pulls_.abandon();
+  sends_.abandon();
+  endpoint_->disconnect();
+  schedule();
+}
+
+void RdmaConnection::schedule() {
+  if (std::exchange(scheduled_, true)) return;
+  io::ReadyQueue::current().push({[](void* self) { static_cast<RdmaConnection*>(self)->run_later(); }, this});
+}
+
+void RdmaConnection::run_later() {
+  scheduled_ = false;
+  if (const std::size_t bytes = std::exchange(unsendable_bytes_, 0); bytes > 0 && state_ == State::open)
+    receiver_->on_sent(*this, bytes);
+  process();
+  end_if_drained();
+}
+
+void RdmaConnection::end_if_drained() {
+  if (state_ != State::ending || !told_disconnected_ || scheduled_) return;
+  if (receives_.posted() > 0 || !pulls_.idle() || !sends_.idle()) return;
+  state_ = State::ended;
+  if (receiver_ != nullptr) receiver_->on_closed(*this);
+  worker_.forget(*this);
+}
+
+bool RdmaConnection::quiet() const { return running_calls_ == 0 && sends_.empty(); }
+
+void RdmaConnection::check_limits(base::TimePoint now) {
+  const RdmaOptions& options = worker_.options_;
+  const auto oldest = sends_.oldest();
+  if ((oldest && now - *oldest > options.stall_limit) ||
+      (state_ == State::starting && now - active_at_ > options.stall_limit))
+    return fail(worker_.metrics_.closed_stalled, "stalled");
+  if (state_ != State::open || !quiet()) return;
+  if (now - active_at_ > options.idle_limit) return fail(worker_.metrics_.closed_idle, "idle");
+  if (now - std::max(active_at_, probed_at_) <= options.keepalive_idle) return;
+  probed_at_ = now;
+  probe();
+}
+
+void RdmaConnection::probe() {
+  Transmission& out = sends_.begin();
+  out.chain.probe();
+  sends_.submit(out);
+}
+
+}  // namespace braid::rdma

@@ -1,0 +1,157 @@
+// One RDMA connection of a client.
+//
+// A call arrives in a receive buffer, or says where it is to be read from. Its chunk lists are parsed once
+// and kept until the reply; data of read chunks is pulled by RDMA Read into slabs and takes its place in the
+// message without being copied. The reply's data goes to the write and reply chunks by RDMA Write, in one
+// chain with the Send of the rest.
+//
+// Whatever goes wrong, the end is the same: the connection is disconnected, everything posted is flushed, and
+// when the device holds nothing of ours any more the receiver is told and the connection is gone.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "rdma/chunks.h"
+#include "rdma/header.h"
+#include "rdma/placement.h"
+#include "rdma/read_queue.h"
+#include "rdma/receive_queue.h"
+#include "rdma/send_queue.h"
+#include "rdma/verbs.h"
+#include "rpc/transport.h"
+
+namespace braid::rdma {
+
+class RdmaWorker;
+
+// Owned by its worker; belongs to the worker's thread.
+class RdmaConnection final : public rpc::Connection,
+                             private EndpointUser,
+                             private ReceiveUser,
+                             private PullUser,
+                             private SendUser {
+ public:
+  RdmaConnection(RdmaWorker& worker, const rpc::PeerAddress& peer, rpc::Acceptor& acceptor);
+  ~RdmaConnection() override;
+  RdmaConnection(const RdmaConnection&) = delete;
+  RdmaConnection& operator=(const RdmaConnection&) = delete;
+
+  // Takes the request and agrees to the connection. On failure the connection was not made and may be
+  // destroyed.
+  base::Result<void> accept(std::unique_ptr<ConnectRequest> request);
+
+  [[nodiscard]] const rpc::PeerAddress& peer() const override { return peer_; }
+  [[nodiscard]] std::size_t headroom() const override { return 0; }
+  [[nodiscard]] io::PipePool* pipes() const override { return nullptr; }
+  void send(xdr::Message message) override;
+  void reply(rpc::CallTag call, xdr::Message message) override;
+  void resume() override;
+  void close() override;
+
+ private:
+  friend class RdmaWorker;
+
+  // In this order.
+  enum class State : std::uint8_t {
+    starting,  // agreed to, not yet established
+    open,
+    ending,  // disconnected; the device may still work on memory of ours
+    ended,   // it does not: only what has been scheduled is still to come
+  };
+  // A call from its arrival until its reply.
+  struct CallState : Pull {
+    std::uint32_t xid = 0;
+    std::uint32_t index = 0;  // in calls_
+    base::TimePoint arrived;
+    Chunks lists;
+    io::Payload rest;  // the inline part of the message
+  };
+  struct Arrival {
+    io::Payload message;
+    base::TimePoint at;
+  };
+
+  void on_established(const ConnectParameters& peer) override;
+  void on_disconnected() override;
+  void on_received(io::SlabRange message) override;
+  void on_receive_failed(WorkStatus status) override;
+  void on_pulled(Pull& pull) override;
+  void on_pull_failed(WorkStatus status) override;
+  void on_pull_starved() override;
+  void on_transmitted(std::size_t message_bytes) override;
+  void on_transmission_failed(WorkStatus status) override;
+
+  // Hands on what has arrived, as long as the receiver is ready.
+  void process();
+  void take(Arrival arrival);
+  void take_message(const Header& header, Arrival arrival);
+  void take_call(const Header& header, Arrival arrival);
+  void take_reply(const Header& header, Arrival arrival);
+  void deliver(CallState& call);
+
+  CallState& begin_call(std::uint32_t xid, base::TimePoint arrived);
+  void end_call(CallState& call);
+  // Builds the chain of a reply. Fails for lack of memory or of registrations.
+  base::Result<void> build(const CallState& call, const xdr::Message& message, Chain& out);
+  void count(const CallState& call, const ReplyHeader& header);
+  // Header and message as few pieces as the device takes; empty if there is no memory.
+  io::Payload join(io::Payload header, const io::Payload& message);
+  void send_error(std::uint32_t xid, rpc_rdma_errcode code);
+  void send_plain(const xdr::Message& message);
+  void run_back_calls();
+  [[nodiscard]] std::uint32_t grant() const;
+
+  // Posts what could not be posted for lack of memory. False if some is still missing.
+  bool refill();
+  void fail(base::Counter& counter, const char* reason);
+  void disconnect();
+  // Runs run_later() soon, once.
+  void schedule();
+  void run_later();
+  void end_if_drained();
+
+  // For the worker.
+  [[nodiscard]] bool quiet() const;
+  void check_limits(base::TimePoint now);
+  void probe();
+
+  RdmaWorker& worker_;
+  const rpc::PeerAddress peer_;
+  rpc::Acceptor& acceptor_;
+  rpc::Receiver* receiver_ = nullptr;  // from the time when it is established
+  MemoryMap* map_ = nullptr;
+  std::unique_ptr<Endpoint> endpoint_;
+  State state_ = State::starting;
+  bool told_disconnected_ = false;  // by the endpoint
+  bool scheduled_ = false;
+  std::size_t unsendable_bytes_ = 0;  // of messages that are dropped; the receiver is still to be told
+
+  ReceiveQueue receives_;
+  ReadQueue pulls_;
+  SendQueue sends_;
+  Placement placement_;
+  std::uint32_t pieces_max_ = 1;
+  std::size_t inline_out_;    // bytes of a message that the peer can receive
+  bool invalidates_ = false;  // the peer understands Send With Invalidate
+  bool readable_ = false;     // the peer answers RDMA Reads
+
+  std::deque<Arrival> inbox_;
+  std::vector<std::unique_ptr<CallState>> calls_;
+  std::vector<CallState*> free_calls_;
+  std::size_t running_calls_ = 0;
+
+  // Calls of ours to the peer.
+  std::deque<xdr::Message> back_waiting_;
+  std::uint32_t back_out_ = 0;
+  std::uint32_t back_window_ = 1;  // RFC 8167 section 4.1: one until the peer has said more
+
+  base::TimePoint active_at_;  // a call came, or a reply left
+  base::TimePoint probed_at_;
+};
+
+}  // namespace braid::rdma

@@ -1,0 +1,150 @@
+#include "rdma/read_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace braid::rdma {
+namespace {
+
+constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
+
+}  // namespace
+
+void Pull::clear() {
+  chunks = nullptr;
+  data.clear();
+  call.clear();
+  reads.clear();
+  posted = 0;
+  running = 0;
+  failed = false;
+}
+
+void ReadQueue::set_up(Endpoint& endpoint, MemoryMap& map, const ReadLimits& limits) {
+  endpoint_ = &endpoint;
+  map_ = &map;
+  limits_ = limits;
+}
+
+void ReadQueue::add(Pull& pull) {
+  waiting_.push_back(&pull);
+  run();
+}
+
+void ReadQueue::abandon() { waiting_.clear(); }
+
+void ReadQueue::run() {
+  while (!waiting_.empty() && reads_out_ < limits_.reads_max) {
+    Pull& pull = *waiting_.front();
+    if (pull.reads.empty()) {
+      const std::uint64_t bytes = pull.chunks->read_bytes();
+      if (bytes_ > 0 && bytes_ + bytes > limits_.bytes_max) return;
+      if (!prepare(pull)) {
+        pull.reads.clear();
+        pull.data.clear();
+        pull.call.clear();
+        return user_.on_pull_starved();
+      }
+      bytes_ += bytes;
+    }
+    if (!post_some(pull)) return user_.on_pull_failed(WorkStatus::local_error);
+    if (pull.posted == pull.reads.size()) waiting_.pop_front();
+  }
+}
+
+base::Result<void> ReadQueue::prepare(Pull& pull) {
+  const Chunks& chunks = *pull.chunks;
+  if (chunks.call()) {
+    auto room = plan(pull, *chunks.call(), chunks.call()->bytes);
+    if (!room) return base::fail(room.error());
+    pull.call = std::move(*room);
+  }
+  for (const Chunk& chunk : chunks.reads()) {
+    auto room = plan(pull, chunk, rounded_up(chunk.bytes));
+    if (!room) return base::fail(room.error());
+    pull.data.push_back({chunk.position, std::move(*room)});
+  }
+  return {};
+}
+
+base::Result<io::Payload> ReadQueue::plan(Pull& pull, const Chunk& chunk, std::size_t room_bytes) {
+  auto room = take_room(room_bytes);
+  if (!room) return base::fail(room.error());
+  // The padding that the peer need not send.
+  if (const std::size_t padding = room_bytes - chunk.bytes; padding > 0) {
+    const base::MutableBytes last = room->ranges().back().writable();
+    std::memset(last.data() + last.size() - padding, 0, padding);
+  }
+  std::size_t offset = 0;
+  for (const Segment& segment : pull.chunks->segments(chunk)) {
+    pull.reads.push_back({segment.key, segment.address, room->slice(offset, segment.bytes)});
+    offset += segment.bytes;
+  }
+  return room;
+}
+
+// The last piece is at least four bytes long, so the padding lies in it.
+base::Result<io::Payload> ReadQueue::take_room(std::size_t bytes) {
+  io::Payload room;
+  while (bytes > io::small_slab_bytes) {
+    auto slab = pool_.acquire(io::SlabSize::large);
+    if (!slab) return base::fail(slab.error());
+    const auto here = static_cast<std::uint32_t>(std::min(bytes, io::large_slab_bytes));
+    room.append({std::move(*slab), 0, here});
+    bytes -= here;
+  }
+  if (bytes == 0) return room;
+  auto rest = cursor_.carve(bytes);
+  if (!rest) return base::fail(rest.error());
+  room.append(std::move(*rest));
+  return room;
+}
+
+// As many reads of the call as may be on their way, as one batch.
+bool ReadQueue::post_some(Pull& pull) {
+  if (free_.empty()) {
+    free_.push_back(batches_.emplace_back(std::make_unique<Batch>()).get());
+    free_.back()->queue = this;
+  }
+  Batch& batch = *free_.back();
+  batch.pull = &pull;
+  const std::size_t first = pull.posted;
+  while (pull.posted < pull.reads.size() &&
+         (batch.chain.size() == 0 || reads_out_ + batch.chain.size() < limits_.reads_max)) {
+    const Pull::Read& read = pull.reads[pull.posted];
+    const auto added =
+        batch.chain.transfer(Opcode::read, read.to, read.key, read.address, *map_, limits_.pieces_max);
+    if (!added) break;
+    ++pull.posted;
+  }
+  batch.reads = batch.chain.size();
+  if (pull.posted == first || !endpoint_->post(batch, batch.chain.requests())) {
+    batch.chain.clear();
+    return false;
+  }
+  free_.pop_back();
+  reads_out_ += batch.reads;
+  ++running_;
+  ++pull.running;
+  return true;
+}
+
+void ReadQueue::Batch::completed(WorkStatus status, std::uint32_t) { queue->ended(*this, status); }
+
+void ReadQueue::ended(Batch& batch, WorkStatus status) {
+  Pull& pull = *batch.pull;
+  batch.chain.clear();
+  free_.push_back(&batch);
+  reads_out_ -= batch.reads;
+  --running_;
+  --pull.running;
+  if (status != WorkStatus::success) return user_.on_pull_failed(status);
+  if (pull.running == 0 && pull.posted == pull.reads.size()) {
+    bytes_ -= pull.chunks->read_bytes();
+    user_.on_pulled(pull);
+  }
+  run();
+}
+
+}  // namespace braid::rdma

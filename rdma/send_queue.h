@@ -1,0 +1,75 @@
+// What goes out: RDMA Writes and the Send behind them as one chain. A Send is executed after the Writes
+// before it, so its completion says that all of them are done (RFC 8166 section 3.2.2), and frees everything.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/clock.h"
+#include "rdma/chain.h"
+#include "rdma/verbs.h"
+
+namespace braid::rdma {
+
+class SendQueue;
+
+// One chain, from the time when it is built until it has completed.
+struct Transmission final : Work {
+  void completed(WorkStatus status, std::uint32_t bytes) override;
+  SendQueue* queue = nullptr;
+  Chain chain;
+  std::size_t message_bytes = 0;  // of the RPC message that it carries
+  base::TimePoint posted_at;
+};
+
+class SendUser {
+ public:
+  virtual ~SendUser() = default;
+  // Bytes of the message, whether it arrived or not.
+  virtual void on_transmitted(std::size_t message_bytes) = 0;
+  virtual void on_transmission_failed(WorkStatus status) = 0;
+};
+
+// In order. A chain waits while the device's queue has no room for all of it.
+class SendQueue {
+ public:
+  SendQueue(const base::Clock& clock, SendUser& user) : clock_(clock), user_(user) {}
+  SendQueue(const SendQueue&) = delete;
+  SendQueue& operator=(const SendQueue&) = delete;
+
+  // `room`: requests that may be posted at once.
+  void set_up(Endpoint& endpoint, std::uint32_t room);
+  // An empty one, to be filled and then given to submit() or discard().
+  Transmission& begin();
+  void submit(Transmission& transmission);
+  void discard(Transmission& transmission);
+  // Drops what has not been posted.
+  void abandon();
+
+  [[nodiscard]] bool idle() const { return running_ == 0; }
+  [[nodiscard]] bool empty() const { return running_ == 0 && waiting_.empty(); }
+  // When the oldest of what the peer has not acknowledged was posted.
+  [[nodiscard]] std::optional<base::TimePoint> oldest() const;
+
+ private:
+  friend struct Transmission;
+  void run();
+  void ended(Transmission& transmission, WorkStatus status);
+
+  const base::Clock& clock_;
+  SendUser& user_;
+  Endpoint* endpoint_ = nullptr;
+  std::uint32_t room_ = 0;
+  std::uint32_t room_max_ = 0;
+  std::size_t running_ = 0;
+  std::deque<Transmission*> waiting_;
+  std::deque<Transmission*> posted_;
+  std::vector<std::unique_ptr<Transmission>> all_;
+  std::vector<Transmission*> free_;
+};
+
+}  // namespace braid::rdma

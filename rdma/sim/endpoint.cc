@@ -1,0 +1,271 @@
+#include "rdma/sim/endpoint.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace braid::rdma::sim {
+namespace {
+
+std::size_t bytes_of(const std::vector<LocalPiece>& pieces) {
+  std::size_t bytes = 0;
+  for (const LocalPiece& piece : pieces) bytes += piece.bytes;
+  return bytes;
+}
+
+void gather(const std::vector<LocalPiece>& from, std::byte* to) {
+  for (const LocalPiece& piece : from) {
+    if (piece.bytes > 0) std::memcpy(to, piece.data, piece.bytes);
+    to += piece.bytes;
+  }
+}
+
+void scatter(const std::byte* from, const std::vector<LocalPiece>& to) {
+  for (const LocalPiece& piece : to) {
+    if (piece.bytes > 0) std::memcpy(piece.data, from, piece.bytes);
+    from += piece.bytes;
+  }
+}
+
+}  // namespace
+
+SimEndpoint::SimEndpoint(Host& host, const rpc::PeerAddress& peer, const QueueDepths& depths,
+                         EndpointUser& user)
+    : host_(host), peer_(peer), depths_(depths), user_(user) {
+  host_.endpoints_.insert(this);
+}
+
+SimEndpoint::~SimEndpoint() {
+  base::check(requests_used_ == 0 && receives_used_ == 0, "an endpoint ends when its work has completed");
+  *alive_ = false;
+  host_.endpoints_.erase(this);
+  if (SimEndpoint* other = std::exchange(other_, nullptr)) {
+    other->other_ = nullptr;
+    other->end();
+  }
+}
+
+void SimEndpoint::later(std::function<void()> f) {
+  host_.fabric_.later([alive = alive_, f = std::move(f)] {
+    if (*alive) f();
+  });
+}
+
+base::Result<void> SimEndpoint::start(const ConnectParameters& parameters) {
+  if (state_ != State::fresh) return base::fail(EINVAL);
+  const std::vector<std::byte> data(parameters.private_data.begin(), parameters.private_data.end());
+  if (port_ == 0) {
+    if (other_ == nullptr) return base::fail(ECONNRESET);
+    // RDMA Reads of the one are answered by the other.
+    if (parameters.reads_out > other_->reads_out_) return base::fail(EINVAL);
+    state_ = State::connected;
+    other_->state_ = State::connected;
+    other_->later([other = other_, data, out = parameters.reads_out, in = parameters.reads_in] {
+      other->tell_established(data, out, in);
+    });
+    later([this, in = other_->reads_out_] { tell_established({}, 0, in); });
+    return {};
+  }
+  state_ = State::asking;
+  reads_out_ = parameters.reads_in;  // until it is established: what this end can answer
+  later([this, data, parameters] {
+    const auto found = host_.fabric_.listeners_.find(port_);
+    if (found == host_.fabric_.listeners_.end()) return end();
+    ConnectParameters offered = parameters;
+    offered.private_data = data;
+    found->second->user_.on_request(std::make_unique<SimRequest>(found->second->host_, *this, offered));
+  });
+  return {};
+}
+
+void SimEndpoint::tell_established(const std::vector<std::byte>& private_data, std::uint32_t reads_out,
+                                   std::uint32_t reads_in) {
+  if (state_ != State::connected) return;
+  reads_out_ = 0;
+  user_.on_established({private_data, reads_out, reads_in});
+}
+
+base::Result<void> SimEndpoint::post_receive(Work& work, const LocalPiece& to) {
+  if (receives_used_ == depths_.receives) return base::fail(ENOMEM);
+  if (!host_.may_use(to)) return base::fail(EINVAL);
+  ++receives_used_;
+  if (state_ == State::ended) {
+    complete(work, WorkStatus::flushed, 0, 1, true);
+    return {};
+  }
+  receives_.push_back({&work, to});
+  if (other_ != nullptr) other_->pump();  // it may have waited for this
+  return {};
+}
+
+base::Result<void> SimEndpoint::post(Work& work, std::span<const Request> chain) {
+  base::check(!chain.empty(), "a chain has a request");
+  if (host_.posts_refused_ > 0) {
+    --host_.posts_refused_;
+    return base::fail(EINVAL);
+  }
+  if (state_ == State::fresh || state_ == State::asking) return base::fail(ENOTCONN);
+  if (depths_.requests - requests_used_ < chain.size()) return base::fail(ENOMEM);
+  const auto count = static_cast<std::uint32_t>(chain.size());
+  for (const Request& request : chain)
+    if (request.local.size() > host_.limits_.pieces_max) return base::fail(EINVAL);
+  requests_used_ += count;
+  ++host_.stats_.chains;
+  if (state_ == State::ended) {
+    complete(work, WorkStatus::flushed, 0, count, false);
+    return {};
+  }
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const Request& request = chain[i];
+    if (request.opcode == Opcode::read)
+      host_.stats_.reads_out_most = std::max(host_.stats_.reads_out_most, ++reads_out_);
+    requests_.push_back({request.opcode,
+                         {request.local.begin(), request.local.end()},
+                         request.key,
+                         request.address,
+                         &work,
+                         i + 1 == chain.size(),
+                         count});
+  }
+  pump();
+  return {};
+}
+
+void SimEndpoint::pump() {
+  if (pumping_ || requests_.empty() || state_ != State::connected) return;
+  pumping_ = true;
+  later([this] {
+    pumping_ = false;
+    if (!requests_.empty() && state_ == State::connected) run_one();
+  });
+}
+
+void SimEndpoint::run_one() {
+  const Posted& request = requests_.front();
+  if (const auto fault = host_.take_fault(request.opcode)) {
+    if (fault->kind == Fault::Kind::fail) retire(fault->status);
+    return end_both(*this);
+  }
+  bool waits = false;
+  const WorkStatus status = execute(request, waits);
+  if (waits) return;
+  if (status == WorkStatus::success) {
+    const auto kind = static_cast<std::size_t>(request.opcode);
+    ++host_.stats_.requests[kind];
+    host_.stats_.bytes[kind] += bytes_of(request.local);
+    retire(status);
+    return pump();
+  }
+  retire(status);
+  end_both(*this);
+}
+
+WorkStatus SimEndpoint::execute(const Posted& request, bool& waits) {
+  if (other_ == nullptr) return WorkStatus::unanswered;
+  if (!std::ranges::all_of(request.local, [&](const LocalPiece& piece) { return host_.may_use(piece); }))
+    return WorkStatus::local_error;
+  const bool sends = request.opcode == Opcode::send || request.opcode == Opcode::send_invalidate;
+  return sends ? send(request, waits) : transfer(request);
+}
+
+WorkStatus SimEndpoint::send(const Posted& request, bool& waits) {
+  SimEndpoint& to = *other_;
+  if (to.receives_.empty()) {
+    waits = !host_.impatient_;
+    return WorkStatus::not_received;
+  }
+  const Receive receive = to.receives_.front();
+  const std::size_t bytes = bytes_of(request.local);
+  to.receives_.pop_front();
+  if (bytes > receive.to.bytes || !to.host_.may_use(receive.to)) {
+    to.complete(*receive.work, WorkStatus::local_error, 0, 1, true);
+    return WorkStatus::remote_invalid;
+  }
+  if (request.opcode == Opcode::send_invalidate && !to.host_.invalidate(request.key)) {
+    to.complete(*receive.work, WorkStatus::flushed, 0, 1, true);
+    return WorkStatus::remote_access;
+  }
+  gather(request.local, receive.to.data);
+  to.complete(*receive.work, WorkStatus::success, static_cast<std::uint32_t>(bytes), 1, true);
+  return WorkStatus::success;
+}
+
+WorkStatus SimEndpoint::transfer(const Posted& request) {
+  const bool writes = request.opcode == Opcode::write;
+  const std::size_t bytes = bytes_of(request.local);
+  // A request without bytes touches nothing, so its key is not looked at.
+  if (bytes == 0) return WorkStatus::success;
+  std::byte* remote = other_->host_.find_remote(request.key, request.address, bytes,
+                                                writes ? Access::remote_write : Access::remote_read);
+  if (remote == nullptr) return WorkStatus::remote_access;
+  if (writes)
+    gather(request.local, remote);
+  else
+    scatter(remote, request.local);
+  return WorkStatus::success;
+}
+
+void SimEndpoint::retire(WorkStatus status) {
+  const Posted request = std::move(requests_.front());
+  requests_.pop_front();
+  if (request.opcode == Opcode::read) --reads_out_;
+  if (request.last) return complete(*request.work, status, 0, request.chain, false);
+  if (status != WorkStatus::success) request.work->failed(status);
+}
+
+void SimEndpoint::complete(Work& work, WorkStatus status, std::uint32_t bytes, std::uint32_t requests,
+                           bool receive) {
+  auto event = [this, &work, status, bytes, requests, receive] {
+    (receive ? receives_used_ : requests_used_) -= requests;
+    work.finish(status, bytes);
+  };
+  if (host_.holding_ && !receive)
+    host_.held_.emplace_back(std::move(event));
+  else
+    host_.fabric_.later(std::move(event));
+}
+
+void SimEndpoint::disconnect() {
+  if (state_ != State::ended) end_both(*this);
+}
+
+void SimEndpoint::end_both(SimEndpoint& endpoint) {
+  SimEndpoint* other = endpoint.other_;
+  endpoint.end();
+  if (other != nullptr) other->end();
+}
+
+void SimEndpoint::end() {
+  if (std::exchange(state_, State::ended) == State::ended) return;
+  while (!requests_.empty()) retire(WorkStatus::flushed);
+  for (const Receive& receive : std::exchange(receives_, {}))
+    complete(*receive.work, WorkStatus::flushed, 0, 1, true);
+  later([this] { user_.on_disconnected(); });
+}
+
+SimListener::SimListener(Host& host, const rpc::PeerAddress& address, ListenerUser& user)
+    : fabric_(host.fabric_), host_(host), address_(address), user_(user) {
+  fabric_.listeners_.emplace(address.port, this);
+}
+
+SimListener::~SimListener() { fabric_.listeners_.erase(address_.port); }
+
+SimRequest::SimRequest(Host& host, SimEndpoint& from, const ConnectParameters& parameters)
+    : host_(host),
+      from_(&from),
+      from_alive_(from.alive_),
+      private_data_(parameters.private_data.begin(), parameters.private_data.end()),
+      offered_(parameters) {
+  offered_.private_data = private_data_;
+  address_.bytes[15] = 1;
+  address_.port = host.fabric_.next_port_++;
+}
+
+SimRequest::~SimRequest() {
+  if (from_ != nullptr && *from_alive_) from_->end();
+}
+
+}  // namespace braid::rdma::sim

@@ -1,0 +1,122 @@
+// A queue pair of the simulation, and how two of them meet.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "rdma/sim/fabric.h"
+
+namespace braid::rdma::sim {
+
+class SimEndpoint final : public Endpoint {
+ public:
+  SimEndpoint(Host& host, const rpc::PeerAddress& peer, const QueueDepths& depths, EndpointUser& user);
+  ~SimEndpoint() override;
+  SimEndpoint(const SimEndpoint&) = delete;
+  SimEndpoint& operator=(const SimEndpoint&) = delete;
+
+  [[nodiscard]] const rpc::PeerAddress& peer() const override { return peer_; }
+  [[nodiscard]] Device& device() const override { return host_; }
+  base::Result<void> start(const ConnectParameters& parameters) override;
+  base::Result<void> post_receive(Work& work, const LocalPiece& to) override;
+  base::Result<void> post(Work& work, std::span<const Request> chain) override;
+  void disconnect() override;
+
+ private:
+  friend class Host;
+  friend class SimRequest;
+
+  // Of an endpoint's life, in this order.
+  enum class State : std::uint8_t {
+    fresh,   // not yet started
+    asking,  // the listener has been asked, or the other side has not yet heard that it agreed
+    connected,
+    ended,
+  };
+  struct Receive {
+    Work* work;
+    LocalPiece to;
+  };
+  struct Posted {
+    Opcode opcode;
+    std::vector<LocalPiece> local;
+    RemoteKey key;
+    std::uint64_t address;
+    Work* work;
+    bool last;            // of its chain
+    std::uint32_t chain;  // requests of the chain
+  };
+
+  // Calls f on this endpoint from the ready queue, unless it is gone by then.
+  void later(std::function<void()> f);
+  void tell_established(const std::vector<std::byte>& private_data, std::uint32_t reads_out,
+                        std::uint32_t reads_in);
+  void pump();
+  void run_one();
+  [[nodiscard]] WorkStatus execute(const Posted& request, bool& waits);
+  [[nodiscard]] WorkStatus send(const Posted& request, bool& waits);
+  [[nodiscard]] WorkStatus transfer(const Posted& request);
+  // The front request is over.
+  void retire(WorkStatus status);
+  void complete(Work& work, WorkStatus status, std::uint32_t bytes, std::uint32_t requests, bool receive);
+  // The connection is over on this side: everything posted is flushed.
+  void end();
+  static void end_both(SimEndpoint& endpoint);
+
+  Host& host_;
+  const rpc::PeerAddress peer_;
+  const QueueDepths depths_;
+  EndpointUser& user_;
+  State state_ = State::fresh;
+  SimEndpoint* other_ = nullptr;  // the peer's end, once both exist
+  std::uint16_t port_ = 0;        // of the listener to ask; 0: this end was asked
+  std::deque<Receive> receives_;
+  std::deque<Posted> requests_;
+  std::uint32_t requests_used_ = 0;  // of the queue, until their completion is delivered
+  std::uint32_t reads_out_ = 0;
+  std::uint32_t receives_used_ = 0;
+  bool pumping_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+};
+
+class SimListener final : public Listener {
+ public:
+  SimListener(Host& host, const rpc::PeerAddress& address, ListenerUser& user);
+  ~SimListener() override;
+  SimListener(const SimListener&) = delete;
+  SimListener& operator=(const SimListener&) = delete;
+  [[nodiscard]] const rpc::PeerAddress& address() const override { return address_; }
+
+ private:
+  friend class SimEndpoint;
+  Fabric& fabric_;
+  Host& host_;
+  const rpc::PeerAddress address_;
+  ListenerUser& user_;
+};
+
+class SimRequest final : public ConnectRequest {
+ public:
+  // `alive`: of `from`.
+  SimRequest(Host& host, SimEndpoint& from, const ConnectParameters& parameters);
+  ~SimRequest() override;
+  SimRequest(const SimRequest&) = delete;
+  SimRequest& operator=(const SimRequest&) = delete;
+  [[nodiscard]] const rpc::PeerAddress& peer() const override { return address_; }
+  [[nodiscard]] Device& device() const override { return host_; }
+  [[nodiscard]] const ConnectParameters& offered() const override { return offered_; }
+
+ private:
+  friend class Host;
+  Host& host_;
+  SimEndpoint* from_;
+  std::shared_ptr<bool> from_alive_;
+  rpc::PeerAddress address_;
+  std::vector<std::byte> private_data_;
+  ConnectParameters offered_;
+};
+
+}  // namespace braid::rdma::sim

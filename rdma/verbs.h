@@ -1,0 +1,202 @@
+// The seam to RDMA hardware: as much of libibverbs and librdmacm as RPC needs, and no more. Two
+// implementations: the system's libraries (rdma/ibverbs) and a simulation in this process (rdma/sim).
+//
+//   Provider    the devices of this process
+//     Verbs     one reactor thread's share: its completions and connection events come there
+//       Listener -> ConnectRequest -> Endpoint
+//
+// Everything but Provider and Device belongs to the thread of its Verbs. Nothing is called back from inside a
+// call; callbacks come from the thread's ready queue.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "rdma/keys.h"
+#include "rpc/call.h"
+
+namespace braid::io {
+class Reactor;
+}
+
+namespace braid::rdma {
+
+// How a work request ended.
+enum class WorkStatus : std::uint8_t {
+  success,
+  flushed,         // the connection had ended, or a request before it had failed
+  local_error,     // our memory or its key: a mistake of ours, or a message that is longer than its buffer
+  remote_access,   // the peer's memory: key unknown, out of bounds, or without the right
+  remote_invalid,  // the peer could not take the request
+  unanswered,      // the peer did not acknowledge
+  not_received,    // the peer had posted no receive, however often we asked (RNR)
+  fatal,           // anything else: the device
+};
+std::string_view name_of(WorkStatus status);
+
+// A posted request, or a posted chain of them: whoever posts it keeps it and the memory that it names until
+// completed() has been called, which happens once, whatever becomes of the connection.
+class Work {
+ public:
+  virtual ~Work() = default;
+  // `bytes`: that were received. Of a chain, the status is that of the first that failed.
+  virtual void completed(WorkStatus status, std::uint32_t bytes) = 0;
+  // For providers: a request of a chain failed whose end is still to come.
+  void failed(WorkStatus status) {
+    if (failure_ == WorkStatus::success) failure_ = status;
+  }
+  void finish(WorkStatus status, std::uint32_t bytes) {
+    const WorkStatus first = failure_ == WorkStatus::success ? status : failure_;
+    failure_ = WorkStatus::success;
+    completed(first, bytes);
+  }
+
+ private:
+  WorkStatus failure_ = WorkStatus::success;
+};
+
+enum class Opcode : std::uint8_t {
+  send,             // to the peer's next receive
+  send_invalidate,  // the same, and makes `remote.key` useless
+  write,            // to the peer's memory
+  read,             // from the peer's memory
+};
+
+// Registered memory of ours.
+struct LocalPiece {
+  std::byte* data = nullptr;
+  std::uint32_t bytes = 0;
+  LocalKey key;
+};
+
+struct Request {
+  Opcode opcode = Opcode::send;
+  std::span<const LocalPiece> local;  // at most DeviceLimits::pieces_max
+  RemoteKey key;                      // of write, read, send_invalidate
+  std::uint64_t address = 0;          // of write, read
+};
+
+// Ends the registration when it is destroyed.
+class MemoryRegion {
+ public:
+  virtual ~MemoryRegion() = default;
+  [[nodiscard]] virtual LocalKey local_key() const = 0;
+  [[nodiscard]] virtual RemoteKey remote_key() const = 0;
+};
+
+// What the peer may do with registered memory. A server registers for itself alone.
+enum class Access : std::uint8_t { local, remote_read, remote_write };
+
+struct DeviceLimits {
+  std::uint32_t requests_max = 0;  // of a queue
+  std::uint32_t pieces_max = 0;    // of a request
+  std::uint32_t reads_max = 0;     // RDMA Reads on their way at once, of one connection
+  bool on_demand = false;          // can fault pages in, so that all memory may be registered at once
+};
+
+// One device and its protection domain. Thread-safe; lives as long as its provider.
+class Device {
+ public:
+  virtual ~Device() = default;
+  [[nodiscard]] virtual const std::string& name() const = 0;
+  [[nodiscard]] virtual const DeviceLimits& limits() const = 0;
+  virtual base::Result<std::unique_ptr<MemoryRegion>> register_memory(base::MutableBytes memory,
+                                                                      Access access) = 0;
+  // The whole address space, for local use. ENOTSUP where pages cannot be faulted in.
+  virtual base::Result<std::unique_ptr<MemoryRegion>> register_everything() = 0;
+};
+
+// What both sides agree on when they connect.
+struct ConnectParameters {
+  base::BytesView private_data;  // at most 56 bytes
+  std::uint32_t reads_out = 0;   // RDMA Reads that we will have on their way at once (ORD)
+  std::uint32_t reads_in = 0;    // that we answer at once (IRD)
+};
+
+// Who uses an endpoint.
+class EndpointUser {
+ public:
+  virtual ~EndpointUser() = default;
+  // Of a connection of ours: receives may be posted now, then start().
+  virtual void on_resolved() {}
+  // The parameters are the peer's.
+  virtual void on_established(const ConnectParameters& peer) = 0;
+  // It is over, or never came to be. Work that is still posted completes, before or after this.
+  virtual void on_disconnected() = 0;
+};
+
+// One end of a connection: a queue pair. Destroyed when no work is posted; may be destroyed inside a
+// callback.
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  [[nodiscard]] virtual const rpc::PeerAddress& peer() const = 0;
+  [[nodiscard]] virtual Device& device() const = 0;
+  // Agrees to the connection, or asks for it.
+  virtual base::Result<void> start(const ConnectParameters& parameters) = 0;
+  virtual base::Result<void> post_receive(Work& work, const LocalPiece& to) = 0;
+  // Executed in order; the last one's completion stands for all of them. Fails as a whole with ENOMEM when
+  // the queue has no room, or with another error when the connection is of no use any more; `work` is not
+  // completed then.
+  virtual base::Result<void> post(Work& work, std::span<const Request> chain) = 0;
+  // Ends the connection: what is posted is flushed, on_disconnected() follows.
+  virtual void disconnect() = 0;
+};
+
+struct QueueDepths {
+  std::uint32_t receives = 0;
+  std::uint32_t requests = 0;  // sends, writes and reads together
+};
+
+// A peer that wants to connect. Refused when it is destroyed unused.
+class ConnectRequest {
+ public:
+  virtual ~ConnectRequest() = default;
+  [[nodiscard]] virtual const rpc::PeerAddress& peer() const = 0;
+  [[nodiscard]] virtual Device& device() const = 0;
+  // The peer's; the private data is valid as long as the request.
+  [[nodiscard]] virtual const ConnectParameters& offered() const = 0;
+};
+
+class ListenerUser {
+ public:
+  virtual ~ListenerUser() = default;
+  virtual void on_request(std::unique_ptr<ConnectRequest> request) = 0;
+};
+
+// Listens until it is destroyed.
+class Listener {
+ public:
+  virtual ~Listener() = default;
+  [[nodiscard]] virtual const rpc::PeerAddress& address() const = 0;
+};
+
+class Verbs {
+ public:
+  virtual ~Verbs() = default;
+  // EADDRINUSE, ENODEV where no device has the address.
+  virtual base::Result<std::unique_ptr<Listener>> listen(const rpc::PeerAddress& address,
+                                                         ListenerUser& user) = 0;
+  // Takes over a request from the listener, which may belong to another thread's Verbs.
+  virtual base::Result<std::unique_ptr<Endpoint>> open(std::unique_ptr<ConnectRequest> request,
+                                                       const QueueDepths& depths, EndpointUser& user) = 0;
+  // Begins a connection to a listener.
+  virtual base::Result<std::unique_ptr<Endpoint>> connect(const rpc::PeerAddress& to,
+                                                          const QueueDepths& depths, EndpointUser& user) = 0;
+};
+
+class Provider {
+ public:
+  virtual ~Provider() = default;
+  [[nodiscard]] virtual std::vector<Device*> devices() const = 0;
+  virtual base::Result<std::unique_ptr<Verbs>> open(io::Reactor& reactor) = 0;
+};
+
+}  // namespace braid::rdma

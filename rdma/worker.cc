@@ -1,0 +1,120 @@
+#include "rdma/worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "rdma/connection.h"
+
+namespace braid::rdma {
+namespace {
+
+constexpr auto memory_retry = std::chrono::milliseconds(10);
+constexpr auto drain_look = std::chrono::milliseconds(5);
+
+}  // namespace
+
+RdmaWorker::RdmaWorker(io::Reactor& reactor, io::SlabPool& pool, Verbs& verbs, MemoryMaps& maps,
+                       const RdmaOptions& options, RdmaMetrics& metrics)
+    : reactor_(reactor),
+      pool_(pool),
+      verbs_(verbs),
+      maps_(maps),
+      options_(options),
+      metrics_(metrics),
+      cursor_(pool),
+      sweep_timer_(reactor) {}
+
+RdmaWorker::~RdmaWorker() { base::check(open_.empty(), "a worker closes its connections before it ends"); }
+
+void RdmaWorker::adopt(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor) {
+  count_.fetch_add(1, std::memory_order_relaxed);
+  reactor_.post(std::function<void()>(
+      [this, raw = request.release(), &acceptor] { take(std::unique_ptr<ConnectRequest>(raw), acceptor); }));
+}
+
+void RdmaWorker::take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor) {
+  if (gate_.closed() || draining_) {
+    count_.fetch_sub(1, std::memory_order_relaxed);
+    return;
+  }
+  const rpc::PeerAddress peer = request->peer();
+  auto& connection = *open_.emplace_back(std::make_unique<RdmaConnection>(*this, peer, acceptor));
+  holds_.emplace_back(gate_);
+  start_sweeping();
+  const auto accepted = connection.accept(std::move(request));
+  if (accepted) return;
+  metrics_.refused.add();
+  base::log_event(base::Level::warning, "rdma_connection_refused", "peer={} error=\"{}\"", peer.text(),
+                  base::message_of(accepted.error()));
+  forget(connection);
+}
+
+void RdmaWorker::forget(RdmaConnection& connection) {
+  const auto found = std::ranges::find(open_, &connection, &std::unique_ptr<RdmaConnection>::get);
+  std::swap(*found, open_.back());
+  open_.pop_back();
+  count_.fetch_sub(1, std::memory_order_relaxed);
+  holds_.pop_back();
+}
+
+void RdmaWorker::retry_later() {
+  if (std::exchange(retrying_, true)) return;
+  io::spawn(gate_, retry());
+}
+
+io::Op<> RdmaWorker::retry() {
+  co_await reactor_.sleep(memory_retry);
+  retrying_ = false;
+  for (const auto& connection : open_) {
+    if (connection->state_ >= RdmaConnection::State::ending) continue;
+    connection->refill();
+    connection->pulls_.run();
+  }
+}
+
+void RdmaWorker::start_sweeping() {
+  if (std::exchange(sweeping_, true)) return;
+  io::spawn(gate_, sweep());
+}
+
+io::Op<> RdmaWorker::sweep() {
+  while (!open_.empty() && !gate_.closed()) {
+    // The wait stands outside of the condition: g++ 12 drops the body of a coroutine with `if (co_await
+    // temporary)`.
+    const bool due = co_await sweep_timer_.until(reactor_.clock().now() + options_.sweep_interval);
+    if (!due) break;
+    check_limits();
+  }
+  sweeping_ = false;
+}
+
+void RdmaWorker::check_limits() {
+  const base::TimePoint now = reactor_.clock().now();
+  for (const auto& connection : open_) connection->check_limits(now);
+}
+
+bool RdmaWorker::all_quiet() const {
+  return std::ranges::all_of(open_, [](const auto& connection) { return connection->quiet(); });
+}
+
+io::Op<bool> RdmaWorker::drain(base::Duration limit) {
+  draining_ = true;
+  const base::TimePoint deadline = reactor_.clock().now() + limit;
+  while (!all_quiet()) {
+    if (reactor_.clock().now() >= deadline) co_return false;
+    co_await reactor_.sleep(drain_look);
+  }
+  co_return true;
+}
+
+io::Op<> RdmaWorker::close() {
+  gate_.close();
+  for (const auto& connection : open_) connection->close();
+  sweep_timer_.cancel();
+  co_await gate_.drained();
+}
+
+}  // namespace braid::rdma

@@ -1,0 +1,99 @@
+// Transport headers of RPC over RDMA: whatever a peer sends is decoded within bounds, chunk lists that are
+// accepted keep every limit, and what is read can be written again. Input: how the message is cut into slabs,
+// then the message.
+#include <algorithm>
+#include <cstdint>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "io/slab.h"
+#include "rdma/assembly.h"
+#include "rdma/chunks.h"
+#include "rdma/header.h"
+#include "rdma/placement.h"
+#include "rdma/private_data.h"
+
+namespace {
+
+using braid::base::BytesView;
+using braid::base::check;
+using namespace braid;
+
+constexpr std::uint64_t read_bytes_max = 1'000'000;
+
+io::Payload in_pieces(io::SlabPool& pool, BytesView bytes, std::size_t piece) {
+  io::Payload out;
+  while (!bytes.empty()) {
+    const std::size_t here = std::min(piece, bytes.size());
+    io::SlabRange range{pool.acquire(io::SlabSize::small).value(), 0, static_cast<std::uint32_t>(here)};
+    std::ranges::copy(bytes.first(here), range.writable().begin());
+    out.append(std::move(range));
+    bytes = bytes.subspan(here);
+  }
+  return out;
+}
+
+void check_chunk(const rdma::Chunks& chunks, const rdma::Chunk& chunk) {
+  std::uint64_t bytes = 0;
+  for (const rdma::Segment& segment : chunks.segments(chunk)) {
+    check(segment.address + segment.bytes >= segment.address, "no segment wraps");
+    bytes += segment.bytes;
+  }
+  check(bytes == chunk.bytes, "a chunk is as long as its segments");
+}
+
+void check_chunks(const rdma::Chunks& chunks) {
+  check(chunks.read_bytes() <= read_bytes_max, "reads are bounded");
+  std::uint32_t position = 0;
+  for (const rdma::Chunk& chunk : chunks.reads()) {
+    check(chunk.position > position && chunk.position % 4 == 0, "read chunks are sorted, each once");
+    position = chunk.position;
+    check_chunk(chunks, chunk);
+  }
+  for (const rdma::Chunk& chunk : chunks.writes()) check_chunk(chunks, chunk);
+  if (chunks.reply()) check_chunk(chunks, *chunks.reply());
+}
+
+// An answer is placed within what was offered, or not at all.
+void check_placement(io::SlabCursor& cursor, const rdma::Chunks& chunks, const io::Payload& body) {
+  xdr::Encoder out(cursor);
+  out.ddp_payload(body);
+  out.ddp_payload({});
+  const xdr::Message message = out.finish();
+  rdma::Placement placement;
+  constexpr std::size_t inline_max = 1024;
+  if (placement.place(message, chunks, inline_max)) return;
+  const rdma::ReplyHeader header = placement.header(1, 1);
+  check(rdma::encoded_size(header) + placement.inline_part().size() <= inline_max, "what is inline fits");
+  std::uint64_t placed = header.reply ? header.reply->bytes_written : 0;
+  for (const rdma::ReturnedChunk& chunk : header.writes) placed += chunk.bytes_written;
+  std::uint64_t written = 0;
+  for (const rdma::RemoteWrite& write : placement.writes()) written += write.data.size();
+  check(placed == written, "what is told to be written is written");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  static io::SlabPool pool({.bytes_max = 512 * base::MiB, .huge_pages = false});
+  const BytesView message = std::as_bytes(std::span(data, size)).subspan(1);
+  (void)rdma::decode_private_data(message);
+  const std::size_t piece = data[0] == 0 ? io::small_slab_bytes : data[0];
+  if (message.size() / piece > 256) return 0;
+  const io::Payload payload = in_pieces(pool, message, piece);
+  xdr::Arena arena;
+  rdma::Header header;
+  if (rdma::decode_header(payload, arena, header) != rdma::HeaderVerdict::message) return 0;
+  check(header.body <= payload.size(), "the body lies inside");
+  rdma::Chunks chunks;
+  if (chunks.parse(header.lists, {read_bytes_max})) return 0;
+  check_chunks(chunks);
+  const io::Payload body = payload.slice(header.body, payload.size() - header.body);
+  io::SlabCursor cursor(pool);
+  check_placement(cursor, chunks, body);
+  std::vector<rdma::ChunkData> parts;
+  for (const rdma::Chunk& chunk : chunks.reads()) parts.push_back({chunk.position, body});
+  (void)rdma::assemble(body, parts);
+  return 0;
+}
