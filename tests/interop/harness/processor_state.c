@@ -1,7 +1,7 @@
-/* Preloaded into user-mode Linux, whose buffer for a process's registers ends with AVX-512 and PKRU. A host whose
- * processor has more (AMX) takes the registers back only whole, so that the machine would stop at its first process.
- * Reading them is cut to what the caller has room for, and writing them puts that before the rest as it is; the
- * standard format of XSAVE (Intel SDM volume 1, 13.4) has the later parts at the end. */
+/* Preloaded into user-mode Linux, whose buffer for a process's registers ends with AVX-512 and PKRU. A host
+ * whose processor has more (AMX) takes the registers back only whole, so that the machine would stop at its
+ * first process. Reading them is cut to what the caller has room for, and writing them puts that before the
+ * rest as it is; the standard format of XSAVE (Intel SDM volume 1, 13.4) has the later parts at the end. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <elf.h>
