@@ -32,7 +32,8 @@ CompoundRun::CompoundRun(const ServerState& server, const OperationTable& table,
       metrics_(metrics),
       head_(head),
       compound_(server, call, head.minorversion, head.argarray_count),
-      results_(call.cursor) {}
+      results_(call.cursor),
+      began_(compound_.now()) {}
 
 // A call that could not be answered has ended its slot all the same.
 CompoundRun::~CompoundRun() { end_slot({}); }
@@ -40,34 +41,42 @@ CompoundRun::~CompoundRun() { end_slot({}); }
 io::Op<> CompoundRun::execute() {
   while (status_ == NFS4_OK && compound_.index_ < head_.argarray_count && !compound_.replay &&
          results_.ok()) {
-    status_ = co_await next();
+    if (const Operation* const row = next(); row != nullptr) {
+      const nfsstat4 status = co_await run(*row);
+      end(*row, status);
+    }
     ++compound_.index_;
   }
 }
 
-io::Op<nfsstat4> CompoundRun::next() {
+// The row of the next operation; null if there is none, and then the status says so.
+const Operation* CompoundRun::next() {
   written_ = false;
   ++result_count_;
   std::uint32_t number = 0;
   const bool decoded = compound_.call().args.u32(number);
   const Operation* row = decoded ? table_.find(number) : nullptr;
-  if (row == nullptr || first_minor_of(row->number) > compound_.minor_version()) {
-    running_ = nfs_opnum4::OP_ILLEGAL;
-    const nfsstat4 status = decoded ? NFS4ERR_OP_ILLEGAL : NFS4ERR_BADXDR;
-    put_status(status);
-    co_return status;
+  if (row != nullptr && first_minor_of(row->number) <= compound_.minor_version()) {
+    running_ = row->number;
+    return row;
   }
-  running_ = row->number;
-  const base::TimePoint began = compound_.now();
-  const nfsstat4 status = for_minor(co_await run(*row), compound_.minor_version());
+  running_ = nfs_opnum4::OP_ILLEGAL;
+  status_ = decoded ? NFS4ERR_OP_ILLEGAL : NFS4ERR_BADXDR;
+  put_status(status_);
+  return nullptr;
+}
+
+void CompoundRun::end(const Operation& row, nfsstat4 status) {
+  status_ = for_minor(status, compound_.minor_version());
   // A reply that is known already needs no results.
   if (!written_ && !compound_.replay) {
-    put_status(status);
+    put_status(status_);
     // RFC 8881 18.30.2: SETATTR4res has its bitmap with every status.
     if (running_ == nfs_opnum4::OP_SETATTR) results_.u32(0);
   }
-  metrics_.count(row->number, compound_.now() - began, status);
-  co_return status;
+  // One operation begins when the one before has ended.
+  const base::TimePoint began = std::exchange(began_, compound_.now());
+  metrics_.count(row.number, began_ - began, status_);
 }
 
 io::Op<nfsstat4> CompoundRun::run(const Operation& row) {

@@ -31,8 +31,9 @@ class CompoundRun final : private ResultSink {
   rpc::Answer answer(rpc::Reply& reply);
 
  private:
-  io::Op<nfsstat4> next();
+  const Operation* next();
   io::Op<nfsstat4> run(const Operation& row);
+  void end(const Operation& row, nfsstat4 status);
   // Why this operation is not executed; NFS4_OK: it is.
   [[nodiscard]] nfsstat4 admit_operation(const Operation& row) const;
   [[nodiscard]] nfsstat4 admit_place_in_compound(const Operation& row) const;
@@ -50,6 +51,7 @@ class CompoundRun final : private ResultSink {
   const COMPOUND4args& head_;
   Compound compound_;
   xdr::Encoder results_;
+  base::TimePoint began_;  // the running operation
   std::uint32_t result_count_ = 0;
   nfsstat4 status_ = nfsstat4::NFS4_OK;
   nfs_opnum4 running_ = nfs_opnum4::OP_ILLEGAL;
