@@ -19,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "io/op.h"
 #include "rdma/keys.h"
 #include "rpc/call.h"
 
@@ -190,12 +191,15 @@ class Verbs {
   // Begins a connection to a listener.
   virtual base::Result<std::unique_ptr<Endpoint>> connect(const rpc::PeerAddress& to,
                                                           const QueueDepths& depths, EndpointUser& user) = 0;
+  // To be awaited before it is destroyed, when it has no endpoint and no listener any more.
+  virtual io::Op<> close() = 0;
 };
 
 class Provider {
  public:
   virtual ~Provider() = default;
   [[nodiscard]] virtual std::vector<Device*> devices() const = 0;
+  // For the reactor's thread, and on it.
   virtual base::Result<std::unique_ptr<Verbs>> open(io::Reactor& reactor) = 0;
 };
 

@@ -1,0 +1,337 @@
+#include "rdma/ibverbs/endpoint.h"
+
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/log.h"
+#include "rpc/socket_address.h"
+
+namespace braid::rdma::ibverbs {
+namespace {
+
+constexpr int listen_backlog = 128;
+constexpr int resolve_ms = 2000;
+// The largest numbers that there are; as a count of RNR retries this one means "for ever"
+// (InfiniBand 9.7.5.2.8).
+constexpr std::uint8_t retries_max = 7;
+
+rpc::PeerAddress address_of(const sockaddr* address) {
+  sockaddr_storage storage{};
+  std::memcpy(&storage, address, address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+  return rpc::from_socket_address(storage);
+}
+
+std::uint8_t byte_of(std::uint32_t count) { return static_cast<std::uint8_t>(std::min(count, 255U)); }
+
+rdma_conn_param to_system(const ConnectParameters& parameters) {
+  rdma_conn_param out{};
+  out.private_data = parameters.private_data.data();
+  out.private_data_len = static_cast<std::uint8_t>(parameters.private_data.size());
+  out.initiator_depth = byte_of(parameters.reads_out);
+  out.responder_resources = byte_of(parameters.reads_in);
+  out.retry_count = retries_max;
+  out.rnr_retry_count = retries_max;
+  return out;
+}
+
+// In an event the depths are those of this side: what it may start, what it has to answer.
+EventTarget::Event copy_of(const rdma_cm_event& event) {
+  EventTarget::Event out{.type = event.event, .id = event.id, .private_data = {}};
+  const rdma_conn_param& connection = event.param.conn;
+  if (connection.private_data != nullptr) {
+    const auto* data = static_cast<const std::byte*>(connection.private_data);
+    out.private_data.assign(data, data + connection.private_data_len);
+  }
+  out.reads_in = connection.initiator_depth;
+  out.reads_out = connection.responder_resources;
+  return out;
+}
+
+ibv_wr_opcode opcode_of(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::send:
+      return IBV_WR_SEND;
+    case Opcode::send_invalidate:
+      return IBV_WR_SEND_WITH_INV;
+    case Opcode::write:
+      return IBV_WR_RDMA_WRITE;
+    case Opcode::read:
+      return IBV_WR_RDMA_READ;
+  }
+  return IBV_WR_SEND;
+}
+
+ibv_sge piece_of(const LocalPiece& piece) {
+  return {
+      .addr = reinterpret_cast<std::uintptr_t>(piece.data), .length = piece.bytes, .lkey = piece.key.value()};
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<IbVerbs>> IbVerbs::create(IbProvider& provider, io::Reactor& reactor) {
+  std::unique_ptr<IbVerbs> verbs(new IbVerbs(provider, reactor));
+  verbs->channel_ = ::rdma_create_event_channel();
+  if (verbs->channel_ == nullptr) return base::fail(base::last_errno());
+  if (::fcntl(verbs->channel_->fd, F_SETFL, O_NONBLOCK) != 0) return base::fail(base::last_errno());
+  io::spawn(verbs->gate_, verbs->watch());
+  return verbs;
+}
+
+IbVerbs::~IbVerbs() {
+  completions_.clear();
+  if (channel_ != nullptr) ::rdma_destroy_event_channel(channel_);
+}
+
+io::Op<> IbVerbs::close() {
+  gate_.close();
+  reactor_.cancel_fd(channel_->fd);
+  co_await gate_.drained();
+  for (const auto& [device, completions] : completions_) co_await completions->close();
+}
+
+io::Op<> IbVerbs::watch() {
+  while (!gate_.closed()) {
+    (void)co_await reactor_.readable(channel_->fd);
+    take_events();
+  }
+}
+
+// An event is acknowledged before it is acted on: its identifier can be destroyed only then.
+void IbVerbs::take_events() {
+  rdma_cm_event* event = nullptr;
+  while (::rdma_get_cm_event(channel_, &event) == 0) {
+    const EventTarget::Event copy = copy_of(*event);
+    const bool request = event->event == RDMA_CM_EVENT_CONNECT_REQUEST;
+    auto* target = static_cast<EventTarget*>(request ? event->listen_id->context : event->id->context);
+    ::rdma_ack_cm_event(event);
+    if (target != nullptr) target->on_event(copy);
+  }
+}
+
+base::Result<Completions*> IbVerbs::completions_of(IbDevice& device) {
+  std::unique_ptr<Completions>& completions = completions_[&device];
+  if (!completions) {
+    auto made = Completions::create(reactor_, device);
+    if (!made) return base::fail(made.error());
+    completions = std::move(*made);
+  }
+  return completions.get();
+}
+
+base::Result<std::unique_ptr<Listener>> IbVerbs::listen(const rpc::PeerAddress& address, ListenerUser& user) {
+  auto listener = std::make_unique<IbListener>(*this, user);
+  if (auto done = listener->listen(channel_, address); !done) return base::fail(done.error());
+  return listener;
+}
+
+base::Result<std::unique_ptr<Endpoint>> IbVerbs::open(std::unique_ptr<ConnectRequest> request,
+                                                      const QueueDepths& depths, EndpointUser& user) {
+  auto& asked = static_cast<IbRequest&>(*request);
+  auto endpoint = std::make_unique<IbEndpoint>(*this, asked.peer(), depths, user);
+  // Its events come to this thread from now on.
+  if (::rdma_migrate_id(asked.id_.get(), channel_) != 0) return base::fail(base::last_errno());
+  if (auto taken = endpoint->take(std::move(asked.id_), asked.device_); !taken)
+    return base::fail(taken.error());
+  return endpoint;
+}
+
+base::Result<std::unique_ptr<Endpoint>> IbVerbs::connect(const rpc::PeerAddress& to,
+                                                         const QueueDepths& depths, EndpointUser& user) {
+  auto endpoint = std::make_unique<IbEndpoint>(*this, to, depths, user);
+  if (auto begun = endpoint->resolve(channel_); !begun) return base::fail(begun.error());
+  return endpoint;
+}
+
+IbRequest::IbRequest(IdPointer id, IbDevice& device, const EventTarget::Event& event)
+    : id_(std::move(id)),
+      device_(device),
+      peer_(address_of(::rdma_get_peer_addr(id_.get()))),
+      private_data_(event.private_data),
+      offered_{private_data_, event.reads_out, event.reads_in} {}
+
+IbRequest::~IbRequest() {
+  if (id_) ::rdma_reject(id_.get(), nullptr, 0);
+}
+
+base::Result<void> IbListener::listen(rdma_event_channel* channel, const rpc::PeerAddress& address) {
+  rdma_cm_id* id = nullptr;
+  if (::rdma_create_id(channel, &id, static_cast<EventTarget*>(this), RDMA_PS_TCP) != 0)
+    return base::fail(base::last_errno());
+  id_.reset(id);
+  rpc::SocketAddress local = rpc::to_socket_address(address);
+  if (::rdma_bind_addr(id, reinterpret_cast<sockaddr*>(&local.storage)) != 0)
+    return base::fail(base::last_errno());
+  if (::rdma_listen(id, listen_backlog) != 0) return base::fail(base::last_errno());
+  address_ = address;
+  address_.port = __builtin_bswap16(::rdma_get_src_port(id));
+  return {};
+}
+
+void IbListener::on_event(const Event& event) {
+  if (event.type != RDMA_CM_EVENT_CONNECT_REQUEST) return;
+  IdPointer id(event.id);
+  id->context = nullptr;
+  IbDevice* device = verbs_.provider().find(id->verbs);
+  if (device == nullptr) {
+    ::rdma_reject(id.get(), nullptr, 0);
+    return;
+  }
+  user_.on_request(std::make_unique<IbRequest>(std::move(id), *device, event));
+}
+
+IbEndpoint::IbEndpoint(IbVerbs& verbs, const rpc::PeerAddress& peer, const QueueDepths& depths,
+                       EndpointUser& user)
+    : verbs_(verbs), peer_(peer), depths_(depths), user_(user) {}
+
+IbEndpoint::~IbEndpoint() {
+  base::check(!saying_, "an endpoint ends when its user knows");
+  if (completions_ == nullptr) return;
+  ::rdma_destroy_qp(id_.get());
+  completions_->release(depths_.receives + depths_.requests);
+}
+
+base::Result<void> IbEndpoint::take(IdPointer id, IbDevice& device) {
+  id_ = std::move(id);
+  id_->context = static_cast<EventTarget*>(this);
+  return make_queues(device);
+}
+
+base::Result<void> IbEndpoint::resolve(rdma_event_channel* channel) {
+  asks_ = true;
+  rdma_cm_id* id = nullptr;
+  if (::rdma_create_id(channel, &id, static_cast<EventTarget*>(this), RDMA_PS_TCP) != 0)
+    return base::fail(base::last_errno());
+  id_.reset(id);
+  rpc::SocketAddress to = rpc::to_socket_address(peer_);
+  if (::rdma_resolve_addr(id, nullptr, reinterpret_cast<sockaddr*>(&to.storage), resolve_ms) != 0)
+    return base::fail(base::last_errno());
+  return {};
+}
+
+base::Result<void> IbEndpoint::make_queues(IbDevice& device) {
+  device_ = &device;
+  auto completions = verbs_.completions_of(device);
+  if (!completions) return base::fail(completions.error());
+  const std::uint32_t requests = depths_.receives + depths_.requests;
+  if (auto room = (*completions)->reserve(requests); !room) return room;
+  ibv_qp_init_attr attributes{};
+  attributes.send_cq = (*completions)->queue();
+  attributes.recv_cq = (*completions)->queue();
+  attributes.qp_type = IBV_QPT_RC;
+  attributes.cap.max_send_wr = depths_.requests;
+  attributes.cap.max_recv_wr = depths_.receives;
+  attributes.cap.max_send_sge = device.limits().pieces_max;
+  attributes.cap.max_recv_sge = 1;
+  if (::rdma_create_qp(id_.get(), device.domain(), &attributes) != 0) {
+    const base::Errno error = base::last_errno();
+    (*completions)->release(requests);
+    return base::fail(error);
+  }
+  completions_ = *completions;
+  return {};
+}
+
+base::Result<void> IbEndpoint::start(const ConnectParameters& parameters) {
+  rdma_conn_param system = to_system(parameters);
+  const int result = asks_ ? ::rdma_connect(id_.get(), &system) : ::rdma_accept(id_.get(), &system);
+  if (result != 0) return base::fail(base::last_errno());
+  return {};
+}
+
+base::Result<void> IbEndpoint::post_receive(Work& work, const LocalPiece& to) {
+  ibv_sge piece = piece_of(to);
+  ibv_recv_wr request{};
+  request.wr_id = number_of(work, false);
+  request.sg_list = &piece;
+  request.num_sge = 1;
+  ibv_recv_wr* bad = nullptr;
+  if (const int error = ::ibv_post_recv(id_->qp, &request, &bad); error != 0) return base::fail(error);
+  return {};
+}
+
+base::Result<void> IbEndpoint::post(Work& work, std::span<const Request> chain) {
+  std::size_t pieces = 0;
+  for (const Request& request : chain) pieces += request.local.size();
+  requests_.assign(chain.size(), {});
+  pieces_.clear();
+  pieces_.reserve(pieces);  // so that it does not move
+  for (std::size_t i = 0; i < chain.size(); ++i) {
+    const Request& from = chain[i];
+    ibv_send_wr& to = requests_[i];
+    const bool last = i + 1 == chain.size();
+    to.wr_id = number_of(work, !last);
+    to.next = last ? nullptr : &requests_[i + 1];
+    to.sg_list = pieces_.data() + pieces_.size();
+    to.num_sge = static_cast<int>(from.local.size());
+    to.opcode = opcode_of(from.opcode);
+    to.send_flags = last ? IBV_SEND_SIGNALED : 0;
+    if (from.opcode == Opcode::send_invalidate) {
+      to.invalidate_rkey = from.key.value();
+    } else {
+      to.wr.rdma.remote_addr = from.address;
+      to.wr.rdma.rkey = from.key.value();
+    }
+    for (const LocalPiece& piece : from.local) pieces_.push_back(piece_of(piece));
+  }
+  ibv_send_wr* bad = nullptr;
+  const int error = ::ibv_post_send(id_->qp, requests_.data(), &bad);
+  if (error == 0) return {};
+  // What the device took of the chain before the bad request has no end that it could complete with.
+  base::check(bad == requests_.data(), "a chain is posted as a whole");
+  return base::fail(error);
+}
+
+void IbEndpoint::disconnect() {
+  // Not yet connected: no event will come, but what is posted has to be flushed all the same.
+  if (::rdma_disconnect(id_.get()) != 0 && completions_ != nullptr) {
+    ibv_qp_attr attributes{};
+    attributes.qp_state = IBV_QPS_ERR;
+    ::ibv_modify_qp(id_->qp, &attributes, IBV_QP_STATE);
+  }
+  end();
+}
+
+void IbEndpoint::end() {
+  if (std::exchange(ended_, true)) return;
+  verbs_.reactor().ready_queue().push({say_ended, this});
+  saying_ = true;
+}
+
+void IbEndpoint::say_ended(void* self) {
+  auto* endpoint = static_cast<IbEndpoint*>(self);
+  endpoint->saying_ = false;
+  endpoint->user_.on_disconnected();
+}
+
+void IbEndpoint::resolved() {
+  IbDevice* device = verbs_.provider().find(id_->verbs);
+  if (device == nullptr || !make_queues(*device)) return end();
+  user_.on_resolved();
+}
+
+void IbEndpoint::on_event(const Event& event) {
+  switch (event.type) {
+    case RDMA_CM_EVENT_ADDR_RESOLVED:
+      if (::rdma_resolve_route(id_.get(), resolve_ms) != 0) end();
+      return;
+    case RDMA_CM_EVENT_ROUTE_RESOLVED:
+      return resolved();
+    case RDMA_CM_EVENT_ESTABLISHED:
+      return user_.on_established({event.private_data, event.reads_out, event.reads_in});
+    case RDMA_CM_EVENT_TIMEWAIT_EXIT:
+      return;
+    default:
+      // Refused, unreachable, disconnected, or the device is gone.
+      base::log_event(base::Level::debug, "rdma_event", "peer={} event={}", peer_.text(),
+                      ::rdma_event_str(event.type));
+      return disconnect();
+  }
+}
+
+}  // namespace braid::rdma::ibverbs

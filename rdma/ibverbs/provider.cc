@@ -1,0 +1,47 @@
+#include "rdma/ibverbs/provider.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "rdma/ibverbs/endpoint.h"
+
+namespace braid::rdma::ibverbs {
+
+base::Result<std::unique_ptr<IbProvider>> IbProvider::create() {
+  std::unique_ptr<IbProvider> provider(new IbProvider());
+  int count = 0;
+  provider->contexts_ = ::rdma_get_devices(&count);
+  if (provider->contexts_ == nullptr) return base::fail(errno != 0 ? errno : ENODEV);
+  for (int i = 0; i < count; ++i) {
+    auto device = IbDevice::open(provider->contexts_[i]);
+    if (!device) return base::fail(device.error());
+    provider->devices_.push_back(std::move(*device));
+  }
+  if (provider->devices_.empty()) return base::fail(ENODEV);
+  return provider;
+}
+
+IbProvider::~IbProvider() {
+  devices_.clear();
+  if (contexts_ != nullptr) ::rdma_free_devices(contexts_);
+}
+
+std::vector<Device*> IbProvider::devices() const {
+  std::vector<Device*> all;
+  all.reserve(devices_.size());
+  for (const auto& device : devices_) all.push_back(device.get());
+  return all;
+}
+
+IbDevice* IbProvider::find(const ibv_context* context) const {
+  const auto found = std::ranges::find(devices_, context, &IbDevice::context);
+  return found == devices_.end() ? nullptr : found->get();
+}
+
+base::Result<std::unique_ptr<Verbs>> IbProvider::open(io::Reactor& reactor) {
+  auto verbs = IbVerbs::create(*this, reactor);
+  if (!verbs) return base::fail(verbs.error());
+  return std::move(*verbs);
+}
+
+}  // namespace braid::rdma::ibverbs
