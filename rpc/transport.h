@@ -20,8 +20,8 @@
 
 namespace braid::rpc {
 
-// Ties a reply to the message that it answers, where the transport needs to know: an RDMA call says where data of
-// its reply goes. The transport gives it with the message.
+// Ties a reply to the message that it answers, where the transport needs to know: an RDMA call says where
+// data of its reply goes. The transport gives it with the message.
 using CallTag = base::Strong<struct CallTagTag, std::uint64_t>;
 
 // One connection that carries whole RPC messages in both directions. Belongs to one reactor's thread. Valid

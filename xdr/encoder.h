@@ -12,16 +12,16 @@
 
 namespace braid::xdr {
 
-// Where a DDP-eligible item (RFC 8166 section 3.1) lies in an encoded message: data that a transport may place
-// into memory of the peer, apart from the message. `offset` is that of its first byte. An item may be empty: it
-// still takes its turn among the places that the peer offered (RFC 8267 section 5.3).
+// Where a DDP-eligible item (RFC 8166 section 3.1) lies in an encoded message: data that a transport may
+// place into memory of the peer, apart from the message. `offset` is that of its first byte. An item may be
+// empty: it still takes its turn among the places that the peer offered (RFC 8267 section 5.3).
 struct DataItem {
   std::size_t offset = 0;
   std::size_t length = 0;
 };
 
-// An encoded message and the eligible items in it, in order. At most `items_max` items are noted; further ones are plain
-// bytes.
+// An encoded message and the eligible items in it, in order. At most `items_max` items are noted; further
+// ones are plain bytes.
 struct Message {
   static constexpr std::size_t items_max = 8;
   io::Payload bytes;
@@ -87,8 +87,7 @@ class Encoder {
   bool grow(std::size_t bytes);
   // The next item is DDP-eligible.
   void note(std::size_t bytes) {
-    if (message_.item_count < Message::items_max)
-      message_.items[message_.item_count++] = {size() + 4, bytes};
+    if (message_.item_count < Message::items_max) message_.items[message_.item_count++] = {size() + 4, bytes};
   }
   void flush();
   void copy(base::BytesView bytes, std::size_t room_after);
