@@ -11,17 +11,28 @@ namespace {
 using state::IoGrant;
 using state::Refusal;
 
+// Who brings a stateid need not be who opened the file, and in 4.0 not even of the same client. Then the
+// rights of the open are not enough. The owner always may, as with NFSv3.
+Op4<IoGrant> check_borrower(const Place& at, std::uint8_t access, IoGrant grant) {
+  const bool allowed = co_await may_use(at, access);
+  if (allowed) co_return std::move(grant);
+  const auto attributes = co_await at.attributes().as_result();
+  if (!attributes) co_return refuse(attributes.error());
+  if (at.who.uid != attributes->uid) co_return refuse(nfsstat4::NFS4ERR_ACCESS);
+  co_return std::move(grant);
+}
+
 // Somebody is in the way, or is called back.
-Op4<IoGrant> settle_and_retry(Compound& compound, const Place& at, stateid4 id, std::uint8_t access,
+Op4<IoGrant> settle_and_retry(Compound& compound, const Place& at, state::StateUse use, std::uint8_t access,
                               Refusal refusal, state::Aftermath after) {
   (void)co_await settle(compound.server(), std::move(after)).as_result();
   if (refusal.blockers.empty()) co_return refuse(refusal.status);
-  const state::StateUse use = use_of(compound, id, at.file->handle());
   auto granted = co_await with_states<IoGrant, Refusal>(compound, [&](state::FileStates& files,
                                                                       state::Aftermath& aftermath) {
                    return files.authorize(use, access, aftermath);
                  }).as_result();
   if (!granted) co_return refuse(granted.error().status);
+  if (granted->borrowed) co_return co_await check_borrower(at, access, std::move(*granted));
   co_return std::move(*granted);
 }
 
@@ -38,12 +49,15 @@ Op4<IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4
   if (special != state::SpecialStateId::none && !reads_past_denials && compound.server().clients.in_grace())
     return refuse(nfsstat4::NFS4ERR_GRACE);
 
-  const state::StateUse use = use_of(compound, *named, at.file->handle());
+  state::StateUse use = use_of(compound, *named, at.file->handle());
+  use.caller = {at.who.uid, at.who.gid};
   state::Aftermath after;
   auto granted = compound.server().files.with(
       [&](state::FileStates& files) { return files.authorize(use, access, after); });
-  if (granted) return std::move(*granted);
-  return settle_and_retry(compound, at, *named, access, std::move(granted.error()), std::move(after));
+  if (!granted)
+    return settle_and_retry(compound, at, use, access, std::move(granted.error()), std::move(after));
+  if (granted->borrowed) return check_borrower(at, access, std::move(*granted));
+  return std::move(*granted);
 }
 
 Op4<IoGrant> authorize_io(Compound& compound, const stateid4& id, std::uint8_t access) {

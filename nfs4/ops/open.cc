@@ -55,14 +55,7 @@ Op4<bool> share_delegated(Compound& compound, Opening& opening, const vfs::Attri
     return files.delegated(*opening.client, at.file->handle(), opening.share.access);
   });
   if (held == nullptr) co_return false;
-  using Bits = vfs::AccessBits;
-  const bool reads = (opening.share.access & state::share_read) != 0;
-  const bool writes = (opening.share.access & state::share_write) != 0;
-  const std::uint32_t wanted = (reads ? Bits::read | Bits::execute : 0) | (writes ? Bits::modify : 0);
-  const auto granted = co_await at.fs().access(at.who, at.file, wanted).as_result();
-  if (!granted) co_return refuse(granted.error());
-  const bool allowed = (!reads || (*granted & (Bits::read | Bits::execute)) != 0) &&
-                       (!writes || (*granted & Bits::modify) != 0);
+  const bool allowed = co_await may_use(at, opening.share.access);
   // Under a delegation the client has let the owner open the file when that was still allowed.
   if (!allowed && !(opening.delegated && at.who.uid == attributes.uid))
     co_return refuse(nfsstat4::NFS4ERR_ACCESS);
@@ -80,16 +73,29 @@ vfs::VfsOp<vfs::OpenFileRef> open_file(const Opening& opening) {
   co_return co_await at.fs().open(at.who, at.file, opening.access(), rule);
 }
 
+state::OpenRequest request_of(const Compound& compound, const Opening& opening) {
+  return {.client = opening.client,
+          .minor_version = compound.minor_version(),
+          .owner = opening.owner,
+          .file = opening.at.file->handle(),
+          .share = opening.share,
+          .opener = {opening.at.who.uid, opening.at.who.gid},
+          .descriptor = opening.descriptor,
+          .wish = opening.wish,
+          .reclaim = opening.reclaim,
+          .also_writes = opening.truncate,
+          .now = compound.now()};
+}
+
 // A lease is in the way. If it is the client's own, it ends. Another holder has been asked, or is asked now,
 // or has been silent for so long that it is removed.
 Op4<> make_way(Compound& compound, const Opening& opening) {
-  const vfs::FileHandle file = opening.at.file->handle();
+  const state::OpenRequest request = request_of(compound, opening);
   const auto attempt = [&](state::FileStates& files,
                            state::Aftermath& after) -> base::Result<bool, state::Refusal> {
-    auto admitted =
-        files.admit_open(opening.client, opening.owner, file, opening.share, compound.now(), after);
+    auto admitted = files.admit_open(request, after);
     if (!admitted) return base::fail(std::move(admitted.error()));
-    files.give_up_own(file, *opening.client, compound.now(), after);
+    files.give_up_own(request.file, *request.client, request.now, after);
     return true;
   };
   const auto way = co_await with_states<bool, state::Refusal>(compound, attempt).as_result();
@@ -180,16 +186,7 @@ Op4<> truncate(const Opening& opening) {
 
 // Puts the open among the states; what was opened in vain is closed.
 Op4<state::OpenAnswer> note(Compound& compound, Opening& opening) {
-  state::OpenRequest request{.client = opening.client,
-                             .minor_version = compound.minor_version(),
-                             .owner = opening.owner,
-                             .file = opening.at.file->handle(),
-                             .share = opening.share,
-                             .descriptor = opening.descriptor,
-                             .wish = opening.wish,
-                             .reclaim = opening.reclaim,
-                             .now = compound.now()};
-  if (opening.truncate) request.also_writes = true;
+  state::OpenRequest request = request_of(compound, opening);
   auto noted =
       co_await with_states<state::OpenAnswer, state::Refusal>(compound, [&](state::FileStates& files,
                                                                             state::Aftermath& after) {

@@ -57,6 +57,26 @@ Result4<state::Share> share_of(std::uint32_t access, std::uint32_t deny) {
   return state::Share{static_cast<std::uint8_t>(access), static_cast<std::uint8_t>(deny)};
 }
 
+Op4<bool> may_use(const Place& at, std::uint8_t access) {
+  using Bits = vfs::AccessBits;
+  const bool reads = (access & state::share_read) != 0;
+  const bool writes = (access & state::share_write) != 0;
+  const std::uint32_t wanted = (reads ? Bits::read | Bits::execute : 0) | (writes ? Bits::modify : 0);
+  const auto granted = co_await at.fs().access(at.who, at.file, wanted).as_result();
+  if (!granted) co_return refuse(granted.error());
+  co_return (!reads || (*granted & (Bits::read | Bits::execute)) != 0) &&
+      (!writes || (*granted & Bits::modify) != 0);
+}
+
+Op4<bool> evict_for_room(Compound& compound) {
+  const auto gone = co_await compound.server().clients.evict_longest_silent(compound.now()).as_result();
+  if (!gone || !*gone) co_return false;
+  state::Aftermath left =
+      compound.server().files.with([](state::FileStates& files) { return files.take_left(); });
+  (void)co_await settle(compound.server(), std::move(left)).as_result();
+  co_return true;
+}
+
 io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> blockers) {
   bool any = false;
   for (const state::ClientRef& blocker : blockers) {

@@ -43,6 +43,13 @@ inline const std::vector<state::ClientRef>& blockers_of(const state::LockRefusal
   return refusal.why.blockers;
 }
 
+// Whether the caller may do with this file what `access` (state::share_read, share_write) says; whoever may
+// execute it may read it.
+Op4<bool> may_use(const Place& at, std::uint8_t access);
+
+// No descriptor is left: the client that has been silent longest makes room. False: all are alive.
+Op4<bool> evict_for_room(Compound& compound);
+
 // Removes those of `blockers` whose lease has run out; true if one is gone now.
 io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> blockers);
 

@@ -74,14 +74,15 @@ base::Result<IoGrant, Refusal> FileStates::authorize(const StateUse& use, std::u
     if (!delegation.write && (access & share_write) != 0) return refused(nfsstat4::NFS4ERR_OPENMODE);
     const bool fits = delegation.descriptor != nullptr &&
                       (static_cast<std::uint8_t>(delegation.descriptor->access()) & access) == access;
-    return IoGrant{fits ? delegation.descriptor : nullptr, delegation.client};
+    return IoGrant{fits ? delegation.descriptor : nullptr, delegation.client,
+                   delegation.opener != use.caller};
   }
   if ((*found)->kind != StateKind::open && (*found)->kind != StateKind::lock) return refused(bad_stateid);
   const OpenState& open = (*found)->kind == StateKind::open ? static_cast<const OpenState&>(**found)
                                                             : *static_cast<const LockState&>(**found).open;
   if (!is_of(open.file, use.file) || !open.owner->confirmed) return refused(bad_stateid);
   if ((open.share.access & access) != access) return refused(nfsstat4::NFS4ERR_OPENMODE);
-  return IoGrant{open.descriptors.get(access), open.client};
+  return IoGrant{open.descriptors.get(access), open.client, open.opener != use.caller};
 }
 
 base::Result<IoGrant, Refusal> FileStates::authorize_without_state(const StateUse& use, std::uint8_t access,

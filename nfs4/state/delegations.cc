@@ -54,6 +54,7 @@ std::optional<stateid4> FileStates::delegate(const OpenAnswer& answer, Delegatio
   ClientStates& states = *find_client(open.client->id);
   auto* delegation = make<DelegationState>(states, *open.file, writes);
   if (delegation == nullptr) return std::nullopt;
+  delegation->opener = open.opener;
   delegation->descriptor = answer.descriptor;
   delegation->lease = std::move(request.lease);
   delegation->timestamps = request.timestamps;

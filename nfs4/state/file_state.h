@@ -58,6 +58,13 @@ struct LockOwner {
   base::TimePoint used{};
 };
 
+// The caller that opened a file, as the export sees it.
+struct Opener {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  friend bool operator==(const Opener&, const Opener&) = default;
+};
+
 // Everything of one open owner on one file.
 struct OpenState final : State {
   OpenState(ClientRef whose, FileState& of, OpenOwner& by)
@@ -66,6 +73,7 @@ struct OpenState final : State {
   OpenOwner* owner;  // null once revoked
   Share share;
   ShareHistory history;
+  Opener opener;        // the first one
   bool closed = false;  // 4.0: only here so that CLOSE can be repeated
   Descriptors descriptors;
   std::vector<LockState*> locks;
@@ -95,6 +103,7 @@ struct DelegationState final : State {
   std::uint64_t change = 0;  // of the file, as it was given
   DelegationPhase phase = DelegationPhase::granted;
   base::TimePoint recalled{};
+  Opener opener;
   vfs::OpenFileRef descriptor;
   vfs::LeaseRef lease;  // against local processes; null where the file system has none
 };

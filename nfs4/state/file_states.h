@@ -56,6 +56,7 @@ struct StateUse {
   ClientRef client;  // of the session; null in 4.0, where any request may bring any stateid
   const vfs::FileHandle& file;
   base::TimePoint now{};
+  Opener caller{};  // for authorize()
 };
 
 enum class DelegationWish : std::uint8_t {
@@ -71,6 +72,7 @@ struct OpenRequest {
   std::string_view owner;
   vfs::FileHandle file;
   Share share;
+  Opener opener;
   vfs::OpenFileRef descriptor;
   DelegationWish wish = DelegationWish::none;
   bool reclaim = false;
@@ -159,6 +161,7 @@ struct LockRefusal {
 struct IoGrant {
   vfs::OpenFileRef open;  // null: under the caller's own rights
   ClientRef client;       // null: no state was named
+  bool borrowed = false;  // somebody else than the caller opened the file
 };
 
 // A 4.0 owner, by name: owners come and go while operations wait.
@@ -234,10 +237,9 @@ class FileStates {
   base::Result<stateid4, nfsstat4> downgrade(const StateUse& use, const Share& share, Aftermath& after);
   // Its locks end with it.
   base::Result<stateid4, nfsstat4> close(const StateUse& use, Aftermath& after);
-  // Whether `share` would conflict with opens of others now (SHARE_DENIED) or with delegations (DELAY).
-  base::Result<void, Refusal> admit_open(const ClientRef& client, std::string_view owner,
-                                         const vfs::FileHandle& file, const Share& share, base::TimePoint now,
-                                         Aftermath& after);
+  // Whether the open would conflict with others now (SHARE_DENIED) or with delegations (DELAY). An owner's
+  // own opens are others, too, unless it reclaims.
+  base::Result<void, Refusal> admit_open(const OpenRequest& request, Aftermath& after);
 
   // --- Byte-range locks.
 

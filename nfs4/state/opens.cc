@@ -8,12 +8,19 @@ namespace braid::nfs4::state {
 
 namespace {
 
-// Whether `share` conflicts with what owners other than `own` have; whose opens these are.
-bool denied(const FileState& file, const OpenOwner* own, const Share& share,
+// Whether `share` conflicts with opens of this file; whose they are, if not the client's own.
+bool denied(const FileState& file, const OpenRequest& request, const Share& share,
             std::vector<ClientRef>& blockers) {
-  for (const OpenState* open : file.opens)
-    if (open->owner != own && open->share.conflicts(share)) blockers.push_back(open->client);
-  return !blockers.empty();
+  bool any = false;
+  for (const OpenState* open : file.opens) {
+    const bool own = open->client == request.client && open->owner->name == request.owner;
+    // RFC 7530 9.9, RFC 8881 9.7: the owner's own opens count as well. But what is reclaimed twice was one
+    // open.
+    if ((own && request.reclaim) || !open->share.conflicts(share)) continue;
+    any = true;
+    if (open->client != request.client) blockers.push_back(open->client);
+  }
+  return any;
 }
 
 // Reading in spite of a read delegation is what it is for; anything else changes the file, or keeps its
@@ -48,20 +55,16 @@ OpenState* FileStates::open_state_for(ClientStates& states, FileState& file, Ope
   return open;
 }
 
-base::Result<void, Refusal> FileStates::admit_open(const ClientRef& client, std::string_view owner,
-                                                   const vfs::FileHandle& handle, const Share& share,
-                                                   base::TimePoint now, Aftermath& after) {
-  FileState* file = find_file(handle);
+base::Result<void, Refusal> FileStates::admit_open(const OpenRequest& request, Aftermath& after) {
+  FileState* file = find_file(request.file);
   if (file == nullptr) return {};
-  const OpenOwner* own = nullptr;
-  if (const ClientStates* states = find_client(client->id); states != nullptr) {
-    const auto found = states->open_owners.find(owner);
-    if (found != states->open_owners.end()) own = found->second.get();
-  }
+  Share needed = request.share;
+  if (request.also_writes) needed.access |= share_write;
   Refusal refusal{nfsstat4::NFS4ERR_SHARE_DENIED, {}};
-  if (denied(*file, own, share, refusal.blockers)) return base::Failure<Refusal>{std::move(refusal)};
+  if (denied(*file, request, needed, refusal.blockers)) return base::Failure<Refusal>{std::move(refusal)};
   refusal.status = nfsstat4::NFS4ERR_DELAY;
-  if (recall_conflicting(*file, client.get(), needs_all_back(share), now, refusal.blockers, after))
+  if (recall_conflicting(*file, request.client.get(), needs_all_back(needed), request.now, refusal.blockers,
+                         after))
     return base::Failure<Refusal>{std::move(refusal)};
   return {};
 }
@@ -69,10 +72,7 @@ base::Result<void, Refusal> FileStates::admit_open(const ClientRef& client, std:
 base::Result<OpenAnswer, Refusal> FileStates::open(OpenRequest request, Aftermath& after) {
   // A client may be removed while its OPEN waits for the file system; state made now would stay for ever.
   if (request.client->gone()) return refused(nfsstat4::NFS4ERR_EXPIRED);
-  Share needed = request.share;
-  if (request.also_writes) needed.access |= share_write;
-  if (auto admitted = admit_open(request.client, request.owner, request.file, needed, request.now, after);
-      !admitted) {
+  if (auto admitted = admit_open(request, after); !admitted) {
     after.unused.push_back(std::move(request.descriptor));
     return base::Failure<Refusal>{std::move(admitted.error())};
   }
@@ -98,6 +98,7 @@ base::Result<OpenAnswer, Refusal> FileStates::open(OpenRequest request, Aftermat
                     .former = open->share,
                     .former_history = open->history,
                     .former_seqid = open->seqid};
+  if (fresh) open->opener = request.opener;
   open->share = open->share.with(request.share);
   open->history.add(request.share);
   open->descriptors.add(std::move(request.descriptor), after.unused);

@@ -386,6 +386,7 @@ TEST(Renew, tells_a_client_with_delegations_that_it_cannot_be_called) {
                                     .owner = "owner",
                                     .file = file,
                                     .share = {.access = state::share_read, .deny = 0},
+                                    .opener = {},
                                     .descriptor = nullptr,
                                     .wish = state::DelegationWish::read,
                                     .reclaim = true,

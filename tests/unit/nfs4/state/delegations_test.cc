@@ -147,6 +147,7 @@ TEST_F(DelegationsTest, one_that_was_held_before_a_restart_is_given_again) {
                       .owner = "o",
                       .file = handle(1),
                       .share = reads,
+                      .opener = {},
                       .descriptor = descriptor(share_read),
                       .wish = DelegationWish::none,
                       .reclaim = true,

@@ -64,6 +64,7 @@ class FileStatesTest : public testing::Test {
                         .owner = owner,
                         .file = file,
                         .share = share,
+                        .opener = {},
                         .descriptor = descriptor(share.access),
                         .wish = wish,
                         .reclaim = false,

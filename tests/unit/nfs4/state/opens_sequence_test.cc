@@ -101,6 +101,7 @@ TEST_F(OwnersTest, who_reclaims_need_not_confirm) {
                                    .owner = "a",
                                    .file = handle(1),
                                    .share = reads,
+                                   .opener = {},
                                    .descriptor = descriptor(share_read),
                                    .wish = DelegationWish::none,
                                    .reclaim = true,
