@@ -185,6 +185,21 @@ Op4<> Clients::end_grace() {
   base::log_event(base::Level::info, "grace_ended", "clients_missing={}", missing);
 }
 
+// During the grace period there are files that nobody watches yet.
+Op4<> Clients::note_watching() {
+  if (in_grace()) co_return;
+  co_await on_disk([this] { return store_.note_watching(); });
+}
+
+// What a delegation is worth that is reclaimed: local programs may have changed the file while nobody
+// watched, and its holder does not look. What changed in the last moments before may have been noticed, but
+// not told.
+bool Clients::watched_since(const vfs::Time& change) const {
+  constexpr std::int64_t last_moments_s = 2;
+  const std::optional<vfs::Time>& until = store_.watched_until();
+  return until && vfs::Time{change.seconds + last_moments_s, change.nanoseconds} < *until;
+}
+
 io::Op<> Clients::tick(base::TimePoint now) {
   const auto silences = with([&](ClientTable& table) {
     table.sweep(now);

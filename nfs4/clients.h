@@ -98,6 +98,12 @@ class Clients {
   // state. Costs nothing when that has been done. DELAY, SERVERFAULT.
   Op4<> ensure_recorded(state::ClientRef client);
 
+  // Files with delegations are being watched, and nobody minds these now: what changes from now on is
+  // noticed, in this run or as a change that comes later than this. Does nothing in the grace period.
+  Op4<> note_watching();
+  // Whether a file that was changed then, by the clock of the file system, has been watched ever since.
+  [[nodiscard]] bool watched_since(const vfs::Time& change) const;
+
   // Once a second, on a reactor's thread: removes who is due, ends the grace period when it is over, removes
   // records of clients that are gone.
   io::Op<> tick(base::TimePoint now);

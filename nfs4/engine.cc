@@ -151,6 +151,9 @@ io::Op<> Nfs4Engine::tick() {
   }
   (void)co_await ops::settle(state_, std::move(after)).as_result();
   (void)co_await settle_left().as_result();
+  const bool at_rest =
+      files_.with([](const state::FileStates& files) { return files.delegations_at_rest(); });
+  if (at_rest) (void)co_await clients_.note_watching().as_result();
 }
 
 io::Op<> Nfs4Engine::settle_left() {

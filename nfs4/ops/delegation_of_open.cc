@@ -105,6 +105,24 @@ io::Op<vfs::LeaseRef, vfs::Error> take_lease(Compound& compound, const Opening& 
                                            std::move(tell));
 }
 
+// Whether the name by which the file was opened is its name still: what happened before the lease was taken,
+// the lease does not tell. A holder does not ask for the name again.
+Op4<bool> still_named(const Opening& opening) {
+  const Place& dir = opening.directory;
+  if (!dir) co_return true;
+  const auto found = co_await dir.fs().lookup(dir.who, dir.file, opening.name).as_result();
+  co_return found && found->file->handle() == opening.at.file->handle();
+}
+
+// Who reclaims a delegation does not look whether the file has changed meanwhile. Without it, it does.
+Op4<> check_unchanged(const Compound& compound, const Opening& opening) {
+  if (opening.reclaimed != OPEN_DELEGATE_READ) co_return;
+  const auto attributes = co_await opening.at.attributes().as_result();
+  if (!attributes) co_await refuse(attributes.error());
+  if (!compound.server().clients.watched_since(attributes->ctime))
+    co_await refuse(nfsstat4::NFS4ERR_RECLAIM_BAD);
+}
+
 Op4<> describe_file(const Opening& opening, state::DelegationRequest& request) {
   if (request.type != OPEN_DELEGATE_WRITE) co_return;
   const auto attributes = co_await opening.at.attributes().as_result();
@@ -148,7 +166,14 @@ Op4<GivenDelegation> give_delegation(Compound& compound, const OPEN4args& args, 
   request.now = compound.now();
   const auto broken = std::make_shared<std::atomic<bool>>(false);
   auto lease = co_await take_lease(compound, opening, noted.descriptor, request.type, broken).as_result();
-  if (lease) request.lease = std::move(*lease);
+  if (lease) {
+    const bool named = co_await still_named(opening);
+    if (named)
+      request.lease = std::move(*lease);
+    else
+      lease = base::fail(vfs::Error::delay);
+  }
+  co_await check_unchanged(compound, opening);
   const auto described = co_await describe_file(opening, request).as_result();
   // RFC 8881 9.11: what was held before is given again; if it must not last, with the word to return it.
   request.recalled = reclaim && (!lease || !described || !callable(compound, opening));

@@ -16,6 +16,7 @@ struct GivenDelegation {
   bool given = false;
 };
 // After the open has been noted. Takes the lease of the file system that the delegation rests on.
+// RECLAIM_BAD: a reclaimed one that the file's changes have overtaken; the open is to be undone.
 Op4<GivenDelegation> give_delegation(Compound& compound, const OPEN4args& args, Opening& opening,
                                      const state::OpenAnswer& noted);
 

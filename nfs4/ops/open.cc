@@ -109,6 +109,8 @@ Op4<> open_name(Compound& compound, std::string_view name, Opening& opening) {
   opening.at = co_await compound.look_up(dir, name);
   co_await open_place(compound, opening);
   if (dir.pseudo()) co_return;
+  opening.directory = dir;
+  opening.name = name;
   const auto attributes = co_await dir.attributes().as_result();
   if (!attributes) co_await refuse(attributes.error());
   opening.cinfo = {.atomic_ = true, .before = attributes->change, .after = attributes->change};
@@ -184,6 +186,12 @@ Op4<> truncate(const Opening& opening) {
   if (!done) co_await refuse(done.error());
 }
 
+io::Op<> undo(const Compound& compound, const state::OpenAnswer& noted) {
+  state::Aftermath after;
+  compound.server().files.with([&](state::FileStates& files) { files.undo_open(noted, after); });
+  (void)co_await settle(compound.server(), std::move(after)).as_result();
+}
+
 // Puts the open among the states; what was opened in vain is closed.
 Op4<state::OpenAnswer> note(Compound& compound, Opening& opening) {
   state::OpenRequest request = request_of(compound, opening);
@@ -200,9 +208,7 @@ Op4<state::OpenAnswer> note(Compound& compound, Opening& opening) {
   if (!opening.truncate) co_return std::move(*noted);
   const auto truncated = co_await truncate(opening).as_result();
   if (truncated) co_return std::move(*noted);
-  state::Aftermath after;
-  compound.server().files.with([&](state::FileStates& files) { files.undo_open(*noted, after); });
-  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  (void)co_await undo(compound, *noted).as_result();
   co_return refuse(truncated.error());
 }
 
@@ -210,9 +216,7 @@ Op4<state::OpenAnswer> note(Compound& compound, Opening& opening) {
 // keep others out.
 Op4<> drop_open(Compound& compound, const GivenDelegation& delegation, const state::OpenAnswer& noted,
                 OPEN4resok& out) {
-  state::Aftermath after;
-  compound.server().files.with([&](state::FileStates& files) { files.undo_open(noted, after); });
-  (void)co_await settle(compound.server(), std::move(after)).as_result();
+  (void)co_await undo(compound, noted).as_result();
   out.stateid = state::anonymous_stateid();
   out.rflags |= OPEN4_RESULT_NO_OPEN_STATEID;
   compound.set_current_stateid(delegation.id);
@@ -240,14 +244,18 @@ Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef 
   if (noted.confirm) flags |= OPEN4_RESULT_CONFIRM;
   if (compound.minor_version() > 0 && compound.server().callbacks != nullptr)
     flags |= OPEN4_RESULT_MAY_NOTIFY_LOCK;
-  const GivenDelegation delegation = co_await give_delegation(compound, args, opening, noted);
+  const auto delegation = co_await give_delegation(compound, args, opening, noted).as_result();
+  if (!delegation) {
+    (void)co_await undo(compound, noted).as_result();
+    co_return refuse(delegation.error());
+  }
   OPEN4resok out{.stateid = noted.id,
                  .cinfo = opening.cinfo,
                  .rflags = flags,
                  .attrset = attributes::wire_of(opening.attrset, compound.arena()),
-                 .delegation = delegation.wire};
-  if (delegation.given && opening.instead && noted.fresh && opening.share.deny == 0)
-    co_await drop_open(compound, delegation, noted, out);
+                 .delegation = delegation->wire};
+  if (delegation->given && opening.instead && noted.fresh && opening.share.deny == 0)
+    co_await drop_open(compound, *delegation, noted, out);
   co_return out;
 }
 

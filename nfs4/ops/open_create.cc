@@ -87,6 +87,8 @@ Op4<> create_name(Compound& compound, const Place& dir, std::string_view name, c
   const bool unchecked = how.mode == createmode4::UNCHECKED4;
   if (compound.junction_at(dir, name) != nullptr)
     co_await refuse(unchecked ? nfsstat4::NFS4ERR_ISDIR : nfsstat4::NFS4ERR_EXIST);
+  opening.directory = dir;
+  opening.name = name;
   Plan plan = co_await plan_of(compound, dir, how);
   // An existing file is not truncated before we know that nobody denies writing, so it must not be the file
   // system that does both at once.

@@ -27,8 +27,10 @@ struct Opening {
   bool timestamps = false;                                           // RFC 9754 5
   bool instead = false;  // a delegation in place of the open (RFC 9754 4)
 
-  // What the claim leads to.
+  // What the claim leads to; for one by name, what name in which directory of an export that was.
   Place at;
+  Place directory;
+  std::string_view name;
   vfs::OpenFileRef descriptor;
   change_info4 cinfo;
   Bitmap attrset;

@@ -85,8 +85,16 @@ base::Result<std::unique_ptr<ClientStore>> ClientStore::open(const std::string& 
   if (!store->lock_) return base::fail(base::last_errno());
   if (::flock(store->lock_.get(), LOCK_EX | LOCK_NB) != 0)
     return base::fail(errno == EWOULDBLOCK ? EBUSY : errno);
+  struct stat lock{};
+  if (::fstat(store->lock_.get(), &lock) == 0)
+    store->watched_until_ = vfs::Time{lock.st_mtim.tv_sec, static_cast<std::uint32_t>(lock.st_mtim.tv_nsec)};
   if (auto begun = store->begin_epoch(); !begun) return base::fail(begun.error());
   return store;
+}
+
+base::Result<void> ClientStore::note_watching() {
+  if (::futimens(lock_.get(), nullptr) != 0) return base::fail(base::last_errno());
+  return {};
 }
 
 base::Result<void> ClientStore::begin_epoch() {

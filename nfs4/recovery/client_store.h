@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "base/siphash.h"
 #include "base/unique_fd.h"
 #include "nfs4/state/grace.h"
+#include "vfs/types.h"
 
 namespace braid::nfs4::recovery {
 
@@ -36,6 +38,12 @@ class ClientStore {
   [[nodiscard]] const std::vector<state::KnownClient>& known() const { return known_; }
   // Records that open() could not read: their clients cannot reclaim.
   [[nodiscard]] std::size_t damaged() const { return damaged_; }
+
+  // Until when the runs before this one are known to have watched over delegated files, by the clock that the
+  // file system goes by; nothing: not known. What changed later may have changed unseen.
+  [[nodiscard]] const std::optional<vfs::Time>& watched_until() const { return watched_until_; }
+  // Until now, at least. Not synced: after a crash of the machine it may be an earlier time.
+  base::Result<void> note_watching();
 
   // The client may reclaim after the next restart. `instance`: its clientid4; a later one of the same name
   // takes the record over.
@@ -66,6 +74,7 @@ class ClientStore {
 
   base::UniqueFd directory_;
   base::UniqueFd lock_;
+  std::optional<vfs::Time> watched_until_;
   std::vector<state::KnownClient> known_;
   std::size_t damaged_ = 0;
   std::mutex mutex_;                              // of everything below, and of the files

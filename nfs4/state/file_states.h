@@ -276,6 +276,10 @@ class FileStates {
   // Whom to ask for delegations when they run short (CB_RECALL_ANY); asks for nobody twice within a while.
   std::vector<Surplus> surplus(base::TimePoint now);
   [[nodiscard]] const DelegationStats& delegation_stats() const { return delegation_stats_; }
+  // There are delegations, and nobody minds.
+  [[nodiscard]] bool delegations_at_rest() const {
+    return delegation_stats_.reading + delegation_stats_.writing > 0 && recalled_.empty();
+  }
   // Those recalled before `before` are taken back by force. Their clients learn it from SEQUENCE and keep a
   // revoked stateid to free (4.1), or find theirs to be bad (4.0).
   std::size_t revoke_unreturned(base::TimePoint before, Aftermath& after);

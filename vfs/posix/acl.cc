@@ -122,7 +122,8 @@ Outcome<> Tree::set_acl(const Credentials& who, PosixFile& file, const SetAcl& s
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
     if (file.type() == FileType::symlink) return base::fail(Error::notsupp);
-    if (auto free = ask_back(who, file); !free) return free;
+    const auto free = ask_back(who, file, OwnChange::attributes);
+    if (!free) return base::fail(free.error());
     const std::string path = path_of(file.fd());
     const auto done = identity_.as(who, [&]() -> Outcome<> {
       if (set.access)

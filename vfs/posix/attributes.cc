@@ -63,7 +63,8 @@ Outcome<> Tree::setattr(const Credentials& who, PosixFile& file, const SetAttrib
   {
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
-    if (auto free = ask_back(who, file); !free) return free;
+    const auto free = ask_back(who, file, OwnChange::attributes);
+    if (!free) return base::fail(free.error());
     if (guard && *guard != change.before().ctime) return base::fail(Error::not_sync);
     if (auto applied = apply(who, file, set, change.before(), nullptr); !applied) return applied;
   }

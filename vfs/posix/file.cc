@@ -13,13 +13,17 @@ Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   return {};
 }
 
-std::vector<std::shared_ptr<LeaseNotice>> PosixFile::leases_of_others(LeaseHolder holder) const {
+PosixFile::Leases PosixFile::leases(LeaseHolder holder) const {
   return holdings_.with([&](const std::unique_ptr<Holdings>& held) {
-    std::vector<std::shared_ptr<LeaseNotice>> others;
-    if (held == nullptr) return others;
-    for (const std::shared_ptr<LeaseNotice>& lease : held->leases)
-      if (lease->holder != holder || holder == LeaseHolder{}) others.push_back(lease);
-    return others;
+    Leases out;
+    if (held == nullptr) return out;
+    for (const std::shared_ptr<LeaseNotice>& lease : held->leases) {
+      if (lease->holder != holder || holder == LeaseHolder{})
+        out.others.push_back(lease);
+      else
+        out.own = lease;
+    }
+    return out;
   });
 }
 

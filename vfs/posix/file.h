@@ -182,8 +182,12 @@ class PosixFile final : public File {
     return holdings_.with(
         [](const std::unique_ptr<Holdings>& held) { return held != nullptr && !held->opens.empty(); });
   }
-  // The leases on it that are not `holder`'s.
-  [[nodiscard]] std::vector<std::shared_ptr<LeaseNotice>> leases_of_others(LeaseHolder holder) const;
+  struct Leases {
+    std::vector<std::shared_ptr<LeaseNotice>> others;
+    std::shared_ptr<LeaseNotice> own;  // one of them; null: none
+  };
+  // The leases on it, from where `holder` looks at them.
+  [[nodiscard]] Leases leases(LeaseHolder holder) const;
   // Any open of it, kept alive by the result; or null.
   [[nodiscard]] std::shared_ptr<PosixOpenFile> borrow();
 

@@ -11,7 +11,6 @@
 #include "io/blocking_pool.h"
 #include "io/slab.h"
 #include "vfs/file_system.h"
-#include "vfs/posix/lease.h"
 #include "vfs/posix/placement.h"
 #include "vfs/posix/tree.h"
 
@@ -145,7 +144,6 @@ class PosixFileSystem final : public FileSystem {
   const std::string directory_;
   Tree tree_;
   Placement placement_;
-  LeaseMonitor leases_;
 };
 
 }  // namespace braid::vfs::posix

@@ -1,4 +1,5 @@
-// Leases on files (fcntl(2), F_SETLEASE), and the signal that says that somebody waits for one.
+// Leases on files (fcntl(2), F_SETLEASE), and the signal that says that somebody waits for one or has changed
+// what they do not cover.
 #pragma once
 
 #include <sys/types.h>
@@ -9,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "vfs/posix/change_watch.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/open_file.h"
 
@@ -24,25 +26,49 @@ class LeaseMonitor {
   LeaseMonitor(const LeaseMonitor&) = delete;
   LeaseMonitor& operator=(const LeaseMonitor&) = delete;
 
-  // `type` is F_RDLCK or F_WRLCK; one lease per descriptor. delay: somebody has the file open.
-  Outcome<> take(int fd, int type, std::shared_ptr<LeaseNotice> notice);
+  // One lease per descriptor. delay: somebody has the file open; nospc and others: too many files are
+  // watched.
+  Outcome<> take(int fd, LeaseType type, std::shared_ptr<LeaseNotice> notice);
   void give_back(int fd);
+
+  // Around a change by the holder itself, which is no news to it. `file` is open on the file.
+  void begin_own(const LeaseNotice& notice, int file);
+  void end_own(const LeaseNotice& notice, OwnChange kind, int file);
 
  private:
   struct Watched {
-    int type = F_UNLCK;
+    int type = F_UNLCK;  // F_RDLCK or F_WRLCK
     std::shared_ptr<LeaseNotice> notice;
   };
-  void start();
+  // Waits until the thread is ready.
+  void start(std::unique_lock<std::mutex>& lock);
   void watch();
   static void tell_if_broken(int fd, const Watched& lease);
 
   std::mutex mutex_;
   std::condition_variable started_;
   std::map<int, Watched> leases_;
+  ChangeWatch changes_;
   pid_t thread_id_ = 0;  // of the waiting thread, once it is ready
   bool stopping_ = false;
   std::thread thread_;
+};
+
+// As long as the holder of leases changes the file itself. Nothing, without leases.
+class OwnChanges {
+ public:
+  OwnChanges() = default;
+  OwnChanges(LeaseMonitor& monitor, std::shared_ptr<LeaseNotice> own, OwnChange kind, int file);
+  ~OwnChanges();
+  OwnChanges(OwnChanges&& other) noexcept
+      : monitor_(other.monitor_), own_(std::move(other.own_)), kind_(other.kind_), file_(other.file_) {}
+  OwnChanges& operator=(OwnChanges&&) = delete;
+
+ private:
+  LeaseMonitor* monitor_ = nullptr;
+  std::shared_ptr<LeaseNotice> own_;
+  OwnChange kind_ = OwnChange::attributes;
+  int file_ = -1;  // descriptor
 };
 
 // A lease on a description of its file; the monitor must outlive it.

@@ -15,7 +15,8 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
     if (auto alive = live_attributes(file); !alive) return base::fail(alive.error());
-    if (auto free = ask_back(who, file); !free) return free;
+    const auto free = ask_back(who, file, OwnChange::names);
+    if (!free) return base::fail(free.error());
     // The link count and ctime of the file change too.
     const ChangeCounter::Ticket ticket = file.changes().begin();
     const auto done = link_as(who, file, directory, *name);

@@ -136,17 +136,21 @@ Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerI
   return base::fail(data.error());
 }
 
-Outcome<> Tree::ask_back(const Credentials& who, const PosixFile& file) {
-  const auto others = file.leases_of_others(who.holder);
-  for (const std::shared_ptr<LeaseNotice>& lease : others) lease->tell();
-  if (!others.empty()) return base::fail(Error::delay);
-  return {};
+Outcome<OwnChanges> Tree::ask_back(const Credentials& who, const PosixFile& file, OwnChange kind) {
+  PosixFile::Leases leases = file.leases(who.holder);
+  for (const std::shared_ptr<LeaseNotice>& lease : leases.others) lease->tell();
+  if (!leases.others.empty()) return base::fail(Error::delay);
+  if (leases.own == nullptr) return OwnChanges();
+  return OwnChanges(leases_, std::move(leases.own), kind, file.fd());
 }
 
-Outcome<> Tree::ask_back(const Credentials& who, const std::optional<FileHandle>& handle) {
-  if (!handle) return {};
-  const FileRef file = cache_.find(handle->view());
-  return file ? ask_back(who, static_cast<const PosixFile&>(*file)) : Outcome<>();
+Outcome<OwnChanges> Tree::ask_back(const Credentials& who, const FileRef& file, OwnChange kind) {
+  if (!file) return OwnChanges();
+  return ask_back(who, static_cast<const PosixFile&>(*file), kind);
+}
+
+FileRef Tree::cached(const std::optional<FileHandle>& handle) {
+  return handle ? cache_.find(handle->view()) : FileRef();
 }
 
 Outcome<> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range) {

@@ -68,10 +68,13 @@ VfsOp<> PosixFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRang
 
 VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
                                        LeaseBreak broken) {
-  return placement_.run(Call::lock, [this, &open, type, holder, broken = std::move(broken)]() mutable {
-    return PosixLease::take(leases_, std::static_pointer_cast<PosixOpenFile>(open), type,
-                            std::make_shared<LeaseNotice>(holder, std::move(broken)));
-  });
+  return placement_.run(
+      Call::lock, [this, &open, type, holder, broken = std::move(broken)]() mutable -> Outcome<LeaseRef> {
+        // Elsewhere other machines change files, and nobody here is told.
+        if (!tree_.base().traits.local) return base::fail(Error::notsupp);
+        return PosixLease::take(tree_.leases(), std::static_pointer_cast<PosixOpenFile>(open), type,
+                                std::make_shared<LeaseNotice>(holder, std::move(broken)));
+      });
 }
 
 VfsOp<SeekResult> PosixFileSystem::seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) {

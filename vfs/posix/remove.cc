@@ -28,7 +28,9 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
     victim = handle_before_removal(directory, *name);
-    if (auto free = ask_back(who, victim); !free) return free;
+    const FileRef held = cached(victim);
+    const auto free = ask_back(who, held, OwnChange::names);
+    if (!free) return base::fail(free.error());
     const auto done =
         identity_.as(who, [&] { return outcome_of(::unlinkat(directory.fd(), name->c_str(), flags)); });
     if (!done) return done;

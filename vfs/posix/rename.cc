@@ -43,8 +43,12 @@ Outcome<bool> Tree::rename_within(const Credentials& who, PosixFile& from, const
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
   const auto victim = handle_before_removal(to, to_name);
   const auto moved = handle_before_removal(from, from_name);
-  for (const auto& leased : {victim, moved})
-    if (auto free = ask_back(who, leased); !free) return base::fail(free.error());
+  const FileRef victim_file = cached(victim);
+  const FileRef moved_file = cached(moved);
+  const auto victim_free = ask_back(who, victim_file, OwnChange::names);
+  if (!victim_free) return base::fail(victim_free.error());
+  const auto moved_free = ask_back(who, moved_file, OwnChange::names);
+  if (!moved_free) return base::fail(moved_free.error());
   const auto done = identity_.as(
       who, [&] { return outcome_of(::renameat(from.fd(), from_name.c_str(), to.fd(), to_name.c_str())); });
   if (!done) return base::fail(done.error());

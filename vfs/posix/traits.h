@@ -11,6 +11,7 @@ namespace braid::vfs::posix {
 struct Traits {
   std::uint32_t magic = 0;  // statfs(2) f_type; 0 in the row for everything else
   PlacementPolicy policy = PlacementPolicy::pool_always;
+  bool local = false;            // changed by this machine alone
   bool in_memory = false;        // nothing survives a power loss: syncing is pointless
   bool stable_positions = true;  // getdents64 positions stay valid while entries come and go
   bool birth_names_inode =

@@ -17,6 +17,7 @@
 #include "vfs/posix/handle_memo.h"
 #include "vfs/posix/identity.h"
 #include "vfs/posix/kernel.h"
+#include "vfs/posix/lease.h"
 #include "vfs/posix/open_file.h"
 #include "vfs/posix/transient_handles.h"
 
@@ -53,6 +54,7 @@ class Tree {
   [[nodiscard]] const Identity& identity() const { return identity_; }
   [[nodiscard]] FileCache& cache() { return cache_; }
   [[nodiscard]] const FileCache& cache() const { return cache_; }
+  [[nodiscard]] LeaseMonitor& leases() { return leases_; }
   // True if changes wait for the medium.
   [[nodiscard]] bool syncs() const { return options_.sync && !root_.traits.in_memory; }
   [[nodiscard]] Verifier write_verifier() const;
@@ -210,10 +212,13 @@ class Tree {
                                 OpenAccess access, const CreateHow& how);
   Outcome<OpenCreated> open_existing(const Credentials& who, PosixFile& directory, const Name& name,
                                      OpenAccess access, const CreateHow& how);
-  // delay while leases on the file are not the caller's; their holders are told that somebody waits
-  // (locking.cc). By handle: of a name's object, which nobody holds a lease on unless the cache has it.
-  static Outcome<> ask_back(const Credentials& who, const PosixFile& file);
-  Outcome<> ask_back(const Credentials& who, const std::optional<FileHandle>& handle);
+  // Before a change of names or attributes: delay while leases on the file are not the caller's; their
+  // holders are told that somebody waits (locking.cc). If the caller has one itself, the result lasts as long
+  // as the change, and the file longer than the result.
+  Outcome<OwnChanges> ask_back(const Credentials& who, const PosixFile& file, OwnChange kind);
+  // A name's object, which nobody has a lease on unless the cache knows it: otherwise null.
+  FileRef cached(const std::optional<FileHandle>& handle);
+  Outcome<OwnChanges> ask_back(const Credentials& who, const FileRef& file, OwnChange kind);
   // Locking (locking.cc).
   Outcome<> describe_locks(const PosixOpenFile& open, LockType type, Holdings& held);
   Outcome<Holdings::LockDescription> lock_description(const PosixOpenFile& open, LockType type, bool leased);
@@ -257,6 +262,7 @@ class Tree {
   HandleMemo handle_memo_;
   FileCache cache_;
   FileRef root_file_;
+  LeaseMonitor leases_;
 };
 
 // A change to an object, from the attributes before it to those after it: fills a Wcc whatever happens in

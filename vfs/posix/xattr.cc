@@ -80,7 +80,8 @@ Outcome<> Tree::set_xattr(const Credentials& who, PosixFile& file, std::string_v
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto full = kernel_name(name);
     if (!full) return base::fail(full.error());
-    if (auto free = ask_back(who, file); !free) return free;
+    const auto free = ask_back(who, file, OwnChange::attributes);
+    if (!free) return base::fail(free.error());
     const std::string path = path_of(file.fd());
     const auto done = identity_.as(who, [&] {
       return xattr_outcome_of(
@@ -122,7 +123,8 @@ Outcome<> Tree::remove_xattr(const Credentials& who, PosixFile& file, std::strin
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto full = kernel_name(name);
     if (!full) return base::fail(full.error());
-    if (auto free = ask_back(who, file); !free) return free;
+    const auto free = ask_back(who, file, OwnChange::attributes);
+    if (!free) return base::fail(free.error());
     const std::string path = path_of(file.fd());
     const auto done =
         identity_.as(who, [&] { return xattr_outcome_of(::removexattr(path.c_str(), full->c_str())); });

@@ -1,5 +1,7 @@
 // Byte-range locks and leases: what local processes see of them, and what is seen of theirs.
 #include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -307,6 +309,51 @@ TEST_P(LeaseTest, a_change_by_somebody_else_asks_for_the_lease) {
     EXPECT_TRUE(bell_.rung());
     EXPECT_TRUE(change(own)) << "the holder itself";
   }
+}
+
+// What leases do not tell of.
+TEST_P(LeaseTest, a_local_change_of_names_or_attributes_is_announced) {
+  both_.reset();
+  const auto reader = open(OpenAccess::read);
+  local_write("other", "");
+  const std::string file = local("file"), second = local("second"), other = local("other");
+  const timespec mtime_alone[2] = {{0, UTIME_OMIT}, {7, 0}};
+  const std::pair<const char*, std::function<int()>> changes[] = {
+      {"chmod", [&] { return ::chmod(file.c_str(), 0640); }},
+      {"chown", [&] { return ::chown(file.c_str(), 7, 8); }},
+      {"mtime", [&] { return ::utimensat(AT_FDCWD, file.c_str(), mtime_alone, 0); }},
+      {"link", [&] { return ::link(file.c_str(), second.c_str()); }},
+      {"rename over a name of it", [&] { return ::rename(other.c_str(), second.c_str()); }},
+      {"rename", [&] { return ::rename(file.c_str(), other.c_str()); }},
+      {"exchange",
+       [&] { return ::renameat2(AT_FDCWD, other.c_str(), AT_FDCWD, second.c_str(), RENAME_EXCHANGE); }},
+      {"remove", [&] { return ::unlink(second.c_str()); }},
+  };
+  for (const auto& [what, change] : changes) {
+    SCOPED_TRACE(what);
+    bell_.reset();
+    auto held = lease(reader, LeaseType::read);
+    ASSERT_TRUE(held);
+    ASSERT_EQ(change(), 0);
+    EXPECT_TRUE(bell_.wait());
+  }
+}
+
+TEST_P(LeaseTest, what_the_holder_changes_itself_is_not_announced_to_it) {
+  const FileRef root = fs_->root();
+  SetAttributes mode;
+  mode.mode = 0640;
+  Credentials own;
+  own.holder = holder;
+  auto held = lease(both_, LeaseType::write);
+  ASSERT_TRUE(held);
+  EXPECT_TRUE(run(fs_->setattr(own, file_, mode, std::nullopt, wcc_)));
+  EXPECT_TRUE(run(fs_->link(own, file_, root, "second", wcc_)));
+  EXPECT_TRUE(run(fs_->rename(own, root, "file", root, "moved", wcc_, wcc_)));
+  EXPECT_TRUE(run(fs_->remove(own, root, "second", wcc_)));
+  EXPECT_FALSE(bell_.rung());
+  ASSERT_EQ(::chmod(local("moved").c_str(), 0600), 0);
+  EXPECT_TRUE(bell_.wait()) << "but what others change is";
 }
 
 TEST_P(LeaseTest, a_change_goes_on_when_the_lease_has_ended) {

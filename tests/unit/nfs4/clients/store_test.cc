@@ -216,6 +216,26 @@ TEST_F(ClientStoreTest, damaged_epochs_stop_the_server) {
   EXPECT_EQ(store.error(), base::errno_of(EBADMSG));
 }
 
+TEST_F(ClientStoreTest, the_next_run_knows_until_when_files_were_watched) {
+  const auto noted = [&] {
+    struct stat stat{};
+    EXPECT_EQ(::stat((directory_ + "/lock").c_str(), &stat), 0);
+    return vfs::Time{stat.st_mtim.tv_sec, static_cast<std::uint32_t>(stat.st_mtim.tv_nsec)};
+  };
+  restart();
+  const timespec long_ago[2] = {{1000, 5}, {1000, 5}};
+  ASSERT_EQ(::utimensat(AT_FDCWD, (directory_ + "/lock").c_str(), long_ago, 0), 0);
+  {
+    const auto store = restart();
+    EXPECT_EQ(store->watched_until(), (vfs::Time{1000, 5}));
+    EXPECT_EQ(noted(), (vfs::Time{1000, 5})) << "a run that watches nothing says nothing";
+    EXPECT_TRUE(store->note_watching());
+  }
+  const vfs::Time last = noted();
+  EXPECT_GT(last, (vfs::Time{1000, 5}));
+  EXPECT_EQ(restart()->watched_until(), last);
+}
+
 TEST_F(ClientStoreTest, files_of_a_later_version_stop_the_server) {
   restart();
   damage(directory_ + "/epochs", 7);

@@ -1,122 +1,24 @@
 // Delegations as clients, local processes and NFSv3 meet them: whole COMPOUNDs over a real directory.
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
+#include <cstdio>
+#include <ctime>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
-#include "base/unique_fd.h"
+#include "delegations_compound_fixture.h"
 #include "nfs4/state/state_id.h"
-#include "tests/unit/nfs4/support/callback_world.h"
 
 namespace braid::nfs4::test {
 namespace {
 
-using enum nfs_opnum4;
-using enum nfsstat4;
-using enum open_delegation_type4;
 using namespace std::chrono_literals;
-
-constexpr std::uint32_t read_access = OPEN4_SHARE_ACCESS_READ;
-constexpr std::uint32_t write_access = OPEN4_SHARE_ACCESS_WRITE;
-constexpr std::uint32_t both_access = OPEN4_SHARE_ACCESS_BOTH;
-constexpr std::uint32_t any_wish = OPEN4_SHARE_ACCESS_WANT_ANY_DELEG;
-
-OPEN4args open_args(open_claim4 claim, std::uint32_t access) {
-  OPEN4args args;
-  args.share_access = access;
-  args.owner.owner = base::bytes_of(std::string_view("owner"));
-  args.openhow = openflag4::with_default(opentype4::OPEN4_NOCREATE);
-  args.claim = std::move(claim);
-  return args;
-}
-
-const open_read_delegation4* reading(const open_delegation4& delegation) {
-  const bool reads = delegation.delegation_type == OPEN_DELEGATE_READ ||
-                     delegation.delegation_type == OPEN_DELEGATE_READ_ATTRS_DELEG;
-  return reads ? delegation.read() : nullptr;
-}
-const open_write_delegation4* writing(const open_delegation4& delegation) {
-  const bool writes = delegation.delegation_type == OPEN_DELEGATE_WRITE ||
-                      delegation.delegation_type == OPEN_DELEGATE_WRITE_ATTRS_DELEG;
-  return writes ? delegation.write() : nullptr;
-}
-stateid4 id_of(const open_delegation4& delegation) {
-  if (const auto* read = reading(delegation)) return read->stateid;
-  if (const auto* write = writing(delegation)) return write->stateid;
-  ADD_FAILURE() << "no delegation";
-  return {};
-}
-
-EngineOptions giving(Delegations policy) {
-  EngineOptions options;
-  options.nfs.delegations = policy;
-  return options;
-}
-
-class DelegationCompound : public testing::Test {
- protected:
-  explicit DelegationCompound(Delegations policy = Delegations::write) : world_(giving(policy)) {
-    world_.write_local("file", "content");
-  }
-  OPEN4resok open(SessionClient& client, const OPEN4args& args, nfsstat4 expected = NFS4_OK) {
-    Request request = client.request();
-    request.add(OP_PUTROOTFH);
-    const bool by_handle = args.claim.claim != open_claim_type4::CLAIM_NULL &&
-                           args.claim.claim != open_claim_type4::CLAIM_DELEGATE_CUR;
-    if (by_handle) request.add(OP_LOOKUP, LOOKUP4args{"file"});
-    Reply reply = client.send(request.add(OP_OPEN, args));
-    EXPECT_EQ(reply.status(), expected);
-    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
-    if (by_handle) {
-      EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
-    }
-    if (reply.status() != NFS4_OK) return {};
-    const OPEN4resok out = *reply.result<OPEN4res>(OP_OPEN).resok4();
-    kept_ = std::move(reply);
-    return out;
-  }
-  OPEN4resok open_file(SessionClient& client, std::uint32_t access, nfsstat4 expected = NFS4_OK) {
-    return open(client, open_args(open_claim4::with_file("file"), access), expected);
-  }
-  // An operation on the file.
-  template <class Args>
-  Reply on_file(SessionClient& client, nfs_opnum4 op, const Args& args) {
-    Reply reply =
-        client.send(client.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"file"}).add(op, args));
-    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
-    EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
-    return reply;
-  }
-  nfsstat4 give_back(SessionClient& client, const stateid4& id) {
-    return on_file(client, OP_DELEGRETURN, DELEGRETURN4args{id}).status();
-  }
-  // Asks for the size alone.
-  std::optional<std::uint64_t> size_seen_by(SessionClient& client) {
-    static constexpr std::array<std::uint32_t, 1> mask{1U << FATTR4_SIZE};
-    Reply reply = on_file(client, OP_GETATTR, GETATTR4args{mask});
-    if (reply.status() != NFS4_OK) return std::nullopt;
-    const auto result = reply.result<GETATTR4res>(OP_GETATTR);
-    xdr::Arena arena;
-    xdr::Decoder in(result.resok4()->obj_attributes.attr_vals, arena);
-    std::uint64_t size = 0;
-    EXPECT_TRUE(in.u64(size));
-    return size;
-  }
-  [[nodiscard]] bool opens_locally(int flags) const {
-    const std::string path = world_.directory() + "/file";
-    return static_cast<bool>(base::UniqueFd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC)));
-  }
-
-  CallbackWorld world_;
-  CallbackPeer peer_{world_};
-  SessionClient alice_{world_, 2, "alice", {.connection = peer_.connection()}};
-  SessionClient bob_{world_, 1, "bob", {.address = "192.0.2.2"}};
-  Reply kept_;  // what results refer to
-};
 
 TEST_F(DelegationCompound, a_reader_gets_one_and_others_may_read_beside_it) {
   const OPEN4resok first = open_file(alice_, read_access);
@@ -450,28 +352,35 @@ TEST_F(DelegationCompound, its_holder_says_what_the_times_are_if_it_keeps_them) 
   EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{plain, said(3000)}).status(), NFS4ERR_INVAL);
 }
 
-TEST_F(DelegationCompound, one_is_reclaimed_after_a_restart) {
-  open_file(alice_, read_access);
-  world_.restart();
-  CallbackPeer peer(world_);
-  SessionClient again(world_, 2, "alice", {.connection = peer.connection()}, false);
-  const OPEN4resok opened =
-      open(again, open_args(open_claim4::with_delegate_type(OPEN_DELEGATE_READ), read_access));
-  ASSERT_NE(reading(opened.delegation), nullptr);
-  EXPECT_FALSE(reading(opened.delegation)->recall);
-  EXPECT_FALSE(opens_locally(O_WRONLY));
-  EXPECT_EQ(peer.await(nfs_cb_opnum4::OP_CB_RECALL).id, id_of(opened.delegation));
+TEST_F(DelegationCompound, local_changes_of_names_and_attributes_have_it_recalled) {
+  using Path = std::string;
+  const std::pair<const char*, int (*)(const Path&)> changes[] = {
+      {"chmod", [](const Path& file) { return ::chmod(file.c_str(), 0640); }},
+      {"rename", [](const Path& file) { return ::rename(file.c_str(), (file + "2").c_str()); }},
+      {"replace", [](const Path& file) { return ::rename((file + "er").c_str(), file.c_str()); }},
+      {"remove", [](const Path& file) { return ::unlink(file.c_str()); }},
+  };
+  std::size_t recalls = 0;
+  for (const auto& [name, change] : changes) {
+    SCOPED_TRACE(name);
+    world_.write_local(name, "content");
+    const stateid4 id = id_of(open(alice_, open_args(open_claim4::with_file(name), read_access)).delegation);
+    world_.write_local(std::string(name) + "er", "another file");
+    ASSERT_EQ(change(world_.directory() + "/" + name), 0);
+    EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_RECALL, ++recalls).id, id);
+  }
 }
 
-TEST_F(DelegationCompound, one_that_cannot_last_after_a_restart_is_given_to_be_returned) {
-  open_file(alice_, read_access);
-  world_.restart();
-  SessionClient again(world_, 2, "alice", {}, false);
-  const OPEN4resok opened =
-      open(again, open_args(open_claim4::with_delegate_type(OPEN_DELEGATE_READ), read_access));
-  ASSERT_NE(reading(opened.delegation), nullptr);
-  EXPECT_TRUE(reading(opened.delegation)->recall) << "it cannot be called back";
-  EXPECT_EQ(give_back(again, id_of(opened.delegation)), NFS4_OK);
+TEST_F(DelegationCompound, what_its_holder_changes_does_not_have_it_recalled) {
+  const stateid4 id = id_of(open_file(alice_, both_access | any_wish).delegation);
+  static constexpr std::array<std::uint32_t, 2> mask{0, 1U << (FATTR4_MODE - 32)};
+  io::SlabCursor cursor(test_slabs());
+  xdr::Encoder out(cursor);
+  out.u32(0600);
+  const SETATTR4args mode{anonymous(), {.attrmask = mask, .attr_vals = out.finish().bytes}};
+  EXPECT_EQ(on_file(alice_, OP_SETATTR, mode).status(), NFS4_OK);
+  EXPECT_TRUE(peer_.calls().empty());
+  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
 }
 
 class ReadDelegationsOnly : public DelegationCompound {

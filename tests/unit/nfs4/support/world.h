@@ -83,6 +83,7 @@ class World {
 
   // The directory behind an export, by the order of the specifications.
   [[nodiscard]] std::string directory(std::size_t number = 0) const;
+  [[nodiscard]] std::string state_directory() const { return base_ + "/state"; }
   void write_local(std::string_view name, std::string_view text) const;
   [[nodiscard]] std::string read_local(std::string_view name) const;
 

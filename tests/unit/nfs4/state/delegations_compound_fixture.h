@@ -1,0 +1,121 @@
+// Clients that get delegations, and what may have them recalled.
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/unique_fd.h"
+#include "tests/unit/nfs4/support/callback_world.h"
+
+namespace braid::nfs4::test {
+
+using enum nfs_opnum4;
+using enum nfsstat4;
+using enum open_delegation_type4;
+
+constexpr std::uint32_t read_access = OPEN4_SHARE_ACCESS_READ;
+constexpr std::uint32_t write_access = OPEN4_SHARE_ACCESS_WRITE;
+constexpr std::uint32_t both_access = OPEN4_SHARE_ACCESS_BOTH;
+constexpr std::uint32_t any_wish = OPEN4_SHARE_ACCESS_WANT_ANY_DELEG;
+
+inline OPEN4args open_args(open_claim4 claim, std::uint32_t access) {
+  OPEN4args args;
+  args.share_access = access;
+  args.owner.owner = base::bytes_of(std::string_view("owner"));
+  args.openhow = openflag4::with_default(opentype4::OPEN4_NOCREATE);
+  args.claim = std::move(claim);
+  return args;
+}
+
+inline const open_read_delegation4* reading(const open_delegation4& delegation) {
+  const bool reads = delegation.delegation_type == OPEN_DELEGATE_READ ||
+                     delegation.delegation_type == OPEN_DELEGATE_READ_ATTRS_DELEG;
+  return reads ? delegation.read() : nullptr;
+}
+inline const open_write_delegation4* writing(const open_delegation4& delegation) {
+  const bool writes = delegation.delegation_type == OPEN_DELEGATE_WRITE ||
+                      delegation.delegation_type == OPEN_DELEGATE_WRITE_ATTRS_DELEG;
+  return writes ? delegation.write() : nullptr;
+}
+inline stateid4 id_of(const open_delegation4& delegation) {
+  if (const auto* read = reading(delegation)) return read->stateid;
+  if (const auto* write = writing(delegation)) return write->stateid;
+  ADD_FAILURE() << "no delegation";
+  return {};
+}
+
+inline EngineOptions giving(Delegations policy) {
+  EngineOptions options;
+  options.nfs.delegations = policy;
+  return options;
+}
+
+class DelegationCompound : public testing::Test {
+ protected:
+  explicit DelegationCompound(Delegations policy = Delegations::write) : world_(giving(policy)) {
+    world_.write_local("file", "content");
+  }
+  OPEN4resok open(SessionClient& client, const OPEN4args& args, nfsstat4 expected = NFS4_OK) {
+    Request request = client.request();
+    request.add(OP_PUTROOTFH);
+    const bool by_handle = args.claim.claim != open_claim_type4::CLAIM_NULL &&
+                           args.claim.claim != open_claim_type4::CLAIM_DELEGATE_CUR;
+    if (by_handle) request.add(OP_LOOKUP, LOOKUP4args{"file"});
+    Reply reply = client.send(request.add(OP_OPEN, args));
+    EXPECT_EQ(reply.status(), expected);
+    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+    if (by_handle) {
+      EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
+    }
+    if (reply.status() != NFS4_OK) return {};
+    const OPEN4resok out = *reply.result<OPEN4res>(OP_OPEN).resok4();
+    kept_ = std::move(reply);
+    return out;
+  }
+  OPEN4resok open_file(SessionClient& client, std::uint32_t access, nfsstat4 expected = NFS4_OK) {
+    return open(client, open_args(open_claim4::with_file("file"), access), expected);
+  }
+  // An operation on the file.
+  template <class Args>
+  Reply on_file(SessionClient& client, nfs_opnum4 op, const Args& args) {
+    Reply reply =
+        client.send(client.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"file"}).add(op, args));
+    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+    EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
+    return reply;
+  }
+  nfsstat4 give_back(SessionClient& client, const stateid4& id) {
+    return on_file(client, OP_DELEGRETURN, DELEGRETURN4args{id}).status();
+  }
+  // Asks for the size alone.
+  std::optional<std::uint64_t> size_seen_by(SessionClient& client) {
+    static constexpr std::array<std::uint32_t, 1> mask{1U << FATTR4_SIZE};
+    Reply reply = on_file(client, OP_GETATTR, GETATTR4args{mask});
+    if (reply.status() != NFS4_OK) return std::nullopt;
+    const auto result = reply.result<GETATTR4res>(OP_GETATTR);
+    xdr::Arena arena;
+    xdr::Decoder in(result.resok4()->obj_attributes.attr_vals, arena);
+    std::uint64_t size = 0;
+    EXPECT_TRUE(in.u64(size));
+    return size;
+  }
+  [[nodiscard]] bool opens_locally(int flags) const {
+    const std::string path = world_.directory() + "/file";
+    return static_cast<bool>(base::UniqueFd(::open(path.c_str(), flags | O_NONBLOCK | O_CLOEXEC)));
+  }
+
+  CallbackWorld world_;
+  CallbackPeer peer_{world_};
+  SessionClient alice_{world_, 2, "alice", {.connection = peer_.connection()}};
+  SessionClient bob_{world_, 1, "bob", {.address = "192.0.2.2"}};
+  Reply kept_;  // what results refer to
+};
+
+}  // namespace braid::nfs4::test
