@@ -2,8 +2,9 @@
 
 namespace braid::nfs3 {
 
+using enum nfsstat3;
+
 nfsstat3 status_of(vfs::Error error) {
-  using enum nfsstat3;
   switch (error) {
     case vfs::Error::perm:
       return NFS3ERR_PERM;
@@ -54,6 +55,7 @@ nfsstat3 status_of(vfs::Error error) {
     case vfs::Error::too_small:
       return NFS3ERR_TOOSMALL;
     case vfs::Error::delay:
+    case vfs::Error::crowded:
       return NFS3ERR_JUKEBOX;
     case vfs::Error::no_xattr:  // NFSv3 has no extended attributes
     case vfs::Error::xattr2big:

@@ -2,8 +2,9 @@
 
 namespace braid::nfs4 {
 
+using enum nfsstat4;
+
 nfsstat4 status_of(vfs::Error error) {
-  using enum nfsstat4;
   switch (error) {
     case vfs::Error::perm:
       return NFS4ERR_PERM;
@@ -57,6 +58,7 @@ nfsstat4 status_of(vfs::Error error) {
     case vfs::Error::xattr2big:
       return NFS4ERR_XATTR2BIG;
     case vfs::Error::not_sync:  // a guard that only NFSv3 sends
+    case vfs::Error::crowded:   // DELAY would have the client try until somebody closes a file
     case vfs::Error::server_fault:
       return NFS4ERR_SERVERFAULT;
   }

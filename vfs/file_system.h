@@ -158,7 +158,7 @@ class FileSystem {
 
   // isdir, or inval for what is no regular file. delay: a lease is in the way, a local one or one of ours,
   // and whoever holds it has been asked; an open on behalf of the holder of our own lease is to share the
-  // lease's OpenFile instead. delay also when no descriptor is left.
+  // lease's OpenFile instead. crowded: other opens have all that there are.
   virtual VfsOp<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access,
                                   OpenRule rule);
   // Creates the name, or opens what it means, by the rules of `how` (RFC 8881 18.16.3). Whoever creates a

@@ -61,6 +61,7 @@ enum class Error : std::uint8_t {
   notsupp,       // the file system cannot do this
   too_small,     // the reply limit is too small for one entry
   delay,         // out of a resource for now, or in the way of a lease: try again later
+  crowded,       // every descriptor that there may be is held by somebody's open
   no_xattr,      // no such extended attribute, or the name has none
   xattr2big,     // an extended attribute is larger than the file system can store
   server_fault,  // anything else

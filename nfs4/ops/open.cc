@@ -326,6 +326,10 @@ Op4<> open_place(Compound& compound, Opening& opening) {
     co_await make_way(compound, opening);
     opened = co_await open_file(opening).as_result();
   }
+  if (!opened && opened.error() == vfs::Error::crowded) {
+    const bool room = co_await evict_for_room(compound);
+    if (room) opened = co_await open_file(opening).as_result();
+  }
   if (!opened) co_await refuse(opened.error());
   opening.descriptor = std::move(*opened);
 }

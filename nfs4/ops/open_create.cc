@@ -3,6 +3,7 @@
 
 #include "nfs4/attributes/creation.h"
 #include "nfs4/ops/file_operations.h"
+#include "nfs4/ops/open_support.h"
 #include "nfs4/ops/opening.h"
 
 namespace braid::nfs4::ops {
@@ -58,6 +59,11 @@ Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, cons
   vfs::Wcc wcc;
   const auto access = opening.might_write_delegated() ? vfs::OpenAccess::both : opening.access();
   auto made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
+  if (!made && made.error() == vfs::Error::crowded) {
+    const bool room = co_await evict_for_room(compound);
+    if (room)
+      made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
+  }
   if (!made) {
     if (made.error() == vfs::Error::exist) co_return false;
     if (made.error() == vfs::Error::notdir) co_await refuse_in_directory(compound, dir, made.error());

@@ -27,10 +27,11 @@ Rights rights_of(OpenAccess access) {
 
 }  // namespace
 
-Outcome<OpenFileRef> Tree::hold_open(FileRef file, OpenAccess access, base::UniqueFd fd) {
+// Who is told to try again would do so until some client closes a file, which may be never.
+Outcome<DescriptorSlot> Tree::room_for_open() {
   auto slot = cache_.reserve();
-  if (!slot) return base::fail(Error::delay);
-  return PosixOpenFile::make(cache_, std::move(file), access, std::move(fd), std::move(*slot));
+  if (!slot) return base::fail(Error::crowded);
+  return std::move(*slot);
 }
 
 Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, OpenAccess access,
@@ -40,9 +41,11 @@ Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, Ope
   if (options_.read_only && includes(access, OpenAccess::write)) return base::fail(Error::rofs);
   const auto now = live_attributes(node);
   if (!now) return base::fail(now.error());
+  auto slot = room_for_open();
+  if (!slot) return base::fail(slot.error());
   auto fd = with_room([&] { return open_for(who, node, access, rule, *now); });
   if (!fd) return base::fail(fd.error());
-  return hold_open(file, access, std::move(*fd));
+  return PosixOpenFile::make(cache_, file, access, std::move(*fd), std::move(*slot));
 }
 
 Outcome<base::UniqueFd> Tree::open_for(const Credentials& who, PosixFile& file, OpenAccess access,
@@ -90,23 +93,25 @@ Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& direct
 // The object itself keeps a descriptor without access, so that closing the open closes the file.
 Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory, const Name& name,
                                     OpenAccess access, const CreateHow& how) {
+  // Before there is a file that would be left behind.
+  auto slot = room_for_open();
+  if (!slot) return base::fail(slot.error());
   auto fd = create_descriptor(who, directory, name, how, flags_of(access));
   if (!fd) return base::fail(fd.error());
   auto path = with_room([&] { return open_descriptor(fd->get(), O_PATH | O_CLOEXEC); });
   if (!path) return base::fail(path.error());
   auto file = adopt(directory, name, std::move(*path), Opened::path);
   if (!file) return base::fail(file.error());
-  auto open = hold_open(std::move(*file), access, std::move(*fd));
-  if (!open) return base::fail(open.error());
+  OpenFileRef open = PosixOpenFile::make(cache_, std::move(*file), access, std::move(*fd), std::move(*slot));
   if (!is_exclusive(how)) {
     SetAttributes rest = how.attributes;
     if (rest.size == 0) rest.size.reset();
-    const auto& made = static_cast<const PosixOpenFile&>(**open);
+    const auto& made = static_cast<const PosixOpenFile&>(*open);
     const bool writable = includes(access, OpenAccess::write);
     if (auto done = apply_initial(who, made.node(), rest, writable ? &made : nullptr); !done)
       return base::fail(done.error());
   }
-  return OpenCreated{.open = std::move(*open), .attributes = {}, .created = true, .truncated = false};
+  return OpenCreated{.open = std::move(open), .attributes = {}, .created = true, .truncated = false};
 }
 
 // RFC 8881 18.16.3: what an existing name means depends on the mode.

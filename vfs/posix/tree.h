@@ -205,7 +205,8 @@ class Tree {
   Outcome<> link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name);
 
   // Opening (opening.cc).
-  Outcome<OpenFileRef> hold_open(FileRef file, OpenAccess access, base::UniqueFd fd);
+  // Room for an open; or crowded.
+  Outcome<DescriptorSlot> room_for_open();
   Outcome<base::UniqueFd> open_for(const Credentials& who, PosixFile& file, OpenAccess access, OpenRule rule,
                                    const Attributes& now);
   Outcome<OpenCreated> open_new(const Credentials& who, PosixFile& directory, const Name& name,

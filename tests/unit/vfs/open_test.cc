@@ -3,6 +3,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <filesystem>
+
 #include "posix_fixture.h"
 
 namespace braid::vfs {
@@ -176,7 +178,7 @@ TEST_P(OpenTest, opens_count_as_descriptors_and_are_refused_at_the_limit) {
     const auto file = create("file" + std::to_string(i))->file;
     auto opened = open(file);
     if (!opened) {
-      EXPECT_EQ(opened.error(), Error::delay);
+      EXPECT_EQ(opened.error(), Error::crowded);
       break;
     }
     held.push_back(std::move(*opened));
@@ -185,6 +187,26 @@ TEST_P(OpenTest, opens_count_as_descriptors_and_are_refused_at_the_limit) {
   EXPECT_LT(held.size(), 32U);
   held.resize(held.size() / 2);
   EXPECT_TRUE(open(find("file0")));
+}
+
+TEST_P(OpenTest, an_open_that_is_refused_leaves_no_file_behind) {
+  options_.tree.sync = false;
+  options_.tree.cache.descriptors_max = 32;
+  restart();
+  std::vector<OpenFileRef> held;
+  for (int i = 0; i < 64; ++i) {
+    const std::string name = "file" + std::to_string(i);
+    auto made = open_create(name, how(CreateHow::Mode::guarded));
+    if (made) {
+      held.push_back(std::move(made->open));
+      continue;
+    }
+    EXPECT_EQ(made.error(), Error::crowded);
+    EXPECT_FALSE(std::filesystem::exists(local(name)));
+    break;
+  }
+  EXPECT_GT(held.size(), 10U);
+  EXPECT_LT(held.size(), 33U);
 }
 
 TEST_P(OpenTest, opens_that_are_not_used_do_not_keep_others_from_being_evicted) {
