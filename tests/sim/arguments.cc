@@ -27,6 +27,7 @@ Request Client::open_request(std::uint32_t owner, std::uint32_t file, std::uint3
   if (world_.plant == Plant::early_grant && !world_.oracle.grace_over() && !sessions) previous = true;
   OPEN4args args;
   args.seqid = sessions ? 0 : seqid(owner);
+  if (world_.plant == Plant::miscounted_owners && !sessions) ++args.seqid;
   args.share_access = access;
   args.share_deny = world_.plant == Plant::ignored_denies ? OPEN4_SHARE_DENY_NONE : deny;
   args.owner = {.clientid = id_, .owner = base::bytes_of(name)};

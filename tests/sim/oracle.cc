@@ -136,6 +136,8 @@ Claim& Oracle::opened(std::uint32_t client, std::uint32_t owner, std::uint32_t f
     claim->file = file;
     claim->since = scheduler_.now();
   }
+  for (std::uint32_t bit = 0; bit < 2; ++bit)
+    if ((deny & ~claim->deny & (1U << bit)) != 0) claim->denied_since.at(bit) = scheduler_.now();
   claim->access |= access;
   claim->deny |= deny;
   claim->life = life;
@@ -231,10 +233,11 @@ void Oracle::dispute(std::uint32_t client, std::uint32_t file, bool writes) {
 void Oracle::done_without_state(std::uint32_t client, std::uint32_t file, bool write, base::TimePoint sent) {
   const std::uint32_t kind = write ? OPEN4_SHARE_ACCESS_WRITE : OPEN4_SHARE_ACCESS_READ;
   for (const Claim& claim : claims_) {
-    if (claim.file != file || claim.since >= sent || claim.until || !valid(claim)) continue;
-    if (claim.delegation && claim.client != client && (write || claim.write))
+    if (claim.file != file || claim.until || !valid(claim)) continue;
+    if (claim.delegation && claim.since < sent && claim.client != client && (write || claim.write))
       violation("delegation_coherence", client, file, "a READ or WRITE passed " + text_of(claim));
-    if (!claim.delegation && (claim.deny & kind) != 0)
+    // An open may have been upgraded to one that denies this after it was sent.
+    if (!claim.delegation && (claim.deny & kind) != 0 && claim.denied_since.at(write ? 1 : 0) < sent)
       violation("share_reservations", client, file, "a READ or WRITE without state passed " + text_of(claim));
   }
 }

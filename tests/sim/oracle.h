@@ -40,7 +40,8 @@ struct Claim {
   // All.
   std::uint32_t life = 0;  // of the server that granted it, or let it be reclaimed
   base::TimePoint since{};
-  std::optional<base::TimePoint> until;      // the client has begun anew, and has not reclaimed this yet
+  std::array<base::TimePoint, 2> denied_since{};  // reading, writing
+  std::optional<base::TimePoint> until;           // the client has begun anew, and has not reclaimed this yet
   std::optional<base::TimePoint> overtaken;  // when it was seen to be somebody else's, its lease being over
 
   // How the client names it.

@@ -16,6 +16,8 @@ constexpr auto plants = std::to_array<PlantRow>({
     {Plant::late_reclaim, "late_reclaim", "late_reclaim"},
     {Plant::early_grant, "early_grant", "grace"},
     {Plant::lying_disk, "lying_disk", "entitled_reclaim"},
+    {Plant::miscounted_owners, "miscounted_owners", "owner_sequence"},
+    {Plant::stuck_job, "stuck_job", "end"},
     {Plant::undeleted_records, "undeleted_records", "edge_condition"},
 });
 

@@ -20,6 +20,8 @@ enum class Plant : std::uint8_t {
   late_reclaim,        // a reclaim is granted after the grace period
   early_grant,         // during the grace period new state is granted
   lying_disk,          // what was synced is lost in a crash
+  miscounted_owners,   // a 4.0 owner skips a number
+  stuck_job,           // something of a killed server waits for ever
   undeleted_records,   // what was deleted is there again after a crash
 };
 

@@ -40,6 +40,7 @@ std::unique_ptr<vfs::Exports> exports_of(std::shared_ptr<vfs::FileSystem> files)
 Server::Server(Machine& machine, Storage& storage, io::SlabPool& slabs, const Random& random, Plant plant,
                std::uint32_t life)
     : life_(life),
+      plant_(plant),
       born_(machine.scheduler.now()),
       files_(std::make_shared<MemoryFileSystem>(storage, machine.scheduler, random.fork(life))),
       exports_(exports_of(files_)),
@@ -73,6 +74,7 @@ io::Op<> Server::close_engine(Server& self) {
 void Server::kill() {
   if (std::exchange(closing_, true)) return;
   files_->shut();
+  if (plant_ == Plant::stuck_job) stuck_.emplace(gate_);
   io::spawn(gate_, close_engine(*this));
 }
 

@@ -45,6 +45,7 @@ class Server {
   static io::Op<> close_engine(Server& self);
 
   const std::uint32_t life_;
+  const Plant plant_;
   const base::TimePoint born_;
   std::shared_ptr<MemoryFileSystem> files_;
   std::unique_ptr<vfs::Exports> exports_;
@@ -59,6 +60,7 @@ class Server {
   bool closing_ = false;
   bool closed_ = false;
   io::Gate gate_;
+  std::optional<io::Gate::Hold> stuck_;
 };
 
 }  // namespace braid::sim
