@@ -61,7 +61,7 @@ def open_at_once():
     step("hold open as many as possible")
     held = open_until_refused()
     print(f"  {len(held)} files are open")
-    expect(LIMIT / 4 < len(held) < LIMIT, f"{len(held)} files could be opened")
+    expect(LIMIT // 8 < len(held) < LIMIT, f"{len(held)} files could be opened")
     check_descriptors()
     step("what is open works on")
     drop_caches()
