@@ -29,7 +29,7 @@ void LeaseMonitor::start(std::unique_lock<std::mutex>& lock) {
   changes_.signal_to(thread_id_, break_signal());
 }
 
-Outcome<> LeaseMonitor::take(int fd, LeaseType type, std::shared_ptr<LeaseNotice> notice) {
+Outcome<> LeaseMonitor::take(int fd, LeaseType type, const std::shared_ptr<LeaseNotice>& notice) {
   std::unique_lock lock(mutex_);
   start(lock);
   const int kernel_type = type == LeaseType::write ? F_WRLCK : F_RDLCK;

@@ -28,7 +28,7 @@ class LeaseMonitor {
 
   // One lease per descriptor. delay: somebody has the file open; nospc and others: too many files are
   // watched.
-  Outcome<> take(int fd, LeaseType type, std::shared_ptr<LeaseNotice> notice);
+  Outcome<> take(int fd, LeaseType type, const std::shared_ptr<LeaseNotice>& notice);
   void give_back(int fd);
 
   // Around a change by the holder itself, which is no news to it. `file` is open on the file.
