@@ -268,11 +268,11 @@ base::Result<void> RdmaConnection::build(const CallState& call, const xdr::Messa
   const auto key = invalidates_ ? call.lists.sole_key() : std::nullopt;
   if (key) worker_.metrics_.invalidated.add();
   out.send(key ? Opcode::send_invalidate : Opcode::send, whole, key.value_or(RemoteKey()), *map_);
-  count(call, head);
+  count(head);
   return {};
 }
 
-void RdmaConnection::count(const CallState&, const ReplyHeader& header) {
+void RdmaConnection::count(const ReplyHeader& header) {
   std::uint64_t bytes = header.reply ? header.reply->bytes_written : 0;
   if (bytes > 0) worker_.metrics_.reply_chunks.add();
   for (const ReturnedChunk& chunk : header.writes) {

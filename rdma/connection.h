@@ -98,7 +98,7 @@ class RdmaConnection final : public rpc::Connection,
   void end_call(CallState& call);
   // Builds the chain of a reply. Fails for lack of memory or of registrations.
   base::Result<void> build(const CallState& call, const xdr::Message& message, Chain& out);
-  void count(const CallState& call, const ReplyHeader& header);
+  void count(const ReplyHeader& header);
   // Header and message as few pieces as the device takes; empty if there is no memory.
   io::Payload join(io::Payload header, const io::Payload& message);
   void send_error(std::uint32_t xid, rpc_rdma_errcode code);
