@@ -38,6 +38,11 @@ std::string mount_command_v4(const rpc::PeerAddress& host, const std::string& pa
   return fmt::format("mount -t nfs -o {} {}:{} /mnt", options, name_of(host), path);
 }
 
+std::string mount_command_rdma(const rpc::PeerAddress& host, std::uint16_t port, const std::string& path) {
+  return fmt::format("mount -t nfs -o vers=4.2,proto={},port={} {}:{} /mnt",
+                     rpc::is_ipv4(host) ? "rdma" : "rdma6", port, name_of(host), path);
+}
+
 std::string mount_command_v3(const rpc::PeerAddress& host, bool found_by_rpcbind, const std::string& path) {
   const std::string_view proto = proto_of(host);
   std::string options = fmt::format("vers=3,proto={}", proto);
@@ -61,6 +66,11 @@ std::string announcement_text(const Announcement& announcement, const rpc::PeerA
   for (const ExportConfig& config : announcement.exports)
     fmt::format_to(std::back_inserter(out), "  {}\n",
                    mount_command_v3(host, announcement.found_by_rpcbind, config.path));
+  if (!announcement.rdma_port) return out;
+  out += "or, over RDMA,\n";
+  for (const ExportConfig& config : announcement.exports)
+    fmt::format_to(std::back_inserter(out), "  {}\n",
+                   mount_command_rdma(host, *announcement.rdma_port, config.path));
   return out;
 }
 

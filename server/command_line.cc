@@ -79,6 +79,12 @@ void add_server_options(CLI::App& serve, Written& written) {
       ->allow_extra_args(false)
       ->group(group);
   serve.add_option("--port", o.port, "TCP port (2049); 0 takes a free one")->type_name("PORT")->group(group);
+  serve.add_option("--rdma", o.rdma_port, "Serve RPC over RDMA too, on this port (20049)")
+      ->type_name("PORT")
+      ->expected(0, 1)
+      ->default_str("20049")
+      ->check(CLI::Range(1, 65535, "1 to 65535"))
+      ->group(group);
   serve.add_option("--threads", o.threads, "Threads that serve (one per CPU)")
       ->type_name("N")
       ->check(CLI::Range(1, 256, "1 to 256"))
@@ -258,6 +264,10 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
 void apply(const ServeCommand::Overrides& overrides, Config& config) {
   if (!overrides.listen.empty()) config.listen = overrides.listen;
   if (overrides.port) config.port = *overrides.port;
+  if (overrides.rdma_port) {
+    config.rdma.on = true;
+    config.rdma.port = *overrides.rdma_port;
+  }
   if (overrides.threads) config.threads = *overrides.threads;
   if (!overrides.state_dir.empty()) config.state_dir = overrides.state_dir;
   if (!overrides.admin_socket.empty()) config.admin_socket = overrides.admin_socket;

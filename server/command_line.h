@@ -23,6 +23,7 @@ struct ServeCommand {
   struct Overrides {
     std::vector<std::string> listen;
     std::optional<std::uint16_t> port;
+    std::optional<std::uint16_t> rdma_port;  // RDMA is wanted, here
     std::optional<unsigned> threads;
     std::string state_dir, admin_socket;
     std::optional<rpc::PeerAddress> metrics;

@@ -79,6 +79,7 @@ void read_server(TomlReader table, Config& config) {
   read_metrics(table, config);
   bool rpcbind = false;
   if (table.boolean("rpcbind", rpcbind)) config.rpcbind = rpcbind;
+  table.boolean("rdma", config.rdma.on);
   std::string level;
   constexpr std::string_view level_example = R"(log_level = "info")";
   if (table.text("log_level", level, level_example)) {
@@ -95,6 +96,25 @@ void read_server(TomlReader table, Config& config) {
     else
       table.problem("delegations",
                     fmt::format("'delegations' is \"{}\"; write none, read or write", delegations));
+  }
+  table.finish();
+}
+
+void read_rdma(TomlReader table, RdmaConfig& config) {
+  using base::KiB;
+  constexpr unsigned credits_max = 1024;
+  table.integer<std::uint16_t>("port", config.port, 1);
+  table.integer("credits", config.credits, 1u, credits_max);
+  table.bytes("inline_bytes_max", config.inline_bytes_max, KiB, 64 * KiB);
+  if (config.inline_bytes_max % KiB != 0)
+    table.problem("inline_bytes_max", "'inline_bytes_max' is no multiple of 1 KiB; write e.g. \"4KiB\"");
+  std::string registration;
+  if (table.text("registration", registration, R"(registration = "cache")")) {
+    if (const auto parsed = parse_registration(registration))
+      config.registration = *parsed;
+    else
+      table.problem("registration",
+                    fmt::format("'registration' is \"{}\"; write cache, dynamic or odp", registration));
   }
   table.finish();
 }
@@ -241,6 +261,7 @@ std::expected<Config, std::vector<Problem>> parse_config(std::string_view text) 
   if (const toml::table* table = section(root, "server")) read_server({*table, "[server]", problems}, config);
   if (const toml::table* table = section(root, "limits"))
     read_limits({*table, "[limits]", problems}, config.limits);
+  if (const toml::table* table = section(root, "rdma")) read_rdma({*table, "[rdma]", problems}, config.rdma);
   read_exports(root.node("export"), config, problems);
   root.finish();
   if (problems.empty()) return config;
@@ -302,6 +323,13 @@ std::optional<nfs4::Delegations> parse_delegations(std::string_view text) {
   if (text == "none") return nfs4::Delegations::none;
   if (text == "read") return nfs4::Delegations::read;
   if (text == "write") return nfs4::Delegations::write;
+  return std::nullopt;
+}
+
+std::optional<rdma::Registration> parse_registration(std::string_view text) {
+  for (rdma::Registration one :
+       {rdma::Registration::cache, rdma::Registration::dynamic, rdma::Registration::odp})
+    if (text == rdma::name_of(one)) return one;
   return std::nullopt;
 }
 

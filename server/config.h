@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "nfs4/options.h"
+#include "rdma/registration.h"
 #include "rpc/call.h"
 #include "vfs/export.h"
 #include "vfs/network.h"
@@ -33,6 +34,15 @@ struct Limits {
   unsigned lease_seconds = 90;        // NFSv4: after so long without a word a client may lose its state
   unsigned courtesy_seconds = 86400;  // NFSv4: and after so long more it does, even if nobody minds
   unsigned delegations_max = 16384;   // NFSv4: of all clients; at most an eighth of open_files_max
+};
+
+// RPC over RDMA, docs/rdma.md.
+struct RdmaConfig {
+  bool on = false;
+  std::uint16_t port = 20049;  // RFC 8267 section 8
+  unsigned credits = 128;      // calls of a connection at once
+  std::size_t inline_bytes_max = 4 * base::KiB;
+  rdma::Registration registration = rdma::Registration::cache;
 };
 
 struct ExportConfig {
@@ -58,6 +68,7 @@ struct Config {
   std::optional<bool> rpcbind;  // announce the programs to an rpcbind; unset: if the port is 2049
   base::Level log_level = base::Level::info;
   nfs4::Delegations delegations = nfs4::Delegations::none;
+  RdmaConfig rdma;
   Limits limits;
   std::vector<ExportConfig> exports;
 };
@@ -80,5 +91,6 @@ std::optional<vfs::Squash> parse_squash(std::string_view text);
 std::string_view name_of(vfs::Squash squash);
 std::optional<base::Level> parse_level(std::string_view text);
 std::optional<nfs4::Delegations> parse_delegations(std::string_view text);
+std::optional<rdma::Registration> parse_registration(std::string_view text);
 
 }  // namespace braid::server

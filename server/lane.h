@@ -3,6 +3,7 @@
 
 #include <future>
 #include <memory>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -11,6 +12,10 @@
 #include "io/pipe.h"
 #include "io/reactor.h"
 #include "io/slab.h"
+#include "rdma/options.h"
+#include "rdma/registration.h"
+#include "rdma/verbs.h"
+#include "rdma/worker.h"
 #include "rpc/server.h"
 #include "rpc/tcp_listener.h"
 #include "rpc/tcp_worker.h"
@@ -40,7 +45,22 @@ class Lane {
   [[nodiscard]] rpc::TcpWorker& tcp() { return tcp_; }
   [[nodiscard]] io::Reactor& reactor() { return *reactor_; }
   [[nodiscard]] const io::Reactor& reactor() const { return *reactor_; }
-  [[nodiscard]] std::size_t connections() const { return tcp_.connections(); }
+  [[nodiscard]] std::size_t connections() const { return tcp_.connections() + rdma_connections(); }
+
+  // Serves RPC over RDMA too; what it is given outlives the lane's drain(). The errno of the device, or
+  // nothing if it worked.
+  struct RdmaResources {
+    rdma::Provider& provider;
+    rdma::MemoryMaps& maps;
+    rdma::RdmaMetrics& metrics;
+    rdma::RdmaOptions options;
+  };
+  std::future<std::optional<base::Errno>> start_rdma(const RdmaResources& resources);
+  // After start_rdma() succeeded; on the lane's thread.
+  [[nodiscard]] rdma::Verbs& verbs() { return *verbs_; }
+  // Any thread: hands over a client that wants to connect.
+  void adopt(std::unique_ptr<rdma::ConnectRequest> request) { rdma_->adopt(std::move(request), worker_); }
+  [[nodiscard]] std::size_t rdma_connections() const { return rdma_ ? rdma_->connections() : 0; }
 
   // Runs f(), an Op<T> that cannot fail, on the lane's thread; the future is for another thread.
   template <class F>
@@ -78,11 +98,16 @@ class Lane {
 
   Lane(std::unique_ptr<io::Reactor> reactor, const LaneResources& resources);
   io::Op<bool> drain_calls(base::Duration limit);
+  io::Op<std::optional<base::Errno>> open_rdma(const RdmaResources& resources);
+  io::Op<> end_rdma(base::Duration limit);
 
   std::unique_ptr<io::Reactor> reactor_;
   io::Gate tasks_;
+  io::SlabPool& slabs_;
   rpc::ServerWorker worker_;
   rpc::TcpWorker tcp_;
+  std::unique_ptr<rdma::Verbs> verbs_;
+  std::optional<rdma::RdmaWorker> rdma_;
   std::thread thread_;
 };
 

@@ -79,6 +79,7 @@ Announcement announcement_of(const Server& server) {
   Announcement out;
   out.addresses = server.addresses();
   out.found_by_rpcbind = server.rpcbind().accepted > 0;
+  if (const RdmaService* rdma = server.rdma()) out.rdma_port = rdma->port();
   for (const ExportSet::Entry& entry : server.exports().entries()) {
     out.exports.push_back(entry.config);
     const std::string restricted = entry.file_system->restricted();

@@ -109,6 +109,7 @@ Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegi
       connections_max_(plan.connections_max),
       threads_(threads_of(config)),
       tcp_options_(tcp_options(config.limits)),
+      config_(config),
       slabs_({.bytes_max = config.limits.buffer_bytes_max, .huge_pages = true}),
       pool_({.threads_max = config.limits.blocking_threads_max, .queue_max = 4096, .idle_seconds = 10}),
       pipes_(plan.pipes_max),
@@ -192,8 +193,24 @@ std::expected<void, std::string> Server::start() {
                                                  rpc::TcpListenerOptions{.connections_max = connections_max_},
                                                  tcp_metrics_);
   lanes_.front()->run([this] { return accept_on_all(); }).get();
+  start_rdma();
   if (announces_) rpcbind_ = rpc::register_with_rpcbind(programs_, port());
   return {};
+}
+
+// TCP goes on without it.
+void Server::start_rdma() {
+  if (!config_.rdma.on) return;
+  auto service = RdmaService::create(config_, slabs_, metrics_, connections_max_);
+  if (service) {
+    rdma_ = std::move(*service);
+    auto started = rdma_->start(lanes_, addresses_);
+    if (started) return;
+    rdma_refusal_ = std::move(started.error());
+  } else {
+    rdma_refusal_ = std::move(service.error());
+  }
+  base::log_event(base::Level::warning, "rdma_off", "reason=\"{}\"", rdma_refusal_);
 }
 
 io::Op<> Server::accept_on_all() {
@@ -205,6 +222,7 @@ io::Op<> Server::accept_on_all() {
 bool Server::stop(base::Duration limit) {
   if (rpcbind_.accepted > 0) (void)rpc::unregister_with_rpcbind(programs_);
   lanes_.front()->run([this] { return listener_->stop(); }).get();
+  if (rdma_) rdma_->stop();
   lanes_.front()->run([this] { return nfs4_->close(); }).get();
   std::vector<std::future<bool>> drains;
   drains.reserve(lanes_.size());

@@ -22,6 +22,7 @@
 #include "server/export_set.h"
 #include "server/lane.h"
 #include "server/process.h"
+#include "server/rdma_service.h"
 
 namespace braid::server {
 
@@ -65,6 +66,9 @@ class Server {
   [[nodiscard]] const io::BlockingPool& pool() const { return pool_; }
   [[nodiscard]] const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
   [[nodiscard]] std::size_t connections() const;
+  // Null: RDMA is off, or not to be had; then why. Both from start() on.
+  [[nodiscard]] const RdmaService* rdma() const { return rdma_refusal_.empty() ? rdma_.get() : nullptr; }
+  [[nodiscard]] const std::string& rdma_refusal() const { return rdma_refusal_; }
 
  private:
   Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
@@ -74,11 +78,13 @@ class Server {
   std::expected<void, std::string> open_listeners(const Config& config);
   std::expected<void, std::string> start_lanes();
   io::Op<> accept_on_all();
+  void start_rdma();
 
   const bool announces_;  // to rpcbind
   const std::size_t connections_max_;
   const unsigned threads_;
   const rpc::TcpOptions tcp_options_;
+  const Config config_;
   base::MetricRegistry metrics_;
   io::SlabPool slabs_;
   io::BlockingPool pool_;
@@ -92,6 +98,8 @@ class Server {
   std::optional<rpc::Server> rpc_;
   rpc::TcpMetrics tcp_metrics_;
   const base::Clock& clock_;
+  std::unique_ptr<RdmaService> rdma_;
+  std::string rdma_refusal_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<base::UniqueFd> sockets_;  // until start()
   std::vector<rpc::PeerAddress> addresses_;

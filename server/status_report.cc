@@ -113,6 +113,21 @@ json memory_of(const Server& server) {
           {"buffer_bytes_used", slabs.bytes_used}};
 }
 
+json rdma_of(const Server& server) {
+  const RdmaService* rdma = server.rdma();
+  if (rdma == nullptr) return {{"on", false}, {"reason", server.rdma_refusal()}};
+  std::size_t connections = 0;
+  for (const auto& lane : server.lanes()) connections += lane->rdma_connections();
+  return {{"on", true},
+          {"port", rdma->port()},
+          {"devices", rdma->devices()},
+          {"connections", connections},
+          {"credits", rdma->options().credits},
+          {"inline_bytes_max", rdma->options().inline_bytes},
+          {"registration", rdma::name_of(rdma->registration())},
+          {"registered_bytes", rdma->bytes_registered()}};
+}
+
 json reactors_of(const Server& server) {
   json list = json::array();
   for (const auto& lane : server.lanes()) {
@@ -148,6 +163,7 @@ std::string status_json(Server& server, base::TimePoint started, base::TimePoint
       {"listen", listen},
       {"rpcbind", server.rpcbind().accepted > 0},
       {"connections", server.connections()},
+      {"rdma", rdma_of(server)},
       {"open_descriptors", open_descriptors()},
       {"exports", exports_of(server)},
       {"procedures", procedures_of(server)},

@@ -84,6 +84,16 @@ std::string nfs4_text(const json& nfs4) {
   return out;
 }
 
+std::string rdma_text(const json& rdma) {
+  if (rdma.at("on").get<bool>())
+    return fmt::format("RDMA port {} on {}: {} connections of {} credits, {} registered ({})\n",
+                       count(rdma, "port"), joined(rdma.at("devices")), count(rdma, "connections"),
+                       count(rdma, "credits"), bytes_text(count(rdma, "registered_bytes")),
+                       rdma.at("registration").get<std::string>());
+  const auto reason = rdma.at("reason").get<std::string>();
+  return reason.empty() ? "" : fmt::format("RDMA is off: {}\n", reason);
+}
+
 std::string jobs_text(const json& pool) {
   std::string out;
   for (const auto& [reason, jobs] : pool.at("jobs").items())
@@ -103,6 +113,7 @@ std::string report_text(const json& report) {
                  report.at("rpcbind").get<bool>() ? ", known to rpcbind" : "");
   fmt::format_to(into, "Connections {}, descriptors {}\n", count(report, "connections"),
                  count(report, "open_descriptors"));
+  out += rdma_text(report.at("rdma"));
   fmt::format_to(into, "Memory {}; buffers {} in use of {} mapped, at most {}\n",
                  bytes_text(count(memory, "resident_bytes")), bytes_text(count(memory, "buffer_bytes_used")),
                  bytes_text(count(memory, "buffer_bytes_mapped")),

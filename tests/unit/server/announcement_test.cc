@@ -51,6 +51,23 @@ TEST(MountCommand, nfsv4_needs_the_port_at_most) {
             "mount -t nfs -o vers=4.2,proto=tcp6,port=12049 [2001:db8::1]:/ /mnt");
 }
 
+TEST(MountCommand, rdma_has_a_port_of_its_own) {
+  EXPECT_EQ(mount_command_rdma(address("192.0.2.1", 2049), 20049, "/data"),
+            "mount -t nfs -o vers=4.2,proto=rdma,port=20049 192.0.2.1:/data /mnt");
+  EXPECT_EQ(mount_command_rdma(address("2001:db8::1", 2049), 20050, "/"),
+            "mount -t nfs -o vers=4.2,proto=rdma6,port=20050 [2001:db8::1]:/ /mnt");
+}
+
+TEST(Announcement, rdma_is_offered_where_it_is_served) {
+  Announcement announcement = serving({address("10.1.2.3", 2049)});
+  EXPECT_EQ(announcement_text(announcement, reachable).find("rdma"), std::string::npos);
+  announcement.rdma_port = 20049;
+  EXPECT_NE(announcement_text(announcement, reachable)
+                .find("or, over RDMA,\n"
+                      "  mount -t nfs -o vers=4.2,proto=rdma,port=20049 10.1.2.3:/ /mnt\n"),
+            std::string::npos);
+}
+
 TEST(Announcement, a_server_on_all_addresses_names_one_that_reaches_it) {
   EXPECT_EQ(announcement_text(serving({address("::", 12049)}), reachable),
             "Serving /srv/data as / on port 12049\n"

@@ -44,6 +44,16 @@ TEST(CommandLine, a_directory_alone_is_exported_as_the_root_with_the_defaults) {
   EXPECT_EQ(command.config.port, 2049);
 }
 
+TEST(CommandLine, rdma_has_its_usual_port_or_another) {
+  EXPECT_FALSE(served({"serve", "/srv"}).config.rdma.on);
+  const ServeCommand usual = served({"serve", "/srv", "--rdma"});
+  EXPECT_TRUE(usual.config.rdma.on);
+  EXPECT_EQ(usual.config.rdma.port, 20049);
+  EXPECT_EQ(served({"serve", "/srv", "--rdma", "--port", "12049"}).config.rdma.port, 20049);
+  EXPECT_EQ(served({"serve", "/srv", "--rdma", "20050"}).config.rdma.port, 20050);
+  EXPECT_THAT(refused({"serve", "/srv", "--rdma", "0"}), HasSubstr("--rdma"));
+}
+
 TEST(CommandLine, every_option_reaches_the_configuration) {
   const ServeCommand command =
       served({"serve",          "--listen",    "127.0.0.1", "--listen",   "::1",         "--port",

@@ -33,6 +33,32 @@ TEST(Config, delegations_are_chosen_and_bounded) {
   EXPECT_EQ(config->limits.delegations_max, 200u);
 }
 
+TEST(Config, rdma_is_off_unless_asked_for_and_can_be_tuned) {
+  const auto plain = parse_config(std::string(one_export));
+  ASSERT_TRUE(plain.has_value());
+  EXPECT_FALSE(plain->rdma.on);
+  EXPECT_EQ(plain->rdma.port, 20049);
+  EXPECT_EQ(plain->rdma.credits, 128u);
+  EXPECT_EQ(plain->rdma.inline_bytes_max, 4096u);
+  EXPECT_EQ(plain->rdma.registration, rdma::Registration::cache);
+  const auto tuned = parse_config(
+      "[server]\nrdma = true\n[rdma]\nport = 20050\ncredits = 32\ninline_bytes_max = \"8KiB\"\n"
+      "registration = \"odp\"\n[[export]]\npath = \"/\"\ndirectory = \"/srv\"\n");
+  ASSERT_TRUE(tuned.has_value());
+  EXPECT_TRUE(tuned->rdma.on);
+  EXPECT_EQ(tuned->rdma.port, 20050);
+  EXPECT_EQ(tuned->rdma.credits, 32u);
+  EXPECT_EQ(tuned->rdma.inline_bytes_max, 8192u);
+  EXPECT_EQ(tuned->rdma.registration, rdma::Registration::odp);
+}
+
+TEST(Config, a_wrong_registration_and_inline_size_are_told) {
+  EXPECT_EQ(complaints(std::string("[rdma]\ninline_bytes_max = 1500\nregistration = \"none\"") +
+                       std::string(one_export)),
+            "braid.toml:2: 'inline_bytes_max' is no multiple of 1 KiB; write e.g. \"4KiB\"\n"
+            "braid.toml:3: 'registration' is \"none\"; write cache, dynamic or odp\n");
+}
+
 TEST(Config, a_minimal_file_has_the_documented_defaults) {
   const auto config = parse_config(one_export);
   ASSERT_TRUE(config.has_value()) << problems_text("f", config.error());
@@ -143,7 +169,7 @@ constexpr Mistake mistakes[] = {
      "braid.toml:2: unknown key 'idleSeconds' in [limits]; did you mean 'idle_seconds'?\n"},
     {"unknown_key_far_from_all", "[server]\nxylophone = 1\n",
      "braid.toml:2: unknown key 'xylophone' in [server]; known keys are listen, port, threads, state_dir, "
-     "admin_socket, metrics, rpcbind, log_level, delegations\n"},
+     "admin_socket, metrics, rpcbind, rdma, log_level, delegations\n"},
     {"unknown_section", "[sever]\nport = 1\n",
      "braid.toml:1: unknown key 'sever' in the file; did you mean 'server'?\n"},
     {"section_that_is_a_value", "server = 3\n",

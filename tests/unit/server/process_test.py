@@ -433,7 +433,7 @@ class Documentation(ProcessTest):
     def test_every_key_of_the_file_is_described(self):
         with open(os.path.join(ROOT, "docs/configuration.md"), encoding="utf-8") as file:
             text = file.read()
-        for section, keys_min in (("[server]", 8), ("[limits]", 9), ("[[export]]", 9)):
+        for section, keys_min in (("[server]", 8), ("[limits]", 9), ("[rdma]", 4), ("[[export]]", 9)):
             path = self.config(f"{section}\nxylophone = 1\n")
             complaint = run("serve", "--check-config", path).stderr
             keys = re.search("known keys are (.*)", complaint).group(1).split(", ")
@@ -453,6 +453,18 @@ class Documentation(ProcessTest):
         self.assertGreaterEqual(len(options), 14)
         for option in options:
             self.assertIn(option, text)
+
+
+class Rdma(ProcessTest):
+    def test_without_a_device_tcp_is_served_and_the_reason_said(self):
+        if os.path.isdir("/sys/class/infiniband") and os.listdir("/sys/class/infiniband"):
+            self.skipTest("this host has a device")
+        server = self.serve(self.directory, "--rdma")
+        self.assertEqual(server.call(NFS, 3, 0), b"")
+        server.await_log("rdma_off")
+        self.assertIn("RDMA is off: this host has no RDMA device", server.status().stdout)
+        self.assertFalse(json.loads(server.status("--json").stdout)["rdma"]["on"])
+        self.assertEqual(server.stop(), 0)
 
 
 class Status(ProcessTest):

@@ -1,0 +1,129 @@
+#include "server/rdma_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+#include "rdma/ibverbs/provider.h"
+#include "server/endpoint.h"
+
+namespace braid::server {
+namespace {
+
+std::string device_error(base::Errno error) {
+  switch (base::number_of(error)) {
+    case ENODEV:
+    case ENOENT:
+      return "this host has no RDMA device; see `rdma link`, or load the driver (rdma_rxe for Soft-RoCE)";
+    case EACCES:
+    case EPERM:
+      return "RDMA devices are there, but may not be used (/dev/infiniband)";
+    default:
+      return fmt::format("RDMA devices cannot be used: {}", base::message_of(error));
+  }
+}
+
+rdma::RdmaOptions options_of(const Config& config) {
+  constexpr std::uint64_t header_bytes_max = 64 * base::KiB;
+  constexpr base::Duration never = std::chrono::hours(24 * 3650);
+  rdma::RdmaOptions options;
+  options.credits = config.rdma.credits;
+  options.inline_bytes = static_cast<std::uint32_t>(config.rdma.inline_bytes_max);
+  options.message_bytes_max = config.limits.payload_bytes_max + header_bytes_max;
+  options.idle_limit =
+      config.limits.idle_seconds == 0 ? never : std::chrono::seconds(config.limits.idle_seconds);
+  return options;
+}
+
+}  // namespace
+
+std::expected<std::unique_ptr<RdmaService>, std::string> RdmaService::create(const Config& config,
+                                                                             io::SlabPool& slabs,
+                                                                             base::MetricRegistry& metrics,
+                                                                             std::size_t connections_max) {
+  auto provider = rdma::ibverbs::IbProvider::create();
+  if (!provider) return std::unexpected(device_error(provider.error()));
+  return std::unique_ptr<RdmaService>(
+      new RdmaService(std::move(*provider), config, slabs, metrics, connections_max));
+}
+
+RdmaService::RdmaService(std::unique_ptr<rdma::Provider> provider, const Config& config, io::SlabPool& slabs,
+                         base::MetricRegistry& metrics, std::size_t connections_max)
+    : provider_(std::move(provider)),
+      metrics_(metrics),
+      maps_(slabs, config.rdma.registration, metrics_.registration),
+      port_(config.rdma.port),
+      options_(options_of(config)),
+      connections_max_(connections_max) {
+  metrics.gauge("braid_rdma_registered_bytes", "Memory that RDMA devices know for good", {},
+                [this] { return static_cast<double>(maps_.bytes_registered()); });
+}
+
+RdmaService::~RdmaService() = default;
+
+std::expected<void, std::string> RdmaService::start(const std::vector<std::unique_ptr<Lane>>& lanes,
+                                                    const std::vector<rpc::PeerAddress>& addresses) {
+  for (const auto& lane : lanes) {
+    const auto error = lane->start_rdma({*provider_, maps_, metrics_, options_}).get();
+    if (error) return std::unexpected(device_error(*error));
+    lanes_.push_back(lane.get());
+  }
+  const auto error = lanes_.front()->run([&] { return listen(addresses); }).get();
+  if (!error) return {};
+  stop();
+  if (*error == base::errno_of(EADDRINUSE))
+    return std::unexpected(
+        fmt::format("RDMA port {} is in use already; give another one with --rdma", port_));
+  return std::unexpected(
+      fmt::format("no RDMA device listens on port {}: {}", port_, base::message_of(*error)));
+}
+
+io::Op<std::optional<base::Errno>> RdmaService::listen(std::vector<rpc::PeerAddress> addresses) {
+  std::optional<base::Errno> refused;
+  for (rpc::PeerAddress address : addresses) {
+    address.port = port_;
+    auto listener = lanes_.front()->verbs().listen(address, *this);
+    if (listener) {
+      listeners_.push_back(std::move(*listener));
+      continue;
+    }
+    refused = listener.error();
+    base::log_event(base::Level::warning, "rdma_address_skipped", "address={} error=\"{}\"", address.text(),
+                    base::message_of(*refused));
+  }
+  return listeners_.empty() ? refused : std::nullopt;
+}
+
+void RdmaService::stop() {
+  if (!lanes_.empty()) lanes_.front()->run([this] { return end_listening(); }).get();
+}
+
+io::Op<> RdmaService::end_listening() {
+  listeners_.clear();
+  return io::ready_op();
+}
+
+void RdmaService::on_request(std::unique_ptr<rdma::ConnectRequest> request) {
+  std::size_t connections = 0;
+  for (const Lane* lane : lanes_) connections += lane->connections();
+  if (connections >= connections_max_) {
+    metrics_.refused.add();
+    return base::log_event(base::Level::warning, "rdma_connection_refused", "peer={} reason=connections_max",
+                           request->peer().text());
+  }
+  Lane& least =
+      **std::ranges::min_element(lanes_, {}, [](const Lane* lane) { return lane->rdma_connections(); });
+  least.adopt(std::move(request));
+}
+
+std::vector<std::string> RdmaService::devices() const {
+  std::vector<std::string> names;
+  for (const rdma::Device* device : provider_->devices()) names.push_back(device->name());
+  return names;
+}
+
+}  // namespace braid::server

@@ -1,0 +1,66 @@
+// RPC over RDMA of a server: its devices, its listeners, and the lanes that take the connections. Where there
+// is no RDMA the server goes on without it and says why.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "io/slab.h"
+#include "rdma/options.h"
+#include "rdma/registration.h"
+#include "rdma/verbs.h"
+#include "rpc/call.h"
+#include "server/config.h"
+#include "server/lane.h"
+
+namespace braid::server {
+
+// Used by the control thread. stop() before the lanes are drained; destroyed after that.
+class RdmaService final : private rdma::ListenerUser {
+ public:
+  // Errors, here and below, are sentences for the user.
+  static std::expected<std::unique_ptr<RdmaService>, std::string> create(const Config& config,
+                                                                         io::SlabPool& slabs,
+                                                                         base::MetricRegistry& metrics,
+                                                                         std::size_t connections_max);
+  ~RdmaService() override;
+  RdmaService(const RdmaService&) = delete;
+  RdmaService& operator=(const RdmaService&) = delete;
+
+  // Every lane takes connections from now on, and the first one listens on those of the addresses that a
+  // device has, at the port of the configuration. Fails if there is none.
+  std::expected<void, std::string> start(const std::vector<std::unique_ptr<Lane>>& lanes,
+                                         const std::vector<rpc::PeerAddress>& addresses);
+  // Takes no more connections.
+  void stop();
+
+  [[nodiscard]] std::vector<std::string> devices() const;
+  [[nodiscard]] std::uint16_t port() const { return port_; }
+  [[nodiscard]] const rdma::RdmaOptions& options() const { return options_; }
+  [[nodiscard]] std::uint64_t bytes_registered() const { return maps_.bytes_registered(); }
+  [[nodiscard]] rdma::Registration registration() const { return maps_.strategy(); }
+
+ private:
+  RdmaService(std::unique_ptr<rdma::Provider> provider, const Config& config, io::SlabPool& slabs,
+              base::MetricRegistry& metrics, std::size_t connections_max);
+  void on_request(std::unique_ptr<rdma::ConnectRequest> request) override;
+  // Why no address could be listened on, or nothing.
+  io::Op<std::optional<base::Errno>> listen(std::vector<rpc::PeerAddress> addresses);
+  io::Op<> end_listening();
+
+  std::unique_ptr<rdma::Provider> provider_;
+  rdma::RdmaMetrics metrics_;
+  rdma::MemoryMaps maps_;
+  const std::uint16_t port_;
+  const rdma::RdmaOptions options_;
+  const std::size_t connections_max_;  // with those of TCP; one more is refused
+  std::vector<Lane*> lanes_;
+  std::vector<std::unique_ptr<rdma::Listener>> listeners_;  // belong to the first lane's thread
+};
+
+}  // namespace braid::server
