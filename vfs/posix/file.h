@@ -15,6 +15,7 @@
 #include "vfs/file_system.h"
 #include "vfs/posix/grants.h"
 #include "vfs/posix/kernel.h"
+#include "vfs/posix/listing.h"
 #include "vfs/posix/lock_table.h"
 
 namespace braid::vfs::posix {
@@ -130,6 +131,7 @@ struct Holdings {
   };
   std::optional<LockDescription> lock_description;
   std::vector<std::shared_ptr<LeaseNotice>> leases;
+  ListingTurns listings;  // of a directory
 };
 
 // What never changes about an object.

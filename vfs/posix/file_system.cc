@@ -144,12 +144,32 @@ VfsOp<> PosixFileSystem::link(const Credentials& who, const FileRef& file, const
 
 VfsOp<bool> PosixFileSystem::readdir(const Credentials& who, const FileRef& directory,
                                      const ReadDirectoryRequest& request, const EntrySink& sink) {
-  const auto work = [this, &who, &directory, &request, &sink] {
-    return tree_.readdir(who, node(directory), request, sink);
-  };
   // Hundreds of entries are not to hold up whatever else the reactor serves.
-  return node(directory).lists_long() ? placement_.run_long(Call::directory, work)
-                                      : placement_.run(Call::directory, work);
+  if (node(directory).lists_long() && io::Reactor::current() != nullptr)
+    return list_in_turn(who, directory, request, sink);
+  return placement_.run(Call::directory, [this, &who, &directory, &request, &sink] {
+    ListingCall call{who, request, sink};
+    tree_.readdir(node(directory), call);
+    return call.outcome;
+  });
+}
+
+VfsOp<bool> PosixFileSystem::list_in_turn(const Credentials& who, const FileRef& directory,
+                                          const ReadDirectoryRequest& request, const EntrySink& sink) {
+  PosixFile& file = node(directory);
+  ListingTurns& turns = *file.hold([](Holdings& held) { return &held.listings; });
+  ListingCall call{who, request, sink};
+  const bool leads = co_await turns.turn(call);
+  if (leads) {
+    const auto walk = [&]() -> Outcome<> {
+      tree_.readdir(file, call);
+      return {};
+    };
+    // Refused, it leaves the outcomes as they were: delay.
+    (void)co_await placement_.run_long(Call::directory, walk).as_result();
+    turns.done(call);
+  }
+  co_return co_await std::move(call.outcome);
 }
 
 VfsOp<FileSystemStatus> PosixFileSystem::status(const FileRef& file) {

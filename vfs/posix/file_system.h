@@ -127,6 +127,9 @@ class PosixFileSystem final : public FileSystem {
     return tree_.syncs() ? placement_.run_blocking(Call::sync, std::move(work))
                          : placement_.run(Call::change, std::move(work));
   }
+  // Beside others who list it at the same time, or with them.
+  VfsOp<bool> list_in_turn(const Credentials& who, const FileRef& directory,
+                           const ReadDirectoryRequest& request, const EntrySink& sink);
   // `plan` looks at the file and says what there is to read; what it refers to must live until the Op ends.
   template <class Plan>
   VfsOp<ReadResult> read_planned(Plan plan, std::uint64_t offset, ReadMemory memory);

@@ -65,12 +65,13 @@ struct KeptEntry {
 
 }  // namespace
 
-// Hands entries to the sink, with what a READDIRPLUS adds.
+// Hands entries to the calls that want them, with what a READDIRPLUS adds.
 class Tree::Emitter {
  public:
-  Emitter(Tree& tree, PosixFile& directory, int listing, bool look, const EntrySink& sink)
-      : tree_(tree), directory_(directory), listing_(listing), look_(look), sink_(sink) {}
+  Emitter(Tree& tree, PosixFile& directory, int listing, ListingCall& first)
+      : tree_(tree), directory_(directory), listing_(listing), first_(first) {}
 
+  // False once nobody wants more.
   bool operator()(const char* text, std::uint64_t fileid, std::uint64_t cookie) {
     const std::string_view name(text);
     DirectoryEntry entry;
@@ -78,51 +79,90 @@ class Tree::Emitter {
     // The parent of the export's root is nobody's business.
     entry.fileid = name == ".." && tree_.is_root(directory_) ? directory_.identity().fileid : fileid;
     entry.cookie = cookie;
-    if (look_)
+    if (looks())
       if (const auto checked = Name::of(name)) {
         if (auto looked = tree_.look_at(directory_, listing_, *checked, entry.fileid)) {
           entry.handle = looked->handle;
           entry.attributes = looked->attributes;
         }
       }
-    const bool taken = sink_(entry);
-    taken_ += taken ? 1 : 0;
-    return taken;
+    bool wanted = false;
+    for (ListingCall* call = &first_; call != nullptr; call = call->next) {
+      if (!call->open) continue;
+      call->open = call->look ? call->sink(entry) : call->sink(name_of(entry));
+      if (call->open)
+        ++call->taken;
+      else
+        call->outcome = false;
+      wanted = wanted || call->open;
+    }
+    return wanted;
   }
-  [[nodiscard]] std::size_t taken() const { return taken_; }
 
  private:
+  static DirectoryEntry name_of(const DirectoryEntry& entry) {
+    DirectoryEntry name;
+    name.name = entry.name;
+    name.fileid = entry.fileid;
+    name.cookie = entry.cookie;
+    return name;
+  }
+  [[nodiscard]] bool looks() const {
+    for (const ListingCall* call = &first_; call != nullptr; call = call->next)
+      if (call->open && call->look) return true;
+    return false;
+  }
+
   Tree& tree_;
   PosixFile& directory_;
   const int listing_;  // a descriptor of the directory that nobody else uses: nothing is contended for
-  const bool look_;
-  const EntrySink& sink_;
-  std::size_t taken_ = 0;
+  ListingCall& first_;
 };
 
-Outcome<bool> Tree::readdir(const Credentials& who, PosixFile& directory, const ReadDirectoryRequest& request,
-                            const EntrySink& sink) {
+void Tree::readdir(PosixFile& directory, ListingCall& first) {
+  for (ListingCall* call = &first; call != nullptr; call = call->next) {
+    if (const auto look = may_list(call->who, directory, call->request.plus)) {
+      call->open = true;
+      call->look = *look;
+    } else {
+      call->outcome = base::fail(look.error());
+    }
+  }
+  const auto end = list(directory, first);
+  std::size_t taken = 0;
+  for (ListingCall* call = &first; call != nullptr; call = call->next) {
+    if (call->open) call->outcome = end;
+    taken = std::max(taken, call->taken);
+  }
+  directory.note_listing(taken, end && *end && first.request.cookie == 0);
+}
+
+// Whether attributes come with the names, too: whoever may read the names but not search sees names only.
+Outcome<bool> Tree::may_list(const Credentials& who, PosixFile& directory, bool plus) {
   if (directory.type() != FileType::directory) return base::fail(Error::notdir);
   const auto now = live_attributes(directory);
   if (!now) return base::fail(now.error());
-  const bool superuser = identity_.is_superuser(who);
-  if (!superuser)
-    if (auto permitted = permit(who, directory, R_OK, *now); !permitted) return base::fail(permitted.error());
-  // Whoever may read the names but not search sees names only.
-  const bool look = request.plus && (superuser || permit(who, directory, X_OK, *now));
-  // A description of its own: the position belongs to this call.
+  if (identity_.is_superuser(who)) return plus;
+  if (auto permitted = permit(who, directory, R_OK, *now); !permitted) return base::fail(permitted.error());
+  return plus && permit(who, directory, X_OK, *now);
+}
+
+// False: nobody wanted more.
+Outcome<bool> Tree::list(PosixFile& directory, ListingCall& first) {
+  bool wanted = false;
+  for (const ListingCall* call = &first; call != nullptr; call = call->next) wanted = wanted || call->open;
+  if (!wanted) return false;
+  // A description of its own: the position belongs to this walk.
   auto fd = with_room([&]() -> Outcome<base::UniqueFd> {
     base::UniqueFd opened(::openat(directory.fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (!opened) return failed_call();
     return opened;
   });
   if (!fd) return base::fail(fd.error());
-  Emitter emit(*this, directory, fd->get(), look, sink);
+  Emitter emit(*this, directory, fd->get(), first);
   const bool stable = options_.stable_positions.value_or(root_.traits.stable_positions);
-  const auto end =
-      stable ? list_by_position(*fd, request.cookie, emit) : list_by_name(*fd, request.cookie, emit);
-  directory.note_listing(emit.taken(), end && *end && request.cookie == 0);
-  return end;
+  const std::uint64_t cookie = first.request.cookie;
+  return stable ? list_by_position(*fd, cookie, emit) : list_by_name(*fd, cookie, emit);
 }
 
 // A cookie is the kernel's position after an entry.

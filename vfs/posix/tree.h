@@ -18,6 +18,7 @@
 #include "vfs/posix/identity.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/lease.h"
+#include "vfs/posix/listing.h"
 #include "vfs/posix/open_file.h"
 #include "vfs/posix/transient_handles.h"
 
@@ -92,8 +93,8 @@ class Tree {
                    std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc);
   Outcome<> link(const Credentials& who, PosixFile& file, PosixFile& directory, std::string_view name,
                  Wcc& wcc);
-  Outcome<bool> readdir(const Credentials& who, PosixFile& directory, const ReadDirectoryRequest& request,
-                        const EntrySink& sink);
+  // Answers `first` and the calls after it, all from the same cookie.
+  void readdir(PosixFile& directory, ListingCall& first);
   Outcome<FileSystemStatus> status(PosixFile& file);
   Outcome<FileSystemLimits> limits(PosixFile& file);
 
@@ -226,6 +227,8 @@ class Tree {
 
   // Listing (readdir.cc).
   class Emitter;
+  Outcome<bool> may_list(const Credentials& who, PosixFile& directory, bool plus);
+  Outcome<bool> list(PosixFile& directory, ListingCall& first);
   struct Looked {
     FileHandle handle;
     Attributes attributes;
