@@ -67,7 +67,7 @@ struct Config {
   std::optional<rpc::PeerAddress> metrics;
   std::optional<bool> rpcbind;  // announce the programs to an rpcbind; unset: if the port is 2049
   base::Level log_level = base::Level::info;
-  nfs4::Delegations delegations = nfs4::Delegations::none;
+  nfs4::Delegations delegations = nfs4::Delegations::read;
   RdmaConfig rdma;
   Limits limits;
   std::vector<ExportConfig> exports;

@@ -78,7 +78,7 @@ TEST(Config, a_minimal_file_has_the_documented_defaults) {
   EXPECT_EQ(config->limits.lease_seconds, 90u);
   EXPECT_EQ(config->limits.courtesy_seconds, 86400u);
   EXPECT_EQ(config->limits.delegations_max, 16384u);
-  EXPECT_EQ(config->delegations, nfs4::Delegations::none);
+  EXPECT_EQ(config->delegations, nfs4::Delegations::read);
   ASSERT_EQ(config->exports.size(), 1u);
   const ExportConfig& e = config->exports[0];
   EXPECT_EQ(e.path, "/data");
