@@ -17,6 +17,16 @@ EngineOptions within_limits(EngineOptions options) {
   constexpr std::uint32_t bytes_min = 4096;
   options.nfs.read_bytes_max = std::clamp(options.nfs.read_bytes_max, bytes_min, MAX_PAYLOAD);
   options.nfs.write_bytes_max = std::clamp(options.nfs.write_bytes_max, bytes_min, MAX_PAYLOAD);
+  // RFC 7530 9.4: who waits for a lock has a lease time to ask again, at most.
+  options.states.lock_patience = std::min(options.states.lock_patience, options.clients.lease);
+  return options;
+}
+
+// Delegations are revoked a lease time after their recall: a client has to learn before that it is not being
+// reached (NFS4ERR_CB_PATH_DOWN, SEQ4_STATUS_CB_PATH_DOWN), with some renewals of its lease to come.
+callback::CallbackOptions callback_options(base::Duration lease) {
+  callback::CallbackOptions options;
+  options.timeout = std::min(options.timeout, lease / 4);
   return options;
 }
 
@@ -117,7 +127,7 @@ void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
 }
 
 void Nfs4Engine::start(io::Reactor& reactor, rpc::TcpWorker& tcp) {
-  callbacks_.emplace(clients_, tcp, resources_.slabs, callback::CallbackOptions{});
+  callbacks_.emplace(clients_, tcp, resources_.slabs, callback_options(options_.clients.lease));
   state_.callbacks = &*callbacks_;
   copies_.emplace(reactor, copy_callbacks(*callbacks_), store_->epoch(), CopyJobLimits{});
   state_.copies = &*copies_;

@@ -51,15 +51,15 @@ inline stateid4 id_of(const open_delegation4& delegation) {
   return {};
 }
 
-inline EngineOptions giving(Delegations policy) {
-  EngineOptions options;
+inline EngineOptions giving(Delegations policy, EngineOptions options = {}) {
   options.nfs.delegations = policy;
   return options;
 }
 
 class DelegationCompound : public testing::Test {
  protected:
-  explicit DelegationCompound(Delegations policy = Delegations::write) : world_(giving(policy)) {
+  explicit DelegationCompound(Delegations policy = Delegations::write, const EngineOptions& options = {})
+      : world_(giving(policy, options)) {
     world_.write_local("file", "content");
   }
   OPEN4resok open(SessionClient& client, const OPEN4args& args, nfsstat4 expected = NFS4_OK) {

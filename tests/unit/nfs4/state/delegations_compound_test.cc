@@ -383,6 +383,28 @@ TEST_F(DelegationCompound, what_its_holder_changes_does_not_have_it_recalled) {
   EXPECT_EQ(give_back(alice_, id), NFS4_OK);
 }
 
+EngineOptions with_lease(base::Duration lease) {
+  EngineOptions options;
+  options.clients.lease = lease;
+  return options;
+}
+
+class ShortLease : public DelegationCompound {
+ protected:
+  ShortLease() : DelegationCompound(Delegations::read, with_lease(20s)) {}
+};
+TEST_F(ShortLease, a_client_that_does_not_answer_is_called_again_long_before_its_delegation_is_revoked) {
+  peer_.silent = true;
+  EXPECT_NE(reading(open_file(alice_, read_access).delegation), nullptr);
+  open_file(bob_, write_access, NFS4ERR_DELAY);
+  peer_.await(nfs_cb_opnum4::OP_CB_RECALL);
+  for (int second = 1; second < 10; ++second) {
+    world_.advance(1s);
+    for (int turn = 0; turn < 10; ++turn) world_.on_reactor([] {});
+  }
+  peer_.await(nfs_cb_opnum4::OP_CB_RECALL, 2);
+}
+
 class ReadDelegationsOnly : public DelegationCompound {
  protected:
   ReadDelegationsOnly() : DelegationCompound(Delegations::read) {}

@@ -196,6 +196,39 @@ TEST_F(OpenCompound, a_lock_is_tested_taken_and_given_back) {
   EXPECT_EQ(on_file(bob_, "file", OP_LOCKT, test).status(), NFS4_OK);
 }
 
+EngineOptions with_lease(base::Duration lease) {
+  EngineOptions options;
+  options.clients.lease = lease;
+  return options;
+}
+
+class ShortLease : public OpenCompound {
+ protected:
+  ~ShortLease() override { kept_ = {}; }  // has memory of this world
+
+  World quick_{with_lease(std::chrono::seconds(20))};
+  SessionClient carol_{quick_, 2, "carol"};
+  SessionClient dave_{quick_, 1, "dave", {.address = "192.0.2.2"}};
+};
+TEST_F(ShortLease, who_waits_for_a_lock_loses_the_turn_after_a_lease_time) {
+  quick_.write_local("file", "content");
+  const stateid4 mine = opened(carol_, open_args("file", both_access));
+  const stateid4 theirs = opened(dave_, open_args("file", both_access));
+  Reply locked = on_file(carol_, "file", OP_LOCK, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 10));
+  const stateid4 id = locked.result<LOCK4res>(OP_LOCK).resok4()->lock_stateid;
+  EXPECT_EQ(lock(dave_, lock_args(theirs, "b", nfs_lock_type4::WRITEW_LT, 0, 10)), NFS4ERR_DENIED);
+  const LOCKU4args unlock{nfs_lock_type4::WRITE_LT, 0, id, 0, UINT64_MAX};
+  EXPECT_EQ(on_file(carol_, "file", OP_LOCKU, unlock).status(), NFS4_OK);
+  const LOCK4args late = lock_args(mine, "late", nfs_lock_type4::WRITE_LT, 0, 10);
+  EXPECT_EQ(lock(carol_, late), NFS4ERR_DENIED);
+  for (int i = 0; i < 2; ++i) {
+    quick_.advance(std::chrono::seconds(10));
+    EXPECT_EQ(quick_.send(carol_.request(), carol_.caller()).status(), NFS4_OK);
+    EXPECT_EQ(quick_.send(dave_.request(), dave_.caller()).status(), NFS4_OK);
+  }
+  EXPECT_EQ(lock(carol_, late), NFS4_OK);
+}
+
 TEST_F(OpenCompound, a_client_whose_lease_is_over_is_in_nobodys_way) {
   world_.write_local("file", "content");
   opened(alice_, open_args("file", both_access, OPEN4_SHARE_DENY_BOTH));
