@@ -192,8 +192,8 @@ std::expected<void, std::string> Server::start() {
   listener_ = std::make_unique<rpc::TcpListener>(lanes_.front()->reactor(), std::move(targets),
                                                  rpc::TcpListenerOptions{.connections_max = connections_max_},
                                                  tcp_metrics_);
+  start_rdma();  // before TCP: whoever is answered there finds RDMA too
   lanes_.front()->run([this] { return accept_on_all(); }).get();
-  start_rdma();
   if (announces_) rpcbind_ = rpc::register_with_rpcbind(programs_, port());
   return {};
 }

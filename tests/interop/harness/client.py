@@ -14,7 +14,7 @@ import time
 import traceback
 
 from harness.prerequisites import SKIP
-from harness.server import ADDRESS, PORT
+from harness.server import ADDRESS, PORT, RDMA_PORT
 
 ROOT = (0, 0, ())
 
@@ -217,11 +217,13 @@ class Lab:
             raise HostError(f"{command}: status {done['status']}: {done['output']}")
         return done["output"]
 
-    def mount(self, path="/", options="", at="/run/mnt", port=PORT, version=None):
-        """Mounts `path` with this NFS version: without one, with that of the run (3, 4.0, 4.1 or 4.2)."""
+    def mount(self, path="/", options="", at="/run/mnt", port=None, version=None, proto="tcp"):
+        """Mounts `path` with this NFS version: without one, with that of the run (3, 4.0, 4.1 or 4.2).
+        `proto` is "tcp", or "rdma" in a machine that has it."""
         version = version or self.version
         os.makedirs(at, exist_ok=True)
-        base = f"vers={version},proto=tcp,port={port},retry=0"
+        port = port or {"tcp": PORT, "rdma": RDMA_PORT}[proto]
+        base = f"vers={version},proto={proto},port={port},retry=0"
         if version == "3":
             base += f",mountport={PORT},mountproto=tcp,nolock"
         run("mount", "-t", "nfs", "-o", ",".join(o for o in (base, self.mount_options, options) if o),

@@ -11,6 +11,7 @@ import threading
 import time
 
 from harness import exports
+from harness.here import Here
 from harness.machine import READY, Machine, make_wire
 from harness.prerequisites import SKIP
 from harness.relay import LossyRelay
@@ -137,15 +138,27 @@ def attend(host, machine, limit_s):
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         host.poll()
+        ended = machine.process.poll() is not None
         status = machine.status()
         if status is not None:
             return status
-        if machine.process.poll() is not None:
+        if ended:
             print("lab: the client machine ended without a status", flush=True)
             return BROKEN
         time.sleep(0.005)
     print(f"lab: time limit of {limit_s} s", flush=True)
     return TIMED_OUT
+
+
+def boot(base, settings):
+    """The client with its command. One with RDMA is where we are already (harness/guest.py)."""
+    if settings["machine"] == "rdma":
+        return Here(base, settings["command"], settings["environment"])
+    for path in PRIVATE:
+        if os.path.isdir(path):
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "interop", path], check=True)
+    make_wire()
+    return Machine(base, settings["command"], settings["environment"], settings["memory_mib"], settings["modules"])
 
 
 def save(base, target):
@@ -167,13 +180,9 @@ def main():
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "interop", base], check=True)
     if settings["save"]:
         os.makedirs(settings["save"], exist_ok=True)
-    for path in PRIVATE:
-        if os.path.isdir(path):
-            subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "interop", path], check=True)
-    make_wire()
-    server = Server(settings["server"], base, os.path.join(base, "server.log"))
+    server = Server(settings["server"], base, os.path.join(base, "server.log"), settings["machine"] == "rdma")
     host = Host(base, server)
-    machine = Machine(base, settings["command"], settings["environment"], settings["memory_mib"], settings["modules"])
+    machine = boot(base, settings)
     copier = threading.Thread(target=copy_output, args=(machine.output,), daemon=True)
     copier.start()
     status = attend(host, machine, settings["limit_s"])

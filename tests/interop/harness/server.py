@@ -13,6 +13,7 @@ from harness.exports import Unavailable
 
 ADDRESS = "10.99.13.1"
 PORT = 12049
+RDMA_PORT = 20049
 START_S = 60
 STOP_S = 60
 
@@ -42,8 +43,9 @@ class ServerError(Exception):
 class Server:
     """Owns at most one server process. `options` are those of the last start and are reused by the next."""
 
-    def __init__(self, command, base, log_path):
+    def __init__(self, command, base, log_path, rdma=False):
         self.command = command
+        self.rdma = "1" if rdma else ""
         self.reads_config = "$CONFIG" in command
         self.base = base
         self.log_path = log_path
@@ -60,7 +62,7 @@ class Server:
                 file.write(options["config"])
         return {**os.environ, "ADDRESS": ADDRESS, "PORT": str(PORT), "STATE": state, "EXPORT": options["path"],
                 "SQUASH": options["squash"], "READ_ONLY": "1" if options["read_only"] else "",
-                "ANON": str(options["anon"]), "CONFIG": config}
+                "ANON": str(options["anon"]), "CONFIG": config, "RDMA": self.rdma}
 
     def start(self, options=None):
         if self.process is not None:
@@ -137,4 +139,4 @@ def braid_command(binary):
     braid = shlex.quote(os.path.abspath(binary)) + ' serve --listen "$ADDRESS" --port "$PORT" --state "$STATE" '
     anonymous = '$([ "$SQUASH" = none ] || echo --anonuid "$ANON" --anongid "$ANON")'
     directory = f'"$EXPORT" --squash "$SQUASH" {anonymous} ${{READ_ONLY:+--read-only}}'
-    return f'{braid} $([ "$CONFIG" ] && echo --config "$CONFIG" || echo {directory})'
+    return f'{braid} $([ "$CONFIG" ] && echo --config "$CONFIG" || echo {directory}) ${{RDMA:+--rdma}}'
