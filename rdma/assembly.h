@@ -1,4 +1,4 @@
-// A message whose parts came by different ways, put together again (RFC 8166 section 3.4.3).
+// A message whose parts came by different ways, put together again (RFC 8166 section 3.4.5).
 #pragma once
 
 #include <cstdint>

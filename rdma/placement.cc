@@ -28,7 +28,7 @@ std::optional<PlacementError> Placement::place(const xdr::Message& reply, const 
   return std::nullopt;
 }
 
-// Takes the items that have a chunk out of the message, with their padding (RFC 8166 section 3.4.5).
+// Takes the items that have a chunk out of the message, with their padding (RFC 8166 section 3.4.6).
 std::optional<PlacementError> Placement::reduce(const xdr::Message& reply, const Chunks& chunks) {
   std::size_t position = 0;
   for (std::size_t i = 0; i < chunks.writes().size(); ++i) {

@@ -1,4 +1,4 @@
-// Where the parts of a reply go: into write chunks, into the reply chunk, or inline (RFC 8166 sections 3.4.4
+// Where the parts of a reply go: into write chunks, into the reply chunk, or inline (RFC 8166 sections 3.4.6
 // and 3.5, RFC 8267).
 #pragma once
 

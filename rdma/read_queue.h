@@ -1,4 +1,4 @@
-// RDMA Reads: what a call's read chunks hold comes here (RFC 8166 section 3.4.3), no more at once than device
+// RDMA Reads: what a call's read chunks hold comes here (RFC 8166 section 3.4.5), no more at once than device
 // and peer agreed to.
 #pragma once
 

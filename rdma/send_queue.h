@@ -1,5 +1,5 @@
 // What goes out: RDMA Writes and the Send behind them as one chain. A Send is executed after the Writes
-// before it, so its completion says that all of them are done (RFC 8166 section 3.2.2), and frees everything.
+// before it, so its completion says that all of them are done, and frees everything.
 #pragma once
 
 #include <cstddef>
