@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdio>
 
 #include "server/admin_socket.h"
@@ -38,19 +40,30 @@ std::expected<base::UniqueFd, std::string> choose(const ServerChoice& server) {
   return only;
 }
 
+timeval timeval_of(std::chrono::milliseconds time) {
+  const auto seconds = std::chrono::floor<std::chrono::seconds>(time);
+  return {.tv_sec = seconds.count(), .tv_usec = std::chrono::microseconds(time - seconds).count()};
+}
+
 }  // namespace
 
 std::expected<std::string, std::string> ask_server(const ServerChoice& server, std::string_view request) {
   constexpr std::string_view hung_up = "the server hung up";
   const auto socket = choose(server);
   if (!socket) return std::unexpected(socket.error());
+  const timeval patience = timeval_of(server.patience);
+  ::setsockopt(socket->get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
   const std::string line = std::string(request) + "\n";
   if (::send(socket->get(), line.data(), line.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(line.size()))
     return std::unexpected(std::string(hung_up));
   std::string answer;
   std::array<char, 65536> chunk;
-  for (ssize_t got; (got = ::recv(socket->get(), chunk.data(), chunk.size(), 0)) > 0;)
+  ssize_t got = 0;
+  while ((got = ::recv(socket->get(), chunk.data(), chunk.size(), 0)) > 0)
     answer.append(chunk.data(), static_cast<std::size_t>(got));
+  if (got < 0 && errno == EAGAIN)
+    return std::unexpected(fmt::format("the server runs, but has not answered for {:.3g} seconds",
+                                       std::chrono::duration<double>(server.patience).count()));
   if (!answer.ends_with('\n')) return std::unexpected(std::string(hung_up));
   return answer;
 }

@@ -1,6 +1,7 @@
 // Asking a running server on its admin socket, for the commands that do.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -15,6 +16,7 @@ namespace braid::server {
 struct ServerChoice {
   std::string admin_socket;  // empty: that of `port`, or of the only server
   std::optional<std::uint16_t> port;
+  std::chrono::milliseconds patience{30'000};  // while nothing comes
 };
 
 // The answer to one line, which carries a command as JSON. Errors, here and below, are sentences.

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "server/admin_client.h"
+
 namespace braid::server {
 namespace {
 
@@ -112,6 +114,14 @@ TEST_F(AdminSocketTest, the_socket_of_a_running_server_is_left_alone) {
   ASSERT_FALSE(second.has_value());
   EXPECT_THAT(second.error(), HasSubstr("another server answers on the admin socket"));
   EXPECT_TRUE(connect_admin(path_).has_value());
+}
+
+TEST_F(AdminSocketTest, a_server_that_does_not_answer_is_not_waited_for_for_ever) {
+  const auto silent = AdminSocket::create(path_);
+  ASSERT_TRUE(silent) << silent.error();
+  const ServerChoice choice{.admin_socket = path_, .port = {}, .patience = std::chrono::milliseconds(50)};
+  EXPECT_EQ(ask_server(choice, R"({"command":"status"})").error(),
+            "the server runs, but has not answered for 0.05 seconds");
 }
 
 TEST_F(AdminSocketTest, a_file_that_is_no_socket_is_not_replaced) {
