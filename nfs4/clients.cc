@@ -81,12 +81,18 @@ Result4<ClientRef> Clients::find_and_renew(clientid4 id, base::TimePoint now) co
 std::uint32_t Clients::status_flags(const state::Session& session) const {
   const Client& client = *session.client;
   std::uint32_t flags = client.status();
+  if (client.had_back_channel()) flags |= back_channel_flags(session);
+  if (in_grace() && admit_reclaim(client)) flags |= SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
+  return flags;
+}
+
+std::uint32_t Clients::back_channel_flags(const state::Session& session) const {
+  std::uint32_t flags = 0;
   const state::Session::BackHealth health = session.back_health();
   if (health.fault) flags |= SEQ4_STATUS_BACKCHANNEL_FAULT;
   if (health.lost()) flags |= SEQ4_STATUS_CB_PATH_DOWN_SESSION;
-  const auto lost = [&](const ClientTable& table) { return table.callbacks_lost(client.id); };
+  const auto lost = [&](const ClientTable& table) { return table.callbacks_lost(session.client->id); };
   if (!health.works() && table_.with(lost)) flags |= SEQ4_STATUS_CB_PATH_DOWN;
-  if (in_grace() && admit_reclaim(client)) flags |= SEQ4_STATUS_RESTART_RECLAIM_NEEDED;
   return flags;
 }
 

@@ -124,6 +124,7 @@ class Clients {
   void register_metrics(base::MetricRegistry& registry);
 
  private:
+  [[nodiscard]] std::uint32_t back_channel_flags(const state::Session& session) const;
   void dismiss(const std::vector<state::ClientTable::Gone>& gone);
   // Removes the client's record, then releases its state: RFC 8881 8.4.3. May run twice at a time.
   Op4<> depart(state::ClientRef client);

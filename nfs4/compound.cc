@@ -17,6 +17,7 @@ Compound::Compound(const ServerState& server, rpc::Call& call, std::uint32_t min
       call_(call),
       minor_version_(minor_version),
       operation_count_(operation_count),
+      began_(server.clock.now()),
       exports_(server.exports.current()) {}
 
 base::TimePoint Compound::now() const { return server_.clock.now(); }
@@ -89,10 +90,23 @@ Op4<Place> Compound::resolve(base::BytesView handle) const {
   return resolve_in(*from, handle);
 }
 
+// A handle that is known needs no waiting, and so no coroutine.
 Op4<Place> Compound::resolve_in(const vfs::Export& from, base::BytesView handle) const {
-  auto file = co_await from.file_system->resolve(handle).as_result();
-  if (!file) co_return refuse(file.error());
-  co_return Place{&from, credentials_in(from), std::move(*file), nullptr};
+  vfs::VfsOp<vfs::FileRef> resolving = from.file_system->resolve(handle);
+  resolving.start();
+  if (resolving.done()) return place_in(from, std::move(resolving.result()));
+  return resolve_later(from, std::move(resolving));
+}
+
+Op4<Place> Compound::resolve_later(const vfs::Export& from, vfs::VfsOp<vfs::FileRef> resolving) const {
+  auto file = co_await std::move(resolving).as_result();
+  co_return co_await place_in(from, std::move(file));
+}
+
+Result4<Place> Compound::place_in(const vfs::Export& from,
+                                  base::Result<vfs::FileRef, vfs::Error> file) const {
+  if (!file) return refuse(file.error());
+  return Place{&from, credentials_in(from), std::move(*file), nullptr};
 }
 
 const PseudoNode* Compound::junction_at(const Place& at, std::string_view name) const {

@@ -58,6 +58,8 @@ class Compound {
   // Of the whole RPC call, header included: what ca_maxrequestsize bounds.
   [[nodiscard]] std::size_t request_bytes() const { return call_.message.size(); }
   [[nodiscard]] base::TimePoint now() const;
+  // When the running operation began. Costs nothing, and will do where it has not waited since.
+  [[nodiscard]] base::TimePoint began() const { return began_; }
   [[nodiscard]] io::SlabCursor& cursor() { return call_.cursor; }
   [[nodiscard]] xdr::Arena& arena() { return call_.arena; }
   // Text for the reply, copied into the call's arena; nothing when that is used up.
@@ -122,12 +124,16 @@ class Compound {
   // Who the caller is there; whose leases are not in its way, if it is known: in 4.0 it is not.
   [[nodiscard]] vfs::Credentials credentials_in(const vfs::Export& from) const;
   Op4<Place> resolve_in(const vfs::Export& from, base::BytesView handle) const;
+  Op4<Place> resolve_later(const vfs::Export& from, vfs::VfsOp<vfs::FileRef> resolving) const;
+  [[nodiscard]] Result4<Place> place_in(const vfs::Export& from,
+                                        base::Result<vfs::FileRef, vfs::Error> file) const;
 
   const ServerState& server_;
   rpc::Call& call_;
   const std::uint32_t minor_version_;
   const std::uint32_t operation_count_;
   std::uint32_t index_ = 0;
+  base::TimePoint began_;  // kept up to date by CompoundRun
   std::shared_ptr<const vfs::ExportTable> exports_;
   mutable std::shared_ptr<const PseudoTree> pseudo_;  // once it is needed
   Place current_;

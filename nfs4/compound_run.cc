@@ -32,25 +32,14 @@ CompoundRun::CompoundRun(const ServerState& server, const OperationTable& table,
       metrics_(metrics),
       head_(head),
       compound_(server, call, head.minorversion, head.argarray_count),
-      results_(call.cursor),
-      began_(compound_.now()) {}
+      results_(call.cursor) {}
 
 // A call that could not be answered has ended its slot all the same.
 CompoundRun::~CompoundRun() { end_slot({}); }
 
-io::Op<> CompoundRun::execute() {
-  while (status_ == NFS4_OK && compound_.index_ < head_.argarray_count && !compound_.replay &&
-         results_.ok()) {
-    if (const Operation* const row = next(); row != nullptr) {
-      const nfsstat4 status = co_await run(*row);
-      end(*row, status);
-    }
-    ++compound_.index_;
-  }
-}
-
-// The row of the next operation; null if there is none, and then the status says so.
 const Operation* CompoundRun::next() {
+  const bool over = status_ != NFS4_OK || compound_.index_ == head_.argarray_count || compound_.replay;
+  if (over || !results_.ok()) return nullptr;
   written_ = false;
   ++result_count_;
   std::uint32_t number = 0;
@@ -75,11 +64,12 @@ void CompoundRun::end(const Operation& row, nfsstat4 status) {
     if (running_ == nfs_opnum4::OP_SETATTR) results_.u32(0);
   }
   // One operation begins when the one before has ended.
-  const base::TimePoint began = std::exchange(began_, compound_.now());
-  metrics_.count(row.number, began_ - began, status_);
+  const base::TimePoint began = std::exchange(compound_.began_, compound_.now());
+  metrics_.count(row.number, compound_.began_ - began, status_);
+  ++compound_.index_;
 }
 
-io::Op<nfsstat4> CompoundRun::run(const Operation& row) {
+io::Op<nfsstat4> CompoundRun::execute(const Operation& row) {
   const nfsstat4 admitted = admit_operation(row);
   if (admitted != NFS4_OK) return admitted;
   compound_.reply_bytes_left_ = bytes_left(compound_.in_session ? compound_.in_session->response_bytes_max

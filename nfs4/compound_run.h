@@ -1,4 +1,10 @@
-// Executes the operations of one COMPOUND in their order and collects the results.
+// Takes one COMPOUND through its operations in their order, and collects the results.
+//
+//   for (const Operation* row = run.next(); row != nullptr; row = run.next()) {
+//     const nfsstat4 status = co_await run.execute(*row);
+//     run.end(*row, status);
+//   }
+//   co_return run.answer(reply);
 #pragma once
 
 #include <cstdint>
@@ -25,15 +31,15 @@ class CompoundRun final : private ResultSink {
   CompoundRun(const CompoundRun&) = delete;
   CompoundRun& operator=(const CompoundRun&) = delete;
 
-  // Once.
-  io::Op<> execute();
-  // After execute(): encodes the reply and ends the slot of the session.
+  // The row of the operation that is to be executed next; null when none is.
+  const Operation* next();
+  // Its status; the body of its result has been encoded. It is no coroutine of its own.
+  io::Op<nfsstat4> execute(const Operation& row);
+  void end(const Operation& row, nfsstat4 status);
+  // After the last one: encodes the reply and ends the slot of the session.
   rpc::Answer answer(rpc::Reply& reply);
 
  private:
-  const Operation* next();
-  io::Op<nfsstat4> run(const Operation& row);
-  void end(const Operation& row, nfsstat4 status);
   // Why this operation is not executed; NFS4_OK: it is.
   [[nodiscard]] nfsstat4 admit_operation(const Operation& row) const;
   [[nodiscard]] nfsstat4 admit_place_in_compound(const Operation& row) const;
@@ -51,7 +57,6 @@ class CompoundRun final : private ResultSink {
   const COMPOUND4args& head_;
   Compound compound_;
   xdr::Encoder results_;
-  base::TimePoint began_;  // the running operation
   std::uint32_t result_count_ = 0;
   nfsstat4 status_ = nfsstat4::NFS4_OK;
   nfs_opnum4 running_ = nfs_opnum4::OP_ILLEGAL;

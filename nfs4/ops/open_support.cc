@@ -42,7 +42,7 @@ state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHa
           .minor_version = compound.minor_version(),
           .client = compound.client(),
           .file = file,
-          .now = compound.now()};
+          .now = compound.began()};
 }
 
 Result4<state::ClientRef> client_of(Compound& compound, clientid4 named) {

@@ -71,14 +71,16 @@ Op4<SEQUENCE4resok> sequence(Compound& compound, const SEQUENCE4args& args) {
       .cache_this = args.sa_cachethis,
       .fingerprint = fingerprint_of(compound, clients.hash_key(), args.sa_cachethis)};
 
+  base::TimePoint now = compound.began();
   state::SlotStart start;
-  start.verdict = state::SlotVerdict::wait;
-  while (start.verdict == state::SlotVerdict::wait) {
+  while (true) {
     auto started = co_await SlotWait(*session, request, *io::Reactor::current());
     if (!started) co_return refuse(started.error());
     start = std::move(*started);
+    if (start.verdict != state::SlotVerdict::wait) break;
+    now = compound.now();
   }
-  session->client->renew(compound.now());
+  session->client->renew(now);
   const SEQUENCE4resok out{.sr_sessionid = args.sa_sessionid,
                            .sr_sequenceid = args.sa_sequenceid,
                            .sr_slotid = args.sa_slotid,

@@ -100,6 +100,10 @@ class Client {
   void lower_status(std::uint32_t bits) { status_.fetch_and(~bits, std::memory_order_relaxed); }
   [[nodiscard]] std::uint32_t status() const { return status_.load(std::memory_order_relaxed); }
 
+  // One of its sessions has, or once had, a connection to call it by.
+  [[nodiscard]] bool had_back_channel() const { return had_back_channel_.load(std::memory_order_acquire); }
+  void note_back_channel() { had_back_channel_.store(true, std::memory_order_release); }
+
   // RFC 8881 2.10.8.3: NFS4ERR_WRONG_CRED where this is false. `op` is an operation's number.
   [[nodiscard]] bool may_send(std::uint32_t op, const Principal& who) const {
     return !intro.machine || !MachineOperations::holds(intro.machine->enforce, op) || who == intro.principal;
@@ -113,6 +117,7 @@ class Client {
   std::atomic<Standing> standing_{Standing::unconfirmed};
   std::atomic<bool> reclaim_complete_{false};
   std::atomic<bool> recorded_{false};
+  std::atomic<bool> had_back_channel_{false};
 };
 
 using ClientRef = std::shared_ptr<Client>;

@@ -15,6 +15,7 @@ void Session::bind_back(const BackConnection& connection) {
     side.wanted = true;
     side.fault = false;
   });
+  client->note_back_channel();
 }
 
 void Session::unbind_back(ConnectionId connection) {

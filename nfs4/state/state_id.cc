@@ -1,7 +1,7 @@
 #include "nfs4/state/state_id.h"
 
-#include <algorithm>
 #include <cstddef>
+#include <cstring>
 
 namespace braid::nfs4::state {
 
@@ -9,7 +9,10 @@ namespace {
 
 constexpr std::uint32_t seqid_all_ones = 0xffff'ffff;
 
-bool all(const StateIdOther& other, std::byte value) { return std::ranges::count(other, value) == 12; }
+// Every byte is the same as the first.
+bool uniform(const StateIdOther& other) {
+  return std::memcmp(other.data(), other.data() + 1, other.size() - 1) == 0;
+}
 
 stateid4 special(std::uint32_t seqid, std::byte filling) {
   stateid4 id;
@@ -56,9 +59,9 @@ std::optional<StateIdParts> unpack(const StateIdOther& other) {
 }
 
 SpecialStateId special_of(const stateid4& id, std::uint32_t minor_version) {
-  if (all(id.other, std::byte{0xff}))
-    return id.seqid == seqid_all_ones ? SpecialStateId::read_bypass : SpecialStateId::reserved;
-  if (!all(id.other, std::byte{0})) return SpecialStateId::none;
+  const bool ones = id.other.front() == std::byte{0xff};
+  if ((!ones && id.other.front() != std::byte{0}) || !uniform(id.other)) return SpecialStateId::none;
+  if (ones) return id.seqid == seqid_all_ones ? SpecialStateId::read_bypass : SpecialStateId::reserved;
   if (id.seqid == 0) return SpecialStateId::anonymous;
   if (minor_version == 0) return SpecialStateId::reserved;
   if (id.seqid == 1) return SpecialStateId::current;
