@@ -9,8 +9,8 @@
 
 namespace braid::bench {
 
-// GB/s of this thread's CPU time, the median of several short runs after a warm-up; work() handles `bytes`
-// bytes.
+// GB/s of this thread's CPU time, the best of many short runs after a warm-up: what a neighbour on the same
+// core takes away is no property of the code. work() handles `bytes` bytes.
 double rate_of(std::size_t bytes, const std::function<void()>& work);
 
 class Table {
