@@ -162,8 +162,8 @@ class RawClient {
                            .sin_addr = {htonl(INADDR_LOOPBACK - 1 + host)},
                            .sin_zero = {}};
     const SocketAddress to = to_socket_address(address);
-    connected_ = ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0 &&
-                 ::connect(socket_.get(), to.get(), to.length) == 0;
+    connected_ =
+        ::bind(socket_.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) == 0 && connects(to);
   }
   [[nodiscard]] bool connected() const { return connected_; }
   [[nodiscard]] int fd() const { return socket_.get(); }
@@ -197,6 +197,17 @@ class RawClient {
   }
 
  private:
+  // A connect(2) that was interrupted goes on by itself.
+  bool connects(const SocketAddress& to) {
+    if (::connect(socket_.get(), to.get(), to.length) == 0) return true;
+    if (errno != EINTR) return false;
+    constexpr int limit_ms = 20'000;
+    pollfd wait{socket_.get(), POLLOUT, 0};
+    if (uninterrupted([&] { return ::poll(&wait, 1, limit_ms); }) != 1) return false;
+    int error = 0;
+    socklen_t size = sizeof error;
+    return ::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+  }
   bool receive_all(base::MutableBytes to) {
     while (!to.empty()) {
       const ssize_t n = uninterrupted([&] { return ::recv(socket_.get(), to.data(), to.size(), 0); });
