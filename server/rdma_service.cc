@@ -82,7 +82,7 @@ std::expected<void, std::string> RdmaService::start(const std::vector<std::uniqu
       fmt::format("no RDMA device listens on port {}: {}", port_, base::message_of(*error)));
 }
 
-io::Op<std::optional<base::Errno>> RdmaService::listen(std::vector<rpc::PeerAddress> addresses) {
+io::Op<std::optional<base::Errno>> RdmaService::listen(const std::vector<rpc::PeerAddress>& addresses) {
   std::optional<base::Errno> refused;
   for (rpc::PeerAddress address : addresses) {
     address.port = port_;

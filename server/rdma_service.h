@@ -50,7 +50,7 @@ class RdmaService final : private rdma::ListenerUser {
               base::MetricRegistry& metrics, std::size_t connections_max);
   void on_request(std::unique_ptr<rdma::ConnectRequest> request) override;
   // Why no address could be listened on, or nothing.
-  io::Op<std::optional<base::Errno>> listen(std::vector<rpc::PeerAddress> addresses);
+  io::Op<std::optional<base::Errno>> listen(const std::vector<rpc::PeerAddress>& addresses);
   io::Op<> end_listening();
 
   std::unique_ptr<rdma::Provider> provider_;
