@@ -50,34 +50,6 @@ CallError error_of(accept_stat stat) {
 
 }  // namespace
 
-std::string_view name_of(CallError error) {
-  switch (error) {
-    case CallError::closed:
-      return "connection closed";
-    case CallError::timed_out:
-      return "timed out";
-    case CallError::no_memory:
-      return "no memory";
-    case CallError::malformed:
-      return "malformed reply";
-    case CallError::rpc_mismatch:
-      return "RPC_MISMATCH";
-    case CallError::auth_error:
-      return "AUTH_ERROR";
-    case CallError::prog_unavail:
-      return "PROG_UNAVAIL";
-    case CallError::prog_mismatch:
-      return "PROG_MISMATCH";
-    case CallError::proc_unavail:
-      return "PROC_UNAVAIL";
-    case CallError::garbage_args:
-      return "GARBAGE_ARGS";
-    case CallError::system_err:
-      return "SYSTEM_ERR";
-  }
-  return "unknown";
-}
-
 Client::Waiter::Waiter(Client& client, std::uint32_t xid, base::Duration timeout)
     : xid_(xid), deadline_(client.reactor_.clock().now() + timeout) {
   client.insert(*this);
@@ -129,7 +101,7 @@ void Client::insert(Waiter& waiter) {
   }
 }
 
-void Client::end(Waiter& waiter, base::Result<io::Payload, CallError> outcome) {
+void Client::end(Waiter& waiter, base::Result<Results, CallError> outcome) {
   waiters_[waiter.xid_ & (waiters_.size() - 1)] = nullptr;
   --outstanding_;
   waiter.outcome_ = std::move(outcome);
@@ -142,27 +114,40 @@ void Client::end_all(CallError error) {
     if (waiter != nullptr) end(*waiter, base::fail(error));
 }
 
-void Client::on_message(Connection&, io::Payload message, base::TimePoint) {
+Client::Waiter* Client::waiter_of(std::uint32_t xid) {
+  Waiter* waiter = waiters_[xid & (waiters_.size() - 1)];
+  return waiter != nullptr && waiter->xid_ == xid ? waiter : nullptr;
+}
+
+void Client::on_message(Connection& connection, io::Payload message, base::TimePoint arrived) {
+  on_reduced_reply(connection, std::move(message), {}, arrived);
+}
+
+void Client::on_reduced_reply(Connection&, io::Payload message, std::vector<io::Payload> apart,
+                              base::TimePoint) {
   xdr::Arena arena;
   xdr::Decoder in(message, arena);
   std::uint32_t xid;
   if (!in.u32(xid)) return;
-  Waiter* waiter = waiters_[xid & (waiters_.size() - 1)];
   // Otherwise a reply to a call that has timed out, or to none.
-  if (waiter != nullptr && waiter->xid_ == xid) end(*waiter, std::move(message));
+  if (Waiter* waiter = waiter_of(xid)) end(*waiter, Results{std::move(message), 0, std::move(apart)});
 }
 
-base::Result<Results, CallError> Client::results_of(io::Payload reply) {
+void Client::on_call_failed(Connection&, std::uint32_t xid, CallError error) {
+  if (Waiter* waiter = waiter_of(xid)) end(*waiter, base::fail(error));
+}
+
+base::Result<Results, CallError> Client::results_of(Results reply) {
   xdr::Arena arena;
-  xdr::Decoder in(reply, arena);
+  xdr::Decoder in(reply.message, arena);
   rpc_msg header;
   if (!decode(in, header) || header.body.rbody() == nullptr) return base::fail(CallError::malformed);
   if (const rejected_reply* rejected = header.body.rbody()->rreply())
     return base::fail(rejected->astat() != nullptr ? CallError::auth_error : CallError::rpc_mismatch);
   const accept_stat stat = header.body.rbody()->areply()->reply_data.stat;
   if (stat != accept_stat::SUCCESS) return base::fail(error_of(stat));
-  const std::size_t offset = in.position();
-  return Results{std::move(reply), offset};
+  reply.offset = in.position();
+  return reply;
 }
 
 io::Op<> Client::watch_deadlines() {
@@ -171,10 +156,12 @@ io::Op<> Client::watch_deadlines() {
     watched_ = base::TimePoint::max();
     for (Waiter* waiter : waiters_) {
       if (waiter == nullptr) continue;
-      if (waiter->deadline_ <= now)
-        end(*waiter, base::fail(CallError::timed_out));
-      else
+      if (waiter->deadline_ > now) {
         watched_ = std::min(watched_, waiter->deadline_);
+        continue;
+      }
+      if (connection_ != nullptr) connection_->give_up(waiter->xid_);
+      end(*waiter, base::fail(CallError::timed_out));
     }
     if (outstanding_ > 0) (void)co_await timer_.until(watched_);
   }

@@ -11,7 +11,6 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,25 +18,10 @@
 #include "io/gate.h"
 #include "io/op.h"
 #include "io/reactor.h"
+#include "rpc/call_error.h"
 #include "rpc/transport.h"
 
 namespace braid::rpc {
-
-// Why a call brought no results.
-enum class CallError : std::uint8_t {
-  closed,        // the connection ended, or there was none
-  timed_out,     // the reply, should it still come, is dropped
-  no_memory,     // the call could not be encoded (ENOBUFS of the slab pool)
-  malformed,     // the reply is not one of RFC 5531
-  rpc_mismatch,  // the server does not speak RPC version 2
-  auth_error,    // the server refused the credential
-  prog_unavail,  // this and the following: accept_stat of RFC 5531 section 9
-  prog_mismatch,
-  proc_unavail,
-  garbage_args,
-  system_err,
-};
-std::string_view name_of(CallError error);
 
 struct ProcedureId {
   std::uint32_t program = 0;
@@ -48,13 +32,19 @@ struct ProcedureId {
 struct CallOptions {
   Auth auth{};  // what it refers to must stay until the call ends
   base::Duration timeout = std::chrono::seconds(60);
+  ReplyRoom room{};
 };
 
 // A reply with results: they start at `offset`.
 struct Results {
   io::Payload message;
   std::size_t offset = 0;
-  [[nodiscard]] xdr::Decoder decoder(xdr::Arena& arena) const { return {message, arena, offset}; }
+  std::vector<io::Payload> apart{};  // eligible items that did not come in the message
+  [[nodiscard]] xdr::Decoder decoder(xdr::Arena& arena) const {
+    xdr::Decoder in(message, arena, offset);
+    in.set_apart(apart);
+    return in;
+  }
 };
 
 template <class T = void>
@@ -86,7 +76,7 @@ class Client final : public Receiver {
     encode(out);
     if (!out.ok()) co_return base::fail(CallError::no_memory);
     Waiter waiter(*this, xid, options.timeout);
-    connection_->send(out.finish());
+    connection_->call(out.finish(), options.room);
     auto reply = co_await waiter.reply();
     if (!reply) co_return base::fail(reply.error());
     co_return results_of(std::move(*reply));
@@ -97,6 +87,9 @@ class Client final : public Receiver {
 
   bool ready(Connection&) override { return true; }
   void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) override;
+  void on_reduced_reply(Connection& connection, io::Payload message, std::vector<io::Payload> apart,
+                        base::TimePoint arrived) override;
+  void on_call_failed(Connection& connection, std::uint32_t xid, CallError error) override;
   void on_sent(Connection&, std::size_t) override {}
   [[nodiscard]] bool idle() const override { return outstanding_ == 0; }
   void on_closed(Connection& connection) override;
@@ -112,7 +105,7 @@ class Client final : public Receiver {
       Waiter& waiter;
       [[nodiscard]] bool await_ready() const { return waiter.ended_; }
       void await_suspend(std::coroutine_handle<> handle) { waiter.handle_ = handle; }
-      base::Result<io::Payload, CallError> await_resume() { return std::move(waiter.outcome_); }
+      base::Result<Results, CallError> await_resume() { return std::move(waiter.outcome_); }
     };
     // co_await waiter.reply(): the reply, or why there is none.
     Awaiter reply() { return {*this}; }
@@ -122,15 +115,18 @@ class Client final : public Receiver {
     std::uint32_t xid_;
     base::TimePoint deadline_;
     bool ended_ = false;
-    base::Result<io::Payload, CallError> outcome_;
+    base::Result<Results, CallError> outcome_;
     std::coroutine_handle<> handle_;
   };
 
   static void begin_call(xdr::Encoder& out, std::uint32_t xid, const ProcedureId& id, const Auth& auth);
-  static base::Result<Results, CallError> results_of(io::Payload reply);
+  // Finds where the results of a whole reply start.
+  static base::Result<Results, CallError> results_of(Results reply);
   std::uint32_t next_xid();
   void insert(Waiter& waiter);
-  void end(Waiter& waiter, base::Result<io::Payload, CallError> outcome);
+  // Null: nobody waits for this number.
+  Waiter* waiter_of(std::uint32_t xid);
+  void end(Waiter& waiter, base::Result<Results, CallError> outcome);
   void end_all(CallError error);
   // Ends what is overdue, then sleeps until the next deadline; runs while there are calls.
   io::Op<> watch_deadlines();

@@ -5,10 +5,12 @@
 // from the peer until resume(). So memory is bounded by not reading, never by dropping.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/strong.h"
@@ -16,6 +18,7 @@
 #include "io/payload.h"
 #include "io/pipe.h"
 #include "rpc/call.h"
+#include "rpc/call_error.h"
 #include "xdr/encoder.h"
 
 namespace braid::rpc {
@@ -23,6 +26,15 @@ namespace braid::rpc {
 // Ties a reply to the message that it answers, where the transport needs to know: an RDMA call says where
 // data of its reply goes. The transport gives it with the message.
 using CallTag = base::Strong<struct CallTagTag, std::uint64_t>;
+
+// What the reply to a call may bring at most, for transports on which the caller makes room for it (RFC 8166
+// sections 3.4.6 and 3.5.3).
+struct ReplyRoom {
+  // Bytes of each DDP-eligible item, in the order of the results.
+  std::array<std::uint32_t, xdr::Message::items_max> items{};
+  std::size_t item_count = 0;
+  std::uint32_t rest_bytes = 0;  // of the results without the bytes of these items
+};
 
 // One connection that carries whole RPC messages in both directions. Belongs to one reactor's thread. Valid
 // until its receiver's on_closed() returns.
@@ -42,6 +54,14 @@ class Connection {
     (void)call;
     send(std::move(message));
   }
+  // The same for a call. What is sent by send() has no room but what every message has.
+  virtual void call(xdr::Message message, const ReplyRoom& room) {
+    (void)room;
+    send(std::move(message));
+  }
+  // The reply to this call is of no interest any more: when this returns, the peer can no longer read or
+  // write memory that was offered to it for the call.
+  virtual void give_up(std::uint32_t xid) { (void)xid; }
   // The receiver is ready again after ready() was false. May be called when it was not.
   virtual void resume() = 0;
   // Ends the connection; the receiver is told through on_closed() later, from the event loop, once.
@@ -69,6 +89,18 @@ class Receiver {
                                  CallTag call) {
     (void)call;
     on_message(connection, std::move(message), arrived);
+  }
+  // The same of a reply whose eligible items did not come in the message: see xdr::Decoder::set_apart().
+  virtual void on_reduced_reply(Connection& connection, io::Payload message, std::vector<io::Payload> apart,
+                                base::TimePoint arrived) {
+    (void)apart;
+    on_message(connection, std::move(message), arrived);
+  }
+  // No reply will come to this call, though the connection lives.
+  virtual void on_call_failed(Connection& connection, std::uint32_t xid, CallError error) {
+    (void)connection;
+    (void)xid;
+    (void)error;
   }
   // So many bytes of sent messages (headroom included) are with the system or the device now.
   virtual void on_sent(Connection& connection, std::size_t bytes) = 0;

@@ -93,6 +93,45 @@ bool Decoder::payload(io::Payload& out, std::uint32_t limit) {
   return skip(bytes + padding_of(bytes));
 }
 
+const io::Payload* Decoder::next_apart() {
+  if (apart_.empty()) return nullptr;
+  const io::Payload& next = apart_.front();
+  apart_ = apart_.subspan(1);
+  return next.empty() ? nullptr : &next;
+}
+
+bool Decoder::length_apart(const io::Payload& item, std::uint32_t limit) {
+  std::uint32_t bytes;
+  if (!u32(bytes)) return false;
+  if (bytes > limit) return fail(Error::limit);
+  if (bytes != item.size()) return fail(Error::value);
+  return true;
+}
+
+bool Decoder::ddp_payload(io::Payload& out, std::uint32_t limit) {
+  const io::Payload* apart = next_apart();
+  if (apart == nullptr) return payload(out, limit);
+  if (!length_apart(*apart, limit)) return false;
+  out = *apart;
+  return true;
+}
+
+bool Decoder::ddp_text(std::string_view& out, std::uint32_t limit) {
+  const io::Payload* apart = next_apart();
+  if (apart == nullptr) return text(out, limit);
+  if (!length_apart(*apart, limit)) return false;
+  if (apart->ranges().size() == 1) {
+    out = base::text_of(apart->ranges().front().view());
+    return true;
+  }
+  bool fits;
+  const auto owned = arena_->make<std::byte>(apart->size(), fits);
+  if (!fits) return fail(Error::memory);
+  apart->copy_to(0, owned);
+  out = base::text_of(owned);
+  return true;
+}
+
 bool Decoder::count(std::uint32_t& out, std::uint32_t limit, std::size_t element_bytes_min) {
   if (!u32(out)) return false;
   if (out > limit) return fail(Error::limit);

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -89,6 +90,13 @@ class Decoder {
   bool text(std::string_view& out, std::uint32_t limit);
   // Bulk data: shares the slabs of the message, copies nothing.
   bool payload(io::Payload& out, std::uint32_t limit);
+  // The same and text() for DDP-eligible items (RFC 8166 section 3.1), which may have come apart from the
+  // message.
+  bool ddp_payload(io::Payload& out, std::uint32_t limit);
+  bool ddp_text(std::string_view& out, std::uint32_t limit);
+  // The n-th eligible item is the n-th of these, unless that is empty: then it stands in the message. They
+  // live as long as what is decoded.
+  void set_apart(std::span<const io::Payload> items) { apart_ = items; }
   // The count of an array whose elements take at least `element_bytes_min` (> 0) bytes on the wire.
   bool count(std::uint32_t& out, std::uint32_t limit, std::size_t element_bytes_min);
   // For generated code: records the first error, returns false.
@@ -105,6 +113,10 @@ class Decoder {
   bool copy(void* to, std::size_t bytes);
   bool skip(std::size_t bytes);
   bool next_range();
+  // The next eligible item, if it came apart; null if it stands here.
+  const io::Payload* next_apart();
+  // The length of an item that came apart: no more than its length stands here, not even its padding.
+  bool length_apart(const io::Payload& item, std::uint32_t limit);
 
   const io::Payload* message_;
   Arena* arena_;
@@ -113,6 +125,7 @@ class Decoder {
   std::size_t piped_ = 0;           // of the current range, when it is in a pipe
   std::size_t next_range_ = 0;
   std::size_t left_;
+  std::span<const io::Payload> apart_;  // not yet taken
   Error error_ = Error::none;
 };
 

@@ -12,6 +12,10 @@ bool is_bytes(const Declaration& declaration) {
 
 std::string item_at(int depth) { return depth == 0 ? "item" : "item" + std::to_string(depth + 1); }
 
+std::string eligible(const Declaration& declaration, const Declaration& resolved) {
+  return declaration.ddp || resolved.ddp ? "ddp_" : "";
+}
+
 bool is_floating(Kind kind) { return kind == Kind::floating || kind == Kind::double_floating; }
 
 // The method of Decoder and Encoder for an integer or bool.
@@ -44,7 +48,8 @@ std::string CodecText::decode(const Declaration& declaration, const std::string&
   if (is_bytes(last)) {
     if (last.shape == Shape::fixed) return "in.opaque_fixed(" + lvalue + ")";
     const std::string method = last.payload ? "payload" : last.type.kind == Kind::string ? "text" : "opaque";
-    return "in." + method + "(" + lvalue + ", " + types_.length_of(limit_of(last)) + ")";
+    return "in." + eligible(declaration, last) + method + "(" + lvalue + ", " +
+           types_.length_of(limit_of(last)) + ")";
   }
   if (last.shape == Shape::plain) return decode_plain(last, lvalue);
   const Declaration element = element_of(last);
@@ -78,8 +83,7 @@ std::string CodecText::encode(const Declaration& declaration, const std::string&
                                : last.payload                   ? "payload"
                                : last.type.kind == Kind::string ? "text"
                                                                 : "opaque";
-    const std::string eligible = declaration.ddp || last.ddp ? "ddp_" : "";
-    return indent + "out." + eligible + method + "(" + lvalue + ");\n";
+    return indent + "out." + eligible(declaration, last) + method + "(" + lvalue + ");\n";
   }
   if (last.shape == Shape::plain) {
     const std::string text = encode_plain(last, lvalue);

@@ -101,6 +101,43 @@ TEST_F(ClientTest, a_call_has_the_bytes_of_the_rfc) {
   });
 }
 
+TEST_F(ClientTest, items_that_came_apart_from_a_reply_take_their_places) {
+  run([&]() -> io::Op<> {
+    Outcome out;
+    start(out);
+    co_await settle();
+    std::vector<io::Payload> apart;
+    apart.push_back(test::payload_of(pool_, words({7})));
+    client_.on_reduced_reply(pair_.client_end(), test::payload_of(pool_, words({1001, 1, 0, 0, 0, 0, 4, 8})),
+                             std::move(apart), clock_.now());
+    co_await settle();
+    EXPECT_TRUE(out && *out);
+    xdr::Arena arena;
+    xdr::Decoder in = (*out)->decoder(arena);
+    io::Payload item;
+    std::uint32_t after = 0;
+    EXPECT_TRUE(in.ddp_payload(item, 4) && in.u32(after));
+    EXPECT_EQ(test::bytes_of(item), words({7}));
+    EXPECT_EQ(after, 8U);
+    out.reset();
+  });
+}
+
+TEST_F(ClientTest, a_call_that_the_transport_cannot_carry_fails_alone) {
+  run([&]() -> io::Op<> {
+    Outcome refused;
+    Outcome other;
+    start(refused);
+    start(other);
+    co_await settle();
+    client_.on_call_failed(pair_.client_end(), 1001, CallError::refused);
+    client_.on_call_failed(pair_.client_end(), 77, CallError::refused);
+    co_await settle();
+    EXPECT_TRUE(refused && !*refused && refused->error() == CallError::refused);
+    EXPECT_FALSE(other);
+  });
+}
+
 TEST_F(ClientTest, replies_find_their_calls_in_any_order) {
   run([&]() -> io::Op<> {
     constexpr std::size_t calls = 200;

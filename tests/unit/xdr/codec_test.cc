@@ -307,6 +307,52 @@ TEST_F(CodecTest, encoded_bulk_data_is_noted_with_its_place) {
   EXPECT_EQ(message.bytes.slice(12, 5).ranges()[0].view().data(), bulk.ranges()[0].view().data());
 }
 
+TEST_F(CodecTest, eligible_data_comes_apart_from_its_message_or_within_it) {
+  const io::Payload message = memory_.payload(hex("0000000500000002aabb00000000000361626300"));
+  const std::array<io::Payload, 2> apart{memory_.payload(hex("0102030405")), io::Payload()};
+  Decoder in(message, arena_);
+  in.set_apart(apart);
+  io::Payload first;
+  io::Payload second;
+  std::string_view third;
+  ASSERT_TRUE(in.ddp_payload(first, 5));
+  ASSERT_TRUE(in.ddp_payload(second, 2));
+  ASSERT_TRUE(in.ddp_text(third, 3));
+  EXPECT_EQ(first.ranges()[0].view().data(), apart[0].ranges()[0].view().data());
+  EXPECT_EQ(bytes_in(second), hex("aabb"));
+  EXPECT_EQ(third, "abc");
+  EXPECT_EQ(in.remaining(), 0U);
+}
+
+TEST_F(CodecTest, text_that_came_apart_is_one_view) {
+  const io::Payload message = memory_.payload(hex("00000004"));
+  io::Payload pieces = memory_.payload(hex("6162"));
+  pieces.append(memory_.payload(hex("6364")));
+  Decoder in(message, arena_);
+  in.set_apart({&pieces, 1});
+  std::string_view text;
+  ASSERT_TRUE(in.ddp_text(text, 4));
+  EXPECT_EQ(text, "abcd");
+}
+
+TEST_F(CodecTest, data_that_came_apart_is_as_long_as_its_message_says) {
+  const io::Payload apart = memory_.payload(hex("010203"));
+  for (const auto& [length, limit, error] :
+       {std::tuple{"00000002", 3U, Error::value}, std::tuple{"00000004", 9U, Error::value},
+        std::tuple{"00000003", 2U, Error::limit}, std::tuple{"", 9U, Error::truncated}}) {
+    const io::Payload message = memory_.payload(hex(length));
+    io::Payload data;
+    std::string_view text;
+    Decoder in(message, arena_);
+    in.set_apart({&apart, 1});
+    EXPECT_FALSE(in.ddp_payload(data, limit));
+    EXPECT_EQ(in.error(), error) << length;
+    Decoder again(message, arena_);
+    again.set_apart({&apart, 1});
+    EXPECT_FALSE(again.ddp_text(text, limit));
+  }
+}
+
 TEST_F(CodecTest, what_is_not_eligible_is_not_noted_and_what_is_empty_is) {
   Encoder out(memory_.cursor());
   out.payload(memory_.payload(hex("0102")));

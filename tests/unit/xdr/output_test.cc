@@ -81,7 +81,7 @@ TEST(Output, limits_are_those_of_the_declaration_or_of_its_attribute) {
   EXPECT_THAT(output.header, HasSubstr("in.payload(out.c, 30)"));
 }
 
-TEST(Output, eligible_data_is_encoded_with_a_note) {
+TEST(Output, eligible_data_may_come_apart_from_the_message) {
   const Output output = output_of(
       "typedef string path<8>;\n"
       "struct s { opaque a<4> [[payload, ddp]]; path b [[ddp]]; path c; opaque d<4> [[payload]]; };");
@@ -89,6 +89,10 @@ TEST(Output, eligible_data_is_encoded_with_a_note) {
   EXPECT_THAT(output.source + output.header, HasSubstr("out.ddp_text(value.b)"));
   EXPECT_THAT(output.source + output.header, HasSubstr("out.text(value.c)"));
   EXPECT_THAT(output.source + output.header, HasSubstr("out.payload(value.d)"));
+  EXPECT_THAT(output.source + output.header, HasSubstr("in.ddp_payload(out.a, 4)"));
+  EXPECT_THAT(output.source + output.header, HasSubstr("in.ddp_text(out.b, 8)"));
+  EXPECT_THAT(output.source + output.header, HasSubstr("in.text(out.c, 8)"));
+  EXPECT_THAT(output.source + output.header, HasSubstr("in.payload(out.d, 4)"));
 }
 
 TEST(Output, types_come_behind_what_they_contain) {
