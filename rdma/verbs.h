@@ -92,7 +92,8 @@ class MemoryRegion {
   [[nodiscard]] virtual RemoteKey remote_key() const = 0;
 };
 
-// What the peer may do with registered memory. A server registers for itself alone.
+// What the peer may do with registered memory. Servers register for themselves alone, clients give one of
+// the rights to what they offer in a call.
 enum class Access : std::uint8_t { local, remote_read, remote_write };
 
 struct DeviceLimits {
@@ -100,6 +101,7 @@ struct DeviceLimits {
   std::uint32_t pieces_max = 0;    // of a request
   std::uint32_t reads_max = 0;     // RDMA Reads on their way at once, of one connection
   bool on_demand = false;          // can fault pages in, so that all memory may be registered at once
+  bool invalidation = false;       // a peer may invalidate what register_memory() made, by send_invalidate
 };
 
 // One device and its protection domain. Thread-safe; lives as long as its provider.

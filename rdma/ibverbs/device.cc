@@ -64,6 +64,8 @@ base::Result<void> IbDevice::query() {
   limits_.pieces_max = std::min(pieces_useful, static_cast<std::uint32_t>(pieces));
   limits_.reads_max = static_cast<std::uint32_t>(std::min(all.max_qp_rd_atom, 255));
   completions_max_ = all.max_cqe;
+  // InfiniBand 10.6.5: what ibv_reg_mr() made cannot be invalidated by a peer, only memory windows can.
+  limits_.invalidation = false;
   constexpr std::uint32_t needed =
       IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
   limits_.on_demand = (extended.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT) != 0 &&

@@ -61,6 +61,7 @@ base::Result<void> SimEndpoint::start(const ConnectParameters& parameters) {
     if (other_ == nullptr) return base::fail(ECONNRESET);
     // RDMA Reads of the one are answered by the other.
     if (parameters.reads_out > other_->reads_out_) return base::fail(EINVAL);
+    reads_max_ = parameters.reads_out;
     state_ = State::connected;
     other_->state_ = State::connected;
     other_->later([other = other_, data, out = parameters.reads_out, in = parameters.reads_in] {
@@ -128,7 +129,8 @@ base::Result<void> SimEndpoint::post(Work& work, std::span<const Request> chain)
                          request.address,
                          &work,
                          i + 1 == chain.size(),
-                         count});
+                         count,
+                         next_number_++});
   }
   pump();
   return {};
@@ -139,8 +141,80 @@ void SimEndpoint::pump() {
   pumping_ = true;
   later([this] {
     pumping_ = false;
-    if (!requests_.empty() && state_ == State::connected) run_one();
+    if (requests_.empty() || state_ != State::connected) return;
+    host_.fabric_.account(nullptr, [this] {
+      if (host_.fabric_.clock_ == nullptr) return run_one();
+      execute_arrived();
+      transmit_one();
+    });
   });
+}
+
+void SimEndpoint::at(base::TimePoint when, std::function<void()> f) {
+  host_.fabric_.at(when, [this, alive = alive_, f = std::move(f)] {
+    if (*alive && state_ == State::connected) f();
+  });
+}
+
+void SimEndpoint::transmit_one() {
+  if (next_sent_ == next_number_ || state_ != State::connected) return;
+  const Posted& request = request_of(next_sent_);
+  const bool reads = request.opcode == Opcode::read;
+  if (reads && reads_on_wire_ == reads_max_) return;
+  if (reads) ++reads_on_wire_;
+  ++next_sent_;
+  const base::TimePoint arrival = host_.fabric_.transmit(host_, reads ? 0 : bytes_of(request.local));
+  at(arrival, [this, number = request.number] { arrive(number); });
+  pump();
+}
+
+void SimEndpoint::arrive(std::uint64_t number) {
+  if (arrived_ < number) return;
+  arrived_ = number + 1;
+  execute_arrived();
+}
+
+// In order: a send that finds no receive holds up what is behind it.
+void SimEndpoint::execute_arrived() {
+  while (state_ == State::connected && next_executed_ < arrived_) {
+    const std::uint64_t number = next_executed_;
+    const Posted& request = request_of(number);
+    Fabric& fabric = host_.fabric_;
+    if (request.opcode == Opcode::read && other_ != nullptr) {
+      // Its data is the peer's answer.
+      at(fabric.transmit(other_->host_, bytes_of(request.local)), [this, number] {
+        --reads_on_wire_;
+        bool waits = false;
+        ended(number, execute(request_of(number), waits));
+      });
+    } else {
+      bool waits = false;
+      const WorkStatus status = execute(request, waits);
+      if (waits) return;
+      at(fabric.clock_->now() + fabric.link_.delay, [this, number, status] { ended(number, status); });
+      // The peer takes nothing that comes behind a request that failed.
+      if (status != WorkStatus::success) arrived_ = 0;
+    }
+    ++next_executed_;
+  }
+}
+
+// Requests end in the order in which they were posted.
+void SimEndpoint::ended(std::uint64_t number, WorkStatus status) {
+  request_of(number).ended = status;
+  while (!requests_.empty() && requests_.front().ended) {
+    const WorkStatus first = *requests_.front().ended;
+    if (first == WorkStatus::success) count(requests_.front());
+    retire(first);
+    if (first != WorkStatus::success) return end_both(*this);
+  }
+  pump();
+}
+
+void SimEndpoint::count(const Posted& request) {
+  const auto kind = static_cast<std::size_t>(request.opcode);
+  ++host_.stats_.requests[kind];
+  host_.stats_.bytes[kind] += bytes_of(request.local);
 }
 
 void SimEndpoint::run_one() {
@@ -153,9 +227,7 @@ void SimEndpoint::run_one() {
   const WorkStatus status = execute(request, waits);
   if (waits) return;
   if (status == WorkStatus::success) {
-    const auto kind = static_cast<std::size_t>(request.opcode);
-    ++host_.stats_.requests[kind];
-    host_.stats_.bytes[kind] += bytes_of(request.local);
+    count(request);
     retire(status);
     return pump();
   }
@@ -201,6 +273,7 @@ WorkStatus SimEndpoint::transfer(const Posted& request) {
   std::byte* remote = other_->host_.find_remote(request.key, request.address, bytes,
                                                 writes ? Access::remote_write : Access::remote_read);
   if (remote == nullptr) return WorkStatus::remote_access;
+  if (host_.leaves_data_) return WorkStatus::success;
   if (writes)
     gather(request.local, remote);
   else
@@ -220,7 +293,7 @@ void SimEndpoint::complete(Work& work, WorkStatus status, std::uint32_t bytes, s
                            bool receive) {
   auto event = [this, &work, status, bytes, requests, receive] {
     (receive ? receives_used_ : requests_used_) -= requests;
-    work.finish(status, bytes);
+    host_.fabric_.account(&host_, [&work, status, bytes] { work.finish(status, bytes); });
   };
   if (host_.holding_ && !receive)
     host_.held_.emplace_back(std::move(event));

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "rdma/sim/fabric.h"
@@ -46,8 +47,11 @@ class SimEndpoint final : public Endpoint {
     RemoteKey key;
     std::uint64_t address;
     Work* work;
-    bool last;            // of its chain
-    std::uint32_t chain;  // requests of the chain
+    bool last;             // of its chain
+    std::uint32_t chain;   // requests of the chain
+    std::uint64_t number;  // of the connection's requests
+    // With a link: how it ended, once the peer has said so.
+    std::optional<WorkStatus> ended = std::nullopt;
   };
 
   // Calls f on this endpoint from the ready queue, unless it is gone by then.
@@ -56,9 +60,18 @@ class SimEndpoint final : public Endpoint {
                         std::uint32_t reads_in);
   void pump();
   void run_one();
+  // With a link: a request goes on the wire, reaches the peer, has ended.
+  void transmit_one();
+  void arrive(std::uint64_t number);
+  void execute_arrived();
+  void ended(std::uint64_t number, WorkStatus status);
+  void at(base::TimePoint when, std::function<void()> f);
+  [[nodiscard]] std::uint64_t front_number() const { return next_number_ - requests_.size(); }
+  Posted& request_of(std::uint64_t number) { return requests_[number - front_number()]; }
   [[nodiscard]] WorkStatus execute(const Posted& request, bool& waits);
   [[nodiscard]] WorkStatus send(const Posted& request, bool& waits);
   [[nodiscard]] WorkStatus transfer(const Posted& request);
+  void count(const Posted& request);
   // The front request is over.
   void retire(WorkStatus status);
   void complete(Work& work, WorkStatus status, std::uint32_t bytes, std::uint32_t requests, bool receive);
@@ -77,6 +90,12 @@ class SimEndpoint final : public Endpoint {
   std::deque<Posted> requests_;
   std::uint32_t requests_used_ = 0;  // of the queue, until their completion is delivered
   std::uint32_t reads_out_ = 0;
+  std::uint32_t reads_max_ = 0;      // of ours at once, as agreed
+  std::uint32_t reads_on_wire_ = 0;  // with a link, as are these three:
+  std::uint64_t next_number_ = 0;    // of the next request to be posted
+  std::uint64_t next_sent_ = 0;      // to go on the wire
+  std::uint64_t next_executed_ = 0;  // to be executed by the peer
+  std::uint64_t arrived_ = 0;        // requests that have reached the peer
   std::uint32_t receives_used_ = 0;
   bool pumping_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);

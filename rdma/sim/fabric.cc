@@ -56,6 +56,29 @@ void Fabric::deliver() {
   event();
 }
 
+void Fabric::at(base::TimePoint when, std::function<void()> event) {
+  timeline_.emplace(when, std::move(event));
+}
+
+base::TimePoint Fabric::transmit(Host& from, std::size_t bytes) {
+  const base::Duration takes(link_.bytes_per_second == 0 ? 0
+                                                         : bytes * 1'000'000'000 / link_.bytes_per_second);
+  from.wire_free_ = std::max(from.wire_free_, clock_->now()) + takes;
+  return from.wire_free_ + link_.delay;
+}
+
+bool Fabric::advance() {
+  if (timeline_.empty()) return false;
+  const base::TimePoint when = timeline_.begin()->first;
+  clock_->advance(std::max(when - clock_->now(), base::Duration::zero()));
+  while (!timeline_.empty() && timeline_.begin()->first == when) {
+    const auto event = std::move(timeline_.begin()->second);
+    timeline_.erase(timeline_.begin());
+    event();
+  }
+  return true;
+}
+
 Host::Host(Fabric& fabric, std::string name, const DeviceLimits& limits)
     : fabric_(fabric), name_(std::move(name)), limits_(limits) {}
 
@@ -80,6 +103,7 @@ base::Result<std::unique_ptr<MemoryRegion>> Host::register_memory(base::MutableB
     return base::fail(ENOMEM);
   }
   stats_.bytes_registered += memory.size();
+  if (on_registration_) on_registration_(memory.size());
   return add_region({memory.data(), memory.size(), access, true});
 }
 

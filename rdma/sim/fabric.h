@@ -4,6 +4,11 @@
 // one. One request is executed per turn of the ready queue, with everything checked that a device would
 // check: keys, bounds, rights, queue depths, the room of receives. Faults are put in before they are to
 // happen.
+//
+// Without a Link everything happens at once. With one, what is sent takes its time on the wire, in virtual
+// time: RDMA Reads take a round trip, no more of them are on their way than was agreed, and the requests of a
+// connection follow each other without waiting for acknowledgements, as on InfiniBand. To connect takes no
+// time.
 #pragma once
 
 #include <array>
@@ -20,6 +25,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "rdma/verbs.h"
 
 namespace braid::rdma::sim {
@@ -40,6 +46,12 @@ struct Fault {
   WorkStatus status = WorkStatus::fatal;
 };
 
+// A wire between any two hosts. Each host sends on one of its own, and hears on the others'.
+struct Link {
+  base::Duration delay{};              // one way, of every bit
+  std::uint64_t bytes_per_second = 0;  // of data; headers and acknowledgements have no length
+};
+
 struct HostStats {
   std::array<std::uint64_t, 4> requests{};  // executed, by Opcode
   std::array<std::uint64_t, 4> bytes{};
@@ -56,14 +68,34 @@ struct HostStats {
   }
 };
 
+// For benchmarks of a host's work: told when the thread leaves it, to do that of a device or of another host,
+// and when it comes back. Calls do not nest.
+class Meter {
+ public:
+  virtual ~Meter() = default;
+  virtual void leave() = 0;
+  virtual void enter() = 0;
+};
+
 // Belongs to one thread, whose ready queue runs it. Outlives its hosts and everything that they made; nothing
 // may be left to deliver when it ends.
 class Fabric {
  public:
   Fabric() = default;
+  // Time is the clock's, which nobody else moves.
+  Fabric(const Link& link, base::ManualClock& clock) : link_(link), clock_(&clock) {}
   ~Fabric();
   Fabric(const Fabric&) = delete;
   Fabric& operator=(const Fabric&) = delete;
+
+  // With a link: moves the clock to when something arrives next, and lets it. False if nothing is on its way.
+  // To be called when the ready queue has nothing to do any more.
+  bool advance();
+  // Null: nobody.
+  void measure(const Host* host, Meter* meter) {
+    measured_ = host;
+    meter_ = meter;
+  }
 
  private:
   friend class Host;
@@ -74,7 +106,24 @@ class Fabric {
   // Calls `event` from the ready queue, in order.
   void later(std::function<void()> event);
   void deliver();
+  // Runs what is the work of this host, or of a device when it is null.
+  template <class F>
+  void account(const Host* host, F work) {
+    if (meter_ == nullptr || host == measured_) return work();
+    meter_->leave();
+    work();
+    meter_->enter();
+  }
+  // Calls `event` at that time, with a link.
+  void at(base::TimePoint when, std::function<void()> event);
+  // When so many bytes, sent by the host behind all that it has sent before, have arrived.
+  base::TimePoint transmit(Host& from, std::size_t bytes);
 
+  const Host* measured_ = nullptr;
+  Meter* meter_ = nullptr;
+  const Link link_{};
+  base::ManualClock* const clock_ = nullptr;  // null: no link
+  std::multimap<base::TimePoint, std::function<void()>> timeline_;
   std::deque<std::function<void()>> events_;
   std::map<std::uint16_t, SimListener*> listeners_;  // by port
   std::uint32_t next_key_ = 0x1000;
@@ -84,7 +133,7 @@ class Fabric {
 class Host final : public Device, public Verbs {
  public:
   static constexpr DeviceLimits default_limits{
-      .requests_max = 4096, .pieces_max = 16, .reads_max = 16, .on_demand = true};
+      .requests_max = 4096, .pieces_max = 16, .reads_max = 16, .on_demand = true, .invalidation = true};
 
   Host(Fabric& fabric, std::string name, const DeviceLimits& limits = default_limits);
   ~Host() override;
@@ -111,6 +160,11 @@ class Host final : public Device, public Verbs {
   void refuse_registrations(std::size_t count) { registrations_refused_ = count; }
   // The next so many posted chains fail with EINVAL.
   void refuse_posts(std::size_t count) { posts_refused_ = count; }
+  // Called with the bytes of each registration that is made.
+  void on_registration(std::function<void(std::size_t)> f) { on_registration_ = std::move(f); }
+  // RDMA Reads and Writes leave the bytes where they are: for benchmarks, where the CPU would have to copy
+  // what a device copies.
+  void leave_data(bool leave) { leaves_data_ = leave; }
   // Completions wait until they are released; those of receives do not.
   void hold_completions(bool hold);
   // A send without a posted receive fails at once; otherwise it waits for one.
@@ -119,6 +173,7 @@ class Host final : public Device, public Verbs {
   [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); }
 
  private:
+  friend class Fabric;
   friend class SimEndpoint;
   friend class SimListener;
   friend class SimRegion;
@@ -147,8 +202,11 @@ class Host final : public Device, public Verbs {
   std::size_t posts_refused_ = 0;
   bool holding_ = false;
   bool impatient_ = false;
+  bool leaves_data_ = false;
+  std::function<void(std::size_t)> on_registration_;
   std::vector<std::function<void()>> held_;
   std::set<SimEndpoint*> endpoints_;
+  base::TimePoint wire_free_{};  // when all that was sent has left
   HostStats stats_;
 };
 
