@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "io/ready_queue.h"
 #include "rdma/assembly.h"
+#include "rdma/buffers.h"
 #include "rdma/private_data.h"
 #include "rdma/worker.h"
 
@@ -17,23 +18,6 @@ namespace {
 // Requests of a connection's queue, besides the RDMA Reads. One chain has at most a request per segment and
 // per pieces_max ranges of the reply.
 constexpr std::uint32_t requests_max = 512;
-
-// RFC 5531 section 9: the word behind the xid.
-bool is_reply(const io::Payload& message, std::size_t body) {
-  constexpr std::byte reply_direction{1};
-  if (message.size() < body + 8) return false;
-  std::byte last;
-  message.copy_to(body + 7, {&last, 1});
-  return last == reply_direction;
-}
-
-std::uint32_t xid_of(const io::Payload& message) {
-  xdr::Arena arena;
-  xdr::Decoder in(message, arena);
-  std::uint32_t xid = 0;
-  (void)in.u32(xid);
-  return xid;
-}
 
 }  // namespace
 
@@ -147,7 +131,7 @@ void RdmaConnection::take(Arrival arrival) {
 }
 
 void RdmaConnection::take_message(const Header& header, Arrival arrival) {
-  if (header.proc == rdma_proc::RDMA_MSG && is_reply(arrival.message, header.body))
+  if (header.proc == rdma_proc::RDMA_MSG && message_start(arrival.message, header.body).is_reply)
     take_reply(header, std::move(arrival));
   else
     take_call(header, std::move(arrival));
@@ -262,7 +246,8 @@ base::Result<void> RdmaConnection::build(const CallState& call, const xdr::Messa
   const ReplyHeader head = placement_.header(call.xid, grant());
   encode(header, head);
   if (!header.ok()) return base::fail(ENOBUFS);
-  const io::Payload whole = join(header.finish().bytes, placement_.inline_part());
+  const io::Payload whole =
+      join(worker_.cursor_, header.finish().bytes, placement_.inline_part(), pieces_max_);
   if (whole.empty()) return base::fail(ENOBUFS);
   // Only with one key for all segments is it sure that the client wants this one gone.
   const auto key = invalidates_ ? call.lists.sole_key() : std::nullopt;
@@ -281,19 +266,6 @@ void RdmaConnection::count(const ReplyHeader& header) {
     bytes += chunk.bytes_written;
   }
   if (bytes > 0) worker_.metrics_.bytes_written.add(bytes);
-}
-
-io::Payload RdmaConnection::join(io::Payload header, const io::Payload& message) {
-  if (header.ranges().size() + message.ranges().size() <= pieces_max_) {
-    header.append(message);
-    return header;
-  }
-  auto flat = worker_.cursor_.carve(header.size() + message.size());
-  if (!flat) return {};
-  const base::MutableBytes to = flat->writable();
-  header.copy_to(0, to.first(header.size()));
-  message.copy_to(0, to.subspan(header.size()));
-  return io::Payload(std::move(*flat));
 }
 
 void RdmaConnection::send_error(std::uint32_t xid, rpc_rdma_errcode code) {
@@ -330,9 +302,9 @@ void RdmaConnection::run_back_calls() {
 
 void RdmaConnection::send_plain(const xdr::Message& message) {
   xdr::Encoder header(worker_.cursor_);
-  encode_plain_header(header, xid_of(message.bytes), worker_.options_.back_credits);
+  encode_plain_header(header, message_start(message.bytes, 0).xid, worker_.options_.back_credits);
   if (!header.ok()) return fail(worker_.metrics_.closed_transfer, "no_memory");
-  const io::Payload whole = join(header.finish().bytes, message.bytes);
+  const io::Payload whole = join(worker_.cursor_, header.finish().bytes, message.bytes, pieces_max_);
   if (whole.empty()) return fail(worker_.metrics_.closed_transfer, "no_memory");
   Transmission& out = sends_.begin();
   out.message_bytes = message.bytes.size();

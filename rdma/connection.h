@@ -99,8 +99,6 @@ class RdmaConnection final : public rpc::Connection,
   // Builds the chain of a reply. Fails for lack of memory or of registrations.
   base::Result<void> build(const CallState& call, const xdr::Message& message, Chain& out);
   void count(const ReplyHeader& header);
-  // Header and message as few pieces as the device takes; empty if there is no memory.
-  io::Payload join(io::Payload header, const io::Payload& message);
   void send_error(std::uint32_t xid, rpc_rdma_errcode code);
   void send_plain(const xdr::Message& message);
   void run_back_calls();

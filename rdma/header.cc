@@ -60,6 +60,17 @@ HeaderVerdict decode_header(const io::Payload& message, xdr::Arena& arena, Heade
   return decode_body(in, out);
 }
 
+MessageStart message_start(const io::Payload& message, std::size_t offset) {
+  xdr::Arena arena;
+  xdr::Decoder in(message, arena, offset);
+  MessageStart start;
+  std::uint32_t direction;
+  if (!in.u32(start.xid) || !in.u32(direction)) return {};
+  constexpr std::uint32_t reply = 1;
+  start.is_reply = direction == reply;
+  return start;
+}
+
 std::size_t encoded_size(const ReplyHeader& header) {
   std::size_t bytes = plain_header_bytes;
   for (const ReturnedChunk& chunk : header.writes) bytes += 4 + encoded_size(chunk);

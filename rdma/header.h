@@ -40,6 +40,13 @@ struct Header {
 // A verdict other than `unanswerable` has filled in the xid.
 HeaderVerdict decode_header(const io::Payload& message, xdr::Arena& arena, Header& out);
 
+// How an RPC message begins (RFC 5531 section 9). Of a message without these two words: zeros, a call.
+struct MessageStart {
+  std::uint32_t xid = 0;
+  bool is_reply = false;
+};
+MessageStart message_start(const io::Payload& message, std::size_t offset);
+
 // The chunks of a call as a reply returns them: the segments, each with what was written into it, from the
 // first on until the bytes end (RFC 8166 section 3.4.6).
 struct ReturnedChunk {

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <utility>
 
+#include "rdma/buffers.h"
+
 namespace braid::rdma {
 namespace {
 
@@ -69,9 +71,9 @@ base::Result<void> ReadQueue::prepare(Pull& pull) {
 }
 
 base::Result<io::Payload> ReadQueue::plan(Pull& pull, const Chunk& chunk, std::size_t room_bytes) {
-  auto room = take_room(room_bytes);
+  auto room = take_room(cursor_, room_bytes);
   if (!room) return base::fail(room.error());
-  // The padding that the peer need not send.
+  // The padding that the peer need not send; it lies in the last piece.
   if (const std::size_t padding = room_bytes - chunk.bytes; padding > 0) {
     const base::MutableBytes last = room->ranges().back().writable();
     std::memset(last.data() + last.size() - padding, 0, padding);
@@ -81,23 +83,6 @@ base::Result<io::Payload> ReadQueue::plan(Pull& pull, const Chunk& chunk, std::s
     pull.reads.push_back({segment.key, segment.address, room->slice(offset, segment.bytes)});
     offset += segment.bytes;
   }
-  return room;
-}
-
-// The last piece is at least four bytes long, so the padding lies in it.
-base::Result<io::Payload> ReadQueue::take_room(std::size_t bytes) {
-  io::Payload room;
-  while (bytes > io::small_slab_bytes) {
-    auto slab = pool_.acquire(io::SlabSize::large);
-    if (!slab) return base::fail(slab.error());
-    const auto here = static_cast<std::uint32_t>(std::min(bytes, io::large_slab_bytes));
-    room.append({std::move(*slab), 0, here});
-    bytes -= here;
-  }
-  if (bytes == 0) return room;
-  auto rest = cursor_.carve(bytes);
-  if (!rest) return base::fail(rest.error());
-  room.append(std::move(*rest));
   return room;
 }
 

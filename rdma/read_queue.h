@@ -55,7 +55,7 @@ struct ReadLimits {
 // In the order of arrival: the reads of several calls overlap, and a call is complete when its last one is.
 class ReadQueue {
  public:
-  ReadQueue(io::SlabPool& pool, PullUser& user) : pool_(pool), cursor_(pool), user_(user) {}
+  ReadQueue(io::SlabPool& pool, PullUser& user) : cursor_(pool), user_(user) {}
   ReadQueue(const ReadQueue&) = delete;
   ReadQueue& operator=(const ReadQueue&) = delete;
 
@@ -79,12 +79,10 @@ class ReadQueue {
 
   // Memory for all data of the call, and the reads that fill it.
   base::Result<void> prepare(Pull& pull);
-  base::Result<io::Payload> take_room(std::size_t bytes);
   base::Result<io::Payload> plan(Pull& pull, const Chunk& chunk, std::size_t room_bytes);
   bool post_some(Pull& pull);
   void ended(Batch& batch, WorkStatus status);
 
-  io::SlabPool& pool_;
   io::SlabCursor cursor_;
   PullUser& user_;
   Endpoint* endpoint_ = nullptr;

@@ -1,8 +1,11 @@
 // Transport headers of RPC over RDMA: whatever a peer sends is decoded within bounds, chunk lists that are
-// accepted keep every limit, and what is read can be written again. Input: how the message is cut into slabs,
+// accepted keep every limit, what is read can be written again, and a reply returns no more than was offered.
+// Input: how the message is cut into slabs,
 // then the message.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -10,6 +13,7 @@
 #include "rdma/assembly.h"
 #include "rdma/chunks.h"
 #include "rdma/header.h"
+#include "rdma/offered.h"
 #include "rdma/placement.h"
 #include "rdma/private_data.h"
 
@@ -72,6 +76,43 @@ void check_placement(io::SlabCursor& cursor, const rdma::Chunks& chunks, const i
   check(placed == written, "what is told to be written is written");
 }
 
+// A chunk as it would have been offered had the peer filled it but for `unfilled` bytes of each segment.
+std::optional<rdma::OfferedChunk> offered_as(io::SlabCursor& cursor, const rdma::xdr_write_chunk& returned,
+                                             std::uint32_t unfilled) {
+  rdma::OfferedChunk out;
+  for (const rdma::xdr_rdma_segment& one : returned.target) {
+    const std::uint64_t bytes = std::uint64_t{one.length} + unfilled;
+    if (bytes == 0 || bytes > io::small_slab_bytes) return std::nullopt;
+    auto memory = cursor.carve(bytes);
+    if (!memory) return std::nullopt;
+    out.memory.append(std::move(*memory));
+    out.segments.push_back({rdma::RemoteKey(one.handle), static_cast<std::uint32_t>(bytes), one.offset});
+  }
+  return out;
+}
+
+// The lists as those of a reply to a call that offered what they name.
+void check_returned(io::SlabCursor& cursor, const rdma::Header& header, std::uint32_t unfilled) {
+  rdma::OfferedChunks offered;
+  for (const rdma::xdr_write_list& one : header.lists.rdma_writes) {
+    auto chunk = offered_as(cursor, one.entry, unfilled);
+    if (!chunk) return;
+    offered.writes.push_back(std::move(*chunk));
+  }
+  if (header.lists.rdma_reply) {
+    auto chunk = offered_as(cursor, *header.lists.rdma_reply, unfilled);
+    if (!chunk) return;
+    offered.reply = std::move(*chunk);
+  }
+  const auto returned = rdma::take_returned(header, offered);
+  if (!returned) return;
+  check(returned->items.size() == header.lists.rdma_writes.size(), "an item for each write chunk");
+  for (std::size_t i = 0; i < returned->items.size(); ++i)
+    check(returned->items[i].size() <= offered.writes[i].memory.size(), "no item is longer than its chunk");
+  check(returned->reply.empty() || returned->reply.size() <= offered.reply->memory.size(),
+        "no reply is longer than its chunk");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -86,11 +127,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   rdma::Header header;
   if (rdma::decode_header(payload, arena, header) != rdma::HeaderVerdict::message) return 0;
   check(header.body <= payload.size(), "the body lies inside");
+  io::SlabCursor cursor(pool);
+  check_returned(cursor, header, 0);
+  check_returned(cursor, header, 4);
   rdma::Chunks chunks;
   if (chunks.parse(header.lists, {read_bytes_max})) return 0;
   check_chunks(chunks);
   const io::Payload body = payload.slice(header.body, payload.size() - header.body);
-  io::SlabCursor cursor(pool);
   check_placement(cursor, chunks, body);
   std::vector<rdma::ChunkData> parts;
   for (const rdma::Chunk& chunk : chunks.reads()) parts.push_back({chunk.position, body});

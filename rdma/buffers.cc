@@ -1,0 +1,38 @@
+#include "rdma/buffers.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace braid::rdma {
+
+base::Result<io::Payload> take_room(io::SlabCursor& cursor, std::size_t bytes) {
+  io::Payload room;
+  while (bytes > io::small_slab_bytes) {
+    auto slab = cursor.pool().acquire(io::SlabSize::large);
+    if (!slab) return base::fail(slab.error());
+    const auto here = static_cast<std::uint32_t>(std::min(bytes, io::large_slab_bytes));
+    room.append({std::move(*slab), 0, here});
+    bytes -= here;
+  }
+  if (bytes == 0) return room;
+  auto rest = cursor.carve(bytes);
+  if (!rest) return base::fail(rest.error());
+  room.append(std::move(*rest));
+  return room;
+}
+
+io::Payload join(io::SlabCursor& cursor, io::Payload header, const io::Payload& message,
+                 std::uint32_t pieces_max) {
+  if (header.ranges().size() + message.ranges().size() <= pieces_max) {
+    header.append(message);
+    return header;
+  }
+  auto flat = cursor.carve(header.size() + message.size());
+  if (!flat) return {};
+  const base::MutableBytes to = flat->writable();
+  header.copy_to(0, to.first(header.size()));
+  message.copy_to(0, to.subspan(header.size()));
+  return io::Payload(std::move(*flat));
+}
+
+}  // namespace braid::rdma
