@@ -194,8 +194,18 @@ std::expected<void, std::string> Server::start() {
                                                  tcp_metrics_);
   start_rdma();  // before TCP: whoever is answered there finds RDMA too
   lanes_.front()->run([this] { return accept_on_all(); }).get();
-  if (announces_) rpcbind_ = rpc::register_with_rpcbind(programs_, port());
+  announce();
   return {};
+}
+
+void Server::announce() {
+  if (!announces_) return;
+  const RdmaService* service = rdma();
+  rpcbind_ = rpc::register_with_rpcbind(programs_, port(),
+                                        service != nullptr ? std::optional(service->port()) : std::nullopt);
+  if (rpcbind_.refused > 0)
+    base::log_event(base::Level::warning, "rpcbind_refused", "announcements={} accepted={}", rpcbind_.refused,
+                    rpcbind_.accepted);
 }
 
 // TCP goes on without it.

@@ -79,6 +79,8 @@ class Server {
   std::expected<void, std::string> start_lanes();
   io::Op<> accept_on_all();
   void start_rdma();
+  // Tells rpcbind of the programs.
+  void announce();
 
   const bool announces_;  // to rpcbind
   const std::size_t connections_max_;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 #include <net/if.h>
+#include <netconfig.h>
 #include <netinet/in.h>
 #include <rpc/pmap_clnt.h>
 #include <rpc/rpc.h>
@@ -17,6 +18,8 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <thread>
 
 #include "base/unique_fd.h"
@@ -50,6 +53,24 @@ std::uint16_t announced_port(std::uint32_t version) {
   return pmap_getport(&address, number, version, IPPROTO_TCP);
 }
 
+// The universal address (RFC 5665) that a netid is announced with; empty if it is not announced.
+std::string announced_address(std::string_view netid, std::uint32_t version) {
+  netconfig* tcp = ::getnetconfigent("tcp");
+  for (const rpcblist* one = ::rpcb_getmaps(tcp, "127.0.0.1"); one != nullptr; one = one->rpcb_next)
+    if (one->rpcb_map.r_prog == number && one->rpcb_map.r_vers == version && netid == one->rpcb_map.r_netid)
+      return one->rpcb_map.r_addr;
+  return "";
+}
+
+// 78 * 256 + 81 is port 20049. Netids that /etc/netconfig does not have.
+bool announced_for_rdma() {
+  return announced_address("rdma", 3) == "0.0.0.0.78.81" && announced_address("rdma", 4) == "0.0.0.0.78.81" &&
+         announced_address("rdma6", 3) == "::.78.81" && announced_address("rdma6", 4) == "::.78.81";
+}
+bool not_announced_for_rdma() {
+  return announced_address("rdma", 3).empty() && announced_address("rdma6", 4).empty();
+}
+
 // Runs in the child; 0 when all is as it should be, otherwise which step was not.
 int exercise() {
   if (register_with_rpcbind(programs, 2049).present) return 2;  // there is none yet
@@ -65,20 +86,33 @@ int exercise() {
   }
   int failed = 0;
   if (!outcome.present) failed = 3;
-  // Both versions over tcp, and over tcp6 where there is IPv6.
-  else if (outcome.accepted < 2)
+  // Both versions over tcp and tcp6.
+  else if (outcome.accepted != 4 || outcome.refused != 0)
     failed = 4;
   else if (announced_port(3) != 2049 || announced_port(4) != 2049)
     failed = 5;
   // As after a restart on another port without having unregistered.
-  else if (register_with_rpcbind(programs, 12049).accepted < 2)
+  else if (register_with_rpcbind(programs, 12049).accepted != 4)
     failed = 6;
   else if (announced_port(3) != 12049)
     failed = 7;
-  else if (unregister_with_rpcbind(programs).accepted < 2)
+  else if (announced_address("tcp", 4) != "0.0.0.0.47.17" || announced_address("tcp6", 4) != "::.47.17")
     failed = 8;
-  else if (announced_port(3) != 0 || announced_port(4) != 0)
+  else if (!not_announced_for_rdma())
     failed = 9;
+  else if (register_with_rpcbind(programs, 12049, 20049).accepted != 8 || !announced_for_rdma())
+    failed = 10;
+  else if (announced_port(3) != 12049)
+    failed = 11;
+  // As after a restart without RDMA.
+  else if (register_with_rpcbind(programs, 12049).accepted != 4 || !not_announced_for_rdma())
+    failed = 12;
+  else if (register_with_rpcbind(programs, 12049, 20049).refused != 0 || !announced_for_rdma())
+    failed = 13;
+  else if (unregister_with_rpcbind(programs).refused != 0)
+    failed = 14;
+  else if (announced_port(3) != 0 || announced_port(4) != 0 || !not_announced_for_rdma())
+    failed = 15;
   ::kill(rpcbind, SIGKILL);
   ::waitpid(rpcbind, nullptr, 0);
   return failed;
