@@ -41,12 +41,18 @@ base::Result<void> RdmaConnection::accept(std::unique_ptr<ConnectRequest> reques
   const RdmaOptions& options = worker_.options_;
   Device& device = request->device();
   auto map = worker_.maps_.of(device);
-  if (!map) return base::fail(map.error());
+  if (!map) {
+    request->refuse(Refusal::no_resources);
+    return base::fail(map.error());
+  }
   map_ = *map;
   const DeviceLimits& limits = device.limits();
   const PrivateData theirs = decode_private_data(request->offered().private_data);
   const std::uint32_t reads = std::min({options.reads_max, limits.reads_max, request->offered().reads_in});
-  if (limits.requests_max <= reads || limits.requests_max < receives_.count()) return base::fail(ENOSPC);
+  if (limits.requests_max <= reads || limits.requests_max < receives_.count()) {
+    request->refuse(Refusal::no_resources);
+    return base::fail(ENOSPC);
+  }
   const std::uint32_t room = std::min(requests_max, limits.requests_max - reads);
   pieces_max_ = limits.pieces_max;
   inline_out_ = std::min(options.inline_bytes, theirs.receive_bytes);

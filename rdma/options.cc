@@ -1,10 +1,16 @@
 #include "rdma/options.h"
 
+#include <fmt/format.h>
+
 namespace braid::rdma {
 namespace {
 
 base::Counter& closed(base::MetricRegistry& registry, std::string_view labels) {
   return registry.counter("braid_rdma_closed_total", "RDMA connections that the server closed", labels);
+}
+base::Counter* refused_for(base::MetricRegistry& registry, Refusal why) {
+  return &registry.counter("braid_rdma_refused_total", "RDMA connections that were not taken",
+                           fmt::format(R"(reason="{}")", name_of(why)));
 }
 base::Counter& error_sent(base::MetricRegistry& registry, std::string_view labels) {
   return registry.counter("braid_rdma_errors_sent_total", "RDMA_ERROR messages sent", labels);
@@ -20,7 +26,9 @@ base::Counter& bytes(base::MetricRegistry& registry, std::string_view labels) {
 
 RdmaMetrics::RdmaMetrics(base::MetricRegistry& registry)
     : accepted(registry.counter("braid_rdma_accepted_total", "RDMA connections established")),
-      refused(registry.counter("braid_rdma_refused_total", "RDMA connections that could not be set up")),
+      refused_by_reason{refused_for(registry, Refusal::connections_max),
+                        refused_for(registry, Refusal::no_resources),
+                        refused_for(registry, Refusal::draining)},
       closed_idle(closed(registry, R"(reason="idle")")),
       closed_stalled(closed(registry, R"(reason="stalled")")),
       closed_credits(closed(registry, R"(reason="credits")")),

@@ -1,13 +1,16 @@
 // What can be chosen for RPC over RDMA, and what is counted of it.
 #pragma once
 
+#include <array>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "rdma/registration.h"
+#include "rdma/verbs.h"
 
 namespace braid::rdma {
 
@@ -31,7 +34,11 @@ struct RdmaOptions {
 struct RdmaMetrics {
   explicit RdmaMetrics(base::MetricRegistry& registry);
   base::Counter& accepted;
-  base::Counter& refused;
+  // Connections that were not taken, by reason.
+  [[nodiscard]] base::Counter& refused(Refusal why) const {
+    return *refused_by_reason[static_cast<std::size_t>(why)];
+  }
+  const std::array<base::Counter*, 3> refused_by_reason;
   base::Counter& closed_idle;
   base::Counter& closed_stalled;
   base::Counter& closed_credits;   // more calls than granted

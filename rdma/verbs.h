@@ -123,6 +123,15 @@ struct ConnectParameters {
   std::uint32_t reads_in = 0;    // that we answer at once (IRD)
 };
 
+// Why a listener does not take a connection.
+enum class Refusal : std::uint8_t {
+  connections_max,  // it has as many as it may
+  no_resources,     // memory, or the device has no more queues or registrations
+  draining,         // the server is about to end
+};
+// As the peer is told it: in the private data of the refusal (docs/rdma.md).
+std::string_view name_of(Refusal why);
+
 // Who uses an endpoint.
 class EndpointUser {
  public:
@@ -131,6 +140,8 @@ class EndpointUser {
   virtual void on_resolved() {}
   // The parameters are the peer's.
   virtual void on_established(const ConnectParameters& peer) = 0;
+  // The peer refused a connection of ours; the private data is its own. on_disconnected() follows.
+  virtual void on_refused(base::BytesView) {}
   // It is over, or never came to be. Work that is still posted completes, before or after this.
   virtual void on_disconnected() = 0;
 };
@@ -158,7 +169,7 @@ struct QueueDepths {
   std::uint32_t requests = 0;  // sends, writes and reads together
 };
 
-// A peer that wants to connect. Refused when it is destroyed unused.
+// A peer that wants to connect. Refused without a reason when it is destroyed unused.
 class ConnectRequest {
  public:
   virtual ~ConnectRequest() = default;
@@ -166,6 +177,8 @@ class ConnectRequest {
   [[nodiscard]] virtual Device& device() const = 0;
   // The peer's; the private data is valid as long as the request.
   [[nodiscard]] virtual const ConnectParameters& offered() const = 0;
+  // At most once, and then it is of no more use.
+  virtual void refuse(Refusal why) = 0;
 };
 
 class ListenerUser {
@@ -187,7 +200,8 @@ class Verbs {
   // EADDRINUSE, ENODEV where no device has the address.
   virtual base::Result<std::unique_ptr<Listener>> listen(const rpc::PeerAddress& address,
                                                          ListenerUser& user) = 0;
-  // Takes over a request from the listener, which may belong to another thread's Verbs.
+  // Takes over a request from the listener, which may belong to another thread's Verbs. If that fails the
+  // peer is refused for lack of resources.
   virtual base::Result<std::unique_ptr<Endpoint>> open(std::unique_ptr<ConnectRequest> request,
                                                        const QueueDepths& depths, EndpointUser& user) = 0;
   // Begins a connection to a listener.

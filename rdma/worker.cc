@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "rdma/admission.h"
 #include "rdma/connection.h"
 
 namespace braid::rdma {
@@ -38,7 +39,7 @@ void RdmaWorker::adopt(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& a
 void RdmaWorker::take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor) {
   if (gate_.closed() || draining_) {
     count_.fetch_sub(1, std::memory_order_relaxed);
-    return;
+    return refuse(std::move(request), Refusal::draining, metrics_);
   }
   const rpc::PeerAddress peer = request->peer();
   auto& connection = *open_.emplace_back(std::make_unique<RdmaConnection>(*this, peer, acceptor));
@@ -46,9 +47,9 @@ void RdmaWorker::take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& ac
   start_sweeping();
   const auto accepted = connection.accept(std::move(request));
   if (accepted) return;
-  metrics_.refused.add();
-  base::log_event(base::Level::warning, "rdma_connection_refused", "peer={} error=\"{}\"", peer.text(),
-                  base::message_of(accepted.error()));
+  metrics_.refused(Refusal::no_resources).add();
+  base::log_event(base::Level::warning, "rdma_connection_refused", "peer={} reason={} error=\"{}\"",
+                  peer.text(), name_of(Refusal::no_resources), base::message_of(accepted.error()));
   forget(connection);
 }
 

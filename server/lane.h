@@ -12,6 +12,7 @@
 #include "io/pipe.h"
 #include "io/reactor.h"
 #include "io/slab.h"
+#include "rdma/admission.h"
 #include "rdma/options.h"
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
@@ -58,8 +59,7 @@ class Lane {
   std::future<std::optional<base::Errno>> start_rdma(const RdmaResources& resources);
   // After start_rdma() succeeded; on the lane's thread.
   [[nodiscard]] rdma::Verbs& verbs() { return *verbs_; }
-  // Any thread: hands over a client that wants to connect.
-  void adopt(std::unique_ptr<rdma::ConnectRequest> request) { rdma_->adopt(std::move(request), worker_); }
+  [[nodiscard]] rdma::Admission::Target rdma_target() { return {&*rdma_, &worker_}; }
   [[nodiscard]] std::size_t rdma_connections() const { return rdma_ ? rdma_->connections() : 0; }
 
   // Runs f(), an Op<T> that cannot fail, on the lane's thread; the future is for another thread.

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <utility>
@@ -67,11 +66,14 @@ RdmaService::~RdmaService() = default;
 
 std::expected<void, std::string> RdmaService::start(const std::vector<std::unique_ptr<Lane>>& lanes,
                                                     const std::vector<rpc::PeerAddress>& addresses) {
+  std::vector<rdma::Admission::Target> targets;
   for (const auto& lane : lanes) {
     const auto error = lane->start_rdma({*provider_, maps_, metrics_, options_}).get();
     if (error) return std::unexpected(device_error(*error));
     lanes_.push_back(lane.get());
+    targets.push_back(lane->rdma_target());
   }
+  admission_.emplace(std::move(targets), connections_max_, [this] { return connections(); }, metrics_);
   const auto error = lanes_.front()->run([&] { return listen(addresses); }).get();
   if (!error) return {};
   stop();
@@ -86,7 +88,7 @@ io::Op<std::optional<base::Errno>> RdmaService::listen(const std::vector<rpc::Pe
   std::optional<base::Errno> refused;
   for (rpc::PeerAddress address : addresses) {
     address.port = port_;
-    auto listener = lanes_.front()->verbs().listen(address, *this);
+    auto listener = lanes_.front()->verbs().listen(address, *admission_);
     if (listener) {
       listeners_.push_back(std::move(*listener));
       continue;
@@ -107,17 +109,10 @@ io::Op<> RdmaService::end_listening() {
   return io::ready_op();
 }
 
-void RdmaService::on_request(std::unique_ptr<rdma::ConnectRequest> request) {
+std::size_t RdmaService::connections() const {
   std::size_t connections = 0;
   for (const Lane* lane : lanes_) connections += lane->connections();
-  if (connections >= connections_max_) {
-    metrics_.refused.add();
-    return base::log_event(base::Level::warning, "rdma_connection_refused", "peer={} reason=connections_max",
-                           request->peer().text());
-  }
-  Lane& least =
-      **std::ranges::min_element(lanes_, {}, [](const Lane* lane) { return lane->rdma_connections(); });
-  least.adopt(std::move(request));
+  return connections;
 }
 
 std::vector<std::string> RdmaService::devices() const {

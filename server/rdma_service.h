@@ -11,6 +11,7 @@
 
 #include "base/metrics.h"
 #include "io/slab.h"
+#include "rdma/admission.h"
 #include "rdma/options.h"
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
@@ -21,14 +22,14 @@
 namespace braid::server {
 
 // Used by the control thread. stop() before the lanes are drained; destroyed after that.
-class RdmaService final : private rdma::ListenerUser {
+class RdmaService final {
  public:
   // Errors, here and below, are sentences for the user.
   static std::expected<std::unique_ptr<RdmaService>, std::string> create(const Config& config,
                                                                          io::SlabPool& slabs,
                                                                          base::MetricRegistry& metrics,
                                                                          std::size_t connections_max);
-  ~RdmaService() override;
+  ~RdmaService();
   RdmaService(const RdmaService&) = delete;
   RdmaService& operator=(const RdmaService&) = delete;
 
@@ -48,7 +49,8 @@ class RdmaService final : private rdma::ListenerUser {
  private:
   RdmaService(std::unique_ptr<rdma::Provider> provider, const Config& config, io::SlabPool& slabs,
               base::MetricRegistry& metrics, std::size_t connections_max);
-  void on_request(std::unique_ptr<rdma::ConnectRequest> request) override;
+  // Of every transport.
+  [[nodiscard]] std::size_t connections() const;
   // Why no address could be listened on, or nothing.
   io::Op<std::optional<base::Errno>> listen(const std::vector<rpc::PeerAddress>& addresses);
   io::Op<> end_listening();
@@ -60,6 +62,7 @@ class RdmaService final : private rdma::ListenerUser {
   const rdma::RdmaOptions options_;
   const std::size_t connections_max_;  // with those of TCP; one more is refused
   std::vector<Lane*> lanes_;
+  std::optional<rdma::Admission> admission_;
   std::vector<std::unique_ptr<rdma::Listener>> listeners_;  // belong to the first lane's thread
 };
 

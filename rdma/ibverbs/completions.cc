@@ -99,10 +99,11 @@ bool Completions::poll() {
   return count > 0;
 }
 
-void Completions::take_events() {
+void Completions::take_event() {
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  while (::ibv_get_cq_event(channel_, &queue, &context) == 0) ++unacknowledged_;
+  // Mostly there is only one; should there be another, the channel is still readable the next time.
+  if (::ibv_get_cq_event(channel_, &queue, &context) == 0) ++unacknowledged_;
   if (unacknowledged_ < acknowledged_together) return;
   ::ibv_ack_cq_events(queue_, unacknowledged_);
   unacknowledged_ = 0;
@@ -118,7 +119,7 @@ io::Op<> Completions::run() {
     if (::ibv_req_notify_cq(queue_, 0) != 0) break;
     if (poll()) continue;
     (void)co_await reactor_.readable(channel_->fd);
-    take_events();
+    take_event();
   }
 }
 

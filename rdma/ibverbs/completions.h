@@ -46,7 +46,7 @@ class Completions {
   io::Op<> run();
   // True if there were any.
   bool poll();
-  void take_events();
+  void take_event();
 
   io::Reactor& reactor_;
   IbDevice& device_;

@@ -72,6 +72,12 @@ ibv_sge piece_of(const LocalPiece& piece) {
       .addr = reinterpret_cast<std::uintptr_t>(piece.data), .length = piece.bytes, .lkey = piece.key.value()};
 }
 
+// InfiniBand 12.7.2: the reason is 28, consumer reject; what it means is in the private data.
+void reject(rdma_cm_id* id, Refusal why) {
+  const std::string_view words = name_of(why);
+  ::rdma_reject(id, words.data(), static_cast<std::uint8_t>(words.size()));
+}
+
 }  // namespace
 
 base::Result<std::unique_ptr<IbVerbs>> IbVerbs::create(IbProvider& provider, io::Reactor& reactor) {
@@ -135,7 +141,11 @@ base::Result<std::unique_ptr<Endpoint>> IbVerbs::open(std::unique_ptr<ConnectReq
   auto& asked = static_cast<IbRequest&>(*request);
   auto endpoint = std::make_unique<IbEndpoint>(*this, asked.peer(), depths, user);
   // Its events come to this thread from now on.
-  if (::rdma_migrate_id(asked.id_.get(), channel_) != 0) return base::fail(base::last_errno());
+  if (::rdma_migrate_id(asked.id_.get(), channel_) != 0) {
+    const base::Errno error = base::last_errno();
+    asked.refuse(Refusal::no_resources);
+    return base::fail(error);
+  }
   if (auto taken = endpoint->take(std::move(asked.id_), asked.device_); !taken)
     return base::fail(taken.error());
   return endpoint;
@@ -159,6 +169,8 @@ IbRequest::~IbRequest() {
   if (id_) ::rdma_reject(id_.get(), nullptr, 0);
 }
 
+void IbRequest::refuse(Refusal why) { reject(std::exchange(id_, nullptr).get(), why); }
+
 base::Result<void> IbListener::listen(rdma_event_channel* channel, const rpc::PeerAddress& address) {
   rdma_cm_id* id = nullptr;
   if (::rdma_create_id(channel, &id, static_cast<EventTarget*>(this), RDMA_PS_TCP) != 0)
@@ -178,10 +190,7 @@ void IbListener::on_event(const Event& event) {
   IdPointer id(event.id);
   id->context = nullptr;
   IbDevice* device = verbs_.provider().find(id->verbs);
-  if (device == nullptr) {
-    ::rdma_reject(id.get(), nullptr, 0);
-    return;
-  }
+  if (device == nullptr) return reject(id.get(), Refusal::no_resources);
   user_.on_request(std::make_unique<IbRequest>(std::move(id), *device, event));
 }
 
@@ -199,7 +208,9 @@ IbEndpoint::~IbEndpoint() {
 base::Result<void> IbEndpoint::take(IdPointer id, IbDevice& device) {
   id_ = std::move(id);
   id_->context = static_cast<EventTarget*>(this);
-  return make_queues(device);
+  auto made = make_queues(device);
+  if (!made) reject(id_.get(), Refusal::no_resources);
+  return made;
 }
 
 base::Result<void> IbEndpoint::resolve(rdma_event_channel* channel) {
@@ -326,8 +337,11 @@ void IbEndpoint::on_event(const Event& event) {
       return user_.on_established({event.private_data, event.reads_out, event.reads_in});
     case RDMA_CM_EVENT_TIMEWAIT_EXIT:
       return;
+    case RDMA_CM_EVENT_REJECTED:
+      user_.on_refused(event.private_data);
+      return disconnect();
     default:
-      // Refused, unreachable, disconnected, or the device is gone.
+      // Unreachable, disconnected, or the device is gone.
       base::log_event(base::Level::debug, "rdma_event", "peer={} event={}", peer_.text(),
                       ::rdma_event_str(event.type));
       return disconnect();

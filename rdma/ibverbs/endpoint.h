@@ -73,6 +73,7 @@ class IbRequest final : public ConnectRequest {
   [[nodiscard]] const rpc::PeerAddress& peer() const override { return peer_; }
   [[nodiscard]] Device& device() const override { return device_; }
   [[nodiscard]] const ConnectParameters& offered() const override { return offered_; }
+  void refuse(Refusal why) override;
   ~IbRequest() override;
   IbRequest(const IbRequest&) = delete;
   IbRequest& operator=(const IbRequest&) = delete;

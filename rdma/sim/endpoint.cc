@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/assert.h"
@@ -335,6 +336,13 @@ SimRequest::SimRequest(Host& host, SimEndpoint& from, const ConnectParameters& p
   offered_.private_data = private_data_;
   address_.bytes[15] = 1;
   address_.port = host.fabric_.next_port_++;
+}
+
+void SimRequest::refuse(Refusal why) {
+  SimEndpoint* from = std::exchange(from_, nullptr);
+  if (!*from_alive_) return;
+  from->later([from, why] { from->user_.on_refused(std::as_bytes(std::span(name_of(why)))); });
+  from->end();
 }
 
 SimRequest::~SimRequest() {

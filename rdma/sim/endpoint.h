@@ -127,6 +127,7 @@ class SimRequest final : public ConnectRequest {
   [[nodiscard]] const rpc::PeerAddress& peer() const override { return address_; }
   [[nodiscard]] Device& device() const override { return host_; }
   [[nodiscard]] const ConnectParameters& offered() const override { return offered_; }
+  void refuse(Refusal why) override;
 
  private:
   friend class Host;

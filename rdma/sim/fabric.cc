@@ -171,8 +171,10 @@ base::Result<std::unique_ptr<Endpoint>> Host::connect(const rpc::PeerAddress& to
 base::Result<std::unique_ptr<Endpoint>> Host::open(std::unique_ptr<ConnectRequest> request,
                                                    const QueueDepths& depths, EndpointUser& user) {
   auto& asked = static_cast<SimRequest&>(*request);
-  if (depths.requests > limits_.requests_max || depths.receives > limits_.requests_max)
+  if (depths.requests > limits_.requests_max || depths.receives > limits_.requests_max) {
+    asked.refuse(Refusal::no_resources);
     return base::fail(EINVAL);
+  }
   auto endpoint = std::make_unique<SimEndpoint>(*this, asked.peer(), depths, user);
   if (!*asked.from_alive_ || asked.from_->state_ != SimEndpoint::State::asking) return base::fail(ECONNRESET);
   endpoint->other_ = asked.from_;

@@ -161,7 +161,7 @@ TEST_F(ConnectionTest, a_device_without_room_for_the_queues_refuses_clients) {
         SimClient& client = *co_await world_->connect();
         EXPECT_FALSE(client.established);
         EXPECT_TRUE(client.disconnected);
-        EXPECT_EQ(world_->metrics.refused.value(), 1U);
+        EXPECT_EQ(world_->metrics.refused(Refusal::no_resources).value(), 1U);
       },
       options);
 }

@@ -85,11 +85,12 @@ void World::begin() {
   maps.emplace(pool, options_.registration, metrics.registration);
   worker.emplace(server, loop.reactor(), pool);
   rdma.emplace(loop.reactor(), pool, host, *maps, options_.rdma, metrics);
-  listener_ = host.listen({.bytes = {}, .port = 20049}, *this).value();
+  admission_.emplace(
+      std::vector{Admission::Target{&*rdma, &*worker}}, options_.connections_max,
+      [this] { return rdma->connections() + other_connections; }, metrics);
+  listener_ = host.listen({.bytes = {}, .port = 20049}, *admission_).value();
   address = listener_->address();
 }
-
-void World::on_request(std::unique_ptr<ConnectRequest> request) { rdma->adopt(std::move(request), *worker); }
 
 io::Op<SimClient*> World::connect(ClientOptions options) {
   SimClient* client = clients.emplace_back(std::make_unique<SimClient>(client_host, address, options)).get();

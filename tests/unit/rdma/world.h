@@ -8,11 +8,13 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/metrics.h"
 #include "io/slab.h"
+#include "rdma/admission.h"
 #include "rdma/options.h"
 #include "rdma/private_data.h"
 #include "rdma/sim/fabric.h"
@@ -69,6 +71,7 @@ class SimClient final : private EndpointUser {
 
   bool established = false;
   bool disconnected = false;
+  std::string refusal;                // why the server did not take it
   PrivateData server;                 // what it said of itself
   std::vector<base::Bytes> messages;  // received
   std::size_t seen = 0;               // of them, by a test
@@ -79,6 +82,9 @@ class SimClient final : private EndpointUser {
   struct Posted;
   void on_resolved() override;
   void on_established(const ConnectParameters& peer) override;
+  void on_refused(base::BytesView why) override {
+    refusal.assign(reinterpret_cast<const char*>(why.data()), why.size());
+  }
   void on_disconnected() override { disconnected = true; }
   void post_receive();
 
@@ -94,12 +100,13 @@ struct WorldOptions {
   io::SlabPoolOptions pool{.bytes_max = 64 * base::MiB, .huge_pages = false};
   Registration registration = Registration::cache;
   DeviceLimits device = sim::Host::default_limits;
+  std::size_t connections_max = 16384;
 };
 
-class World : private ListenerUser {
+class World {
  public:
   World(std::span<const rpc::Program> programs, const WorldOptions& options = {});
-  ~World() override;
+  ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
 
@@ -130,6 +137,7 @@ class World : private ListenerUser {
   std::optional<MemoryMaps> maps;
   std::optional<rpc::ServerWorker> worker;
   std::optional<RdmaWorker> rdma;
+  std::size_t other_connections = 0;  // those of other transports, which count too
   std::vector<std::unique_ptr<SimClient>> clients;
   rpc::PeerAddress address;
 
@@ -137,9 +145,9 @@ class World : private ListenerUser {
   void begin();
   io::Op<> finish();
   void expect_nothing_left();
-  void on_request(std::unique_ptr<ConnectRequest> request) override;
 
   const WorldOptions options_;
+  std::optional<Admission> admission_;
   std::unique_ptr<Listener> listener_;
 };
 
