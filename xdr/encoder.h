@@ -12,9 +12,9 @@
 
 namespace braid::xdr {
 
-// Where a DDP-eligible item (RFC 8166 section 3.1) lies in an encoded message: data that a transport may
+// Where a DDP-eligible item (RFC 8166 section 3.4.2) lies in an encoded message: data that a transport may
 // place into memory of the peer, apart from the message. `offset` is that of its first byte. An item may be
-// empty: it still takes its turn among the places that the peer offered (RFC 8267 section 5.3).
+// empty: it still takes its turn among the places that the peer offered (RFC 8267 section 5.4.1).
 struct DataItem {
   std::size_t offset = 0;
   std::size_t length = 0;
