@@ -171,10 +171,10 @@ class Lab:
                                  mkfs_options=list(mkfs), mount_options=options)
         return self.path
 
-    def serve(self, squash="none", read_only=False, anon=65534, config="", open_files_max=0):
-        """Serves the export as /, or what the text of a braid configuration file says."""
+    def serve(self, squash="none", read_only=False, anon=65534, config="", open_files_max=0, listen=None):
+        """Serves the export as /, or what the text of a braid configuration file says; on ADDRESS, or on `listen`."""
         self.request("start", options={"path": self.path, "squash": squash, "read_only": read_only, "anon": anon,
-                                       "config": config, "open_files_max": open_files_max})
+                                       "config": config, "open_files_max": open_files_max, "listen": listen})
 
     def reload(self, config):
         """A new text for the configuration file, and SIGHUP."""
@@ -217,17 +217,17 @@ class Lab:
             raise HostError(f"{command}: status {done['status']}: {done['output']}")
         return done["output"]
 
-    def mount(self, path="/", options="", at="/run/mnt", port=None, version=None, proto="tcp"):
+    def mount(self, path="/", options="", at="/run/mnt", port=None, version=None, proto="tcp", server=ADDRESS):
         """Mounts `path` with this NFS version: without one, with that of the run (3, 4.0, 4.1 or 4.2).
-        `proto` is "tcp", or "rdma" in a machine that has it."""
+        `proto` is "tcp", or "rdma" or "rdma6" in a machine that has them."""
         version = version or self.version
         os.makedirs(at, exist_ok=True)
-        port = port or {"tcp": PORT, "rdma": RDMA_PORT}[proto]
+        port = port or (PORT if proto == "tcp" else RDMA_PORT)
         base = f"vers={version},proto={proto},port={port},retry=0"
         if version == "3":
-            base += f",mountport={PORT},mountproto=tcp,nolock"
+            base += f",mountport={PORT},mountproto={'tcp6' if proto.endswith('6') else 'tcp'},nolock"
         run("mount", "-t", "nfs", "-o", ",".join(o for o in (base, self.mount_options, options) if o),
-            f"{ADDRESS}:{path}", at)
+            f"{server}:{path}", at)
         return at
 
     def unmount(self, at="/run/mnt"):

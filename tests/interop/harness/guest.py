@@ -1,7 +1,7 @@
 """A machine with RDMA: Debian's kernel in an emulator, with Soft-RoCE, for the client and the server together.
 
 Its root is the host's /, read-only; the host sees of it what it writes to a shared directory. It has no network but a
-device that leads nowhere, which RDMA and TCP both use.
+device that leads nowhere, or to one other such machine, which RDMA and TCP both use.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import sys
 import time
 
 from harness.host import BROKEN, TIMED_OUT, save, tail
-from harness.machine import READY, quote
+from harness.machine import CLIENT_ADDRESS, READY, quote
 from harness.prerequisites import KERNEL, QEMU
 from harness.server import ADDRESS
 
@@ -32,7 +32,7 @@ printf '#!/bin/sh\\nexec modprobe -d {modules} "$@"\\n' >/run/modprobe; chmod 75
 echo /run/modprobe >/proc/sys/kernel/modprobe
 hostname client
 for module in dummy rdma_rxe rdma_ucm rpcrdma nfsv3 nfsv4 loop; do /run/modprobe $module; done
-ip link set lo up; ip link add wire mtu 9000 type dummy; ip addr add {address}/24 dev wire; ip link set wire up
+ip link set lo up; {wire}; ip addr add {address}/24 dev wire; ip link set wire up
 rdma link add rxe0 type rxe netdev wire
 echo "<4>{ready}" >/dev/kmsg
 stty raw -echo -F /dev/ttyS1
@@ -44,13 +44,29 @@ echo o >/proc/sysrq-trigger; sleep 60
 """
 
 
-def command_line(base, memory_mib):
+# Where the device leads, and its address there: nowhere, or over a socket to another machine.
+NOWHERE = "ip link add wire mtu 9000 type dummy"
+TO_ANOTHER = "/run/modprobe virtio_net; ip link set eth0 name wire mtu 9000"
+ADDRESSES = {"listen": ADDRESS, "connect": CLIENT_ADDRESS}
+
+
+def wire_of(link):
+    """QEMU's arguments for the device."""
+    if not link:
+        return ["-nic", "none"]
+    role, _, path = link.partition(":")
+    mac = f"52:54:00:99:13:{ADDRESSES[role].rpartition('.')[2]:>02}"
+    return ["-netdev", f"stream,id=wire,server={'on' if role == 'listen' else 'off'},addr.type=unix,addr.path={path}",
+            "-device", f"virtio-net-pci,netdev=wire,mac={mac},host_mtu=9000,romfile="]
+
+
+def command_line(base, memory_mib, link):
     append = ("console=ttyS0 panic=-1 loglevel=5 mitigations=off nokaslr tsc=reliable clocksource=tsc no_timer_check "
               f"random.trust_cpu=on base={base}")
     shares = [("host", "/", ",readonly=on"), ("base", base, "")]
     return ["setpriv", "--pdeathsig", "KILL", QEMU, "-M", "pc,hpet=off", "-accel", "tcg,thread=multi,tb-size=512",
             "-cpu", "max,la57=off", "-m", str(memory_mib), "-smp", "2", "-nographic", "-nodefaults",
-            "-no-user-config", "-no-reboot", "-nic", "none", "-monitor", "none",
+            "-no-user-config", "-no-reboot", *wire_of(link), "-monitor", "none",
             "-serial", f"file:{base}/console", "-serial", "stdio",
             "-kernel", f"{KERNEL}/vmlinux", "-initrd", f"{KERNEL}/initrd", "-append", append,
             *(word for tag, path, more in shares for word in (
@@ -62,8 +78,11 @@ def write_init(base, settings):
     library = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     inside = {**settings, "save": f"{base}/save" if settings["save"] else None}
     with open(os.path.join(base, "init"), "w", encoding="utf-8") as script:
-        script.write(INIT.format(base=base, modules=quote(KERNEL + "/modules"), address=ADDRESS, ready=READY,
-                                 library=quote(library), settings=quote(json.dumps(inside))))
+        link = settings["link"]
+        address = ADDRESSES[link.partition(":")[0]] if link else ADDRESS
+        script.write(INIT.format(base=base, modules=quote(KERNEL + "/modules"), address=address, ready=READY,
+                                 wire=TO_ANOTHER if link else NOWHERE, library=quote(library),
+                                 settings=quote(json.dumps(inside))))
 
 
 def attend(machine, status_path, limit_s):
@@ -88,7 +107,7 @@ def main():
     arguments = parser.parse_args()
     settings, base = json.loads(arguments.settings), arguments.base
     write_init(base, settings)
-    machine = subprocess.Popen(command_line(base, settings["memory_mib"]), stdin=subprocess.DEVNULL,
+    machine = subprocess.Popen(command_line(base, settings["memory_mib"], settings["link"]), stdin=subprocess.DEVNULL,
                                env={**os.environ, "TMPDIR": base})
     status_path = os.path.join(base, "status")
     status = attend(machine, status_path, settings["limit_s"] + BOOT_S)

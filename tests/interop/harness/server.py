@@ -62,7 +62,7 @@ class Server:
                 file.write(options["config"])
         return {**os.environ, "ADDRESS": ADDRESS, "PORT": str(PORT), "STATE": state, "EXPORT": options["path"],
                 "SQUASH": options["squash"], "READ_ONLY": "1" if options["read_only"] else "",
-                "ANON": str(options["anon"]), "CONFIG": config, "RDMA": self.rdma}
+                "ANON": str(options["anon"]), "CONFIG": config, "RDMA": self.rdma, "LISTEN": options.get("listen") or ADDRESS}
 
     def start(self, options=None):
         if self.process is not None:
@@ -136,7 +136,7 @@ class Server:
 
 def braid_command(binary):
     """The command line that serves $EXPORT, or what $CONFIG says, with the braid at `binary`."""
-    braid = shlex.quote(os.path.abspath(binary)) + ' serve --listen "$ADDRESS" --port "$PORT" --state "$STATE" '
+    braid = shlex.quote(os.path.abspath(binary)) + ' serve --listen "$LISTEN" --port "$PORT" --state "$STATE" '
     anonymous = '$([ "$SQUASH" = none ] || echo --anonuid "$ANON" --anongid "$ANON")'
     directory = f'"$EXPORT" --squash "$SQUASH" {anonymous} ${{READ_ONLY:+--read-only}}'
     return f'{braid} $([ "$CONFIG" ] && echo --config "$CONFIG" || echo {directory}) ${{RDMA:+--rdma}}'

@@ -1,0 +1,100 @@
+"""RDMA: IPv4, IPv6 and two devices at once; one connection too many is refused, with the reason."""
+
+import os
+import re
+import time
+import urllib.request
+
+from harness.client import Lab, equal, expect, read_file, run, step, write_file
+from harness.rdma_cm import Request
+from harness.server import ADDRESS, RDMA_PORT
+
+MACHINE = "rdma"
+VARIANTS = ("tmpfs",)
+TIMEOUT_S = 240
+
+METRICS = f"{ADDRESS}:9049"
+SECOND = "10.99.14.1"
+V6 = "fd99:13::1"
+CONNECTIONS_MAX = 6
+
+run("ip", "addr", "add", f"{V6}/64", "dev", "wire", "nodad")
+for command in (f"ip link add wire2 mtu 9000 type dummy; ip addr add {SECOND}/24 dev wire2; ip link set wire2 up",
+                "rdma link add rxe1 type rxe netdev wire2"):
+    run("bash", "-c", command)
+
+lab = Lab()
+lab.export()
+lab.serve(listen="::", config=f"""
+[server]
+metrics = "{METRICS}"
+[limits]
+connections_max = {CONNECTIONS_MAX}
+open_files_max = 1000
+[[export]]
+path = "/"
+directory = "{lab.path}"
+squash = "none"
+""")
+
+
+def metric(name):
+    with urllib.request.urlopen(f"http://{METRICS}/metrics") as answer:
+        text = answer.read().decode()
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    expect(found, f"there is no metric {name}")
+    return float(found.group(1))
+
+
+def until_refused():
+    """Connections that the server still takes."""
+    taken = []
+    while True:
+        request = Request(ADDRESS, RDMA_PORT)
+        if not request.accepted:
+            equal(request.words, b"connections_max", "the private data of the refusal")
+            request.close()
+            return taken
+        taken.append(request)
+        expect(len(taken) <= CONNECTIONS_MAX, "more connections than connections_max")
+
+
+# NFSv3, since NFSv4 clients find out that the addresses are of one server and use one connection.
+mounts = []
+for name, server, proto in (("IPv4", ADDRESS, "rdma"), ("the second device", SECOND, "rdma"),
+                            ("IPv6", f"[{V6}]", "rdma6")):
+    step(name)
+    before = metric("braid_rdma_accepted_total")
+    at = lab.mount(version="3", proto=proto, server=server, at=f"/run/{len(mounts)}")
+    data = os.urandom(600_000)
+    write_file(f"{at}/file{len(mounts)}", data)
+    equal(read_file(f"{lab.path}/file{len(mounts)}"), data, f"what came by {name}")
+    equal(metric("braid_rdma_accepted_total"), before + 1, "connections")
+    mounts.append(at)
+status = lab.host("rdma resource show qp | grep -c 'comm braid' || true").strip()
+expect(int(status) >= len(mounts), f"queue pairs of the server: {status}")
+
+step("one too many")
+refused = metric('braid_rdma_refused_total{reason="connections_max"}')
+deadline = time.monotonic() + 60
+taken = until_refused()
+# The connections of MOUNT over TCP may live on for a moment.
+while len(taken) < CONNECTIONS_MAX - len(mounts):
+    expect(time.monotonic() < deadline, f"only {len(taken)} more connections are taken")
+    time.sleep(0.1)
+    taken += until_refused()
+equal(len(taken), CONNECTIONS_MAX - len(mounts), "connections until the refusal")
+expect(metric('braid_rdma_refused_total{reason="connections_max"}') > refused, "the refusal was not counted")
+for number, at in enumerate(mounts):
+    expect(len(read_file(f"{at}/file{number}")) == 600_000, "a connection suffered")
+
+step("when others have ended there is room again")
+for request in taken:
+    request.close()
+while not (again := Request(SECOND, RDMA_PORT, b"what nobody understands")).accepted:
+    again.close()
+    expect(time.monotonic() < deadline, "the server keeps connections whose client is gone")
+    time.sleep(0.1)
+again.close()
+for at in mounts:
+    lab.unmount(at)
