@@ -88,7 +88,7 @@ void Client::on_message(const WireRef& wire, base::Bytes message) {
   if (is_call(message)) {
     CallbackAnswer answer = answer_callback(message);
     wire->send_to_server(std::move(answer.reply));
-    if (answer.recalled && traits_.returns_delegations)
+    if (answer.recalled && traits_.returns_delegations && world_.plant != Plant::secret_writers)
       io::spawn(gate_, return_delegation(*answer.recalled,
                                          random_.between(base::Duration(0), std::chrono::seconds(3))));
     return;

@@ -214,8 +214,11 @@ Claim& Oracle::delegated(std::uint32_t client, std::uint32_t file, bool write, s
   claim.write = write;
   claim.life = life;
   // What was under way when it was given may have had it recalled already.
-  for (const auto& [whose, when] : disputes_)
-    if (whose.first == file && whose.second != client && when + 3 * lease_time > scheduler_.now())
+  const auto recent = [this](const std::optional<base::TimePoint>& when) {
+    return when && *when + 3 * lease_time > scheduler_.now();
+  };
+  for (const auto& [whose, dispute] : disputes_)
+    if (whose.first == file && whose.second != client && (recent(dispute.writes) || (write && recent(dispute.reads))))
       claim.disputed = scheduler_.now() - slack;
   claim.since = scheduler_.now();
   compare(claim);
@@ -223,7 +226,8 @@ Claim& Oracle::delegated(std::uint32_t client, std::uint32_t file, bool write, s
 }
 
 void Oracle::dispute(std::uint32_t client, std::uint32_t file, bool writes) {
-  disputes_[{file, client}] = scheduler_.now();
+  Dispute& last = disputes_[{file, client}];
+  (writes ? last.writes : last.reads) = scheduler_.now();
   for (Claim& claim : claims_)
     if (claim.delegation && claim.file == file && claim.client != client && (claim.write || writes) &&
         !claim.disputed)
@@ -252,6 +256,13 @@ void Oracle::lost(const Claim& claim, std::uint32_t life, nfsstat4 status) {
   if (claim.life == life && !claim.until && valid(claim))
     violation("lease_kept", claim.client, claim.file,
               fmt::format("{} for state of a client within its lease: {}", name_of(status), text_of(claim)));
+  drop(claim);
+}
+
+void Oracle::revoked(const Claim& claim, std::uint32_t life) {
+  if (claim.life == life && !claim.until && valid(claim))
+    violation("delegation_kept", claim.client, claim.file,
+              "revoked, though nobody has minded it for a lease time: " + text_of(claim));
   drop(claim);
 }
 

@@ -113,6 +113,8 @@ class Oracle {
   void used(const Claim& claim, base::TimePoint sent);
   // The server says that the state is not there. Drops the claim.
   void lost(const Claim& claim, std::uint32_t life, nfsstat4 status);
+  // The server says that it has taken this delegation back. Drops the claim.
+  void revoked(const Claim& claim, std::uint32_t life);
   // The server does not know the client any more, at a time when its lease was to end at `lease_end`.
   void client_lost(std::uint32_t client, std::uint32_t life, base::TimePoint lease_end, nfsstat4 status);
   void open_refused(std::uint32_t client, std::uint32_t file, base::TimePoint sent);
@@ -141,8 +143,11 @@ class Oracle {
   std::set<std::pair<std::uint32_t, std::uint32_t>> completed_;
   std::map<clientid4, std::uint32_t> names_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> on_record_;  // clients and lives that gave them state
-  std::map<std::pair<std::uint32_t, std::uint32_t>, base::TimePoint>
-      disputes_;  // the last ones, by file and client
+  struct Dispute {
+    std::optional<base::TimePoint> reads;
+    std::optional<base::TimePoint> writes;
+  };
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Dispute> disputes_;  // the last ones, by file and client
   std::list<Claim> claims_;
 };
 

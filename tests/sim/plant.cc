@@ -12,6 +12,7 @@ constexpr auto plants = std::to_array<PlantRow>({
     {Plant::ignored_denies, "ignored_denies", "share_reservations"},
     {Plant::unasked_delegation, "unasked_delegation", "delegation_coherence"},
     {Plant::short_lease, "short_lease", "lease_kept"},
+    {Plant::secret_writers, "secret_writers", "delegation_kept"},
     {Plant::eternal_lease, "eternal_lease", "lease_expiry"},
     {Plant::late_reclaim, "late_reclaim", "late_reclaim"},
     {Plant::early_grant, "early_grant", "grace"},

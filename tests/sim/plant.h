@@ -16,6 +16,7 @@ enum class Plant : std::uint8_t {
   ignored_denies,      // nobody's deny mode reaches the server
   unasked_delegation,  // a client takes a delegation to be granted that the server knows nothing of
   short_lease,         // the server's lease is shorter than it says
+  secret_writers,      // opens for writing that nobody knows of, and clients that return no delegation
   eternal_lease,       // state of silent clients stays although somebody minds
   late_reclaim,        // a reclaim is granted after the grace period
   early_grant,         // during the grace period new state is granted

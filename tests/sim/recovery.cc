@@ -280,7 +280,7 @@ ClientOp<> Client::look_after_delegations() {
     for (const Claim* claim : world_.oracle.all_of(traits_.index)) {
       if (!claim->delegation || claim->open_id.other != id.other) continue;
       world_.trace.add(traits_.index, claim->file, "finds its delegation revoked");
-      world_.oracle.drop(*claim);
+      world_.oracle.revoked(*claim, done.life);
       break;
     }
     Request free_it;
