@@ -27,19 +27,25 @@ bool is(const Operation& row, nfs_opnum4 number) { return row.number == number; 
 }  // namespace
 
 CompoundRun::CompoundRun(const ServerState& server, const OperationTable& table, OperationMetrics& metrics,
-                         rpc::Call& call, const COMPOUND4args& head)
+                         rpc::Call& call, rpc::Reply& reply, const COMPOUND4args& head)
     : table_(table),
       metrics_(metrics),
       head_(head),
       compound_(server, call, head.minorversion, head.argarray_count),
-      results_(call.cursor) {}
+      reply_(reply),
+      out_(reply.begin()),
+      start_(out_.size()),
+      status_blank_(out_.blank_u32()) {
+  out_.text(head.tag);
+  count_blank_ = out_.blank_u32();
+}
 
 // A call that could not be answered has ended its slot all the same.
 CompoundRun::~CompoundRun() { end_slot({}); }
 
 const Operation* CompoundRun::next() {
   const bool over = status_ != NFS4_OK || compound_.index_ == head_.argarray_count || compound_.replay;
-  if (over || !results_.ok()) return nullptr;
+  if (over || !out_.ok()) return nullptr;
   written_ = false;
   ++result_count_;
   std::uint32_t number = 0;
@@ -61,7 +67,7 @@ void CompoundRun::end(const Operation& row, nfsstat4 status) {
   if (!written_ && !compound_.replay) {
     put_status(status_);
     // RFC 8881 18.30.2: SETATTR4res has its bitmap with every status.
-    if (running_ == nfs_opnum4::OP_SETATTR) results_.u32(0);
+    if (running_ == nfs_opnum4::OP_SETATTR) out_.u32(0);
   }
   // One operation begins when the one before has ended.
   const base::TimePoint began = std::exchange(compound_.began_, compound_.now());
@@ -113,8 +119,8 @@ bool CompoundRun::wrong_principal(const Operation& row) const {
 std::size_t CompoundRun::bytes_left(std::size_t message_bytes_max) const {
   // The operations that follow must be able to say why they are not executed.
   const bool last = compound_.index() + 1 == compound_.operation_count();
-  const std::size_t taken = rpc_header_bytes + encoded_size(COMPOUND4res{.status = {}, .tag = head_.tag}) +
-                            results_.size() + result_header_bytes + (last ? 0 : result_header_bytes);
+  const std::size_t taken =
+      rpc_header_bytes + (out_.size() - start_) + result_header_bytes + (last ? 0 : result_header_bytes);
   return message_bytes_max - std::min(message_bytes_max, taken);
 }
 
@@ -132,41 +138,34 @@ nfsstat4 CompoundRun::admit(std::size_t body_bytes) const {
 
 xdr::Encoder& CompoundRun::begin(nfsstat4 status) {
   put_status(status);
-  return results_;
+  return out_;
 }
 
 void CompoundRun::put_status(nfsstat4 status) {
   written_ = true;
-  encode(results_, running_);
-  encode(results_, status);
+  encode(out_, running_);
+  encode(out_, status);
 }
 
-rpc::Answer CompoundRun::answer(rpc::Reply& reply) {
-  reply.worth_keeping = changed_;
-  reply.status = static_cast<std::uint32_t>(status_);
+rpc::Answer CompoundRun::answer() {
+  reply_.worth_keeping = changed_;
+  reply_.status = static_cast<std::uint32_t>(status_);
   if (compound_.replay) {
-    reply.begin().opaque_fixed(compound_.replay->view());
+    reply_.begin().opaque_fixed(compound_.replay->view());
     return rpc::Answer::success;
   }
-  if (!results_.ok()) return rpc::Answer::system_err;
-  const xdr::Message results = results_.finish();
-  const COMPOUND4res head{status_, head_.tag, result_count_};
-  xdr::Encoder& out = reply.begin();
-  encode(out, head);
-  out.append(results);
-  if (!out.ok()) return rpc::Answer::system_err;
-  end_slot(kept_reply(head, results));
+  status_blank_.fill(static_cast<std::uint32_t>(status_));
+  count_blank_.fill(result_count_);
+  if (!out_.ok()) return rpc::Answer::system_err;
+  end_slot(kept_reply());
   return rpc::Answer::success;
 }
 
 // A lone SEQUENCE must be answerable again, whatever the client says (RFC 8881 2.10.6.1.3).
-rpc::KeptReply CompoundRun::kept_reply(const COMPOUND4res& head, const xdr::Message& results) {
+rpc::KeptReply CompoundRun::kept_reply() {
   if (!compound_.in_session) return {};
   if (!compound_.in_session->cache_this && compound_.operation_count() > 1) return {};
-  xdr::Encoder copy(compound_.cursor());
-  encode(copy, head);
-  copy.append(results);
-  return copy.ok() ? rpc::copy_reply(copy.finish().bytes, 0) : rpc::KeptReply();
+  return rpc::copy_reply(out_.written(), start_);
 }
 
 void CompoundRun::end_slot(rpc::KeptReply reply) {

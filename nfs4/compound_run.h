@@ -1,10 +1,10 @@
-// Takes one COMPOUND through its operations in their order, and collects the results.
+// Takes one COMPOUND through its operations in their order, and encodes the results as they come.
 //
 //   for (const Operation* row = run.next(); row != nullptr; row = run.next()) {
 //     const nfsstat4 status = co_await run.execute(*row);
 //     run.end(*row, status);
 //   }
-//   co_return run.answer(reply);
+//   co_return run.answer();
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,9 @@ namespace braid::nfs4 {
 // operation has been executed (RFC 8881 16.2.3). Memory is bounded by the limit of the reply.
 class CompoundRun final : private ResultSink {
  public:
-  // The call's decoder stands behind `head`. All references outlive this.
+  // The call's decoder stands behind `head`. All references outlive this. Begins the reply.
   CompoundRun(const ServerState& server, const OperationTable& table, OperationMetrics& metrics,
-              rpc::Call& call, const COMPOUND4args& head);
+              rpc::Call& call, rpc::Reply& reply, const COMPOUND4args& head);
   ~CompoundRun();
   CompoundRun(const CompoundRun&) = delete;
   CompoundRun& operator=(const CompoundRun&) = delete;
@@ -36,8 +36,8 @@ class CompoundRun final : private ResultSink {
   // Its status; the body of its result has been encoded. It is no coroutine of its own.
   io::Op<nfsstat4> execute(const Operation& row);
   void end(const Operation& row, nfsstat4 status);
-  // After the last one: encodes the reply and ends the slot of the session.
-  rpc::Answer answer(rpc::Reply& reply);
+  // After the last one: completes the reply and ends the slot of the session.
+  rpc::Answer answer();
 
  private:
   // Why this operation is not executed; NFS4_OK: it is.
@@ -45,7 +45,7 @@ class CompoundRun final : private ResultSink {
   [[nodiscard]] nfsstat4 admit_place_in_compound(const Operation& row) const;
   [[nodiscard]] bool wrong_principal(const Operation& row) const;
   void put_status(nfsstat4 status);
-  [[nodiscard]] rpc::KeptReply kept_reply(const COMPOUND4res& head, const xdr::Message& results);
+  [[nodiscard]] rpc::KeptReply kept_reply();
   void end_slot(rpc::KeptReply reply);
 
   [[nodiscard]] nfsstat4 admit(std::size_t body_bytes) const override;
@@ -56,7 +56,11 @@ class CompoundRun final : private ResultSink {
   OperationMetrics& metrics_;
   const COMPOUND4args& head_;
   Compound compound_;
-  xdr::Encoder results_;
+  rpc::Reply& reply_;
+  xdr::Encoder& out_;
+  const std::size_t start_;  // of COMPOUND4res in out_
+  const xdr::Encoder::Blank status_blank_;
+  xdr::Encoder::Blank count_blank_;
   std::uint32_t result_count_ = 0;
   nfsstat4 status_ = nfsstat4::NFS4_OK;
   nfs_opnum4 running_ = nfs_opnum4::OP_ILLEGAL;

@@ -40,12 +40,12 @@ io::Op<rpc::Answer> compound(rpc::Service& service, rpc::Call& call, rpc::Reply&
   const Nfs4Options& options = nfs.state().options;
   if (const nfsstat4 status = check_head(head, options); status != nfsstat4::NFS4_OK)
     co_return refuse_whole(reply, head, status, options);
-  CompoundRun run(nfs.state(), nfs.table(), nfs.metrics(), call, head);
+  CompoundRun run(nfs.state(), nfs.table(), nfs.metrics(), call, reply, head);
   for (const Operation* row = run.next(); row != nullptr; row = run.next()) {
     const nfsstat4 status = co_await run.execute(*row);
     run.end(*row, status);
   }
-  co_return run.answer(reply);
+  co_return run.answer();
 }
 
 // Sessions keep replies themselves; 4.0 relies on the duplicate-request cache.

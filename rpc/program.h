@@ -20,8 +20,8 @@ enum class Answer : std::uint8_t {
   auth_tooweak,  // what the call is about asks for a stronger flavour (AUTH_ERROR with AUTH_TOOWEAK)
 };
 
-// Where a procedure puts its results. begin() is called once, when all waiting is over: the encoder belongs
-// to the thread and must not be kept across a suspension.
+// Where a procedure puts its results. The encoder belongs to the thread of the call. Best begun when all
+// waiting is over: until then it holds memory. Begun again, it drops what was written.
 class Reply {
  public:
   virtual ~Reply() = default;

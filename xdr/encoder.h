@@ -29,10 +29,25 @@ struct Message {
   std::size_t item_count = 0;
 };
 
-// Not for use across a suspension: the cursor belongs to the thread, and another encoder must not carve in
-// between.
+// Belongs to the thread of its cursor. Several may be open at a time, also across suspensions; what the last
+// piece of memory of one has left is then not given back before the message is gone.
 class Encoder {
  public:
+  // Room for a number that is known only later, such as how many items follow.
+  class Blank {
+   public:
+    // Any number of times while the message lives. Does nothing if there was no memory for the room.
+    void fill(std::uint32_t value) const {
+      if (at_ == nullptr) return;
+      if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap32(value);
+      std::memcpy(at_, &value, 4);
+    }
+
+   private:
+    friend class Encoder;
+    std::byte* at_ = nullptr;
+  };
+
   // `headroom` bytes are left free at the front for the transport (a record mark).
   explicit Encoder(io::SlabCursor& cursor, std::size_t headroom = 0);
   Encoder(const Encoder&) = delete;
@@ -51,6 +66,12 @@ class Encoder {
     if constexpr (std::endian::native == std::endian::little) value = __builtin_bswap64(value);
     std::memcpy(at_, &value, 8);
     at_ += 8;
+  }
+  [[nodiscard]] Blank blank_u32() {
+    u32(0);
+    Blank blank;
+    if (ok_) blank.at_ = at_ - 4;
+    return blank;
   }
   void i32(std::int32_t value) { u32(std::bit_cast<std::uint32_t>(value)); }
   void i64(std::int64_t value) { u64(std::bit_cast<std::uint64_t>(value)); }
@@ -77,6 +98,11 @@ class Encoder {
 
   // Bytes written so far, headroom included.
   [[nodiscard]] std::size_t size() const { return flushed_ + static_cast<std::size_t>(at_ - begin_); }
+  // The same bytes, as long as nothing more is written.
+  [[nodiscard]] const io::Payload& written() {
+    flush();
+    return message_.bytes;
+  }
   // False once memory for the message could not be had (ENOBUFS of the slab pool); what was written is then
   // useless.
   [[nodiscard]] bool ok() const { return ok_; }

@@ -40,10 +40,7 @@ class Sent : private rpc::Reply {
   }
 
  private:
-  xdr::Encoder& begin() override {
-    base::check(!encoder_, "begin() is called once");
-    return encoder_.emplace(cursor_);
-  }
+  xdr::Encoder& begin() override { return encoder_.emplace(cursor_); }
 
   const rpc::Program program_;
   io::SlabCursor& cursor_;
