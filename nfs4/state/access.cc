@@ -24,6 +24,8 @@ base::Result<State*, nfsstat4> FileStates::find(const StateUse& use) const {
   // RFC 8881 8.2.4: a stateid belongs to the client of the session it is used in.
   if (use.client != nullptr ? state.client != use.client : state.client->minor_version() != 0)
     return base::fail(bad_stateid);
+  // It is released when the client's record is off the disk.
+  if (state.client->gone()) return base::fail(nfsstat4::NFS4ERR_EXPIRED);
   if (state.revoked) {
     const bool delegation = state.kind == StateKind::delegation;
     return base::fail(delegation ? nfsstat4::NFS4ERR_DELEG_REVOKED : nfsstat4::NFS4ERR_ADMIN_REVOKED);

@@ -64,6 +64,7 @@ OwnerTurn FileStates::begin(const stateid4& id, StateKind kind, std::uint32_t se
   if (!found) return no_turn(found.error());
   State& state = **found;
   if (state.client->minor_version() != 0 || state.kind != kind) return no_turn(nfsstat4::NFS4ERR_BAD_STATEID);
+  if (state.client->gone()) return no_turn(nfsstat4::NFS4ERR_EXPIRED);
   if (kind == StateKind::lock) {
     LockOwner& owner = *static_cast<LockState&>(state).owner;
     owner.used = now;

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tests/unit/nfs4/clients/client_table_fixture.h"
+#include "tests/unit/nfs4/state/opens_fixture.h"
 
 namespace braid::nfs4::state {
 namespace {
@@ -100,6 +101,46 @@ TEST_F(SetClientIdTest, a_client_without_program_cannot_be_called) {
   const auto client = set(1, 10, 0);
   ASSERT_EQ(confirm(*client), NFS4_OK);
   EXPECT_FALSE(table_.callback_of(client->client));
+}
+
+// Its state is released when its record is off the disk. Until then it is of no use either.
+TEST_F(SetClientIdTest, what_a_client_that_is_gone_still_has_is_expired) {
+  const auto made = set(1);
+  ASSERT_EQ(confirm(*made), NFS4_OK);
+  const ClientRef client = *table_.find(made->client);
+
+  int opens_alive = 0;
+  Aftermath after;
+  FileStates states(epoch, {});
+  const auto open =
+      states.open({.client = client,
+                   .minor_version = 0,
+                   .owner = "process",
+                   .file = test::handle(1),
+                   .share = test::reads,
+                   .opener = {},
+                   .descriptor = std::make_shared<test::FakeOpenFile>(vfs::OpenAccess::read, opens_alive),
+                   .wish = DelegationWish::none,
+                   .reclaim = false,
+                   .also_writes = false,
+                   .now = now_},
+                  after);
+  ASSERT_TRUE(open.has_value());
+  const StateUse use{
+      .id = open->id, .minor_version = 0, .client = nullptr, .file = test::handle(1), .now = now_};
+  const auto turn = [&] {
+    return states.begin(open->id, StateKind::open, 1, nfs_opnum4::OP_CLOSE, now_, after, nullptr).status;
+  };
+  const auto id = states.confirm(use);
+  ASSERT_TRUE(id);
+  ASSERT_EQ(test::status_of(states.authorize(use, share_read, after)), NFS4_OK);
+
+  now_ += 200s;
+  ASSERT_TRUE(table_.remove(made->client, Departure::displaced));
+  EXPECT_EQ(test::status_of(states.authorize(use, share_read, after)), NFS4ERR_EXPIRED);
+  EXPECT_EQ(test::status_of(states.close(use, after)), NFS4ERR_EXPIRED);
+  EXPECT_EQ(turn(), NFS4ERR_EXPIRED);
+  EXPECT_TRUE(client->lease_over(now_, options_.lease)) << "it is not renewed any more";
 }
 
 }  // namespace
