@@ -100,6 +100,14 @@ Result4<void> Clients::admit_reclaim(const Client& client) const {
   return grace_.with([&](const Grace& grace) { return grace.admit_reclaim(client); });
 }
 
+Result4<void> Clients::begin_reclaim(const Client& client, base::TimePoint now) {
+  return grace_.with([&](Grace& grace) -> Result4<void> {
+    if (auto admitted = grace.admit_reclaim(client); !admitted) return admitted;
+    grace.note_reclaim(now);
+    return {};
+  });
+}
+
 Result4<void> Clients::admit_new(const Client& client) const {
   if (!in_grace() && (client.minor_version() == 0 || client.reclaim_complete())) return {};
   return grace_.with([&](const Grace& grace) { return grace.admit_new(client); });

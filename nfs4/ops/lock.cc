@@ -15,9 +15,10 @@ base::Failure<Failed<LOCK4denied>> cannot(nfsstat4 status) { return refuse_witho
 // Whether grace allows this. For a client without sessions `client` may be null: whoever brings a lock
 // stateid has shown by it that it is there.
 nfsstat4 admit(Compound& compound, bool reclaim, const state::Client* client) {
-  const Clients& clients = compound.server().clients;
+  Clients& clients = compound.server().clients;
   if (client != nullptr) {
-    const auto admitted = reclaim ? clients.admit_reclaim(*client) : clients.admit_new(*client);
+    const auto admitted =
+        reclaim ? clients.begin_reclaim(*client, compound.now()) : clients.admit_new(*client);
     return admitted ? nfsstat4::NFS4_OK : admitted.error();
   }
   if (reclaim == clients.in_grace()) return nfsstat4::NFS4_OK;

@@ -43,8 +43,9 @@ Result4<void> check_claim(const Compound& compound, const OPEN4args& args) {
 }
 
 Result4<void> check_grace(const Compound& compound, const Opening& opening) {
-  const Clients& clients = compound.server().clients;
-  return opening.reclaim ? clients.admit_reclaim(*opening.client) : clients.admit_new(*opening.client);
+  Clients& clients = compound.server().clients;
+  return opening.reclaim ? clients.begin_reclaim(*opening.client, compound.now())
+                         : clients.admit_new(*opening.client);
 }
 
 // A new open by the holder of a delegation would break the lease that the delegation rests on: it uses the

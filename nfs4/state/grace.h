@@ -23,6 +23,9 @@ struct KnownClient {
 
 KnownClient known_as(const Client& client);
 
+// It lasts for its length, and on while somebody reclaims: as long as reclaims come, for its length again at
+// most.
+//
 // Not thread-safe: Clients guards it. Life: with known clients it begins active; once due(), the end is made
 // durable (recovery/client_store.h) and then end() called.
 class Grace {
@@ -34,6 +37,8 @@ class Grace {
   // Whether this client may still reclaim. Errors: NO_GRACE: the period is over, or the client has said that
   // it is done, or it held nothing when the server went down (RFC 8881 8.4.3: an edge condition).
   base::Result<void, nfsstat4> admit_reclaim(const Client& client) const;
+  // It does so now, and may have more to reclaim.
+  void note_reclaim(base::TimePoint now);
   // Whether this client may get state that conflicts with what others may reclaim. Errors: GRACE: not yet,
   // or the client has not said RECLAIM_COMPLETE (RFC 8881 18.51.3).
   base::Result<void, nfsstat4> admit_new(const Client& client) const;
@@ -47,11 +52,14 @@ class Grace {
   [[nodiscard]] bool due(base::TimePoint now) const;
   void end();
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
+  // Until then, or a little longer than the last reclaim.
   [[nodiscard]] base::TimePoint until() const { return until_; }
 
  private:
   std::set<KnownClient> known_;
   std::set<KnownClient> waiting_;  // of the known ones, who may still come
+  const base::Duration length_;
+  const base::TimePoint prolonged_max_;
   base::TimePoint until_;
   bool active_;
 };

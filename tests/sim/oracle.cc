@@ -9,6 +9,8 @@ namespace {
 
 // The server acts once a second, and its calls take a moment.
 constexpr base::Duration slack = std::chrono::seconds(3);
+// It goes on while somebody reclaims.
+constexpr base::Duration grace_max = 2 * lease_time;
 
 // The checker that minds two claims on one file by different owners; nothing if they are compatible.
 std::optional<std::string_view> conflict_of(const Claim& a, const Claim& b) {
@@ -149,7 +151,7 @@ Claim& Oracle::opened(std::uint32_t client, std::uint32_t owner, std::uint32_t f
 bool Oracle::grace_ended_between(std::uint32_t from, std::uint32_t to) const {
   return std::ranges::any_of(lives_, [&](const auto& entry) {
     const auto& [number, life] = entry;
-    return number > from && number < to && life.died && *life.died > life.born + lease_time + slack;
+    return number > from && number < to && life.died && *life.died > life.born + grace_max + slack;
   });
 }
 
@@ -160,7 +162,7 @@ bool Oracle::on_record_between(const Claim& claim, std::uint32_t to) const {
 }
 
 void Oracle::reclaimed(Claim& claim, std::uint32_t life, base::TimePoint sent) {
-  if (sent > born_at(life) + lease_time + slack)
+  if (sent > born_at(life) + grace_max + slack)
     violation("late_reclaim", claim.client, claim.file, "a reclaim was granted after the grace period");
   if (completed_.contains({claim.client, life}))
     violation("late_reclaim", claim.client, claim.file, "a reclaim was granted after RECLAIM_COMPLETE");
@@ -192,7 +194,7 @@ void Oracle::reclaim_refused(const Claim& claim, base::TimePoint until, std::uin
 }
 
 bool Oracle::grace_over() const {
-  return life_ == 0 || scheduler_.now() > born_at(life_) + lease_time + slack;
+  return life_ == 0 || scheduler_.now() > born_at(life_) + grace_max + slack;
 }
 
 void Oracle::weaken(Claim& claim, Cells cells, Cell to) {
@@ -218,7 +220,8 @@ Claim& Oracle::delegated(std::uint32_t client, std::uint32_t file, bool write, s
     return when && *when + 3 * lease_time > scheduler_.now();
   };
   for (const auto& [whose, dispute] : disputes_)
-    if (whose.first == file && whose.second != client && (recent(dispute.writes) || (write && recent(dispute.reads))))
+    if (whose.first == file && whose.second != client &&
+        (recent(dispute.writes) || (write && recent(dispute.reads))))
       claim.disputed = scheduler_.now() - slack;
   claim.since = scheduler_.now();
   compare(claim);

@@ -306,6 +306,20 @@ TEST_F(GraceTest, it_ends_when_all_have_reclaimed_or_time_is_up) {
   EXPECT_EQ(status_of(grace.admit_new(client("c", 0))), NFS4_OK);
 }
 
+TEST_F(GraceTest, it_goes_on_while_somebody_reclaims_but_not_for_ever) {
+  state::Grace grace({named("a"), named("b")}, start_, 90s);
+  grace.note_reclaim(start_ + 10s);
+  EXPECT_TRUE(grace.due(start_ + 90s)) << "who has paused for long is done";
+  grace.note_reclaim(start_ + 89s);
+  EXPECT_FALSE(grace.due(start_ + 93s));
+  EXPECT_TRUE(grace.due(start_ + 94s));
+  for (base::TimePoint now = start_ + 93s; now < start_ + 180s; now += 1s) {
+    EXPECT_FALSE(grace.due(now));
+    grace.note_reclaim(now);
+  }
+  EXPECT_TRUE(grace.due(start_ + 180s));
+}
+
 TEST_F(GraceTest, a_4_0_client_never_says_that_it_is_done) {
   state::Grace grace({named("a", 0)}, start_, 90s);
   grace.completed(client("a", 1));
