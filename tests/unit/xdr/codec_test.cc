@@ -366,6 +366,31 @@ TEST_F(CodecTest, what_is_not_eligible_is_not_noted_and_what_is_empty_is) {
   EXPECT_EQ(message.items[1].length, 0U);
 }
 
+TEST_F(CodecTest, what_was_left_blank_is_filled_in_later) {
+  Encoder out(memory_.cursor(), 4);
+  const Encoder::Blank count = out.blank_u32();
+  // Another one carves between the pieces of this one.
+  Encoder other(memory_.cursor());
+  other.u32(5);
+  out.opaque_fixed(base::Bytes(3000, std::byte{7}));
+  count.fill(1);
+  out.ddp_payload(memory_.payload(hex("aabb")));
+  EXPECT_EQ(out.written().size(), 4U + 4 + 3000 + 8);
+  out.u32(9);
+  count.fill(2);
+  const base::Bytes bytes = bytes_in(out.finish().bytes);
+  ASSERT_EQ(bytes.size(), 4U + 4 + 3000 + 8 + 4);
+  EXPECT_EQ(hex_of(base::BytesView(bytes).first(12)),
+            "00000000"
+            "00000002"
+            "07070707");
+  EXPECT_EQ(hex_of(base::BytesView(bytes).last(12)),
+            "00000002"
+            "aabb0000"
+            "00000009");
+  EXPECT_EQ(hex_of(bytes_in(other.finish().bytes)), "00000005");
+}
+
 TEST_F(CodecTest, appended_message_keeps_its_bytes_and_the_places_of_its_bulk_data) {
   io::SlabCursor other(memory_.cursor().pool());
   const io::Payload bulk = memory_.payload(base::Bytes(3001, std::byte{9}));
