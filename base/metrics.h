@@ -23,7 +23,10 @@ constexpr std::size_t metric_shards = 8;
 // Adding costs one relaxed increment on a cache line that other threads rarely touch.
 class Counter {
  public:
-  void add(std::uint64_t by = 1) { shards_[metric_shard()].value.fetch_add(by, std::memory_order_relaxed); }
+  // Returns what the calling thread's shard held before: good for doing something every so often.
+  std::uint64_t add(std::uint64_t by = 1) {
+    return shards_[metric_shard()].value.fetch_add(by, std::memory_order_relaxed);
+  }
   [[nodiscard]] std::uint64_t value() const {
     std::uint64_t sum = 0;
     for (const Shard& shard : shards_) sum += shard.value.load(std::memory_order_relaxed);

@@ -17,7 +17,7 @@ Compound::Compound(const ServerState& server, rpc::Call& call, std::uint32_t min
       call_(call),
       minor_version_(minor_version),
       operation_count_(operation_count),
-      began_(server.clock.now()),
+      began_(call.arrived),
       exports_(server.exports.current()) {}
 
 base::TimePoint Compound::now() const { return server_.clock.now(); }

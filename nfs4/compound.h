@@ -58,7 +58,8 @@ class Compound {
   // Of the whole RPC call, header included: what ca_maxrequestsize bounds.
   [[nodiscard]] std::size_t request_bytes() const { return call_.message.size(); }
   [[nodiscard]] base::TimePoint now() const;
-  // When the running operation began. Costs nothing, and will do where it has not waited since.
+  // When the call arrived, or the last operation that waited had ended. Costs nothing, and will do where the
+  // running operation has not waited.
   [[nodiscard]] base::TimePoint began() const { return began_; }
   [[nodiscard]] io::SlabCursor& cursor() { return call_.cursor; }
   [[nodiscard]] xdr::Arena& arena() { return call_.arena; }

@@ -61,7 +61,7 @@ const Operation* CompoundRun::next() {
   return nullptr;
 }
 
-void CompoundRun::end(const Operation& row, nfsstat4 status) {
+void CompoundRun::end(const Operation& row, nfsstat4 status, bool waited) {
   status_ = for_minor(status, compound_.minor_version());
   // A reply that is known already needs no results.
   if (!written_ && !compound_.replay) {
@@ -69,13 +69,15 @@ void CompoundRun::end(const Operation& row, nfsstat4 status) {
     // RFC 8881 18.30.2: SETATTR4res has its bitmap with every status.
     if (running_ == nfs_opnum4::OP_SETATTR) out_.u32(0);
   }
-  // One operation begins when the one before has ended.
-  const base::TimePoint began = std::exchange(compound_.began_, compound_.now());
-  metrics_.count(row.number, compound_.began_ - began, status_);
+  if (waited || measured_since_) compound_.began_ = compound_.now();
+  if (measured_since_) metrics_.measured(row.number, compound_.began_ - *measured_since_);
+  if (status_ != NFS4_OK) metrics_.failed(row.number);
   ++compound_.index_;
 }
 
 io::Op<nfsstat4> CompoundRun::execute(const Operation& row) {
+  measured_since_.reset();
+  if (metrics_.begin(row.number)) measured_since_ = compound_.now();
   const nfsstat4 admitted = admit_operation(row);
   if (admitted != NFS4_OK) return admitted;
   compound_.reply_bytes_left_ = bytes_left(compound_.in_session ? compound_.in_session->response_bytes_max

@@ -1,8 +1,10 @@
 // Takes one COMPOUND through its operations in their order, and encodes the results as they come.
 //
 //   for (const Operation* row = run.next(); row != nullptr; row = run.next()) {
-//     const nfsstat4 status = co_await run.execute(*row);
-//     run.end(*row, status);
+//     io::Op<nfsstat4> running = run.execute(*row);
+//     running.start();
+//     const bool waits = !running.done();
+//     run.end(*row, co_await std::move(running), waits);
 //   }
 //   co_return run.answer();
 #pragma once
@@ -35,7 +37,8 @@ class CompoundRun final : private ResultSink {
   const Operation* next();
   // Its status; the body of its result has been encoded. It is no coroutine of its own.
   io::Op<nfsstat4> execute(const Operation& row);
-  void end(const Operation& row, nfsstat4 status);
+  // `waited`: time has passed.
+  void end(const Operation& row, nfsstat4 status, bool waited);
   // After the last one: completes the reply and ends the slot of the session.
   rpc::Answer answer();
 
@@ -62,6 +65,7 @@ class CompoundRun final : private ResultSink {
   const xdr::Encoder::Blank status_blank_;
   xdr::Encoder::Blank count_blank_;
   std::uint32_t result_count_ = 0;
+  std::optional<base::TimePoint> measured_since_;  // the running operation, if its time is measured
   nfsstat4 status_ = nfsstat4::NFS4_OK;
   nfs_opnum4 running_ = nfs_opnum4::OP_ILLEGAL;
   bool written_ = false;  // the running operation's result

@@ -42,8 +42,11 @@ io::Op<rpc::Answer> compound(rpc::Service& service, rpc::Call& call, rpc::Reply&
     co_return refuse_whole(reply, head, status, options);
   CompoundRun run(nfs.state(), nfs.table(), nfs.metrics(), call, reply, head);
   for (const Operation* row = run.next(); row != nullptr; row = run.next()) {
-    const nfsstat4 status = co_await run.execute(*row);
-    run.end(*row, status);
+    io::Op<nfsstat4> running = run.execute(*row);
+    running.start();
+    const bool waits = !running.done();
+    const nfsstat4 status = co_await std::move(running);
+    run.end(*row, status, waits);
   }
   co_return run.answer();
 }

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <variant>
 
+#include "base/clock.h"
 #include "io/payload.h"
 #include "io/pipe.h"
 #include "xdr/arena.h"
@@ -51,6 +52,7 @@ struct Call {
 
   io::Payload message;
   PeerAddress peer;
+  base::TimePoint arrived{};  // in the server
   io::SlabCursor& cursor;  // of the thread that runs the call: for payload of the reply
   io::PipePool* pipes =
       nullptr;  // for payload of the reply that stays in pipes; null: the transport cannot send it

@@ -14,11 +14,11 @@ void RunningCall::start(Session& session, io::Payload message, base::TimePoint a
 RunningCall::RunningCall(Session& session, io::Payload message, base::TimePoint arrived, CallTag tag)
     : session_(session),
       call_(std::move(message), session.peer(), session.worker().cursor_),
-      arrived_(arrived),
       tag_(tag),
       op_(Answer::system_err) {
   call_.pipes = session.pipes();
   call_.session = &session;
+  call_.arrived = arrived;
   session_.call_began();
 }
 
@@ -32,7 +32,7 @@ void RunningCall::run() {
     case HeaderVerdict::call:
       return route();
     case HeaderVerdict::reply:
-      if (!session_.take_reply(std::move(call_.message), arrived_)) refusals().unexpected_reply.add();
+      if (!session_.take_reply(std::move(call_.message), call_.arrived)) refusals().unexpected_reply.add();
       return end();
     case HeaderVerdict::unanswerable:
       refusals().malformed.add();
@@ -63,7 +63,7 @@ void RunningCall::route() {
 }
 
 bool RunningCall::look_up_replay() {
-  ReplayLookup looked = session_.worker().server_.replays().look_up(key_, this, arrived_);
+  ReplayLookup looked = session_.worker().server_.replays().look_up(key_, this, call_.arrived);
   switch (looked.state) {
     case ReplayState::execute:
       has_entry_ = true;
@@ -156,7 +156,7 @@ bool RunningCall::send_and_end() {
   xdr::Message message = encoder_->finish();
   const base::TimePoint now = session_.worker().reactor_.clock().now();
   if (route_ != nullptr) {
-    route_->metrics->latency.add(now - arrived_);
+    route_->metrics->latency.add(now - call_.arrived);
     route_->metrics->bytes_in.add(call_.message.size());
     route_->metrics->bytes_out.add(message.bytes.size());
   }

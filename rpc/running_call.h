@@ -54,7 +54,6 @@ class RunningCall final : private Reply, private ReplayWaiter {
 
   Session& session_;
   Call call_;
-  const base::TimePoint arrived_;
   const CallTag tag_;
   const Route* route_ = nullptr;  // null until the procedure is known to exist
   std::size_t reserved_ = 0;      // bytes of the budgets held by this call

@@ -64,11 +64,11 @@ json operations_of(Server& server) {
     if (row.handler == nullptr) continue;
     const nfs4::OperationMetrics::Entry& entry = engine.metrics().of(row.number);
     const base::LatencyHistogram::Snapshot latency = entry.latency->snapshot();
-    const std::uint64_t calls = calls_of(latency);
+    const std::uint64_t measured = calls_of(latency);
     list.push_back({{"operation", row.name},
-                    {"calls", calls},
+                    {"calls", entry.operations->value()},
                     {"errors", entry.errors->value()},
-                    {"mean_us", calls == 0 ? 0 : latency.nanoseconds / calls / 1000},
+                    {"mean_us", measured == 0 ? 0 : latency.nanoseconds / measured / 1000},
                     {"p99_us", quantile_us(latency, 0.99)}});
   }
   return list;

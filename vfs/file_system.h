@@ -31,7 +31,7 @@ struct Found {
 struct ReadResult {
   io::Payload data;
   bool eof = false;
-  Attributes attributes;
+  Attributes attributes;  // of read() only
 };
 
 // Where the data of a READ may go. The cursor belongs to the calling thread.
@@ -168,7 +168,8 @@ class FileSystem {
                                          std::string_view name, OpenAccess access, const CreateHow& how,
                                          Wcc& wcc);
   virtual VfsOp<> close(OpenFileRef open);
-  // As read() and write(), with the rights of the open. `who` is for set-id bits, quotas and reserved blocks.
+  // As read() and write(), with the rights of the open. read_open() gives no attributes, and where a local
+  // process has cut the file short it may tell of the end one call late. `who` is for set-id bits, quotas and reserved blocks.
   virtual VfsOp<ReadResult> read_open(const OpenFileRef& open, std::uint64_t offset, std::uint32_t count,
                                       ReadMemory memory);
   virtual VfsOp<WriteResult> write_open(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,

@@ -22,7 +22,7 @@ Op4<READ4resok> read(Compound& compound, const READ4args& args) {
                             : at.fs().read(at.who, at.file, offset, count, memory);
   auto got = co_await std::move(reading).as_result();
   if (!got) co_await refuse_on_file(compound, at, got.error());
-  co_return READ4resok{.eof = got->eof || args.offset >= got->attributes.size, .data = std::move(got->data)};
+  co_return READ4resok{.eof = got->eof, .data = std::move(got->data)};
 }
 
 }  // namespace braid::nfs4::ops

@@ -25,11 +25,11 @@ std::size_t bytes_in_memory(const rpc::Call& call) {
 }
 
 // What must be the same in a true retry: the caller, and what follows SEQUENCE. A whole KiB of it where the
-// reply is kept; otherwise a retry has nothing to steal, and a little will do. The same little of a request
-// so long that it may have data in a pipe, which is in memory when the request is repeated.
+// reply is kept, or a little of a request so long that it may have data in a pipe, which is in memory when
+// the request is repeated. Where no reply is kept a retry has nothing to steal, and the length will do.
 std::uint64_t fingerprint_of(const Compound& compound, const base::SipKey& key, bool cache_this) {
   constexpr std::size_t kept_bytes = 1024;
-  constexpr std::size_t other_bytes = 32;
+  constexpr std::size_t long_bytes = 32;
   struct Prefix {
     std::uint64_t left;
     std::uint32_t operations, flavor, uid, gid;
@@ -39,9 +39,12 @@ std::uint64_t fingerprint_of(const Compound& compound, const base::SipKey& key, 
   const state::Principal who = state::principal_of(call.auth);
   const Prefix prefix{call.args.remaining(), compound.operation_count(), who.flavor, who.uid, who.gid};
   std::memcpy(text.data(), &prefix, sizeof prefix);
-  const bool whole = cache_this && prefix.left < rpc::BulkReceiver::bytes_min;
-  const std::size_t bytes = std::min(bytes_in_memory(call), whole ? kept_bytes : other_bytes);
-  call.message.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof prefix, bytes));
+  std::size_t bytes = 0;
+  if (cache_this) {
+    const bool whole = prefix.left < rpc::BulkReceiver::bytes_min;
+    bytes = std::min(bytes_in_memory(call), whole ? kept_bytes : long_bytes);
+    call.message.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof prefix, bytes));
+  }
   return base::siphash24(key, base::BytesView(text).first(sizeof prefix + bytes));
 }
 

@@ -34,6 +34,7 @@ Outcome<Attributes> Tree::observe(PosixFile& file) {
   const auto stat = stat_of(file.fd());
   if (!stat) return base::fail(stat.error());
   Attributes out = attributes_of(*stat, file.identity().fsid);
+  file.note_size(out.size);
   out.change = file.stamp().with([&](ChangeStamp& stamp) { return stamp.observe(out.change, changes); });
   return out;
 }

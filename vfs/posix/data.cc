@@ -121,7 +121,7 @@ Outcome<ReadPlan> Tree::plan_read(const Credentials& who, PosixFile& file, std::
   const auto now = live_attributes(file);
   if (!now) return base::fail(now.error());
   if (auto permitted = permit_data(who, file, R_OK, *now); !permitted) return base::fail(permitted.error());
-  ReadPlan plan{*now, -1, 0};
+  ReadPlan plan{.size = now->size, .attributes = *now};
   if (offset >= now->size) return plan;
   plan.bytes = static_cast<std::size_t>(std::min<std::uint64_t>(count, now->size - offset));
   const auto fd = data_descriptor(file, Opened::read);
@@ -153,9 +153,14 @@ Outcome<WriteResult> Tree::write(const Credentials& who, PosixFile& file, std::u
 
 Outcome<ReadPlan> Tree::plan_read_open(const PosixOpenFile& open, std::uint64_t offset, std::uint32_t count) {
   if (!includes(open.access(), OpenAccess::read)) return base::fail(Error::acces);
-  const auto now = observe(open.node());
+  // What ends before the end that was seen last is read without looking again. Where a local process has cut
+  // the file short meanwhile, the read is short.
+  PosixFile& file = open.node();
+  if (const std::uint64_t seen = file.size_seen(); offset < seen && count < seen - offset)
+    return ReadPlan{.fd = open.fd(), .bytes = count, .size = seen, .attributes = {}};
+  const auto now = observe(file);
   if (!now) return base::fail(now.error());
-  ReadPlan plan{*now, open.fd(), 0};
+  ReadPlan plan{.fd = open.fd(), .size = now->size, .attributes = {}};
   if (offset < now->size)
     plan.bytes = static_cast<std::size_t>(std::min<std::uint64_t>(count, now->size - offset));
   return plan;

@@ -167,6 +167,10 @@ class PosixFile final : public File {
       lists_long_.store(false, std::memory_order_relaxed);
   }
 
+  // The size that was seen last: local processes may have changed it since.
+  [[nodiscard]] std::uint64_t size_seen() const { return size_seen_.load(std::memory_order_relaxed); }
+  void note_size(std::uint64_t bytes) { size_seen_.store(bytes, std::memory_order_relaxed); }
+
   [[nodiscard]] ChangeCounter& changes() { return changes_; }
   [[nodiscard]] base::Guarded<Grants>& grants() { return grants_; }
   [[nodiscard]] base::Guarded<ChangeStamp>& stamp() { return stamp_; }
@@ -202,6 +206,7 @@ class PosixFile final : public File {
   const base::UniqueFd fd_;
   std::atomic<Opened> opened_;
   std::atomic<bool> lists_long_{false};
+  std::atomic<std::uint64_t> size_seen_{0};
   std::mutex upgrading_;
   ChangeCounter changes_;
   base::Guarded<Grants> grants_;

@@ -58,11 +58,11 @@ class PosixFileSystem::ReadBuffer {
     return {};
   }
 
-  ReadResult finish(io::SlabCursor& cursor, std::uint64_t offset, const Attributes& attributes) {
+  ReadResult finish(io::SlabCursor& cursor, std::uint64_t offset, const ReadPlan& plan) {
     ReadResult out;
-    out.attributes = attributes;
+    out.attributes = plan.attributes;
     // A short read met the end of the file.
-    out.eof = !full() || offset + filled_ >= attributes.size;
+    out.eof = !full() || offset + filled_ >= plan.size;
     if (full()) {
       out.data = std::move(data_);
     } else if (small_.length > 0) {
@@ -93,7 +93,7 @@ std::optional<ReadResult> PosixFileSystem::splice(const ReadPlan& plan, std::uin
   // shorter than asked for (RFC 1813 3.3.6) and the client reads on.
   ReadResult out;
   out.attributes = plan.attributes;
-  out.eof = offset + *moved >= plan.attributes.size;
+  out.eof = offset + *moved >= plan.size;
   out.data.append({std::move(*pipe), 0, static_cast<std::uint32_t>(*moved)});
   return out;
 }
@@ -111,7 +111,7 @@ VfsOp<ReadResult> PosixFileSystem::read_planned(Plan plan_it, std::uint64_t offs
   auto buffer = ReadBuffer::take(memory.cursor, plan->bytes);
   if (!buffer) return base::fail(buffer.error());
   const auto filled = buffer->fill(plan->fd, offset, may_wait ? 0 : RWF_NOWAIT);
-  if (filled) return buffer->finish(memory.cursor, offset, plan->attributes);
+  if (filled) return buffer->finish(memory.cursor, offset, *plan);
   // EAGAIN: not in the page cache; EOPNOTSUPP: the file system cannot tell.
   if (may_wait || (filled.error() != Error::delay && filled.error() != Error::notsupp))
     return base::fail(filled.error());
@@ -138,7 +138,7 @@ VfsOp<ReadResult> PosixFileSystem::read_open(const OpenFileRef& open, std::uint6
 VfsOp<ReadResult> PosixFileSystem::read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset,
                                              ReadMemory memory) {
   co_await placement_.run_blocking(Call::read, [&] { return buffer.fill(plan.fd, offset, 0); });
-  co_return buffer.finish(memory.cursor, offset, plan.attributes);
+  co_return buffer.finish(memory.cursor, offset, plan);
 }
 
 // Looking at the file and reading it both wait; in between, memory is taken on the cursor's thread.

@@ -39,9 +39,10 @@ struct TreeOptions {
 
 // Where a READ will find its bytes.
 struct ReadPlan {
-  Attributes attributes;
   int fd = -1;
-  std::size_t bytes = 0;  // that are there to be read
+  std::size_t bytes = 0;   // to be read; the file may have become shorter
+  std::uint64_t size = 0;  // of the file, as seen last
+  Attributes attributes;   // plan_read() only
 };
 
 // Thread-safe. Functions may block unless said otherwise; what they change is durable on return if the

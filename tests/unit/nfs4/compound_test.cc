@@ -1,5 +1,6 @@
 // The rules of COMPOUND as a whole: RFC 8881 section 16.2 and 2.10.6, RFC 7530 section 16.2.
 #include <array>
+#include <numeric>
 #include <string>
 
 #include "tests/unit/nfs4/support/world.h"
@@ -52,6 +53,25 @@ TEST(Compound, first_error_ends_it) {
   EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
   EXPECT_EQ(reply.status_of(OP_READLINK), NFS4ERR_INVAL);
   EXPECT_TRUE(reply.at_end());
+}
+
+TEST(Compound, operations_are_counted_and_one_in_16_is_measured) {
+  World world;
+  const auto count = [&](nfs_opnum4 number) {
+    const OperationMetrics::Entry& entry = world.engine().metrics().of(number);
+    const auto counts = entry.latency->snapshot().counts;
+    return std::array{entry.operations->value(),
+                      std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}), entry.errors->value()};
+  };
+  using Counts = std::array<std::uint64_t, 3>;
+  EXPECT_EQ(count(OP_PUTROOTFH), (Counts{0, 0, 0}));
+  world.send(Request(0).add(OP_PUTROOTFH).add(OP_READLINK));
+  EXPECT_EQ(count(OP_PUTROOTFH), (Counts{1, 1, 0}));
+  EXPECT_EQ(count(OP_READLINK), (Counts{1, 1, 1}));
+  Request more(0);
+  for (int i = 0; i < 32; ++i) more.add(OP_PUTROOTFH);
+  world.send(more);
+  EXPECT_EQ(count(OP_PUTROOTFH), (Counts{33, 3, 0}));
 }
 
 TEST(Compound, operations_before_a_malformed_one_are_executed) {

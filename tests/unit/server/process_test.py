@@ -608,6 +608,7 @@ class Metrics(ProcessTest):
             self.assertIn(f"\n# TYPE {name} ", text)
         server.compound(struct.pack(">I", OP_PUTROOTFH))
         text = self.get("/metrics")
+        self.assertIn('braid_nfs4_operations_total{operation="PUTROOTFH"} 1\n', text)
         self.assertIn('braid_nfs4_operation_seconds_count{operation="PUTROOTFH"} 1\n', text)
         self.assertIn('braid_nfs4_operation_errors_total{operation="PUTROOTFH"} 0\n', text)
         for line in ('braid_nfs4_clients_gone_total{reason="evicted"} 0', 'braid_nfs4_states{kind="open"} 0',

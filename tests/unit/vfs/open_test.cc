@@ -69,6 +69,27 @@ TEST_P(OpenTest, what_is_written_through_an_open_is_read_through_another) {
   EXPECT_EQ(local_read("file"), "hello World");
 }
 
+// What ends before the end that was seen last is read without looking at the file again.
+TEST_P(OpenTest, the_end_of_a_file_is_told_also_when_it_has_moved) {
+  local_write("file", "0123456789");
+  const auto reader = open(find("file")).value();
+  EXPECT_EQ(read_open(reader, 0, 10), "0123456789");
+  EXPECT_TRUE(eof_);
+  EXPECT_EQ(read_open(reader, 0, 9), "012345678");
+  EXPECT_FALSE(eof_);
+  // Local processes cut it short, and make it longer.
+  ASSERT_EQ(::truncate(local("file").c_str(), 4), 0);
+  EXPECT_EQ(read_open(reader, 0, 9), "0123");
+  EXPECT_TRUE(eof_);
+  EXPECT_EQ(read_open(reader, 4, 5), "");
+  EXPECT_TRUE(eof_);
+  local_write("file", "0123456789abcdef");
+  EXPECT_EQ(read_open(reader, 4, 6), "456789");
+  EXPECT_FALSE(eof_);
+  EXPECT_EQ(read_open(reader, 10, 100), "abcdef");
+  EXPECT_TRUE(eof_);
+}
+
 TEST_P(OpenTest, an_open_gives_only_what_it_was_made_for) {
   local_write("file", "text");
   const auto file = find("file");

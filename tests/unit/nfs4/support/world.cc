@@ -20,6 +20,7 @@ class Sent : private rpc::Reply {
        rpc::Session* connection, io::SlabCursor& cursor)
       : program_(engine.program()), cursor_(cursor), call_(std::move(args), peer, cursor) {
     call_.auth = auth;
+    call_.arrived = engine.state().clock.now();
     call_.session = connection;
     call_.program = NFS4_PROGRAM;
     call_.version = NFS_V4;
