@@ -126,13 +126,13 @@ TEST_F(SetClientIdTest, what_a_client_that_is_gone_still_has_is_expired) {
                    .now = now_},
                   after);
   ASSERT_TRUE(open.has_value());
-  const StateUse use{
-      .id = open->id, .minor_version = 0, .client = nullptr, .file = test::handle(1), .now = now_};
+  StateUse use{.id = open->id, .minor_version = 0, .client = nullptr, .file = test::handle(1), .now = now_};
+  const auto confirmed = states.confirm(use);
+  ASSERT_TRUE(confirmed);
+  use.id = *confirmed;
   const auto turn = [&] {
-    return states.begin(open->id, StateKind::open, 1, nfs_opnum4::OP_CLOSE, now_, after, nullptr).status;
+    return states.begin(use.id, StateKind::open, 1, nfs_opnum4::OP_CLOSE, now_, after, nullptr).status;
   };
-  const auto id = states.confirm(use);
-  ASSERT_TRUE(id);
   ASSERT_EQ(test::status_of(states.authorize(use, share_read, after)), NFS4_OK);
 
   now_ += 200s;
