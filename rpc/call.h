@@ -53,7 +53,7 @@ struct Call {
   io::Payload message;
   PeerAddress peer;
   base::TimePoint arrived{};  // in the server
-  io::SlabCursor& cursor;  // of the thread that runs the call: for payload of the reply
+  io::SlabCursor& cursor;     // of the thread that runs the call: for payload of the reply
   io::PipePool* pipes =
       nullptr;  // for payload of the reply that stays in pipes; null: the transport cannot send it
   Session* session = nullptr;  // the connection that it came by; outlives it. Null only in tests

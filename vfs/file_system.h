@@ -169,7 +169,8 @@ class FileSystem {
                                          Wcc& wcc);
   virtual VfsOp<> close(OpenFileRef open);
   // As read() and write(), with the rights of the open. read_open() gives no attributes, and where a local
-  // process has cut the file short it may tell of the end one call late. `who` is for set-id bits, quotas and reserved blocks.
+  // process has cut the file short it may tell of the end one call late. `who` is for set-id bits, quotas and
+  // reserved blocks.
   virtual VfsOp<ReadResult> read_open(const OpenFileRef& open, std::uint64_t offset, std::uint32_t count,
                                       ReadMemory memory);
   virtual VfsOp<WriteResult> write_open(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
