@@ -290,6 +290,46 @@ TEST_F(ClientScriptTest, a_server_that_acknowledges_nothing_loses_the_connection
   });
 }
 
+TEST_F(ClientScriptTest, a_call_that_the_device_does_not_send_ends_the_connection) {
+  using sim::Fault;
+  const Fault failure{.opcode = Opcode::send, .status = WorkStatus::fatal};
+  const Fault loss{.opcode = Opcode::send, .kind = Fault::Kind::disconnect};
+  for (const int attempt : {0, 1, 2}) {
+    run([&]() -> io::Op<> {
+      if (attempt == 0) client_host_.refuse_posts(1);
+      if (attempt == 1) client_host_.inject(failure);
+      if (attempt == 2) client_host_.inject(loss);
+      Caller::Outcome out;
+      start_write(out, 5000, room(6000, 0));
+      co_await settle();
+      EXPECT_TRUE(is(out, rpc::CallError::closed)) << attempt;
+      EXPECT_EQ(offered(), 0U);
+      EXPECT_EQ(caller_->connector.connections(), 0U);
+    });
+  }
+}
+
+TEST_F(ClientScriptTest, closing_ends_calls_and_connections_that_are_not_yet_made) {
+  run([&]() -> io::Op<> {
+    Caller::Outcome out;
+    start(out, room(6000, 0));
+    rpc::Client other(loop_->reactor(), pool_, 1);
+    base::Result<void> connected;
+    io::Gate gate;
+    const auto connect = [&]() -> io::Op<> {
+      connected = co_await caller_->connector.connect(server_->address(), other).as_result();
+    };
+    io::spawn(gate, connect());
+    co_await caller_->connector.close();
+    co_await gate.drained();
+    EXPECT_EQ(connected, base::fail(ECONNREFUSED));
+    co_await settle();
+    EXPECT_TRUE(is(out, rpc::CallError::closed));
+    auto late = co_await caller_->connector.connect(server_->address(), other).as_result();
+    EXPECT_EQ(late, base::fail(ECANCELED));
+  });
+}
+
 TEST_F(ClientScriptTest, a_call_of_the_server_is_dropped) {
   run([&]() -> io::Op<> {
     server_->send(Wire(9, 1, 0).with(rpc::test::call_of(9, 1, 1, 1)));
@@ -332,6 +372,29 @@ TEST_F(ClientScriptTest, connecting_to_a_server_that_refuses_fails) {
     EXPECT_FALSE(other.connected());
     EXPECT_EQ(caller_->connector.connections(), 1U);
   });
+}
+
+TEST_F(ClientScriptTest, bytes_behind_a_gap_end_the_connection) {
+  const RdmaClientOptions options{.segment_bytes_max = 4096};
+  for (const bool gap : {false, true}) {
+    run(
+        [&]() -> io::Op<> {
+          Caller::Outcome out;
+          start(out, room(6000, 0));
+          co_await settle();
+          const Chunks& chunks = chunks_of(server_->calls.at(0));
+          const Segment first = chunks.segments(chunks.writes()[0])[0];
+          const Segment second = chunks.segments(chunks.writes()[0])[1];
+          Wire reply(first_xid, 1, 0);
+          reply.write({gap ? part(first, 4095) : first, part(second, 1)});
+          server_->send(reply.with(success(first_xid, words({4097}))));
+          co_await settle();
+          EXPECT_EQ(is(out, rpc::CallError::closed), gap);
+          EXPECT_EQ(caller_->client.connected(), !gap);
+          out.reset();
+        },
+        options);
+  }
 }
 
 // Replies that break the rules: the connection ends, the call with it, and nothing stays offered.
