@@ -123,7 +123,7 @@ void Client::on_message(Connection& connection, io::Payload message, base::TimeP
   on_reduced_reply(connection, std::move(message), {}, arrived);
 }
 
-void Client::on_reduced_reply(Connection&, io::Payload message, std::vector<io::Payload> apart,
+void Client::on_reduced_reply(Connection&, io::Payload message, std::vector<io::Payload>&& apart,
                               base::TimePoint) {
   xdr::Arena arena;
   xdr::Decoder in(message, arena);

@@ -87,7 +87,7 @@ class Client final : public Receiver {
 
   bool ready(Connection&) override { return true; }
   void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) override;
-  void on_reduced_reply(Connection& connection, io::Payload message, std::vector<io::Payload> apart,
+  void on_reduced_reply(Connection& connection, io::Payload message, std::vector<io::Payload>&& apart,
                         base::TimePoint arrived) override;
   void on_call_failed(Connection& connection, std::uint32_t xid, CallError error) override;
   void on_sent(Connection&, std::size_t) override {}

@@ -91,7 +91,7 @@ class Receiver {
     on_message(connection, std::move(message), arrived);
   }
   // The same of a reply whose eligible items did not come in the message: see xdr::Decoder::set_apart().
-  virtual void on_reduced_reply(Connection& connection, io::Payload message, std::vector<io::Payload> apart,
+  virtual void on_reduced_reply(Connection& connection, io::Payload message, std::vector<io::Payload>&& apart,
                                 base::TimePoint arrived) {
     (void)apart;
     on_message(connection, std::move(message), arrived);

@@ -124,6 +124,10 @@ struct Measured {
   bool broken = false;
 };
 
+io::Op<> until(io::Reactor& reactor, const LoadClient& client, std::uint64_t answers) {
+  while (client.answered() < answers && !client.broken()) co_await reactor.yield();
+}
+
 io::Op<> measure(io::Reactor& reactor, const Case& one, std::size_t calls, Measured& out) {
   rdma::sim::Fabric fabric;
   rdma::sim::Host client_host(fabric, "client");
@@ -131,10 +135,7 @@ io::Op<> measure(io::Reactor& reactor, const Case& one, std::size_t calls, Measu
   server.host().leave_data(true);
   auto client = std::make_unique<LoadClient>(client_host, server.address(),
                                              LoadOptions{.procedure = one.procedure, .bytes = one.bytes});
-  const auto until = [&](std::uint64_t answers) -> io::Op<> {
-    while (client->answered() < answers && !client->broken()) co_await reactor.yield();
-  };
-  co_await until(calls);
+  co_await until(reactor, *client, calls);
   if (one.registration_ns > 0)
     server.host().on_registration([ns = one.registration_ns](std::size_t) { burn(ns); });
   ServerMeter meter;
@@ -144,7 +145,7 @@ io::Op<> measure(io::Reactor& reactor, const Case& one, std::size_t calls, Measu
   for (double& run : runs) {
     const std::uint64_t before = client->answered();
     meter.start();
-    co_await until(before + calls);
+    co_await until(reactor, *client, before + calls);
     run = meter.ns() / static_cast<double>(client->answered() - before);
   }
   fabric.measure(nullptr, nullptr);
