@@ -25,7 +25,8 @@ class Loop {
   void run(Body body) {
     auto rest = [this](Body run_body) -> io::Op<> {
       (void)co_await run_body().as_result();
-      reactor_->stop();
+      // In a later turn: this coroutine is to have left the gate by then.
+      reactor_->post(std::function<void()>([this] { reactor_->stop(); }));
     };
     reactor_->post(std::function<void()>([&] { io::spawn(gate_, rest(body)); }));
     reactor_->run();
