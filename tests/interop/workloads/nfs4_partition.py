@@ -1,0 +1,84 @@
+"""NFSv4: a client that is cut off for longer than a lease keeps what nobody else wants, and loses it to whoever does."""
+
+import errno
+import fcntl
+import os
+import time
+
+from harness.client import Failure, Lab, equal, expect, refused, step, write_file
+from harness.server import ADDRESS
+
+VARIANTS = ("tmpfs", "ext4")
+TIMEOUT_S = 240
+
+LEASE_S = 10
+OTHER = "10.99.13.3"
+CONFIG = """[limits]
+lease_seconds = {lease}
+[[export]]
+path = "/"
+directory = "{path}"
+squash = "none"
+"""
+
+
+def address(action):
+    """The first client comes by an address of its own, so that it alone can be cut off."""
+    device = lab.host(f"ip -o addr show to {ADDRESS} | cut -d' ' -f2").strip()
+    lab.host(f"ip addr {action} {OTHER}/24 dev {device}")
+
+
+def locked(file):
+    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def wait_for_lock(file):
+    """Takes the lock as soon as the server gives it away."""
+    for _ in range(60):
+        try:
+            return locked(file)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            time.sleep(0.5)
+    raise Failure("the lock of a client that is cut off is never given away")
+
+
+lab = Lab()
+lab.export()
+lab.serve(config=CONFIG.format(lease=LEASE_S, path=lab.path), listen="0.0.0.0")
+address("add")
+for version, other in (("4.2", "4.0"), ("4.1", "4.2"), ("4.0", "4.1")):
+    step(f"NFSv{version}, nobody wants it")
+    mnt = lab.mount(version=version, server=OTHER)
+    peer = lab.mount(version=other, at="/run/peer")
+    write_file(f"{mnt}/kept", b"0123456789")
+    with open(f"{mnt}/kept", "r+b", buffering=0) as file, open(f"{peer}/kept", "r+b", buffering=0) as theirs:
+        locked(file)
+        address("del")
+        time.sleep(LEASE_S + 3)
+        address("add")
+        os.pwrite(file.fileno(), b"abc", 3)
+        os.fsync(file.fileno())
+        with refused(errno.EAGAIN, errno.EACCES):
+            locked(theirs)
+
+        step(f"NFSv{version}, somebody does")
+        address("del")
+        time.sleep(LEASE_S + 1)
+        wait_for_lock(theirs)
+        equal(os.pread(theirs.fileno(), 10, 0), b"012abc6789", "the file")
+        os.pwrite(theirs.fileno(), b"XYZ", 0)
+        os.fsync(theirs.fileno())
+        address("add")
+        with refused(errno.EIO):
+            os.pwrite(file.fileno(), b"lost", 0)
+            os.fsync(file.fileno())
+        equal(os.pread(theirs.fileno(), 10, 0), b"XYZabc6789", "the file of the new owner")
+    step(f"NFSv{version}, it goes on")
+    with open(f"{mnt}/kept", "r+b", buffering=0) as file:
+        expect(file.read() == b"XYZabc6789", "the file, opened again")
+        locked(file)
+    os.unlink(f"{mnt}/kept")
+    lab.unmount("/run/peer")
+    lab.unmount()
