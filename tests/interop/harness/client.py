@@ -8,15 +8,20 @@ import errno
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import traceback
+import urllib.request
 
 from harness.prerequisites import SKIP
 from harness.server import ADDRESS, PORT, RDMA_PORT
 
 ROOT = (0, 0, ())
+
+# What the configuration of a server whose figures metric() reads has as `metrics`.
+METRICS = f"{ADDRESS}:9049"
 
 
 class Failure(Exception):
@@ -87,6 +92,15 @@ def read_file(path):
 def sha256(path):
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def metric(name):
+    """A figure of the server, by its name with its labels, e.g. braid_rdma_refused_total{reason="device"}."""
+    with urllib.request.urlopen(f"http://{METRICS}/metrics") as answer:
+        text = answer.read().decode()
+    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
+    expect(found, f"there is no metric {name}")
+    return float(found.group(1))
 
 
 def drop_caches():

@@ -3,15 +3,11 @@
 import os
 import re
 import time
-import urllib.request
 
-from harness.client import Lab, equal, expect, read_file, step, write_file
-from harness.server import ADDRESS
+from harness.client import METRICS, Lab, equal, expect, metric, read_file, step, write_file
 
 VARIANTS = ("tmpfs", "ext4")
 TIMEOUT_S = 300
-
-METRICS = f"{ADDRESS}:9049"
 
 lab = Lab()
 lab.export()
@@ -26,14 +22,6 @@ squash = "none"
 """)
 mnt = lab.mount(version="4.1")
 other = lab.mount(version="4.2", at="/run/other")
-
-
-def metric(name):
-    with urllib.request.urlopen(f"http://{METRICS}/metrics") as answer:
-        text = answer.read().decode()
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    expect(found, f"there is no metric {name}")
-    return float(found.group(1))
 
 
 def held(kind):

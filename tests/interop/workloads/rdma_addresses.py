@@ -1,11 +1,9 @@
 """RDMA: IPv4, IPv6 and two devices at once; one connection too many is refused, with the reason."""
 
 import os
-import re
 import time
-import urllib.request
 
-from harness.client import Lab, equal, expect, read_file, run, step, write_file
+from harness.client import METRICS, Lab, equal, expect, metric, read_file, run, step, write_file
 from harness.rdma_cm import Request
 from harness.server import ADDRESS, RDMA_PORT
 
@@ -13,7 +11,6 @@ MACHINE = "rdma"
 VARIANTS = ("tmpfs",)
 TIMEOUT_S = 240
 
-METRICS = f"{ADDRESS}:9049"
 SECOND = "10.99.14.1"
 V6 = "fd99:13::1"
 CONNECTIONS_MAX = 6
@@ -36,14 +33,6 @@ path = "/"
 directory = "{lab.path}"
 squash = "none"
 """)
-
-
-def metric(name):
-    with urllib.request.urlopen(f"http://{METRICS}/metrics") as answer:
-        text = answer.read().decode()
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    expect(found, f"there is no metric {name}")
-    return float(found.group(1))
 
 
 def until_refused():

@@ -1,17 +1,12 @@
 """RDMA and TCP clients of one file: what one closed, the other opens; delegations are recalled over RDMA."""
 
 import os
-import re
-import urllib.request
 
-from harness.client import Lab, equal, expect, read_file, step, write_file
-from harness.server import ADDRESS
+from harness.client import METRICS, Lab, equal, expect, metric, read_file, step, write_file
 
 MACHINE = "rdma"
 VARIANTS = ("tmpfs",)
 TIMEOUT_S = 240
-
-METRICS = f"{ADDRESS}:9049"
 
 lab = Lab()
 lab.export()
@@ -24,14 +19,6 @@ path = "/"
 directory = "{lab.path}"
 squash = "none"
 """)
-
-
-def metric(name):
-    with urllib.request.urlopen(f"http://{METRICS}/metrics") as answer:
-        text = answer.read().decode()
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    expect(found, f"there is no metric {name}")
-    return float(found.group(1))
 
 
 def recalled():
