@@ -6,27 +6,36 @@ function(braid_precompile target count)
   endif()
 endfunction()
 
-# braid_library(NAME SOURCES a.cc ... DEPS braid::base ...): one library per folder, named braid_NAME, alias braid::NAME.
+# braid_library(NAME SOURCES a.cc ... DEPS braid::base ... [PRECOMPILED <folder/header.h> ...]): one library per folder,
+# named braid_NAME, alias braid::NAME.
 function(braid_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRECOMPILED" ${ARGN})
   add_library(braid_${name} STATIC ${ARG_SOURCES})
   add_library(braid::${name} ALIAS braid_${name})
   target_link_libraries(braid_${name} PUBLIC ${ARG_DEPS} PRIVATE braid_flags)
   target_include_directories(braid_${name} PUBLIC "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
   list(LENGTH ARG_SOURCES count)
-  braid_precompile(braid_${name} ${count})
+  braid_precompile(braid_${name} ${count} ${ARG_PRECOMPILED})
 endfunction()
 
-# braid_test(NAME SOURCES ... DEPS ... [LABELS ...]): a Google Test program; every case is a ctest of its own program.
+# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [PRECOMPILED <folder/header.h> ... | PRECOMPILED_WITH TARGET]): a
+# Google Test program, run as one ctest. Its precompiled headers may be those of a library that it links.
 function(braid_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PRECOMPILED_WITH" "SOURCES;DEPS;LABELS;PRECOMPILED" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} braid_flags GTest::gmock GTest::gtest_main)
   list(LENGTH ARG_SOURCES count)
-  braid_precompile(${name} ${count} <gmock/gmock.h> <gtest/gtest.h>)
+  if(NOT ARG_PRECOMPILED_WITH)
+    braid_precompile(${name} ${count} <gmock/gmock.h> <gtest/gtest.h> ${ARG_PRECOMPILED})
+  elseif(BRAID_PCH)
+    # Code for a library, as there: with -fPIE the compiler refuses them.
+    set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+    target_compile_options(${name} PRIVATE -fPIC)
+    target_precompile_headers(${name} REUSE_FROM ${ARG_PRECOMPILED_WITH})
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
 endfunction()

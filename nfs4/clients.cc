@@ -173,6 +173,8 @@ Op4<bool> Clients::evict(clientid4 id) {
   co_return gone;
 }
 
+Op4<> Clients::see_off(clientid4 id) { (void)co_await depart_all(id).as_result(); }
+
 // RFC 8881 8.4.3: what it held may be given to others once it cannot reclaim it. It is on record again with
 // its next OPEN.
 Op4<> Clients::revoke(clientid4 id) {

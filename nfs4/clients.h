@@ -81,6 +81,9 @@ class Clients {
   // By an administrator. False: there is no such client. DELAY, SERVERFAULT: it is gone, but its record is
   // still there, and with it its state, for a second or more.
   Op4<bool> evict(clientid4 id);
+  // This client has left (ClientTable::destroy_client()): when that ends, no grace period will wait for it.
+  // Should the disk refuse, that is a matter of seconds.
+  Op4<> see_off(clientid4 id);
   // An administrator takes back what a client with sessions holds; the client lives, and learns of it from
   // SEQUENCE. It may not reclaim any of it after a restart. STALE_CLIENTID, EXPIRED: no such client;
   // MINOR_VERS_MISMATCH: 4.0 has no way to tell a client; DELAY, SERVERFAULT: nothing has happened.

@@ -35,8 +35,9 @@ const PseudoTree& Compound::pseudo_tree() const {
   return *pseudo_;
 }
 
-void Compound::set_current(Place place) {
+void Compound::set_current(Place place, std::optional<vfs::Attributes> seen) {
   current_ = std::move(place);
+  seen_ = seen;
   current_stateid_ = state::anonymous_stateid();
 }
 
@@ -117,25 +118,29 @@ const PseudoNode* Compound::junction_at(const Place& at, std::string_view name) 
   return node == nullptr ? nullptr : node->child(name);
 }
 
-Op4<Place> Compound::look_up(Place at, std::string_view name) const {
-  if (const PseudoNode* node = junction_at(at, name); node != nullptr) co_return co_await place_of(*node);
+Op4<LookedUp> Compound::look_up(Place at, std::string_view name) const {
+  if (const PseudoNode* node = junction_at(at, name); node != nullptr) {
+    Place there = co_await place_of(*node);
+    co_return LookedUp{std::move(there), std::nullopt};
+  }
   if (at.pseudo()) co_return refuse(nfsstat4::NFS4ERR_NOENT);
   auto found = co_await at.fs().lookup(at.who, at.file, name).as_result();
   if (!found) co_return refuse(found.error());
-  co_return Place{at.from, at.who, std::move(found->file), nullptr};
+  co_return LookedUp{Place{at.from, at.who, std::move(found->file), nullptr}, found->attributes};
 }
 
-Op4<Place> Compound::look_up_parent(Place at) const {
+Op4<LookedUp> Compound::look_up_parent(Place at) const {
   const bool border = at.pseudo() || at.export_root();
   if (border) {
     const PseudoNode* node = at.pseudo() ? at.node : pseudo_tree().node_of(*at.from);
     // RFC 8881 18.14.3: above the root there is nothing.
     if (node == nullptr || node->parent == nullptr) co_return refuse(nfsstat4::NFS4ERR_NOENT);
-    co_return co_await place_of(*node->parent);
+    Place there = co_await place_of(*node->parent);
+    co_return LookedUp{std::move(there), std::nullopt};
   }
   auto found = co_await at.fs().lookup(at.who, at.file, "..").as_result();
   if (!found) co_return refuse(found.error());
-  co_return Place{at.from, at.who, std::move(found->file), nullptr};
+  co_return LookedUp{Place{at.from, at.who, std::move(found->file), nullptr}, found->attributes};
 }
 
 Result4<const Place*> Compound::current_in_export(nfsstat4 otherwise) const {

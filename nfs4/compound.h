@@ -38,6 +38,13 @@ struct InSession {
   bool retry_uncached = false;
 };
 
+// What a name leads to. `seen`: its attributes, unless it is of the pseudo file system or the root of an
+// export.
+struct LookedUp {
+  Place place;
+  std::optional<vfs::Attributes> seen;
+};
+
 // Belongs to the thread of its call, from the decoding of the header until the reply is encoded.
 class Compound {
  public:
@@ -70,8 +77,13 @@ class Compound {
   // table, and need not ask.
   [[nodiscard]] const Place& current() const { return current_; }
   [[nodiscard]] const Place& saved() const { return saved_; }
-  // The new current filehandle; the current stateid becomes the anonymous one (16.2.3.1.2).
-  void set_current(Place place);
+  // The new current filehandle; the current stateid becomes the anonymous one (16.2.3.1.2). `seen`: its
+  // attributes, if they have just been looked at.
+  void set_current(Place place, std::optional<vfs::Attributes> seen = std::nullopt);
+  // The attributes of the current filehandle, as an operation of this COMPOUND has seen them; nothing after
+  // one that may have changed them, or has waited (OperationFlags::looks). Whoever looks leaves here what it
+  // saw.
+  [[nodiscard]] std::optional<vfs::Attributes>& seen() { return seen_; }
   void save_current();
   // NFS4ERR_NOFILEHANDLE (4.1 and later) or NFS4ERR_RESTOREFH (4.0) when nothing was saved.
   [[nodiscard]] Result4<void> restore_saved();
@@ -81,9 +93,9 @@ class Compound {
   [[nodiscard]] Result4<Place> root() const;
   // `name` in the directory `at`, over the borders of exports. NFS4ERR_NOENT and what the file system says.
   // The name has been checked (names.h).
-  Op4<Place> look_up(Place at, std::string_view name) const;
+  Op4<LookedUp> look_up(Place at, std::string_view name) const;
   // The directory above, over the borders of exports; NFS4ERR_NOENT at the top.
-  Op4<Place> look_up_parent(Place at) const;
+  Op4<LookedUp> look_up_parent(Place at) const;
   // What goes before the entry `name` of the directory `at`: an export, or a directory on the way to one.
   // Null: nothing, the name means what the file system says.
   [[nodiscard]] const PseudoNode* junction_at(const Place& at, std::string_view name) const;
@@ -139,6 +151,7 @@ class Compound {
   mutable std::shared_ptr<const PseudoTree> pseudo_;  // once it is needed
   Place current_;
   Place saved_;
+  std::optional<vfs::Attributes> seen_;  // of current_
   stateid4 current_stateid_;
   stateid4 saved_stateid_;
   std::size_t reply_bytes_left_ = 0;  // kept up to date by CompoundRun

@@ -83,6 +83,7 @@ io::Op<nfsstat4> CompoundRun::execute(const Operation& row) {
   compound_.reply_bytes_left_ = bytes_left(compound_.in_session ? compound_.in_session->response_bytes_max
                                                                 : compound_.server().options.reply_bytes_max);
   changed_ = changed_ || row.flags.changes;
+  if (!row.flags.looks) compound_.seen_.reset();
   return row.handler(compound_, *this);
 }
 

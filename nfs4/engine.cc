@@ -76,6 +76,13 @@ Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& reso
   register_metrics(resources.metrics);
 }
 
+// Who breaks a lease is told of in another thread, at any time: the leases end first, and their end waits for
+// that.
+Nfs4Engine::~Nfs4Engine() {
+  state::Aftermath after;
+  files_.with([&](state::FileStates& files) { files.end_leases(after); });
+}
+
 state::StateHooks Nfs4Engine::hooks() {
   const auto with_files = [this](auto f) {
     return [this, f](clientid4 client) {

@@ -53,6 +53,7 @@ class Nfs4Engine {
                                                           const std::string& state_dir);
   Nfs4Engine(const Nfs4Engine&) = delete;
   Nfs4Engine& operator=(const Nfs4Engine&) = delete;
+  ~Nfs4Engine();
 
   [[nodiscard]] rpc::Program program() { return service_.program(); }
   [[nodiscard]] const ServerState& state() const { return state_; }

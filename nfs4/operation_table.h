@@ -40,6 +40,9 @@ struct OperationFlags {
   // Executed twice it would have another effect: its result must fit the reply before it runs, and the
   // duplicate-request cache keeps the reply of a 4.0 call with it.
   bool changes = false;
+  // Changes nothing and does not wait: what the operations before have seen of the current filehandle is true
+  // after it.
+  bool looks = false;
 };
 
 // One operation.

@@ -11,6 +11,7 @@ namespace {
 using enum nfs_opnum4;
 
 constexpr OperationFlags on_current{.needs_current = true};
+constexpr OperationFlags looks_at_current{.needs_current = true, .looks = true};
 constexpr OperationFlags changes_current{.needs_current = true, .changes = true};
 constexpr OperationFlags changes_both{.needs_current = true, .needs_saved = true, .changes = true};
 constexpr OperationFlags first{.outside_session = true};
@@ -27,21 +28,21 @@ constexpr std::uint32_t open_bytes = stateid_bytes + cinfo_bytes + 4 + bitmap_by
 constexpr std::uint32_t denied_bytes = 8 + 8 + 4 + 8 + 4 + NFS4_OPAQUE_LIMIT;
 
 constexpr auto rows = std::to_array<Operation>({
-    {OP_ACCESS, "ACCESS", all_minors, nullptr, on_current, 0, "RFC 8881 18.1"},
+    {OP_ACCESS, "ACCESS", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.1"},
     {OP_CLOSE, "CLOSE", all_minors, nullptr, changes_current, stateid_bytes, "RFC 8881 18.2"},
     {OP_COMMIT, "COMMIT", all_minors, nullptr, on_current, 0, "RFC 8881 18.3"},
     {OP_CREATE, "CREATE", all_minors, nullptr, changes_current, cinfo_bytes + bitmap_bytes, "RFC 8881 18.4"},
     {OP_DELEGPURGE, "DELEGPURGE", all_minors, nullptr, changes_state, status_only, "RFC 8881 18.5"},
     {OP_DELEGRETURN, "DELEGRETURN", all_minors, nullptr, changes_current, status_only, "RFC 8881 18.6"},
-    {OP_GETATTR, "GETATTR", all_minors, nullptr, on_current, 0, "RFC 8881 18.7"},
-    {OP_GETFH, "GETFH", all_minors, nullptr, on_current, 0, "RFC 8881 18.8"},
+    {OP_GETATTR, "GETATTR", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.7"},
+    {OP_GETFH, "GETFH", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.8"},
     {OP_LINK, "LINK", all_minors, nullptr, changes_both, cinfo_bytes, "RFC 8881 18.9"},
     {OP_LOCK, "LOCK", all_minors, nullptr, changes_current, denied_bytes, "RFC 8881 18.10"},
     {OP_LOCKT, "LOCKT", all_minors, nullptr, on_current, 0, "RFC 8881 18.11"},
     {OP_LOCKU, "LOCKU", all_minors, nullptr, changes_current, stateid_bytes, "RFC 8881 18.12"},
     {OP_LOOKUP, "LOOKUP", all_minors, nullptr, on_current, 0, "RFC 8881 18.13"},
     {OP_LOOKUPP, "LOOKUPP", all_minors, nullptr, on_current, 0, "RFC 8881 18.14"},
-    {OP_NVERIFY, "NVERIFY", all_minors, nullptr, on_current, 0, "RFC 8881 18.15"},
+    {OP_NVERIFY, "NVERIFY", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.15"},
     {OP_OPEN, "OPEN", all_minors, nullptr, changes_current, open_bytes, "RFC 8881 18.16"},
     {OP_OPENATTR, "OPENATTR", all_minors, nullptr, on_current, 0, "RFC 8881 18.17"},
     {OP_OPEN_CONFIRM, "OPEN_CONFIRM", only_40, nullptr, changes_current, stateid_bytes, "RFC 7530 16.18"},
@@ -57,14 +58,14 @@ constexpr auto rows = std::to_array<Operation>({
     {OP_RENAME, "RENAME", all_minors, nullptr, changes_both, 2 * cinfo_bytes, "RFC 8881 18.26"},
     {OP_RENEW, "RENEW", only_40, nullptr, none, 0, "RFC 7530 16.28"},
     {OP_RESTOREFH, "RESTOREFH", all_minors, nullptr, none, 0, "RFC 8881 18.27"},
-    {OP_SAVEFH, "SAVEFH", all_minors, nullptr, on_current, 0, "RFC 8881 18.28"},
+    {OP_SAVEFH, "SAVEFH", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.28"},
     {OP_SECINFO, "SECINFO", all_minors, nullptr, on_current, 0, "RFC 8881 18.29"},
     {OP_SETATTR, "SETATTR", all_minors, nullptr, changes_current, bitmap_bytes, "RFC 8881 18.30"},
     {OP_SETCLIENTID, "SETCLIENTID", only_40, nullptr, changes_state, 2 * (4 + NFS4_OPAQUE_LIMIT),
      "RFC 7530 16.33"},
     {OP_SETCLIENTID_CONFIRM, "SETCLIENTID_CONFIRM", only_40, nullptr, changes_state, status_only,
      "RFC 7530 16.34"},
-    {OP_VERIFY, "VERIFY", all_minors, nullptr, on_current, 0, "RFC 8881 18.31"},
+    {OP_VERIFY, "VERIFY", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.31"},
     {OP_WRITE, "WRITE", all_minors, nullptr, changes_current, WRITE4resok::encoded_bytes_max,
      "RFC 8881 18.32"},
     {OP_RELEASE_LOCKOWNER, "RELEASE_LOCKOWNER", only_40, nullptr, changes_state, status_only,

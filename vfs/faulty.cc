@@ -79,9 +79,9 @@ VfsOp<Found> FaultyFileSystem::lookup(const Credentials& who, const FileRef& dir
 }
 
 VfsOp<std::uint32_t> FaultyFileSystem::access(const Credentials& who, const FileRef& file,
-                                              std::uint32_t wanted) {
+                                              std::uint32_t wanted, std::optional<Attributes>& now) {
   return guarded(Operation::access,
-                 [this, &who, &file, wanted] { return inner_->access(who, file, wanted); });
+                 [this, &who, &file, wanted, &now] { return inner_->access(who, file, wanted, now); });
 }
 
 VfsOp<io::Payload> FaultyFileSystem::readlink(const Credentials& who, const FileRef& link) {

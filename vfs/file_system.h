@@ -112,8 +112,10 @@ class FileSystem {
                           const std::optional<Time>& guard, Wcc& wcc) = 0;
   // "." and ".." are names too; ".." of the root is the root.
   virtual VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) = 0;
-  // The subset of `wanted` (AccessBits) that is allowed.
-  virtual VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted) = 0;
+  // The subset of `wanted` (AccessBits) that is allowed. `now`: the attributes as they are; looked at, and
+  // put there, if the caller has not just done so.
+  virtual VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted,
+                                      std::optional<Attributes>& now) = 0;
   // The target, at most 4096 bytes, in a payload.
   virtual VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) = 0;
   // At most `count` bytes; none only at the end of the file.

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "nfs3/attributes.h"
 #include "nfs3/procs/procs.h"
 
@@ -10,8 +12,10 @@ Op3<ACCESS3resok, ACCESS3resfail> access(Request& request, const ACCESS3args& ar
   constexpr std::uint32_t known =
       ACCESS3_READ | ACCESS3_LOOKUP | ACCESS3_MODIFY | ACCESS3_EXTEND | ACCESS3_DELETE | ACCESS3_EXECUTE;
   const Target target = co_await request.target(args.object);
-  const auto allowed = co_await target.fs().access(target.who, target.file, args.access & known).as_result();
-  const post_op_attr attributes = post_op_attr_of(co_await target.attributes().as_result());
+  std::optional<vfs::Attributes> now;
+  const auto allowed =
+      co_await target.fs().access(target.who, target.file, args.access & known, now).as_result();
+  const post_op_attr attributes = now ? post_op_attr_of(*now) : post_op_attr{};
   if (!allowed) co_return refuse(allowed.error(), ACCESS3resfail{attributes});
   co_return ACCESS3resok{attributes, *allowed};
 }

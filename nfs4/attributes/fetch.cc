@@ -114,18 +114,22 @@ Op4<> fetch_names(Compound& compound, std::uint32_t facts, AttributeSource& out)
   }
 }
 
-Op4<> fetch(Compound& compound, const Place& at, const Bitmap& wanted, AttributeSource& out) {
+Op4<> fetch(Compound& compound, const Place& at, const Bitmap& wanted, std::optional<vfs::Attributes>& seen,
+            AttributeSource& out) {
   const std::uint32_t facts = facts_of(wanted);
   if (at.pseudo()) {
     put_pseudo(compound, *at.node, out);
     co_return co_await fetch_names(compound, facts, out);
   }
   if ((facts & Facts::object) != 0) {
-    const auto object = co_await at.attributes().as_result();
-    if (!object) co_await refuse(object.error());
-    put_object(*at.from, *object, out);
+    if (!seen) {
+      const auto object = co_await at.attributes().as_result();
+      if (!object) co_await refuse(object.error());
+      seen = *object;
+    }
+    put_object(*at.from, *seen, out);
     if (wanted.has(FATTR4_MOUNTED_ON_FILEID) && at.export_root())
-      out.mounted_on_fileid = mounted_on(compound, *at.from, object->fileid);
+      out.mounted_on_fileid = mounted_on(compound, *at.from, seen->fileid);
   }
   if ((facts & Facts::limits) != 0) {
     const auto limits = co_await at.fs().limits(at.file).as_result();

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "nfs4/ops/file_operations.h"
 
 namespace braid::nfs4::ops {
@@ -40,14 +42,19 @@ Op4<ACCESS4resok> access(Compound& compound, const ACCESS4args& args) {
   const std::uint32_t known = compound.minor_version() < 2 ? basic : basic | xattrs;
   if ((args.access & ~known) != 0) co_await refuse(nfsstat4::NFS4ERR_INVAL);
   const Place& at = compound.current();
+  std::optional<vfs::Attributes>& seen = compound.seen();
   if (at.pseudo()) {
     const std::uint32_t supported = args.access & basic & meaningful(vfs::FileType::directory);
     co_return ACCESS4resok{supported, supported & (ACCESS4_READ | ACCESS4_LOOKUP)};
   }
-  const auto attributes = co_await at.attributes().as_result();
-  if (!attributes) co_await refuse(attributes.error());
-  const std::uint32_t supported = args.access & meaningful(attributes->type);
-  const auto allowed = co_await at.fs().access(at.who, at.file, asked_of_file_system(supported)).as_result();
+  if (!seen) {
+    const auto attributes = co_await at.attributes().as_result();
+    if (!attributes) co_await refuse(attributes.error());
+    seen = *attributes;
+  }
+  const std::uint32_t supported = args.access & meaningful(seen->type);
+  const std::uint32_t asked = asked_of_file_system(supported);
+  const auto allowed = co_await at.fs().access(at.who, at.file, asked, seen).as_result();
   if (!allowed) co_await refuse(allowed.error());
   co_return ACCESS4resok{supported, answer_of(supported, *allowed)};
 }

@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "nfs4/attributes/creation.h"
 #include "nfs4/attributes/reply.h"
 #include "nfs4/names.h"
@@ -64,9 +66,10 @@ Op4<CREATE4resok> create(Compound& compound, const CREATE4args& args) {
   vfs::Wcc wcc;
   auto found = co_await make(dir, args, creation.set, special, wcc).as_result();
   if (!found) co_await refuse_in_directory(compound, dir, found.error());
+  const std::optional<vfs::Attributes> seen = found->attributes;
   const Place made{dir.from, dir.who, std::move(found->file), nullptr};
   co_await attributes::finish_creation(compound, made, creation);
-  compound.set_current(made);
+  compound.set_current(made, creation.acl ? std::nullopt : seen);
   co_return CREATE4resok{change_info_of(wcc), attributes::wire_of(creation.attrset, compound.arena())};
 }
 

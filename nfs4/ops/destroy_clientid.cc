@@ -13,8 +13,8 @@ Op4<> destroy_clientid(Compound& compound, const DESTROY_CLIENTID4args& args) {
     if (client && !(*client)->may_send(number, who)) return refuse(nfsstat4::NFS4ERR_WRONG_CRED);
     return table.destroy_client(args.dca_clientid);
   });
-  if (!gone) return refuse(gone.error());
-  return Result4<void>();
+  if (!gone) co_await refuse(gone.error());
+  co_await clients.see_off(args.dca_clientid);
 }
 
 }  // namespace braid::nfs4::ops

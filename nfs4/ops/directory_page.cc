@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 
 #include "nfs4/attributes/fetch.h"
 #include "nfs4/attributes/table.h"
@@ -121,7 +122,8 @@ Op4<> DirectoryPage::look(const Waiting& entry, vfs::FileRef& file, AttributeSou
   file = std::move(found->file);
   const Place at{directory_.from, directory_.who, file, nullptr};
   source.handle = file->handle().view();
-  const auto fetched = co_await attributes::fetch(compound_, at, wanted_, source).as_result();
+  std::optional<vfs::Attributes> seen = found->attributes;
+  const auto fetched = co_await attributes::fetch(compound_, at, wanted_, seen, source).as_result();
   if (fetched) co_return;
   gone = fetched.error() == nfsstat4::NFS4ERR_STALE;
   co_await refuse(fetched.error());
@@ -132,7 +134,8 @@ Op4<> DirectoryPage::add_node(const PseudoNode& node) {
   // What this client may not use, it does not see.
   if (!at) co_return;
   AttributeSource source = attributes::source_of(compound_, *at);
-  const auto fetched = co_await attributes::fetch(compound_, *at, wanted_, source).as_result();
+  std::optional<vfs::Attributes> seen;
+  const auto fetched = co_await attributes::fetch(compound_, *at, wanted_, seen, source).as_result();
   const std::uint64_t cookie = WireCookie::of_export(node.fileid);
   source.mounted_on_fileid = node.fileid;
   if (fetched) {

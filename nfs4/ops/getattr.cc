@@ -14,7 +14,7 @@ Op4<attributes::EncodedAttributes> getattr(Compound& compound, const GETATTR4arg
   const Place& at = compound.current();
   const auto size = co_await see_through_delegation(compound, at, wanted);
   attributes::AttributeSource source = attributes::source_of(compound, at);
-  co_await attributes::fetch(compound, at, wanted, source);
+  co_await attributes::fetch(compound, at, wanted, compound.seen(), source);
   if (size) source.object.size = *size;
   const auto encoded = attributes::encode_into(compound.arena(), wanted, source);
   if (!encoded) co_await refuse(nfsstat4::NFS4ERR_DELAY);

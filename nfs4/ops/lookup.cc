@@ -8,7 +8,8 @@ Op4<> lookup(Compound& compound, const LOOKUP4args& args) {
   auto found = co_await compound.look_up(compound.current(), args.objname).as_result();
   if (!found && found.error() == nfsstat4::NFS4ERR_NOTDIR)
     co_await refuse_in_directory(compound, compound.current(), vfs::Error::notdir);
-  compound.set_current(co_await std::move(found));
+  LookedUp there = co_await std::move(found);
+  compound.set_current(std::move(there.place), there.seen);
 }
 
 }  // namespace braid::nfs4::ops

@@ -107,7 +107,9 @@ Op4<> make_way(Compound& compound, const Opening& opening) {
 
 Op4<> open_name(Compound& compound, std::string_view name, Opening& opening) {
   const Place dir = compound.current();
-  opening.at = co_await compound.look_up(dir, name);
+  LookedUp there = co_await compound.look_up(dir, name);
+  opening.at = std::move(there.place);
+  opening.seen = there.seen;
   co_await open_place(compound, opening);
   if (dir.pseudo()) co_return;
   opening.directory = dir;
@@ -239,7 +241,7 @@ Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef 
   if (!opening.reclaim) co_await compound.server().clients.ensure_recorded(opening.client);
   co_await claim(compound, args, opening);
   const state::OpenAnswer noted = co_await note(compound, opening);
-  compound.set_current(opening.at);
+  compound.set_current(opening.at, opening.seen);
   compound.set_current_stateid(noted.id);
   std::uint32_t flags = OPEN4_RESULT_LOCKTYPE_POSIX;
   if (noted.confirm) flags |= OPEN4_RESULT_CONFIRM;
@@ -250,6 +252,9 @@ Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef 
     (void)co_await undo(compound, noted).as_result();
     co_return refuse(delegation.error());
   }
+  // Its holder relies on what it is told now: nothing that happened before the lease was taken may be
+  // missing.
+  if (delegation->given) compound.seen().reset();
   OPEN4resok out{.stateid = noted.id,
                  .cinfo = opening.cinfo,
                  .rflags = flags,
@@ -317,10 +322,14 @@ Result4<void> check_opened_type(const Compound& compound, vfs::FileType type) {
 Op4<> open_place(Compound& compound, Opening& opening) {
   const Place& at = opening.at;
   if (at.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ISDIR);
-  const auto attributes = co_await at.attributes().as_result();
-  if (!attributes) co_await refuse(attributes.error());
-  co_await check_opened_type(compound, attributes->type);
-  const bool shared = co_await share_delegated(compound, opening, *attributes);
+  std::optional<vfs::Attributes> before = std::exchange(opening.seen, std::nullopt);
+  if (!before) {
+    const auto attributes = co_await at.attributes().as_result();
+    if (!attributes) co_await refuse(attributes.error());
+    before = *attributes;
+  }
+  co_await check_opened_type(compound, before->type);
+  const bool shared = co_await share_delegated(compound, opening, *before);
   if (shared) co_return;
   auto opened = co_await open_file(opening).as_result();
   if (!opened && opened.error() == vfs::Error::delay) {

@@ -75,13 +75,16 @@ Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, cons
   const bool exclusive = plan.how.mode == Mode::exclusive || plan.how.mode == Mode::exclusive_with_attributes;
   if (made->created || exclusive) opening.attrset = plan.creation.attrset;
   if (made->created) co_await attributes::finish_creation(compound, opening.at, plan.creation);
+  if (!plan.creation.acl) opening.seen = made->attributes;
   co_return true;
 }
 
 Op4<> open_existing(Compound& compound, const Place& dir, std::string_view name, Opening& opening) {
   const auto before = co_await dir.attributes().as_result();
   if (!before) co_await refuse(before.error());
-  opening.at = co_await compound.look_up(dir, name);
+  LookedUp there = co_await compound.look_up(dir, name);
+  opening.at = std::move(there.place);
+  opening.seen = there.seen;
   co_await open_place(compound, opening);
   opening.cinfo = {.atomic_ = true, .before = before->change, .after = before->change};
 }

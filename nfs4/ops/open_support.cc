@@ -1,6 +1,7 @@
 #include "nfs4/ops/open_support.h"
 
 #include <memory>
+#include <optional>
 
 #include "nfs4/callback/callbacks.h"
 #include "vfs/export.h"
@@ -62,7 +63,8 @@ Op4<bool> may_use(const Place& at, std::uint8_t access) {
   const bool reads = (access & state::share_read) != 0;
   const bool writes = (access & state::share_write) != 0;
   const std::uint32_t wanted = (reads ? Bits::read | Bits::execute : 0) | (writes ? Bits::modify : 0);
-  const auto granted = co_await at.fs().access(at.who, at.file, wanted).as_result();
+  std::optional<vfs::Attributes> now;
+  const auto granted = co_await at.fs().access(at.who, at.file, wanted, now).as_result();
   if (!granted) co_return refuse(granted.error());
   co_return (!reads || (*granted & (Bits::read | Bits::execute)) != 0) &&
       (!writes || (*granted & Bits::modify) != 0);

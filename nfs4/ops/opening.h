@@ -31,6 +31,7 @@ struct Opening {
   Place at;
   Place directory;
   std::string_view name;
+  std::optional<vfs::Attributes> seen;  // of what is at `at`
   vfs::OpenFileRef descriptor;
   change_info4 cinfo;
   Bitmap attrset;

@@ -83,7 +83,10 @@ Op4<std::optional<std::uint64_t>> ask(Compound& compound, const Place& at, state
 // Nobody has to wait, nor is memory taken, where there is no such delegation.
 Op4<std::optional<std::uint64_t>> see_through_delegation(Compound& compound, const Place& at, Bitmap wanted) {
   if (!at.pseudo() && wanted.intersects(behind_delegation))
-    if (auto holder = holder_of(compound, at)) return ask(compound, at, std::move(*holder));
+    if (auto holder = holder_of(compound, at)) {
+      compound.seen().reset();
+      return ask(compound, at, std::move(*holder));
+    }
   return Result4<std::optional<std::uint64_t>>(std::nullopt);
 }
 

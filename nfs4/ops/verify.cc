@@ -26,7 +26,7 @@ Op4<bool> same_attributes(Compound& compound, const fattr4& theirs) {
   if (!named.within(attributes::supported_in(minor))) co_await refuse(nfsstat4::NFS4ERR_ATTRNOTSUPP);
   attributes::AttributeSource source = attributes::source_of(compound, compound.current());
   const auto size = co_await see_through_delegation(compound, compound.current(), named);
-  co_await attributes::fetch(compound, compound.current(), named, source);
+  co_await attributes::fetch(compound, compound.current(), named, compound.seen(), source);
   if (size) source.object.size = *size;
   if (!named.within(attributes::supported(source))) co_await refuse(nfsstat4::NFS4ERR_ATTRNOTSUPP);
   const auto compared = co_await attributes::compare(theirs, source, compound.arena());

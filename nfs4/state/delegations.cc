@@ -118,6 +118,12 @@ void FileStates::give_up_own(const vfs::FileHandle& handle, const Client& client
   }
 }
 
+void FileStates::end_leases(Aftermath& after) {
+  for (const auto& [handle, file] : files_)
+    for (DelegationState* delegation : file->delegations)
+      if (delegation->lease != nullptr) after.leases.push_back(std::move(delegation->lease));
+}
+
 std::optional<WriteHolder> FileStates::write_holder(const vfs::FileHandle& handle, const Client* by) const {
   const FileState* file = find_file(handle);
   if (file == nullptr) return std::nullopt;

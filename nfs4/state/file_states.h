@@ -273,6 +273,8 @@ class FileStates {
   void give_up_own(const vfs::FileHandle& file, const Client& client, base::TimePoint now, Aftermath& after);
   // Somebody else than `by` with a write delegation; `by` null: anybody.
   [[nodiscard]] std::optional<WriteHolder> write_holder(const vfs::FileHandle& file, const Client* by) const;
+  // Before the end of everything: when `after` is gone, the file system tells nobody any more.
+  void end_leases(Aftermath& after);
   // Whom to ask for delegations when they run short (CB_RECALL_ANY); asks for nobody twice within a while.
   std::vector<Surplus> surplus(base::TimePoint now);
   [[nodiscard]] const DelegationStats& delegation_stats() const { return delegation_stats_; }

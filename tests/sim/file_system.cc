@@ -149,8 +149,11 @@ VfsOp<vfs::Found> MemoryFileSystem::lookup(const vfs::Credentials& /*who*/, cons
   return vfs::Found{file_of(found->second), storage_.find(found->second)->attributes};
 }
 
-VfsOp<std::uint32_t> MemoryFileSystem::access(const vfs::Credentials& /*who*/, const vfs::FileRef& /*file*/,
-                                              std::uint32_t wanted) {
+VfsOp<std::uint32_t> MemoryFileSystem::access(const vfs::Credentials& /*who*/, const vfs::FileRef& file,
+                                              std::uint32_t wanted, std::optional<vfs::Attributes>& now) {
+  const auto at = node(file);
+  if (!at) return base::fail(at.error());
+  if (!now) now = (*at)->attributes;
   return wanted;
 }
 

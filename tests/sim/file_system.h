@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -70,7 +71,7 @@ class MemoryFileSystem final : public vfs::FileSystem {
   vfs::VfsOp<vfs::Found> lookup(const vfs::Credentials& who, const vfs::FileRef& directory,
                                 std::string_view name) override;
   vfs::VfsOp<std::uint32_t> access(const vfs::Credentials& who, const vfs::FileRef& file,
-                                   std::uint32_t wanted) override;
+                                   std::uint32_t wanted, std::optional<vfs::Attributes>& now) override;
   vfs::VfsOp<io::Payload> readlink(const vfs::Credentials& who, const vfs::FileRef& link) override;
   vfs::VfsOp<vfs::ReadResult> read(const vfs::Credentials& who, const vfs::FileRef& file,
                                    std::uint64_t offset, std::uint32_t count,

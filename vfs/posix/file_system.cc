@@ -66,9 +66,10 @@ VfsOp<Found> PosixFileSystem::lookup(const Credentials& who, const FileRef& dire
 }
 
 VfsOp<std::uint32_t> PosixFileSystem::access(const Credentials& who, const FileRef& file,
-                                             std::uint32_t wanted) {
-  return placement_.run(Call::permission,
-                        [this, &who, &file, wanted] { return tree_.access(who, node(file), wanted); });
+                                             std::uint32_t wanted, std::optional<Attributes>& now) {
+  return placement_.run(Call::permission, [this, &who, &file, wanted, &now] {
+    return tree_.access(who, node(file), wanted, now);
+  });
 }
 
 VfsOp<WriteResult> PosixFileSystem::write(const Credentials& who, const FileRef& file, std::uint64_t offset,

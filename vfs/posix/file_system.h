@@ -52,7 +52,8 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<> setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
                   const std::optional<Time>& guard, Wcc& wcc) override;
   VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) override;
-  VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted) override;
+  VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted,
+                              std::optional<Attributes>& now) override;
   VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) override;
   VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
                          std::uint32_t count, ReadMemory memory) override;

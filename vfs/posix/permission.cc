@@ -50,6 +50,10 @@ Outcome<> Tree::permit(const Credentials& who, PosixFile& file, Rights rights, c
 // each is asked for by itself, as the caller throughout: to become somebody costs more than to ask.
 Rights Tree::granted_rights(const Credentials& who, PosixFile& file, Rights wanted, const Attributes& now) {
   constexpr std::array<Rights, 3> each{R_OK, W_OK, X_OK};
+  // A file without any execute bit is executed by nobody, not even by root, and an ACL gives no more than its
+  // mask, which is the group's bits. Most files are such, and most clients ask.
+  if (file.type() == FileType::regular && (now.mode & 0111U) == 0) wanted &= ~Rights{X_OK};
+  if (wanted == 0) return 0;
   const std::uint64_t caller = fingerprint_of(who);
   const base::TimePoint time = clock_.now();
   Rights known = 0;
@@ -91,9 +95,13 @@ Outcome<> Tree::permit_search(const Credentials& who, PosixFile& directory) {
   return permit(who, directory, X_OK, *now);
 }
 
-Outcome<std::uint32_t> Tree::access(const Credentials& who, PosixFile& file, std::uint32_t wanted) {
-  const auto now = live_attributes(file);
-  if (!now) return base::fail(now.error());
+Outcome<std::uint32_t> Tree::access(const Credentials& who, PosixFile& file, std::uint32_t wanted,
+                                    std::optional<Attributes>& now) {
+  if (!now) {
+    const auto looked = live_attributes(file);
+    if (!looked) return base::fail(looked.error());
+    now = *looked;
+  }
   if (options_.read_only) wanted &= ~changing;
   const bool directory = file.type() == FileType::directory;
   const std::span<const BitRule> rules = directory ? std::span<const BitRule>(directory_rules) : file_rules;

@@ -72,7 +72,8 @@ class Tree {
   Outcome<> setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
                     const std::optional<Time>& guard, Wcc& wcc);
   Outcome<Found> lookup(const Credentials& who, PosixFile& directory, std::string_view name);
-  Outcome<std::uint32_t> access(const Credentials& who, PosixFile& file, std::uint32_t wanted);
+  Outcome<std::uint32_t> access(const Credentials& who, PosixFile& file, std::uint32_t wanted,
+                                std::optional<Attributes>& now);
   // How many bytes of the target are in `out`.
   Outcome<std::size_t> readlink(PosixFile& link, base::MutableBytes out);
   Outcome<ReadPlan> plan_read(const Credentials& who, PosixFile& file, std::uint64_t offset,

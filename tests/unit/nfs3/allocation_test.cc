@@ -2,6 +2,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <new>
+#include <optional>
 #include <string>
 
 #include "tests/unit/nfs3/harness.h"
@@ -38,8 +39,9 @@ class WarmFileSystem final : public FakeFileSystem {
   vfs::VfsOp<vfs::Found> lookup(const vfs::Credentials&, const vfs::FileRef&, std::string_view) override {
     return vfs::Found{file_, attributes_};
   }
-  vfs::VfsOp<std::uint32_t> access(const vfs::Credentials&, const vfs::FileRef&,
-                                   std::uint32_t wanted) override {
+  vfs::VfsOp<std::uint32_t> access(const vfs::Credentials&, const vfs::FileRef&, std::uint32_t wanted,
+                                   std::optional<vfs::Attributes>& now) override {
+    now = attributes_;
     return wanted;
   }
   vfs::VfsOp<vfs::ReadResult> read(const vfs::Credentials&, const vfs::FileRef&, std::uint64_t, std::uint32_t,

@@ -177,7 +177,8 @@ VfsOp<vfs::Found> FakeFileSystem::lookup(const vfs::Credentials& who, const File
 }
 
 VfsOp<std::uint32_t> FakeFileSystem::access(const vfs::Credentials& who, const FileRef& file,
-                                            std::uint32_t wanted) {
+                                            std::uint32_t wanted, std::optional<vfs::Attributes>& now) {
+  if (!now) now = node_of(file)->attributes;
   if (auto error = begin("access", who)) return answer<std::uint32_t>(base::fail(*error));
   const std::uint32_t bits =
       who.uid == 0 ? node_of(file)->attributes.mode >> 6 : node_of(file)->attributes.mode;

@@ -2,9 +2,10 @@
 
 #include <nfsc/libnfs-raw-mount.h>
 #include <nfsc/libnfs-raw-nfs.h>
-#include <nfsc/libnfs-zdr.h>
 
 #include <array>
+
+#include "tests/unit/xdr/recode_by_libnfs.h"
 
 namespace braid::nfs3::test {
 namespace {
@@ -16,82 +17,65 @@ std::optional<base::Bytes> nothing(base::BytesView bytes) {
   return base::Bytes{};
 }
 
-template <class T, std::uint32_t (*code)(ZDR*, T*)>
-std::optional<base::Bytes> recode(base::BytesView bytes) {
-  base::Bytes copy(bytes.begin(), bytes.end());
-  T value{};
-  ZDR in{};
-  libnfs_zdrmem_create(&in, reinterpret_cast<char*>(copy.data()), static_cast<std::uint32_t>(copy.size()),
-                       ZDR_DECODE);
-  std::optional<base::Bytes> result;
-  if (code(&in, &value) != 0 && libnfs_zdr_getpos(&in) == copy.size()) {
-    base::Bytes out(copy.size() + 64);
-    ZDR to{};
-    libnfs_zdrmem_create(&to, reinterpret_cast<char*>(out.data()), static_cast<std::uint32_t>(out.size()),
-                         ZDR_ENCODE);
-    if (code(&to, &value) != 0) {
-      out.resize(libnfs_zdr_getpos(&to));
-      result = std::move(out);
-    }
-    libnfs_zdr_destroy(&to);
-  }
-  libnfs_zdr_destroy(&in);
-  return result;
-}
+using xdr::test::recode_by_libnfs;
 
 constexpr std::array<Recode, 22> args{
     nothing,
-    recode<::GETATTR3args, ::zdr_GETATTR3args>,
-    recode<::SETATTR3args, ::zdr_SETATTR3args>,
-    recode<::LOOKUP3args, ::zdr_LOOKUP3args>,
-    recode<::ACCESS3args, ::zdr_ACCESS3args>,
-    recode<::READLINK3args, ::zdr_READLINK3args>,
-    recode<::READ3args, ::zdr_READ3args>,
-    recode<::WRITE3args, ::zdr_WRITE3args>,
-    recode<::CREATE3args, ::zdr_CREATE3args>,
-    recode<::MKDIR3args, ::zdr_MKDIR3args>,
-    recode<::SYMLINK3args, ::zdr_SYMLINK3args>,
-    recode<::MKNOD3args, ::zdr_MKNOD3args>,
-    recode<::REMOVE3args, ::zdr_REMOVE3args>,
-    recode<::RMDIR3args, ::zdr_RMDIR3args>,
-    recode<::RENAME3args, ::zdr_RENAME3args>,
-    recode<::LINK3args, ::zdr_LINK3args>,
-    recode<::READDIR3args, ::zdr_READDIR3args>,
-    recode<::READDIRPLUS3args, ::zdr_READDIRPLUS3args>,
-    recode<::FSSTAT3args, ::zdr_FSSTAT3args>,
-    recode<::FSINFO3args, ::zdr_FSINFO3args>,
-    recode<::PATHCONF3args, ::zdr_PATHCONF3args>,
-    recode<::COMMIT3args, ::zdr_COMMIT3args>,
+    recode_by_libnfs<::GETATTR3args, ::zdr_GETATTR3args>,
+    recode_by_libnfs<::SETATTR3args, ::zdr_SETATTR3args>,
+    recode_by_libnfs<::LOOKUP3args, ::zdr_LOOKUP3args>,
+    recode_by_libnfs<::ACCESS3args, ::zdr_ACCESS3args>,
+    recode_by_libnfs<::READLINK3args, ::zdr_READLINK3args>,
+    recode_by_libnfs<::READ3args, ::zdr_READ3args>,
+    recode_by_libnfs<::WRITE3args, ::zdr_WRITE3args>,
+    recode_by_libnfs<::CREATE3args, ::zdr_CREATE3args>,
+    recode_by_libnfs<::MKDIR3args, ::zdr_MKDIR3args>,
+    recode_by_libnfs<::SYMLINK3args, ::zdr_SYMLINK3args>,
+    recode_by_libnfs<::MKNOD3args, ::zdr_MKNOD3args>,
+    recode_by_libnfs<::REMOVE3args, ::zdr_REMOVE3args>,
+    recode_by_libnfs<::RMDIR3args, ::zdr_RMDIR3args>,
+    recode_by_libnfs<::RENAME3args, ::zdr_RENAME3args>,
+    recode_by_libnfs<::LINK3args, ::zdr_LINK3args>,
+    recode_by_libnfs<::READDIR3args, ::zdr_READDIR3args>,
+    recode_by_libnfs<::READDIRPLUS3args, ::zdr_READDIRPLUS3args>,
+    recode_by_libnfs<::FSSTAT3args, ::zdr_FSSTAT3args>,
+    recode_by_libnfs<::FSINFO3args, ::zdr_FSINFO3args>,
+    recode_by_libnfs<::PATHCONF3args, ::zdr_PATHCONF3args>,
+    recode_by_libnfs<::COMMIT3args, ::zdr_COMMIT3args>,
 };
 
 constexpr std::array<Recode, 22> results{
     nothing,
-    recode<::GETATTR3res, ::zdr_GETATTR3res>,
-    recode<::SETATTR3res, ::zdr_SETATTR3res>,
-    recode<::LOOKUP3res, ::zdr_LOOKUP3res>,
-    recode<::ACCESS3res, ::zdr_ACCESS3res>,
-    recode<::READLINK3res, ::zdr_READLINK3res>,
-    recode<::READ3res, ::zdr_READ3res>,
-    recode<::WRITE3res, ::zdr_WRITE3res>,
-    recode<::CREATE3res, ::zdr_CREATE3res>,
-    recode<::MKDIR3res, ::zdr_MKDIR3res>,
-    recode<::SYMLINK3res, ::zdr_SYMLINK3res>,
-    recode<::MKNOD3res, ::zdr_MKNOD3res>,
-    recode<::REMOVE3res, ::zdr_REMOVE3res>,
-    recode<::RMDIR3res, ::zdr_RMDIR3res>,
-    recode<::RENAME3res, ::zdr_RENAME3res>,
-    recode<::LINK3res, ::zdr_LINK3res>,
-    recode<::READDIR3res, ::zdr_READDIR3res>,
-    recode<::READDIRPLUS3res, ::zdr_READDIRPLUS3res>,
-    recode<::FSSTAT3res, ::zdr_FSSTAT3res>,
-    recode<::FSINFO3res, ::zdr_FSINFO3res>,
-    recode<::PATHCONF3res, ::zdr_PATHCONF3res>,
-    recode<::COMMIT3res, ::zdr_COMMIT3res>,
+    recode_by_libnfs<::GETATTR3res, ::zdr_GETATTR3res>,
+    recode_by_libnfs<::SETATTR3res, ::zdr_SETATTR3res>,
+    recode_by_libnfs<::LOOKUP3res, ::zdr_LOOKUP3res>,
+    recode_by_libnfs<::ACCESS3res, ::zdr_ACCESS3res>,
+    recode_by_libnfs<::READLINK3res, ::zdr_READLINK3res>,
+    recode_by_libnfs<::READ3res, ::zdr_READ3res>,
+    recode_by_libnfs<::WRITE3res, ::zdr_WRITE3res>,
+    recode_by_libnfs<::CREATE3res, ::zdr_CREATE3res>,
+    recode_by_libnfs<::MKDIR3res, ::zdr_MKDIR3res>,
+    recode_by_libnfs<::SYMLINK3res, ::zdr_SYMLINK3res>,
+    recode_by_libnfs<::MKNOD3res, ::zdr_MKNOD3res>,
+    recode_by_libnfs<::REMOVE3res, ::zdr_REMOVE3res>,
+    recode_by_libnfs<::RMDIR3res, ::zdr_RMDIR3res>,
+    recode_by_libnfs<::RENAME3res, ::zdr_RENAME3res>,
+    recode_by_libnfs<::LINK3res, ::zdr_LINK3res>,
+    recode_by_libnfs<::READDIR3res, ::zdr_READDIR3res>,
+    recode_by_libnfs<::READDIRPLUS3res, ::zdr_READDIRPLUS3res>,
+    recode_by_libnfs<::FSSTAT3res, ::zdr_FSSTAT3res>,
+    recode_by_libnfs<::FSINFO3res, ::zdr_FSINFO3res>,
+    recode_by_libnfs<::PATHCONF3res, ::zdr_PATHCONF3res>,
+    recode_by_libnfs<::COMMIT3res, ::zdr_COMMIT3res>,
 };
 
 constexpr std::array<Recode, 6> mount_results{
-    nothing, recode<::mountres3, ::zdr_mountres3>, recode<::mountlist, ::zdr_mountlist>, nothing,
-    nothing, recode<::exports, ::zdr_exports>,
+    nothing,
+    recode_by_libnfs<::mountres3, ::zdr_mountres3>,
+    recode_by_libnfs<::mountlist, ::zdr_mountlist>,
+    nothing,
+    nothing,
+    recode_by_libnfs<::exports, ::zdr_exports>,
 };
 
 }  // namespace

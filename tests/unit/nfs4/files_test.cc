@@ -1,6 +1,8 @@
 // Operations on filehandles, names and data over a real directory.
 #include <sys/stat.h>
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -70,6 +72,47 @@ TEST_F(Files, create_makes_directories_links_and_nodes_but_no_files) {
             NFS4ERR_BADTYPE);
   EXPECT_EQ(status(at({}).add(OP_CREATE, create("d", createtype4::with_NF4SOCK(nfs_ftype4::NF4DIR)))),
             NFS4ERR_EXIST);
+}
+
+// What one operation has seen serves the next, but not after a change.
+TEST_F(Files, a_compound_sees_its_own_changes) {
+  world_.write_local("file", "text");
+  world_.write_local("other", "");
+  static constexpr std::array<std::uint32_t, 1> size{1U << FATTR4_SIZE};
+  io::SlabCursor cursor(test_slabs());
+  xdr::Encoder out(cursor);
+  out.u64(2);
+  const io::Payload two = out.finish().bytes;
+  const SETATTR4args shorter{.stateid = {}, .obj_attributes = {.attrmask = size, .attr_vals = two}};
+  const WRITE4args write{.stateid = {}, .offset = 2, .stable = stable_how4::UNSTABLE4, .data = two};
+  Request request = at({"file"});
+  request.add(OP_ACCESS, ACCESS4args{ACCESS4_READ}).add(OP_GETATTR, GETATTR4args{size});
+  request.add(OP_SETATTR, shorter).add(OP_GETATTR, GETATTR4args{size});
+  request.add(OP_WRITE, write).add(OP_GETATTR, GETATTR4args{size}).add(OP_SAVEFH).add(OP_PUTROOTFH);
+  request.add(OP_LOOKUP, LOOKUP4args{"other"}).add(OP_GETATTR, GETATTR4args{size});
+  request.add(OP_RESTOREFH).add(OP_GETATTR, GETATTR4args{size});
+  Reply reply = client_.send(request);
+  const auto size_seen = [&] {
+    const auto result = reply.result<GETATTR4res>(OP_GETATTR);
+    xdr::Arena arena;
+    xdr::Decoder in(result.resok4()->obj_attributes.attr_vals, arena);
+    std::uint64_t bytes = 0;
+    EXPECT_TRUE(in.u64(bytes));
+    return bytes;
+  };
+  ASSERT_EQ(reply.status(), NFS4_OK);
+  EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+  EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
+  EXPECT_EQ(reply.result<ACCESS4res>(OP_ACCESS).resok4()->access, ACCESS4_READ);
+  EXPECT_EQ(size_seen(), 4U);
+  EXPECT_EQ(reply.result<SETATTR4res>(OP_SETATTR).status, NFS4_OK);
+  EXPECT_EQ(size_seen(), 2U);
+  EXPECT_EQ(reply.result<WRITE4res>(OP_WRITE).resok4()->count, 8U);
+  EXPECT_EQ(size_seen(), 10U);
+  for (const nfs_opnum4 op : {OP_SAVEFH, OP_PUTROOTFH, OP_LOOKUP}) EXPECT_EQ(reply.status_of(op), NFS4_OK);
+  EXPECT_EQ(size_seen(), 0U);
+  EXPECT_EQ(reply.status_of(OP_RESTOREFH), NFS4_OK);
+  EXPECT_EQ(size_seen(), 10U);
 }
 
 TEST_F(Files, remove_takes_files_and_empty_directories) {

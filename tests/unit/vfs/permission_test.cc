@@ -3,6 +3,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <optional>
 #include <thread>
 
 #include "posix_fixture.h"
@@ -16,7 +17,10 @@ constexpr std::uint32_t R = AccessBits::read, L = AccessBits::lookup, M = Access
 class PermissionTest : public PosixTest {
  protected:
   std::uint32_t access(const FileRef& file, const Credentials& who, std::uint32_t wanted = all) {
-    return run(fs_->access(who, file, wanted)).value();
+    std::optional<Attributes> now;
+    const std::uint32_t allowed = run(fs_->access(who, file, wanted, now)).value();
+    EXPECT_TRUE(now && now->change == run(fs_->getattr(file))->change);
+    return allowed;
   }
   FileRef file_with(std::uint32_t mode, std::uint32_t uid = 1001, std::uint32_t gid = 2001) {
     local_write("file", "text");

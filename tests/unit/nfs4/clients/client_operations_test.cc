@@ -238,6 +238,17 @@ TEST(DestroyClientid, needs_a_client_without_sessions) {
   EXPECT_EQ(world.send(Request(1).add(OP_DESTROY_CLIENTID, args)).status(), NFS4ERR_STALE_CLIENTID);
 }
 
+TEST(DestroyClientid, leaves_nobody_whom_a_restarted_server_waits_for) {
+  World world;
+  SessionClient client(world, 1, "client");
+  EXPECT_EQ(world.send(Request(1).add(OP_DESTROY_SESSION, DESTROY_SESSION4args{client.session()})).status(),
+            NFS4_OK);
+  EXPECT_EQ(world.send(Request(1).add(OP_DESTROY_CLIENTID, DESTROY_CLIENTID4args{client.id()})).status(),
+            NFS4_OK);
+  world.restart();
+  EXPECT_FALSE(world.engine().state().clients.in_grace());
+}
+
 TEST(BindConnToSession, stands_alone) {
   World world;
   SessionClient client(world, 1, "client");

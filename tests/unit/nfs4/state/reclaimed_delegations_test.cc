@@ -65,6 +65,15 @@ TEST_F(ReclaimedDelegation, one_is_reclaimed_after_a_restart) {
   EXPECT_EQ(peer.await(nfs_cb_opnum4::OP_CB_RECALL).id, id_of(opened.delegation));
 }
 
+// Its recall is under way, so that what the file system tells of in another thread has no consequences, and
+// nobody waits for it: sanitizers see what it meets.
+TEST_F(ReclaimedDelegation, local_programs_may_open_its_file_while_the_server_ends) {
+  open_file(alice_, read_access);
+  const WRITE4args write{.stateid = {}, .stable = stable_how4::UNSTABLE4};
+  EXPECT_EQ(on_file(bob_, OP_WRITE, write).status(), NFS4ERR_DELAY);
+  EXPECT_FALSE(opens_locally(O_WRONLY));
+}
+
 TEST_F(ReclaimedDelegation, one_that_cannot_last_after_a_restart_is_given_to_be_returned) {
   open_file(alice_, read_access);
   watched_until(::time(nullptr) + 1000);
