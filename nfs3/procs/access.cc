@@ -15,7 +15,7 @@ Op3<ACCESS3resok, ACCESS3resfail> access(Request& request, const ACCESS3args& ar
   std::optional<vfs::Attributes> now;
   const auto allowed =
       co_await target.fs().access(target.who, target.file, args.access & known, now).as_result();
-  const post_op_attr attributes = now ? post_op_attr_of(*now) : post_op_attr{};
+  const post_op_attr attributes = post_op_attr_of(now);
   if (!allowed) co_return refuse(allowed.error(), ACCESS3resfail{attributes});
   co_return ACCESS3resok{attributes, *allowed};
 }
