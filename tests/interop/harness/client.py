@@ -23,6 +23,10 @@ ROOT = (0, 0, ())
 # What the configuration of a server whose figures metric() reads has as `metrics`.
 METRICS = f"{ADDRESS}:9049"
 
+# The shortest that braid takes. After a restart NFSv4.0 clients wait for a whole lease, since they cannot say that they
+# have reclaimed all they had.
+SHORT_LEASE_S = 5
+
 
 class Failure(Exception):
     """An expectation did not hold."""
@@ -157,12 +161,13 @@ class Lab:
         self.mount_options = os.environ.get("INTEROP_MOUNT_OPTIONS", "")
         self.variant = os.environ.get("INTEROP_VARIANT", "tmpfs")
         self.version = os.environ.get("INTEROP_NFS", "3")
+        self.machine = os.environ.get("INTEROP_MACHINE", "client")
         self.sequence = 0
         self.path = None
 
     def request(self, operation, **arguments):
         self.sequence += 1
-        stem = os.path.join(self.control, f"{os.getpid()}-{self.sequence:06}")
+        stem = os.path.join(self.control, f"{self.machine}-{os.getpid()}-{self.sequence:06}")
         with open(stem + ".new", "w", encoding="utf-8") as file:
             json.dump({"op": operation, **arguments}, file)
             file.flush()
@@ -185,10 +190,14 @@ class Lab:
                                  mkfs_options=list(mkfs), mount_options=options)
         return self.path
 
-    def serve(self, squash="none", read_only=False, anon=65534, config="", open_files_max=0, listen=None):
-        """Serves the export as /, or what the text of a braid configuration file says; on ADDRESS, or on `listen`."""
+    def serve(self, squash="none", read_only=False, anon=65534, config="", open_files_max=0, listen=None, lease_s=None):
+        """Serves the export as /, or what the text of a braid configuration file says; on ADDRESS, or on `listen`.
+        Without `lease_s` the lease is the server's own, in runs with NFSv4.0 a short one."""
+        if lease_s is None and self.version == "4.0":
+            lease_s = SHORT_LEASE_S
         self.request("start", options={"path": self.path, "squash": squash, "read_only": read_only, "anon": anon,
-                                       "config": config, "open_files_max": open_files_max, "listen": listen})
+                                       "config": config, "open_files_max": open_files_max, "listen": listen,
+                                       "lease_s": lease_s})
 
     def reload(self, config):
         """A new text for the configuration file, and SIGHUP."""
@@ -220,6 +229,22 @@ class Lab:
     def relay(self, procedures, every):
         """A port of the server whose connection breaks instead of the reply to every n-th call of these procedures."""
         return self.request("relay", procedures=sorted(procedures), every=every)
+
+    def boot(self, name, *arguments):
+        """Boots another client machine that runs this workload with these arguments. What they leave running goes on.
+        One that has crashed is booted again under its name."""
+        self.request("boot", name=name, command=["/usr/bin/python3", os.path.abspath(sys.argv[0]), *arguments],
+                     environment={"INTEROP_NFS": self.version})
+
+    def await_machine(self, name):
+        """Returns when the workload in that machine has ended, with status 0."""
+        while (status := self.request("machine_status", name=name)) is None:
+            time.sleep(0.02)
+        equal(status, 0, f"status of the workload in the machine {name}")
+
+    def crash(self, name):
+        """That machine ends without a word to anybody (SIGKILL of its kernel)."""
+        self.request("crash", name=name)
 
     def server_pid(self):
         return self.request("pid")

@@ -12,7 +12,7 @@ import time
 
 from harness import exports
 from harness.here import Here
-from harness.machine import READY, Machine, make_wire
+from harness.machine import READY, Kernel, Machine, Wire
 from harness.prerequisites import SKIP
 from harness.relay import LossyRelay
 from harness.server import Server, ServerError
@@ -27,6 +27,9 @@ PRIVATE = ("/run", "/var/lib/nfs")
 SHUTDOWN = 0x8004587D
 NO_LOG_FLUSH = 2
 
+# Memory of the client machines besides the first.
+OTHER_MEMORY_MIB = 192
+
 
 class Host:
     """Answers the client's requests, one JSON file each: {"op": NAME, ...} in, {"ok": ...} or {"error": ...} out."""
@@ -36,6 +39,9 @@ class Host:
         self.control = os.path.join(base, "control")
         self.server = server
         self.exports = {}
+        self.kernel = None
+        self.wires = {}
+        self.machines = {}
         os.makedirs(self.control)
         os.makedirs(os.path.join(base, "export"))
 
@@ -66,6 +72,36 @@ class Host:
     def op_relay(self, procedures, every):
         """Starts a relay that loses replies; returns the port to mount through."""
         return LossyRelay(set(procedures), every).port
+
+    def boot(self, name, directory, settings):
+        """A client machine; one of the same name as an earlier one is that one, booted again."""
+        if name not in self.wires:
+            self.wires[name] = Wire(len(self.wires))
+        machine = Machine(self.kernel, name, directory, self.wires[name], settings["command"], settings["environment"],
+                          settings["memory_mib"], settings["modules"])
+        threading.Thread(target=copy_output, args=(machine.output,), daemon=True).start()
+        return machine
+
+    def op_boot(self, name, command, environment):
+        """Boots another client machine for a command."""
+        if self.kernel is None:
+            raise exports.Unavailable("there is one machine with RDMA")
+        directory = os.path.join(self.base, name)
+        os.makedirs(directory, exist_ok=True)
+        self.machines[name] = self.boot(name, directory, {
+            "command": command, "environment": environment, "memory_mib": OTHER_MEMORY_MIB, "modules": ()})
+
+    def op_machine_status(self, name):
+        """The status of its command; that of a machine that ended by itself is BROKEN."""
+        machine = self.machines[name]
+        status = machine.status()
+        return BROKEN if status is None and machine.process.poll() is not None else status
+
+    def op_crash(self, name):
+        """The machine disappears without a word."""
+        machine = self.machines.pop(name)
+        machine.kill()
+        os.unlink(machine.status_path)
 
     def op_fail_disk(self, name):
         """From now on the file system answers EIO, and what it had not flushed is lost."""
@@ -150,15 +186,17 @@ def attend(host, machine, limit_s):
     return TIMED_OUT
 
 
-def boot(base, settings):
+def boot(host, settings):
     """The client with its command. One with RDMA is where we are already (harness/guest.py)."""
     if settings["machine"] == "rdma":
-        return Here(base, settings["command"], settings["environment"])
+        machine = Here(host.base, settings["command"], settings["environment"])
+        threading.Thread(target=copy_output, args=(machine.output,), daemon=True).start()
+        return machine
     for path in PRIVATE:
         if os.path.isdir(path):
             subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "interop", path], check=True)
-    make_wire()
-    return Machine(base, settings["command"], settings["environment"], settings["memory_mib"], settings["modules"])
+    host.kernel = Kernel(host.base)
+    return host.boot("client", host.base, settings)
 
 
 def save(base, target):
@@ -182,9 +220,7 @@ def main():
         os.makedirs(settings["save"], exist_ok=True)
     server = Server(settings["server"], base, os.path.join(base, "server.log"), settings["machine"] == "rdma")
     host = Host(base, server)
-    machine = boot(base, settings)
-    copier = threading.Thread(target=copy_output, args=(machine.output,), daemon=True)
-    copier.start()
+    machine = boot(host, settings)
     status = attend(host, machine, settings["limit_s"])
     time.sleep(0.05)
     machine.process.kill()

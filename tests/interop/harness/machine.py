@@ -2,12 +2,11 @@
 
 import glob
 import os
+import signal
 import subprocess
 
 from harness import prerequisites
 
-DEVICE = "wire"
-HOST_ADDRESS = "10.99.13.1"
 CLIENT_ADDRESS = "10.99.13.2"
 
 # The kernel's messages before this line are those of its start.
@@ -19,17 +18,17 @@ mount -t proc proc /proc; mount -t sysfs sysfs /sys; mount -t tmpfs run /run
 mkdir -p /run/lock /run/rpc_pipefs /run/home /run/tmp /run/mnt; chmod 1777 /run/tmp
 ln -s /proc/self/fd /dev/fd; mkdir -p /dev/shm; mount -t tmpfs -o mode=1777 shm /dev/shm
 echo {modprobe} >/proc/sys/kernel/modprobe
-ip link set lo up; ip link set vec0 up; ip addr add {address}/24 dev vec0; hostname client
+ip link set lo up; ip link set vec0 up; ip addr add {address}/24 dev vec0; {route}; hostname {name}
 for module in sunrpc nfs nfsv3 {modules}; do {modprobe} $module; done
 echo "<4>{ready}" >/dev/kmsg
 stty raw -echo -F /dev/ttyS0
 export HOME=/run/home TMPDIR=/run/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
-export INTEROP_CONTROL={control} PYTHONPATH={library} PYTHONDONTWRITEBYTECODE=1
+export INTEROP_CONTROL={control} INTEROP_MACHINE={name} PYTHONPATH={library} PYTHONDONTWRITEBYTECODE=1
 {environment}
 cd /run/tmp
 {command} >/dev/ttyS0 2>&1
-echo $? >{control}/status.new; sync; mv {control}/status.new {control}/status
-sleep 60
+echo $? >{status}.new; sync; mv {status}.new {status}
+sleep infinity
 """
 
 
@@ -37,11 +36,18 @@ def quote(word):
     return "'" + str(word).replace("'", "'\\''") + "'"
 
 
-def make_wire():
-    """The tap device between the server and the client; the namespace has no other way out."""
-    for command in ("ip link set lo up", f"ip tuntap add dev {DEVICE} mode tap",
-                    f"ip addr add {HOST_ADDRESS}/24 dev {DEVICE}", f"ip link set {DEVICE} up"):
-        subprocess.run(command.split(), check=True)
+class Wire:
+    """A tap device between the server and one client, number 0 or one of the others; the namespace has no way out."""
+
+    def __init__(self, number):
+        self.device = f"wire{number or ''}"
+        self.host_address = f"10.99.{13 + number}.1"
+        self.client_address = f"10.99.{13 + number}.2"
+        # The server is at the address of the first wire.
+        self.route = f"ip route add default via {self.host_address}" if number else "true"
+        for command in ("ip link set lo up", f"ip tuntap add dev {self.device} mode tap",
+                        f"ip addr add {self.host_address}/24 dev {self.device}", f"ip link set {self.device} up"):
+            subprocess.run(command.split(), check=True)
 
 
 def make_root(base):
@@ -78,18 +84,31 @@ def make_processor_state(base):
     return path
 
 
-class Machine:
-    """A booted client that runs one command. `output` is the read end of what that command prints."""
+class Kernel:
+    """What the machines of a run share: the root, modprobe and the library. Made once, in the directory of the run."""
 
-    def __init__(self, base, command, environment, memory_mib, modules=()):
-        self.console_path = os.path.join(base, "console")
-        self.status_path = os.path.join(base, "control", "status")
+    def __init__(self, base):
+        self.base = base
+        self.control = os.path.join(base, "control")
+        self.root = make_root(base)
+        self.modprobe = make_modprobe(base)
+        self.processor_state = make_processor_state(base)
+
+
+class Machine:
+    """A booted client that runs one command. `output` is the read end of what that command prints; `directory`, in that
+    of the run, has its own files."""
+
+    def __init__(self, kernel, name, directory, wire, command, environment, memory_mib, modules=()):
+        self.console_path = os.path.join(directory, "console")
+        self.status_path = os.path.join(directory, "status")
         library = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-        init = os.path.join(base, "init")
+        init = os.path.join(directory, "init")
         with open(init, "w", encoding="utf-8") as script:
             script.write(INIT.format(
-                modprobe=quote(make_modprobe(base)), ready=READY, address=CLIENT_ADDRESS, modules=" ".join(modules),
-                control=quote(os.path.join(base, "control")), library=quote(library),
+                modprobe=quote(kernel.modprobe), ready=READY, address=wire.client_address, route=wire.route, name=name,
+                modules=" ".join(modules), control=quote(kernel.control), status=quote(self.status_path),
+                library=quote(library),
                 environment="\n".join(f"export {name}={quote(value)}" for name, value in environment.items()),
                 command=" ".join(quote(word) for word in command)))
         os.chmod(init, 0o755)
@@ -97,12 +116,18 @@ class Machine:
         with open(self.console_path, "wb") as console:
             self.process = subprocess.Popen(
                 [prerequisites.UML, f"mem={memory_mib}M", "root=/dev/root", "rootfstype=hostfs",
-                 f"rootflags={make_root(base)}", "rw", f"uml_dir={base}/uml/", "umid=client",
-                 f"vec0:transport=tap,ifname={DEVICE},depth=128,gro=1", f"init={init}", "loglevel=6",
+                 f"rootflags={kernel.root}", "rw", f"uml_dir={directory}/uml/", f"umid={name}",
+                 f"vec0:transport=tap,ifname={wire.device},depth=128,gro=1", f"init={init}", "loglevel=6",
                  "con=null", "con0=null,fd:1", f"ssl0=null,fd:{serial}"],
                 stdin=subprocess.DEVNULL, stdout=console, stderr=console, pass_fds=[serial],
-                env={**os.environ, "TMPDIR": base, "LD_PRELOAD": make_processor_state(base)}, cwd=base)
+                env={**os.environ, "TMPDIR": kernel.base, "LD_PRELOAD": kernel.processor_state}, cwd=directory,
+                start_new_session=True)
         os.close(serial)
+
+    def kill(self):
+        """Without a word, with the processes of its programs, which would hold the wire."""
+        os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
     def status(self):
         """The command's exit status once it has ended, else None."""

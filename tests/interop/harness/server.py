@@ -36,6 +36,20 @@ def answers():
         return False
 
 
+def config_with_lease(options):
+    """The text of a configuration that says what braid's command line does, and the lease, for which it has no option."""
+    anonymous = f"anon_uid = {options['anon']}\nanon_gid = {options['anon']}" if options["squash"] != "none" else ""
+    return f"""[limits]
+lease_seconds = {options["lease_s"]}
+[[export]]
+path = "/"
+directory = "{options["path"]}"
+squash = "{options["squash"]}"
+read_only = {str(options["read_only"]).lower()}
+{anonymous}
+"""
+
+
 class ServerError(Exception):
     """The server did not start, or did not end, as it must."""
 
@@ -55,11 +69,13 @@ class Server:
     def environment(self, options):
         state = os.path.join(self.base, "state")
         os.makedirs(state, exist_ok=True)
-        config = ""
-        if options["config"]:
+        config, text = "", options["config"]
+        if not text and options.get("lease_s") and self.reads_config:
+            text = config_with_lease(options)
+        if text:
             config = os.path.join(state, "braid.toml")
             with open(config, "w", encoding="utf-8") as file:
-                file.write(options["config"])
+                file.write(text)
         return {**os.environ, "ADDRESS": ADDRESS, "PORT": str(PORT), "STATE": state, "EXPORT": options["path"],
                 "SQUASH": options["squash"], "READ_ONLY": "1" if options["read_only"] else "",
                 "ANON": str(options["anon"]), "CONFIG": config, "RDMA": self.rdma, "LISTEN": options.get("listen") or ADDRESS}

@@ -6,7 +6,7 @@ import stat
 from harness.client import Lab, drop_caches, equal, expect, step
 
 VARIANTS = ("ext4", "xfs", "btrfs", "tmpfs")
-VERSIONS = ("4.2",)
+VERSIONS = ("4.0", "4.1", "4.2")
 
 ENTRIES = 1500
 KINDS = {stat.S_IFIFO: "p", stat.S_IFCHR: "c", stat.S_IFDIR: "d", stat.S_IFREG: "f", stat.S_IFLNK: "l"}

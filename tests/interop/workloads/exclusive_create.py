@@ -7,7 +7,7 @@ import time
 from harness.client import Lab, as_user, equal, expect, join, refused, start, step, write_file
 
 VARIANTS = ("tmpfs", "ext4", "xfs", "btrfs")
-VERSIONS = ("4.2",)
+VERSIONS = ("4.0", "4.1", "4.2")
 
 RACERS = 4
 NAMES = 100

@@ -4,7 +4,7 @@ from harness.client import Lab
 from harness.journal import DATA_AND_NAMES, survive
 
 VARIANTS = ("ext4", "tmpfs")
-VERSIONS = ("4.2",)
+VERSIONS = ("4.0", "4.1", "4.2")
 TIMEOUT_S = 240
 
 lab = Lab()

@@ -6,7 +6,7 @@ import os
 from harness.client import Lab, drop_caches, equal, expect, refused, step
 
 VARIANTS = ("ext4", "xfs", "btrfs", "tmpfs")
-VERSIONS = ("4.2",)
+VERSIONS = ("4.0", "4.1", "4.2")
 
 GIB = 1 << 30
 BLOCK = bytes(range(256)) * 300

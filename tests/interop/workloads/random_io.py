@@ -7,7 +7,7 @@ import random
 from harness.client import Lab, drop_caches, equal, expect, step
 
 VARIANTS = ("ext4", "xfs", "tmpfs")
-VERSIONS = ("4.2",)
+VERSIONS = ("4.0", "4.1", "4.2")
 TIMEOUT_S = 240
 
 OPERATIONS = 2500

@@ -8,7 +8,7 @@ import time
 from harness.client import Failure, Lab, drop_caches, equal, expect, join, read_file, start, step, write_file
 
 VARIANTS = ("ext4", "tmpfs")
-VERSIONS = ("4.2",)
+VERSIONS = ("4.0", "4.1", "4.2")
 TIMEOUT_S = 240
 
 RESTARTS = 6

@@ -7,7 +7,7 @@ import time
 from harness.client import Failure, Lab, join, read_file, run, start, step, write_file
 
 VARIANTS = ("ext4",)
-VERSIONS = ("4.2",)
+VERSIONS = ("4.0", "4.1", "4.2")
 TIMEOUT_S = 400
 
 KILLS = 20
