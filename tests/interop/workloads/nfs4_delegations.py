@@ -1,10 +1,10 @@
 """NFSv4: delegations are given, and recalled by a second client, by local programs and by NFSv3."""
 
 import os
-import re
 import time
 
 from harness.client import METRICS, Lab, equal, expect, metric, read_file, step, write_file
+from harness.mountstats import operations_sent
 
 VARIANTS = ("tmpfs", "ext4")
 TIMEOUT_S = 300
@@ -32,13 +32,6 @@ def recalled():
     return metric("braid_nfs4_delegations_recalled_total")
 
 
-def opens_of(mount):
-    """How many OPENs this mount has sent."""
-    with open("/proc/self/mountstats", encoding="ascii") as file:
-        part = file.read().split(f" mounted on {mount} ")[1]
-    return int(re.search(r"^\s+OPEN: (\d+)", part, re.MULTILINE).group(1))
-
-
 def local(program, *arguments):
     return lab.host(f'/usr/bin/python3 -c "{program}" {" ".join(arguments)}').strip()
 
@@ -48,10 +41,10 @@ lab.host(f"echo first > {lab.path}/file")
 with open(f"{mnt}/file", "rb") as file:
     equal(file.read(), b"first\n", "the file")
     expect(held("read") >= 1, "no read delegation was given")
-    before = opens_of(mnt)
+    before = operations_sent(mnt, "OPEN")
     for _ in range(20):
         equal(read_file(f"{mnt}/file"), b"first\n", "the file")
-    equal(opens_of(mnt), before, "OPENs under a delegation")
+    equal(operations_sent(mnt, "OPEN"), before, "OPENs under a delegation")
 
 step("another client reads beside it")
 equal(read_file(f"{other}/file"), b"first\n", "the file")
