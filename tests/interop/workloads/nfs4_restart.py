@@ -1,19 +1,19 @@
-"""NFSv4.2 and 4.1: open files and their locks outlive kill -9 and a new start of the server."""
+"""NFSv4.2, 4.1 and 4.0: open files and their locks outlive kill -9 and a new start of the server."""
 
 import errno
 import fcntl
 import os
 
-from harness.client import Lab, drop_caches, equal, read_file, refused, step, write_file
+from harness.client import SHORT_LEASE_S, Lab, drop_caches, equal, read_file, refused, step, write_file
 
 VARIANTS = ("tmpfs", "ext4")
 TIMEOUT_S = 240
 
 lab = Lab()
 lab.export()
-lab.serve()
+lab.serve(lease_s=SHORT_LEASE_S)
 
-for version in ("4.2", "4.1"):
+for version, another in (("4.2", "4.1"), ("4.1", "4.2"), ("4.0", "4.2")):
     step(f"NFSv{version}")
     mnt = lab.mount(version=version)
     write_file(f"{mnt}/file", b"0123456789")
@@ -27,7 +27,7 @@ for version in ("4.2", "4.1"):
         step("it is written after the restart")
 
         # Another client of the same machine: it gets no lock before this one has reclaimed its own, nor after.
-        other = lab.mount(version="4.1" if version == "4.2" else "4.2", at="/run/other")
+        other = lab.mount(version=another, at="/run/other")
         with open(f"{other}/file", "r+b", buffering=0) as second, refused(errno.EAGAIN, errno.EACCES):
             fcntl.lockf(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
         step("the lock is still held")
