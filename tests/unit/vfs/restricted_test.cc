@@ -73,7 +73,8 @@ TEST_F(RestrictedTest, what_the_user_may_not_read_stays_closed) {
     const FileRef file = find("secret");
     EXPECT_EQ(read(file, 0, 10, user(0)).error(), Error::acces);
     EXPECT_EQ(write(file, "y", 0, user(0)).error(), Error::acces);
-    EXPECT_EQ(run(fs_->access(user(0), file, 0x3f)), 0U);
+    std::optional<Attributes> now;
+    EXPECT_EQ(run(fs_->access(user(0), file, 0x3f, now)), 0U);
   });
 }
 
