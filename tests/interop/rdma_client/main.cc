@@ -115,6 +115,7 @@ class FileClient {
       co_await client.close();
       co_await connector.close();
     }
+    co_await (*verbs)->close();
   }
 
  private:
