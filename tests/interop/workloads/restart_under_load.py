@@ -1,4 +1,4 @@
-"""SIGTERM and a new start, six times, while clients read, write and rename: no error, no damage."""
+"""SIGTERM and a new start, several times, while clients read, write and rename: no error, no damage."""
 
 import hashlib
 import os
@@ -11,7 +11,6 @@ VARIANTS = ("ext4", "tmpfs")
 VERSIONS = ("4.0", "4.1", "4.2")
 TIMEOUT_S = 240
 
-RESTARTS = 6
 STOP = "/run/tmp/stop"
 
 
@@ -66,6 +65,8 @@ def change_names():
 
 
 lab = Lab()
+# With NFSv4.0 each costs a lease.
+RESTARTS = 3 if lab.version == "4.0" else 6
 mnt = lab.ready(size_mib=1024)
 for name in ("write", "names"):
     os.mkdir(f"{mnt}/{name}")

@@ -34,7 +34,7 @@ mnt = lab.ready(size_mib=256)
 write_file("/run/tmp/rounds", b"0")
 child = start(verify_on)
 for number in range(KILLS):
-    time.sleep(random.uniform(0.2, 2.5))
+    time.sleep(random.uniform(0.2, 1.2))
     if os.waitpid(child, os.WNOHANG) != (0, 0):
         raise Failure("fio ended early")
     step(f"kill {number + 1}, {read_file('/run/tmp/rounds').decode()} rounds done")
