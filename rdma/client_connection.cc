@@ -44,7 +44,8 @@ base::Result<void> ClientConnection::set_up() {
   if (!map) return base::fail(map.error());
   map_ = *map;
   pieces_max_ = device.limits().pieces_max;
-  sends_.set_up(*endpoint_, options.credits);
+  posts_.set_up(*endpoint_);
+  sends_.set_up(posts_, options.credits);
   if (!refill() && receives_.posted() == 0) return base::fail(ENOBUFS);
   const auto ours =
       encode(PrivateData{options.inline_bytes, options.inline_bytes, device.limits().invalidation});
@@ -235,6 +236,7 @@ void ClientConnection::disconnect() {
   waiting_.clear();
   failed_.clear();
   sends_.abandon();
+  posts_.flush();
   endpoint_->disconnect();
   running_.clear();  // and with it every exposure
   schedule();

@@ -19,6 +19,7 @@
 #include "rdma/exposure.h"
 #include "rdma/header.h"
 #include "rdma/offered.h"
+#include "rdma/post_queue.h"
 #include "rdma/receive_queue.h"
 #include "rdma/send_queue.h"
 #include "rdma/verbs.h"
@@ -116,6 +117,7 @@ class ClientConnection final : public rpc::Connection,
   bool scheduled_ = false;
   const base::TimePoint begun_at_;
 
+  PostQueue posts_;
   ReceiveQueue receives_;
   SendQueue sends_;
   OfferLimits limits_;

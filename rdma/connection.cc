@@ -63,8 +63,9 @@ base::Result<void> RdmaConnection::accept(std::unique_ptr<ConnectRequest> reques
                                       {.receives = receives_.count(), .requests = room + reads}, *this);
   if (!endpoint) return base::fail(endpoint.error());
   endpoint_ = std::move(*endpoint);
-  pulls_.set_up(*endpoint_, *map_, {reads, pieces_max_, options.pull_bytes_max});
-  sends_.set_up(*endpoint_, room);
+  posts_.set_up(*endpoint_);
+  pulls_.set_up(posts_, *map_, {reads, pieces_max_, options.pull_bytes_max});
+  sends_.set_up(posts_, room);
   const auto ours = encode(PrivateData{options.inline_bytes, options.inline_bytes, true});
   refill();
   if (receives_.posted() == 0 || !endpoint_->start({.private_data = ours, .reads_out = reads, .reads_in = 0}))
@@ -364,6 +365,7 @@ void RdmaConnection::disconnect() {
   back_waiting_.clear();
   pulls_.abandon();
   sends_.abandon();
+  posts_.flush();
   endpoint_->disconnect();
   schedule();
 }

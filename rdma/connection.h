@@ -19,6 +19,7 @@
 #include "rdma/chunks.h"
 #include "rdma/header.h"
 #include "rdma/placement.h"
+#include "rdma/post_queue.h"
 #include "rdma/read_queue.h"
 #include "rdma/receive_queue.h"
 #include "rdma/send_queue.h"
@@ -129,6 +130,7 @@ class RdmaConnection final : public rpc::Connection,
   bool scheduled_ = false;
   std::size_t unsendable_bytes_ = 0;  // of messages that are dropped; the receiver is still to be told
 
+  PostQueue posts_;
   ReceiveQueue receives_;
   ReadQueue pulls_;
   SendQueue sends_;

@@ -23,8 +23,8 @@ void Pull::clear() {
   failed = false;
 }
 
-void ReadQueue::set_up(Endpoint& endpoint, MemoryMap& map, const ReadLimits& limits) {
-  endpoint_ = &endpoint;
+void ReadQueue::set_up(PostQueue& posts, MemoryMap& map, const ReadLimits& limits) {
+  posts_ = &posts;
   map_ = &map;
   limits_ = limits;
 }
@@ -104,10 +104,11 @@ bool ReadQueue::post_some(Pull& pull) {
     ++pull.posted;
   }
   batch.reads = batch.chain.size();
-  if (pull.posted == first || !endpoint_->post(batch, batch.chain.requests())) {
+  if (pull.posted == first) {
     batch.chain.clear();
     return false;
   }
+  posts_->post(batch, batch.chain.requests());
   free_.pop_back();
   reads_out_ += batch.reads;
   ++running_;

@@ -12,6 +12,7 @@
 #include "rdma/assembly.h"
 #include "rdma/chain.h"
 #include "rdma/chunks.h"
+#include "rdma/post_queue.h"
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
 
@@ -59,7 +60,7 @@ class ReadQueue {
   ReadQueue(const ReadQueue&) = delete;
   ReadQueue& operator=(const ReadQueue&) = delete;
 
-  void set_up(Endpoint& endpoint, MemoryMap& map, const ReadLimits& limits);
+  void set_up(PostQueue& posts, MemoryMap& map, const ReadLimits& limits);
   void add(Pull& pull);
   // Posts what may be posted.
   void run();
@@ -85,7 +86,7 @@ class ReadQueue {
 
   io::SlabCursor cursor_;
   PullUser& user_;
-  Endpoint* endpoint_ = nullptr;
+  PostQueue* posts_ = nullptr;
   MemoryMap* map_ = nullptr;
   ReadLimits limits_;
   std::deque<Pull*> waiting_;  // not all of their reads are posted

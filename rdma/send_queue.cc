@@ -6,8 +6,8 @@ namespace braid::rdma {
 
 void Transmission::completed(WorkStatus status, std::uint32_t) { queue->ended(*this, status); }
 
-void SendQueue::set_up(Endpoint& endpoint, std::uint32_t room) {
-  endpoint_ = &endpoint;
+void SendQueue::set_up(PostQueue& posts, std::uint32_t room) {
+  posts_ = &posts;
   room_ = room_max_ = room;
 }
 
@@ -40,10 +40,7 @@ void SendQueue::run() {
   while (!waiting_.empty() && waiting_.front()->chain.size() <= room_) {
     Transmission& next = *waiting_.front();
     waiting_.pop_front();
-    if (!endpoint_->post(next, next.chain.requests())) {
-      discard(next);
-      return user_.on_transmission_failed(WorkStatus::local_error);
-    }
+    posts_->post(next, next.chain.requests());
     room_ -= next.chain.size();
     next.posted_at = clock_.now();
     ++running_;

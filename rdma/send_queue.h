@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "rdma/chain.h"
+#include "rdma/post_queue.h"
 #include "rdma/verbs.h"
 
 namespace braid::rdma {
@@ -42,7 +43,7 @@ class SendQueue {
   SendQueue& operator=(const SendQueue&) = delete;
 
   // `room`: requests that may be posted at once.
-  void set_up(Endpoint& endpoint, std::uint32_t room);
+  void set_up(PostQueue& posts, std::uint32_t room);
   // An empty one, to be filled and then given to submit() or discard().
   Transmission& begin();
   void submit(Transmission& transmission);
@@ -62,7 +63,7 @@ class SendQueue {
 
   const base::Clock& clock_;
   SendUser& user_;
-  Endpoint* endpoint_ = nullptr;
+  PostQueue* posts_ = nullptr;
   std::uint32_t room_ = 0;
   std::uint32_t room_max_ = 0;
   std::size_t running_ = 0;

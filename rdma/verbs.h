@@ -84,6 +84,12 @@ struct Request {
   std::uint64_t address = 0;          // of write, read
 };
 
+// Requests that belong together: executed in order, and the completion of the last one stands for all.
+struct Posting {
+  Work* work = nullptr;
+  std::span<const Request> chain;
+};
+
 // Ends the registration when it is destroyed.
 class MemoryRegion {
  public:
@@ -156,10 +162,16 @@ class Endpoint {
   // Agrees to the connection, or asks for it.
   virtual base::Result<void> start(const ConnectParameters& parameters) = 0;
   virtual base::Result<void> post_receive(Work& work, const LocalPiece& to) = 0;
-  // Executed in order; the last one's completion stands for all of them. Fails as a whole with ENOMEM when
-  // the queue has no room, or with another error when the connection is of no use any more; `work` is not
-  // completed then.
-  virtual base::Result<void> post(Work& work, std::span<const Request> chain) = 0;
+  // Tells the device of all of them at once, which costs as much as to tell it of one; in this order. Returns
+  // how many it took. What it refuses (its queue is full, or the connection is of no use any more) and what
+  // is behind that it has not seen, and the works of these are not completed. If it refuses a request in the
+  // middle of a chain, that posting counts as taken: the connection ends, and its work completes as failed.
+  virtual std::size_t post(std::span<const Posting> postings) = 0;
+  // The same for one: whether it was taken.
+  bool post(Work& work, std::span<const Request> chain) {
+    const Posting one{&work, chain};
+    return post({&one, 1}) == 1;
+  }
   // Ends the connection: what is posted is flushed, on_disconnected() follows.
   virtual void disconnect() = 0;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -266,18 +267,46 @@ base::Result<void> IbEndpoint::post_receive(Work& work, const LocalPiece& to) {
   return {};
 }
 
-base::Result<void> IbEndpoint::post(Work& work, std::span<const Request> chain) {
+std::size_t IbEndpoint::post(std::span<const Posting> postings) {
+  std::size_t requests = 0;
   std::size_t pieces = 0;
-  for (const Request& request : chain) pieces += request.local.size();
-  requests_.assign(chain.size(), {});
+  for (const Posting& posting : postings) {
+    requests += posting.chain.size();
+    for (const Request& request : posting.chain) pieces += request.local.size();
+  }
+  requests_.clear();
   pieces_.clear();
-  pieces_.reserve(pieces);  // so that it does not move
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    const Request& from = chain[i];
-    ibv_send_wr& to = requests_[i];
-    const bool last = i + 1 == chain.size();
-    to.wr_id = number_of(work, !last);
-    to.next = last ? nullptr : &requests_[i + 1];
+  requests_.reserve(requests);  // so that they do not move
+  pieces_.reserve(pieces);
+  for (const Posting& posting : postings) translate(posting);
+  for (std::size_t i = 1; i < requests; ++i) requests_[i - 1].next = &requests_[i];
+  ibv_send_wr* bad = nullptr;
+  const int error = ::ibv_post_send(id_->qp, requests_.data(), &bad);
+  if (error == 0) return postings.size();
+  base::log_event(base::Level::info, "rdma_post_refused", "peer={} error=\"{}\"", peer_.text(),
+                  base::message_of(base::errno_of(std::abs(error))));  // some drivers return it negative
+  if (bad == nullptr) {
+    // The requests are in the queue, but the device could not be told of them.
+    disconnect();
+    return postings.size();
+  }
+  auto taken = static_cast<std::size_t>(bad - requests_.data());
+  for (std::size_t i = 0; i < postings.size(); ++i) {
+    if (taken == 0) return i;
+    if (taken < postings[i].chain.size()) {
+      strand(*postings[i].work);
+      return i + 1;
+    }
+    taken -= postings[i].chain.size();
+  }
+  return postings.size();
+}
+
+void IbEndpoint::translate(const Posting& posting) {
+  for (const Request& from : posting.chain) {
+    const bool last = &from == &posting.chain.back();
+    ibv_send_wr& to = requests_.emplace_back();
+    to.wr_id = number_of(*posting.work, !last);
     to.sg_list = pieces_.data() + pieces_.size();
     to.num_sge = static_cast<int>(from.local.size());
     to.opcode = opcode_of(from.opcode);
@@ -290,12 +319,19 @@ base::Result<void> IbEndpoint::post(Work& work, std::span<const Request> chain) 
     }
     for (const LocalPiece& piece : from.local) pieces_.push_back(piece_of(piece));
   }
+}
+
+// What has no end of its own would never complete. In a queue that has ended every request is flushed, in
+// order, so that another one's completion stands for those before it; it has the room of the refused one.
+void IbEndpoint::strand(Work& work) {
+  disconnect();
+  work.failed(WorkStatus::local_error);
+  ibv_send_wr end{};
+  end.wr_id = number_of(work, false);
+  end.opcode = IBV_WR_SEND;
+  end.send_flags = IBV_SEND_SIGNALED;
   ibv_send_wr* bad = nullptr;
-  const int error = ::ibv_post_send(id_->qp, requests_.data(), &bad);
-  if (error == 0) return {};
-  // What the device took of the chain before the bad request has no end that it could complete with.
-  base::check(bad == requests_.data(), "a chain is posted as a whole");
-  return base::fail(error);
+  base::check(::ibv_post_send(id_->qp, &end, &bad) == 0, "a queue that has ended takes requests");
 }
 
 void IbEndpoint::disconnect() {

@@ -118,13 +118,16 @@ class IbEndpoint final : public Endpoint, private EventTarget {
   [[nodiscard]] Device& device() const override { return *device_; }
   base::Result<void> start(const ConnectParameters& parameters) override;
   base::Result<void> post_receive(Work& work, const LocalPiece& to) override;
-  base::Result<void> post(Work& work, std::span<const Request> chain) override;
+  std::size_t post(std::span<const Posting> postings) override;
   void disconnect() override;
 
  private:
   void on_event(const Event& event) override;
   base::Result<void> make_queues(IbDevice& device);
   void resolved();
+  void translate(const Posting& posting);
+  // The device took the beginning of its chain, but not its end.
+  void strand(Work& work);
   // Says that it is over, from the ready queue, once.
   void end();
   static void say_ended(void* self);

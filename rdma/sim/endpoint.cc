@@ -103,38 +103,52 @@ base::Result<void> SimEndpoint::post_receive(Work& work, const LocalPiece& to) {
   return {};
 }
 
-base::Result<void> SimEndpoint::post(Work& work, std::span<const Request> chain) {
-  base::check(!chain.empty(), "a chain has a request");
-  if (host_.posts_refused_ > 0) {
-    --host_.posts_refused_;
-    return base::fail(EINVAL);
+std::size_t SimEndpoint::post(std::span<const Posting> postings) {
+  ++host_.stats_.doorbells;
+  for (std::size_t i = 0; i < postings.size(); ++i) {
+    const Posting& posting = postings[i];
+    base::check(!posting.chain.empty(), "a chain has a request");
+    std::uint32_t taken = 0;
+    while (taken < posting.chain.size() && takes(posting.chain[taken])) {
+      const Request& request = posting.chain[taken++];
+      push(posting, request, taken, taken == posting.chain.size());
+    }
+    if (taken == 0) return i;
+    ++host_.stats_.chains;
+    if (taken == posting.chain.size()) continue;
+    // As with a real device, those before it are on their way; what stands for the rest ends the connection.
+    ++requests_used_;
+    push(posting, {.opcode = Opcode::send, .local = {}, .key = {}, .address = 0}, taken + 1, true);
+    if (state_ != State::ended) requests_.back().refused = true;
+    return i + 1;
   }
-  if (state_ == State::fresh || state_ == State::asking) return base::fail(ENOTCONN);
-  if (depths_.requests - requests_used_ < chain.size()) return base::fail(ENOMEM);
-  const auto count = static_cast<std::uint32_t>(chain.size());
-  for (const Request& request : chain)
-    if (request.local.size() > host_.limits_.pieces_max) return base::fail(EINVAL);
-  requests_used_ += count;
-  ++host_.stats_.chains;
+  return postings.size();
+}
+
+bool SimEndpoint::takes(const Request& request) {
+  const bool refused = host_.refuses_post();
+  if (refused || state_ == State::fresh || state_ == State::asking) return false;
+  if (requests_used_ >= depths_.requests || request.local.size() > host_.limits_.pieces_max) return false;
+  ++requests_used_;
+  return true;
+}
+
+void SimEndpoint::push(const Posting& posting, const Request& request, std::uint32_t count, bool last) {
   if (state_ == State::ended) {
-    complete(work, WorkStatus::flushed, 0, count, false);
-    return {};
+    if (last) complete(*posting.work, WorkStatus::flushed, 0, count, false);
+    return;
   }
-  for (std::size_t i = 0; i < chain.size(); ++i) {
-    const Request& request = chain[i];
-    if (request.opcode == Opcode::read)
-      host_.stats_.reads_out_most = std::max(host_.stats_.reads_out_most, ++reads_out_);
-    requests_.push_back({request.opcode,
-                         {request.local.begin(), request.local.end()},
-                         request.key,
-                         request.address,
-                         &work,
-                         i + 1 == chain.size(),
-                         count,
-                         next_number_++});
-  }
+  if (request.opcode == Opcode::read)
+    host_.stats_.reads_out_most = std::max(host_.stats_.reads_out_most, ++reads_out_);
+  requests_.push_back({request.opcode,
+                       {request.local.begin(), request.local.end()},
+                       request.key,
+                       request.address,
+                       posting.work,
+                       last,
+                       count,
+                       next_number_++});
   pump();
-  return {};
 }
 
 void SimEndpoint::pump() {
@@ -237,6 +251,7 @@ void SimEndpoint::run_one() {
 }
 
 WorkStatus SimEndpoint::execute(const Posted& request, bool& waits) {
+  if (request.refused) return WorkStatus::local_error;
   if (other_ == nullptr) return WorkStatus::unanswered;
   if (!std::ranges::all_of(request.local, [&](const LocalPiece& piece) { return host_.may_use(piece); }))
     return WorkStatus::local_error;

@@ -23,7 +23,7 @@ class SimEndpoint final : public Endpoint {
   [[nodiscard]] Device& device() const override { return host_; }
   base::Result<void> start(const ConnectParameters& parameters) override;
   base::Result<void> post_receive(Work& work, const LocalPiece& to) override;
-  base::Result<void> post(Work& work, std::span<const Request> chain) override;
+  std::size_t post(std::span<const Posting> postings) override;
   void disconnect() override;
 
  private:
@@ -50,6 +50,7 @@ class SimEndpoint final : public Endpoint {
     bool last;             // of its chain
     std::uint32_t chain;   // requests of the chain
     std::uint64_t number;  // of the connection's requests
+    bool refused = false;  // stands for those of its chain that were refused
     // With a link: how it ended, once the peer has said so.
     std::optional<WorkStatus> ended = std::nullopt;
   };
@@ -58,6 +59,9 @@ class SimEndpoint final : public Endpoint {
   void later(std::function<void()> f);
   void tell_established(const std::vector<std::byte>& private_data, std::uint32_t reads_out,
                         std::uint32_t reads_in);
+  // Whether the device takes the next request of a posting.
+  [[nodiscard]] bool takes(const Request& request);
+  void push(const Posting& posting, const Request& request, std::uint32_t count, bool last);
   void pump();
   void run_one();
   // With a link: a request goes on the wire, reaches the peer, has ended.

@@ -146,6 +146,16 @@ std::optional<Fault> Host::take_fault(Opcode opcode) {
   return std::nullopt;
 }
 
+bool Host::refuses_post() {
+  if (posts_refused_ == 0) return false;
+  if (posts_taken_ > 0) {
+    --posts_taken_;
+    return false;
+  }
+  --posts_refused_;
+  return true;
+}
+
 void Host::hold_completions(bool hold) {
   holding_ = hold;
   if (hold) return;

@@ -60,6 +60,7 @@ struct HostStats {
   std::size_t regions = 0;           // that exist
   std::uint32_t reads_out_most = 0;  // RDMA Reads that were on their way at once
   std::uint64_t chains = 0;          // posted
+  std::uint64_t doorbells = 0;       // calls of Endpoint::post()
   [[nodiscard]] std::uint64_t count(Opcode opcode) const {
     return requests[static_cast<std::size_t>(opcode)];
   }
@@ -158,8 +159,11 @@ class Host final : public Device, public Verbs {
   void inject(const Fault& fault) { faults_.push_back(fault); }
   // The next so many registrations fail with ENOMEM.
   void refuse_registrations(std::size_t count) { registrations_refused_ = count; }
-  // The next so many posted chains fail with EINVAL.
-  void refuse_posts(std::size_t count) { posts_refused_ = count; }
+  // So many requests are refused when they are posted, behind so many that are taken.
+  void refuse_posts(std::size_t count, std::size_t after = 0) {
+    posts_refused_ = count;
+    posts_taken_ = after;
+  }
   // Called with the bytes of each registration that is made.
   void on_registration(std::function<void(std::size_t)> f) { on_registration_ = std::move(f); }
   // RDMA Reads and Writes leave the bytes where they are: for benchmarks, where the CPU would have to copy
@@ -192,6 +196,8 @@ class Host final : public Device, public Verbs {
                                        Access access) const;
   bool invalidate(RemoteKey key);
   std::optional<Fault> take_fault(Opcode opcode);
+  // Of the next request that is posted.
+  bool refuses_post();
 
   Fabric& fabric_;
   const std::string name_;
@@ -200,6 +206,7 @@ class Host final : public Device, public Verbs {
   std::vector<Fault> faults_;
   std::size_t registrations_refused_ = 0;
   std::size_t posts_refused_ = 0;
+  std::size_t posts_taken_ = 0;  // before those are refused
   bool holding_ = false;
   bool impatient_ = false;
   bool leaves_data_ = false;

@@ -238,15 +238,46 @@ TEST_F(SimTest, queues_have_the_depth_that_was_asked_for) {
   establish();
   const LocalPiece local = piece(4);
   const std::vector<Request> nine(9, Request{Opcode::send, {&local, 1}, {}, 0});
-  const auto refused = far_->post(done_, nine);
-  ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error(), base::errno_of(ENOMEM));
+  Done eight;
+  Done more;
+  ASSERT_TRUE(far_->post(eight, std::span(nine).first(8)));
+  EXPECT_FALSE(far_->post(more, std::span(nine).first(1)));
   std::array<Done, 8> received;
   for (Done& one : received) ASSERT_TRUE(far_->post_receive(one, local));
   EXPECT_FALSE(far_->post_receive(done_, local));
   far_->disconnect();
   settle();
   for (const Done& one : received) EXPECT_TRUE(one.is(WorkStatus::flushed));
+  EXPECT_TRUE(eight.is(WorkStatus::flushed));
+  EXPECT_TRUE(more.ended.empty());
+}
+
+TEST_F(SimTest, a_chain_that_is_refused_in_its_middle_ends_the_connection_behind_what_was_taken) {
+  establish();
+  offer(Access::remote_write);
+  here_.fill(std::byte{7});
+  const LocalPiece local = piece(4);
+  const auto to = [&](std::size_t i) {
+    return Request{Opcode::write, {&local, 1}, remote_->remote_key(), there() + i};
+  };
+  const std::array<Request, 2> first{to(0), to(4)};
+  const std::array<Request, 3> second{to(8), to(12), to(16)};
+  const std::array<Request, 1> third{to(20)};
+  Done behind;
+  Done refused;
+  const std::array<Posting, 3> postings{Posting{&done_, first}, Posting{&refused, second},
+                                        Posting{&behind, third}};
+  server_.refuse_posts(1, 3);
+  EXPECT_EQ(far_->post(postings), 2U);
+  EXPECT_EQ(server_.stats().doorbells, 1U);
+  settle();
+  EXPECT_TRUE(done_.is(WorkStatus::success));
+  EXPECT_TRUE(refused.is(WorkStatus::local_error));
+  EXPECT_TRUE(behind.ended.empty());
+  EXPECT_EQ(there_[11], std::byte{7});
+  EXPECT_EQ(there_[12], std::byte{0});
+  EXPECT_TRUE(far_user_.disconnected);
+  EXPECT_TRUE(near_user_.disconnected);
 }
 
 TEST_F(SimTest, a_chain_completes_once_with_its_first_failure) {

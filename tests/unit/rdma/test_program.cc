@@ -76,6 +76,12 @@ io::Op<rpc::Answer> wait(rpc::Service& service, rpc::Call&, rpc::Reply& reply) {
   co_return rpc::Answer::success;
 }
 
+io::Op<rpc::Answer> late(rpc::Service& service, rpc::Call& call, rpc::Reply& reply) {
+  co_await Release{static_cast<TestService&>(service)};
+  const rpc::Answer answer = co_await read(service, call, reply);
+  co_return answer;
+}
+
 io::Op<rpc::Answer> way(rpc::Service& service, rpc::Call& call, rpc::Reply& reply) {
   static_cast<TestService&>(service).way_back = call.session->back_channel();
   reply.begin();
@@ -87,7 +93,8 @@ constexpr rpc::Procedure procedures[] = {{.name = "NULL"},
                                          {.name = "WRITE", .handler = write},
                                          {.name = "LIST", .handler = list, .reply_bytes_max = bytes_max},
                                          {.name = "WAIT", .handler = wait},
-                                         {.name = "WAY", .handler = way}};
+                                         {.name = "WAY", .handler = way},
+                                         {.name = "LATE", .handler = late, .reply_bytes_max = bytes_max}};
 constexpr rpc::Version versions[] = {{1, procedures}};
 
 }  // namespace

@@ -20,6 +20,7 @@ enum Proc : std::uint32_t {
   proc_list = 3,   // unsigned n -> opaque of n bytes, not eligible
   proc_wait = 4,   // void -> void, when released
   proc_way = 5,    // void -> void; keeps the way back to the caller
+  proc_late = 6,   // as proc_read, when released
 };
 
 // Byte i of every opaque.

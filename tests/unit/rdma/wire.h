@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "rdma/chunks.h"
@@ -26,7 +27,8 @@ class Wire {
     append(bytes_, words({1, position}));
     return put(segment);
   }
-  Wire& write(std::initializer_list<Segment> segments) {
+  Wire& write(std::initializer_list<Segment> segments) { return write(std::span(segments)); }
+  Wire& write(std::span<const Segment> segments) {
     end_reads();
     append(bytes_, words({1, static_cast<std::uint32_t>(segments.size())}));
     for (const Segment& segment : segments) put(segment);
