@@ -167,25 +167,21 @@ io::Op<> Nfs4Engine::tick() {
       callbacks_->recall_slots(one, one->slot_stats().target - 1);
   }
   (void)co_await ops::settle(state_, std::move(after)).as_result();
-  (void)co_await settle_left().as_result();
+  (void)co_await ops::settle_left(state_).as_result();
   const bool at_rest =
       files_.with([](const state::FileStates& files) { return files.delegations_at_rest(); });
   if (at_rest) (void)co_await clients_.note_watching().as_result();
 }
 
-io::Op<> Nfs4Engine::settle_left() {
-  return ops::settle(state_, files_.with([](state::FileStates& files) { return files.take_left(); }));
-}
-
 Op4<bool> Nfs4Engine::evict(clientid4 client) {
   const auto gone = co_await clients_.evict(client).as_result();
-  (void)co_await settle_left().as_result();
+  (void)co_await ops::settle_left(state_).as_result();
   co_return co_await gone;
 }
 
 Op4<> Nfs4Engine::revoke(clientid4 client) {
   co_await clients_.revoke(client);
-  (void)co_await settle_left().as_result();
+  (void)co_await ops::settle_left(state_).as_result();
 }
 
 }  // namespace braid::nfs4

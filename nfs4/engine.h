@@ -78,7 +78,6 @@ class Nfs4Engine {
   [[nodiscard]] state::StateHooks hooks();
   void register_metrics(base::MetricRegistry& registry);
   void register_delegation_metrics(base::MetricRegistry& registry);
-  io::Op<> settle_left();
 
   const EngineOptions options_;
   const EngineResources resources_;

@@ -1,6 +1,7 @@
 #include "nfs4/clients.h"
 #include "nfs4/ops/callback_parameters.h"
 #include "nfs4/ops/client_operations.h"
+#include "nfs4/ops/open_support.h"
 
 namespace braid::nfs4::ops {
 namespace {
@@ -29,7 +30,7 @@ channel_attrs4 wire_of(const state::ChannelAttributes& agreed) {
 // RFC 8881 18.36
 Op4<CREATE_SESSION4resok> create_session(Compound& compound, const CREATE_SESSION4args& args) {
   const auto callback = callback_parameters(args.csa_cb_program, args.csa_sec_parms);
-  if (!callback) return refuse(callback.error());
+  if (!callback) co_await refuse(callback.error());
   const bool back = (args.csa_flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN) != 0;
   const state::CreateSessionRequest request{
       .client = args.csa_clientid,
@@ -42,12 +43,14 @@ Op4<CREATE_SESSION4resok> create_session(Compound& compound, const CREATE_SESSIO
       .connection = back ? connection_of(compound.call()) : state::BackConnection()};
   const auto made = compound.server().clients.with(
       [&](state::ClientTable& table) { return table.create_session(request, compound.now()); });
-  if (!made) return refuse(made.error());
-  return CREATE_SESSION4resok{.csr_sessionid = made->session,
-                              .csr_sequence = made->sequence,
-                              .csr_flags = made->flags,
-                              .csr_fore_chan_attrs = wire_of(made->fore),
-                              .csr_back_chan_attrs = wire_of(made->back)};
+  if (!made) co_await refuse(made.error());
+  // What a client held before it began anew is not in its own way.
+  (void)co_await settle_left(compound.server()).as_result();
+  co_return CREATE_SESSION4resok{.csr_sessionid = made->session,
+                                 .csr_sequence = made->sequence,
+                                 .csr_flags = made->flags,
+                                 .csr_fore_chan_attrs = wire_of(made->fore),
+                                 .csr_back_chan_attrs = wire_of(made->back)};
 }
 
 }  // namespace braid::nfs4::ops

@@ -38,6 +38,10 @@ io::Op<> settle(const ServerState& server, state::Aftermath after) {
   after.leases.clear();
 }
 
+io::Op<> settle_left(const ServerState& server) {
+  return settle(server, server.files.with([](state::FileStates& files) { return files.take_left(); }));
+}
+
 state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHandle& file) {
   return {.id = id,
           .minor_version = compound.minor_version(),
@@ -73,9 +77,7 @@ Op4<bool> may_use(const Place& at, std::uint8_t access) {
 Op4<bool> evict_for_room(Compound& compound) {
   const auto gone = co_await compound.server().clients.evict_longest_silent(compound.now()).as_result();
   if (!gone || !*gone) co_return false;
-  state::Aftermath left =
-      compound.server().files.with([](state::FileStates& files) { return files.take_left(); });
-  (void)co_await settle(compound.server(), std::move(left)).as_result();
+  (void)co_await settle_left(compound.server()).as_result();
   co_return true;
 }
 

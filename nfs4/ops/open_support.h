@@ -25,6 +25,8 @@ namespace braid::nfs4::ops {
 // Closes files, tells the file system of released locks, and calls clients back. Never fails; what goes wrong
 // is somebody else's next try.
 io::Op<> settle(const ServerState& server, state::Aftermath after);
+// The same for what clients have left that are gone: their locks are others' to take when this ends.
+io::Op<> settle_left(const ServerState& server);
 
 // The state that an operation on the current filehandle names by `id`. `file` outlives it.
 state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHandle& file);

@@ -1,6 +1,7 @@
 #include "nfs4/callback/callbacks.h"
 #include "nfs4/clients.h"
 #include "nfs4/ops/client_operations.h"
+#include "nfs4/ops/open_support.h"
 
 namespace braid::nfs4::ops {
 
@@ -10,9 +11,10 @@ Op4<> setclientid_confirm(Compound& compound, const SETCLIENTID_CONFIRM4args& ar
   const auto client = compound.server().clients.with([&](state::ClientTable& table) {
     return table.confirm_client_id(args.clientid, args.setclientid_confirm, who, compound.now());
   });
-  if (!client) return refuse(client.error());
+  if (!client) co_await refuse(client.error());
+  // What it held before it began anew is not in its own way.
+  (void)co_await settle_left(compound.server()).as_result();
   if (compound.server().callbacks != nullptr) compound.server().callbacks->probe(args.clientid);
-  return Result4<void>();
 }
 
 }  // namespace braid::nfs4::ops

@@ -150,6 +150,7 @@ struct LockAnswer {
   vfs::OpenFileRef open;          // null if the file was opened in no way that the file system can lock
   std::vector<HeldRange> former;  // for undo_lock(): what was held in that range before
   bool fresh = false;
+  bool first = false;  // this began the sequence of a 4.0 lock owner
 };
 
 struct LockRefusal {

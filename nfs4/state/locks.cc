@@ -156,7 +156,10 @@ LockAnswer FileStates::take(LockState& lock, const LockRequest& request, bool fr
   states.lock_ranges += lock.ranges.size();
   lock.file->queue.forget(lock.client->id, base::bytes_of(owner.name));
   owner.used = request.use.now;
-  if (request.new_owner && request.use.minor_version == 0) owner.sequence.start_at(request.new_owner_seqid);
+  if (request.new_owner && request.use.minor_version == 0) {
+    answer.first = !owner.sequence.started();
+    owner.sequence.start_at(request.new_owner_seqid);
+  }
   answer.id = fresh ? lock.id() : lock.bump();
   return answer;
 }
@@ -171,6 +174,8 @@ void FileStates::undo_lock(const LockAnswer& answer, const HeldRange& wanted, Af
   lock.ranges.unlock(wanted.range);
   for (const HeldRange& held : answer.former) lock.ranges.lock(held.range, held.mode);
   states.lock_ranges += lock.ranges.size();
+  // A client whose first lock was refused may forget the owner without a word, and begin again.
+  if (answer.first) lock.owner->sequence = OwnerSequence();
   if (answer.fresh && lock.ranges.empty())
     end(lock, after);
   else

@@ -227,6 +227,13 @@ TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_what_was_there) {
   EXPECT_FALSE(states.test_lock(bob->id, "m", handle(1), {{5, 9}, LockMode::write}));
 }
 
+TEST_F(LocksTest, an_owner_whose_first_lock_the_file_system_refused_may_begin_again) {
+  const stateid4 open_id = opened(old, "a", reads_and_writes);
+  const auto first = lock(old, open_id, "l", write_0_9);
+  states.undo_lock(*first, write_0_9, after);
+  EXPECT_EQ(status_of(lock(old, open_id, "l", write_0_9)), NFS4_OK);
+}
+
 TEST_F(LocksTest, a_lock_stateid_can_be_freed_once_it_locks_nothing) {
   const stateid4 open_id = opened(alice, "a", reads_and_writes);
   const stateid4 locked = lock(alice, open_id, "l", write_0_9)->id;

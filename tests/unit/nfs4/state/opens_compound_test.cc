@@ -330,5 +330,21 @@ TEST_F(OpenCompound, locks_of_a_client_that_went_silent_are_gone_for_local_proce
   EXPECT_TRUE(local.lock(F_WRLCK, 0, 100));
 }
 
+TEST_F(OpenCompound, a_client_that_crashed_is_not_in_its_own_way) {
+  world_.write_local("file", "content");
+  const auto held_locally = [&] {
+    const base::UniqueFd file(::open((world_.directory() + "/file").c_str(), O_RDWR | O_CLOEXEC));
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    EXPECT_EQ(::fcntl(file.get(), F_OFD_GETLK, &lock), 0);
+    return lock.l_type != F_UNLCK;
+  };
+  const stateid4 id = opened(alice_, open_args("file", both_access));
+  EXPECT_EQ(lock(alice_, lock_args(id, "locker", nfs_lock_type4::WRITE_LT, 0, 10)), NFS4_OK);
+  EXPECT_TRUE(held_locally());
+  SessionClient again(world_, 2, "alice", {.boot = 1});
+  EXPECT_FALSE(held_locally());
+}
+
 }  // namespace
 }  // namespace braid::nfs4::test

@@ -194,7 +194,8 @@ SessionClient::SessionClient(World& world, std::uint32_t minor_version, std::str
     : world_(world), minor_version_(minor_version), caller_(caller) {
   Request hello(minor_version);
   EXCHANGE_ID4args introduction;
-  introduction.eia_clientowner = {.co_verifier = {}, .co_ownerid = base::bytes_of(owner)};
+  introduction.eia_clientowner = {.co_verifier = {std::byte{caller.boot}},
+                                  .co_ownerid = base::bytes_of(owner)};
   hello.add(nfs_opnum4::OP_EXCHANGE_ID, introduction);
   Reply met = world.send(hello, caller);
   const auto known = met.result<EXCHANGE_ID4res>(nfs_opnum4::OP_EXCHANGE_ID);

@@ -33,6 +33,7 @@ struct Caller {
   std::uint32_t gid = 0;
   std::string_view address = "192.0.2.1";
   rpc::Session* connection = nullptr;  // that it is called back by
+  std::uint8_t boot = 0;               // another one after it has crashed
 };
 
 struct ExportSpec {
