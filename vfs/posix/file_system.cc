@@ -25,7 +25,7 @@ base::Result<std::shared_ptr<PosixFileSystem>> PosixFileSystem::open(const Posix
   auto root = open_export_root(options.directory, options.tree.root);
   if (!root) return base::fail(root.error());
   std::shared_ptr<PosixFileSystem> out(new PosixFileSystem(std::move(*root), options, clock));
-  if (auto started = out->tree_.start(); !started) return base::fail(started.error());
+  if (auto started = out->tree_.start(out); !started) return base::fail(started.error());
   out->sweep();
   return out;
 }

@@ -1,11 +1,14 @@
 #include "vfs/posix/open_file.h"
 
+#include <utility>
+
 namespace braid::vfs::posix {
 
-std::shared_ptr<PosixOpenFile> PosixOpenFile::make(FileCache& cache, FileRef file, OpenAccess access,
-                                                   base::UniqueFd fd, DescriptorSlot slot) {
+std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<const void> owner, FileCache& cache,
+                                                   FileRef file, OpenAccess access, base::UniqueFd fd,
+                                                   DescriptorSlot slot) {
   std::shared_ptr<PosixOpenFile> out(
-      new PosixOpenFile(cache, std::move(file), access, std::move(fd), std::move(slot)));
+      new PosixOpenFile(std::move(owner), cache, std::move(file), access, std::move(fd), std::move(slot)));
   out->node().hold([&](Holdings& held) { out->listed_ = held.opens.insert(held.opens.end(), out.get()); });
   return out;
 }

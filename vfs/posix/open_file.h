@@ -16,8 +16,10 @@ namespace braid::vfs::posix {
 // outlive it.
 class PosixOpenFile final : public OpenFile, public std::enable_shared_from_this<PosixOpenFile> {
  public:
-  static std::shared_ptr<PosixOpenFile> make(FileCache& cache, FileRef file, OpenAccess access,
-                                             base::UniqueFd fd, DescriptorSlot slot);
+  // `owner`: the file system, which stays as long as this: an export that is gone may have open files.
+  static std::shared_ptr<PosixOpenFile> make(std::shared_ptr<const void> owner, FileCache& cache,
+                                             FileRef file, OpenAccess access, base::UniqueFd fd,
+                                             DescriptorSlot slot);
   ~PosixOpenFile() override;
 
   [[nodiscard]] const FileRef& file() const override { return file_; }
@@ -26,9 +28,16 @@ class PosixOpenFile final : public OpenFile, public std::enable_shared_from_this
   [[nodiscard]] PosixFile& node() const { return static_cast<PosixFile&>(*file_); }
 
  private:
-  PosixOpenFile(FileCache& cache, FileRef file, OpenAccess access, base::UniqueFd fd, DescriptorSlot slot)
-      : cache_(cache), file_(std::move(file)), access_(access), slot_(std::move(slot)), fd_(std::move(fd)) {}
+  PosixOpenFile(std::shared_ptr<const void> owner, FileCache& cache, FileRef file, OpenAccess access,
+                base::UniqueFd fd, DescriptorSlot slot)
+      : owner_(std::move(owner)),
+        cache_(cache),
+        file_(std::move(file)),
+        access_(access),
+        slot_(std::move(slot)),
+        fd_(std::move(fd)) {}
 
+  const std::shared_ptr<const void> owner_;  // ends last
   FileCache& cache_;
   const FileRef file_;
   const OpenAccess access_;

@@ -45,7 +45,7 @@ Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, Ope
   if (!slot) return base::fail(slot.error());
   auto fd = with_room([&] { return open_for(who, node, access, rule, *now); });
   if (!fd) return base::fail(fd.error());
-  return PosixOpenFile::make(cache_, file, access, std::move(*fd), std::move(*slot));
+  return PosixOpenFile::make(owner_.lock(), cache_, file, access, std::move(*fd), std::move(*slot));
 }
 
 Outcome<base::UniqueFd> Tree::open_for(const Credentials& who, PosixFile& file, OpenAccess access,
@@ -102,7 +102,8 @@ Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory
   if (!path) return base::fail(path.error());
   auto file = adopt(directory, name, std::move(*path), Opened::path);
   if (!file) return base::fail(file.error());
-  OpenFileRef open = PosixOpenFile::make(cache_, std::move(*file), access, std::move(*fd), std::move(*slot));
+  OpenFileRef open =
+      PosixOpenFile::make(owner_.lock(), cache_, std::move(*file), access, std::move(*fd), std::move(*slot));
   if (!is_exclusive(how)) {
     SetAttributes rest = how.attributes;
     if (rest.size == 0) rest.size.reset();

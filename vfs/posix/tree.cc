@@ -1,6 +1,7 @@
 #include "vfs/posix/tree.h"
 
 #include <cstring>
+#include <utility>
 
 namespace braid::vfs::posix {
 namespace {
@@ -45,7 +46,8 @@ Tree::Tree(ExportRoot root, const TreeOptions& options, const base::Clock& clock
     transient_.emplace(codec_, base::random_sip_key()[0], options.transient_handles_max);
 }
 
-base::Result<void> Tree::start() {
+base::Result<void> Tree::start(std::weak_ptr<const void> owner) {
+  owner_ = std::move(owner);
   base::UniqueFd fd(::openat(root_.fd.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return base::fail(base::last_errno());
   const auto stat = stat_of(fd.get());

@@ -60,8 +60,8 @@ class Tree {
   // True if changes wait for the medium.
   [[nodiscard]] bool syncs() const { return options_.sync && !root_.traits.in_memory; }
   [[nodiscard]] Verifier write_verifier() const;
-  // Opens the root; once, before anything else.
-  base::Result<void> start();
+  // Opens the root; once, before anything else. `owner`: the file system that this belongs to.
+  base::Result<void> start(std::weak_ptr<const void> owner);
 
   // badhandle, or the open object, or null if resolve() has to open it. Does not block.
   Outcome<FileRef> find(base::BytesView handle);
@@ -266,6 +266,7 @@ class Tree {
   std::uint64_t fsid_ = 0;
   std::uint64_t root_subvolume_ = 0;
   HandleMemo handle_memo_;
+  std::weak_ptr<const void> owner_;
   FileCache cache_;
   FileRef root_file_;
   LeaseMonitor leases_;

@@ -246,6 +246,23 @@ TEST_P(LeaseTest, a_local_writer_waits_for_a_read_lease_and_is_announced) {
   EXPECT_TRUE(opens_locally(O_WRONLY));
 }
 
+TEST_P(LeaseTest, keeps_its_file_system_when_the_export_is_gone) {
+  both_.reset();
+  auto reader = open(OpenAccess::read);
+  auto held = lease(reader, LeaseType::read);
+  ASSERT_TRUE(held);
+  const std::weak_ptr<PosixFileSystem> export_of = fs_;
+  file_ = {};
+  root_ = {};
+  fs_.reset();
+  EXPECT_FALSE(opens_locally(O_WRONLY));
+  EXPECT_TRUE(bell_.wait());
+  reader.reset();
+  held->reset();
+  EXPECT_TRUE(opens_locally(O_WRONLY));
+  EXPECT_TRUE(export_of.expired());
+}
+
 TEST_P(LeaseTest, a_blocked_local_open_goes_on_when_the_lease_is_given_back) {
   auto held = lease(both_, LeaseType::write);
   ASSERT_TRUE(held);
