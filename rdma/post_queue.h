@@ -12,8 +12,8 @@
 namespace braid::rdma {
 
 // Belongs to one thread. Everything is handed over, in order, by an item of the ready queue: behind what is
-// ready now, and before the thread sleeps. Destroyed when all works have completed
-// that were posted before the connection ended.
+// ready now, and before the thread sleeps. Destroyed when all works have completed that were posted before
+// the connection ended.
 class PostQueue {
  public:
   PostQueue() = default;

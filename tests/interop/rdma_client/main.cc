@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <functional>
