@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "base/unique_fd.h"
 #include "io/gate.h"
 #include "posix_fixture.h"
 
@@ -19,6 +20,7 @@ class PlacementTest : public PosixFixture, public testing::WithParamInterface<st
     const auto mount = mounted(GetParam());
     if (!mount) GTEST_SKIP() << mount.error();
     options_.pool = &pool_;
+    clock_.stopped = true;  // how long a call takes is not to matter: StallGovernorTest has that
     start(*mount);
   }
   void TearDown() override {
@@ -88,8 +90,7 @@ TEST_P(PlacementTest, data_of_a_file_held_open_costs_no_thread_switch) {
     EXPECT_TRUE(on_reactor([&] { return fs_->write_open(who_, open, 0, data, Stability::unstable); }));
     EXPECT_EQ(on_reactor([&] { return fs_->read_open(open, 0, 100, *cursor_); })->data.size(), 4U);
   }
-  // A write that the disk held up sends a few to the pool.
-  EXPECT_LE(all_jobs() - before, fs_->stats().stalls * 20);
+  EXPECT_EQ(all_jobs(), before);
   EXPECT_TRUE(on_reactor([&] { return fs_->write_open(who_, open, 0, data, Stability::file_sync); }));
   EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 1U : 0U);
 }
@@ -103,8 +104,6 @@ TEST_P(PlacementTest, what_takes_long_runs_in_the_pool_on_memory_file_systems_to
 }
 
 TEST_P(PlacementTest, directories_whose_listings_are_long_are_listed_in_the_pool) {
-  options_.placement = posix::PlacementPolicy::inline_always;  // how long it takes is not to matter
-  restart();
   const auto list = [this] {
     std::size_t listed = 0;
     const EntrySink sink = [&listed](const DirectoryEntry&) { return ++listed > 0; };
@@ -135,16 +134,18 @@ TEST_P(PlacementTest, data_outside_the_page_cache_is_read_in_the_pool) {
   const std::string text(300000, 'x');
   const FileRef file = create("file")->file;
   ASSERT_TRUE(write(file, text));
-  const int fd = ::open(local("file").c_str(), O_RDONLY);
-  ASSERT_EQ(::fsync(fd), 0);
-  ASSERT_EQ(::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), 0);
-  ::close(fd);
-  const auto got = read_on_reactor(file, 300000);
-  ASSERT_TRUE(got);
-  EXPECT_TRUE(got->eof);
-  std::string read(got->data.size(), '\0');
-  got->data.copy_to(0, std::as_writable_bytes(std::span(read)));
-  EXPECT_EQ(read, text);
+  const base::UniqueFd local(::open(this->local("file").c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::fsync(local.get()), 0);
+  // Some file systems keep pages, and the medium may be so quick that nobody has to wait for it: tried often.
+  for (int tries = 0; tries < (on_disk() ? 1000 : 10) && jobs(io::BlockingReason::read) == 0; ++tries) {
+    ASSERT_EQ(::posix_fadvise(local.get(), 0, 0, POSIX_FADV_DONTNEED), 0);
+    const auto got = read_on_reactor(file, 300000);
+    ASSERT_TRUE(got);
+    EXPECT_TRUE(got->eof);
+    std::string read(got->data.size(), '\0');
+    got->data.copy_to(0, std::as_writable_bytes(std::span(read)));
+    EXPECT_EQ(read, text);
+  }
   EXPECT_EQ(jobs(io::BlockingReason::read), on_disk() ? 1U : 0U);
 }
 

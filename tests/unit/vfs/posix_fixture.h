@@ -64,10 +64,13 @@ class PosixFixture : public testing::Test {
   // All names, "." and ".." too, asked for `batch` at a time.
   std::vector<std::string> list(const FileRef& directory, std::size_t batch, const Credentials& who = {});
 
-  // With a time of day that may be ahead of the file system's.
+  // With a time of day that may be ahead of the file system's, and monotonic time that may stand still.
   struct AheadClock final : base::Clock {
     base::Duration ahead{};
-    [[nodiscard]] base::TimePoint now() const override { return base::SystemClock().now(); }
+    bool stopped = false;
+    [[nodiscard]] base::TimePoint now() const override {
+      return stopped ? base::TimePoint(std::chrono::hours(1)) : base::SystemClock().now();
+    }
     [[nodiscard]] base::WallTime wall() const override { return base::SystemClock().wall() + ahead; }
   } clock_;
   io::SlabPool slabs_{{.bytes_max = 64 * base::MiB, .huge_pages = false}};
