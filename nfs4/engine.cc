@@ -8,6 +8,7 @@
 
 #include "base/siphash.h"
 #include "nfs4/operations.h"
+#include "nfs4/ops/lock_support.h"
 #include "nfs4/ops/open_support.h"
 
 namespace braid::nfs4 {
@@ -101,7 +102,7 @@ state::StateHooks Nfs4Engine::hooks() {
 
 void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
   clients_.register_metrics(registry);
-  const auto gauge = [&](std::string_view kind, std::uint32_t state::StateCounts::* count) {
+  const auto gauge = [&](std::string_view kind, std::uint32_t state::StateCounts::*count) {
     registry.gauge("braid_nfs4_states", "Opens, locks and delegations that NFSv4 clients hold",
                    fmt::format(R"(kind="{}")", kind), [this, count] {
                      return static_cast<double>(
@@ -111,11 +112,16 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
   gauge("open", &state::StateCounts::opens);
   gauge("lock", &state::StateCounts::locks);
   gauge("delegation", &state::StateCounts::delegations);
+  registry.counter_function("braid_nfs4_lock_turns_total",
+                            "Clients told that a lock they wait for is free (CB_NOTIFY_LOCK)", {}, [this] {
+                              return static_cast<double>(files_.with(
+                                  [](const state::FileStates& files) { return files.lock_turns(); }));
+                            });
   register_delegation_metrics(registry);
 }
 
 void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
-  const auto value_of = [this](auto state::DelegationStats::* member) {
+  const auto value_of = [this](auto state::DelegationStats::*member) {
     return [this, member] {
       return static_cast<double>(
           files_.with([&](const state::FileStates& files) { return files.delegation_stats().*member; }));
@@ -168,6 +174,7 @@ io::Op<> Nfs4Engine::tick() {
   }
   (void)co_await ops::settle(state_, std::move(after)).as_result();
   (void)co_await ops::settle_left(state_).as_result();
+  (void)co_await ops::look_for_local_waits(state_).as_result();
   const bool at_rest =
       files_.with([](const state::FileStates& files) { return files.delegations_at_rest(); });
   if (at_rest) (void)co_await clients_.note_watching().as_result();

@@ -26,7 +26,8 @@ nfsstat4 admit(Compound& compound, bool reclaim, const state::Client* client) {
 }
 
 // The range is ours among the clients; is it among local processes too?
-LockOp confirm_locally(Compound& compound, state::LockAnswer answer, state::HeldRange wanted) {
+LockOp confirm_locally(Compound& compound, state::LockAnswer answer, const state::LockRequest& request) {
+  const state::HeldRange& wanted = request.wanted;
   const LOCK4resok granted{answer.id};
   if (answer.open == nullptr) co_return granted;
   const Place& at = compound.current();
@@ -36,7 +37,9 @@ LockOp confirm_locally(Compound& compound, state::LockAnswer answer, state::Held
   const bool held = conflict ? !*conflict : conflict.error() == vfs::Error::notsupp;
   state::Aftermath after;
   const bool kept = compound.server().files.with([&](state::FileStates& files) {
-    if (!held) files.undo_lock(answer, wanted, after);
+    if (!held)
+      files.undo_lock(answer, request,
+                      conflict ? state::LockRefusedBy::somebody_local : state::LockRefusedBy::error, after);
     return files.has(answer.id);
   });
   if (held && kept) co_return granted;
@@ -88,7 +91,7 @@ LockOp run(Compound& compound, const LOCK4args& args, stateid4 id) {
     if (!body) co_return cannot(body.error());
     co_return refuse(nfsstat4::NFS4ERR_DENIED, std::move(*body));
   }
-  auto result = co_await confirm_locally(compound, std::move(*locked), request.wanted).as_result();
+  auto result = co_await confirm_locally(compound, std::move(*locked), request).as_result();
   if (result) compound.set_current_stateid(result->lock_stateid);
   co_return std::move(result);
 }

@@ -1,6 +1,11 @@
 #include "nfs4/ops/lock_support.h"
 
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include "nfs4/ops/open_support.h"
+#include "vfs/export.h"
 
 namespace braid::nfs4::ops {
 
@@ -55,6 +60,27 @@ Op4<> check_lockable(Compound& compound) {
   const auto attributes = co_await compound.current().attributes().as_result();
   if (!attributes) co_await refuse(attributes.error());
   co_await compound.check_regular(attributes->type);
+}
+
+io::Op<> look_for_local_waits(const ServerState& server) {
+  std::vector<state::LocalWait> waits =
+      server.files.with([](const state::FileStates& files) { return files.local_waits(); });
+  if (waits.empty()) co_return;
+  const std::shared_ptr<const vfs::ExportTable> exports = server.exports.current();
+  state::Aftermath after;
+  for (state::LocalWait& wait : waits) {
+    if (wait.open == nullptr) continue;
+    if (const auto home = home_of(*exports, *wait.open); home != nullptr) {
+      const auto conflict =
+          co_await home
+              ->test_lock(wait.open->file(), wait.id, to_vfs(wait.wanted.range), to_vfs(wait.wanted.mode))
+              .as_result();
+      if (conflict && !*conflict)
+        server.files.with([&](state::FileStates& files) { files.local_gone(wait, after); });
+    }
+    after.unused.push_back(std::move(wait.open));
+  }
+  (void)co_await settle(server, std::move(after)).as_result();
 }
 
 }  // namespace braid::nfs4::ops

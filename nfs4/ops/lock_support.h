@@ -3,8 +3,10 @@
 
 #include <cstdint>
 
+#include "io/op.h"
 #include "nfs4/compound.h"
 #include "nfs4/op4.h"
+#include "nfs4/server_state.h"
 #include "nfs4/state/file_states.h"
 #include "nfs4/state/range_set.h"
 #include "vfs/open_file.h"
@@ -31,5 +33,9 @@ LOCK4denied denied(const vfs::LockConflict& conflict);
 // RFC 8881 18.10.3, RFC 7530 16.10.5: locks are for regular files. ISDIR, INVAL or as
 // Compound::check_regular.
 Op4<> check_lockable(Compound& compound);
+
+// Tells those whose turn it is among the owners that wait for what local processes held. To be called now and
+// then: nobody tells the server when a local lock ends.
+io::Op<> look_for_local_waits(const ServerState& server);
 
 }  // namespace braid::nfs4::ops

@@ -8,15 +8,10 @@
 
 namespace braid::nfs4::ops {
 
-namespace {
-
-// The file system of an open file, as long as it is exported.
 std::shared_ptr<vfs::FileSystem> home_of(const vfs::ExportTable& exports, const vfs::OpenFile& open) {
   const vfs::Export* from = exports.by_handle(open.file()->handle().view());
   return from == nullptr ? nullptr : from->file_system;
 }
-
-}  // namespace
 
 io::Op<> settle(const ServerState& server, state::Aftermath after) {
   if (server.callbacks != nullptr) {

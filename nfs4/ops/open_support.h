@@ -4,6 +4,7 @@
 
 #include <coroutine>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,6 +22,9 @@
 #include "xdr/encoder.h"
 
 namespace braid::nfs4::ops {
+
+// The file system of an open file, as long as it is exported; else null.
+std::shared_ptr<vfs::FileSystem> home_of(const vfs::ExportTable& exports, const vfs::OpenFile& open);
 
 // Closes files, tells the file system of released locks, and calls clients back. Never fails; what goes wrong
 // is somebody else's next try.

@@ -153,6 +153,21 @@ struct LockAnswer {
   bool first = false;  // this began the sequence of a 4.0 lock owner
 };
 
+enum class LockRefusedBy : std::uint8_t {
+  somebody_local,  // a process that holds the range
+  error,
+};
+
+// An owner that waits for what somebody local holds: nobody tells the server when that ends.
+struct LocalWait {
+  clientid4 client = 0;
+  std::string owner;
+  vfs::LockOwnerId id;  // of nobody, if it holds no lock
+  vfs::FileHandle file;
+  vfs::OpenFileRef open;  // anybody's, of the file
+  HeldRange wanted;
+};
+
 struct LockRefusal {
   Refusal why;
   std::optional<LockHolder> holder;  // with NFS4ERR_DENIED
@@ -245,8 +260,14 @@ class FileStates {
   // --- Byte-range locks.
 
   base::Result<LockAnswer, LockRefusal> lock(const LockRequest& request, Aftermath& after);
-  // The file system refused: somebody local holds the range.
-  void undo_lock(const LockAnswer& answer, const HeldRange& wanted, Aftermath& after);
+  // The file system refused. Whoever would wait for somebody local is among local_waits() from now on.
+  void undo_lock(const LockAnswer& answer, const LockRequest& request, LockRefusedBy by, Aftermath& after);
+  // At most local_waits_max of them; the others ask again by themselves.
+  [[nodiscard]] std::vector<LocalWait> local_waits() const;
+  // The file system would grant it now.
+  void local_gone(const LocalWait& wait, Aftermath& after);
+  // How often somebody was to be told that it is its turn.
+  [[nodiscard]] std::uint64_t lock_turns() const { return lock_turns_; }
   base::Result<stateid4, nfsstat4> unlock(const StateUse& use, const ByteRange& range, Aftermath& after);
   // LOCKT: who would be in the way.
   [[nodiscard]] std::optional<LockHolder> test_lock(clientid4 client, std::string_view owner,
@@ -344,6 +365,7 @@ class FileStates {
  private:
   // Looking at every 4.0 owner takes time that others wait for.
   static constexpr base::Duration sweep_pause = std::chrono::seconds(10);
+  static constexpr std::size_t local_waits_max = 1024;
   // Per owner: each holds a connection's request.
   static constexpr std::uint32_t turn_waiters_max = 4;
   // A client needs time to return what it was asked for.
@@ -402,6 +424,7 @@ class FileStates {
   base::Result<LockOwner*, nfsstat4> lock_owner_for(ClientStates& states, const LockRequest& request);
   [[nodiscard]] std::optional<LockHolder> in_the_way(FileState& file, const LockOwner& owner,
                                                      const LockRequest& request);
+  void wait_for(LockState& lock, const LockRequest& request, bool local);
   LockAnswer take(LockState& lock, const LockRequest& request, bool fresh);
   void tell_waiters(FileState& file, Aftermath& after);
 
@@ -428,6 +451,7 @@ class FileStates {
   DelegationStats delegation_stats_;
   base::TimePoint next_surplus_{};
   std::uint64_t lock_owners_made_ = 0;
+  std::uint64_t lock_turns_ = 0;
   StateCounts counts_;
   struct Waiting {
     TurnWaiter* first = nullptr;

@@ -1,21 +1,29 @@
 #include "nfs4/state/lock_queue.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace braid::nfs4::state {
 
-void LockQueue::wait(clientid4 client, base::BytesView owner, const HeldRange& wanted,
-                     base::TimePoint until) {
-  const auto found =
-      std::ranges::find_if(waiters_, [&](const LockWaiter& waiter) { return waiter.is(client, owner); });
-  if (found != waiters_.end() && found->wanted == wanted) {
-    found->until = until;
-    found->told = false;
+void LockQueue::wait(LockWaiter fresh) {
+  const auto found = std::ranges::find_if(
+      waiters_, [&](const LockWaiter& waiter) { return waiter.is(fresh.client, fresh.owner); });
+  if (found != waiters_.end() && found->wanted == fresh.wanted) {
+    *found = std::move(fresh);
     return;
   }
   if (found != waiters_.end()) waiters_.erase(found);
   if (waiters_.size() >= waiters_max) return;
-  waiters_.push_back({client, base::Bytes(owner.begin(), owner.end()), wanted, until, false});
+  waiters_.push_back(std::move(fresh));
+}
+
+bool LockQueue::local_gone(clientid4 client, base::BytesView owner, const HeldRange& wanted) {
+  const auto found = std::ranges::find_if(waiters_, [&](const LockWaiter& waiter) {
+    return waiter.local && waiter.is(client, owner) && waiter.wanted == wanted;
+  });
+  if (found == waiters_.end()) return false;
+  found->local = false;
+  return true;
 }
 
 void LockQueue::forget(clientid4 client, base::BytesView owner) {

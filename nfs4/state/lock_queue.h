@@ -20,6 +20,8 @@ struct LockWaiter {
   HeldRange wanted;
   base::TimePoint until{};  // forgotten then, unless it asks again
   bool told = false;        // that its turn has come (CB_NOTIFY_LOCK)
+  // Somebody local holds the range, who tells nobody when that ends: others may take what they can get.
+  bool local = false;
 
   [[nodiscard]] bool is(clientid4 its_client, base::BytesView its_owner) const {
     return client == its_client && base::equal(owner, its_owner);
@@ -33,7 +35,9 @@ class LockQueue {
 
   // An owner waits for one range at a time: a new wish at a new place replaces the former one at the end of
   // the queue.
-  void wait(clientid4 client, base::BytesView owner, const HeldRange& wanted, base::TimePoint until);
+  void wait(LockWaiter fresh);
+  // One that waited for somebody local waits for its turn now. False: there is none.
+  bool local_gone(clientid4 client, base::BytesView owner, const HeldRange& wanted);
   void forget(clientid4 client, base::BytesView owner);
   void forget_client(clientid4 client);
   void forget_late(base::TimePoint now);

@@ -36,6 +36,7 @@ const LockWaiter* earlier_waiter(const FileState& file, clientid4 client, std::s
                                  const HeldRange& wanted) {
   for (const LockWaiter& waiter : file.queue.waiters()) {
     if (waiter.is(client, base::bytes_of(owner))) return nullptr;
+    if (waiter.local) continue;
     const bool in_the_way =
         waiter.wanted.range.overlaps(wanted.range) && modes_conflict(waiter.wanted.mode, wanted.mode);
     if (in_the_way && !is_held(file, waiter.client, base::text_of(waiter.owner), waiter.wanted))
@@ -128,11 +129,7 @@ base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& reques
     if (const ClientStates* other = find_client(holder->client); other != nullptr)
       refusal.why.blockers.push_back(other->client);
     refusal.holder = std::move(holder);
-    if (request.blocking) {
-      file.queue.wait(lock.client->id, base::bytes_of(owner.name), request.wanted,
-                      request.use.now + limits_.lock_patience);
-      queued_.insert(&file);
-    }
+    if (request.blocking) wait_for(lock, request, false);
   } else if (states.lock_ranges + 2 > limits_.lock_ranges_per_client) {
     refusal.why.status = limit_status(request.use.minor_version);
   } else {
@@ -140,6 +137,16 @@ base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& reques
   }
   if (fresh) end(lock, after);
   return base::Failure<LockRefusal>{std::move(refusal)};
+}
+
+void FileStates::wait_for(LockState& lock, const LockRequest& request, bool local) {
+  const base::BytesView owner = base::bytes_of(lock.owner->name);
+  lock.file->queue.wait({.client = lock.client->id,
+                         .owner = base::Bytes(owner.begin(), owner.end()),
+                         .wanted = request.wanted,
+                         .until = request.use.now + limits_.lock_patience,
+                         .local = local});
+  queued_.insert(lock.file);
 }
 
 LockAnswer FileStates::take(LockState& lock, const LockRequest& request, bool fresh) {
@@ -164,18 +171,20 @@ LockAnswer FileStates::take(LockState& lock, const LockRequest& request, bool fr
   return answer;
 }
 
-void FileStates::undo_lock(const LockAnswer& answer, const HeldRange& wanted, Aftermath& after) {
+void FileStates::undo_lock(const LockAnswer& answer, const LockRequest& request, LockRefusedBy by,
+                           Aftermath& after) {
   const auto found = table_.find(answer.id, 1);
   if (!found || (*found)->kind != StateKind::lock) return;
   auto& lock = static_cast<LockState&>(**found);
   if (lock.revoked) return;
   ClientStates& states = *find_client(lock.client->id);
   states.lock_ranges -= lock.ranges.size();
-  lock.ranges.unlock(wanted.range);
+  lock.ranges.unlock(request.wanted.range);
   for (const HeldRange& held : answer.former) lock.ranges.lock(held.range, held.mode);
   states.lock_ranges += lock.ranges.size();
   // A client whose first lock was refused may forget the owner without a word, and begin again.
   if (answer.first) lock.owner->sequence = OwnerSequence();
+  if (request.blocking && by == LockRefusedBy::somebody_local) wait_for(lock, request, true);
   if (answer.fresh && lock.ranges.empty())
     end(lock, after);
   else
@@ -196,6 +205,32 @@ base::Result<stateid4, nfsstat4> FileStates::unlock(const StateUse& use, const B
     after.released.push_back({std::move(open), lock.owner->id, to_vfs(range)});
   tell_waiters(*lock.file, after);
   return lock.bump();
+}
+
+std::vector<LocalWait> FileStates::local_waits() const {
+  std::vector<LocalWait> waits;
+  for (const FileState* file : queued_) {
+    if (file->opens.empty()) continue;
+    for (const LockWaiter& waiter : file->queue.waiters()) {
+      if (!waiter.local) continue;
+      if (waits.size() == local_waits_max) return waits;
+      const std::string_view owner = base::text_of(waiter.owner);
+      waits.push_back({.client = waiter.client,
+                       .owner = std::string(owner),
+                       .id = lock_owner_id(waiter.client, owner).value_or(vfs::LockOwnerId{}),
+                       .file = file->handle,
+                       .open = file->opens.front()->descriptors.any(),
+                       .wanted = waiter.wanted});
+    }
+  }
+  return waits;
+}
+
+void FileStates::local_gone(const LocalWait& wait, Aftermath& after) {
+  const auto found = files_.find(wait.file);
+  if (found == files_.end()) return;
+  FileState& file = *found->second;
+  if (file.queue.local_gone(wait.client, base::bytes_of(wait.owner), wait.wanted)) tell_waiters(file, after);
 }
 
 std::optional<LockHolder> FileStates::test_lock(clientid4 client, std::string_view owner,
@@ -235,13 +270,14 @@ base::Result<void, nfsstat4> FileStates::release_lock_owner(clientid4 client, st
 void FileStates::tell_waiters(FileState& file, Aftermath& after) {
   for (LockWaiter& waiter : file.queue.waiters()) {
     const std::string_view owner = base::text_of(waiter.owner);
-    if (waiter.told || is_held(file, waiter.client, owner, waiter.wanted) ||
+    if (waiter.told || waiter.local || is_held(file, waiter.client, owner, waiter.wanted) ||
         earlier_waiter(file, waiter.client, owner, waiter.wanted) != nullptr)
       continue;
     waiter.told = true;
     const ClientStates* states = find_client(waiter.client);
     if (states == nullptr || states->client->minor_version() == 0) continue;  // 4.0 has no CB_NOTIFY_LOCK
     after.turns.push_back({waiter.client, std::string(owner), file.handle});
+    ++lock_turns_;
   }
 }
 

@@ -33,7 +33,11 @@ Outcome<Attributes> Tree::observe(PosixFile& file) {
   const std::uint32_t changes = file.changes().changes();
   const auto stat = stat_of(file.fd());
   if (!stat) return base::fail(stat.error());
-  Attributes out = attributes_of(*stat, file.identity().fsid);
+  return seen(file, *stat, changes);
+}
+
+Attributes Tree::seen(PosixFile& file, const Stat& stat, std::uint32_t changes) {
+  Attributes out = attributes_of(stat, file.identity().fsid);
   file.note_size(out.size);
   out.change = file.stamp().with([&](ChangeStamp& stamp) { return stamp.observe(out.change, changes); });
   return out;

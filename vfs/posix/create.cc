@@ -74,7 +74,7 @@ Outcome<base::UniqueFd> create_marked(int directory, const Name& name, const Ver
 
 Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::string_view text,
                             const CreateHow& how, Wcc& wcc) {
-  FileRef file;
+  Found out;
   {
     const Change change(*this, directory, wcc);
     if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
@@ -84,16 +84,11 @@ Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::s
     auto made = create_new(who, directory, *name, how);
     if (!made && made.error() == Error::exist) made = create_existing(who, directory, *name, how);
     if (!made) return base::fail(made.error());
-    file = std::move(*made);
+    out = std::move(*made);
   }
-  if (auto done = sync_new(directory, static_cast<PosixFile&>(*file)); !done) return base::fail(done.error());
-  return found(std::move(file));
-}
-
-Outcome<Found> Tree::found(FileRef file) {
-  const auto attributes = live_attributes(static_cast<PosixFile&>(*file));
-  if (!attributes) return base::fail(attributes.error());
-  return Found{std::move(file), *attributes};
+  if (auto done = sync_new(directory, static_cast<PosixFile&>(*out.file)); !done)
+    return base::fail(done.error());
+  return out;
 }
 
 // The mode of something new in this directory (RFC 8275 6.2).
@@ -125,17 +120,16 @@ Outcome<base::UniqueFd> Tree::create_descriptor(const Credentials& who, const Po
 }
 
 // The descriptor that made the file becomes the one that its data goes through.
-Outcome<FileRef> Tree::create_new(const Credentials& who, PosixFile& directory, const Name& name,
-                                  const CreateHow& how) {
+Outcome<Found> Tree::create_new(const Credentials& who, PosixFile& directory, const Name& name,
+                                const CreateHow& how) {
   auto fd = create_descriptor(who, directory, name, how, O_RDWR);
   if (!fd) return base::fail(fd.error());
-  auto file = adopt(directory, name, std::move(*fd), Opened::write);
-  if (!file || is_exclusive(how)) return file;
+  auto made = adopt(directory, name, std::move(*fd), Opened::write);
+  if (!made || is_exclusive(how)) return made;
   SetAttributes rest = how.attributes;
   if (rest.size == 0) rest.size.reset();
-  if (auto done = apply_initial(who, static_cast<PosixFile&>(**file), rest, nullptr); !done)
-    return base::fail(done.error());
-  return file;
+  if (auto done = apply_initial(who, *made, rest, nullptr); !done) return base::fail(done.error());
+  return made;
 }
 
 // Of the call that made this file.
@@ -144,8 +138,8 @@ bool Tree::is_repetition(const CreateHow& how, const Attributes& now) {
 }
 
 // RFC 1813 3.3.8: what an existing name means depends on the mode. (In detail as knfsd.)
-Outcome<FileRef> Tree::create_existing(const Credentials& who, PosixFile& directory, const Name& name,
-                                       const CreateHow& how) {
+Outcome<Found> Tree::create_existing(const Credentials& who, PosixFile& directory, const Name& name,
+                                     const CreateHow& how) {
   if (how.mode == CreateHow::Mode::guarded) return base::fail(Error::exist);
   auto file = file_at(directory, name);
   if (!file) return base::fail(file.error() == Error::noent ? Error::delay : file.error());
@@ -154,18 +148,18 @@ Outcome<FileRef> Tree::create_existing(const Credentials& who, PosixFile& direct
   if (!now) return base::fail(now.error() == Error::stale ? Error::delay : now.error());
   if (is_exclusive(how)) {
     if (!is_repetition(how, *now)) return base::fail(Error::exist);
-    return file;
+    return Found{std::move(*file), *now};
   }
   // Of the attributes only the size is for a file that exists, and only a regular one has a size to set.
   if (existing.type() == FileType::regular && how.attributes.size)
     if (auto done = truncate(who, existing, *how.attributes.size, *now); !done)
       return base::fail(done.error());
-  return file;
+  return found(std::move(*file));
 }
 
 // What the creating call could not set. Times of the server's clock are set already; giving away a new object
 // is for user 0 alone, and others ask for their own ids. (As knfsd.)
-Outcome<> Tree::apply_initial(const Credentials& who, PosixFile& file, const SetAttributes& set,
+Outcome<> Tree::apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
                               const PosixOpenFile* open) {
   SetAttributes rest = set;
   rest.mode.reset();
@@ -178,9 +172,12 @@ Outcome<> Tree::apply_initial(const Credentials& who, PosixFile& file, const Set
   if (!rest.uid && !rest.gid && !rest.size && rest.atime.how == SetTime::How::leave &&
       rest.mtime.how == SetTime::How::leave)
     return {};
+  auto& file = static_cast<PosixFile&>(*made.file);
+  if (auto done = apply(who, file, rest, made.attributes, open); !done) return done;
   const auto now = live_attributes(file);
   if (!now) return base::fail(now.error());
-  return apply(who, file, rest, *now, open);
+  made.attributes = *now;
+  return {};
 }
 
 }  // namespace braid::vfs::posix

@@ -28,18 +28,18 @@ mode_t format_of(FileType type) {
 }  // namespace
 
 // Opens what was just made; noent when it was replaced by something of another type before that.
-Outcome<FileRef> Tree::new_object(PosixFile& directory, const Name& name, FileType type) {
+Outcome<Found> Tree::new_object(PosixFile& directory, const Name& name, FileType type) {
   auto fd = with_room([&] { return open_path(directory.fd(), name.c_str()); });
   if (!fd) return base::fail(fd.error());
-  auto file = adopt(directory, name, std::move(*fd), Opened::path);
-  if (file && static_cast<const PosixFile&>(**file).type() != type) return base::fail(Error::noent);
-  return file;
+  auto made = adopt(directory, name, std::move(*fd), Opened::path);
+  if (made && made->attributes.type != type) return base::fail(Error::noent);
+  return made;
 }
 
 template <class F>
 Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::string_view text, FileType type,
                           const SetAttributes& set, Wcc& wcc, F make_it) {
-  FileRef file;
+  Found out;
   {
     const Change change(*this, directory, wcc);
     if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
@@ -50,12 +50,12 @@ Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::str
     if (!done) return base::fail(done.error());
     auto made = new_object(directory, *name, type);
     if (!made) return base::fail(made.error());
-    file = std::move(*made);
-    if (auto set_rest = apply_initial(who, static_cast<PosixFile&>(*file), set, nullptr); !set_rest)
-      return base::fail(set_rest.error());
+    out = std::move(*made);
+    if (auto set_rest = apply_initial(who, out, set, nullptr); !set_rest) return base::fail(set_rest.error());
   }
-  if (auto done = sync_new(directory, static_cast<PosixFile&>(*file)); !done) return base::fail(done.error());
-  return found(std::move(file));
+  if (auto done = sync_new(directory, static_cast<PosixFile&>(*out.file)); !done)
+    return base::fail(done.error());
+  return out;
 }
 
 Outcome<Found> Tree::mkdir(const Credentials& who, PosixFile& directory, std::string_view name,

@@ -78,18 +78,32 @@ Outcome<FileRef> Tree::file_at(PosixFile& directory, const Name& name) {
   return file;
 }
 
-// Takes in a descriptor that was just opened at directory/name.
-Outcome<FileRef> Tree::adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened) {
+// Takes in a descriptor of what was just made as directory/name.
+Outcome<Found> Tree::adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened) {
   const auto stat = stat_of(fd.get());
   if (!stat) return base::fail(stat.error());
+  FileHandle handle;
   if (transient_) {
-    const FileHandle handle = transient_->handle_of(*stat);
+    handle = transient_->handle_of(*stat);
     transient_->place(handle, directory.handle(), name.view());
-    return keep(handle, std::move(fd), opened, *stat);
+  } else {
+    const auto kernel = kernel_handle(fd.get(), "");
+    if (!kernel) return base::fail(kernel.error());
+    handle = codec_.seal({false, kernel->type, kernel->view()});
   }
-  const auto kernel = kernel_handle(fd.get(), "");
-  if (!kernel) return base::fail(kernel.error());
-  return keep(codec_.seal({false, kernel->type, kernel->view()}), std::move(fd), opened, *stat);
+  auto file = keep(handle, std::move(fd), opened, *stat);
+  if (!file) return base::fail(file.error());
+  auto& node = static_cast<PosixFile&>(**file);
+  // Others may have found it by its name by now, and changed it.
+  if (node.changes().changes() != 0) return found(std::move(*file));
+  const Attributes now = seen(node, *stat, 0);
+  return Found{std::move(*file), now};
+}
+
+Outcome<Found> Tree::found(FileRef file) {
+  const auto attributes = live_attributes(static_cast<PosixFile&>(*file));
+  if (!attributes) return base::fail(attributes.error());
+  return Found{std::move(file), *attributes};
 }
 
 // Opens the directories from the nearest open one down to the object, by the names they had when they were

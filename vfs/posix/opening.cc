@@ -84,9 +84,6 @@ Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& direct
   else if (out.truncated)
     done = sync_file(file);
   if (!done) return base::fail(done.error());
-  const auto attributes = live_attributes(file);
-  if (!attributes) return base::fail(attributes.error());
-  out.attributes = *attributes;
   return out;
 }
 
@@ -100,19 +97,19 @@ Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory
   if (!fd) return base::fail(fd.error());
   auto path = with_room([&] { return open_descriptor(fd->get(), O_PATH | O_CLOEXEC); });
   if (!path) return base::fail(path.error());
-  auto file = adopt(directory, name, std::move(*path), Opened::path);
-  if (!file) return base::fail(file.error());
+  auto made = adopt(directory, name, std::move(*path), Opened::path);
+  if (!made) return base::fail(made.error());
   OpenFileRef open =
-      PosixOpenFile::make(owner_.lock(), cache_, std::move(*file), access, std::move(*fd), std::move(*slot));
+      PosixOpenFile::make(owner_.lock(), cache_, made->file, access, std::move(*fd), std::move(*slot));
   if (!is_exclusive(how)) {
     SetAttributes rest = how.attributes;
     if (rest.size == 0) rest.size.reset();
-    const auto& made = static_cast<const PosixOpenFile&>(*open);
-    const bool writable = includes(access, OpenAccess::write);
-    if (auto done = apply_initial(who, made.node(), rest, writable ? &made : nullptr); !done)
-      return base::fail(done.error());
+    const auto* writable =
+        includes(access, OpenAccess::write) ? static_cast<const PosixOpenFile*>(open.get()) : nullptr;
+    if (auto done = apply_initial(who, *made, rest, writable); !done) return base::fail(done.error());
   }
-  return OpenCreated{.open = std::move(open), .attributes = {}, .created = true, .truncated = false};
+  return OpenCreated{
+      .open = std::move(open), .attributes = made->attributes, .created = true, .truncated = false};
 }
 
 // RFC 8881 18.16.3: what an existing name means depends on the mode.
@@ -144,6 +141,9 @@ Outcome<OpenCreated> Tree::open_existing(const Credentials& who, PosixFile& dire
     existing.changes().changed();
     out.truncated = true;
   }
+  const auto now = live_attributes(existing);
+  if (!now) return base::fail(now.error());
+  out.attributes = *now;
   return out;
 }
 

@@ -145,7 +145,8 @@ class Tree {
   [[nodiscard]] std::uint64_t fsid_of(const FileHandle& handle, const Stat& stat) const;
   Outcome<FileHandle> handle_at(const PosixFile& directory, const Name& name);
   Outcome<FileRef> file_at(PosixFile& directory, const Name& name);
-  Outcome<FileRef> adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened);
+  Outcome<Found> found(FileRef file);
+  Outcome<Found> adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened);
   Outcome<FileRef> keep(const FileHandle& handle, base::UniqueFd fd, Opened opened);
   Outcome<FileRef> keep(const FileHandle& handle, base::UniqueFd fd, Opened opened, const Stat& stat);
   Outcome<FileRef> walk_to(const FileHandle& handle);
@@ -161,6 +162,8 @@ class Tree {
 
   // Attributes and permissions (attributes.cc, permission.cc).
   Outcome<Attributes> observe(PosixFile& file);
+  // What `stat` says of it, looked at after `changes` were counted.
+  Attributes seen(PosixFile& file, const Stat& stat, std::uint32_t changes);
   Outcome<Attributes> live_attributes(PosixFile& file);
   bool lost_last_name(PosixFile& file);
   Outcome<> permit(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
@@ -187,14 +190,13 @@ class Tree {
   Outcome<base::UniqueFd> create_descriptor(const Credentials& who, const PosixFile& directory,
                                             const Name& name, const CreateHow& how, int access);
   static bool is_repetition(const CreateHow& how, const Attributes& now);
-  Outcome<FileRef> create_new(const Credentials& who, PosixFile& directory, const Name& name,
-                              const CreateHow& how);
-  Outcome<FileRef> create_existing(const Credentials& who, PosixFile& directory, const Name& name,
-                                   const CreateHow& how);
-  Outcome<FileRef> new_object(PosixFile& directory, const Name& name, FileType type);
-  Outcome<> apply_initial(const Credentials& who, PosixFile& file, const SetAttributes& set,
+  Outcome<Found> create_new(const Credentials& who, PosixFile& directory, const Name& name,
+                            const CreateHow& how);
+  Outcome<Found> create_existing(const Credentials& who, PosixFile& directory, const Name& name,
+                                 const CreateHow& how);
+  Outcome<Found> new_object(PosixFile& directory, const Name& name, FileType type);
+  Outcome<> apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
                           const PosixOpenFile* open);
-  Outcome<Found> found(FileRef file);
   template <class F>
   Outcome<Found> make(const Credentials& who, PosixFile& directory, std::string_view name, FileType type,
                       const SetAttributes& set, Wcc& wcc, F make_it);

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 
-from harness.client import Failure, Lab, equal, join, refused, start, step, write_file
+from harness.client import Failure, Lab, equal, join, metric, refused, start, step, write_file
 from harness.mountstats import operations_sent
 
 VARIANTS = ("tmpfs", "ext4")
@@ -174,14 +174,15 @@ def check(version, another):
         while f"{name}.found" not in os.listdir(two):
             time.sleep(0.01)
         equal(lab.host(f"cat {lab.path}/{name}.found"), "client6789", "what the local process found")
-    # Nobody tells the server when a local lock is given up. Later versions of NFS wait for the server's call, in which
-    # case Linux asks by itself every 30 s only.
-    if version == "4.0":
-        step("waiting for a local process")
-        local_start(LOCAL_HOLDER, name, f"{name}.held")
-        child = waiting(one, name, b"localt6789")
-        lab.host(f"touch {lab.path}/{name}.go")
-        join(child, "the process that waited")
+    # Clients of later versions wait for the server's call, which looks for the end of local locks.
+    step("waiting for a local process")
+    local_start(LOCAL_HOLDER, name, f"{name}.held")
+    before = metric("braid_nfs4_lock_turns_total")
+    child = waiting(one, name, b"localt6789")
+    lab.host(f"touch {lab.path}/{name}.go")
+    join(child, "the process that waited")
+    if version != "4.0":
+        equal(metric("braid_nfs4_lock_turns_total"), before + 1, "how many were told that the local lock is gone")
     step("closing a file releases its locks")
     with open(f"{one}/{name}", "r+b") as first:
         take(first)

@@ -221,7 +221,7 @@ TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_what_was_there) {
   const stateid4 first = lock(alice, open_id, "l", {{0, 4}, LockMode::read})->id;
   const HeldRange more{{2, 9}, LockMode::write};
   const auto second = lock(alice, first, std::nullopt, more);
-  states.undo_lock(*second, more, after);
+  undo(*second, more, false);
   EXPECT_FALSE(states.test_lock(bob->id, "m", handle(1), {{0, 4}, LockMode::read}));
   EXPECT_TRUE(states.test_lock(bob->id, "m", handle(1), {{4, 4}, LockMode::write}));
   EXPECT_FALSE(states.test_lock(bob->id, "m", handle(1), {{5, 9}, LockMode::write}));
@@ -230,7 +230,7 @@ TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_what_was_there) {
 TEST_F(LocksTest, an_owner_whose_first_lock_the_file_system_refused_may_begin_again) {
   const stateid4 open_id = opened(old, "a", reads_and_writes);
   const auto first = lock(old, open_id, "l", write_0_9);
-  states.undo_lock(*first, write_0_9, after);
+  undo(*first, write_0_9, false);
   EXPECT_EQ(status_of(lock(old, open_id, "l", write_0_9)), NFS4_OK);
 }
 
@@ -300,6 +300,63 @@ TEST_F(LockTurnsTest, who_asked_without_waiting_has_no_turn) {
   EXPECT_EQ(status_of(lock(bob, by_bob, "tries", write_0_9, false)), NFS4ERR_DENIED);
   release();
   EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
+}
+
+// Somebody local holds bytes 0 to 9.
+class LocalWaitsTest : public FileStatesTest {
+ protected:
+  stateid4 by_alice = opened(alice, "a", reads_and_writes);
+  stateid4 by_bob = opened(bob, "b", reads_and_writes);
+  void refused_locally(const ClientRef& client, const stateid4& open_id, std::string_view owner,
+                       bool blocking) {
+    const auto locked = lock(client, open_id, owner, write_0_9, blocking);
+    ASSERT_TRUE(locked);
+    undo(*locked, write_0_9, blocking);
+  }
+};
+
+TEST_F(LocalWaitsTest, who_waits_for_somebody_local_is_told_when_that_one_is_gone) {
+  refused_locally(alice, by_alice, "first", true);
+  refused_locally(bob, by_bob, "second", true);
+  refused_locally(bob, by_bob, "tries", false);
+  EXPECT_TRUE(after.turns.empty());
+  const std::vector<LocalWait> waits = states.local_waits();
+  ASSERT_EQ(waits.size(), 2U);
+  EXPECT_EQ(waits[0].owner, "first");
+  EXPECT_EQ(waits[0].file, file_one);
+  EXPECT_EQ(waits[0].wanted, write_0_9);
+  EXPECT_NE(waits[0].open, nullptr);
+  for (const LocalWait& wait : waits) states.local_gone(wait, after);
+  ASSERT_EQ(after.turns.size(), 1U) << "one after the other";
+  EXPECT_EQ(after.turns[0].owner, "first");
+  EXPECT_TRUE(states.local_waits().empty());
+  const auto first = lock(alice, by_alice, "first", write_0_9, true);
+  ASSERT_TRUE(first);
+  after = {};
+  ASSERT_TRUE(states.unlock(use(alice, first->id), {0, 9}, after));
+  ASSERT_EQ(after.turns.size(), 1U);
+  EXPECT_EQ(after.turns[0].owner, "second");
+}
+
+TEST_F(LocalWaitsTest, others_may_take_what_they_can_get_meanwhile) {
+  refused_locally(alice, by_alice, "waits", true);
+  const auto other = lock(bob, by_bob, "other", {{5, 20}, LockMode::write});
+  ASSERT_TRUE(other);
+  for (const LocalWait& wait : states.local_waits()) states.local_gone(wait, after);
+  EXPECT_TRUE(after.turns.empty()) << "another client has it by now";
+  ASSERT_TRUE(states.unlock(use(bob, other->id), {5, 20}, after));
+  EXPECT_EQ(after.turns.size(), 1U);
+}
+
+TEST_F(LocalWaitsTest, who_does_not_ask_again_or_has_closed_the_file_waits_no_more) {
+  refused_locally(alice, by_alice, "waits", true);
+  now += states.limits().lock_patience;
+  states.sweep(now, now, after);
+  EXPECT_TRUE(states.local_waits().empty());
+  refused_locally(alice, by_alice, "waits", true);
+  ASSERT_TRUE(states.close(use(alice, by_alice), after));
+  ASSERT_TRUE(states.close(use(bob, by_bob), after));
+  EXPECT_TRUE(states.local_waits().empty());
 }
 
 TEST_F(LockTurnsTest, a_waiter_of_a_client_that_is_gone_holds_up_nobody) {

@@ -7,11 +7,13 @@
 #include <array>
 #include <filesystem>
 #include <limits>
+#include <optional>
 #include <string>
 
 #include "base/unique_fd.h"
 #include "nfs4/state/state_id.h"
 #include "opens_compound_fixture.h"
+#include "tests/unit/nfs4/support/callback_world.h"
 
 namespace braid::nfs4::test {
 namespace {
@@ -276,7 +278,7 @@ class LocalLocker {
  public:
   explicit LocalLocker(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
   [[nodiscard]] bool lock(short type, off_t start, off_t length) const {
-    struct flock wanted{};
+    struct flock wanted {};
     wanted.l_type = type;
     wanted.l_whence = SEEK_SET;
     wanted.l_start = start;
@@ -302,6 +304,33 @@ TEST_F(OpenCompound, what_a_local_process_has_locked_is_denied) {
   EXPECT_EQ(lock(alice_, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 10)), NFS4_OK);
   ASSERT_TRUE(local.lock(F_UNLCK, 10, 10));
   EXPECT_EQ(lock(alice_, args), NFS4_OK);
+}
+
+TEST(LocalLocks, who_waits_for_a_local_process_is_called_back_when_it_is_gone) {
+  CallbackWorld world;
+  CallbackPeer peer(world);
+  SessionClient client(world, 2, "alice", {.connection = peer.connection()});
+  world.write_local("file", "content");
+  std::optional<LocalLocker> local(world.directory() + "/file");
+  ASSERT_TRUE(local->lock(F_WRLCK, 10, 10));
+  Reply opened = client.send(
+      client.request().add(OP_PUTROOTFH).add(OP_OPEN, open_args("file", both_access)).add(OP_GETFH));
+  ASSERT_EQ(opened.status(), NFS4_OK);
+  EXPECT_EQ(opened.status_of(OP_PUTROOTFH), NFS4_OK);
+  const stateid4 id = opened.result<OPEN4res>(OP_OPEN).resok4()->stateid;
+  const auto lock = [&](nfs_lock_type4 type) {
+    const LOCK4args args = lock_args(id, "a", type, 0, UINT64_MAX);
+    return client
+        .send(client.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"file"}).add(OP_LOCK, args))
+        .status();
+  };
+  EXPECT_EQ(lock(nfs_lock_type4::WRITEW_LT), NFS4ERR_DENIED);
+  world.tick();
+  EXPECT_TRUE(peer.calls().empty());
+  local.reset();
+  world.tick();
+  peer.await(nfs_cb_opnum4::OP_CB_NOTIFY_LOCK);
+  EXPECT_EQ(lock(nfs_lock_type4::WRITEW_LT), NFS4_OK);
 }
 
 TEST_F(OpenCompound, a_local_process_meets_locks_of_clients_until_they_are_given_back) {
@@ -334,7 +363,7 @@ TEST_F(OpenCompound, a_client_that_crashed_is_not_in_its_own_way) {
   world_.write_local("file", "content");
   const auto held_locally = [&] {
     const base::UniqueFd file(::open((world_.directory() + "/file").c_str(), O_RDWR | O_CLOEXEC));
-    struct flock lock{};
+    struct flock lock {};
     lock.l_type = F_WRLCK;
     EXPECT_EQ(::fcntl(file.get(), F_OFD_GETLK, &lock), 0);
     return lock.l_type != F_UNLCK;

@@ -98,6 +98,16 @@ class FileStatesTest : public testing::Test {
                         .blocking = blocking},
                        after);
   }
+  // The file system refused what lock() had granted, to somebody who would wait or who would not.
+  void undo(const LockAnswer& answer, const HeldRange& wanted, bool blocking) {
+    states.undo_lock(answer,
+                     {.use = use(alice, answer.id),
+                      .new_owner = std::nullopt,
+                      .new_owner_seqid = 0,
+                      .wanted = wanted,
+                      .blocking = blocking},
+                     LockRefusedBy::somebody_local, after);
+  }
   nfsstat4 io(const ClientRef& client, const stateid4& id, std::uint8_t access) {
     const auto grant = states.authorize(use(client, id), access, after);
     return grant ? NFS4_OK : grant.error().status;
