@@ -20,7 +20,7 @@ from harness.server import ADDRESS, PORT, RDMA_PORT
 
 ROOT = (0, 0, ())
 
-# What the configuration of a server whose figures metric() reads has as `metrics`.
+# Where a server with a configuration of Lab.config() tells its figures.
 METRICS = f"{ADDRESS}:9049"
 
 # The shortest that braid takes. After a restart NFSv4.0 clients wait for a whole lease, since they cannot say that they
@@ -198,6 +198,11 @@ class Lab:
         self.request("start", options={"path": self.path, "squash": squash, "read_only": read_only, "anon": anon,
                                        "config": config, "open_files_max": open_files_max, "listen": listen,
                                        "lease_s": lease_s})
+
+    def config(self, server="", limits=""):
+        """The text of a configuration that serves the export as /, with metrics and more lines for these sections."""
+        return (f'[server]\nmetrics = "{METRICS}"\n{server}\n[limits]\n{limits}\n'
+                f'[[export]]\npath = "/"\ndirectory = "{self.path}"\nsquash = "none"\n')
 
     def reload(self, config):
         """A new text for the configuration file, and SIGHUP."""

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-from harness.client import METRICS, SHORT_LEASE_S, Lab, equal, expect, metric, read_file, start, step, write_file
+from harness.client import SHORT_LEASE_S, Lab, equal, expect, metric, read_file, start, step, write_file
 
 VARIANTS = ("tmpfs", "ext4")
 TIMEOUT_S = 240
@@ -82,16 +82,7 @@ def known():
 
 
 lab.export()
-lab.serve(config=f"""
-[server]
-metrics = "{METRICS}"
-[limits]
-lease_seconds = {SHORT_LEASE_S}
-[[export]]
-path = "/"
-directory = "{lab.path}"
-squash = "none"
-""")
+lab.serve(config=lab.config(limits=f"lease_seconds = {SHORT_LEASE_S}"))
 mounts = {version: lab.mount(version=version, at=f"/run/{version}") for version in MACHINES}
 for version, mnt in mounts.items():
     write_file(f"{mnt}/{names(version)[0]}", b"0123456789")

@@ -3,7 +3,7 @@
 import os
 import time
 
-from harness.client import METRICS, Lab, equal, expect, metric, read_file, step, write_file
+from harness.client import Lab, equal, expect, metric, read_file, step, write_file
 from harness.mountstats import operations_sent
 
 VARIANTS = ("tmpfs", "ext4")
@@ -11,15 +11,7 @@ TIMEOUT_S = 300
 
 lab = Lab()
 lab.export()
-lab.serve(config=f"""
-[server]
-metrics = "{METRICS}"
-delegations = "write"
-[[export]]
-path = "/"
-directory = "{lab.path}"
-squash = "none"
-""")
+lab.serve(config=lab.config(server='delegations = "write"'))
 mnt = lab.mount(version="4.1")
 other = lab.mount(version="4.2", at="/run/other")
 

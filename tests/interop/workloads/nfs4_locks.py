@@ -193,7 +193,7 @@ def check(version, another):
 
 lab = Lab()
 lab.export()
-lab.serve()
+lab.serve(config=lab.config())
 for minor, other in (("4.2", "4.0"), ("4.1", "4.2"), ("4.0", "4.1")):
     step(f"NFSv{minor} and {other}")
     check(minor, other)

@@ -13,13 +13,6 @@ TIMEOUT_S = 240
 
 LEASE_S = 10
 OTHER = "10.99.13.3"
-CONFIG = """[limits]
-lease_seconds = {lease}
-[[export]]
-path = "/"
-directory = "{path}"
-squash = "none"
-"""
 
 
 def address(action):
@@ -46,7 +39,7 @@ def wait_for_lock(file):
 
 lab = Lab()
 lab.export()
-lab.serve(config=CONFIG.format(lease=LEASE_S, path=lab.path), listen="0.0.0.0")
+lab.serve(config=lab.config(limits=f"lease_seconds = {LEASE_S}"), listen="0.0.0.0")
 address("add")
 for version, other in (("4.2", "4.0"), ("4.1", "4.2"), ("4.0", "4.1")):
     step(f"NFSv{version}, nobody wants it")

@@ -3,7 +3,7 @@
 import os
 import time
 
-from harness.client import METRICS, Lab, equal, expect, metric, read_file, run, step, write_file
+from harness.client import Lab, equal, expect, metric, read_file, run, step, write_file
 from harness.rdma_cm import Request
 from harness.server import ADDRESS, RDMA_PORT
 
@@ -22,17 +22,7 @@ for command in (f"ip link add wire2 mtu 9000 type dummy; ip addr add {SECOND}/24
 
 lab = Lab()
 lab.export()
-lab.serve(listen="::", config=f"""
-[server]
-metrics = "{METRICS}"
-[limits]
-connections_max = {CONNECTIONS_MAX}
-open_files_max = 1000
-[[export]]
-path = "/"
-directory = "{lab.path}"
-squash = "none"
-""")
+lab.serve(listen="::", config=lab.config(limits=f"connections_max = {CONNECTIONS_MAX}\nopen_files_max = 1000"))
 
 
 def until_refused():

@@ -3,7 +3,7 @@
 import os
 import subprocess
 
-from harness.client import METRICS, Lab, equal, expect, metric, read_file, step, write_file
+from harness.client import Lab, equal, expect, metric, read_file, step, write_file
 from harness.server import ADDRESS, RDMA_PORT
 
 MACHINE = "rdma"
@@ -22,14 +22,7 @@ def call(*words, **options):
 
 lab = Lab()
 lab.export()
-lab.serve(config=f"""
-[server]
-metrics = "{METRICS}"
-[[export]]
-path = "/"
-directory = "{lab.path}"
-squash = "none"
-""")
+lab.serve(config=lab.config())
 mnt = lab.mount(version="4.2", proto="rdma")
 
 for size in SIZES:

@@ -2,7 +2,7 @@
 
 import os
 
-from harness.client import METRICS, Lab, equal, expect, metric, read_file, step, write_file
+from harness.client import Lab, equal, expect, metric, read_file, step, write_file
 
 MACHINE = "rdma"
 VARIANTS = ("tmpfs",)
@@ -10,15 +10,7 @@ TIMEOUT_S = 240
 
 lab = Lab()
 lab.export()
-lab.serve(config=f"""
-[server]
-metrics = "{METRICS}"
-delegations = "write"
-[[export]]
-path = "/"
-directory = "{lab.path}"
-squash = "none"
-""")
+lab.serve(config=lab.config(server='delegations = "write"'))
 
 
 def recalled():

@@ -11,14 +11,7 @@ VERSIONS = ("4.0", "4.1", "4.2")
 lab = Lab()
 lab.export()
 # Both mounts are one NFSv4 client: what one of them changes does not keep the other from using its delegation.
-lab.serve(config=f"""
-[server]
-delegations = "none"
-[[export]]
-path = "/"
-directory = "{lab.path}"
-squash = "none"
-""")
+lab.serve(config=lab.config(server='delegations = "none"'))
 one = lab.mount()
 two = lab.mount(at="/run/two", options="nosharecache")
 equal(os.stat(one).st_ino, os.stat(two).st_ino, "inode of the root")
