@@ -115,6 +115,27 @@ TEST_F(Files, a_compound_sees_its_own_changes) {
   EXPECT_EQ(size_seen(), 10U);
 }
 
+// Each look at the file system is a system call.
+TEST_F(Files, a_compound_looks_only_once_at_what_it_has_seen) {
+  static constexpr std::array<std::uint32_t, 1> size{1U << FATTR4_SIZE};
+  const auto with_attributes = [&](Request request) {
+    return request.add(OP_ACCESS, ACCESS4args{ACCESS4_READ}).add(OP_GETATTR, GETATTR4args{size});
+  };
+  OPEN4args args;
+  args.share_access = OPEN4_SHARE_ACCESS_BOTH;
+  args.owner.owner = base::bytes_of(std::string_view("owner"));
+  args.openhow = openflag4::with_how(createhow4::with_createattrs(createmode4::UNCHECKED4, {}));
+  args.claim = open_claim4::with_file("file");
+  const vfs::FaultyFileSystem& fs = world_.watched();
+  EXPECT_EQ(status(with_attributes(at({}).add(OP_OPEN, args))), NFS4_OK);
+  EXPECT_EQ(status(with_attributes(at({"file"}))), NFS4_OK);
+  EXPECT_EQ(fs.calls(vfs::Operation::open_create), 1U);
+  EXPECT_EQ(fs.calls(vfs::Operation::lookup), 1U);
+  EXPECT_EQ(fs.calls(vfs::Operation::getattr), 0U);
+  EXPECT_EQ(status(with_attributes(at({"file"}).add(OP_WRITE, WRITE4args{.stateid = {}}))), NFS4_OK);
+  EXPECT_EQ(fs.calls(vfs::Operation::getattr), 1U) << "it may have changed";
+}
+
 TEST_F(Files, remove_takes_files_and_empty_directories) {
   world_.write_local("file", "");
   make_directory("empty");

@@ -107,6 +107,14 @@ World::~World() {
   std::filesystem::remove_all(base_, ignored);
 }
 
+const vfs::FaultyFileSystem& World::watched() {
+  std::vector<vfs::Export> table = exports_->current()->all();
+  auto counting = std::make_shared<vfs::FaultyFileSystem>(table.front().file_system);
+  table.front().file_system = counting;
+  on_reactor([&] { exports_->replace(std::make_shared<const vfs::ExportTable>(std::move(table))); });
+  return *counting;
+}
+
 void World::open_engine() {
   metrics_ = std::make_unique<base::MetricRegistry>();
   engine_ =

@@ -19,6 +19,7 @@
 #include "rpc/call.h"
 #include "tests/unit/nfs4/support/request.h"
 #include "vfs/export.h"
+#include "vfs/faulty.h"
 #include "vfs/posix/file_system.h"
 
 namespace braid::rpc {
@@ -91,6 +92,8 @@ class World {
   // Calls f() on the reactor's thread and waits for it.
   void on_reactor(const std::function<void()>& f);
   io::Reactor& reactor() { return *reactor_; }
+  // Counts what is asked of the first export's file system from now on; instead of file_system().
+  const vfs::FaultyFileSystem& watched();
   // Of the first export.
   vfs::posix::PosixFileSystem& file_system() {
     return static_cast<vfs::posix::PosixFileSystem&>(*exports_->current()->all().front().file_system);
