@@ -133,13 +133,6 @@ class FileClient {
     }
   }
 
-  static void begin(xdr::Encoder& out, std::string_view name, nfs_opnum4 op) {
-    encode(out, nfs4::COMPOUND4args{.tag = {}, .minorversion = 0, .argarray_count = 3});
-    encode(out, nfs_opnum4::OP_PUTROOTFH);
-    encode(out, nfs_opnum4::OP_LOOKUP);
-    encode(out, nfs4::LOOKUP4args{name});
-    encode(out, op);
-  }
   // The decoder then stands at the result of the last operation.
   bool succeeded(xdr::Decoder& in) {
     nfs4::COMPOUND4res head;
@@ -155,6 +148,33 @@ class FileClient {
     return in.u32(word) && in.u32(word) && in.u32(word) && in.u32(word) && in.u32(word);
   }
 
+  // One operation on the file, in a COMPOUND. Without a result error() says why.
+  template <class Res, class Args>
+  io::Op<std::optional<Res>> on_file(rpc::Client& client, nfs_opnum4 op, const Args& args,
+                                     const rpc::CallOptions& options) {
+    const std::string& name = wish_.name;
+    const auto request = [&name, op, &args](xdr::Encoder& out) {
+      encode(out, nfs4::COMPOUND4args{.tag = {}, .minorversion = 0, .argarray_count = 3});
+      encode(out, nfs_opnum4::OP_PUTROOTFH);
+      encode(out, nfs_opnum4::OP_LOOKUP);
+      encode(out, nfs4::LOOKUP4args{name});
+      encode(out, op);
+      encode(out, args);
+    };
+    auto results = co_await client.call(compound, options, request).as_result();
+    if (!results) {
+      fail("call", rpc::name_of(results.error()));
+      co_return std::nullopt;
+    }
+    xdr::Arena arena;
+    xdr::Decoder in = results->decoder(arena);
+    Res result;
+    if (!succeeded(in)) co_return std::nullopt;
+    if (decode(in, result) && result.resok4() != nullptr) co_return result;
+    fail("result", "cannot be understood");
+    co_return std::nullopt;
+  }
+
   io::Op<> read_at(rpc::Client& client, std::uint64_t& offset) {
     const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(call_bytes, wish_.bytes - offset));
     const nfs4::READ4args args{.stateid = {}, .offset = offset, .count = count};
@@ -162,20 +182,10 @@ class FileClient {
     options.room.items[0] = count;
     options.room.item_count = 1;
     options.room.rest_bytes = 256;
-    const std::string& name = wish_.name;
-    const auto request = [&name, &args](xdr::Encoder& out) {
-      begin(out, name, nfs_opnum4::OP_READ);
-      encode(out, args);
-    };
-    auto results = co_await client.call(compound, options, request).as_result();
-    if (!results) co_return fail("READ", rpc::name_of(results.error()));
-    xdr::Arena arena;
-    xdr::Decoder in = results->decoder(arena);
-    nfs4::READ4res read;
-    if (!succeeded(in)) co_return;
-    if (!decode(in, read) || read.resok4() == nullptr) co_return fail("READ", "no data");
-    if (!output(read.resok4()->data)) co_return fail("standard output", std::strerror(errno));
-    offset += read.resok4()->data.size();
+    const auto read = co_await on_file<nfs4::READ4res>(client, nfs_opnum4::OP_READ, args, options);
+    if (!read) co_return;
+    if (!output(read->resok4()->data)) co_return fail("standard output", std::strerror(errno));
+    offset += read->resok4()->data.size();
   }
 
   io::Op<> write_at(rpc::Client& client, std::uint64_t& offset) {
@@ -185,20 +195,9 @@ class FileClient {
         .stateid = {}, .offset = offset, .stable = nfs4::stable_how4::FILE_SYNC4, .data = data};
     rpc::CallOptions options{.auth = rpc::AuthSys{}};
     options.room.rest_bytes = 256;
-    const std::string& name = wish_.name;
-    const auto request = [&name, &args](xdr::Encoder& out) {
-      begin(out, name, nfs_opnum4::OP_WRITE);
-      encode(out, args);
-    };
-    auto results = co_await client.call(compound, options, request).as_result();
-    if (!results) co_return fail("WRITE", rpc::name_of(results.error()));
-    xdr::Arena arena;
-    xdr::Decoder in = results->decoder(arena);
-    nfs4::WRITE4res written;
-    if (!succeeded(in)) co_return;
-    const bool whole =
-        decode(in, written) && written.resok4() != nullptr && written.resok4()->count == data.size();
-    if (!whole) co_return fail("WRITE", "not all was written");
+    const auto written = co_await on_file<nfs4::WRITE4res>(client, nfs_opnum4::OP_WRITE, args, options);
+    if (!written) co_return;
+    if (written->resok4()->count != data.size()) co_return fail("WRITE", "not all was written");
     offset += data.size();
   }
 

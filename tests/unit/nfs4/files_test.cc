@@ -92,14 +92,7 @@ TEST_F(Files, a_compound_sees_its_own_changes) {
   request.add(OP_LOOKUP, LOOKUP4args{"other"}).add(OP_GETATTR, GETATTR4args{size});
   request.add(OP_RESTOREFH).add(OP_GETATTR, GETATTR4args{size});
   Reply reply = client_.send(request);
-  const auto size_seen = [&] {
-    const auto result = reply.result<GETATTR4res>(OP_GETATTR);
-    xdr::Arena arena;
-    xdr::Decoder in(result.resok4()->obj_attributes.attr_vals, arena);
-    std::uint64_t bytes = 0;
-    EXPECT_TRUE(in.u64(bytes));
-    return bytes;
-  };
+  const auto size_seen = [&] { return size_in(reply.result<GETATTR4res>(OP_GETATTR)); };
   ASSERT_EQ(reply.status(), NFS4_OK);
   EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
   EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);

@@ -324,18 +324,6 @@ TEST(GracePeriod, ends_after_a_lease_and_leaves_out_who_missed_it) {
   EXPECT_FALSE(world.engine().state().clients.in_grace());
 }
 
-TEST(GracePeriod, a_client_that_said_goodbye_is_not_waited_for) {
-  World world;
-  SessionClient client(world, 1, "client");
-  EXPECT_EQ(world.send(Request(1).add(OP_DESTROY_SESSION, DESTROY_SESSION4args{client.session()})).status(),
-            NFS4_OK);
-  EXPECT_EQ(world.send(Request(1).add(OP_DESTROY_CLIENTID, DESTROY_CLIENTID4args{client.id()})).status(),
-            NFS4_OK);
-  world.tick();
-  world.restart();
-  EXPECT_FALSE(world.engine().state().clients.in_grace());
-}
-
 TEST(Lease, a_session_without_state_ends_with_it) {
   World world;
   SessionClient client(world, 1, "client");

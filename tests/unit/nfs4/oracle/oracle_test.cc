@@ -145,12 +145,7 @@ TEST_F(Oracle40, opens_and_locks) {
   const io::Payload data = size_of(0x1234).attr_vals;
   on_file(OP_WRITE, WRITE4args{.stateid = id, .offset = 3, .stable = stable_how4::FILE_SYNC4, .data = data});
 
-  LOCK4args lock = lock_args(id, "locker", nfs_lock_type4::WRITE_LT, 0, 10);
-  open_to_lock_owner4 locker = *lock.locker.open_owner();
-  locker.open_seqid = ++open_seqid_;
-  locker.lock_seqid = 70;
-  locker.lock_owner.clientid = client_;
-  lock.locker = locker4::with_open_owner(locker);
+  const LOCK4args lock = first_lock_args(id, client_, ++open_seqid_, 70);
   Reply locked = on_file(OP_LOCK, lock);
   const auto lock_result = locked.result<LOCK4res>(OP_LOCK);
   ASSERT_NE(lock_result.resok4(), nullptr);
@@ -159,7 +154,7 @@ TEST_F(Oracle40, opens_and_locks) {
   on_file(OP_LOCKT, LOCKT4args{nfs_lock_type4::READ_LT, 5, 1, other}, NFS4ERR_DENIED);
   on_file(OP_LOCKT, LOCKT4args{nfs_lock_type4::READ_LT, 50, 1, other});
   on_file(OP_LOCKU, LOCKU4args{nfs_lock_type4::WRITE_LT, 71, lock_id, 0, UINT64_MAX});
-  exchange(Request(0), OP_RELEASE_LOCKOWNER, RELEASE_LOCKOWNER4args{{client_, locker.lock_owner.owner}});
+  exchange(Request(0), OP_RELEASE_LOCKOWNER, RELEASE_LOCKOWNER4args{lock.locker.open_owner()->lock_owner});
 
   const OPEN_DOWNGRADE4args less{id, ++open_seqid_, read_access, 0};
   on_file(OP_OPEN_DOWNGRADE, less, NFS4ERR_INVAL);

@@ -99,12 +99,7 @@ class DelegationCompound : public testing::Test {
     static constexpr std::array<std::uint32_t, 1> mask{1U << FATTR4_SIZE};
     Reply reply = on_file(client, OP_GETATTR, GETATTR4args{mask});
     if (reply.status() != NFS4_OK) return std::nullopt;
-    const auto result = reply.result<GETATTR4res>(OP_GETATTR);
-    xdr::Arena arena;
-    xdr::Decoder in(result.resok4()->obj_attributes.attr_vals, arena);
-    std::uint64_t size = 0;
-    EXPECT_TRUE(in.u64(size));
-    return size;
+    return size_in(reply.result<GETATTR4res>(OP_GETATTR));
   }
   [[nodiscard]] bool opens_locally(int flags) const {
     const std::string path = world_.directory() + "/file";

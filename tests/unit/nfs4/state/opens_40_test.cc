@@ -66,12 +66,7 @@ TEST_F(OpenCompound40, an_owner_opens_confirms_locks_unlocks_and_closes) {
   const stateid4 id = confirmed(2, first.resok4()->stateid);
   EXPECT_EQ(on_file_40(OP_READ, READ4args{id, 0, 10}).status(), NFS4_OK);
 
-  LOCK4args args = lock_args(id, "locker", nfs_lock_type4::WRITE_LT, 0, 10);
-  open_to_lock_owner4 locker = *args.locker.open_owner();
-  locker.open_seqid = 3;
-  locker.lock_seqid = 70;
-  locker.lock_owner.clientid = client_;
-  args.locker = locker4::with_open_owner(locker);
+  const LOCK4args args = first_lock_args(id, client_, 3, 70);
   Reply locked = on_file_40(OP_LOCK, args);
   const auto lock_result = locked.result<LOCK4res>(OP_LOCK);
   ASSERT_NE(lock_result.resok4(), nullptr);

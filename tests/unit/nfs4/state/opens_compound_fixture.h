@@ -66,6 +66,18 @@ inline LOCK4args lock_args(const stateid4& open_id, std::string_view owner, nfs_
   return args;
 }
 
+// Of an owner that has not locked before, in 4.0.
+inline LOCK4args first_lock_args(const stateid4& open_id, clientid4 client, std::uint32_t open_seqid,
+                                 std::uint32_t lock_seqid) {
+  LOCK4args args = lock_args(open_id, "locker", nfs_lock_type4::WRITE_LT, 0, 10);
+  open_to_lock_owner4 locker = *args.locker.open_owner();
+  locker.open_seqid = open_seqid;
+  locker.lock_seqid = lock_seqid;
+  locker.lock_owner.clientid = client;
+  args.locker = locker4::with_open_owner(locker);
+  return args;
+}
+
 class OpenCompound : public ::testing::Test {
  protected:
   // OPEN by name in the root; the result of OPEN, and the status.

@@ -59,4 +59,12 @@ nfsstat4 Reply::status_of(nfs_opnum4 number) {
   return status;
 }
 
+std::uint64_t size_in(const GETATTR4res& result) {
+  xdr::Arena arena;
+  xdr::Decoder in(result.resok4()->obj_attributes.attr_vals, arena);
+  std::uint64_t size = 0;
+  EXPECT_TRUE(in.u64(size));
+  return size;
+}
+
 }  // namespace braid::nfs4::test

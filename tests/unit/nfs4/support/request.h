@@ -115,5 +115,8 @@ class Reply {
   COMPOUND4res head_;
 };
 
+// What GETATTR of the size alone has found.
+std::uint64_t size_in(const GETATTR4res& result);
+
 }  // namespace test
 }  // namespace braid::nfs4
