@@ -102,7 +102,7 @@ state::StateHooks Nfs4Engine::hooks() {
 
 void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
   clients_.register_metrics(registry);
-  const auto gauge = [&](std::string_view kind, std::uint32_t state::StateCounts::*count) {
+  const auto gauge = [&](std::string_view kind, std::uint32_t state::StateCounts::* count) {
     registry.gauge("braid_nfs4_states", "Opens, locks and delegations that NFSv4 clients hold",
                    fmt::format(R"(kind="{}")", kind), [this, count] {
                      return static_cast<double>(
@@ -121,7 +121,7 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
 }
 
 void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
-  const auto value_of = [this](auto state::DelegationStats::*member) {
+  const auto value_of = [this](auto state::DelegationStats::* member) {
     return [this, member] {
       return static_cast<double>(
           files_.with([&](const state::FileStates& files) { return files.delegation_stats().*member; }));

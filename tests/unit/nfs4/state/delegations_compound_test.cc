@@ -337,7 +337,7 @@ TEST_F(DelegationCompound, its_holder_says_what_the_times_are_if_it_keeps_them) 
   const timespec before[2] = {{1000, 0}, {1000, 0}};
   ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), before, 0), 0);
   const auto modified = [&] {
-    struct stat stat {};
+    struct stat stat{};
     EXPECT_EQ(::stat(path.c_str(), &stat), 0);
     return stat.st_mtim.tv_sec;
   };

@@ -278,7 +278,7 @@ class LocalLocker {
  public:
   explicit LocalLocker(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
   [[nodiscard]] bool lock(short type, off_t start, off_t length) const {
-    struct flock wanted {};
+    struct flock wanted{};
     wanted.l_type = type;
     wanted.l_whence = SEEK_SET;
     wanted.l_start = start;
@@ -363,7 +363,7 @@ TEST_F(OpenCompound, a_client_that_crashed_is_not_in_its_own_way) {
   world_.write_local("file", "content");
   const auto held_locally = [&] {
     const base::UniqueFd file(::open((world_.directory() + "/file").c_str(), O_RDWR | O_CLOEXEC));
-    struct flock lock {};
+    struct flock lock{};
     lock.l_type = F_WRLCK;
     EXPECT_EQ(::fcntl(file.get(), F_OFD_GETLK, &lock), 0);
     return lock.l_type != F_UNLCK;

@@ -35,7 +35,7 @@ TEST_F(ReclaimedDelegation, a_file_that_changed_while_nobody_watched_is_not_recl
 
 TEST_F(ReclaimedDelegation, files_are_watched_as_long_as_there_are_delegations_and_nobody_minds) {
   const auto noted = [&] {
-    struct stat stat {};
+    struct stat stat{};
     EXPECT_EQ(::stat((world_.state_directory() + "/nfs4/lock").c_str(), &stat), 0);
     return stat.st_mtim.tv_sec;
   };
