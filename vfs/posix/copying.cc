@@ -14,17 +14,16 @@ namespace {
 
 constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
 
-Outcome<> check_ends(const PosixOpenFile& from, const PosixOpenFile& to) {
-  const bool allowed = includes(from.access(), OpenAccess::read) && includes(to.access(), OpenAccess::write);
-  if (!allowed) return base::fail(Error::acces);
-  return {};
-}
-
 }  // namespace
+
+Outcome<> Tree::may_copy(const PosixOpenFile& from, const PosixOpenFile& to) const {
+  if (!includes(from.access(), OpenAccess::read)) return base::fail(Error::acces);
+  return may_write(to);
+}
 
 Outcome<> Tree::clone(const Credentials& who, const PosixOpenFile& from, std::uint64_t from_offset,
                       const PosixOpenFile& to, std::uint64_t to_offset, std::uint64_t length) {
-  if (auto allowed = check_ends(from, to); !allowed) return allowed;
+  if (auto allowed = may_copy(from, to); !allowed) return allowed;
   const bool fits = base::end_of<std::uint64_t>(from_offset, length, offset_max) &&
                     base::end_of<std::uint64_t>(to_offset, length, offset_max);
   if (!fits) return base::fail(Error::fbig);
@@ -43,7 +42,7 @@ Outcome<> Tree::clone(const Credentials& who, const PosixOpenFile& from, std::ui
 Outcome<std::uint64_t> Tree::copy(const Credentials& who, const PosixOpenFile& from,
                                   std::uint64_t from_offset, const PosixOpenFile& to, std::uint64_t to_offset,
                                   std::uint64_t length) {
-  if (auto allowed = check_ends(from, to); !allowed) return base::fail(allowed.error());
+  if (auto allowed = may_copy(from, to); !allowed) return base::fail(allowed.error());
   if (from_offset > offset_max || to_offset > offset_max) return base::fail(Error::fbig);
   const std::uint64_t wanted = std::min(length == 0 ? copy_slice_bytes : length, copy_slice_bytes);
   auto at = static_cast<off_t>(from_offset);

@@ -168,7 +168,7 @@ Outcome<ReadPlan> Tree::plan_read_open(const PosixOpenFile& open, std::uint64_t 
 
 Outcome<WriteResult> Tree::write_open(const Credentials& who, const PosixOpenFile& open, std::uint64_t offset,
                                       const io::Payload& data, Stability stability) {
-  if (!includes(open.access(), OpenAccess::write)) return base::fail(Error::acces);
+  if (auto allowed = may_write(open); !allowed) return base::fail(allowed.error());
   if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) return base::fail(Error::fbig);
   const bool in_memory = root_.traits.in_memory;
   const int flags = in_memory ? 0 : flags_of(stability);

@@ -48,6 +48,13 @@ Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, Ope
   return PosixOpenFile::make(owner_.lock(), cache_, file, access, std::move(*fd), std::move(*slot));
 }
 
+Outcome<> Tree::may_write(const PosixOpenFile& open) const {
+  if (!includes(open.access(), OpenAccess::write)) return base::fail(Error::acces);
+  // Made so by a reload, since it was opened.
+  if (options_.read_only) return base::fail(Error::rofs);
+  return {};
+}
+
 Outcome<base::UniqueFd> Tree::open_for(const Credentials& who, PosixFile& file, OpenAccess access,
                                        OpenRule rule, const Attributes& now) {
   const int flags = flags_of(access) | open_flags;

@@ -49,7 +49,7 @@ Outcome<SeekResult> Tree::seek(const PosixOpenFile& open, std::uint64_t offset, 
 
 Outcome<> Tree::allocate(const Credentials& who, const PosixOpenFile& open, std::uint64_t offset,
                          std::uint64_t length, int mode) {
-  if (!includes(open.access(), OpenAccess::write)) return base::fail(Error::acces);
+  if (auto allowed = may_write(open); !allowed) return allowed;
   if (length == 0) return base::fail(Error::inval);
   if (!base::end_of<std::uint64_t>(offset, length, offset_max)) return base::fail(Error::fbig);
   const auto done = identity_.as(who, [&] {

@@ -214,6 +214,8 @@ class Tree {
   Outcome<DescriptorSlot> room_for_open();
   Outcome<base::UniqueFd> open_for(const Credentials& who, PosixFile& file, OpenAccess access, OpenRule rule,
                                    const Attributes& now);
+  [[nodiscard]] Outcome<> may_write(const PosixOpenFile& open) const;
+  [[nodiscard]] Outcome<> may_copy(const PosixOpenFile& from, const PosixOpenFile& to) const;
   Outcome<OpenCreated> open_new(const Credentials& who, PosixFile& directory, const Name& name,
                                 OpenAccess access, const CreateHow& how);
   Outcome<OpenCreated> open_existing(const Credentials& who, PosixFile& directory, const Name& name,

@@ -267,6 +267,23 @@ TEST_P(OpenTest, a_read_only_export_opens_for_reading_only) {
   EXPECT_EQ(open_create("new", how(CreateHow::Mode::unchecked)).error(), Error::rofs);
 }
 
+// As by a reload of the configuration.
+TEST_P(OpenTest, an_export_that_becomes_read_only_is_written_by_nobody_who_has_files_open) {
+  local_write("file", "text");
+  const auto held = open(find("file"), OpenAccess::both).value();
+  options_.tree.read_only = true;
+  restart();
+  EXPECT_EQ(write_open(held, "other").error(), Error::rofs);
+  EXPECT_EQ(run(fs_->allocate({}, held, 0, 100)).error(), Error::rofs);
+  EXPECT_EQ(run(fs_->deallocate({}, held, 0, 2)).error(), Error::rofs);
+  EXPECT_EQ(run(fs_->copy({}, held, 0, held, 4, 4)).error(), Error::rofs);
+  EXPECT_EQ(run(fs_->clone({}, held, 0, held, 4096, 0)).error(), Error::rofs);
+  SetAttributes empty;
+  empty.size = 0;
+  EXPECT_EQ(run(fs_->setattr_open({}, held, empty, wcc_)).error(), Error::rofs);
+  EXPECT_EQ(read_open(held), "text");
+}
+
 TEST_P(OpenTest, a_created_file_is_open_as_wanted_whatever_its_mode) {
   let_everybody_create();
   const auto made = open_create("file", how(CreateHow::Mode::guarded, 0), OpenAccess::both, user(1000, 1000));
