@@ -302,6 +302,13 @@ TEST_F(LockTurnsTest, who_asked_without_waiting_has_no_turn) {
   EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
 }
 
+TEST_F(LockTurnsTest, a_waiter_of_a_client_that_is_gone_holds_up_nobody) {
+  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
+  states.drop_client(bob->id);
+  release();
+  EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
+}
+
 // Somebody local holds bytes 0 to 9.
 class LocalWaitsTest : public FileStatesTest {
  protected:
@@ -357,13 +364,6 @@ TEST_F(LocalWaitsTest, who_does_not_ask_again_or_has_closed_the_file_waits_no_mo
   ASSERT_TRUE(states.close(use(alice, by_alice), after));
   ASSERT_TRUE(states.close(use(bob, by_bob), after));
   EXPECT_TRUE(states.local_waits().empty());
-}
-
-TEST_F(LockTurnsTest, a_waiter_of_a_client_that_is_gone_holds_up_nobody) {
-  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
-  states.drop_client(bob->id);
-  release();
-  EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
 }
 
 }  // namespace
