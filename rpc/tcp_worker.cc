@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
@@ -159,16 +160,26 @@ void TcpWorker::check_limits() {
       connection->close_for(*counter, counter == &metrics_.closed_idle ? "idle" : "stalled");
 }
 
-bool TcpWorker::all_ended() const {
+bool TcpWorker::all_quiet() const {
+  return std::ranges::all_of(open_, [](const TcpConnection* connection) { return connection->quiet(); });
+}
+
+bool TcpWorker::all_hung_up() const {
   bool ended = true;
-  for (TcpConnection* connection : open_) ended = connection->quiet() && connection->hang_up() && ended;
+  for (TcpConnection* connection : open_) ended = connection->hang_up() && ended;
   return ended;
 }
 
 io::Op<bool> TcpWorker::drain(base::Duration limit) {
   draining_ = true;
   const base::TimePoint deadline = reactor_.clock().now() + limit;
-  while (!all_ended()) {
+  while (!all_quiet()) {
+    if (reactor_.clock().now() >= deadline) co_return false;
+    co_await reactor_.sleep(drain_look);
+  }
+  if (!open_.empty())
+    co_await reactor_.sleep(std::min(options_.drain_linger, deadline - reactor_.clock().now()));
+  while (!all_hung_up()) {
     if (reactor_.clock().now() >= deadline) co_return false;
     co_await reactor_.sleep(drain_look);
   }

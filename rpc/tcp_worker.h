@@ -35,6 +35,10 @@ struct TcpOptions {
   // The same while memory is short.
   base::Duration stall_limit_short = std::chrono::seconds(2);
   base::Duration sweep_interval = std::chrono::seconds(5);  // how often limits are looked at
+  // Between the last reply of a drain and the end of the connections. The Linux client closes its end when it
+  // learns of ours, and what it has not read by then it has not got, though its TCP acknowledged it: it would
+  // repeat that call to the next server, which may then meet the call's own effect.
+  base::Duration drain_linger = std::chrono::milliseconds(200);
   // TCP keep-alive: probes after this idle time, every so often, so many.
   int keepalive_idle_s = 60;
   int keepalive_interval_s = 10;
@@ -73,8 +77,8 @@ class TcpWorker {
   // Any thread: closes the connection that has been idle longest, if there is one.
   void evict_idle();
 
-  // Stops reading calls, waits until the running ones are answered and their replies have arrived, and hangs
-  // up; at most until `limit` from now. True if all ended in time.
+  // Stops reading calls, waits until the running ones are answered and their replies have had time to be
+  // read, and hangs up; at most until about `limit` from now. True if all ended in time.
   io::Op<bool> drain(base::Duration limit);
   // Closes every connection and waits for that.
   io::Op<> close();
@@ -101,8 +105,10 @@ class TcpWorker {
   void start_sweeping();
   io::Op<> sweep();
   void check_limits();
-  // Of a drain: every reply is with its peer's TCP. Hangs up where that is so.
-  [[nodiscard]] bool all_ended() const;
+  // Of a drain: every call that was read is answered, and the socket has the reply.
+  [[nodiscard]] bool all_quiet() const;
+  // Then: hangs up, and tells whether every peer's TCP has all of it.
+  [[nodiscard]] bool all_hung_up() const;
 
   io::Reactor& reactor_;
   io::SlabPool& pool_;

@@ -30,10 +30,11 @@ namespace braid::rpc::test {
 
 struct TcpServerOptions {
   ServerOptions server;
-  TcpOptions tcp;
+  TcpOptions tcp{.drain_linger = {}};
   TcpListenerOptions listener;
   io::SlabPoolOptions pool{.bytes_max = 128 * base::MiB, .huge_pages = false};
   unsigned reactors = 1;
+  const base::Clock* clock = nullptr;  // the system's; another one needs a single reactor
 };
 
 class TcpServer {
@@ -46,7 +47,7 @@ class TcpServer {
         tcp_metrics(registry) {
     std::vector<TcpListener::Target> targets;
     for (unsigned i = 0; i < options.reactors; ++i) {
-      Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(clock));
+      Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(options.clock ? *options.clock : clock));
       lane.thread.call([&] {
         lane.worker.emplace(server, lane.thread.reactor(), pool);
         lane.tcp.emplace(lane.thread.reactor(), pool, &pipes, options.tcp, tcp_metrics);

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <set>
 #include <vector>
 
@@ -427,6 +429,31 @@ TEST(TcpTest, draining_answers_running_calls_and_takes_no_new_ones) {
   EXPECT_TRUE(client.receives(words({1, 1, 0, 0, 0, 0, 1})));
   EXPECT_TRUE(client.at_end());
   EXPECT_EQ(server.pool.stats().bytes_used, 0U);
+}
+
+TEST(TcpTest, draining_leaves_peers_time_to_read_the_last_replies) {
+  base::ManualClock clock;
+  TcpServerOptions options;
+  options.clock = &clock;
+  options.tcp.drain_linger = 1s;
+  TcpServer server(options);
+  RawClient client(server.address);
+  ASSERT_TRUE(client.send(record(test_call(1, test::proc_wait))));
+  ASSERT_TRUE(
+      test::eventually([&] { return server.first().call([&] { return server.service.waiting() == 1; }); }));
+  std::atomic<bool> stopped = false;
+  std::jthread stopper([&] {
+    EXPECT_TRUE(server.stop(20s));
+    stopped = true;
+  });
+  server.first().call([&] { server.service.release(); });
+  EXPECT_TRUE(client.receives(words({1, 1, 0, 0, 0, 0, 1})));
+  const auto advance = [&] { server.first().call([&] { clock.advance(10ms); }); };
+  for (int i = 0; i < 50; ++i) advance();
+  pollfd end{.fd = client.fd(), .events = POLLRDHUP, .revents = 0};
+  EXPECT_EQ(::poll(&end, 1, 0), 0);
+  while (!stopped) advance();
+  EXPECT_TRUE(client.at_end());
 }
 
 TEST(TcpTest, draining_ends_at_its_limit) {
