@@ -240,6 +240,14 @@ VfsOp<LeaseRef> FaultyFileSystem::lease(const OpenFileRef& open, LeaseType type,
   });
 }
 
+VfsOp<LeaseRef> FaultyFileSystem::lease_directory(const FileRef& directory, LeaseHolder holder,
+                                                  LeaseBreak broken) {
+  return guarded(Operation::lease_directory,
+                 [this, &directory, holder, broken = std::move(broken)]() mutable {
+                   return inner_->lease_directory(directory, holder, std::move(broken));
+                 });
+}
+
 VfsOp<SeekResult> FaultyFileSystem::seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) {
   return guarded(Operation::seek, [this, &open, offset, what] { return inner_->seek(open, offset, what); });
 }

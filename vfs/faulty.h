@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -44,6 +45,7 @@ enum class Operation : std::uint8_t {
   test_lock,
   unlock,
   lease,
+  lease_directory,
   seek,
   allocate,
   deallocate,
@@ -57,7 +59,7 @@ enum class Operation : std::uint8_t {
   get_acl,
   set_acl
 };
-constexpr std::size_t operations = 41;
+constexpr std::size_t operations = 42;
 
 struct Fault {
   Operation operation = Operation::getattr;
@@ -94,6 +96,9 @@ class FaultyFileSystem final : public FileSystem {
   VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
                  Wcc& wcc) override;
   [[nodiscard]] Verifier write_verifier() const override { return inner_->write_verifier(); }
+  // As if only a few more files could be opened.
+  void be_short_of_opens() { short_of_opens_ = true; }
+  [[nodiscard]] bool few_opens_left() const override { return short_of_opens_ || inner_->few_opens_left(); }
   VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
                       const CreateHow& how, Wcc& wcc) override;
   VfsOp<Found> mkdir(const Credentials& who, const FileRef& directory, std::string_view name,
@@ -132,6 +137,7 @@ class FaultyFileSystem final : public FileSystem {
   VfsOp<> unlock(const FileRef& file, LockOwnerId owner, LockRange range) override;
   VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
                         LeaseBreak broken) override;
+  VfsOp<LeaseRef> lease_directory(const FileRef& directory, LeaseHolder holder, LeaseBreak broken) override;
   VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) override;
   VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
                    std::uint64_t length) override;
@@ -163,6 +169,7 @@ class FaultyFileSystem final : public FileSystem {
   static auto faulty(Fault fault, F call) -> std::invoke_result_t<F&>;
 
   const std::shared_ptr<FileSystem> inner_;
+  std::atomic<bool> short_of_opens_{false};
   base::Guarded<Script> script_;
 };
 

@@ -54,6 +54,12 @@ VfsOp<LeaseRef> FileSystem::lease(const OpenFileRef& /*open*/, LeaseType /*type*
   return base::fail(Error::notsupp);
 }
 
+VfsOp<LeaseRef> FileSystem::lease_directory(
+    const FileRef& /*directory*/, LeaseHolder /*holder*/,
+    LeaseBreak /*broken*/) {  // NOLINT(performance-unnecessary-value-param)
+  return base::fail(Error::notsupp);
+}
+
 VfsOp<SeekResult> FileSystem::seek(const OpenFileRef& /*open*/, std::uint64_t /*offset*/, SeekTo /*what*/) {
   return base::fail(Error::notsupp);
 }

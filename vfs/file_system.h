@@ -163,6 +163,8 @@ class FileSystem {
   // lease's OpenFile instead. crowded: other opens have all that there are.
   virtual VfsOp<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access,
                                   OpenRule rule);
+  // Only a few more files can be opened.
+  [[nodiscard]] virtual bool few_opens_left() const { return false; }
   // Creates the name, or opens what it means, by the rules of `how` (RFC 8881 18.16.3). Whoever creates a
   // file has it open as wanted whatever its mode. An existing file is truncated if `how` is unchecked with
   // size 0; other attributes do not matter to it.
@@ -192,6 +194,9 @@ class FileSystem {
   // delay: somebody has the file open in a way that conflicts. A read lease needs an open for reading alone.
   virtual VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
                                 LeaseBreak broken);
+  // Of the entries and attributes of a directory: notdir. As long as there is one the handle is good, even if
+  // the directory loses its name.
+  virtual VfsOp<LeaseRef> lease_directory(const FileRef& directory, LeaseHolder holder, LeaseBreak broken);
 
   // nxio: the offset is not before the end of the file (RFC 7862 15.11).
   virtual VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what);

@@ -76,20 +76,22 @@ enum class LeaseType : std::uint8_t { read, write };
 // Makes local opens that conflict wait until it is given back, which is when it ends, or until the kernel's
 // patience ends (/proc/sys/fs/lease-break-time, 45 s). Calls of this server that conflict, of NFSv3 too,
 // answer `delay` meanwhile, unless their Credentials name the same holder: opens, and what changes the file's
-// attributes or names (setattr, link, remove and rename of a name, xattrs and ACLs). Keeps its file open; the
-// FileSystem must outlive it.
+// attributes or names (setattr, link, remove and rename of a name, xattrs and ACLs); of a directory, what
+// makes, removes or renames its entries, too. No local process ever waits for the lease of a directory. Keeps
+// its file open; the FileSystem must outlive it.
 class Lease {
  public:
   virtual ~Lease() = default;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
+  [[nodiscard]] virtual const FileRef& file() const = 0;
 
  protected:
   Lease() = default;
 };
 using LeaseRef = std::unique_ptr<Lease>;
-// Called once, on any thread, when somebody waits for the lease; must not block, nor end a lease. Not called
-// any more when the lease has ended.
+// Called once, on any thread, when somebody waits for the lease, or has changed what it is about without
+// waiting; must not block, nor end a lease. Not called any more when the lease has ended.
 using LeaseBreak = std::function<void()>;
 
 enum class SeekTo : std::uint8_t { data, hole };

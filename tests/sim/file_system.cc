@@ -37,7 +37,14 @@ class MemoryOpen final : public vfs::OpenFile {
   const vfs::OpenAccess access_;
 };
 
-class MemoryLease final : public vfs::Lease {};
+class MemoryLease final : public vfs::Lease {
+ public:
+  explicit MemoryLease(vfs::FileRef file) : file_(std::move(file)) {}
+  [[nodiscard]] const vfs::FileRef& file() const override { return file_; }
+
+ private:
+  const vfs::FileRef file_;
+};
 
 vfs::Before before_of(const Storage::Node& node) {
   return {node.attributes.size, node.attributes.mtime, node.attributes.ctime, node.attributes.change};
@@ -364,10 +371,10 @@ VfsOp<> MemoryFileSystem::unlock(const vfs::FileRef& /*file*/, vfs::LockOwnerId 
   co_await pause();
 }
 
-VfsOp<vfs::LeaseRef> MemoryFileSystem::lease(const vfs::OpenFileRef& /*open*/, vfs::LeaseType /*type*/,
+VfsOp<vfs::LeaseRef> MemoryFileSystem::lease(const vfs::OpenFileRef& open, vfs::LeaseType /*type*/,
                                              vfs::LeaseHolder /*holder*/, vfs::LeaseBreak /*broken*/) {
   co_await pause();
-  co_return std::make_unique<MemoryLease>();
+  co_return std::make_unique<MemoryLease>(open->file());
 }
 
 }  // namespace braid::sim

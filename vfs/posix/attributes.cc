@@ -1,5 +1,7 @@
 // GETATTR and SETATTR.
 #include <limits>
+#include <memory>
+#include <vector>
 
 #include "vfs/posix/tree.h"
 
@@ -51,12 +53,16 @@ Outcome<Attributes> Tree::live_attributes(PosixFile& file) {
   return now;
 }
 
-// True if nobody holds it open either: it is then forgotten, otherwise with the last open.
+// True if nobody holds it open either: it is then forgotten, otherwise with the last open or lease. Who has a
+// lease on a directory hears of its end (RFC 8881 10.9.4); on a file, of the name's.
 bool Tree::lost_last_name(PosixFile& file) {
-  const bool gone = file.hold([](Holdings& held) {
+  std::vector<std::shared_ptr<LeaseNotice>> leases;
+  const bool gone = file.hold([&](Holdings& held) {
     held.nameless = true;
-    return held.opens.empty();
+    if (file.type() == FileType::directory) leases = held.leases;
+    return held.opens.empty() && held.leases.empty();
   });
+  for (const std::shared_ptr<LeaseNotice>& lease : leases) lease->tell();
   if (gone) cache_.drop(file);
   return gone;
 }

@@ -101,18 +101,25 @@ std::optional<DescriptorSlot> FileCache::reserve() {
   // Each attempt gets past some of those that are held, to which it does not return soon.
   constexpr int attempts_max = 4;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
-    while (descriptors_->load(std::memory_order_relaxed) >= options_.descriptors_max)
+    while (descriptors_->all.load(std::memory_order_relaxed) >= options_.descriptors_max)
       if (!make_room(reserved_.fetch_add(1, std::memory_order_relaxed) % shards_max)) break;
-    if (descriptors_->load(std::memory_order_relaxed) < options_.descriptors_max)
-      return DescriptorSlot(descriptors_);
+    if (descriptors_->all.load(std::memory_order_relaxed) < options_.descriptors_max)
+      return DescriptorSlot(descriptors_, true);
   }
   crowded_.fetch_add(1, std::memory_order_relaxed);
   return std::nullopt;
 }
 
+bool FileCache::few_left() const {
+  constexpr std::size_t share = 8;
+  const std::size_t held = descriptors_->held.load(std::memory_order_relaxed);
+  // Each keeps its object's own descriptor open, too.
+  return held >= (options_.descriptors_max - options_.descriptors_max / share) / 2;
+}
+
 FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened) {
   const std::uint64_t mac = HandleCodec::mac_of(identity.handle.view());
-  while (descriptors_->load(std::memory_order_relaxed) >= options_.descriptors_max)
+  while (descriptors_->all.load(std::memory_order_relaxed) >= options_.descriptors_max)
     if (!make_room(mac % shards_max)) {
       crowded_.fetch_add(1, std::memory_order_relaxed);
       break;
@@ -212,7 +219,7 @@ void FileCache::shrink(std::size_t count) {
 
 FileCacheStats FileCache::stats() const {
   FileCacheStats out;
-  out.descriptors = descriptors_->load(std::memory_order_relaxed);
+  out.descriptors = descriptors_->all.load(std::memory_order_relaxed);
   out.crowded = crowded_.load(std::memory_order_relaxed);
   for (const Shard& shard : shards_) {
     std::scoped_lock lock(shard.mutex);

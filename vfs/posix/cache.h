@@ -45,6 +45,8 @@ class FileCache {
   FileRef insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened);
   // Room for a descriptor beside those of the cache; none if everything is in use.
   std::optional<DescriptorSlot> reserve();
+  // What is reserved leaves an eighth of the descriptors, or less.
+  [[nodiscard]] bool few_left() const;
   // Forgets an object whose last name is gone; its descriptor is closed when the last holder lets go.
   void drop(PosixFile& file);
   // The object now has an O_RDWR descriptor.
@@ -92,8 +94,7 @@ class FileCache {
   void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
 
   const FileCacheOptions options_;
-  const std::shared_ptr<std::atomic<std::size_t>> descriptors_ =
-      std::make_shared<std::atomic<std::size_t>>(0);
+  const std::shared_ptr<DescriptorCount> descriptors_ = std::make_shared<DescriptorCount>();
   std::atomic<std::int64_t> now_{0};  // of the last sweep
   std::atomic<std::uint64_t> crowded_{0};
   std::atomic<std::size_t> reserved_{0};  // where reserve() looks first, in turn

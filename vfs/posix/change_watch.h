@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -23,7 +25,8 @@ enum class OwnChange : std::uint8_t {
 };
 
 // Tells those who have a lease on a file that it was renamed, replaced, removed or linked, or that its
-// attributes have changed. Each is told once. Not thread-safe.
+// attributes have changed; those who have one on a directory, too, that entries came or went. Each is told
+// once. Not thread-safe.
 class ChangeWatch {
  public:
   // The kernel's signal `number` goes to this thread when there is something to read(), once there is a
@@ -38,6 +41,8 @@ class ChangeWatch {
   // Of the file behind `file`, from now on. nospc and others: the system has no more watches
   // (/proc/sys/fs/inotify).
   Outcome<> add(int file, LeaseType type, const std::shared_ptr<LeaseNotice>& notice);
+  // The same. Nothing is said of a directory that is removed while a descriptor of it is open.
+  Outcome<> add_directory(int directory, const std::shared_ptr<LeaseNotice>& notice);
   void remove(const LeaseNotice& notice);
   // Takes all that the kernel has to say by now.
   void read();
@@ -47,6 +52,9 @@ class ChangeWatch {
   // read() when it is over.
   void begin_own(const LeaseNotice& notice, std::uint64_t links);
   void end_own(const LeaseNotice& notice, OwnChange kind, std::uint64_t links);
+  // The same, for a change of one entry of a directory.
+  void begin_own_entry(const LeaseNotice& notice, std::string_view name);
+  void end_own_entry(const LeaseNotice& notice, std::string_view name);
 
  private:
   struct Watched {
@@ -54,12 +62,17 @@ class ChangeWatch {
     std::uint32_t own = 0;    // changes of holders under way
     std::uint32_t seen = 0;   // meanwhile: IN_ATTRIB ...
     std::uint64_t links = 0;  // before
+    // Of a directory: the entries that holders are changing.
+    std::vector<std::string> own_entries;
   };
   using Watches = std::map<int, Watched>;
 
   Outcome<> open();
+  Outcome<> watch(int file, std::uint32_t mask, const std::shared_ptr<LeaseNotice>& notice);
   [[nodiscard]] Watches::iterator find(const LeaseNotice& notice);
-  void happened(int watch, std::uint32_t mask);
+  // `entry`: of the directory that is watched, if it happened to that.
+  void happened(int watch, std::uint32_t mask, std::string_view entry);
+  void entry_changed(Watches::iterator watched, std::uint32_t mask, std::string_view name);
   void tell(Watches::iterator watched);
   void end_watch(Watches::iterator watched);
 

@@ -81,6 +81,8 @@ Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::s
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
+    const auto free = ask_back_to_add(who, directory, *name);
+    if (!free) return base::fail(free.error());
     auto made = create_new(who, directory, *name, how);
     if (!made && made.error() == Error::exist) made = create_existing(who, directory, *name, how);
     if (!made) return base::fail(made.error());

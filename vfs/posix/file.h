@@ -29,25 +29,37 @@ enum class Opened : std::uint8_t {
 
 class PosixOpenFile;
 
-// One descriptor in a count, from birth to death.
+// Descriptors that are open now. Thread-safe.
+struct DescriptorCount {
+  std::atomic<std::size_t> all{0};
+  std::atomic<std::size_t> held{0};  // those of opens and locks, which cannot be closed to make room
+};
+
+// One descriptor in the count, from birth to death.
 class DescriptorSlot {
  public:
-  explicit DescriptorSlot(std::shared_ptr<std::atomic<std::size_t>> count) : count_(std::move(count)) {
-    count_->fetch_add(1, std::memory_order_relaxed);
+  explicit DescriptorSlot(std::shared_ptr<DescriptorCount> count, bool held = false)
+      : count_(std::move(count)), held_(held) {
+    count_->all.fetch_add(1, std::memory_order_relaxed);
+    if (held_) count_->held.fetch_add(1, std::memory_order_relaxed);
   }
-  DescriptorSlot(DescriptorSlot&& other) noexcept : count_(std::move(other.count_)) {}
+  DescriptorSlot(DescriptorSlot&& other) noexcept : count_(std::move(other.count_)), held_(other.held_) {}
   DescriptorSlot& operator=(DescriptorSlot&& other) noexcept {
     std::swap(count_, other.count_);
+    std::swap(held_, other.held_);
     return *this;
   }
   DescriptorSlot(const DescriptorSlot&) = delete;
   DescriptorSlot& operator=(const DescriptorSlot&) = delete;
   ~DescriptorSlot() {
-    if (count_ != nullptr) count_->fetch_sub(1, std::memory_order_relaxed);
+    if (count_ == nullptr) return;
+    count_->all.fetch_sub(1, std::memory_order_relaxed);
+    if (held_) count_->held.fetch_sub(1, std::memory_order_relaxed);
   }
 
  private:
-  std::shared_ptr<std::atomic<std::size_t>> count_;
+  std::shared_ptr<DescriptorCount> count_;
+  bool held_;
 };
 
 // Tells whether changes of ours to one object overlapped, and whether there were any. Thread-safe.
@@ -187,6 +199,10 @@ class PosixFile final : public File {
   [[nodiscard]] bool held_open() const {
     return holdings_.with(
         [](const std::unique_ptr<Holdings>& held) { return held != nullptr && !held->opens.empty(); });
+  }
+  [[nodiscard]] bool leased() const {
+    return holdings_.with(
+        [](const std::unique_ptr<Holdings>& held) { return held != nullptr && !held->leases.empty(); });
   }
   struct Leases {
     std::vector<std::shared_ptr<LeaseNotice>> others;

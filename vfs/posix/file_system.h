@@ -43,7 +43,10 @@ class PosixFileSystem final : public FileSystem {
   // What does not work as it should for want of privileges, in sentences for the user; empty if everything
   // does.
   [[nodiscard]] std::string restricted() const;
-  void sweep() { tree_.cache().sweep(clock_.now()); }
+  void sweep() {
+    tree_.cache().sweep(clock_.now());
+    tree_.leases().look_for_removed();
+  }
   [[nodiscard]] PosixStats stats() const { return {tree_.cache().stats(), placement_.stalls()}; }
 
   [[nodiscard]] FileRef root() const override { return tree_.root(); }
@@ -62,6 +65,7 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
                  Wcc& wcc) override;
   [[nodiscard]] Verifier write_verifier() const override { return tree_.write_verifier(); }
+  [[nodiscard]] bool few_opens_left() const override { return tree_.few_opens_left(); }
   VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
                       const CreateHow& how, Wcc& wcc) override;
   VfsOp<Found> mkdir(const Credentials& who, const FileRef& directory, std::string_view name,
@@ -100,6 +104,7 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<> unlock(const FileRef& file, LockOwnerId owner, LockRange range) override;
   VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
                         LeaseBreak broken) override;
+  VfsOp<LeaseRef> lease_directory(const FileRef& directory, LeaseHolder holder, LeaseBreak broken) override;
   VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) override;
   VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
                    std::uint64_t length) override;

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 namespace braid::vfs::posix {
@@ -56,6 +57,33 @@ void LeaseMonitor::give_back(int fd) {
   ::fcntl(fd, F_SETLEASE, F_UNLCK);
 }
 
+Outcome<> LeaseMonitor::watch_directory(int directory, const std::shared_ptr<LeaseNotice>& notice) {
+  std::unique_lock lock(mutex_);
+  start(lock);
+  if (auto watched = changes_.add_directory(directory, notice); !watched) return watched;
+  directories_.emplace(notice.get(), Directory{directory, notice});
+  return {};
+}
+
+void LeaseMonitor::unwatch_directory(const LeaseNotice& notice) {
+  std::scoped_lock lock(mutex_);
+  changes_.remove(notice);
+  directories_.erase(&notice);
+}
+
+void LeaseMonitor::look_for_removed() {
+  std::scoped_lock lock(mutex_);
+  const std::size_t looks = std::min(looks_max, directories_.size());
+  auto next = directories_.upper_bound(looked_at_);
+  for (std::size_t i = 0; i < looks; ++i) {
+    if (next == directories_.end()) next = directories_.begin();
+    const auto now = stat_of(next->second.fd);
+    if (now && now->stx_nlink == 0) next->second.notice->tell();
+    looked_at_ = next->first;
+    ++next;
+  }
+}
+
 void LeaseMonitor::begin_own(const LeaseNotice& notice, int file) {
   const auto now = stat_of(file);
   std::scoped_lock lock(mutex_);
@@ -67,6 +95,16 @@ void LeaseMonitor::end_own(const LeaseNotice& notice, OwnChange kind, int file) 
   changes_.read();
   const auto now = stat_of(file);
   changes_.end_own(notice, kind, now ? now->stx_nlink : 0);
+}
+
+void LeaseMonitor::begin_own_entry(const LeaseNotice& notice, std::string_view name) {
+  std::scoped_lock lock(mutex_);
+  changes_.begin_own_entry(notice, name);
+}
+
+void LeaseMonitor::end_own_entry(const LeaseNotice& notice, std::string_view name) {
+  std::scoped_lock lock(mutex_);
+  changes_.end_own_entry(notice, name);
 }
 
 // The kernel says what a broken lease has to become. That also rules out a signal for an earlier lease whose
@@ -109,8 +147,17 @@ OwnChanges::OwnChanges(LeaseMonitor& monitor, std::shared_ptr<LeaseNotice> own, 
   monitor.begin_own(*own_, file_);
 }
 
+OwnChanges::OwnChanges(LeaseMonitor& monitor, std::shared_ptr<LeaseNotice> own, std::string_view entry)
+    : monitor_(&monitor), own_(std::move(own)), entry_(entry) {
+  monitor.begin_own_entry(*own_, entry_);
+}
+
 OwnChanges::~OwnChanges() {
-  if (own_ != nullptr) monitor_->end_own(*own_, kind_, file_);
+  if (own_ == nullptr) return;
+  if (entry_.empty())
+    monitor_->end_own(*own_, kind_, file_);
+  else
+    monitor_->end_own_entry(*own_, entry_);
 }
 
 Outcome<LeaseRef> PosixLease::take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, LeaseType type,
@@ -125,6 +172,28 @@ PosixLease::~PosixLease() {
   monitor_.give_back(open_->fd());
   open_->node().hold([&](Holdings& held) { std::erase(held.leases, notice_); });
   notice_->withdraw();
+}
+
+Outcome<LeaseRef> DirectoryLease::take(std::shared_ptr<const void> owner, LeaseMonitor& monitor,
+                                       FileCache& cache, FileRef directory,
+                                       std::shared_ptr<LeaseNotice> notice) {
+  auto& node = static_cast<PosixFile&>(*directory);
+  auto slot = cache.reserve();
+  if (!slot) return base::fail(Error::crowded);
+  if (auto watched = monitor.watch_directory(node.fd(), notice); !watched) return base::fail(watched.error());
+  node.hold([&](Holdings& held) { held.leases.push_back(notice); });
+  return LeaseRef(new DirectoryLease(std::move(owner), monitor, cache, std::move(directory), std::move(*slot),
+                                     std::move(notice)));
+}
+
+DirectoryLease::~DirectoryLease() {
+  monitor_.unwatch_directory(*notice_);
+  const bool forget = node().hold([&](Holdings& held) {
+    std::erase(held.leases, notice_);
+    return held.leases.empty() && held.nameless;
+  });
+  notice_->withdraw();
+  if (forget) cache_.drop(node());
 }
 
 }  // namespace braid::vfs::posix

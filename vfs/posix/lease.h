@@ -1,5 +1,5 @@
-// Leases on files (fcntl(2), F_SETLEASE), and the signal that says that somebody waits for one or has changed
-// what they do not cover.
+// Leases on files (fcntl(2), F_SETLEASE) and on directories, and the signal that says that somebody waits for
+// one or has changed what they do not cover.
 #pragma once
 
 #include <sys/types.h>
@@ -8,8 +8,12 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 
+#include "vfs/posix/cache.h"
 #include "vfs/posix/change_watch.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/open_file.h"
@@ -31,11 +35,24 @@ class LeaseMonitor {
   Outcome<> take(int fd, LeaseType type, const std::shared_ptr<LeaseNotice>& notice);
   void give_back(int fd);
 
+  // The kernel has no leases on directories for us: one is watched, and those who change it through this
+  // server look at its Holdings before. `directory` is open until unwatch().
+  Outcome<> watch_directory(int directory, const std::shared_ptr<LeaseNotice>& notice);
+  void unwatch_directory(const LeaseNotice& notice);
+  // Tells those whose directory a local process has removed, of which the kernel says nothing as long as it
+  // is open here. Looks at some of them in each call, in turn.
+  void look_for_removed();
+
   // Around a change by the holder itself, which is no news to it. `file` is open on the file.
   void begin_own(const LeaseNotice& notice, int file);
   void end_own(const LeaseNotice& notice, OwnChange kind, int file);
+  // The same, for a change of one entry of a directory.
+  void begin_own_entry(const LeaseNotice& notice, std::string_view name);
+  void end_own_entry(const LeaseNotice& notice, std::string_view name);
 
  private:
+  static constexpr std::size_t looks_max = 256;  // of one look_for_removed(): a fraction of a millisecond
+
   struct Watched {
     int type = F_UNLCK;  // F_RDLCK or F_WRLCK
     std::shared_ptr<LeaseNotice> notice;
@@ -48,6 +65,12 @@ class LeaseMonitor {
   std::mutex mutex_;
   std::condition_variable started_;
   std::map<int, Watched> leases_;
+  struct Directory {
+    int fd = -1;
+    std::shared_ptr<LeaseNotice> notice;
+  };
+  std::map<const LeaseNotice*, Directory> directories_;
+  const LeaseNotice* looked_at_ = nullptr;  // the last one; it may be gone
   ChangeWatch changes_;
   pid_t thread_id_ = 0;  // of the waiting thread, once it is ready
   bool stopping_ = false;
@@ -59,16 +82,23 @@ class OwnChanges {
  public:
   OwnChanges() = default;
   OwnChanges(LeaseMonitor& monitor, std::shared_ptr<LeaseNotice> own, OwnChange kind, int file);
+  // Of this entry of a directory.
+  OwnChanges(LeaseMonitor& monitor, std::shared_ptr<LeaseNotice> own, std::string_view entry);
   ~OwnChanges();
   OwnChanges(OwnChanges&& other) noexcept
-      : monitor_(other.monitor_), own_(std::move(other.own_)), kind_(other.kind_), file_(other.file_) {}
+      : monitor_(other.monitor_),
+        own_(std::move(other.own_)),
+        kind_(other.kind_),
+        file_(other.file_),
+        entry_(std::move(other.entry_)) {}
   OwnChanges& operator=(OwnChanges&&) = delete;
 
  private:
   LeaseMonitor* monitor_ = nullptr;
   std::shared_ptr<LeaseNotice> own_;
   OwnChange kind_ = OwnChange::attributes;
-  int file_ = -1;  // descriptor
+  int file_ = -1;      // descriptor
+  std::string entry_;  // empty: of the file itself
 };
 
 // A lease on a description of its file; the monitor must outlive it.
@@ -77,6 +107,7 @@ class PosixLease final : public Lease {
   static Outcome<LeaseRef> take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, LeaseType type,
                                 std::shared_ptr<LeaseNotice> notice);
   ~PosixLease() override;
+  [[nodiscard]] const FileRef& file() const override { return open_->file(); }
 
  private:
   PosixLease(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, std::shared_ptr<LeaseNotice> notice)
@@ -84,6 +115,34 @@ class PosixLease final : public Lease {
 
   LeaseMonitor& monitor_;
   const std::shared_ptr<PosixOpenFile> open_;
+  const std::shared_ptr<LeaseNotice> notice_;
+};
+
+// A lease on a directory, which it keeps open: counted like an open. Monitor and cache must outlive it.
+class DirectoryLease final : public Lease {
+ public:
+  // `owner`: the file system, which stays as long as this.
+  static Outcome<LeaseRef> take(std::shared_ptr<const void> owner, LeaseMonitor& monitor, FileCache& cache,
+                                FileRef directory, std::shared_ptr<LeaseNotice> notice);
+  ~DirectoryLease() override;
+  [[nodiscard]] const FileRef& file() const override { return directory_; }
+
+ private:
+  DirectoryLease(std::shared_ptr<const void> owner, LeaseMonitor& monitor, FileCache& cache,
+                 FileRef directory, DescriptorSlot slot, std::shared_ptr<LeaseNotice> notice)
+      : owner_(std::move(owner)),
+        monitor_(monitor),
+        cache_(cache),
+        slot_(std::move(slot)),
+        directory_(std::move(directory)),
+        notice_(std::move(notice)) {}
+  [[nodiscard]] PosixFile& node() const { return static_cast<PosixFile&>(*directory_); }
+
+  const std::shared_ptr<const void> owner_;  // ends last
+  LeaseMonitor& monitor_;
+  FileCache& cache_;
+  const DescriptorSlot slot_;
+  const FileRef directory_;
   const std::shared_ptr<LeaseNotice> notice_;
 };
 

@@ -16,7 +16,9 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
     if (auto alive = live_attributes(file); !alive) return base::fail(alive.error());
     const auto free = ask_back(who, file, OwnChange::names);
+    const auto entry_free = ask_back_to_add(who, directory, *name);
     if (!free) return base::fail(free.error());
+    if (!entry_free) return base::fail(entry_free.error());
     // The link count and ctime of the file change too.
     const ChangeCounter::Ticket ticket = file.changes().begin();
     const auto done = link_as(who, file, directory, *name);

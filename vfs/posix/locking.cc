@@ -149,6 +149,28 @@ Outcome<OwnChanges> Tree::ask_back(const Credentials& who, const FileRef& file, 
   return ask_back(who, static_cast<const PosixFile&>(*file), kind);
 }
 
+Outcome<OwnChanges> Tree::ask_back_entry(const Credentials& who, const PosixFile& directory,
+                                         const Name& name) {
+  PosixFile::Leases leases = directory.leases(who.holder);
+  for (const std::shared_ptr<LeaseNotice>& lease : leases.others) lease->tell();
+  if (!leases.others.empty()) return base::fail(Error::delay);
+  if (leases.own == nullptr) return OwnChanges();
+  return OwnChanges(leases_, std::move(leases.own), name.view());
+}
+
+Outcome<OwnChanges> Tree::ask_back_to_add(const Credentials& who, const PosixFile& directory,
+                                          const Name& name) {
+  if (!directory.leased() || stat_at(directory.fd(), name.c_str())) return OwnChanges();
+  return ask_back_entry(who, directory, name);
+}
+
+Outcome<LeaseRef> Tree::lease_directory(const FileRef& directory, std::shared_ptr<LeaseNotice> notice) {
+  auto& node = static_cast<PosixFile&>(*directory);
+  if (node.type() != FileType::directory) return base::fail(Error::notdir);
+  if (const auto alive = live_attributes(node); !alive) return base::fail(alive.error());
+  return DirectoryLease::take(owner_.lock(), leases_, cache_, directory, std::move(notice));
+}
+
 FileRef Tree::cached(const std::optional<FileHandle>& handle) {
   return handle ? cache_.find(handle->view()) : FileRef();
 }

@@ -46,6 +46,8 @@ Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::str
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
+    const auto free = ask_back_to_add(who, directory, *name);
+    if (!free) return base::fail(free.error());
     const auto done = identity_.as(who, [&] { return outcome_of(make_it(name->c_str())); });
     if (!done) return base::fail(done.error());
     auto made = new_object(directory, *name, type);

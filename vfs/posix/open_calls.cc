@@ -77,6 +77,15 @@ VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, 
       });
 }
 
+VfsOp<LeaseRef> PosixFileSystem::lease_directory(const FileRef& directory, LeaseHolder holder,
+                                                 LeaseBreak broken) {
+  return placement_.run(
+      Call::lock, [this, &directory, holder, broken = std::move(broken)]() mutable -> Outcome<LeaseRef> {
+        if (!tree_.base().traits.local) return base::fail(Error::notsupp);
+        return tree_.lease_directory(directory, std::make_shared<LeaseNotice>(holder, std::move(broken)));
+      });
+}
+
 VfsOp<SeekResult> PosixFileSystem::seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) {
   return placement_.run(Call::seek,
                         [this, &open, offset, what] { return tree_.seek(opened(open), offset, what); });

@@ -79,6 +79,8 @@ Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& direct
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
+    const auto free = ask_back_to_add(who, directory, *name);
+    if (!free) return base::fail(free.error());
     auto opened = open_new(who, directory, *name, access, how);
     if (!opened && opened.error() == Error::exist) opened = open_existing(who, directory, *name, access, how);
     if (!opened) return base::fail(opened.error());

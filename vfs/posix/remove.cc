@@ -30,7 +30,9 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
     victim = handle_before_removal(directory, *name);
     const FileRef held = cached(victim);
     const auto free = ask_back(who, held, OwnChange::names);
+    const auto entry_free = victim ? ask_back_entry(who, directory, *name) : OwnChanges();
     if (!free) return base::fail(free.error());
+    if (!entry_free) return base::fail(entry_free.error());
     const auto done =
         identity_.as(who, [&] { return outcome_of(::unlinkat(directory.fd(), name->c_str(), flags)); });
     if (!done) return done;

@@ -1,6 +1,8 @@
 // RENAME.
 #include <stdio.h>
 
+#include <array>
+
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -45,10 +47,15 @@ Outcome<bool> Tree::rename_within(const Credentials& who, PosixFile& from, const
   const auto moved = handle_before_removal(from, from_name);
   const FileRef victim_file = cached(victim);
   const FileRef moved_file = cached(moved);
-  const auto victim_free = ask_back(who, victim_file, OwnChange::names);
-  if (!victim_free) return base::fail(victim_free.error());
-  const auto moved_free = ask_back(who, moved_file, OwnChange::names);
-  if (!moved_free) return base::fail(moved_free.error());
+  // Nothing happens to the directories if there is nothing to rename, or both names are of one object. All
+  // are asked before anybody is waited for.
+  const bool changes = moved && victim != moved;
+  const std::array<Outcome<OwnChanges>, 4> free{ask_back(who, victim_file, OwnChange::names),
+                                                ask_back(who, moved_file, OwnChange::names),
+                                                changes ? ask_back_entry(who, from, from_name) : OwnChanges(),
+                                                changes ? ask_back_entry(who, to, to_name) : OwnChanges()};
+  for (const Outcome<OwnChanges>& one : free)
+    if (!one) return base::fail(one.error());
   const auto done = identity_.as(
       who, [&] { return outcome_of(::renameat(from.fd(), from_name.c_str(), to.fd(), to_name.c_str())); });
   if (!done) return base::fail(done.error());

@@ -60,6 +60,7 @@ class Tree {
   // True if changes wait for the medium.
   [[nodiscard]] bool syncs() const { return options_.sync && !root_.traits.in_memory; }
   [[nodiscard]] Verifier write_verifier() const;
+  [[nodiscard]] bool few_opens_left() const { return cache_.few_left(); }
   // Opens the root; once, before anything else. `owner`: the file system that this belongs to.
   base::Result<void> start(std::weak_ptr<const void> owner);
 
@@ -113,6 +114,9 @@ class Tree {
   Outcome<std::optional<LockConflict>> test_lock(PosixFile& file, LockOwnerId owner, const LockRange& range,
                                                  LockType type);
   Outcome<> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range);
+
+  // notdir; crowded: no room for one more descriptor; stale; others: it cannot be watched.
+  Outcome<LeaseRef> lease_directory(const FileRef& directory, std::shared_ptr<LeaseNotice> notice);
 
   // Parts of files (space.cc, copying.cc). copy() returns at most copy_slice_bytes.
   static constexpr std::uint64_t copy_slice_bytes = 4 * base::MiB;
@@ -227,6 +231,10 @@ class Tree {
   // A name's object, which nobody has a lease on unless the cache knows it: otherwise null.
   FileRef cached(const std::optional<FileHandle>& handle);
   Outcome<OwnChanges> ask_back(const Credentials& who, const FileRef& file, OwnChange kind);
+  // The same, before `name` comes to the directory or goes from it.
+  Outcome<OwnChanges> ask_back_entry(const Credentials& who, const PosixFile& directory, const Name& name);
+  // If it is not there yet: otherwise it does not come.
+  Outcome<OwnChanges> ask_back_to_add(const Credentials& who, const PosixFile& directory, const Name& name);
   // Locking (locking.cc).
   Outcome<> describe_locks(const PosixOpenFile& open, LockType type, Holdings& held);
   Outcome<Holdings::LockDescription> lock_description(const PosixOpenFile& open, LockType type, bool leased);

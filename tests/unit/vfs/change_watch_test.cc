@@ -147,5 +147,73 @@ TEST_F(ChangeWatchTest, what_one_holder_changes_is_news_to_another) {
   });
 }
 
+// A directory's watch, with a file in it.
+class DirectoryWatchTest : public ChangeWatchTest {
+ protected:
+  DirectoryWatchTest() { (void)file("old"); }
+  [[nodiscard]] base::UniqueFd itself() const {
+    return base::UniqueFd(::open(directory_.c_str(), O_PATH | O_CLOEXEC));
+  }
+};
+
+TEST_F(DirectoryWatchTest, an_entry_that_comes_is_news_and_what_happens_to_one_that_is_there_is_not) {
+  on_thread([&](ChangeWatch& watch) {
+    int told = 0;
+    const auto directory = itself();
+    const auto holder = notice(told);
+    ASSERT_TRUE(watch.add_directory(directory.get(), holder));
+    ASSERT_EQ(::chmod(path("old").c_str(), 0640), 0);
+    watch.read();
+    EXPECT_EQ(told, 0);
+    (void)file("new");
+    watch.read();
+    EXPECT_EQ(told, 1);
+  });
+}
+
+TEST_F(DirectoryWatchTest, while_its_holder_changes_one_entry_a_change_of_another_is_news) {
+  for (const bool hidden : {false, true}) {
+    on_thread([&](ChangeWatch& watch) {
+      int told = 0;
+      const auto directory = itself();
+      const auto holder = notice(told);
+      ASSERT_TRUE(watch.add_directory(directory.get(), holder));
+      watch.begin_own_entry(*holder, "new");
+      (void)file("new");
+      if (hidden) {
+        ASSERT_EQ(::unlink(path("old").c_str()), 0);
+      }
+      watch.end_own_entry(*holder, "new");
+      EXPECT_EQ(told, hidden ? 1 : 0);
+      if (hidden) return;
+      ASSERT_EQ(::unlink(path("new").c_str()), 0);
+      watch.read();
+      EXPECT_EQ(told, 1) << "its own change is over";
+    });
+  }
+}
+
+TEST_F(DirectoryWatchTest, an_entry_that_one_holder_changes_is_news_to_another) {
+  on_thread([&](ChangeWatch& watch) {
+    int own = 0, other = 0;
+    const auto directory = itself();
+    const auto holder = notice(own);
+    ASSERT_TRUE(watch.add_directory(directory.get(), holder));
+    ASSERT_TRUE(watch.add_directory(directory.get(), notice(other)));
+    watch.begin_own_entry(*holder, "new");
+    (void)file("new");
+    watch.end_own_entry(*holder, "new");
+    EXPECT_EQ(other, 1);
+  });
+}
+
+TEST_F(DirectoryWatchTest, is_of_a_directory) {
+  on_thread([&](ChangeWatch& watch) {
+    int told = 0;
+    const auto one = file("one");
+    EXPECT_FALSE(watch.add_directory(one.get(), notice(told)));
+  });
+}
+
 }  // namespace
 }  // namespace braid::vfs::posix

@@ -5,11 +5,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <utility>
 
+#include "bell.h"
 #include "posix_fixture.h"
 
 namespace braid::vfs {
@@ -188,35 +187,6 @@ TEST_P(LockTest, a_file_without_a_name_can_be_locked) {
   EXPECT_TRUE(unlock(alice, {0, 10}));
   EXPECT_TRUE(free_for(bob, {0, 10}, LockType::write));
 }
-
-// Tells when somebody waits for a lease.
-class Bell {
- public:
-  LeaseBreak ring() {
-    return [this] {
-      std::scoped_lock lock(mutex_);
-      rung_ = true;
-      changed_.notify_all();
-    };
-  }
-  bool wait() {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(20), [this] { return rung_; });
-  }
-  bool rung() {
-    std::scoped_lock lock(mutex_);
-    return rung_;
-  }
-  void reset() {
-    std::scoped_lock lock(mutex_);
-    rung_ = false;
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool rung_ = false;
-};
 
 class LeaseTest : public LockTest {
  protected:

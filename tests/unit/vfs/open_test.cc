@@ -195,8 +195,10 @@ TEST_P(OpenTest, opens_count_as_descriptors_and_are_refused_at_the_limit) {
   options_.tree.cache.descriptors_max = 32;
   restart();
   std::vector<OpenFileRef> held;
+  std::size_t before_the_last = 0;
   for (int i = 0; i < 64; ++i) {
     const auto file = create("file" + std::to_string(i))->file;
+    if (!fs_->few_opens_left()) ++before_the_last;
     auto opened = open(file);
     if (!opened) {
       EXPECT_EQ(opened.error(), Error::crowded);
@@ -205,6 +207,8 @@ TEST_P(OpenTest, opens_count_as_descriptors_and_are_refused_at_the_limit) {
     held.push_back(std::move(*opened));
   }
   EXPECT_GT(held.size(), 10U);
+  EXPECT_LT(before_the_last, held.size());
+  EXPECT_GT(before_the_last, held.size() / 2);
   EXPECT_LT(held.size(), 32U);
   held.resize(held.size() / 2);
   EXPECT_TRUE(open(find("file0")));
