@@ -21,6 +21,13 @@ base::Result<io::Payload> take_room(io::SlabCursor& cursor, std::size_t bytes) {
   return room;
 }
 
+std::size_t slab_bytes_for(std::size_t bytes) {
+  const std::size_t large = bytes / io::large_slab_bytes;
+  const std::size_t rest = bytes % io::large_slab_bytes;
+  const std::size_t last = rest > io::small_slab_bytes ? io::large_slab_bytes : io::small_slab_bytes;
+  return large * io::large_slab_bytes + (rest > 0 ? last : 0);
+}
+
 io::Payload join(io::SlabCursor& cursor, io::Payload header, const io::Payload& message,
                  std::uint32_t pieces_max) {
   if (header.ranges().size() + message.ranges().size() <= pieces_max) {

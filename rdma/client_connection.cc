@@ -167,7 +167,6 @@ void ClientConnection::take(io::Payload message) {
       return;
     case HeaderVerdict::err_vers:
     case HeaderVerdict::err_chunk:
-    case HeaderVerdict::unanswerable:
       return fail("bad_header");
   }
 }
@@ -205,9 +204,10 @@ void ClientConnection::take_error(std::uint32_t xid) {
   if (!call->given_up && receiver_ != nullptr) receiver_->on_call_failed(*this, xid, rpc::CallError::refused);
 }
 
-void ClientConnection::on_transmitted(std::size_t message_bytes) {
+void ClientConnection::on_transmitted(const Transmission& transmission) {
   if (state_ == State::ending) schedule();
-  if (message_bytes > 0 && receiver_ != nullptr) receiver_->on_sent(*this, message_bytes);
+  const std::size_t bytes = transmission.message_bytes;
+  if (bytes > 0 && receiver_ != nullptr) receiver_->on_sent(*this, bytes);
 }
 
 void ClientConnection::on_transmission_failed(WorkStatus status) {
@@ -233,6 +233,7 @@ void ClientConnection::fail(const char* reason) {
 void ClientConnection::disconnect() {
   if (state_ >= State::ending) return;
   state_ = State::ending;
+  ending_at_ = connector_.reactor_.clock().now();
   waiting_.clear();
   failed_.clear();
   sends_.abandon();
@@ -271,6 +272,7 @@ void ClientConnection::end_if_drained() {
 }
 
 void ClientConnection::check_limits(base::TimePoint now) {
+  if (state_ == State::ending && now - ending_at_ > connector_.options_.flush_limit) endpoint_->take_back();
   const base::Duration limit = connector_.options_.stall_limit;
   const auto oldest = sends_.oldest();
   if ((oldest && now - *oldest > limit) || (state_ == State::starting && now - begun_at_ > limit))

@@ -86,7 +86,7 @@ class ClientConnection final : public rpc::Connection,
   void on_disconnected() override;
   void on_received(io::SlabRange message) override;
   void on_receive_failed(WorkStatus status) override;
-  void on_transmitted(std::size_t message_bytes) override;
+  void on_transmitted(const Transmission& transmission) override;
   void on_transmission_failed(WorkStatus status) override;
 
   base::Result<void> set_up();
@@ -116,6 +116,7 @@ class ClientConnection final : public rpc::Connection,
   bool told_disconnected_ = false;
   bool scheduled_ = false;
   const base::TimePoint begun_at_;
+  base::TimePoint ending_at_;  // when it was disconnected
 
   PostQueue posts_;
   ReceiveQueue receives_;

@@ -53,10 +53,14 @@ base::Result<void> RdmaConnection::accept(std::unique_ptr<ConnectRequest> reques
     request->refuse(Refusal::no_resources);
     return base::fail(ENOSPC);
   }
+  if (!receives_.prepare()) {
+    request->refuse(Refusal::no_resources);
+    return base::fail(ENOBUFS);
+  }
   const std::uint32_t room = std::min(requests_max, limits.requests_max - reads);
   pieces_max_ = limits.pieces_max;
   inline_out_ = std::min(options.inline_bytes, theirs.receive_bytes);
-  invalidates_ = theirs.remote_invalidation;
+  invalidates_ = theirs.remote_invalidation && limits.sends_invalidate;
   readable_ = reads > 0;
 
   auto endpoint = worker_.verbs_.open(std::move(request),
@@ -66,7 +70,7 @@ base::Result<void> RdmaConnection::accept(std::unique_ptr<ConnectRequest> reques
   posts_.set_up(*endpoint_);
   pulls_.set_up(posts_, *map_, {reads, pieces_max_, options.pull_bytes_max});
   sends_.set_up(posts_, room);
-  const auto ours = encode(PrivateData{options.inline_bytes, options.inline_bytes, true});
+  const auto ours = encode(PrivateData{options.inline_bytes, options.inline_bytes, limits.sends_invalidate});
   refill();
   if (receives_.posted() == 0 || !endpoint_->start({.private_data = ours, .reads_out = reads, .reads_in = 0}))
     disconnect();
@@ -109,6 +113,9 @@ void RdmaConnection::on_receive_failed(WorkStatus status) {
 
 void RdmaConnection::process() {
   while (state_ == State::open && !worker_.draining_ && !inbox_.empty() && receiver_->ready(*this)) {
+    // What the peer does not acknowledge takes memory too. A peer that keeps to its credits may be ahead of
+    // the completions of our Sends, so it waits; another one's calls will soon be too many.
+    if (answers_out_ >= worker_.options_.credits) return;
     Arrival arrival = std::move(inbox_.front());
     inbox_.pop_front();
     take(std::move(arrival));
@@ -122,18 +129,17 @@ void RdmaConnection::take(Arrival arrival) {
     case HeaderVerdict::message:
       return take_message(header, std::move(arrival));
     case HeaderVerdict::err_vers:
-      return send_error(header.xid, rpc_rdma_errcode::ERR_VERS);
+      return send_error(header.xid, header.version, rpc_rdma_errcode::ERR_VERS);
     case HeaderVerdict::err_chunk:
-      return send_error(header.xid, rpc_rdma_errcode::ERR_CHUNK);
+      return send_error(header.xid, header.version, rpc_rdma_errcode::ERR_CHUNK);
     case HeaderVerdict::error:
       // Of a call of ours, which then times out.
       worker_.metrics_.errors_received.add();
-      back_out_ -= std::min(back_out_, 1U);
-      return run_back_calls();
+      return end_back_call();
     case HeaderVerdict::ignored:
+      // Dropped, but no other answer will come to that call.
+      if (header.proc == rdma_proc::RDMA_ERROR) end_back_call();
       return;
-    case HeaderVerdict::unanswerable:
-      return fail(worker_.metrics_.closed_header, "bad_header");
   }
 }
 
@@ -145,12 +151,18 @@ void RdmaConnection::take_message(const Header& header, Arrival arrival) {
 }
 
 void RdmaConnection::take_reply(const Header& header, Arrival arrival) {
-  back_out_ -= std::min(back_out_, 1U);
   // RFC 8166 section 3.3.1: a grant of nothing would be for ever.
   back_window_ = std::clamp(header.credits, 1U, worker_.options_.back_credits);
   io::Payload message = std::move(arrival.message);
   message.drop_front(header.body);
-  receiver_->on_message(*this, std::move(message), arrival.at);
+  // RFC 8166 section 4.5: a reply that is wrong is dropped.
+  if (message_start(message, 0).xid == header.xid)
+    receiver_->on_message(*this, std::move(message), arrival.at);
+  end_back_call();
+}
+
+void RdmaConnection::end_back_call() {
+  back_out_ -= std::min(back_out_, 1U);
   run_back_calls();
 }
 
@@ -161,7 +173,7 @@ void RdmaConnection::take_call(const Header& header, Arrival arrival) {
   const bool inline_call = header.proc == rdma_proc::RDMA_MSG;
   // RFC 8166 section 3.5: either the message is inline, or it is in the chunk at position zero.
   if (call.lists.parse(header.lists, limits) || inline_call == call.lists.call().has_value()) {
-    send_error(header.xid, rpc_rdma_errcode::ERR_CHUNK);
+    send_error(header.xid, RPCRDMA_VERSION, rpc_rdma_errcode::ERR_CHUNK);
     return end_call(call);
   }
   if (inline_call) {
@@ -187,19 +199,20 @@ void RdmaConnection::on_pull_failed(WorkStatus) {
   schedule();
 }
 
-void RdmaConnection::on_pull_starved() {
-  worker_.metrics_.memory_waits.add();
-  worker_.retry_later();
-}
+void RdmaConnection::on_pull_starved() { starve(); }
 
 void RdmaConnection::deliver(CallState& call) {
   auto whole = assemble(call.lists.call() ? call.call : call.rest, call.data);
   call.rest.clear();
   call.Pull::clear();
-  if (!whole) {
-    send_error(call.xid, rpc_rdma_errcode::ERR_CHUNK);
+  const MessageStart start = whole ? message_start(*whole, 0) : MessageStart();
+  // RFC 8166 section 4.5.2: the xid of the header is that of the message.
+  if (!whole || start.xid != call.xid) {
+    send_error(call.xid, RPCRDMA_VERSION, rpc_rdma_errcode::ERR_CHUNK);
     return end_call(call);
   }
+  // RFC 8167 section 4: replies to calls of ours are inline. Nobody would answer this one.
+  if (start.is_reply) return fail(worker_.metrics_.closed_header, "bad_header");
   receiver_->on_tagged_message(*this, std::move(*whole), call.arrived, rpc::CallTag(call.index + 1));
 }
 
@@ -226,26 +239,55 @@ void RdmaConnection::end_call(CallState& call) {
 
 void RdmaConnection::reply(rpc::CallTag tag, xdr::Message message) {
   if (state_ != State::open) return;
-  CallState& call = *calls_[tag.value() - 1];
-  Transmission& out = sends_.begin();
-  out.message_bytes = message.bytes.size();
-  const auto built = build(call, message, out.chain);
-  end_call(call);
-  if (built) return sends_.submit(out);
-  sends_.discard(out);
-  // Without the connection the client knows that it has to ask again.
-  fail(worker_.metrics_.closed_transfer, "no_memory");
+  CallState* call = calls_[tag.value() - 1].get();
+  answer({.xid = call->xid, .error = {}, .call = call, .message = std::move(message), .since = {}});
 }
 
-base::Result<void> RdmaConnection::build(const CallState& call, const xdr::Message& message, Chain& out) {
-  xdr::Encoder header(worker_.cursor_);
-  if (placement_.place(message, call.lists, inline_out_)) {
-    worker_.metrics_.err_chunk.add();
-    encode_error(header, call.xid, grant(), rpc_rdma_errcode::ERR_CHUNK);
-    if (!header.ok()) return base::fail(ENOBUFS);
-    out.send(Opcode::send, header.finish().bytes, {}, *map_);
-    return {};
+void RdmaConnection::send_error(std::uint32_t xid, std::uint32_t version, rpc_rdma_errcode code) {
+  answer({.xid = xid, .version = version, .error = code, .message = {}, .since = {}});
+}
+
+void RdmaConnection::answer(Answer one) {
+  one.since = worker_.reactor_.clock().now();
+  ++answers_out_;
+  answers_.push_back(std::move(one));
+  run_answers();
+}
+
+void RdmaConnection::run_answers() {
+  while (state_ == State::open && !answers_.empty()) {
+    const Answer& next = answers_.front();
+    Transmission& out = sends_.begin();
+    if (const auto built = build(next, out.chain); !built) {
+      sends_.discard(out);
+      if (built.error() == base::errno_of(ENOBUFS)) return starve();
+      // Without the connection the client knows that it has to ask again.
+      return fail(worker_.metrics_.closed_transfer, "registration");
+    }
+    out.message_bytes = next.message.bytes.size();
+    out.answers = true;
+    if (next.call != nullptr) end_call(*next.call);
+    answers_.pop_front();
+    sends_.submit(out);
   }
+}
+
+base::Result<void> RdmaConnection::build_error(std::uint32_t xid, std::uint32_t version,
+                                               rpc_rdma_errcode code, Chain& out) {
+  xdr::Encoder header(worker_.cursor_);
+  encode_error(header, xid, version, grant(), code);
+  if (!header.ok()) return base::fail(ENOBUFS);
+  out.send(Opcode::send, header.finish().bytes, {}, *map_);
+  (code == rpc_rdma_errcode::ERR_VERS ? worker_.metrics_.err_vers : worker_.metrics_.err_chunk).add();
+  return {};
+}
+
+base::Result<void> RdmaConnection::build(const Answer& answer, Chain& out) {
+  if (answer.error) return build_error(answer.xid, answer.version, *answer.error, out);
+  const CallState& call = *answer.call;
+  if (placement_.place(answer.message, call.lists, inline_out_))
+    return build_error(answer.xid, answer.version, rpc_rdma_errcode::ERR_CHUNK, out);
+  xdr::Encoder header(worker_.cursor_);
   for (const RemoteWrite& write : placement_.writes()) {
     auto added = out.transfer(Opcode::write, write.data, write.key, write.address, *map_, pieces_max_);
     if (!added) return added;
@@ -275,16 +317,6 @@ void RdmaConnection::count(const ReplyHeader& header) {
   if (bytes > 0) worker_.metrics_.bytes_written.add(bytes);
 }
 
-void RdmaConnection::send_error(std::uint32_t xid, rpc_rdma_errcode code) {
-  (code == rpc_rdma_errcode::ERR_VERS ? worker_.metrics_.err_vers : worker_.metrics_.err_chunk).add();
-  xdr::Encoder header(worker_.cursor_);
-  encode_error(header, xid, grant(), code);
-  if (!header.ok()) return fail(worker_.metrics_.closed_transfer, "no_memory");
-  Transmission& out = sends_.begin();
-  out.chain.send(Opcode::send, header.finish().bytes, {}, *map_);
-  sends_.submit(out);
-}
-
 // A call of ours (RFC 8167 section 4): always inline.
 void RdmaConnection::send(xdr::Message message) {
   if (state_ != State::open) return;
@@ -300,37 +332,45 @@ void RdmaConnection::send(xdr::Message message) {
 
 void RdmaConnection::run_back_calls() {
   while (state_ == State::open && !back_waiting_.empty() && back_out_ < back_window_) {
-    const xdr::Message message = std::move(back_waiting_.front());
+    if (!send_plain(back_waiting_.front())) return starve();
     back_waiting_.pop_front();
     ++back_out_;
-    send_plain(message);
   }
 }
 
-void RdmaConnection::send_plain(const xdr::Message& message) {
+bool RdmaConnection::send_plain(const xdr::Message& message) {
   xdr::Encoder header(worker_.cursor_);
   encode_plain_header(header, message_start(message.bytes, 0).xid, worker_.options_.back_credits);
-  if (!header.ok()) return fail(worker_.metrics_.closed_transfer, "no_memory");
+  if (!header.ok()) return false;
   const io::Payload whole = join(worker_.cursor_, header.finish().bytes, message.bytes, pieces_max_);
-  if (whole.empty()) return fail(worker_.metrics_.closed_transfer, "no_memory");
+  if (whole.empty()) return false;
   Transmission& out = sends_.begin();
   out.message_bytes = message.bytes.size();
   out.chain.send(Opcode::send, whole, {}, *map_);
   sends_.submit(out);
+  return true;
 }
 
 // RFC 8166 section 3.3.1: as many calls as there are receives for, but never none.
-std::uint32_t RdmaConnection::grant() const {
+std::uint32_t RdmaConnection::grant() {
   const std::uint32_t missing = receives_.count() - receives_.posted();
   const std::uint32_t credits = worker_.options_.credits;
-  return std::max(1U, credits - std::min(credits, missing));
+  note_granted(std::max(1U, credits - std::min(credits, missing)));
+  return granted_;
 }
 
-void RdmaConnection::on_transmitted(std::size_t message_bytes) {
-  if (state_ == State::ending) schedule();
-  if (message_bytes == 0) return;
+void RdmaConnection::note_granted(std::uint32_t credits) {
+  if (credits == granted_) return;
+  worker_.metrics_.credits.fetch_add(std::int64_t{credits} - granted_, std::memory_order_relaxed);
+  granted_ = credits;
+}
+
+void RdmaConnection::on_transmitted(const Transmission& transmission) {
+  if (transmission.answers) --answers_out_;
+  if (state_ == State::ending || !inbox_.empty()) schedule();
+  if (transmission.message_bytes == 0) return;
   active_at_ = worker_.reactor_.clock().now();
-  receiver_->on_sent(*this, message_bytes);
+  receiver_->on_sent(*this, transmission.message_bytes);
 }
 
 void RdmaConnection::on_transmission_failed(WorkStatus status) {
@@ -340,11 +380,21 @@ void RdmaConnection::on_transmission_failed(WorkStatus status) {
     fail(worker_.metrics_.closed_transfer, "send");
 }
 
-bool RdmaConnection::refill() {
-  if (receives_.fill(*endpoint_, *map_)) return true;
+void RdmaConnection::refill() {
+  if (!receives_.fill(*endpoint_, *map_)) starve();
+}
+
+void RdmaConnection::starve() {
   worker_.metrics_.memory_waits.add();
   worker_.retry_later();
-  return false;
+}
+
+void RdmaConnection::retry() {
+  if (state_ >= State::ending) return;
+  refill();
+  pulls_.run();
+  run_answers();
+  run_back_calls();
 }
 
 void RdmaConnection::resume() { schedule(); }
@@ -361,7 +411,9 @@ void RdmaConnection::fail(base::Counter& counter, const char* reason) {
 void RdmaConnection::disconnect() {
   if (state_ >= State::ending) return;
   state_ = State::ending;
+  ending_at_ = worker_.reactor_.clock().now();
   inbox_.clear();
+  answers_.clear();
   back_waiting_.clear();
   pulls_.abandon();
   sends_.abandon();
@@ -387,14 +439,21 @@ void RdmaConnection::end_if_drained() {
   if (state_ != State::ending || !told_disconnected_ || scheduled_) return;
   if (receives_.posted() > 0 || !pulls_.idle() || !sends_.idle()) return;
   state_ = State::ended;
+  note_granted(0);
   if (receiver_ != nullptr) receiver_->on_closed(*this);
   worker_.forget(*this);
 }
 
-bool RdmaConnection::quiet() const { return running_calls_ == 0 && sends_.empty(); }
+bool RdmaConnection::quiet() const { return running_calls_ == 0 && answers_.empty() && sends_.empty(); }
 
 void RdmaConnection::check_limits(base::TimePoint now) {
   const RdmaOptions& options = worker_.options_;
+  if (state_ == State::ending) {
+    if (now - ending_at_ > options.flush_limit) endpoint_->take_back();
+    return;
+  }
+  if (!answers_.empty() && now - answers_.front().since > options.stall_limit)
+    return fail(worker_.metrics_.closed_stalled, "no_memory");
   const auto oldest = sends_.oldest();
   if ((oldest && now - *oldest > options.stall_limit) ||
       (state_ == State::starting && now - active_at_ > options.stall_limit))

@@ -72,6 +72,15 @@ class RdmaConnection final : public rpc::Connection,
     Chunks lists;
     io::Payload rest;  // the inline part of the message
   };
+  // What is to be answered, as long as there is no memory for it.
+  struct Answer {
+    std::uint32_t xid = 0;
+    std::uint32_t version = RPCRDMA_VERSION;
+    std::optional<rpc_rdma_errcode> error;  // otherwise the reply to a call
+    CallState* call = nullptr;
+    xdr::Message message;
+    base::TimePoint since;
+  };
   struct Arrival {
     io::Payload message;
     base::TimePoint at;
@@ -84,7 +93,7 @@ class RdmaConnection final : public rpc::Connection,
   void on_pulled(Pull& pull) override;
   void on_pull_failed(WorkStatus status) override;
   void on_pull_starved() override;
-  void on_transmitted(std::size_t message_bytes) override;
+  void on_transmitted(const Transmission& transmission) override;
   void on_transmission_failed(WorkStatus status) override;
 
   // Hands on what has arrived, as long as the receiver is ready.
@@ -97,16 +106,29 @@ class RdmaConnection final : public rpc::Connection,
 
   CallState& begin_call(std::uint32_t xid, base::TimePoint arrived);
   void end_call(CallState& call);
-  // Builds the chain of a reply. Fails for lack of memory or of registrations.
-  base::Result<void> build(const CallState& call, const xdr::Message& message, Chain& out);
+  void answer(Answer one);
+  // Sends what was not sent for lack of memory.
+  void run_answers();
+  // Builds the chain of an answer. Fails with ENOBUFS for lack of memory, otherwise with the errno of a
+  // registration.
+  base::Result<void> build(const Answer& answer, Chain& out);
+  base::Result<void> build_error(std::uint32_t xid, std::uint32_t version, rpc_rdma_errcode code, Chain& out);
   void count(const ReplyHeader& header);
-  void send_error(std::uint32_t xid, rpc_rdma_errcode code);
-  void send_plain(const xdr::Message& message);
+  void send_error(std::uint32_t xid, std::uint32_t version, rpc_rdma_errcode code);
+  // False if there is no memory for it now.
+  bool send_plain(const xdr::Message& message);
+  // One of them will get no other answer than it has.
+  void end_back_call();
   void run_back_calls();
-  [[nodiscard]] std::uint32_t grant() const;
+  [[nodiscard]] std::uint32_t grant();
+  void note_granted(std::uint32_t credits);
 
-  // Posts what could not be posted for lack of memory. False if some is still missing.
-  bool refill();
+  // Posts receives for which there was no memory.
+  void refill();
+  // Something has to wait for memory.
+  void starve();
+  // For the worker: there may be memory again.
+  void retry();
   void fail(base::Counter& counter, const char* reason);
   void disconnect();
   // Runs run_later() soon, once.
@@ -144,6 +166,9 @@ class RdmaConnection final : public rpc::Connection,
   std::vector<std::unique_ptr<CallState>> calls_;
   std::vector<CallState*> free_calls_;
   std::size_t running_calls_ = 0;
+  std::deque<Answer> answers_;   // there was no memory for them
+  std::size_t answers_out_ = 0;  // replies and errors, these too, that the peer has not acknowledged
+  std::uint32_t granted_ = 0;    // by the last reply
 
   // Calls of ours to the peer.
   std::deque<xdr::Message> back_waiting_;
@@ -152,6 +177,7 @@ class RdmaConnection final : public rpc::Connection,
 
   base::TimePoint active_at_;  // a call came, or a reply left
   base::TimePoint probed_at_;
+  base::TimePoint ending_at_;  // when it was disconnected
 };
 
 }  // namespace braid::rdma

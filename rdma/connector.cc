@@ -62,6 +62,7 @@ void RdmaConnector::forget(ClientConnection& connection) {
   std::swap(*found, open_.back());
   open_.pop_back();
   holds_.pop_back();
+  if (gate_.closed() && open_.empty()) sweep_timer_.cancel();
 }
 
 void RdmaConnector::retry_later() {
@@ -85,7 +86,7 @@ void RdmaConnector::start_sweeping() {
 }
 
 io::Op<> RdmaConnector::sweep() {
-  while (!open_.empty() && !gate_.closed()) {
+  while (!open_.empty()) {
     // The wait stands outside of the condition: g++ 12 drops the body of a coroutine with `if (co_await
     // temporary)`.
     const bool due = co_await sweep_timer_.until(reactor_.clock().now() + options_.sweep_interval);
@@ -103,7 +104,7 @@ void RdmaConnector::check_limits() {
 io::Op<> RdmaConnector::close() {
   gate_.close();
   for (const auto& connection : open_) connection->close();
-  sweep_timer_.cancel();
+  if (open_.empty()) sweep_timer_.cancel();  // else when the last one is gone: it sees to those that linger
   co_await gate_.drained();
 }
 

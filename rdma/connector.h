@@ -32,6 +32,8 @@ struct RdmaClientOptions {
   std::uint32_t segment_bytes_max = base::MiB;  // of memory that is offered; multiples of 4
   // What was sent must be acknowledged, and a connection established, within this time.
   base::Duration stall_limit = std::chrono::seconds(60);
+  // A device that has not flushed a connection within this time after its end loses the queue pair.
+  base::Duration flush_limit = std::chrono::seconds(5);
   base::Duration sweep_interval = std::chrono::seconds(5);
 };
 
@@ -49,7 +51,8 @@ class RdmaConnector {
   // device refused, ECONNREFUSED when the server did or could not be reached, ECANCELED after close().
   io::Op<> connect(rpc::PeerAddress to, rpc::Client& client);
   [[nodiscard]] std::size_t connections() const { return open_.size(); }
-  // Ends every connection and waits for that.
+  // Ends every connection and waits for that; for one that the device does not flush until a sweep behind
+  // flush_limit has taken it back.
   io::Op<> close();
 
   // Looks at the limits of every connection; happens by itself every sweep_interval.

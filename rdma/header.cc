@@ -25,9 +25,15 @@ HeaderVerdict decode_body(xdr::Decoder& in, Header& out) {
   return HeaderVerdict::err_chunk;
 }
 
-void encode_start(xdr::Encoder& out, std::uint32_t xid, std::uint32_t credits, rdma_proc proc) {
+bool may_be_shorter(std::uint32_t proc) {
+  return proc == static_cast<std::uint32_t>(rdma_proc::RDMA_DONE) ||
+         proc == static_cast<std::uint32_t>(rdma_proc::RDMA_ERROR);
+}
+
+void encode_start(xdr::Encoder& out, std::uint32_t xid, std::uint32_t version, std::uint32_t credits,
+                  rdma_proc proc) {
   out.u32(xid);
-  out.u32(RPCRDMA_VERSION);
+  out.u32(version);
   out.u32(credits);
   out.u32(static_cast<std::uint32_t>(proc));
 }
@@ -50,11 +56,12 @@ void encode(xdr::Encoder& out, const ReturnedChunk& chunk) {
 
 HeaderVerdict decode_header(const io::Payload& message, xdr::Arena& arena, Header& out) {
   xdr::Decoder in(message, arena);
-  std::uint32_t version;
   std::uint32_t proc;
-  if (!in.u32(out.xid) || !in.u32(version) || !in.u32(out.credits) || !in.u32(proc))
-    return HeaderVerdict::unanswerable;
-  if (version != RPCRDMA_VERSION) return HeaderVerdict::err_vers;
+  if (!in.u32(out.xid) || !in.u32(out.version) || !in.u32(out.credits) || !in.u32(proc))
+    return HeaderVerdict::ignored;
+  const bool ours = out.version == RPCRDMA_VERSION;
+  if (message.size() < plain_header_bytes && !(ours && may_be_shorter(proc))) return HeaderVerdict::ignored;
+  if (!ours) return HeaderVerdict::err_vers;
   if (proc > static_cast<std::uint32_t>(rdma_proc::RDMA_ERROR)) return HeaderVerdict::err_chunk;
   out.proc = static_cast<rdma_proc>(proc);
   return decode_body(in, out);
@@ -78,7 +85,7 @@ std::size_t encoded_size(const ReplyHeader& header) {
 }
 
 void encode(xdr::Encoder& out, const ReplyHeader& header) {
-  encode_start(out, header.xid, header.credits, header.proc);
+  encode_start(out, header.xid, RPCRDMA_VERSION, header.credits, header.proc);
   out.boolean(false);  // no read list
   for (const ReturnedChunk& chunk : header.writes) {
     out.boolean(true);
@@ -94,8 +101,9 @@ void encode_plain_header(xdr::Encoder& out, std::uint32_t xid, std::uint32_t cre
          ReplyHeader{.xid = xid, .credits = credits, .proc = rdma_proc::RDMA_MSG, .writes = {}, .reply = {}});
 }
 
-void encode_error(xdr::Encoder& out, std::uint32_t xid, std::uint32_t credits, rpc_rdma_errcode code) {
-  encode_start(out, xid, credits, rdma_proc::RDMA_ERROR);
+void encode_error(xdr::Encoder& out, std::uint32_t xid, std::uint32_t version, std::uint32_t credits,
+                  rpc_rdma_errcode code) {
+  encode_start(out, xid, version, credits, rdma_proc::RDMA_ERROR);
   out.u32(static_cast<std::uint32_t>(code));
   if (code != rpc_rdma_errcode::ERR_VERS) return;
   out.u32(RPCRDMA_VERSION);

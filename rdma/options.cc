@@ -46,6 +46,9 @@ RdmaMetrics::RdmaMetrics(base::MetricRegistry& registry)
           registry.counter("braid_rdma_invalidations_total", "Replies that invalidated a key of the client")),
       memory_waits(registry.counter("braid_rdma_memory_waits_total",
                                     "Receives and reads put off because the slab pool was exhausted")),
-      registration(registry) {}
+      registration(registry) {
+  registry.gauge("braid_rdma_credits", "Calls that the clients of RDMA may have under way", {},
+                 [this] { return static_cast<double>(credits.load(std::memory_order_relaxed)); });
+}
 
 }  // namespace braid::rdma

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -20,13 +21,16 @@ struct RdmaOptions {
   std::uint32_t inline_bytes = 4096;  // of messages without chunks, both ways; whole KiB, at most 64 KiB
   std::uint64_t message_bytes_max = base::MiB + 64 * base::KiB;  // that a call may bring by RDMA Read
   std::uint32_t reads_max = 16;  // RDMA Reads of a connection at once, as far as device and peer allow
-  std::size_t pull_bytes_max = 4 * base::MiB;  // memory of a connection for calls that are being read
+  // Of slabs of a connection for calls that are being read: each RDMA Read may be for another long call.
+  std::size_t pull_bytes_max = 16 * base::MiB;
   // As with TCP: no call and no reply for so long, and the connection is closed.
   base::Duration idle_limit = std::chrono::minutes(6);
   // A peer that is silent for so long is asked whether it is still there: by an RDMA Write of no bytes.
   base::Duration keepalive_idle = std::chrono::seconds(60);
   // What was sent must be acknowledged, and a connection established, within this time.
   base::Duration stall_limit = std::chrono::seconds(60);
+  // A device that has not flushed a connection within this time after its end loses the queue pair.
+  base::Duration flush_limit = std::chrono::seconds(5);
   base::Duration sweep_interval = std::chrono::seconds(5);
 };
 
@@ -42,7 +46,7 @@ struct RdmaMetrics {
   base::Counter& closed_idle;
   base::Counter& closed_stalled;
   base::Counter& closed_credits;   // more calls than granted
-  base::Counter& closed_header;    // a message without an xid
+  base::Counter& closed_header;    // a reply where there can only be a call
   base::Counter& closed_transfer;  // a work request failed
   base::Counter& err_vers;         // RDMA_ERROR messages sent
   base::Counter& err_chunk;
@@ -52,8 +56,9 @@ struct RdmaMetrics {
   base::Counter& reply_chunks;
   base::Counter& bytes_read;  // moved by RDMA Read and Write
   base::Counter& bytes_written;
-  base::Counter& invalidated;   // replies by Send With Invalidate
-  base::Counter& memory_waits;  // receives or reads put off because the slab pool was exhausted
+  base::Counter& invalidated;             // replies by Send With Invalidate
+  base::Counter& memory_waits;            // receives or reads put off because the slab pool was exhausted
+  std::atomic<std::int64_t> credits = 0;  // that open connections were granted by the last reply on each
   RegistrationMetrics registration;
 };
 

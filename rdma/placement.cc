@@ -6,6 +6,8 @@
 namespace braid::rdma {
 namespace {
 
+static_assert(WRITE_CHUNKS_MAX == xdr::Message::items_max, "every write chunk of a call can be used");
+
 constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
 }  // namespace

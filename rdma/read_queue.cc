@@ -11,6 +11,12 @@ namespace {
 
 constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
+std::size_t slab_bytes_of(const Chunks& chunks) {
+  std::size_t bytes = chunks.call() ? slab_bytes_for(chunks.call()->bytes) : 0;
+  for (const Chunk& chunk : chunks.reads()) bytes += slab_bytes_for(rounded_up(chunk.bytes));
+  return bytes;
+}
+
 }  // namespace
 
 void Pull::clear() {
@@ -18,6 +24,7 @@ void Pull::clear() {
   data.clear();
   call.clear();
   reads.clear();
+  held_bytes = 0;
   posted = 0;
   running = 0;
   failed = false;
@@ -40,15 +47,16 @@ void ReadQueue::run() {
   while (!waiting_.empty() && reads_out_ < limits_.reads_max) {
     Pull& pull = *waiting_.front();
     if (pull.reads.empty()) {
-      const std::uint64_t bytes = pull.chunks->read_bytes();
-      if (bytes_ > 0 && bytes_ + bytes > limits_.bytes_max) return;
+      const std::size_t bytes = slab_bytes_of(*pull.chunks);
+      if (held_bytes_ > 0 && held_bytes_ + bytes > limits_.bytes_max) return;
       if (!prepare(pull)) {
         pull.reads.clear();
         pull.data.clear();
         pull.call.clear();
         return user_.on_pull_starved();
       }
-      bytes_ += bytes;
+      pull.held_bytes = bytes;
+      held_bytes_ += bytes;
     }
     if (!post_some(pull)) return user_.on_pull_failed(WorkStatus::local_error);
     if (pull.posted == pull.reads.size()) waiting_.pop_front();
@@ -127,7 +135,7 @@ void ReadQueue::ended(Batch& batch, WorkStatus status) {
   --pull.running;
   if (status != WorkStatus::success) return user_.on_pull_failed(status);
   if (pull.running == 0 && pull.posted == pull.reads.size()) {
-    bytes_ -= pull.chunks->read_bytes();
+    held_bytes_ -= pull.held_bytes;
     user_.on_pulled(pull);
   }
   run();

@@ -32,8 +32,9 @@ struct Pull {
     io::Payload to;
   };
   std::vector<Read> reads;
-  std::size_t posted = 0;     // of them
-  std::uint32_t running = 0;  // batches that have not completed
+  std::size_t held_bytes = 0;  // of slabs
+  std::size_t posted = 0;      // of them
+  std::uint32_t running = 0;   // batches that have not completed
   bool failed = false;
   void clear();
 };
@@ -50,7 +51,7 @@ class PullUser {
 struct ReadLimits {
   std::uint32_t reads_max = 1;   // RDMA Reads at once
   std::uint32_t pieces_max = 1;  // of the device
-  std::size_t bytes_max = 0;     // memory of calls that are being read; the first may have more
+  std::size_t bytes_max = 0;     // of slabs held by calls that are being read; the first may have more
 };
 
 // In the order of arrival: the reads of several calls overlap, and a call is complete when its last one is.
@@ -89,8 +90,8 @@ class ReadQueue {
   PostQueue* posts_ = nullptr;
   MemoryMap* map_ = nullptr;
   ReadLimits limits_;
-  std::deque<Pull*> waiting_;  // not all of their reads are posted
-  std::size_t bytes_ = 0;      // of calls that are being read
+  std::deque<Pull*> waiting_;   // not all of their reads are posted
+  std::size_t held_bytes_ = 0;  // by calls that are being read
   std::uint32_t reads_out_ = 0;
   std::size_t running_ = 0;  // batches
   std::vector<std::unique_ptr<Batch>> batches_;

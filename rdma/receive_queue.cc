@@ -13,6 +13,8 @@ ReceiveQueue::ReceiveQueue(io::SlabPool& pool, std::uint32_t count, std::uint32_
   }
 }
 
+bool ReceiveQueue::prepare() { return take_buffer(*idle_.back()); }
+
 bool ReceiveQueue::fill(Endpoint& endpoint, const MemoryMap& map) {
   while (!idle_.empty()) {
     if (!post(*idle_.back(), endpoint, map)) return false;
@@ -21,10 +23,16 @@ bool ReceiveQueue::fill(Endpoint& endpoint, const MemoryMap& map) {
   return true;
 }
 
-bool ReceiveQueue::post(Slot& slot, Endpoint& endpoint, const MemoryMap& map) {
+bool ReceiveQueue::take_buffer(Slot& slot) {
+  if (slot.buffer.length > 0) return true;
   auto buffer = cursor_.carve(bytes_each_);
   if (!buffer) return false;
   slot.buffer = std::move(*buffer);
+  return true;
+}
+
+bool ReceiveQueue::post(Slot& slot, Endpoint& endpoint, const MemoryMap& map) {
+  if (!take_buffer(slot)) return false;
   const LocalPiece piece{slot.buffer.writable().data(), bytes_each_, map.key_of(slot.buffer.slab)};
   if (!endpoint.post_receive(slot, piece)) {
     slot.buffer = {};

@@ -27,6 +27,8 @@ class ReceiveQueue {
   ReceiveQueue(const ReceiveQueue&) = delete;
   ReceiveQueue& operator=(const ReceiveQueue&) = delete;
 
+  // Takes the memory of one receive, before there is a connection. False if there is none.
+  bool prepare();
   // Posts every receive that is not posted. False if memory or the connection does not allow it; then to be
   // called again.
   bool fill(Endpoint& endpoint, const MemoryMap& map);
@@ -39,6 +41,7 @@ class ReceiveQueue {
     ReceiveQueue* queue = nullptr;
     io::SlabRange buffer;
   };
+  bool take_buffer(Slot& slot);
   bool post(Slot& slot, Endpoint& endpoint, const MemoryMap& map);
 
   io::SlabCursor cursor_;

@@ -24,6 +24,7 @@ Transmission& SendQueue::begin() {
 void SendQueue::discard(Transmission& transmission) {
   transmission.chain.clear();
   transmission.message_bytes = 0;
+  transmission.answers = false;
   free_.push_back(&transmission);
 }
 
@@ -52,12 +53,12 @@ void SendQueue::run() {
 }
 
 void SendQueue::ended(Transmission& transmission, WorkStatus status) {
-  const std::size_t message_bytes = transmission.message_bytes;
   std::erase(posted_, &transmission);  // the first, as a rule
   room_ += transmission.chain.size();
   --running_;
+  transmission.chain.clear();
+  user_.on_transmitted(transmission);
   discard(transmission);
-  user_.on_transmitted(message_bytes);
   if (status != WorkStatus::success) return user_.on_transmission_failed(status);
   run();
 }

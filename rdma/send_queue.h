@@ -24,14 +24,15 @@ struct Transmission final : Work {
   SendQueue* queue = nullptr;
   Chain chain;
   std::size_t message_bytes = 0;  // of the RPC message that it carries
+  bool answers = false;           // a call of the peer, by a reply or by RDMA_ERROR
   base::TimePoint posted_at;
 };
 
 class SendUser {
  public:
   virtual ~SendUser() = default;
-  // Bytes of the message, whether it arrived or not.
-  virtual void on_transmitted(std::size_t message_bytes) = 0;
+  // It is over, whether it arrived or not, and holds no memory any more.
+  virtual void on_transmitted(const Transmission& transmission) = 0;
   virtual void on_transmission_failed(WorkStatus status) = 0;
 };
 

@@ -21,6 +21,7 @@
 #include "base/result.h"
 #include "io/op.h"
 #include "rdma/keys.h"
+#include "rdma/work.h"
 #include "rpc/call.h"
 
 namespace braid::io {
@@ -29,43 +30,9 @@ class Reactor;
 
 namespace braid::rdma {
 
-// How a work request ended.
-enum class WorkStatus : std::uint8_t {
-  success,
-  flushed,         // the connection had ended, or a request before it had failed
-  local_error,     // our memory or its key: a mistake of ours, or a message that is longer than its buffer
-  remote_access,   // the peer's memory: key unknown, out of bounds, or without the right
-  remote_invalid,  // the peer could not take the request
-  unanswered,      // the peer did not acknowledge
-  not_received,    // the peer had posted no receive, however often we asked (RNR)
-  fatal,           // anything else: the device
-};
-std::string_view name_of(WorkStatus status);
-
-// A posted request, or a posted chain of them: whoever posts it keeps it and the memory that it names until
-// completed() has been called, which happens once, whatever becomes of the connection.
-class Work {
- public:
-  virtual ~Work() = default;
-  // `bytes`: that were received. Of a chain, the status is that of the first that failed.
-  virtual void completed(WorkStatus status, std::uint32_t bytes) = 0;
-  // For providers: a request of a chain failed whose end is still to come.
-  void failed(WorkStatus status) {
-    if (failure_ == WorkStatus::success) failure_ = status;
-  }
-  void finish(WorkStatus status, std::uint32_t bytes) {
-    const WorkStatus first = failure_ == WorkStatus::success ? status : failure_;
-    failure_ = WorkStatus::success;
-    completed(first, bytes);
-  }
-
- private:
-  WorkStatus failure_ = WorkStatus::success;
-};
-
 enum class Opcode : std::uint8_t {
   send,             // to the peer's next receive
-  send_invalidate,  // the same, and makes `remote.key` useless
+  send_invalidate,  // the same, and makes `key` useless; only if DeviceLimits::sends_invalidate
   write,            // to the peer's memory
   read,             // from the peer's memory
 };
@@ -108,6 +75,7 @@ struct DeviceLimits {
   std::uint32_t reads_max = 0;     // RDMA Reads on their way at once, of one connection
   bool on_demand = false;          // can fault pages in, so that all memory may be registered at once
   bool invalidation = false;       // a peer may invalidate what register_memory() made, by send_invalidate
+  bool sends_invalidate = false;   // takes Opcode::send_invalidate
 };
 
 // One device and its protection domain. Thread-safe; lives as long as its provider.
@@ -165,7 +133,8 @@ class Endpoint {
   // Tells the device of all of them at once, which costs as much as to tell it of one; in this order. Returns
   // how many it took. What it refuses (its queue is full, or the connection is of no use any more) and what
   // is behind that it has not seen, and the works of these are not completed. If it refuses a request in the
-  // middle of a chain, that posting counts as taken: the connection ends, and its work completes as failed.
+  // middle of a chain, that posting counts as taken: the connection ends, and its work completes as failed,
+  // but only by take_back().
   virtual std::size_t post(std::span<const Posting> postings) = 0;
   // The same for one: whether it was taken.
   bool post(Work& work, std::span<const Request> chain) {
@@ -174,6 +143,10 @@ class Endpoint {
   }
   // Ends the connection: what is posted is flushed, on_disconnected() follows.
   virtual void disconnect() = 0;
+  // After disconnect(), when the device has had its time to flush: takes everything from it. Works that it
+  // still had complete as failed or flushed, inside this call or soon, and it touches nothing of theirs any
+  // more; or all stays as it was, if the device refuses. Not to be called inside a callback.
+  virtual void take_back() = 0;
 };
 
 struct QueueDepths {

@@ -59,6 +59,7 @@ void RdmaWorker::forget(RdmaConnection& connection) {
   open_.pop_back();
   count_.fetch_sub(1, std::memory_order_relaxed);
   holds_.pop_back();
+  if (gate_.closed() && open_.empty()) sweep_timer_.cancel();
 }
 
 void RdmaWorker::retry_later() {
@@ -69,11 +70,7 @@ void RdmaWorker::retry_later() {
 io::Op<> RdmaWorker::retry() {
   co_await reactor_.sleep(memory_retry);
   retrying_ = false;
-  for (const auto& connection : open_) {
-    if (connection->state_ >= RdmaConnection::State::ending) continue;
-    connection->refill();
-    connection->pulls_.run();
-  }
+  for (const auto& connection : open_) connection->retry();
 }
 
 void RdmaWorker::start_sweeping() {
@@ -82,7 +79,7 @@ void RdmaWorker::start_sweeping() {
 }
 
 io::Op<> RdmaWorker::sweep() {
-  while (!open_.empty() && !gate_.closed()) {
+  while (!open_.empty()) {
     // The wait stands outside of the condition: g++ 12 drops the body of a coroutine with `if (co_await
     // temporary)`.
     const bool due = co_await sweep_timer_.until(reactor_.clock().now() + options_.sweep_interval);
@@ -114,7 +111,7 @@ io::Op<bool> RdmaWorker::drain(base::Duration limit) {
 io::Op<> RdmaWorker::close() {
   gate_.close();
   for (const auto& connection : open_) connection->close();
-  sweep_timer_.cancel();
+  if (open_.empty()) sweep_timer_.cancel();  // else when the last one is gone: it sees to those that linger
   co_await gate_.drained();
 }
 

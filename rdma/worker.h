@@ -37,7 +37,8 @@ class RdmaWorker {
   // Takes no more calls, waits until the running ones are answered, and hangs up; at most until `limit` from
   // now. True if all ended in time.
   io::Op<bool> drain(base::Duration limit);
-  // Ends every connection and waits for that.
+  // Ends every connection and waits for that; for one that the device does not flush until a sweep behind
+  // flush_limit has taken it back.
   io::Op<> close();
 
   // Looks at the limits of every connection; happens by itself every sweep_interval.

@@ -6,11 +6,13 @@
 #include <array>
 #include <cerrno>
 
+#include "base/log.h"
+
 namespace braid::rdma::ibverbs {
 namespace {
 
-constexpr std::uint32_t size_min = 2048;
 constexpr unsigned acknowledged_together = 64;
+constexpr std::uint32_t polled_together = 64;
 
 WorkStatus status_of(ibv_wc_status status) {
   switch (status) {
@@ -41,8 +43,9 @@ WorkStatus status_of(ibv_wc_status status) {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Completions>> Completions::create(io::Reactor& reactor, IbDevice& device) {
-  std::unique_ptr<Completions> made(new Completions(reactor, device));
+base::Result<std::unique_ptr<Completions>> Completions::create(io::Reactor& reactor, IbDevice& device,
+                                                               std::uint32_t size) {
+  std::unique_ptr<Completions> made(new Completions(reactor, device, size));
   if (auto done = made->set_up(); !done) return base::fail(done.error());
   io::spawn(made->gate_, made->run());
   return made;
@@ -52,7 +55,6 @@ base::Result<void> Completions::set_up() {
   channel_ = ::ibv_create_comp_channel(device_.context());
   if (channel_ == nullptr) return base::fail(base::last_errno());
   if (::fcntl(channel_->fd, F_SETFL, O_NONBLOCK) != 0) return base::fail(base::last_errno());
-  size_ = std::min(size_min, static_cast<std::uint32_t>(device_.completions_max()));
   queue_ = ::ibv_create_cq(device_.context(), static_cast<int>(size_), nullptr, channel_, 0);
   if (queue_ == nullptr) return base::fail(base::last_errno());
   return {};
@@ -66,17 +68,16 @@ Completions::~Completions() {
   if (channel_ != nullptr) ::ibv_destroy_comp_channel(channel_);
 }
 
-base::Result<void> Completions::reserve(std::uint32_t requests) {
-  const auto most = static_cast<std::uint32_t>(device_.completions_max());
-  if (requests > most - used_) return base::fail(ENOSPC);
-  if (used_ + requests > size_) {
-    const std::uint32_t larger = std::min(most, std::max(used_ + requests, size_ * 2));
-    if (const int error = ::ibv_resize_cq(queue_, static_cast<int>(larger)); error != 0)
-      return base::fail(error);
-    size_ = larger;
-  }
+bool Completions::reserve(std::uint32_t requests, CompletionsUser& user) {
+  if (lost_ || requests > size_ - used_) return false;
   used_ += requests;
-  return {};
+  users_.push_back(&user);
+  return true;
+}
+
+void Completions::release(std::uint32_t requests, CompletionsUser& user) {
+  used_ -= requests;
+  std::erase(users_, &user);
 }
 
 io::Op<> Completions::close() {
@@ -85,8 +86,8 @@ io::Op<> Completions::close() {
   co_await gate_.drained();
 }
 
-bool Completions::poll() {
-  std::array<ibv_wc, 64> completed;
+int Completions::poll() {
+  std::array<ibv_wc, polled_together> completed;
   const int count = ::ibv_poll_cq(queue_, static_cast<int>(completed.size()), completed.data());
   for (int i = 0; i < count; ++i) {
     const ibv_wc& one = completed.at(static_cast<std::size_t>(i));
@@ -96,7 +97,13 @@ bool Completions::poll() {
     else
       work.finish(status_of(one.status), one.status == IBV_WC_SUCCESS ? one.byte_len : 0);
   }
-  return count > 0;
+  return count;
+}
+
+void Completions::take_all() {
+  // Callbacks may post more, but no more than the queue holds has completed by now.
+  for (std::uint32_t looks = 0; looks <= size_ / polled_together && poll() > 0; ++looks) {
+  }
 }
 
 void Completions::take_event() {
@@ -109,15 +116,23 @@ void Completions::take_event() {
   unacknowledged_ = 0;
 }
 
+void Completions::lose() {
+  lost_ = true;
+  base::log_event(base::Level::error, "rdma_completions_lost", "device={} connections={}", device_.name(),
+                  users_.size());
+  for (CompletionsUser* user : users_) user->on_completions_lost();
+}
+
 io::Op<> Completions::run() {
   while (!gate_.closed()) {
-    if (poll()) {
+    if (const int count = poll(); count != 0) {
+      if (count < 0) co_return lose();
       co_await reactor_.yield();
       continue;
     }
     // What completes after this makes an event; what completed before it is found by another look.
-    if (::ibv_req_notify_cq(queue_, 0) != 0) break;
-    if (poll()) continue;
+    if (::ibv_req_notify_cq(queue_, 0) != 0) co_return lose();
+    if (poll() != 0) continue;
     (void)co_await reactor_.readable(channel_->fd);
     take_event();
   }

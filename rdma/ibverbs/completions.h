@@ -1,11 +1,12 @@
-// The completion queue of one device on one reactor's thread: polled while it is busy, waited for while it is
-// idle.
+// A completion queue of one device on one reactor's thread: polled while it is busy, waited for while it is
+// idle. It keeps its size, since many devices cannot change it: when there is no more room another is made.
 #pragma once
 
 #include <infiniband/verbs.h>
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "base/result.h"
 #include "io/gate.h"
@@ -23,37 +24,52 @@ inline std::uint64_t number_of(Work& work, bool chained) {
   return reinterpret_cast<std::uintptr_t>(&work) | (chained ? chained_bit : 0);
 }
 
+// Whose requests complete there.
+class CompletionsUser {
+ public:
+  virtual ~CompletionsUser() = default;
+  // The device has failed: nothing completes by itself any more. Not to end the use inside.
+  virtual void on_completions_lost() = 0;
+};
+
 // Belongs to the reactor's thread. close() must have ended before it is destroyed, when no queue pair uses
 // it.
 class Completions {
  public:
-  static base::Result<std::unique_ptr<Completions>> create(io::Reactor& reactor, IbDevice& device);
+  static base::Result<std::unique_ptr<Completions>> create(io::Reactor& reactor, IbDevice& device,
+                                                           std::uint32_t size);
   ~Completions();
   Completions(const Completions&) = delete;
   Completions& operator=(const Completions&) = delete;
 
-  // Room for so many more requests. ENOSPC beyond what the device can do.
-  base::Result<void> reserve(std::uint32_t requests);
-  void release(std::uint32_t requests) { used_ -= requests; }
+  // Room for so many requests of the user, until release(). False if there is not as much.
+  bool reserve(std::uint32_t requests, CompletionsUser& user);
+  void release(std::uint32_t requests, CompletionsUser& user);
+  // Takes what has completed by now. Not to be called inside a callback.
+  void take_all();
   io::Op<> close();
 
   [[nodiscard]] ibv_cq* queue() const { return queue_; }
-  [[nodiscard]] IbDevice& device() const { return device_; }
+  [[nodiscard]] std::uint32_t size() const { return size_; }
 
  private:
-  Completions(io::Reactor& reactor, IbDevice& device) : reactor_(reactor), device_(device) {}
+  Completions(io::Reactor& reactor, IbDevice& device, std::uint32_t size)
+      : reactor_(reactor), device_(device), size_(size) {}
   base::Result<void> set_up();
   io::Op<> run();
-  // True if there were any.
-  bool poll();
+  // How many there were; negative if the device has failed.
+  int poll();
   void take_event();
+  void lose();
 
   io::Reactor& reactor_;
   IbDevice& device_;
   ibv_comp_channel* channel_ = nullptr;
   ibv_cq* queue_ = nullptr;
+  const std::uint32_t size_;
   std::uint32_t used_ = 0;
-  std::uint32_t size_ = 0;
+  std::vector<CompletionsUser*> users_;
+  bool lost_ = false;
   unsigned unacknowledged_ = 0;  // events: acknowledging costs a lock, so it is done for many at once
   io::Gate gate_;
 };

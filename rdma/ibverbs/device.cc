@@ -45,6 +45,7 @@ IbDevice::IbDevice(ibv_context* context, ibv_pd* domain)
 IbDevice::~IbDevice() { ::ibv_dealloc_pd(domain_); }
 
 base::Result<std::unique_ptr<IbDevice>> IbDevice::open(ibv_context* context) {
+  if (context->device->transport_type != IBV_TRANSPORT_IB) return base::fail(ENOTSUP);
   ibv_pd* domain = ::ibv_alloc_pd(context);
   if (domain == nullptr) return base::fail(base::last_errno());
   std::unique_ptr<IbDevice> device(new IbDevice(context, domain));
@@ -62,10 +63,11 @@ base::Result<void> IbDevice::query() {
   // RDMA Reads may be limited more than others.
   const int pieces = all.max_sge_rd > 0 ? std::min(all.max_sge, all.max_sge_rd) : all.max_sge;
   limits_.pieces_max = std::min(pieces_useful, static_cast<std::uint32_t>(pieces));
-  limits_.reads_max = static_cast<std::uint32_t>(std::min(all.max_qp_rd_atom, 255));
+  limits_.reads_max = static_cast<std::uint32_t>(std::min(all.max_qp_init_rd_atom, 255));
   completions_max_ = all.max_cqe;
   // InfiniBand 10.6.5: what ibv_reg_mr() made cannot be invalidated by a peer, only memory windows can.
   limits_.invalidation = false;
+  limits_.sends_invalidate = (all.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
   constexpr std::uint32_t needed =
       IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
   limits_.on_demand = (extended.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT) != 0 &&

@@ -12,7 +12,9 @@ namespace braid::rdma::ibverbs {
 
 class IbDevice final : public Device {
  public:
-  // `context` stays open as long as the process (rdma_get_devices()).
+  // `context` stays open as long as the process (rdma_get_devices()). ENOTSUP of devices other than those of
+  // InfiniBand and RoCE: with iWARP (RFC 5040) the peer writes the data of an RDMA Read to our memory, so
+  // that keys of ours would leave the host and their memory would have to be writable from there.
   static base::Result<std::unique_ptr<IbDevice>> open(ibv_context* context);
   ~IbDevice() override;
   IbDevice(const IbDevice&) = delete;

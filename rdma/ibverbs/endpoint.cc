@@ -18,6 +18,9 @@ namespace {
 
 constexpr int listen_backlog = 128;
 constexpr int resolve_ms = 2000;
+// Entries of a thread's first completion queue on a device, and of the largest. A connection needs 672.
+constexpr std::uint32_t first_completions = 2048;
+constexpr std::uint32_t completions_max = 32768;
 // The largest numbers that there are; as a count of RNR retries this one means "for ever"
 // (InfiniBand 9.7.5.2.8).
 constexpr std::uint8_t retries_max = 7;
@@ -99,7 +102,8 @@ io::Op<> IbVerbs::close() {
   gate_.close();
   reactor_.cancel_fd(channel_->fd);
   co_await gate_.drained();
-  for (const auto& [device, completions] : completions_) co_await completions->close();
+  for (const auto& [device, all] : completions_)
+    for (const auto& completions : all) co_await completions->close();
 }
 
 io::Op<> IbVerbs::watch() {
@@ -121,14 +125,21 @@ void IbVerbs::take_events() {
   }
 }
 
-base::Result<Completions*> IbVerbs::completions_of(IbDevice& device) {
-  std::unique_ptr<Completions>& completions = completions_[&device];
-  if (!completions) {
-    auto made = Completions::create(reactor_, device);
-    if (!made) return base::fail(made.error());
-    completions = std::move(*made);
-  }
-  return completions.get();
+base::Result<Completions*> IbVerbs::completions_for(IbDevice& device, std::uint32_t requests,
+                                                    CompletionsUser& user) {
+  const auto most = static_cast<std::uint32_t>(device.completions_max());
+  if (requests > most) return base::fail(ENOSPC);
+  auto& all = completions_[&device];
+  for (const auto& completions : all)
+    if (completions->reserve(requests, user)) return completions.get();
+  // Each is twice the one before, so that a server with few clients has a small one and with many has few.
+  const std::uint32_t wanted =
+      all.empty() ? first_completions : std::min(all.back()->size() * 2, completions_max);
+  auto made = Completions::create(reactor_, device, std::min(most, std::max(wanted, requests)));
+  if (!made) return base::fail(made.error());
+  Completions* completions = all.emplace_back(std::move(*made)).get();
+  base::check(completions->reserve(requests, user), "a new queue has room");
+  return completions;
 }
 
 base::Result<std::unique_ptr<Listener>> IbVerbs::listen(const rpc::PeerAddress& address, ListenerUser& user) {
@@ -202,8 +213,8 @@ IbEndpoint::IbEndpoint(IbVerbs& verbs, const rpc::PeerAddress& peer, const Queue
 IbEndpoint::~IbEndpoint() {
   base::check(!saying_, "an endpoint ends when its user knows");
   if (completions_ == nullptr) return;
-  ::rdma_destroy_qp(id_.get());
-  completions_->release(depths_.receives + depths_.requests);
+  if (id_->qp != nullptr) ::rdma_destroy_qp(id_.get());
+  completions_->release(depths_.receives + depths_.requests, *this);
 }
 
 base::Result<void> IbEndpoint::take(IdPointer id, IbDevice& device) {
@@ -228,10 +239,9 @@ base::Result<void> IbEndpoint::resolve(rdma_event_channel* channel) {
 
 base::Result<void> IbEndpoint::make_queues(IbDevice& device) {
   device_ = &device;
-  auto completions = verbs_.completions_of(device);
-  if (!completions) return base::fail(completions.error());
   const std::uint32_t requests = depths_.receives + depths_.requests;
-  if (auto room = (*completions)->reserve(requests); !room) return room;
+  auto completions = verbs_.completions_for(device, requests, *this);
+  if (!completions) return base::fail(completions.error());
   ibv_qp_init_attr attributes{};
   attributes.send_cq = (*completions)->queue();
   attributes.recv_cq = (*completions)->queue();
@@ -242,7 +252,7 @@ base::Result<void> IbEndpoint::make_queues(IbDevice& device) {
   attributes.cap.max_recv_sge = 1;
   if (::rdma_create_qp(id_.get(), device.domain(), &attributes) != 0) {
     const base::Errno error = base::last_errno();
-    (*completions)->release(requests);
+    (*completions)->release(requests, *this);
     return base::fail(error);
   }
   completions_ = *completions;
@@ -257,17 +267,21 @@ base::Result<void> IbEndpoint::start(const ConnectParameters& parameters) {
 }
 
 base::Result<void> IbEndpoint::post_receive(Work& work, const LocalPiece& to) {
+  if (id_->qp == nullptr) return base::fail(ENOTCONN);
   ibv_sge piece = piece_of(to);
   ibv_recv_wr request{};
   request.wr_id = number_of(work, false);
   request.sg_list = &piece;
   request.num_sge = 1;
   ibv_recv_wr* bad = nullptr;
-  if (const int error = ::ibv_post_recv(id_->qp, &request, &bad); error != 0) return base::fail(error);
+  if (const int error = ::ibv_post_recv(id_->qp, &request, &bad); error != 0)
+    return base::fail(std::abs(error));  // some drivers return it negative
+  posted_.add(work);
   return {};
 }
 
 std::size_t IbEndpoint::post(std::span<const Posting> postings) {
+  if (id_->qp == nullptr) return 0;
   std::size_t requests = 0;
   std::size_t pieces = 0;
   for (const Posting& posting : postings) {
@@ -282,24 +296,30 @@ std::size_t IbEndpoint::post(std::span<const Posting> postings) {
   for (std::size_t i = 1; i < requests; ++i) requests_[i - 1].next = &requests_[i];
   ibv_send_wr* bad = nullptr;
   const int error = ::ibv_post_send(id_->qp, requests_.data(), &bad);
-  if (error == 0) return postings.size();
+  if (error == 0) return keep(postings, requests);
   base::log_event(base::Level::info, "rdma_post_refused", "peer={} error=\"{}\"", peer_.text(),
-                  base::message_of(base::errno_of(std::abs(error))));  // some drivers return it negative
-  if (bad == nullptr) {
-    // The requests are in the queue, but the device could not be told of them.
-    disconnect();
-    return postings.size();
-  }
-  auto taken = static_cast<std::size_t>(bad - requests_.data());
-  for (std::size_t i = 0; i < postings.size(); ++i) {
-    if (taken == 0) return i;
-    if (taken < postings[i].chain.size()) {
-      strand(*postings[i].work);
-      return i + 1;
+                  base::message_of(base::errno_of(std::abs(error))));
+  if (bad != nullptr) return keep(postings, static_cast<std::size_t>(bad - requests_.data()));
+  // The requests are in the queue, but the device could not be told of them.
+  disconnect();
+  return keep(postings, requests);
+}
+
+std::size_t IbEndpoint::keep(std::span<const Posting> postings, std::size_t requests) {
+  std::size_t taken = 0;
+  while (requests > 0) {
+    const Posting& posting = postings[taken++];
+    posted_.add(*posting.work);
+    if (requests >= posting.chain.size()) {
+      requests -= posting.chain.size();
+      continue;
     }
-    taken -= postings[i].chain.size();
+    // Only the end of a chain says that it has completed, and the device does not have this one's.
+    posting.work->failed(WorkStatus::local_error);
+    disconnect();
+    break;
   }
-  return postings.size();
+  return taken;
 }
 
 void IbEndpoint::translate(const Posting& posting) {
@@ -321,27 +341,29 @@ void IbEndpoint::translate(const Posting& posting) {
   }
 }
 
-// What has no end of its own would never complete. In a queue that has ended every request is flushed, in
-// order, so that another one's completion stands for those before it; it has the room of the refused one.
-void IbEndpoint::strand(Work& work) {
-  disconnect();
-  work.failed(WorkStatus::local_error);
-  ibv_send_wr end{};
-  end.wr_id = number_of(work, false);
-  end.opcode = IBV_WR_SEND;
-  end.send_flags = IBV_SEND_SIGNALED;
-  ibv_send_wr* bad = nullptr;
-  base::check(::ibv_post_send(id_->qp, &end, &bad) == 0, "a queue that has ended takes requests");
-}
-
 void IbEndpoint::disconnect() {
   // Not yet connected: no event will come, but what is posted has to be flushed all the same.
-  if (::rdma_disconnect(id_.get()) != 0 && completions_ != nullptr) {
+  if (::rdma_disconnect(id_.get()) != 0 && id_->qp != nullptr) {
     ibv_qp_attr attributes{};
     attributes.qp_state = IBV_QPS_ERR;
-    ::ibv_modify_qp(id_->qp, &attributes, IBV_QP_STATE);
+    if (const int error = ::ibv_modify_qp(id_->qp, &attributes, IBV_QP_STATE); error != 0)
+      base::log_event(base::Level::warning, "rdma_flush_failed", "peer={} error=\"{}\"", peer_.text(),
+                      base::message_of(base::errno_of(std::abs(error))));
   }
   end();
+}
+
+void IbEndpoint::take_back() {
+  if (id_->qp == nullptr) return;
+  // InfiniBand 10.2.4.2: once the queue pair is destroyed the device completes nothing of it any more.
+  if (const int error = ::ibv_destroy_qp(id_->qp); error != 0) {
+    base::log_event(base::Level::error, "rdma_queue_kept", "peer={} error=\"{}\"", peer_.text(),
+                    base::message_of(base::errno_of(std::abs(error))));
+    return;
+  }
+  id_->qp = nullptr;
+  completions_->take_all();
+  posted_.finish_all(WorkStatus::flushed);
 }
 
 void IbEndpoint::end() {

@@ -52,8 +52,9 @@ class IbVerbs final : public Verbs {
 
   [[nodiscard]] io::Reactor& reactor() const { return reactor_; }
   [[nodiscard]] IbProvider& provider() const { return provider_; }
-  // The queue of a device, made when it is first needed.
-  base::Result<Completions*> completions_of(IbDevice& device);
+  // A queue of the device with room for so many requests, which is reserved. ENOSPC beyond what a queue of
+  // the device can hold.
+  base::Result<Completions*> completions_for(IbDevice& device, std::uint32_t requests, CompletionsUser& user);
 
  private:
   IbVerbs(IbProvider& provider, io::Reactor& reactor) : provider_(provider), reactor_(reactor) {}
@@ -63,7 +64,7 @@ class IbVerbs final : public Verbs {
   IbProvider& provider_;
   io::Reactor& reactor_;
   rdma_event_channel* channel_ = nullptr;
-  std::map<IbDevice*, std::unique_ptr<Completions>> completions_;
+  std::map<IbDevice*, std::vector<std::unique_ptr<Completions>>> completions_;
   io::Gate gate_;
 };
 
@@ -102,7 +103,7 @@ class IbListener final : public Listener, private EventTarget {
   rpc::PeerAddress address_;
 };
 
-class IbEndpoint final : public Endpoint, private EventTarget {
+class IbEndpoint final : public Endpoint, private EventTarget, private CompletionsUser {
  public:
   IbEndpoint(IbVerbs& verbs, const rpc::PeerAddress& peer, const QueueDepths& depths, EndpointUser& user);
   ~IbEndpoint() override;
@@ -120,14 +121,16 @@ class IbEndpoint final : public Endpoint, private EventTarget {
   base::Result<void> post_receive(Work& work, const LocalPiece& to) override;
   std::size_t post(std::span<const Posting> postings) override;
   void disconnect() override;
+  void take_back() override;
 
  private:
   void on_event(const Event& event) override;
+  void on_completions_lost() override { disconnect(); }
   base::Result<void> make_queues(IbDevice& device);
   void resolved();
   void translate(const Posting& posting);
-  // The device took the beginning of its chain, but not its end.
-  void strand(Work& work);
+  // The device took so many requests of the postings; returns how many postings count as taken.
+  std::size_t keep(std::span<const Posting> postings, std::size_t requests);
   // Says that it is over, from the ready queue, once.
   void end();
   static void say_ended(void* self);
@@ -138,8 +141,9 @@ class IbEndpoint final : public Endpoint, private EventTarget {
   EndpointUser& user_;
   IdPointer id_;
   IbDevice* device_ = nullptr;
-  Completions* completions_ = nullptr;  // null: no queue pair
-  bool asks_ = false;                   // the connection is ours
+  Completions* completions_ = nullptr;  // null: there never was a queue pair
+  WorkList posted_;
+  bool asks_ = false;  // the connection is ours
   bool ended_ = false;
   bool saying_ = false;                // say_ended() is in the ready queue
   std::vector<ibv_send_wr> requests_;  // being posted

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/log.h"
 #include "rdma/ibverbs/endpoint.h"
 
 namespace braid::rdma::ibverbs {
@@ -12,12 +13,19 @@ base::Result<std::unique_ptr<IbProvider>> IbProvider::create() {
   int count = 0;
   provider->contexts_ = ::rdma_get_devices(&count);
   if (provider->contexts_ == nullptr) return base::fail(errno != 0 ? errno : ENODEV);
+  base::Errno skipped = base::errno_of(ENODEV);
   for (int i = 0; i < count; ++i) {
-    auto device = IbDevice::open(provider->contexts_[i]);
-    if (!device) return base::fail(device.error());
-    provider->devices_.push_back(std::move(*device));
+    ibv_context* context = provider->contexts_[i];
+    auto device = IbDevice::open(context);
+    if (device) {
+      provider->devices_.push_back(std::move(*device));
+      continue;
+    }
+    skipped = device.error();
+    base::log_event(base::Level::warning, "rdma_device_skipped", "device={} error=\"{}\"",
+                    ::ibv_get_device_name(context->device), base::message_of(skipped));
   }
-  if (provider->devices_.empty()) return base::fail(ENODEV);
+  if (provider->devices_.empty()) return base::fail(skipped);
   return provider;
 }
 

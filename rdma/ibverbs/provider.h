@@ -14,7 +14,8 @@ namespace braid::rdma::ibverbs {
 // Used by any thread once it is made; outlives everything that it opens.
 class IbProvider final : public Provider {
  public:
-  // ENODEV if there is no device, or the errno with which the system refused (no module, no right).
+  // Of all devices that can be used; the others are skipped, with a line in the log. ENODEV if there is none,
+  // or the errno of the last one that was skipped, or with which the system refused (no module, no right).
   static base::Result<std::unique_ptr<IbProvider>> create();
   ~IbProvider() override;
   IbProvider(const IbProvider&) = delete;

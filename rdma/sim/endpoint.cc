@@ -91,6 +91,7 @@ void SimEndpoint::tell_established(const std::vector<std::byte>& private_data, s
 }
 
 base::Result<void> SimEndpoint::post_receive(Work& work, const LocalPiece& to) {
+  if (taken_back_) return base::fail(ENOTCONN);
   if (receives_used_ == depths_.receives) return base::fail(ENOMEM);
   if (!host_.may_use(to)) return base::fail(EINVAL);
   ++receives_used_;
@@ -116,10 +117,10 @@ std::size_t SimEndpoint::post(std::span<const Posting> postings) {
     if (taken == 0) return i;
     ++host_.stats_.chains;
     if (taken == posting.chain.size()) continue;
-    // As with a real device, those before it are on their way; what stands for the rest ends the connection.
-    ++requests_used_;
-    push(posting, {.opcode = Opcode::send, .local = {}, .key = {}, .address = 0}, taken + 1, true);
-    if (state_ != State::ended) requests_.back().refused = true;
+    // As with a real device: only the end of a chain says that it has completed.
+    posting.work->failed(WorkStatus::local_error);
+    stranded_.push_back({posting.work, taken});
+    disconnect();
     return i + 1;
   }
   return postings.size();
@@ -127,7 +128,8 @@ std::size_t SimEndpoint::post(std::span<const Posting> postings) {
 
 bool SimEndpoint::takes(const Request& request) {
   const bool refused = host_.refuses_post();
-  if (refused || state_ == State::fresh || state_ == State::asking) return false;
+  if (refused || taken_back_ || state_ == State::fresh || state_ == State::asking) return false;
+  if (request.opcode == Opcode::send_invalidate && !host_.limits_.sends_invalidate) return false;
   if (requests_used_ >= depths_.requests || request.local.size() > host_.limits_.pieces_max) return false;
   ++requests_used_;
   return true;
@@ -251,7 +253,6 @@ void SimEndpoint::run_one() {
 }
 
 WorkStatus SimEndpoint::execute(const Posted& request, bool& waits) {
-  if (request.refused) return WorkStatus::local_error;
   if (other_ == nullptr) return WorkStatus::unanswered;
   if (!std::ranges::all_of(request.local, [&](const LocalPiece& piece) { return host_.may_use(piece); }))
     return WorkStatus::local_error;
@@ -311,14 +312,26 @@ void SimEndpoint::complete(Work& work, WorkStatus status, std::uint32_t bytes, s
     (receive ? receives_used_ : requests_used_) -= requests;
     host_.fabric_.account(&host_, [&work, status, bytes] { work.finish(status, bytes); });
   };
-  if (host_.holding_ && !receive)
-    host_.held_.emplace_back(std::move(event));
+  const bool kept = status == WorkStatus::flushed && !host_.flushes_ && !taken_back_;
+  if (kept || (host_.holding_ && !receive))
+    host_.held_.emplace_back(this, std::move(event));
   else
     host_.fabric_.later(std::move(event));
 }
 
 void SimEndpoint::disconnect() {
   if (state_ != State::ended) end_both(*this);
+}
+
+void SimEndpoint::take_back() {
+  base::check(state_ == State::ended, "what is posted is taken back when the connection has ended");
+  taken_back_ = true;
+  std::erase_if(host_.held_, [this](auto& held) {
+    if (held.first == this) host_.fabric_.later(std::move(held.second));
+    return held.first == this;
+  });
+  for (const Stranded& one : std::exchange(stranded_, {}))
+    complete(*one.work, WorkStatus::flushed, 0, one.taken, false);
 }
 
 void SimEndpoint::end_both(SimEndpoint& endpoint) {

@@ -25,6 +25,7 @@ class SimEndpoint final : public Endpoint {
   base::Result<void> post_receive(Work& work, const LocalPiece& to) override;
   std::size_t post(std::span<const Posting> postings) override;
   void disconnect() override;
+  void take_back() override;
 
  private:
   friend class Host;
@@ -50,9 +51,14 @@ class SimEndpoint final : public Endpoint {
     bool last;             // of its chain
     std::uint32_t chain;   // requests of the chain
     std::uint64_t number;  // of the connection's requests
-    bool refused = false;  // stands for those of its chain that were refused
     // With a link: how it ended, once the peer has said so.
     std::optional<WorkStatus> ended = std::nullopt;
+  };
+
+  // A posting that was refused in its middle: nothing completes it but take_back().
+  struct Stranded {
+    Work* work;
+    std::uint32_t taken;
   };
 
   // Calls f on this endpoint from the ready queue, unless it is gone by then.
@@ -92,6 +98,7 @@ class SimEndpoint final : public Endpoint {
   std::uint16_t port_ = 0;        // of the listener to ask; 0: this end was asked
   std::deque<Receive> receives_;
   std::deque<Posted> requests_;
+  std::vector<Stranded> stranded_;
   std::uint32_t requests_used_ = 0;  // of the queue, until their completion is delivered
   std::uint32_t reads_out_ = 0;
   std::uint32_t reads_max_ = 0;      // of ours at once, as agreed
@@ -102,6 +109,7 @@ class SimEndpoint final : public Endpoint {
   std::uint64_t arrived_ = 0;        // requests that have reached the peer
   std::uint32_t receives_used_ = 0;
   bool pumping_ = false;
+  bool taken_back_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
 };
 

@@ -159,7 +159,7 @@ bool Host::refuses_post() {
 void Host::hold_completions(bool hold) {
   holding_ = hold;
   if (hold) return;
-  for (auto& event : std::exchange(held_, {})) fabric_.later(std::move(event));
+  for (auto& [endpoint, event] : std::exchange(held_, {})) fabric_.later(std::move(event));
 }
 
 base::Result<std::unique_ptr<Listener>> Host::listen(const rpc::PeerAddress& address, ListenerUser& user) {

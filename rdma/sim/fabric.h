@@ -133,8 +133,12 @@ class Fabric {
 
 class Host final : public Device, public Verbs {
  public:
-  static constexpr DeviceLimits default_limits{
-      .requests_max = 4096, .pieces_max = 16, .reads_max = 16, .on_demand = true, .invalidation = true};
+  static constexpr DeviceLimits default_limits{.requests_max = 4096,
+                                               .pieces_max = 16,
+                                               .reads_max = 16,
+                                               .on_demand = true,
+                                               .invalidation = true,
+                                               .sends_invalidate = true};
 
   Host(Fabric& fabric, std::string name, const DeviceLimits& limits = default_limits);
   ~Host() override;
@@ -171,6 +175,8 @@ class Host final : public Device, public Verbs {
   void leave_data(bool leave) { leaves_data_ = leave; }
   // Completions wait until they are released; those of receives do not.
   void hold_completions(bool hold);
+  // What is posted when a connection ends stays with this device, until it is taken back.
+  void never_flush() { flushes_ = false; }
   // A send without a posted receive fails at once; otherwise it waits for one.
   void set_impatient(bool impatient) { impatient_ = impatient; }
   [[nodiscard]] const HostStats& stats() const { return stats_; }
@@ -208,10 +214,11 @@ class Host final : public Device, public Verbs {
   std::size_t posts_refused_ = 0;
   std::size_t posts_taken_ = 0;  // before those are refused
   bool holding_ = false;
+  bool flushes_ = true;
   bool impatient_ = false;
   bool leaves_data_ = false;
   std::function<void(std::size_t)> on_registration_;
-  std::vector<std::function<void()>> held_;
+  std::vector<std::pair<const SimEndpoint*, std::function<void()>>> held_;
   std::set<SimEndpoint*> endpoints_;
   base::TimePoint wire_free_{};  // when all that was sent has left
   HostStats stats_;

@@ -105,6 +105,22 @@ TEST_F(AdmissionTest, a_device_that_cannot_register_memory_says_so) {
       options);
 }
 
+TEST_F(AdmissionTest, a_server_without_memory_says_so) {
+  WorldOptions options;
+  options.pool.bytes_max = io::region_bytes;
+  run(
+      [&]() -> io::Op<> {
+        std::vector<io::SlabRef> taken;
+        while (auto slab = world_->pool.acquire(io::SlabSize::small)) taken.push_back(std::move(*slab));
+        expect_refused(*co_await world_->connect(), "no_resources");
+        EXPECT_EQ(refused(Refusal::no_resources), 1U);
+        EXPECT_EQ(world_->rdma->connections(), 0U);
+        taken.clear();
+        EXPECT_TRUE((co_await world_->connect())->established);
+      },
+      options);
+}
+
 // RFC 8797 section 4: what a peer says of itself in a form that is not known is as good as nothing.
 TEST_F(AdmissionTest, private_data_of_another_kind_is_no_reason_to_refuse) {
   run([&]() -> io::Op<> {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "tests/unit/rdma/wire.h"
 
 namespace braid::rdma {
@@ -90,9 +92,8 @@ TEST_F(ChunksTest, positions_lie_between_xdr_items) {
 TEST_F(ChunksTest, segments_of_all_chunks_together_are_bounded) {
   Wire wire(1, 1, 0);
   for (std::uint32_t i = 0; i < READ_SEGMENTS_MAX; ++i) wire.read(8, segment(1, 1, 1));
-  for (std::uint32_t i = 0; i < 13; ++i)
-    wire.write({segment(1, 1, 1), segment(1, 1, 1), segment(1, 1, 1), segment(1, 1, 1), segment(1, 1, 1),
-                segment(1, 1, 1), segment(1, 1, 1), segment(1, 1, 1), segment(1, 1, 1), segment(1, 1, 1)});
+  for (std::uint32_t i = 0; i < WRITE_CHUNKS_MAX; ++i)
+    wire.write(std::vector(Chunks::segments_max / WRITE_CHUNKS_MAX, segment(1, 1, 1)));
   EXPECT_EQ(parse(wire), ChunkError::too_long);
 }
 

@@ -153,8 +153,8 @@ TEST_F(ConnectionTest, what_the_transport_cannot_use_gets_the_error_of_the_rfc) 
     const Bytes null = call(7, proc_null);
     const std::vector<Bytes> bad_chunks = {
         words({7, 1, 1, 2, 0, 0, 0, 0, 0}),                            // RDMA_MSGP
-        words({7, 1, 1, 9}),                                           // no procedure
-        words({7, 1, 1, 0, 1, 4}),                                     // lists that do not end
+        words({7, 1, 1, 9, 0, 0, 0}),                                  // no procedure
+        words({7, 1, 1, 0, 1, 4, 0}),                                  // lists that do not end
         Wire(7, 1, 0).read(3, sink.segment()).with(null),              // between two items
         Wire(7, 1, 0).read(4000, sink.segment()).with(null),           // behind the end
         Wire(7, 1, 0).read(0, sink.segment()).with(null),              // inline, and not
@@ -163,6 +163,8 @@ TEST_F(ConnectionTest, what_the_transport_cannot_use_gets_the_error_of_the_rfc) 
         Wire(7, 1, 0).write({{{}, 2, ~std::uint64_t{0}}}).with(null),  // past the end of memory
         Wire(7, 1, 0).write({sink.segment()}).with(call(7, proc_read, words({1, 101}))),  // too small
         Wire(7, 1, 0).reply({sink.segment()}).with(call(7, proc_list, words({5000}))),
+        Wire(7, 1, 0).with(call(8, proc_null)),  // two xids
+        Wire(7, 1, 0).with(words({7})),          // no message
     };
     for (std::size_t i = 0; i < bad_chunks.size(); ++i) {
       if (i == 4) continue;  // has to be read first; see below
@@ -176,7 +178,7 @@ TEST_F(ConnectionTest, what_the_transport_cannot_use_gets_the_error_of_the_rfc) 
     EXPECT_EQ(answer, words({7, 1, credits, 4, 2}));
     client.send(words({7, 2, 1, 0, 0, 0, 0}));
     answer = co_await answer_to(client);
-    EXPECT_EQ(answer, words({7, 1, credits, 4, 1, 1, 1}));
+    EXPECT_EQ(answer, words({7, 2, credits, 4, 1, 1, 1}));
     EXPECT_FALSE(client.disconnected);
     client.send(Wire(7, 32, 0).with(null));
     answer = co_await answer_to(client);
@@ -185,17 +187,29 @@ TEST_F(ConnectionTest, what_the_transport_cannot_use_gets_the_error_of_the_rfc) 
   });
 }
 
-TEST_F(ConnectionTest, rdma_done_is_dropped_and_what_has_no_xid_ends_the_connection) {
+TEST_F(ConnectionTest, rdma_done_and_what_is_too_short_for_a_header_are_dropped) {
   run([&]() -> io::Op<> {
     SimClient& client = *co_await world_->connect();
     client.send(words({7, 1, 1, 3}));
+    client.send(words({7, 1, 1}));
+    client.send(words({7, 2, 1, 0, 0, 0}));
     Bytes answer = co_await answer_to(client);
     EXPECT_TRUE(answer.empty());
-    EXPECT_FALSE(client.disconnected);
-    client.send(words({7, 1, 1}));
+    client.send(Wire(7, 32, 0).with(call(7, proc_null)));
     answer = co_await answer_to(client);
+    EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7)));
+  });
+}
+
+TEST_F(ConnectionTest, a_reply_in_a_read_chunk_ends_the_connection) {
+  run([&]() -> io::Op<> {
+    SimClient& client = *co_await world_->connect();
+    const Offer source = client.readable(success(7));
+    client.send(Wire(7, 32, 1).read(0, source.segment()).with());
+    co_await world_->settle();
     EXPECT_TRUE(client.disconnected);
     EXPECT_EQ(world_->metrics.closed_header.value(), 1U);
+    EXPECT_EQ(world_->rdma->connections(), 0U);
   });
 }
 
@@ -231,6 +245,24 @@ TEST_F(ConnectionTest, the_server_writes_nowhere_but_into_what_was_offered) {
     (void)co_await answer_to(client);
     Bytes expected(3000);
     for (std::size_t i = 0; i < 15; ++i) expected[i < 10 ? 1000 + i : 1990 + i] = pattern(i);
+    EXPECT_EQ(sink.content(), expected);
+  });
+}
+
+// RFC 8166 says nothing against it: written in the order of the segments, as everywhere.
+TEST_F(ConnectionTest, segments_that_overlap_are_written_in_their_order) {
+  run([&]() -> io::Op<> {
+    SimClient& client = *co_await world_->connect();
+    const Offer sink = client.writable(20);
+    client.send(Wire(7, 32, 0)
+                    .write({sink.segment(0, 10), sink.segment(5, 10)})
+                    .with(call(7, proc_read, words({1, 15}))));
+    (void)co_await answer_to(client);
+    Bytes expected(20);
+    for (std::size_t i = 0; i < 5; ++i) {
+      expected[i] = pattern(i);
+      expected[5 + i] = pattern(10 + i);
+    }
     EXPECT_EQ(sink.content(), expected);
   });
 }
@@ -284,6 +316,53 @@ TEST_F(ConnectionTest, more_calls_than_credits_end_the_connection) {
       options);
 }
 
+TEST_F(ConnectionTest, answers_that_a_client_does_not_take_use_up_its_credits) {
+  WorldOptions options;
+  options.rdma.credits = 4;
+  options.rdma.back_credits = 2;
+  for (const Bytes& message :
+       {Wire(7, 4, 0).with(call(7, proc_null)), words({7, 1, 4, 9, 0, 0, 0}), words({7, 2, 4, 0, 0, 0, 0})}) {
+    run(
+        [&]() -> io::Op<> {
+          const ClientOptions one_receive{.receives = 1};
+          SimClient& client = *co_await world_->connect(one_receive);
+          client.receives_again = false;
+          // One is taken, 4 answers are on their way, and 6 messages wait in the receives.
+          for (int i = 0; i < 11; ++i) client.send(message);
+          co_await world_->settle();
+          EXPECT_FALSE(client.disconnected);
+          EXPECT_EQ(client.messages.size(), 1U);
+          client.send(message);
+          co_await world_->settle();
+          EXPECT_TRUE(client.disconnected);
+          EXPECT_EQ(world_->metrics.closed_credits.value(), 1U);
+        },
+        options);
+  }
+}
+
+// It has the replies before the server learns that they came.
+TEST_F(ConnectionTest, a_client_within_its_credits_may_be_ahead_of_the_completions_of_its_replies) {
+  WorldOptions options;
+  options.rdma.credits = 4;
+  run(
+      [&]() -> io::Op<> {
+        SimClient& client = *co_await world_->connect();
+        world_->host.hold_completions(true);
+        for (std::uint32_t i = 0; i < 8; ++i) {
+          if (i == 4) co_await world_->settle();
+          client.send(Wire(i, 4, 0).with(call(i, proc_null)));
+        }
+        co_await world_->settle();
+        EXPECT_EQ(client.messages.size(), 4U);
+        EXPECT_FALSE(client.disconnected);
+        world_->host.hold_completions(false);
+        co_await world_->settle();
+        EXPECT_EQ(client.messages.size(), 8U);
+      },
+      options);
+}
+
 TEST_F(ConnectionTest, a_call_that_asks_for_no_credits_gets_the_usual) {
   run([&]() -> io::Op<> {
     SimClient& client = *co_await world_->connect();
@@ -309,39 +388,6 @@ TEST_F(ConnectionTest, calls_overtake_each_other_and_an_xid_may_be_used_twice) {
       EXPECT_EQ(client.messages[1], Wire(7, credits, 0).write({first.segment(0, 0)}).with(success(7)));
     }
     EXPECT_EQ(client.messages.size(), 2U);
-  });
-}
-
-TEST_F(ConnectionTest, the_server_calls_back_on_the_same_connection) {
-  run([&]() -> io::Op<> {
-    SimClient& client = *co_await world_->connect();
-    client.send(Wire(7, 32, 0).with(call(7, proc_way)));
-    (void)co_await answer_to(client);
-    const auto back = service_.way_back.lock();
-    std::vector<bool> ended;
-    auto call_back = [&]() -> io::Op<> {
-      auto results =
-          co_await back->client().call({1, 2, 3}, {}, [](xdr::Encoder& out) { out.u32(77); }).as_result();
-      ended.push_back(results.has_value());
-    };
-    io::Gate gate;
-    io::spawn(gate, call_back());
-    io::spawn(gate, call_back());
-    co_await world_->settle();
-    // RFC 8167: one until the client grants more.
-    EXPECT_EQ(client.messages.size(), 2U);
-    const Bytes asked = client.messages.back();
-    const std::uint32_t xid = rpc::test::u32_at(asked, 0);
-    EXPECT_EQ(asked, joined(words({xid, 1, 16, 0, 0, 0, 0}), rpc::test::call_of(xid, 1, 2, 3, words({77}))));
-    client.send(joined(words({xid, 1, 8, 0, 0, 0, 0}), success(xid)));
-    co_await world_->settle();
-    EXPECT_EQ(ended, std::vector<bool>{true});
-    EXPECT_EQ(client.messages.size(), 3U);
-    const std::uint32_t next = rpc::test::u32_at(client.messages.back(), 0);
-    client.send(joined(words({next, 1, 8, 0, 0, 0, 0}), success(next)));
-    co_await world_->settle();
-    EXPECT_EQ(ended, (std::vector<bool>{true, true}));
-    co_await gate.drained();
   });
 }
 

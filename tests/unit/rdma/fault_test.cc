@@ -142,6 +142,64 @@ TEST_F(ConnectionTest, memory_stays_with_the_device_until_late_completions_have_
   });
 }
 
+TEST_F(ConnectionTest, what_a_device_does_not_flush_is_taken_back_when_its_time_has_passed) {
+  run([&]() -> io::Op<> {
+    SimClient& client = *co_await world_->connect();
+    const Offer sink = client.writable(100'000);
+    client.send(Wire(2, 32, 0).write({sink.segment()}).with(call(2, proc_late, words({1, 100'000}))));
+    co_await world_->settle();
+    world_->host.never_flush();
+    client.disconnect();
+    co_await world_->settle();
+    world_->rdma->check_limits();
+    co_await world_->settle();
+    EXPECT_EQ(world_->rdma->connections(), 1U);
+    EXPECT_GE(world_->pool.stats().bytes_used, 128 * 4096U);
+    co_await world_->flush_limit_passes();
+    EXPECT_EQ(world_->rdma->connections(), 0U);
+    service_.release();
+  });
+}
+
+TEST_F(ConnectionTest, a_worker_ends_although_the_device_does_not_flush) {
+  run([&]() -> io::Op<> {
+    (void)co_await world_->connect();
+    world_->host.never_flush();
+    bool closed = false;
+    io::Gate gate;
+    auto close = [&]() -> io::Op<> {
+      co_await world_->rdma->close();
+      closed = true;
+    };
+    io::spawn(gate, close());
+    co_await world_->settle();
+    EXPECT_FALSE(closed);
+    for (int sweeps = 0; sweeps < 3; ++sweeps) {
+      world_->clock.advance(std::chrono::seconds(5));
+      co_await world_->settle();
+    }
+    EXPECT_TRUE(closed);
+    EXPECT_EQ(world_->rdma->connections(), 0U);
+  });
+}
+
+TEST_F(ConnectionTest, a_device_that_cannot_invalidate_is_not_asked_to) {
+  WorldOptions options;
+  options.device.sends_invalidate = false;
+  run(
+      [&]() -> io::Op<> {
+        SimClient& client = *co_await world_->connect();
+        EXPECT_FALSE(client.server.remote_invalidation);
+        const Offer sink = client.writable(1000);
+        client.send(Wire(7, 32, 0).write({sink.segment()}).with(call(7, proc_read, words({1, 1000}))));
+        const Bytes answer = co_await answer_to(client);
+        EXPECT_FALSE(answer.empty());
+        EXPECT_FALSE(client.disconnected);
+        EXPECT_EQ(world_->metrics.invalidated.value(), 0U);
+      },
+      options);
+}
+
 TEST_F(ConnectionTest, a_post_that_the_device_refuses_ends_the_connection) {
   run([&]() -> io::Op<> {
     SimClient& client = *co_await world_->connect();

@@ -65,13 +65,16 @@ TEST_F(HeaderTest, chunk_lists_of_every_kind) {
 }
 
 TEST_F(HeaderTest, another_version_is_told_so_even_if_the_rest_is_unknown) {
-  EXPECT_EQ(decode(words({9, 2, 1, 77, 5})), HeaderVerdict::err_vers);
+  EXPECT_EQ(decode(words({9, 2, 1, 77, 5, 6, 7})), HeaderVerdict::err_vers);
   EXPECT_EQ(header_.xid, 9U);
+  EXPECT_EQ(header_.version, 2U);
 }
 
-TEST_F(HeaderTest, what_has_no_xid_or_no_fixed_part_cannot_be_answered) {
-  EXPECT_EQ(decode({}), HeaderVerdict::unanswerable);
-  EXPECT_EQ(decode(words({9, 1, 1})), HeaderVerdict::unanswerable);
+TEST_F(HeaderTest, what_is_too_short_for_a_header_is_dropped) {
+  EXPECT_EQ(decode({}), HeaderVerdict::ignored);
+  EXPECT_EQ(decode(words({9, 1, 1})), HeaderVerdict::ignored);
+  EXPECT_EQ(decode(words({9, 1, 1, 77, 0, 0})), HeaderVerdict::ignored);
+  EXPECT_EQ(decode(words({9, 2, 1, 0, 0, 0})), HeaderVerdict::ignored);
 }
 
 TEST_F(HeaderTest, rdma_msgp_and_unknown_procedures_are_not_understood) {
@@ -81,12 +84,12 @@ TEST_F(HeaderTest, rdma_msgp_and_unknown_procedures_are_not_understood) {
 
 TEST_F(HeaderTest, rdma_done_is_ignored) { EXPECT_EQ(decode(words({9, 1, 1, 3})), HeaderVerdict::ignored); }
 
-TEST_F(HeaderTest, every_cut_through_the_lists_is_an_error_of_chunks) {
+TEST_F(HeaderTest, every_cut_through_the_lists_is_an_error_of_chunks_or_too_short) {
   const base::Bytes whole =
       Wire(7, 1, 1).read(0, segment(1, 100, 2)).write({segment(4, 5, 6)}).reply({segment(10, 11, 12)}).with();
-  for (std::size_t length = header_bytes_min; length < whole.size(); ++length)
+  for (std::size_t length = 0; length < whole.size(); ++length)
     EXPECT_EQ(decode(base::Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length))),
-              HeaderVerdict::err_chunk)
+              length < plain_header_bytes ? HeaderVerdict::ignored : HeaderVerdict::err_chunk)
         << length;
 }
 
@@ -102,13 +105,13 @@ TEST_F(HeaderTest, lists_end_at_their_limits) {
 TEST_F(HeaderTest, absurd_counts_take_no_memory) {
   EXPECT_EQ(decode(words({7, 1, 1, 0, 0, 1, 0xffffffff})), HeaderVerdict::err_chunk);
   EXPECT_EQ(decode(words({7, 1, 1, 0, 0, 0, 1, 0x40000000})), HeaderVerdict::err_chunk);
-  EXPECT_EQ(decode(words({7, 1, 1, 0, 2})), HeaderVerdict::err_chunk);  // neither TRUE nor FALSE
+  EXPECT_EQ(decode(words({7, 1, 1, 0, 2, 0, 0})), HeaderVerdict::err_chunk);  // neither TRUE nor FALSE
 }
 
 TEST_F(HeaderTest, errors_are_told_in_the_words_of_the_rfc) {
-  EXPECT_EQ(encoded([](auto& out) { encode_error(out, 5, 32, rpc_rdma_errcode::ERR_VERS); }),
-            words({5, 1, 32, 4, 1, 1, 1}));
-  EXPECT_EQ(encoded([](auto& out) { encode_error(out, 5, 32, rpc_rdma_errcode::ERR_CHUNK); }),
+  EXPECT_EQ(encoded([](auto& out) { encode_error(out, 5, 9, 32, rpc_rdma_errcode::ERR_VERS); }),
+            words({5, 9, 32, 4, 1, 1, 1}));
+  EXPECT_EQ(encoded([](auto& out) { encode_error(out, 5, 1, 32, rpc_rdma_errcode::ERR_CHUNK); }),
             words({5, 1, 32, 4, 2}));
 }
 

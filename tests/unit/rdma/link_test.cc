@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <deque>
 #include <vector>
 
 #include "io/ready_queue.h"
@@ -119,8 +120,8 @@ TEST_F(LinkTest, a_write_takes_its_bytes_and_a_round_trip) {
 
 TEST_F(LinkTest, writes_follow_each_other_without_waiting) {
   offer(Access::remote_write);
-  std::vector<Done> done(10, Done(clock_));
-  for (Done& one : done) post(one, Opcode::write, 1000);
+  std::deque<Done> done;
+  for (int i = 0; i < 10; ++i) post(done.emplace_back(clock_), Opcode::write, 1000);
   run();
   for (std::size_t i = 0; i < done.size(); ++i) EXPECT_EQ(when(done[i]), 21ms + i * 1ms) << i;
 }
@@ -138,8 +139,8 @@ TEST_F(LinkTest, a_read_takes_a_round_trip_and_its_bytes) {
 
 TEST_F(LinkTest, no_more_reads_are_on_their_way_than_was_agreed) {
   offer(Access::remote_read);
-  std::vector<Done> done(6, Done(clock_));
-  for (Done& one : done) post(one, Opcode::read, 1000);
+  std::deque<Done> done;
+  for (int i = 0; i < 6; ++i) post(done.emplace_back(clock_), Opcode::read, 1000);
   run();
   // Two at a time: 21 and 22 ms, the next ones a round trip behind each of them.
   for (std::size_t i = 0; i < done.size(); ++i)

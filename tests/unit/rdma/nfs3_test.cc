@@ -2,6 +2,9 @@
 // directly.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <span>
+
 #include "nfs3/nfs3.x.h"
 #include "nfs3/service.h"
 #include "tests/unit/nfs3/fake_file_system.h"
@@ -183,6 +186,32 @@ TEST_F(Nfs3OverRdmaTest, a_read_that_fails_returns_the_chunk_empty) {
               header);
     EXPECT_EQ(sink.content(), Bytes(4096));
   });
+}
+
+// The client does not know whether its call was executed. It asks again on a new connection, with the same
+// xid and memory that is offered anew.
+TEST_F(Nfs3OverRdmaTest, a_call_repeated_on_a_new_connection_is_not_executed_twice) {
+  const nfs3::CREATE3args args{{handle(1), "new"},
+                               nfs3::createhow3::with_obj_attributes(nfs3::createmode3::GUARDED, {})};
+  world_->run([&]() -> io::Op<> {
+    SimClient& lost = *co_await world_->connect();
+    const Offer first = lost.writable(8192);
+    world_->host.inject({Opcode::send_invalidate, 0, sim::Fault::Kind::disconnect, {}});
+    lost.send(Wire(1, 32, 0).reply({first.segment()}).with(call(1, NFS_V3_procedure::NFSPROC3_CREATE, args)));
+    co_await world_->settle();
+    EXPECT_TRUE(lost.disconnected && lost.messages.empty());
+    EXPECT_TRUE(fs_->find(1, "new").has_value());
+    SimClient& client = *co_await world_->connect();
+    const Offer second = client.writable(8192);
+    client.send(
+        Wire(1, 32, 0).reply({second.segment()}).with(call(1, NFS_V3_procedure::NFSPROC3_CREATE, args)));
+    co_await world_->settle();
+    EXPECT_EQ(client.messages.size(), 1U);
+    const Bytes header = Wire(1, credits, 0).reply({second.segment(0, 0)}).with();
+    EXPECT_TRUE(std::ranges::equal(header, std::span(client.messages[0]).first(header.size())));
+    EXPECT_EQ(results<nfs3::CREATE3res>(client.messages[0], header.size()).status, nfs3::nfsstat3::NFS3_OK);
+  });
+  EXPECT_EQ(std::ranges::count(fs_->calls, "create", &nfs3::test::Recorded::operation), 1);
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ class Device final : public Endpoint {
     return std::min(postings.size(), takes);
   }
   void disconnect() override {}
+  void take_back() override {}
 
   std::vector<std::vector<std::uint64_t>> calls;
   std::size_t takes = 1000;
@@ -190,6 +191,7 @@ TEST_F(GatheredTest, a_request_that_the_device_refuses_ends_the_connection_behin
       service_.release();
       co_await world_->settle();
       EXPECT_TRUE(client.disconnected);
+      co_await world_->flush_limit_passes();
       EXPECT_EQ(world_->rdma->connections(), 0U);
       // A reply is three requests; which of those before still arrive is the device's to say.
       const auto got = answered(client);

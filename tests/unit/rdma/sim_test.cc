@@ -223,6 +223,22 @@ TEST_F(SimTest, an_invalidated_key_is_of_no_more_use) {
   EXPECT_TRUE(done_.is(WorkStatus::remote_access));
 }
 
+TEST_F(SimTest, a_device_that_does_not_invalidate_refuses_to) {
+  Host plain(fabric_, "plain", {.requests_max = 16, .pieces_max = 4, .reads_max = 4});
+  listener_ = plain.listen(address_, listening_).value();
+  near_ = client_.connect(listener_->address(), {8, 8}, near_user_).value();
+  settle();
+  ASSERT_TRUE(near_->start({.private_data = {}, .reads_out = 0, .reads_in = 4}));
+  settle();
+  far_ = plain.open(std::move(listening_.request), {8, 8}, far_user_).value();
+  ASSERT_TRUE(far_->start({}));
+  settle();
+  const Request request{Opcode::send_invalidate, {}, RemoteKey(1), 0};
+  EXPECT_FALSE(far_->post(done_, {&request, 1}));
+  far_.reset();
+  listener_.reset();
+}
+
 TEST_F(SimTest, memory_of_ours_has_to_be_registered) {
   establish();
   offer(Access::remote_write);
@@ -252,7 +268,7 @@ TEST_F(SimTest, queues_have_the_depth_that_was_asked_for) {
   EXPECT_TRUE(more.ended.empty());
 }
 
-TEST_F(SimTest, a_chain_that_is_refused_in_its_middle_ends_the_connection_behind_what_was_taken) {
+TEST_F(SimTest, a_chain_that_is_refused_in_its_middle_ends_the_connection_and_completes_when_taken_back) {
   establish();
   offer(Access::remote_write);
   here_.fill(std::byte{7});
@@ -271,13 +287,15 @@ TEST_F(SimTest, a_chain_that_is_refused_in_its_middle_ends_the_connection_behind
   EXPECT_EQ(far_->post(postings), 2U);
   EXPECT_EQ(server_.stats().doorbells, 1U);
   settle();
-  EXPECT_TRUE(done_.is(WorkStatus::success));
-  EXPECT_TRUE(refused.is(WorkStatus::local_error));
-  EXPECT_TRUE(behind.ended.empty());
-  EXPECT_EQ(there_[11], std::byte{7});
-  EXPECT_EQ(there_[12], std::byte{0});
+  EXPECT_TRUE(done_.is(WorkStatus::flushed));
   EXPECT_TRUE(far_user_.disconnected);
   EXPECT_TRUE(near_user_.disconnected);
+  EXPECT_TRUE(refused.ended.empty());
+  far_->take_back();
+  settle();
+  EXPECT_TRUE(refused.is(WorkStatus::local_error));
+  EXPECT_TRUE(behind.ended.empty());
+  EXPECT_FALSE(far_->post(behind, third));
 }
 
 TEST_F(SimTest, a_chain_completes_once_with_its_first_failure) {
@@ -317,6 +335,26 @@ TEST_F(SimTest, faults_come_when_they_were_ordered) {
   done_.ended.clear();
   run(Opcode::write, 4, there(), remote_->remote_key());
   EXPECT_TRUE(done_.is(WorkStatus::unanswered));
+}
+
+TEST_F(SimTest, a_device_that_does_not_flush_gives_back_what_is_taken_from_it) {
+  establish();
+  server_.never_flush();
+  const LocalPiece local = piece(4);
+  Done receive;
+  ASSERT_TRUE(far_->post_receive(receive, local));
+  const Request request{Opcode::send, {&local, 1}, {}, 0};
+  ASSERT_TRUE(far_->post(done_, {&request, 1}));
+  far_->disconnect();
+  settle();
+  EXPECT_TRUE(far_user_.disconnected);
+  EXPECT_TRUE(done_.ended.empty());
+  EXPECT_TRUE(receive.ended.empty());
+  far_->take_back();
+  settle();
+  EXPECT_TRUE(done_.is(WorkStatus::flushed));
+  EXPECT_TRUE(receive.is(WorkStatus::flushed));
+  EXPECT_FALSE(far_->post_receive(receive, local));
 }
 
 TEST_F(SimTest, held_completions_come_when_they_are_released) {

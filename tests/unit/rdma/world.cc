@@ -102,6 +102,12 @@ io::Op<> World::settle() {
   for (int i = 0; i < 3000; ++i) co_await loop.reactor().yield();
 }
 
+io::Op<> World::flush_limit_passes() {
+  clock.advance(options_.rdma.flush_limit + std::chrono::seconds(1));
+  rdma->check_limits();
+  co_await settle();
+}
+
 io::Op<> World::finish() {
   host.hold_completions(false);
   co_await rdma->close();

@@ -124,6 +124,8 @@ class World {
   io::Op<SimClient*> connect(ClientOptions options = {});
   // Lets everything happen that can.
   io::Op<> settle();
+  // What the device has not given back of connections that have ended is taken from it.
+  io::Op<> flush_limit_passes();
 
   base::ManualClock clock;
   base::MetricRegistry registry;
