@@ -90,9 +90,9 @@ std::uint32_t Clients::back_channel_flags(const state::Session& session) const {
   std::uint32_t flags = 0;
   const state::Session::BackHealth health = session.back_health();
   if (health.fault) flags |= SEQ4_STATUS_BACKCHANNEL_FAULT;
-  if (health.lost()) flags |= SEQ4_STATUS_CB_PATH_DOWN_SESSION;
+  if (health.down()) flags |= SEQ4_STATUS_CB_PATH_DOWN_SESSION;
   const auto lost = [&](const ClientTable& table) { return table.callbacks_lost(session.client->id); };
-  if (!health.works() && table_.with(lost)) flags |= SEQ4_STATUS_CB_PATH_DOWN;
+  if ((!health.usable() || health.down()) && table_.with(lost)) flags |= SEQ4_STATUS_CB_PATH_DOWN;
   return flags;
 }
 
@@ -132,8 +132,15 @@ Op4<> Clients::ensure_recorded(ClientRef client) {
 Op4<> Clients::reclaim_complete(ClientRef client) {
   if (client->reclaim_complete()) co_await refuse(NFS4ERR_COMPLETE_ALREADY);
   co_await ensure_recorded(client);
-  client->set_reclaim_complete();
-  grace_.with([&](Grace& grace) { grace.completed(*client); });
+  const bool reclaimed = grace_.with([&](Grace& grace) {
+    const bool awaited = grace.admit_reclaim(*client).has_value();
+    client->set_reclaim_complete();
+    grace.completed(*client);
+    return awaited;
+  });
+  if (reclaimed)
+    base::log_event(base::Level::info, "client_reclaimed", "client={:#x} peer={}", client->id,
+                    client->intro.peer);
 }
 
 Op4<> Clients::depart(ClientRef client) {

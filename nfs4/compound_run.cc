@@ -164,10 +164,9 @@ rpc::Answer CompoundRun::answer() {
   return rpc::Answer::success;
 }
 
-// A lone SEQUENCE must be answerable again, whatever the client says (RFC 8881 2.10.6.1.3).
+// Only what was asked for: that fits in what the session's slots may keep (RFC 8881 2.10.6.1.3).
 rpc::KeptReply CompoundRun::kept_reply() {
-  if (!compound_.in_session) return {};
-  if (!compound_.in_session->cache_this && compound_.operation_count() > 1) return {};
+  if (!compound_.in_session || !compound_.in_session->cache_this) return {};
   return rpc::copy_reply(out_.written(), start_);
 }
 

@@ -71,6 +71,10 @@ class CopyJobs {
   bool cancel(clientid4 client, const stateid4& id);
   // The client is gone, or has lost its state: its copies end, and nobody hears of them.
   void cancel_all(clientid4 client);
+  // How many have begun.
+  [[nodiscard]] std::uint64_t begun() const {
+    return jobs_.with([](const Jobs& jobs) { return jobs.last; });
+  }
 
   // On the reactor: ends all copies and waits for them.
   io::Op<> close();

@@ -117,6 +117,9 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
                               return static_cast<double>(files_.with(
                                   [](const state::FileStates& files) { return files.lock_turns(); }));
                             });
+  registry.counter_function("braid_nfs4_background_copies_total",
+                            "Copies that went on after their COPY was answered", {},
+                            [this] { return copies_ ? static_cast<double>(copies_->begun()) : 0; });
   register_delegation_metrics(registry);
 }
 
@@ -131,6 +134,8 @@ void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
                  value_of(&state::DelegationStats::reading));
   registry.gauge("braid_nfs4_delegations", "Delegations that clients hold", R"(type="write")",
                  value_of(&state::DelegationStats::writing));
+  registry.gauge("braid_nfs4_delegations", "Delegations that clients hold", R"(type="directory")",
+                 value_of(&state::DelegationStats::directories));
   registry.counter_function("braid_nfs4_delegations_granted_total", "Delegations given", {},
                             value_of(&state::DelegationStats::granted));
   registry.counter_function("braid_nfs4_delegations_recalled_total", "Delegations asked for again", {},

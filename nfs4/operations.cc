@@ -25,6 +25,8 @@ constexpr std::uint32_t cinfo_bytes = change_info4::encoded_bytes_max;
 constexpr std::uint32_t bitmap_bytes = 4 + 4 * 3;
 // Stateid, cinfo, rflags, attrset, and a delegation with the ACE that we write.
 constexpr std::uint32_t open_bytes = stateid_bytes + cinfo_bytes + 4 + bitmap_bytes + 128;
+// Discriminant, cookie verifier, stateid, and three bitmaps that are empty.
+constexpr std::uint32_t dir_delegation_bytes = 4 + NFS4_VERIFIER_SIZE + stateid_bytes + 3 * 4;
 constexpr std::uint32_t denied_bytes = 8 + 8 + 4 + 8 + 4 + NFS4_OPAQUE_LIMIT;
 
 constexpr auto rows = std::to_array<Operation>({
@@ -78,7 +80,8 @@ constexpr auto rows = std::to_array<Operation>({
     {OP_DESTROY_SESSION, "DESTROY_SESSION", from_41, nullptr, first_and_changes, status_only,
      "RFC 8881 18.37"},
     {OP_FREE_STATEID, "FREE_STATEID", from_41, nullptr, changes_state, status_only, "RFC 8881 18.38"},
-    {OP_GET_DIR_DELEGATION, "GET_DIR_DELEGATION", from_41, nullptr, on_current, 0, "RFC 8881 18.39"},
+    {OP_GET_DIR_DELEGATION, "GET_DIR_DELEGATION", from_41, nullptr, changes_current, dir_delegation_bytes,
+     "RFC 8881 18.39"},
     {OP_GETDEVICEINFO, "GETDEVICEINFO", from_41, nullptr, none, 0, "RFC 8881 18.40"},
     {OP_GETDEVICELIST, "GETDEVICELIST", only_41, nullptr, on_current, 0, "RFC 8881 18.41"},
     {OP_LAYOUTCOMMIT, "LAYOUTCOMMIT", from_41, nullptr, on_current, 0, "RFC 8881 18.42"},

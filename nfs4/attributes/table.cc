@@ -443,8 +443,9 @@ Bitmap settable_at_creation(std::uint32_t minor) {
   return settable_maps[std::min(minor, minor_max)] - delegated_times - Bitmap{FATTR4_MODE_SET_MASKED};
 }
 
+// The times hold the verifier, and a repetition must not cut what has been written since.
 Bitmap settable_at_exclusive_creation(std::uint32_t minor) {
-  return settable_at_creation(minor) - Bitmap{FATTR4_TIME_ACCESS_SET, FATTR4_TIME_MODIFY_SET};
+  return settable_at_creation(minor) - Bitmap{FATTR4_SIZE, FATTR4_TIME_ACCESS_SET, FATTR4_TIME_MODIFY_SET};
 }
 
 Bitmap write_only(std::uint32_t minor) { return write_only_maps[std::min(minor, minor_max)]; }

@@ -18,6 +18,7 @@ enum class Failure : std::uint8_t {
   no_path,    // no connection, no address, or the client is gone
   timed_out,  // it did not answer in time
   refused,    // it does not want our calls, or answers nonsense
+  too_big,    // it takes no calls of that size (ca_maxrequestsize of the back channel)
   busy,       // all slots of the back channel are in use, or the client wants us to wait: try again
   closing,    // the server is
 };

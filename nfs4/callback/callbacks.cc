@@ -56,7 +56,8 @@ base::Bytes Callbacks::bytes_of(xdr::Encoder& out) {
 }
 
 bool Callbacks::reachable(clientid4 client) const {
-  if (clients_.back_channel_of(client)) return true;
+  const state::SessionRef session = clients_.back_channel_of(client);
+  if (session && session->back_health().works()) return true;
   return reachable_4_0_.with([&](const auto& known) { return known.contains(client); });
 }
 
@@ -71,6 +72,8 @@ CallbackOp<Answer> Callbacks::send(clientid4 client, Request request) {
 }
 
 CallbackOp<Answer> Callbacks::send_in_session(state::SessionRef session, Request request) {
+  // RFC 8881 2.10.6.4
+  if (bytes_in_session(request) > session->back.request_bytes_max) co_return base::fail(Failure::too_big);
   io::Reactor& home = *io::Reactor::current();
   // A second time when the first only found out where the slot's counting stands.
   for (int attempt = 0; attempt < 2; ++attempt) {
@@ -86,8 +89,10 @@ CallbackOp<Answer> Callbacks::send_in_session(state::SessionRef session, Request
     session->give_back_slot(*slot, next, outcome ? outcome->sequence.target_slot : std::nullopt);
     if (!outcome) {
       if (outcome.error() == Failure::refused) session->set_back_fault();
+      if (outcome.error() == Failure::timed_out) session->set_back_answered(false);
       co_return base::fail(outcome.error());
     }
+    session->set_back_answered(true);
     if (outcome->answer) co_return std::move(*outcome->answer);
     if (status == NFS4ERR_DELAY) co_return base::fail(Failure::busy);
     if (next == Next::same) break;
@@ -151,17 +156,10 @@ void Callbacks::drop_paths_of_gone() {
 }
 
 void Callbacks::probe(clientid4 client) {
-  ++running_;
-  if (closing_) {
-    --running_;
-    return;
-  }
-  tcp_.reactor().post([this, client] { io::spawn(gate_, probe_here(client)); });
+  in_background([this, client] { return probe_here(client); });
 }
 
 io::Op<> Callbacks::probe_here(clientid4 client) {
-  const Running running(running_);
-  --running_;  // that of probe()
   const auto to = clients_.callback_of(client);
   if (!to || closing_) co_return;
   const auto path = path_to(client, *to);
@@ -172,6 +170,17 @@ io::Op<> Callbacks::probe_here(clientid4 client) {
     else
       known.erase(client);
   });
+}
+
+void Callbacks::probe(state::SessionRef session) {
+  if (session->back_health().answers != state::Session::Answers::unknown) return;
+  in_background([this, session = std::move(session)] { return probe_session_here(session); });
+}
+
+io::Op<> Callbacks::probe_session_here(state::SessionRef session) {
+  if (closing_) co_return;
+  (void)co_await send_in_session(std::move(session), {.op = nfs_cb_opnum4::OP_CB_SEQUENCE, .args = {}})
+      .as_result();
 }
 
 io::Op<> Callbacks::close() {

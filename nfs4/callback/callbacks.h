@@ -77,6 +77,9 @@ class Callbacks {
   [[nodiscard]] bool reachable(clientid4 client) const;
   // A 4.0 client has confirmed where to call it: finds out in the background whether that works.
   void probe(clientid4 client);
+  // The same, of a client that has bound a connection to this session, or said anew how to call it, after it
+  // had not answered a call. Does nothing for any other session.
+  void probe(state::SessionRef session);
   // CB_RECALL (RFC 8881 20.2): in the background, again and again until the client has taken note, or is
   // gone. Whoever does not return the delegation in time has it revoked by the server's clock, not by this.
   void recall(state::Recall recall);
@@ -94,8 +97,19 @@ class Callbacks {
 
  private:
   static base::Bytes bytes_of(xdr::Encoder& out);
+  // Whoever closes us waits for those that began before, and none begins after.
   template <class F>
-  void in_background(F make);
+  void in_background(F make) {
+    ++running_;
+    if (closing_) {
+      --running_;
+      return;
+    }
+    tcp_.reactor().post([this, make = std::move(make)] {
+      io::spawn(gate_, make());
+      --running_;
+    });
+  }
   CallbackOp<Answer> send(clientid4 client, Request request);
   CallbackOp<Answer> send_in_session(state::SessionRef session, Request request);
   CallbackOp<SessionAnswer> exchange(const state::Session& session, const rpc::BackChannelRef& connection,
@@ -103,6 +117,7 @@ class Callbacks {
   CallbackOp<Answer> send_4_0(clientid4 client, state::CallbackAddress to, Request request);
   // On the reactor of the TcpWorker, all of these.
   io::Op<> probe_here(clientid4 client);
+  io::Op<> probe_session_here(state::SessionRef session);
   io::Op<> recall_here(state::Recall recall);
   io::Op<> recall_any_here(clientid4 client, std::uint32_t keep);
   io::Op<> recall_slots_here(state::SessionRef session, std::uint32_t target);

@@ -6,6 +6,8 @@
 namespace braid::nfs4::callback {
 namespace {
 
+bool alone(nfs_cb_opnum4 op) { return op == nfs_cb_opnum4::OP_CB_SEQUENCE; }
+
 void encode_operation(xdr::Encoder& out, const Request& request) {
   encode(out, request.op);
   // Arguments are whole XDR items already: their length is a multiple of four, so nothing is padded.
@@ -42,12 +44,21 @@ Failure failure_of(rpc::CallError error) {
   }
 }
 
+std::size_t bytes_in_session(const Request& request) {
+  constexpr std::size_t word = 4;
+  constexpr std::size_t credential = 7 * word + rpc::AuthSys::groups_max * word;  // without a machine name
+  constexpr std::size_t rpc_header = 6 * word + credential + 2 * word;
+  constexpr std::size_t head = 4 * word;  // without a tag
+  constexpr std::size_t sequence = word + NFS4_SESSIONID_SIZE + 5 * word;
+  return rpc_header + head + sequence + (alone(request.op) ? 0 : word + request.args.size());
+}
+
 void encode_in_session(xdr::Encoder& out, const state::Session& session, const state::Session::BackSlot& slot,
                        const Request& request) {
   encode(out, CB_COMPOUND4args{.tag = {},
                                .minorversion = session.client->minor_version(),
                                .callback_ident = 0,
-                               .argarray_count = 2});
+                               .argarray_count = alone(request.op) ? 1U : 2U});
   encode(out, nfs_cb_opnum4::OP_CB_SEQUENCE);
   encode(out, CB_SEQUENCE4args{.csa_sessionid = session.id,
                                .csa_sequenceid = slot.sequence,
@@ -55,7 +66,7 @@ void encode_in_session(xdr::Encoder& out, const state::Session& session, const s
                                .csa_highest_slotid = slot.highest,
                                .csa_cachethis = false,
                                .csa_referring_call_lists = {}});
-  encode_operation(out, request);
+  if (!alone(request.op)) encode_operation(out, request);
 }
 
 void encode_4_0(xdr::Encoder& out, std::uint32_t ident, const Request& request) {
@@ -78,9 +89,14 @@ base::Result<SessionAnswer, Failure> decode_in_session(const rpc::Results& resul
   CB_SEQUENCE4resok sequence;
   // RFC 8881 20.9.3: these three come back as they were sent.
   if (!decode(in, sequence) || sequence.csr_sessionid != session.id || sequence.csr_slotid != slot.slot ||
-      sequence.csr_sequenceid != slot.sequence || head.resarray_count < 2)
+      sequence.csr_sequenceid != slot.sequence)
     return base::fail(Failure::refused);
   out.sequence.target_slot = sequence.csr_target_highest_slotid;
+  if (alone(op)) {
+    out.answer.emplace();
+    return out;
+  }
+  if (head.resarray_count < 2) return base::fail(Failure::refused);
   auto answer = decode_operation(in, results, op);
   if (!answer) return base::fail(answer.error());
   out.answer = std::move(*answer);

@@ -1,6 +1,7 @@
 // CB_COMPOUND with one operation on the wire (RFC 8881 20.2, RFC 7530 15.2): made and understood.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -14,12 +15,14 @@
 
 namespace braid::nfs4::callback {
 
-// The operation, its arguments encoded.
+// The operation, its arguments encoded. OP_CB_SEQUENCE: nothing but that, to see whether the client answers.
 struct Request {
   nfs_cb_opnum4 op = nfs_cb_opnum4::OP_CB_ILLEGAL;
   base::Bytes args;
 };
 
+// What a call in a session takes at most, RPC header included: as if its caller had as many groups as can be.
+std::size_t bytes_in_session(const Request& request);
 // To a client with sessions: CB_SEQUENCE first.
 void encode_in_session(xdr::Encoder& out, const state::Session& session, const state::Session::BackSlot& slot,
                        const Request& request);

@@ -18,26 +18,12 @@ constexpr base::Duration busy_pause = std::chrono::milliseconds(20);
 // Whether the client may answer otherwise the next time. BAD_STATEID and BADHANDLE: our call may have
 // overtaken the reply that gives it the delegation (RFC 8881 2.10.6.3).
 bool worth_repeating(const base::Result<Answer, Failure>& answer) {
-  if (!answer) return answer.error() != Failure::closing;
+  if (!answer) return answer.error() != Failure::closing && answer.error() != Failure::too_big;
   return answer->status == nfsstat4::NFS4ERR_DELAY || answer->status == nfsstat4::NFS4ERR_BAD_STATEID ||
          answer->status == nfsstat4::NFS4ERR_BADHANDLE;
 }
 
 }  // namespace
-
-// Whoever closes us waits for those that began before, and none begins after.
-template <class F>
-void Callbacks::in_background(F make) {
-  ++running_;
-  if (closing_) {
-    --running_;
-    return;
-  }
-  tcp_.reactor().post([this, make = std::move(make)] {
-    io::spawn(gate_, make());
-    --running_;
-  });
-}
 
 void Callbacks::recall(state::Recall recall) {
   in_background([this, recall = std::move(recall)] { return recall_here(recall); });
@@ -62,7 +48,7 @@ void Callbacks::recall_any(clientid4 client, std::uint32_t keep) {
 
 io::Op<> Callbacks::recall_any_here(clientid4 client, std::uint32_t keep) {
   constexpr std::array<std::uint32_t, 1> types{1U << RCA4_TYPE_MASK_RDATA_DLG |
-                                               1U << RCA4_TYPE_MASK_WDATA_DLG};
+                                               1U << RCA4_TYPE_MASK_WDATA_DLG | 1U << RCA4_TYPE_MASK_DIR_DLG};
   if (closing_) co_return;
   const CB_RECALL_ANY4args args{.craa_objects_to_keep = keep, .craa_type_mask = types};
   (void)co_await call(client, nfs_cb_opnum4::OP_CB_RECALL_ANY, args).as_result();

@@ -1,3 +1,4 @@
+#include "nfs4/callback/callbacks.h"
 #include "nfs4/clients.h"
 #include "nfs4/ops/callback_parameters.h"
 #include "nfs4/ops/client_operations.h"
@@ -27,6 +28,7 @@ Op4<BIND_CONN_TO_SESSION4resok> bind_conn_to_session(Compound& compound,
     if (compound.call().session != nullptr) session->unbind_back(compound.call().session->number());
   } else if (back_possible) {
     session->bind_back(connection_of(compound.call()));
+    if (auto* callbacks = compound.server().callbacks) callbacks->probe(session);
     out.bctsr_dir = args.bctsa_dir == CDFC4_BACK ? CDFS4_BACK : CDFS4_BOTH;
   } else if (args.bctsa_dir == CDFC4_BACK) {
     return refuse(nfsstat4::NFS4ERR_INVAL);

@@ -81,13 +81,6 @@ open_delegation4 wire_of(const state::DelegationRequest& request, const stateid4
       type, {.stateid = id, .recall = request.recalled, .space_limit = unlimited, .permissions = nobody});
 }
 
-// Somebody waits for the leases on this file.
-void recall_all(const ServerState& server, const vfs::FileHandle& file) {
-  state::Aftermath after;
-  server.files.with([&](state::FileStates& files) { files.recall_all(file, server.clock.now(), after); });
-  for (state::Recall& recall : after.recalls) server.callbacks->recall(std::move(recall));
-}
-
 // The lease that a delegation rests on. `broken` is set when somebody waits for it, which may be before the
 // delegation is known.
 io::Op<vfs::LeaseRef, vfs::Error> take_lease(Compound& compound, const Opening& opening,
@@ -131,6 +124,12 @@ Op4<> describe_file(const Opening& opening, state::DelegationRequest& request) {
 }
 
 }  // namespace
+
+void recall_all(const ServerState& server, const vfs::FileHandle& file) {
+  state::Aftermath after;
+  server.files.with([&](state::FileStates& files) { files.recall_all(file, server.clock.now(), after); });
+  for (state::Recall& recall : after.recalls) server.callbacks->recall(std::move(recall));
+}
 
 void plan_delegation(const Compound& compound, const OPEN4args& args, Opening& opening) {
   opening.timestamps = (args.share_access & OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS) != 0;

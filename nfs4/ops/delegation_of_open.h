@@ -7,6 +7,9 @@
 
 namespace braid::nfs4::ops {
 
+// Somebody waits for the file system's leases on this file or directory. Any thread.
+void recall_all(const ServerState& server, const vfs::FileHandle& file);
+
 // What the client wants, and what it may have: fills in that part of `opening`.
 void plan_delegation(const Compound& compound, const OPEN4args& args, Opening& opening);
 

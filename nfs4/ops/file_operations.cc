@@ -21,9 +21,24 @@ Op4<> break_delegations_of(Compound& compound, const Place& dir, std::string_vie
       compound.server().files.with([](const state::FileStates& files) { return files.size() > 0; });
   if (!any) co_return;
   auto found = co_await dir.fs().lookup(dir.who, dir.file, name).as_result();
-  if (!found || found->attributes.type != vfs::FileType::regular) co_return;
+  if (!found) co_return;
   const Place at{dir.from, dir.who, std::move(found->file), nullptr};
   co_await break_delegations(compound, at);
+}
+
+bool delegated_to_others(const Compound& compound, const Place& at) {
+  const state::ClientRef by = compound.client();
+  return compound.server().files.with(
+      [&](const state::FileStates& files) { return files.delegated_to_others(at.file->handle(), by.get()); });
+}
+
+Op4<> break_directory_delegations(Compound& compound, const Place& dir, std::string_view name,
+                                  EntryChange change) {
+  if (!delegated_to_others(compound, dir)) co_return;
+  const auto found = co_await dir.fs().lookup(dir.who, dir.file, name).as_result();
+  const bool changes =
+      change == EntryChange::goes ? found.has_value() : !found && found.error() == vfs::Error::noent;
+  if (changes) co_await break_delegations(compound, dir);
 }
 
 Op4<> refuse_in_directory(Compound& compound, const Place& dir, vfs::Error error) {

@@ -40,6 +40,14 @@ change_info4 change_info_of(const vfs::Wcc& wcc);
 // 8881 10.4.4). A name that leads nowhere is left to the operation itself.
 Op4<> break_delegations_of(Compound& compound, const Place& dir, std::string_view name);
 
+// Somebody else than the caller has a delegation of it.
+bool delegated_to_others(const Compound& compound, const Place& at);
+// Before the entry `name` of a directory comes or goes: DELAY while others' delegations of the directory are
+// recalled. An entry that is there already, or that is not, is left to the operation itself.
+enum class EntryChange : std::uint8_t { comes, goes };
+Op4<> break_directory_delegations(Compound& compound, const Place& dir, std::string_view name,
+                                  EntryChange change);
+
 // Why an operation on a name in `dir` failed: NOTDIR is SYMLINK where `dir` is a link.
 Op4<> refuse_in_directory(Compound& compound, const Place& dir, vfs::Error error);
 // The same for one that needs a regular file (INVAL, ISDIR).

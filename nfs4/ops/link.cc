@@ -12,7 +12,9 @@ Op4<LINK4resok> link(Compound& compound, const LINK4args& args) {
   if (dir.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ROFS);
   if (compound.junction_at(dir, args.newname) != nullptr) co_await refuse(nfsstat4::NFS4ERR_EXIST);
   // The file's link count and change attribute are about to change.
-  co_await break_delegations(compound, file);
+  const auto free = co_await break_delegations(compound, file).as_result();
+  co_await break_directory_delegations(compound, dir, args.newname, EntryChange::comes);
+  if (!free) co_await refuse(free.error());
   vfs::Wcc wcc;
   const auto done = co_await dir.fs().link(dir.who, file.file, dir.file, args.newname, wcc).as_result();
   if (!done) {

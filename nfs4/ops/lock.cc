@@ -37,9 +37,7 @@ LockOp confirm_locally(Compound& compound, state::LockAnswer answer, const state
   const bool held = conflict ? !*conflict : conflict.error() == vfs::Error::notsupp;
   state::Aftermath after;
   const bool kept = compound.server().files.with([&](state::FileStates& files) {
-    if (!held)
-      files.undo_lock(answer, request,
-                      conflict ? state::LockRefusedBy::somebody_local : state::LockRefusedBy::error, after);
+    if (!held) files.undo_lock(answer, request, conflict.has_value(), after);
     return files.has(answer.id);
   });
   if (held && kept) co_return granted;

@@ -331,6 +331,7 @@ Op4<> open_place(Compound& compound, Opening& opening) {
   co_await check_opened_type(compound, before->type);
   const bool shared = co_await share_delegated(compound, opening, *before);
   if (shared) co_return;
+  if (!opening.reclaim) co_await leave_room(compound, at.fs(), opening.client);
   auto opened = co_await open_file(opening).as_result();
   if (!opened && opened.error() == vfs::Error::delay) {
     co_await make_way(compound, opening);
@@ -338,7 +339,8 @@ Op4<> open_place(Compound& compound, Opening& opening) {
   }
   if (!opened && opened.error() == vfs::Error::crowded) {
     const bool room = co_await evict_for_room(compound);
-    if (room) opened = co_await open_file(opening).as_result();
+    if (!room) co_await refuse(crowded_status(compound));
+    opened = co_await open_file(opening).as_result();
   }
   if (!opened) co_await refuse(opened.error());
   opening.descriptor = std::move(*opened);

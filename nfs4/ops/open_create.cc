@@ -56,13 +56,15 @@ Op4<Plan> plan_of(Compound& compound, const Place& dir, const createhow4& how) {
 // What an open of the name for creation has brought: null if the name must be opened as it is.
 Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, const Plan& plan,
                Opening& opening) {
+  co_await break_directory_delegations(compound, dir, name, EntryChange::comes);
+  co_await leave_room(compound, dir.fs(), opening.client);
   vfs::Wcc wcc;
   const auto access = opening.might_write_delegated() ? vfs::OpenAccess::both : opening.access();
   auto made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
   if (!made && made.error() == vfs::Error::crowded) {
     const bool room = co_await evict_for_room(compound);
-    if (room)
-      made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
+    if (!room) co_await refuse(crowded_status(compound));
+    made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
   }
   if (!made) {
     if (made.error() == vfs::Error::exist) co_return false;

@@ -69,6 +69,19 @@ Op4<bool> may_use(const Place& at, std::uint8_t access) {
       (!writes || (*granted & Bits::modify) != 0);
 }
 
+nfsstat4 crowded_status(const Compound& compound) {
+  return compound.minor_version() == 0 ? nfsstat4::NFS4ERR_RESOURCE : nfsstat4::NFS4ERR_SERVERFAULT;
+}
+
+Op4<> leave_room(Compound& compound, const vfs::FileSystem& fs, const state::ClientRef& client) {
+  if (!fs.few_opens_left()) co_return;
+  const bool much = compound.server().files.with(
+      [&](const state::FileStates& files) { return files.opens_much(client->id); });
+  if (!much) co_return;
+  const bool room = co_await evict_for_room(compound);
+  if (!room) co_await refuse(crowded_status(compound));
+}
+
 Op4<bool> evict_for_room(Compound& compound) {
   const auto gone = co_await compound.server().clients.evict_longest_silent(compound.now()).as_result();
   if (!gone || !*gone) co_return false;

@@ -53,6 +53,12 @@ inline const std::vector<state::ClientRef>& blockers_of(const state::LockRefusal
 // execute it may read it.
 Op4<bool> may_use(const Place& at, std::uint8_t access);
 
+// What an OPEN is told that no descriptor is left for. DELAY would have the client try until somebody closes
+// a file.
+nfsstat4 crowded_status(const Compound& compound);
+// Where only a few more files can be opened, those are for clients that have few open, or come later.
+Op4<> leave_room(Compound& compound, const vfs::FileSystem& fs, const state::ClientRef& client);
+
 // No descriptor is left: the client that has been silent longest makes room. False: all are alive.
 Op4<bool> evict_for_room(Compound& compound);
 

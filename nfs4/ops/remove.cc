@@ -7,7 +7,10 @@ Op4<REMOVE4resok> remove(Compound& compound, const REMOVE4args& args) {
   co_await check_name(args.target);
   const Place& dir = *co_await compound.current_in_export();
   if (compound.junction_at(dir, args.target) != nullptr) co_await refuse(nfsstat4::NFS4ERR_FILE_OPEN);
-  co_await break_delegations_of(compound, dir, args.target);
+  // All are asked before anybody is waited for.
+  const auto free = co_await break_delegations_of(compound, dir, args.target).as_result();
+  co_await break_directory_delegations(compound, dir, args.target, EntryChange::goes);
+  if (!free) co_await refuse(free.error());
   vfs::Wcc wcc;
   auto done = co_await dir.fs().remove(dir.who, dir.file, args.target, wcc).as_result();
   if (!done && done.error() == vfs::Error::isdir) {

@@ -1,7 +1,25 @@
 #include "nfs4/names.h"
 #include "nfs4/ops/file_operations.h"
+#include "nfs4/ops/open_for_io.h"
 
 namespace braid::nfs4::ops {
+namespace {
+
+// Both directories change, unless there is nothing to rename or both names are of one object.
+Op4<> break_directories(Compound& compound, const RENAME4args& args) {
+  const Place& from = compound.saved();
+  const Place& to = compound.current();
+  if (!delegated_to_others(compound, from) && !delegated_to_others(compound, to)) co_return;
+  const auto moved = co_await from.fs().lookup(from.who, from.file, args.oldname).as_result();
+  if (!moved) co_return;
+  const auto replaced = co_await to.fs().lookup(to.who, to.file, args.newname).as_result();
+  if (replaced && replaced->file->handle() == moved->file->handle()) co_return;
+  const auto from_free = co_await break_delegations(compound, from).as_result();
+  co_await break_delegations(compound, to);
+  if (!from_free) co_await refuse(from_free.error());
+}
+
+}  // namespace
 
 Op4<RENAME4resok> rename(Compound& compound, const RENAME4args& args) {
   co_await check_name(args.oldname);
@@ -13,8 +31,12 @@ Op4<RENAME4resok> rename(Compound& compound, const RENAME4args& args) {
   if (compound.junction_at(from, args.oldname) != nullptr ||
       compound.junction_at(to, args.newname) != nullptr)
     co_await refuse(nfsstat4::NFS4ERR_FILE_OPEN);
-  co_await break_delegations_of(compound, from, args.oldname);
-  co_await break_delegations_of(compound, to, args.newname);
+  // All are asked before anybody is waited for.
+  const auto moved_free = co_await break_delegations_of(compound, from, args.oldname).as_result();
+  const auto replaced_free = co_await break_delegations_of(compound, to, args.newname).as_result();
+  co_await break_directories(compound, args);
+  if (!moved_free) co_await refuse(moved_free.error());
+  if (!replaced_free) co_await refuse(replaced_free.error());
   vfs::Wcc from_wcc;
   vfs::Wcc to_wcc;
   const auto done = co_await from.fs()

@@ -63,9 +63,8 @@ Op4<> understand(Compound& compound, const fattr4& wire, Change& change) {
 // delegation says (RFC 9754 section 5). Whoever else has a delegation must give it back first.
 Op4<> gain_access(Compound& compound, Change& change) {
   const vfs::FileHandle& file = change.at.file->handle();
-  if (change.request.size) {
-    change.grant = co_await authorize_io(compound, change.id, state::share_write);
-  } else if (change.request.named.intersects(delegated_times)) {
+  if (change.request.size) change.grant = co_await authorize_io(compound, change.id, state::share_write);
+  if (change.request.named.intersects(delegated_times)) {
     const stateid4 id = co_await compound.named(change.id);
     const state::StateUse use = use_of(compound, id, file);
     const state::ClientRef holder = co_await compound.server().files.with(

@@ -148,16 +148,20 @@ base::Result<void, nfsstat4> FileStates::free(const stateid4& id, const Client& 
 std::optional<StateLine> line_of(const State& state) {
   StateLine line{.client = state.client->id,
                  .peer = state.client->intro.peer,
+                 .minor_version = state.client->minor_version(),
                  .kind = state.kind,
                  .id = state.id(),
+                 .made = state.made,
                  .owner = {},
                  .file = {},
                  .share = {},
                  .ranges = {},
                  .range_count = 0,
                  .write = false,
+                 .directory = false,
                  .recalled = false,
-                 .open = nullptr};
+                 .open = nullptr,
+                 .watched = {}};
   if (state.revoked) return std::nullopt;
   if (state.kind == StateKind::open) {
     const auto& open = static_cast<const OpenState&>(state);
@@ -180,8 +184,10 @@ std::optional<StateLine> line_of(const State& state) {
     if (delegation.file == nullptr) return std::nullopt;
     line.file = delegation.file->handle;
     line.write = delegation.write;
+    line.directory = delegation.directory;
     line.recalled = delegation.phase != DelegationPhase::granted;
     line.open = delegation.descriptor;
+    if (delegation.directory && delegation.lease != nullptr) line.watched = delegation.lease->file();
   } else {
     return std::nullopt;
   }

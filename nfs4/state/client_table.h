@@ -130,6 +130,9 @@ struct ClientReport {
 struct SessionReport {
   SessionId session{};
   clientid4 client = 0;
+  std::string peer;
+  std::uint32_t minor_version = 0;
+  base::TimePoint created{};
   ChannelAttributes fore;
   ChannelAttributes back;
   SlotStats slots;
@@ -169,7 +172,8 @@ class ClientTable {
   [[nodiscard]] base::Result<ClientRef, nfsstat4> find(clientid4 id) const;
   // Null: no such session.
   [[nodiscard]] SessionRef find_session(const SessionId& id) const;
-  // A session of the client with a back channel that works; null if there is none.
+  // A session of the client with a back channel that works, or else one that calls can go over all the same;
+  // null if there is none.
   [[nodiscard]] SessionRef back_channel_of(clientid4 id) const;
   // SEQ4_STATUS_CB_PATH_DOWN: the client wants to be called back, and by none of its sessions can.
   [[nodiscard]] bool callbacks_lost(clientid4 id) const;

@@ -1,4 +1,4 @@
-// Delegations on FileStates (RFC 8881 10.2 to 10.4).
+// Delegations on FileStates (RFC 8881 10.2 to 10.4, 10.9).
 #include <algorithm>
 #include <utility>
 
@@ -7,14 +7,30 @@
 
 namespace braid::nfs4::state {
 
+bool FileStates::delegations_left(const Client& client) const {
+  if (table_.size() > limits_.states_max / 4 * 3 || delegation_stats_.held() >= limits_.delegations_max)
+    return false;
+  const ClientStates* states = find_client(client.id);
+  return states == nullptr || states->delegations < limits_.delegations_per_client;
+}
+
+std::uint32_t& FileStates::held_like(const DelegationState& delegation) {
+  if (delegation.directory) return delegation_stats_.directories;
+  return delegation.write ? delegation_stats_.writing : delegation_stats_.reading;
+}
+
+void FileStates::note_granted(DelegationState& delegation, FileState& file) {
+  file.delegations.push_back(&delegation);
+  ++find_client(delegation.client->id)->delegations;
+  ++held_like(delegation);
+  ++delegation_stats_.granted;
+}
+
 // What opens and delegations of others allow.
 base::Result<void, why_no_delegation4> FileStates::admit_delegation(const OpenState& open,
                                                                     bool writes) const {
   using enum why_no_delegation4;
-  const DelegationStats& all = delegation_stats_;
-  if (table_.size() > limits_.states_max / 4 * 3 || all.reading + all.writing >= limits_.delegations_max ||
-      find_client(open.client->id)->delegations >= limits_.delegations_per_client)
-    return base::fail(WND4_RESOURCE);
+  if (!delegations_left(*open.client)) return base::fail(WND4_RESOURCE);
   // Without a descriptor for reading too its holder could not do all that it may.
   if (writes && open.descriptors.get(share_both) == nullptr) return base::fail(WND4_RESOURCE);
   for (const DelegationState* other : open.file->delegations)
@@ -54,17 +70,48 @@ std::optional<stateid4> FileStates::delegate(const OpenAnswer& answer, Delegatio
   ClientStates& states = *find_client(open.client->id);
   auto* delegation = make<DelegationState>(states, *open.file, writes);
   if (delegation == nullptr) return std::nullopt;
+  delegation->made = request.now;
   delegation->opener = open.opener;
   delegation->descriptor = answer.descriptor;
   delegation->lease = std::move(request.lease);
   delegation->timestamps = request.timestamps;
   delegation->change = request.change;
-  open.file->delegations.push_back(delegation);
-  ++states.delegations;
-  ++(writes ? delegation_stats_.writing : delegation_stats_.reading);
-  ++delegation_stats_.granted;
+  note_granted(*delegation, *open.file);
   if (request.recalled) note_recall(*delegation, request.now);
   return delegation->id();
+}
+
+bool FileStates::admits_directory(const Client& client, const vfs::FileHandle& directory,
+                                  base::TimePoint now) const {
+  if (client.gone() || !delegations_left(client) || contention_.lasts(HandleHash{}(directory), now))
+    return false;
+  const FileState* file = find_file(directory);
+  return file == nullptr || std::ranges::none_of(file->delegations, [&](const DelegationState* one) {
+           return one->client.get() == &client;
+         });
+}
+
+std::optional<stateid4> FileStates::delegate(DirectoryDelegationRequest& request) {
+  if (!admits_directory(*request.client, request.directory, request.now)) return std::nullopt;
+  FileState& file = file_of(request.directory);
+  auto* delegation = make<DelegationState>(states_of(request.client), file, false);
+  if (delegation == nullptr) {
+    forget_if_unused(request.directory);
+    forget_if_unused(request.client->id);
+    return std::nullopt;
+  }
+  delegation->made = request.now;
+  delegation->directory = true;
+  delegation->lease = std::move(request.lease);
+  note_granted(*delegation, file);
+  return delegation->id();
+}
+
+bool FileStates::delegated_to_others(const vfs::FileHandle& handle, const Client* by) const {
+  const FileState* file = find_file(handle);
+  return file != nullptr && std::ranges::any_of(file->delegations, [&](const DelegationState* one) {
+           return one->client.get() != by;
+         });
 }
 
 void FileStates::note_recall(DelegationState& delegation, base::TimePoint now) {
@@ -141,13 +188,13 @@ std::optional<WriteHolder> FileStates::write_holder(const vfs::FileHandle& handl
 std::vector<Surplus> FileStates::surplus(base::TimePoint now) {
   std::vector<Surplus> out;
   const auto scarce = [](std::uint64_t used, std::uint64_t limit) { return 4 * used > 3 * limit; };
-  const std::uint32_t all = delegation_stats_.reading + delegation_stats_.writing;
   if (now < next_surplus_) return out;
   std::uint32_t holders = 0;
   for (const auto& [id, states] : clients_) holders += states->delegations > 0 ? 1U : 0U;
   if (holders == 0) return out;
-  const std::uint32_t fair =
-      scarce(all, limits_.delegations_max) ? limits_.delegations_max / 2 / holders : limits_.delegations_max;
+  const std::uint32_t fair = scarce(delegation_stats_.held(), limits_.delegations_max)
+                                 ? limits_.delegations_max / 2 / holders
+                                 : limits_.delegations_max;
   for (const auto& [id, states] : clients_) {
     // 4.0 has no CB_RECALL_ANY.
     if (states->client->minor_version() == 0) continue;

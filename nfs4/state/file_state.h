@@ -39,8 +39,22 @@ class Descriptors {
   std::vector<vfs::OpenFileRef> opens_;
 };
 
+// One in a count, from birth to death.
+class Counted {
+ public:
+  explicit Counted(std::size_t& count) : count_(count) { ++count_; }
+  ~Counted() { --count_; }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+ private:
+  std::size_t& count_;
+};
+
 // open_owner4 (RFC 8881 9.1.3). In 4.0 it stays a while after its last CLOSE, for repetitions.
 struct OpenOwner {
+  explicit OpenOwner(std::size_t& owners) : counted(owners) {}
+  const Counted counted;
   std::string name;
   OwnerSequence sequence;  // 4.0
   bool confirmed = false;  // always true after 4.0
@@ -51,6 +65,8 @@ struct OpenOwner {
 
 // lock_owner4
 struct LockOwner {
+  explicit LockOwner(std::size_t& owners) : counted(owners) {}
+  const Counted counted;
   std::string name;
   vfs::LockOwnerId id;
   OwnerSequence sequence;  // 4.0
@@ -99,13 +115,14 @@ struct DelegationState final : State {
       : State(StateKind::delegation, std::move(whose)), file(&of), write(writes) {}
   FileState* file;  // null once revoked
   const bool write;
+  bool directory = false;    // of its entries and attributes (RFC 8881 10.9); not to write
   bool timestamps = false;   // the client keeps the times
   std::uint64_t change = 0;  // of the file, as it was given
   DelegationPhase phase = DelegationPhase::granted;
   base::TimePoint recalled{};
   Opener opener;
   vfs::OpenFileRef descriptor;
-  vfs::LeaseRef lease;  // against local processes; null where the file system has none
+  vfs::LeaseRef lease;  // against others than NFSv4; null where the file system has none
 };
 
 // A file that somebody has state on.

@@ -31,6 +31,7 @@ namespace braid::nfs4::state {
 struct StateLimits {
   std::uint32_t states_max = 4U << 20;         // of all clients together
   std::uint32_t states_per_client = 1U << 20;  // opens, locks and delegations
+  std::uint32_t owners_max = 1U << 20;         // open and lock owners of all clients together
   std::uint32_t owners_per_client = 1U << 16;  // open owners, and as many lock owners
   std::uint32_t lock_ranges_per_client = 1U << 18;
   std::uint32_t delegations_max = 1U << 14;  // of all clients together; each keeps two descriptors
@@ -106,6 +107,14 @@ struct DelegationRequest {
   base::TimePoint now{};
 };
 
+// Of a directory that the file system has agreed to watch.
+struct DirectoryDelegationRequest {
+  ClientRef client;
+  vfs::FileHandle directory;
+  vfs::LeaseRef lease;
+  base::TimePoint now{};
+};
+
 // Whom to ask about a file that he may have changed without telling.
 struct WriteHolder {
   ClientRef client;
@@ -124,9 +133,12 @@ struct Surplus {
 struct DelegationStats {
   std::uint32_t reading = 0;  // held now
   std::uint32_t writing = 0;
+  std::uint32_t directories = 0;
   std::uint64_t granted = 0;
   std::uint64_t recalled = 0;
   std::uint64_t revoked = 0;
+
+  [[nodiscard]] std::uint32_t held() const { return reading + writing + directories; }
 };
 
 struct LockRequest {
@@ -147,15 +159,12 @@ struct LockHolder {
 struct LockAnswer {
   stateid4 id;
   vfs::LockOwnerId owner;
-  vfs::OpenFileRef open;          // null if the file was opened in no way that the file system can lock
-  std::vector<HeldRange> former;  // for undo_lock(): what was held in that range before
+  vfs::OpenFileRef open;  // null if the file was opened in no way that the file system can lock
   bool fresh = false;
   bool first = false;  // this began the sequence of a 4.0 lock owner
-};
-
-enum class LockRefusedBy : std::uint8_t {
-  somebody_local,  // a process that holds the range
-  error,
+  // For undo_lock(): what was held in that range before.
+  std::vector<HeldRange> former;
+  std::uint32_t former_seqid = 0;
 };
 
 // An owner that waits for what somebody local holds: nobody tells the server when that ends.
@@ -212,16 +221,20 @@ struct StateLine {
   static constexpr std::size_t ranges_max = 16;
   clientid4 client = 0;
   std::string peer;  // its address and port
+  std::uint32_t minor_version = 0;
   StateKind kind = StateKind::open;
   stateid4 id;
+  base::TimePoint made{};
   std::string owner;
   vfs::FileHandle file;
   Share share;                    // of opens
   std::vector<HeldRange> ranges;  // of locks; the first ones
   std::size_t range_count = 0;
-  bool write = false;     // of delegations
-  bool recalled = false;  // the same
-  vfs::OpenFileRef open;  // of the file, if there is one
+  bool write = false;      // of delegations
+  bool directory = false;  // the same
+  bool recalled = false;   // the same
+  vfs::OpenFileRef open;   // of the file, if there is one
+  vfs::FileRef watched;    // the directory of a delegation
 };
 
 // A part of all states, so that nobody waits long for the lock.
@@ -257,17 +270,22 @@ class FileStates {
   // own opens are others, too, unless it reclaims.
   base::Result<void, Refusal> admit_open(const OpenRequest& request, Aftermath& after);
 
+  // Whether the client has more files open than it could if all had as many, one more client among them.
+  [[nodiscard]] bool opens_much(clientid4 client) const;
+
   // --- Byte-range locks.
 
   base::Result<LockAnswer, LockRefusal> lock(const LockRequest& request, Aftermath& after);
-  // The file system refused. Whoever would wait for somebody local is among local_waits() from now on.
-  void undo_lock(const LockAnswer& answer, const LockRequest& request, LockRefusedBy by, Aftermath& after);
+  // The file system refused. `for_local`: who asked will wait for somebody local, and is among local_waits()
+  // from now on.
+  void undo_lock(const LockAnswer& answer, const LockRequest& request, bool for_local, Aftermath& after);
   // At most local_waits_max of them; the others ask again by themselves.
   [[nodiscard]] std::vector<LocalWait> local_waits() const;
   // The file system would grant it now.
   void local_gone(const LocalWait& wait, Aftermath& after);
   // How often somebody was to be told that it is its turn.
   [[nodiscard]] std::uint64_t lock_turns() const { return lock_turns_; }
+  // RESOURCE (DELAY in 4.1): this would leave two ranges of one, and the client has as many as it may.
   base::Result<stateid4, nfsstat4> unlock(const StateUse& use, const ByteRange& range, Aftermath& after);
   // LOCKT: who would be in the way.
   [[nodiscard]] std::optional<LockHolder> test_lock(clientid4 client, std::string_view owner,
@@ -283,6 +301,14 @@ class FileStates {
   // After open() said that one may be granted, and the file system agreed. Nothing if that has changed; the
   // lease is then still the caller's.
   std::optional<stateid4> delegate(const OpenAnswer& open, DelegationRequest& request);
+  // Whether the client may have one of this directory now: the limits allow it, it has none, and none was
+  // recalled a moment ago.
+  [[nodiscard]] bool admits_directory(const Client& client, const vfs::FileHandle& directory,
+                                      base::TimePoint now) const;
+  // Nothing if that has changed; the lease is then still the caller's.
+  std::optional<stateid4> delegate(DirectoryDelegationRequest& request);
+  // Whether break_delegations() would mind.
+  [[nodiscard]] bool delegated_to_others(const vfs::FileHandle& file, const Client* by) const;
   base::Result<void, nfsstat4> return_delegation(const StateUse& use, Aftermath& after);
   // Before the file's attributes or names are changed, or (`write` false) looked at in a way that a write
   // delegation hides: DELAY while delegations of others are recalled.
@@ -411,6 +437,7 @@ class FileStates {
   OpenState* open_state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool& fresh);
 
   // turns.cc
+  void forget_if_unused(const OwnerKey& key);
   OwnerTurn turn_of(OwnerSequence& sequence, OwnerKey key, std::uint32_t seqid, nfs_opnum4 op,
                     TurnWaiter* waiter);
 
@@ -424,15 +451,21 @@ class FileStates {
   base::Result<LockOwner*, nfsstat4> lock_owner_for(ClientStates& states, const LockRequest& request);
   [[nodiscard]] std::optional<LockHolder> in_the_way(FileState& file, const LockOwner& owner,
                                                      const LockRequest& request);
-  void wait_for(LockState& lock, const LockRequest& request, bool local);
+  void wait_for(LockState& lock, const LockRequest& request, LockWaiter::Hope hope);
   LockAnswer take(LockState& lock, const LockRequest& request, bool fresh);
-  void tell_waiters(FileState& file, Aftermath& after);
+  // Those that wait for bytes of `freed`: for a file with many locks it takes long to look who is held up.
+  void tell_waiters(FileState& file, const ByteRange& freed, Aftermath& after);
 
   // delegations.cc
   // True if a delegation is in the way; its recall has begun then.
   bool recall_conflicting(FileState& file, const Client* by, bool write, base::TimePoint now,
                           std::vector<ClientRef>& blockers, Aftermath& after);
   void recall(DelegationState& delegation, base::TimePoint now, Aftermath& after);
+  // The server and the client may have one more.
+  [[nodiscard]] bool delegations_left(const Client& client) const;
+  // The count of those of its kind.
+  std::uint32_t& held_like(const DelegationState& delegation);
+  void note_granted(DelegationState& delegation, FileState& file);
   void note_recall(DelegationState& delegation, base::TimePoint now);
   void revoke(DelegationState& delegation, Aftermath& after);
   [[nodiscard]] base::Result<open_delegation_type4, why_no_delegation4> offer(const OpenState& open,
@@ -444,6 +477,7 @@ class FileStates {
   const StateLimits limits_;
   StateIdTable table_;
   std::unordered_map<vfs::FileHandle, std::unique_ptr<FileState>, HandleHash> files_;
+  std::size_t owners_ = 0;  // they count themselves
   std::unordered_map<clientid4, std::unique_ptr<ClientStates>> clients_;
   std::unordered_set<FileState*> queued_;   // files that somebody waits for locks of
   std::vector<DelegationState*> recalled_;  // in the order of their recall

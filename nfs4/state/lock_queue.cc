@@ -19,10 +19,10 @@ void LockQueue::wait(LockWaiter fresh) {
 
 bool LockQueue::local_gone(clientid4 client, base::BytesView owner, const HeldRange& wanted) {
   const auto found = std::ranges::find_if(waiters_, [&](const LockWaiter& waiter) {
-    return waiter.local && waiter.is(client, owner) && waiter.wanted == wanted;
+    return waiter.hope == LockWaiter::Hope::local && waiter.is(client, owner) && waiter.wanted == wanted;
   });
   if (found == waiters_.end()) return false;
-  found->local = false;
+  found->hope = LockWaiter::Hope::turn;
   return true;
 }
 

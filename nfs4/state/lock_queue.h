@@ -19,9 +19,12 @@ struct LockWaiter {
   base::Bytes owner;
   HeldRange wanted;
   base::TimePoint until{};  // forgotten then, unless it asks again
-  bool told = false;        // that its turn has come (CB_NOTIFY_LOCK)
-  // Somebody local holds the range, who tells nobody when that ends: others may take what they can get.
-  bool local = false;
+  enum class Hope : std::uint8_t {
+    turn,      // that somebody unlocks, and that it comes next
+    answered,  // it was told that its turn has come (CB_NOTIFY_LOCK)
+    // Somebody local holds the range, who tells nobody when that ends: others may take what they can get.
+    local,
+  } hope = Hope::turn;
 
   [[nodiscard]] bool is(clientid4 its_client, base::BytesView its_owner) const {
     return client == its_client && base::equal(owner, its_owner);

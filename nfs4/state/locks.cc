@@ -36,7 +36,7 @@ const LockWaiter* earlier_waiter(const FileState& file, clientid4 client, std::s
                                  const HeldRange& wanted) {
   for (const LockWaiter& waiter : file.queue.waiters()) {
     if (waiter.is(client, base::bytes_of(owner))) return nullptr;
-    if (waiter.local) continue;
+    if (waiter.hope == LockWaiter::Hope::local) continue;
     const bool in_the_way =
         waiter.wanted.range.overlaps(wanted.range) && modes_conflict(waiter.wanted.mode, wanted.mode);
     if (in_the_way && !is_held(file, waiter.client, base::text_of(waiter.owner), waiter.wanted))
@@ -64,9 +64,10 @@ base::Result<LockOwner*, nfsstat4> FileStates::lock_owner_for(ClientStates& stat
                                                               const LockRequest& request) {
   auto found = states.lock_owners.find(*request.new_owner);
   if (found == states.lock_owners.end()) {
-    if (states.lock_owners.size() >= limits_.owners_per_client)
+    if (states.lock_owners.size() >= limits_.owners_per_client || owners_ >= limits_.owners_max)
       return base::fail(limit_status(request.use.minor_version));
-    found = states.lock_owners.emplace(std::string(*request.new_owner), std::make_unique<LockOwner>()).first;
+    found = states.lock_owners.emplace(std::string(*request.new_owner), std::make_unique<LockOwner>(owners_))
+                .first;
     found->second->name = *request.new_owner;
     found->second->id = vfs::LockOwnerId{++lock_owners_made_};
   }
@@ -91,6 +92,7 @@ base::Result<LockState*, nfsstat4> FileStates::lock_state_for(const LockRequest&
   auto* lock = make<LockState>(states, *open.file, **owner, open);
   if (lock == nullptr) return base::fail(limit_status(request.use.minor_version));
   fresh = true;
+  lock->made = request.use.now;
   open.file->locks.push_back(lock);
   open.locks.push_back(lock);
   (*owner)->locks.push_back(lock);
@@ -129,7 +131,7 @@ base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& reques
     if (const ClientStates* other = find_client(holder->client); other != nullptr)
       refusal.why.blockers.push_back(other->client);
     refusal.holder = std::move(holder);
-    if (request.blocking) wait_for(lock, request, false);
+    if (request.blocking) wait_for(lock, request, LockWaiter::Hope::turn);
   } else if (states.lock_ranges + 2 > limits_.lock_ranges_per_client) {
     refusal.why.status = limit_status(request.use.minor_version);
   } else {
@@ -139,13 +141,13 @@ base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& reques
   return base::Failure<LockRefusal>{std::move(refusal)};
 }
 
-void FileStates::wait_for(LockState& lock, const LockRequest& request, bool local) {
+void FileStates::wait_for(LockState& lock, const LockRequest& request, LockWaiter::Hope hope) {
   const base::BytesView owner = base::bytes_of(lock.owner->name);
   lock.file->queue.wait({.client = lock.client->id,
                          .owner = base::Bytes(owner.begin(), owner.end()),
                          .wanted = request.wanted,
                          .until = request.use.now + limits_.lock_patience,
-                         .local = local});
+                         .hope = hope});
   queued_.insert(lock.file);
 }
 
@@ -156,8 +158,10 @@ LockAnswer FileStates::take(LockState& lock, const LockRequest& request, bool fr
   LockAnswer answer{.id = {},
                     .owner = owner.id,
                     .open = lock.open->descriptors.get(access),
+                    .fresh = fresh,
+                    .first = false,
                     .former = parts_within(lock.ranges, request.wanted.range),
-                    .fresh = fresh};
+                    .former_seqid = lock.seqid};
   states.lock_ranges -= lock.ranges.size();
   lock.ranges.lock(request.wanted.range, request.wanted.mode);
   states.lock_ranges += lock.ranges.size();
@@ -171,7 +175,7 @@ LockAnswer FileStates::take(LockState& lock, const LockRequest& request, bool fr
   return answer;
 }
 
-void FileStates::undo_lock(const LockAnswer& answer, const LockRequest& request, LockRefusedBy by,
+void FileStates::undo_lock(const LockAnswer& answer, const LockRequest& request, bool for_local,
                            Aftermath& after) {
   const auto found = table_.find(answer.id, 1);
   if (!found || (*found)->kind != StateKind::lock) return;
@@ -182,13 +186,13 @@ void FileStates::undo_lock(const LockAnswer& answer, const LockRequest& request,
   lock.ranges.unlock(request.wanted.range);
   for (const HeldRange& held : answer.former) lock.ranges.lock(held.range, held.mode);
   states.lock_ranges += lock.ranges.size();
+  // Who is refused learns of no new stateid (RFC 8881 8.2.2).
+  if (lock.seqid == answer.id.seqid) lock.seqid = answer.former_seqid;
   // A client whose first lock was refused may forget the owner without a word, and begin again.
   if (answer.first) lock.owner->sequence = OwnerSequence();
-  if (request.blocking && by == LockRefusedBy::somebody_local) wait_for(lock, request, true);
-  if (answer.fresh && lock.ranges.empty())
-    end(lock, after);
-  else
-    tell_waiters(*lock.file, after);
+  if (request.blocking && for_local) wait_for(lock, request, LockWaiter::Hope::local);
+  tell_waiters(*lock.file, request.wanted.range, after);
+  if (answer.fresh && lock.ranges.empty()) end(lock, after);
 }
 
 base::Result<stateid4, nfsstat4> FileStates::unlock(const StateUse& use, const ByteRange& range,
@@ -197,13 +201,15 @@ base::Result<stateid4, nfsstat4> FileStates::unlock(const StateUse& use, const B
   if (!found) return base::fail(found.error());
   LockState& lock = **found;
   ClientStates& states = *find_client(lock.client->id);
+  if (states.lock_ranges >= limits_.lock_ranges_per_client && lock.ranges.splits(range))
+    return base::fail(limit_status(use.minor_version));
   states.lock_ranges -= lock.ranges.size();
   lock.ranges.unlock(range);
   states.lock_ranges += lock.ranges.size();
   lock.owner->used = use.now;
   if (auto open = lock.open->descriptors.any(); open != nullptr)
     after.released.push_back({std::move(open), lock.owner->id, to_vfs(range)});
-  tell_waiters(*lock.file, after);
+  tell_waiters(*lock.file, range, after);
   return lock.bump();
 }
 
@@ -212,7 +218,7 @@ std::vector<LocalWait> FileStates::local_waits() const {
   for (const FileState* file : queued_) {
     if (file->opens.empty()) continue;
     for (const LockWaiter& waiter : file->queue.waiters()) {
-      if (!waiter.local) continue;
+      if (waiter.hope != LockWaiter::Hope::local) continue;
       if (waits.size() == local_waits_max) return waits;
       const std::string_view owner = base::text_of(waiter.owner);
       waits.push_back({.client = waiter.client,
@@ -230,7 +236,8 @@ void FileStates::local_gone(const LocalWait& wait, Aftermath& after) {
   const auto found = files_.find(wait.file);
   if (found == files_.end()) return;
   FileState& file = *found->second;
-  if (file.queue.local_gone(wait.client, base::bytes_of(wait.owner), wait.wanted)) tell_waiters(file, after);
+  if (file.queue.local_gone(wait.client, base::bytes_of(wait.owner), wait.wanted))
+    tell_waiters(file, wait.wanted.range, after);
 }
 
 std::optional<LockHolder> FileStates::test_lock(clientid4 client, std::string_view owner,
@@ -267,13 +274,14 @@ base::Result<void, nfsstat4> FileStates::release_lock_owner(clientid4 client, st
   return {};
 }
 
-void FileStates::tell_waiters(FileState& file, Aftermath& after) {
+void FileStates::tell_waiters(FileState& file, const ByteRange& freed, Aftermath& after) {
   for (LockWaiter& waiter : file.queue.waiters()) {
     const std::string_view owner = base::text_of(waiter.owner);
-    if (waiter.told || waiter.local || is_held(file, waiter.client, owner, waiter.wanted) ||
+    if (waiter.hope != LockWaiter::Hope::turn || !waiter.wanted.range.overlaps(freed) ||
+        is_held(file, waiter.client, owner, waiter.wanted) ||
         earlier_waiter(file, waiter.client, owner, waiter.wanted) != nullptr)
       continue;
-    waiter.told = true;
+    waiter.hope = LockWaiter::Hope::answered;
     const ClientStates* states = find_client(waiter.client);
     if (states == nullptr || states->client->minor_version() == 0) continue;  // 4.0 has no CB_NOTIFY_LOCK
     after.turns.push_back({waiter.client, std::string(owner), file.handle});

@@ -34,8 +34,9 @@ bool needs_all_back(const Share& share) {
 OpenOwner* FileStates::open_owner_for(ClientStates& states, std::string_view name, base::TimePoint now) {
   auto found = states.open_owners.find(name);
   if (found == states.open_owners.end()) {
-    if (states.open_owners.size() >= limits_.owners_per_client) return nullptr;
-    found = states.open_owners.emplace(std::string(name), std::make_unique<OpenOwner>()).first;
+    if (states.open_owners.size() >= limits_.owners_per_client || owners_ >= limits_.owners_max)
+      return nullptr;
+    found = states.open_owners.emplace(std::string(name), std::make_unique<OpenOwner>(owners_)).first;
     found->second->name = name;
     found->second->confirmed = states.client->minor_version() > 0;
   }
@@ -49,10 +50,16 @@ OpenState* FileStates::open_state_for(ClientStates& states, FileState& file, Ope
   auto* open = make<OpenState>(states, file, owner);
   if (open == nullptr) return nullptr;
   fresh = true;
+  open->made = owner.used;
   file.opens.push_back(open);
   ++owner.opens;
   if (!owner.confirmed) owner.latest = open;
   return open;
+}
+
+bool FileStates::opens_much(clientid4 client) const {
+  const ClientStates* states = find_client(client);
+  return states != nullptr && std::uint64_t{states->counts.opens} * (clients_.size() + 1) > counts_.opens;
 }
 
 base::Result<void, Refusal> FileStates::admit_open(const OpenRequest& request, Aftermath& after) {

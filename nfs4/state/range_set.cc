@@ -30,6 +30,11 @@ RangeSet::Map::const_iterator RangeSet::reaching(std::uint64_t offset) const {
   return before->second.last >= offset ? before : it;
 }
 
+bool RangeSet::splits(const ByteRange& range) const {
+  const auto it = reaching(range.first);
+  return it != ranges_.end() && it->first < range.first && it->second.last > range.last;
+}
+
 void RangeSet::unlock(const ByteRange& range) {
   auto it = reaching(range.first);
   while (it != ranges_.end() && it->first <= range.last) {

@@ -30,6 +30,8 @@ std::optional<ByteRange> range_of(std::uint64_t offset, std::uint64_t length);
 // The other way round; what reaches 2^64 - 1 has a length of all ones.
 std::uint64_t length_of(const ByteRange& range);
 
+constexpr ByteRange whole_file{0, UINT64_MAX};
+
 struct HeldRange {
   ByteRange range;
   LockMode mode = LockMode::read;
@@ -45,9 +47,13 @@ class RangeSet {
   void lock(const ByteRange& range, LockMode mode);
   // Adds at most one.
   void unlock(const ByteRange& range);
+  // Whether unlocking `range` would leave two of one.
+  [[nodiscard]] bool splits(const ByteRange& range) const;
   // The first range held that another owner's lock of `range` in `mode` would conflict with.
   [[nodiscard]] std::optional<HeldRange> conflict(const ByteRange& range, LockMode mode) const;
 
+  // From the first byte to the last; not of an empty set.
+  [[nodiscard]] ByteRange hull() const { return {ranges_.begin()->first, ranges_.rbegin()->second.last}; }
   [[nodiscard]] std::size_t size() const { return ranges_.size(); }
   [[nodiscard]] bool empty() const { return ranges_.empty(); }
   template <class F>

@@ -128,15 +128,17 @@ void FileStates::end(LockState& lock, Aftermath& after) {
     return;
   }
   FileState& file = *lock.file;
+  std::optional<ByteRange> freed;
+  if (!lock.ranges.empty()) freed = lock.ranges.hull();
   detach(lock, after);
   erase(lock, after);
-  tell_waiters(file, after);
+  if (freed) tell_waiters(file, *freed, after);
 }
 
 // Takes the delegation off its file.
 void FileStates::detach(DelegationState& delegation, Aftermath& after) {
   std::erase(recalled_, &delegation);
-  --(delegation.write ? delegation_stats_.writing : delegation_stats_.reading);
+  --held_like(delegation);
   std::erase(delegation.file->delegations, &delegation);
   --find_client(delegation.client->id)->delegations;
   if (delegation.descriptor != nullptr) after.unused.push_back(std::move(delegation.descriptor));

@@ -39,7 +39,7 @@ template <class F>
 void FileStates::tidy_queues(F&& f, Aftermath& after) {
   for (FileState* file : std::vector<FileState*>(queued_.begin(), queued_.end())) {
     f(file->queue);
-    tell_waiters(*file, after);
+    tell_waiters(*file, whole_file, after);
     if (file->queue.empty()) queued_.erase(file);
     const vfs::FileHandle handle = file->handle;
     forget_if_unused(handle);

@@ -12,7 +12,7 @@ void FileStates::revoke(LockState& lock, Aftermath& after) {
   lock.ranges = RangeSet();
   lock.revoked = true;
   ++find_client(lock.client->id)->admin_revoked;
-  tell_waiters(file, after);
+  tell_waiters(file, whole_file, after);
 }
 
 // Its locks have been revoked before it.

@@ -13,7 +13,7 @@ void Session::bind_back(const BackConnection& connection) {
                   [&](const BackConnection& one) { return one.id == connection.id || !one.channel.alive(); });
     side.connections.push_back(connection);
     side.wanted = true;
-    side.fault = false;
+    side.restored();
   });
   client->note_back_channel();
 }
@@ -44,7 +44,7 @@ std::optional<rpc::BackChannelRef> Session::back_connection() const {
 void Session::set_callback(const CallbackParameters& parameters) {
   back_.with([&](Back& side) {
     side.callback = parameters;
-    side.fault = false;
+    side.restored();
   });
 }
 
@@ -82,11 +82,15 @@ void Session::set_back_fault() {
   back_.with([](Back& side) { side.fault = true; });
 }
 
+void Session::set_back_answered(bool answered) {
+  back_.with([&](Back& side) { side.answers = answered ? Answers::yes : Answers::no; });
+}
+
 Session::BackHealth Session::back_health() const {
   return back_.with([](const Back& side) {
     const bool alive =
         std::ranges::any_of(side.connections, [](const BackConnection& one) { return one.channel.alive(); });
-    return BackHealth{.wanted = side.wanted, .alive = alive, .fault = side.fault};
+    return BackHealth{.wanted = side.wanted, .alive = alive, .fault = side.fault, .answers = side.answers};
   });
 }
 

@@ -42,6 +42,7 @@ struct SessionOptions {
   CallbackParameters callback;
   bool persistent = false;
   std::shared_ptr<ReplyBudget> budget{};  // which has granted the fore channel's slots
+  base::TimePoint created{};
 };
 
 // One of the session's connections that we may call the client by.
@@ -56,6 +57,7 @@ class Session {
   Session(const SessionId& session_id, ClientRef owner, const SessionOptions& options)
       : id(session_id),
         client(std::move(owner)),
+        created(options.created),
         fore(options.fore),
         back(options.back),
         slots_(std::in_place, SlotOptions{.slots = options.fore.slots,
@@ -68,6 +70,7 @@ class Session {
 
   const SessionId id;
   const ClientRef client;
+  const base::TimePoint created;
   const ChannelAttributes fore;  // from the client to us; the number of slots is that of the beginning
   const ChannelAttributes back;  // from us to the client
 
@@ -118,13 +121,23 @@ class Session {
   void give_back_slot(const BackSlot& slot, Next next, std::optional<std::uint32_t> target);
   // The client broke the rules of CB_SEQUENCE: the back channel is not used until it binds a connection anew.
   void set_back_fault();
+  // Whether the client has answered the last call, whatever it said.
+  void set_back_answered(bool answered);
+  enum class Answers : std::uint8_t {
+    yes,      // it answered the last call, or there was none
+    unknown,  // it did not, and has since then bound a connection or said anew how to call it
+    no,       // it did not
+  };
   struct BackHealth {
     bool wanted = false;  // it once had a connection
     bool alive = false;   // it has one now
     bool fault = false;   // SEQ4_STATUS_BACKCHANNEL_FAULT
-    // SEQ4_STATUS_CB_PATH_DOWN_SESSION
-    [[nodiscard]] bool lost() const { return wanted && !alive; }
-    [[nodiscard]] bool works() const { return alive && !fault; }
+    Answers answers = Answers::yes;
+    // SEQ4_STATUS_CB_PATH_DOWN_SESSION, until the client does something about it (RFC 8881 18.46.3)
+    [[nodiscard]] bool down() const { return wanted && (!alive || answers == Answers::no); }
+    // There is a way for calls, which may well not be answered.
+    [[nodiscard]] bool usable() const { return alive && !fault; }
+    [[nodiscard]] bool works() const { return usable() && answers == Answers::yes; }
   };
   [[nodiscard]] BackHealth back_health() const;
 
@@ -142,6 +155,12 @@ class Session {
     std::vector<BackConnection> connections;
     bool wanted = false;  // a connection was bound once
     bool fault = false;
+    Answers answers = Answers::yes;
+    // The client has done what RFC 8881 18.46.3 wants of it.
+    void restored() {
+      fault = false;
+      if (answers == Answers::no) answers = Answers::unknown;
+    }
   };
 
   base::Guarded<SlotTable> slots_;

@@ -86,8 +86,9 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::create_session(const C
   if (request.sequence == record->sequence && record->answered) return *record->answered;
   if (request.sequence != record->sequence + 1) return base::fail(NFS4ERR_SEQ_MISORDERED);
   // What is wrong with the arguments themselves uses no sequence id up: other servers do the same.
-  const auto options = negotiate(request);
+  auto options = negotiate(request);
   if (!options) return base::fail(options.error());
+  options->created = now;
   if (!record->client->may_send(static_cast<std::uint32_t>(nfs_opnum4::OP_CREATE_SESSION), request.principal))
     return base::fail(NFS4ERR_WRONG_CRED);
 
@@ -169,9 +170,13 @@ SessionRef ClientTable::find_session(const SessionId& id) const {
 SessionRef ClientTable::back_channel_of(clientid4 id) const {
   const Record* record = by_id(id);
   if (record == nullptr) return nullptr;
-  for (auto session = record->sessions.rbegin(); session != record->sessions.rend(); ++session)
-    if ((*session)->back_health().works()) return *session;
-  return nullptr;
+  SessionRef usable;
+  for (auto session = record->sessions.rbegin(); session != record->sessions.rend(); ++session) {
+    const Session::BackHealth health = (*session)->back_health();
+    if (health.works()) return *session;
+    if (health.usable() && !usable) usable = *session;
+  }
+  return usable;
 }
 
 bool ClientTable::callbacks_lost(clientid4 id) const {
@@ -180,7 +185,7 @@ bool ClientTable::callbacks_lost(clientid4 id) const {
   bool wanted = false;
   for (const SessionRef& session : record->sessions) {
     const Session::BackHealth health = session->back_health();
-    if (health.works()) return false;
+    if (health.usable() && !health.down()) return false;
     wanted = wanted || health.wanted;
   }
   return wanted;

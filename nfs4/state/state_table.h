@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/client.h"
@@ -39,6 +40,7 @@ struct State {
   // Taken back by the server; stays until the client frees it (RFC 8881 18.38).
   bool revoked = false;
   StateIdOther other{};
+  base::TimePoint made{};
   State* next = nullptr;  // of the same client
   State* previous = nullptr;
 };

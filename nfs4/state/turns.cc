@@ -78,6 +78,19 @@ OwnerTurn FileStates::begin(const stateid4& id, StateKind kind, std::uint32_t se
   return turn;
 }
 
+// An owner whose first OPEN has failed: it may come with any seqid next (RFC 7530 9.1.7), and a repetition
+// that is executed again fails or succeeds by itself.
+void FileStates::forget_if_unused(const OwnerKey& key) {
+  if (key.kind != StateKind::open) return;
+  ClientStates& states = *find_client(key.client);
+  const auto found = states.open_owners.find(key.name);
+  if (found == states.open_owners.end()) return;
+  const OpenOwner& owner = *found->second;
+  if (owner.confirmed || owner.opens > 0 || owner.latest != nullptr || owner.sequence.busy()) return;
+  states.open_owners.erase(found);
+  forget_if_unused(key.client);
+}
+
 TurnWaiter* FileStates::end_turn(const OwnerKey& key, nfsstat4 status, base::Bytes reply) {
   // The client may have gone meanwhile, with all it had; who waits is told so then.
   if (ClientStates* states = find_client(key.client); states != nullptr) {
@@ -87,6 +100,7 @@ TurnWaiter* FileStates::end_turn(const OwnerKey& key, nfsstat4 status, base::Byt
         found->second->sequence.end(status, std::move(reply));
     };
     key.kind == StateKind::open ? end(states->open_owners) : end(states->lock_owners);
+    forget_if_unused(key);
   }
   const auto waiting = waiting_.find(key);
   if (waiting == waiting_.end()) return nullptr;

@@ -172,6 +172,16 @@ TEST(CompoundInSession, begins_with_sequence) {
   EXPECT_EQ(world.send(Request(1)).status(), NFS4_OK);
 }
 
+TEST(CompoundInSession, what_needs_an_ssv_or_promises_a_delegation_later_is_refused) {
+  World world;
+  SessionClient client(world, 1, "client");
+  EXPECT_EQ(client.send(client.request().add(OP_SET_SSV, SET_SSV4args{})).status(), NFS4ERR_INVAL);
+  WANT_DELEGATION4args want;
+  want.wda_claim = deleg_claim4::with_CLAIM_FH();
+  EXPECT_EQ(client.send(client.request().add(OP_PUTROOTFH).add(OP_WANT_DELEGATION, want)).status(),
+            NFS4ERR_NOTSUPP);
+}
+
 TEST(CompoundInSession, sequence_comes_first_only) {
   World world;
   SessionClient client(world, 1, "client");
@@ -242,6 +252,20 @@ TEST(CompoundInSession, repeated_request_that_was_not_kept_is_told_so) {
   EXPECT_EQ(second.status(), NFS4ERR_RETRY_UNCACHED_REP);
   EXPECT_EQ(second.status_of(OP_PUTROOTFH), NFS4ERR_RETRY_UNCACHED_REP);
   EXPECT_EQ(client.send(client.request().add(OP_PUTROOTFH)).status(), NFS4_OK);
+}
+
+TEST(CompoundInSession, a_lone_sequence_is_answered_again_and_nothing_is_kept_for_that) {
+  World world;
+  SessionClient client(world, 2, "client");
+  const std::string tag(1000, 't');
+  const Request request = client.request().tag(tag);
+  const Reply first = client.send(request);
+  const Reply second = client.send(request);
+  EXPECT_EQ(second.status(), NFS4_OK);
+  EXPECT_EQ(second.count(), 1U);
+  EXPECT_EQ(second.bytes().size(), first.bytes().size());
+  EXPECT_EQ(client.send(client.request().add(OP_PUTROOTFH)).status(), NFS4_OK);
+  EXPECT_EQ(world.engine().state().clients.find_session(client.session())->slot_stats().kept_bytes, 0U);
 }
 
 // --- RFC 8881 16.2.3.1.2: the current stateid.

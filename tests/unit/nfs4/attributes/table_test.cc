@@ -221,13 +221,13 @@ TEST(Table, what_the_file_system_lacks_is_not_supported) {
   EXPECT_EQ(object.value_of(FATTR4_ACLSUPPORT), "00000000");
 }
 
-TEST(Table, times_that_hold_the_verifier_are_not_set_at_exclusive_creation) {
+TEST(Table, size_and_the_times_that_hold_the_verifier_are_not_set_at_exclusive_creation) {
   Object object;
   const Bitmap map = settable_at_exclusive_creation(2);
-  EXPECT_TRUE(map.has(FATTR4_MODE) && map.has(FATTR4_SIZE) && map.has(FATTR4_MODE_UMASK));
-  EXPECT_FALSE(map.has(FATTR4_TIME_ACCESS_SET) || map.has(FATTR4_TIME_MODIFY_SET));
-  // Words 0 to 2: size, acl; mode, owner, owner_group; mode_umask.
-  EXPECT_EQ(object.value_of(FATTR4_SUPPATTR_EXCLCREAT), "00000003 00001010 00000032 00020000");
+  EXPECT_TRUE(map.has(FATTR4_MODE) && map.has(FATTR4_MODE_UMASK));
+  EXPECT_FALSE(map.has(FATTR4_SIZE) || map.has(FATTR4_TIME_ACCESS_SET) || map.has(FATTR4_TIME_MODIFY_SET));
+  // Words 0 to 2: acl; mode, owner, owner_group; mode_umask.
+  EXPECT_EQ(object.value_of(FATTR4_SUPPATTR_EXCLCREAT), "00000003 00001000 00000032 00020000");
 }
 
 TEST(Table, write_only_attributes_cannot_be_read) {

@@ -333,6 +333,9 @@ TEST_F(ClientTableTest, reports_come_in_pages) {
   const auto some = table_.report_sessions({}, 2);
   ASSERT_EQ(some.size(), 2U);
   EXPECT_EQ(some[1].session, sessions[1]);
+  EXPECT_EQ(some[1].peer, "192.0.2.1:700");
+  EXPECT_EQ(some[1].minor_version, 1U);
+  EXPECT_EQ(some[1].created, now_ - 5s);
   EXPECT_EQ(some[1].slots.slots, 8U);
   EXPECT_EQ(table_.report_sessions(sessions[1], 2).size(), 1U);
 }

@@ -1,4 +1,6 @@
 // Clients that go, are told what they have lost, or keep the grace period going: what Clients says and does.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -186,7 +188,13 @@ TEST_F(DeparturesTest, who_may_reclaim_is_told_so_until_it_has) {
   EXPECT_EQ(flags(stranger), 0U) << "it has nothing to reclaim";
   const auto known = join("known", false);
   EXPECT_EQ(flags(known), SEQ4_STATUS_RESTART_RECLAIM_NEEDED);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(run([&] { return clients_->reclaim_complete(stranger->client); }));
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+  testing::internal::CaptureStderr();
   EXPECT_TRUE(run([&] { return clients_->reclaim_complete(known->client); }));
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              testing::HasSubstr(fmt::format("client_reclaimed client={:#x} ", known->client->id)));
   EXPECT_EQ(flags(known), 0U);
 }
 

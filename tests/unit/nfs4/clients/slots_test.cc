@@ -276,7 +276,7 @@ TEST(BackSlots, a_session_without_back_channel_has_none) {
   Session session({}, nullptr, with_back_slots(0));
   EXPECT_FALSE(session.take_back_slot());
   EXPECT_FALSE(session.has_back_channel());
-  EXPECT_FALSE(session.back_health().lost());
+  EXPECT_FALSE(session.back_health().down());
 }
 
 }  // namespace

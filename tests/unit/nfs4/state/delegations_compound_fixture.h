@@ -56,6 +56,27 @@ inline EngineOptions giving(Delegations policy, EngineOptions options = {}) {
   return options;
 }
 
+// As NFSv3 does it. Without `directory`: in the root.
+inline base::Result<void, vfs::Error> remove_without_nfsv4(CallbackWorld& world, std::string_view directory,
+                                                           std::string_view name) {
+  std::optional<base::Result<void, vfs::Error>> done;
+  world.on_reactor([&] {
+    vfs::FileSystem& fs = world.file_system();
+    const vfs::Credentials who;
+    vfs::FileRef at = fs.root();
+    if (!directory.empty()) {
+      auto looking = fs.lookup(who, at, directory);
+      looking.start();
+      at = looking.result()->file;
+    }
+    vfs::Wcc wcc;
+    auto op = fs.remove(who, at, name, wcc);
+    op.start();
+    done = op.result();
+  });
+  return *done;
+}
+
 class DelegationCompound : public testing::Test {
  protected:
   explicit DelegationCompound(Delegations policy = Delegations::write, const EngineOptions& options = {})

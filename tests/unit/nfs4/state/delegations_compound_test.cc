@@ -222,25 +222,12 @@ TEST_F(DelegationCompound, a_local_open_waits_and_has_it_recalled) {
 // What other protocols do goes by the same file system.
 TEST_F(DelegationCompound, a_change_without_nfsv4_has_it_recalled) {
   const stateid4 id = id_of(open_file(alice_, read_access).delegation);
-  const auto remove = [&] {
-    std::optional<base::Result<void, vfs::Error>> done;
-    world_.on_reactor([&] {
-      vfs::FileSystem& fs = world_.file_system();
-      const vfs::FileRef root = fs.root();
-      const vfs::Credentials who;
-      vfs::Wcc wcc;
-      auto op = fs.remove(who, root, "file", wcc);
-      op.start();
-      done = op.result();
-    });
-    return *done;
-  };
-  const auto refused = remove();
+  const auto refused = remove_without_nfsv4(world_, "", "file");
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error(), vfs::Error::delay);
   EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_RECALL).id, id);
   EXPECT_EQ(give_back(alice_, id), NFS4_OK);
-  EXPECT_TRUE(remove());
+  EXPECT_TRUE(remove_without_nfsv4(world_, "", "file"));
 }
 
 TEST_F(DelegationCompound, under_a_recall_its_holder_opens_what_it_has_let_local_programs_open) {
@@ -350,6 +337,18 @@ TEST_F(DelegationCompound, its_holder_says_what_the_times_are_if_it_keeps_them) 
   EXPECT_EQ(give_back(alice_, id), NFS4_OK);
   const stateid4 plain = id_of(open_file(alice_, both_access | any_wish).delegation);
   EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{plain, said(3000)}).status(), NFS4ERR_INVAL);
+  // With a size, too.
+  io::SlabCursor cursor(test_slabs());
+  xdr::Encoder out(cursor);
+  out.u64(0);
+  out.i64(3000);
+  out.u32(5);
+  static constexpr std::array<std::uint32_t, 3> both{1U << FATTR4_SIZE, 0, mask[2]};
+  const fattr4 cut{.attrmask = both, .attr_vals = out.finish().bytes};
+  EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{plain, cut}).status(), NFS4ERR_INVAL);
+  EXPECT_EQ(modified(), 2000);
+  EXPECT_EQ(give_back(alice_, plain), NFS4_OK);
+  EXPECT_EQ(world_.read_local("file"), "content") << "nothing is done of what is refused in part";
 }
 
 TEST_F(DelegationCompound, local_changes_of_names_and_attributes_have_it_recalled) {
@@ -381,6 +380,43 @@ TEST_F(DelegationCompound, what_its_holder_changes_does_not_have_it_recalled) {
   EXPECT_EQ(on_file(alice_, OP_SETATTR, mode).status(), NFS4_OK);
   EXPECT_TRUE(peer_.calls().empty());
   EXPECT_EQ(give_back(alice_, id), NFS4_OK);
+}
+
+TEST_F(DelegationCompound, who_does_not_answer_gets_none_until_it_does) {
+  world_.write_local("other", "content");
+  const auto open_other = [&] {
+    return open(alice_, open_args(open_claim4::with_file("other"), read_access | any_wish)).delegation;
+  };
+  const auto told = [&] {
+    Reply reply = world_.send(alice_.request(), alice_.caller());
+    return reply.result<SEQUENCE4res>(OP_SEQUENCE).sr_resok4()->sr_status_flags;
+  };
+  const auto bind = [&] {
+    const BIND_CONN_TO_SESSION4args args{.bctsa_sessid = alice_.session(),
+                                         .bctsa_dir = channel_dir_from_client4::CDFC4_BACK_OR_BOTH};
+    EXPECT_EQ(world_.send(Request(2).add(OP_BIND_CONN_TO_SESSION, args), alice_.caller()).status(), NFS4_OK);
+  };
+  peer_.silent = true;
+  EXPECT_NE(reading(open_file(alice_, read_access).delegation), nullptr);
+  open_file(bob_, write_access, NFS4ERR_DELAY);
+  peer_.await(nfs_cb_opnum4::OP_CB_RECALL);
+  EXPECT_EQ(told(), 0U);
+  world_.advance(11s);
+  CallbackWorld::until([&] { return told() != 0; });
+  EXPECT_EQ(told(), SEQ4_STATUS_CB_PATH_DOWN | SEQ4_STATUS_CB_PATH_DOWN_SESSION);
+  EXPECT_EQ(open_other().od_whynone()->ond_why, why_no_delegation4::WND4_RESOURCE);
+
+  bind();
+  EXPECT_EQ(told(), 0U);
+  peer_.await(nfs_cb_opnum4::OP_CB_SEQUENCE);
+  EXPECT_EQ(open_other().od_whynone()->ond_why, why_no_delegation4::WND4_RESOURCE);
+  world_.advance(11s);
+  CallbackWorld::until([&] { return told() != 0; });
+
+  peer_.silent = false;
+  bind();
+  CallbackWorld::until([&] { return reading(open_other()) != nullptr; });
+  EXPECT_EQ(told(), 0U);
 }
 
 EngineOptions with_lease(base::Duration lease) {

@@ -1,6 +1,8 @@
 // Delegations on FileStates: who gets one, and who must give it back.
 #include <array>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "tests/unit/nfs4/state/opens_fixture.h"
 
@@ -177,6 +179,101 @@ TEST_F(DelegationsTest, the_holder_of_a_write_delegation_is_found_by_everybody_e
   EXPECT_TRUE(states.write_holder(handle(1), bob.get())->recalled);
 }
 
+class DirectoriesTest : public DelegationsTest {
+ protected:
+  explicit DirectoriesTest(const StateLimits& limits = {}) : DelegationsTest(limits) {}
+  class FakeLease final : public vfs::Lease {
+   public:
+    explicit FakeLease(std::shared_ptr<int> alive) : alive_(std::move(alive)) { ++*alive_; }
+    ~FakeLease() override { --*alive_; }
+    [[nodiscard]] const vfs::FileRef& file() const override { return file_; }
+
+   private:
+    vfs::FileRef file_;
+    const std::shared_ptr<int> alive_;
+  };
+  std::optional<stateid4> watching(const ClientRef& client, const vfs::FileHandle& directory = handle(1)) {
+    DirectoryDelegationRequest request{
+        .client = client, .directory = directory, .lease = std::make_unique<FakeLease>(leases), .now = now};
+    const bool admitted = states.admits_directory(*client, directory, now);
+    const auto id = states.delegate(request);
+    EXPECT_EQ(id.has_value(), admitted);
+    EXPECT_EQ(request.lease == nullptr, id.has_value()) << "who gets none keeps its lease";
+    return id;
+  }
+  const std::shared_ptr<int> leases = std::make_shared<int>(0);
+};
+
+TEST_F(DirectoriesTest, each_client_may_watch_it_once_and_nobody_after_a_recall) {
+  const auto first = watching(alice);
+  ASSERT_TRUE(first);
+  EXPECT_FALSE(watching(alice));
+  const auto second = watching(bob);
+  ASSERT_TRUE(second);
+  EXPECT_EQ(states.delegation_stats().directories, 2U);
+  EXPECT_EQ(states.delegation_stats().reading, 0U);
+  states.recall_all(handle(1), now, after);
+  EXPECT_EQ(after.recalls.size(), 2U);
+  EXPECT_EQ(status_of(states.return_delegation(use(alice, *first), after)), NFS4_OK);
+  EXPECT_FALSE(watching(alice));
+  now += states.limits().contention;
+  EXPECT_TRUE(watching(alice));
+  EXPECT_FALSE(watching(bob)) << "it has not returned the other one";
+  after = {};
+  EXPECT_EQ(*leases, 2);
+}
+
+TEST_F(DirectoriesTest, a_change_by_another_client_has_it_recalled) {
+  const auto id = watching(alice);
+  ASSERT_TRUE(id);
+  EXPECT_FALSE(states.delegated_to_others(handle(1), alice.get()));
+  EXPECT_TRUE(states.delegated_to_others(handle(1), bob.get()));
+  EXPECT_TRUE(states.delegated_to_others(handle(1), nullptr));
+  EXPECT_FALSE(states.delegated_to_others(handle(2), bob.get()));
+  EXPECT_EQ(status_of(states.break_delegations(handle(1), alice.get(), true, now, after)), NFS4_OK);
+  EXPECT_TRUE(after.recalls.empty());
+  EXPECT_EQ(status_of(states.break_delegations(handle(1), bob.get(), true, now, after)), NFS4ERR_DELAY);
+  ASSERT_EQ(after.recalls.size(), 1U);
+  EXPECT_EQ(after.recalls[0].id.other, id->other);
+}
+
+TEST_F(DirectoriesTest, one_that_is_revoked_holds_no_lease_and_stays_to_be_freed) {
+  const auto id = watching(alice);
+  states.recall_all(handle(1), now, after);
+  EXPECT_EQ(states.revoke_unreturned(now, after), 1U);
+  after = {};
+  EXPECT_EQ(*leases, 0);
+  EXPECT_EQ(states.delegation_stats().directories, 0U);
+  EXPECT_EQ(states.test(*id, *alice), NFS4ERR_DELEG_REVOKED);
+  EXPECT_EQ(status_of(states.free(*id, *alice, after)), NFS4_OK);
+  EXPECT_EQ(states.test(*id, *alice), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(DirectoriesTest, ends_with_its_client) {
+  ASSERT_TRUE(watching(alice));
+  ASSERT_TRUE(watching(bob));
+  states.drop_client(alice->id);
+  states.revoke_client(bob->id);
+  after = states.take_left();
+  after = {};
+  EXPECT_EQ(*leases, 0);
+  EXPECT_EQ(states.delegation_stats().directories, 0U);
+}
+
+TEST_F(DirectoriesTest, is_listed_as_what_it_is) {
+  const auto id = watching(alice);
+  states.recall_all(handle(1), now, after);
+  const StatePage page =
+      states.list({.kind = StateKind::delegation, .client = std::nullopt, .from = 0, .lines_max = 8});
+  ASSERT_EQ(page.lines.size(), 1U);
+  EXPECT_EQ(page.lines[0].id, *id);
+  EXPECT_EQ(page.lines[0].file, handle(1));
+  EXPECT_EQ(page.lines[0].made, now);
+  EXPECT_TRUE(page.lines[0].directory);
+  EXPECT_FALSE(page.lines[0].write);
+  EXPECT_TRUE(page.lines[0].recalled);
+}
+
 TEST_F(DelegationsTest, only_who_keeps_the_times_says_what_they_are) {
   const auto plain = delegated(alice, reads, DelegationWish::read);
   EXPECT_EQ(status_of(states.check_timestamps(use(alice, *plain))), NFS4ERR_INVAL);
@@ -226,6 +323,37 @@ TEST_F(FewDelegationsTest, who_has_many_is_asked_for_some_when_they_run_short) {
   EXPECT_TRUE(states.surplus(now).empty()) << "it needs time";
   now += 60s;
   EXPECT_EQ(states.surplus(now).size(), 1U);
+}
+
+class FewDirectoriesTest : public DirectoriesTest {
+ protected:
+  static StateLimits few() {
+    StateLimits limits;
+    limits.states_max = 16;
+    limits.delegations_max = 8;
+    limits.delegations_per_client = 6;
+    return limits;
+  }
+  FewDirectoriesTest() : DirectoriesTest(few()) {}
+  std::size_t take(const ClientRef& client, std::uint8_t count) {
+    std::size_t got = 0;
+    for (std::uint8_t number = 1; number <= count; ++number)
+      got += watching(client, handle(number)) ? 1U : 0U;
+    return got;
+  }
+};
+
+TEST_F(FewDirectoriesTest, count_like_other_delegations) {
+  EXPECT_EQ(take(alice, 10), 6U);
+  EXPECT_EQ(states.surplus(now).size(), 1U) << "some are asked for";
+  ASSERT_TRUE(delegated(bob, reads, DelegationWish::read, handle(20)));
+  EXPECT_EQ(take(bob, 10), 1U);
+  EXPECT_FALSE(delegated(make_client(4, 1), reads, DelegationWish::read, handle(21)));
+}
+
+TEST_F(FewDirectoriesTest, none_is_given_when_states_run_short) {
+  for (std::uint8_t number = 1; number <= 13; ++number) opened(bob, "b", reads, handle(number));
+  EXPECT_FALSE(watching(alice, handle(20)));
 }
 
 TEST(ContentionTest, lasts_until_its_time) {

@@ -227,6 +227,32 @@ TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_what_was_there) {
   EXPECT_FALSE(states.test_lock(bob->id, "m", handle(1), {{5, 9}, LockMode::write}));
 }
 
+TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_the_stateid_as_the_client_knows_it) {
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  const stateid4 known = lock(alice, open_id, "l", write_0_9)->id;
+  const HeldRange more{{20, 29}, LockMode::write};
+  const auto refused = lock(alice, known, std::nullopt, more);
+  undo(*refused, more, false);
+  const auto next = states.unlock(use(alice, known), {0, 4}, after);
+  ASSERT_TRUE(next);
+  EXPECT_EQ(next->seqid, known.seqid + 1);
+}
+
+TEST_F(LocksTest, what_was_done_while_the_file_system_refused_counts) {
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  const stateid4 known = lock(alice, open_id, "l", write_0_9)->id;
+  const HeldRange more{{20, 29}, LockMode::write};
+  const auto refused = lock(alice, known, std::nullopt, more);
+  const auto meanwhile = lock(alice, known, std::nullopt, {{30, 39}, LockMode::write});
+  ASSERT_FALSE(meanwhile) << "it was sent with a stateid that is old by now";
+  stateid4 latest = known;
+  latest.seqid = 0;
+  const auto unlocked = states.unlock(use(alice, latest), {0, 4}, after);
+  ASSERT_TRUE(unlocked);
+  undo(*refused, more, false);
+  EXPECT_TRUE(states.unlock(use(alice, *unlocked), {5, 9}, after));
+}
+
 TEST_F(LocksTest, an_owner_whose_first_lock_the_file_system_refused_may_begin_again) {
   const stateid4 open_id = opened(old, "a", reads_and_writes);
   const auto first = lock(old, open_id, "l", write_0_9);
@@ -294,6 +320,25 @@ TEST_F(LockTurnsTest, waiters_are_served_in_the_order_in_which_they_asked) {
   ASSERT_TRUE(states.unlock(use(bob, first->id), {0, 9}, after));
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "second");
+}
+
+TEST_F(LockTurnsTest, whoever_was_in_the_way_of_what_the_file_system_refused_is_told) {
+  const HeldRange elsewhere{{20, 29}, LockMode::write};
+  const auto refused = lock(alice, by_alice, "refused", elsewhere);
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(status_of(lock(bob, by_bob, "waits", elsewhere, true)), NFS4ERR_DENIED);
+  undo(*refused, elsewhere, false);
+  ASSERT_EQ(after.turns.size(), 1U);
+  EXPECT_EQ(after.turns[0].owner, "waits");
+}
+
+TEST_F(LockTurnsTest, who_waits_for_other_bytes_is_not_told) {
+  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
+  const stateid4 elsewhere = lock(alice, by_alice, "other", {{20, 29}, LockMode::write})->id;
+  ASSERT_TRUE(states.unlock(use(alice, elsewhere), {20, 29}, after));
+  EXPECT_TRUE(after.turns.empty());
+  ASSERT_TRUE(states.close(use(alice, by_alice), after));
+  EXPECT_EQ(after.turns.size(), 1U) << "closing releases all";
 }
 
 TEST_F(LockTurnsTest, who_asked_without_waiting_has_no_turn) {

@@ -115,7 +115,7 @@ TEST_F(OpenCompound, who_says_what_delegation_it_wants_is_told_why_it_gets_none)
             why_no_delegation4::WND4_RESOURCE);
 }
 
-TEST_F(OpenCompound, directories_are_not_delegated) {
+TEST_F(OpenCompound, no_directory_is_delegated_to_who_cannot_be_called) {
   Reply reply =
       alice_.send(alice_.request().add(OP_PUTROOTFH).add(OP_GET_DIR_DELEGATION, GET_DIR_DELEGATION4args{}));
   EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
@@ -271,6 +271,36 @@ TEST_F(OpenCompound, an_open_is_reclaimed_after_a_restart_and_nothing_new_is_giv
   const auto result = reply.result<OPEN4res>(OP_OPEN);
   ASSERT_EQ(result.status, NFS4_OK);
   EXPECT_EQ(read(again, result.resok4()->stateid), NFS4_OK);
+}
+
+TEST_F(OpenCompound, the_last_opens_are_for_clients_that_have_few) {
+  for (const char* name : {"one", "two", "file"}) {
+    world_.write_local(name, "content");
+    opened(alice_, open_args(name, both_access));
+  }
+  opened(bob_, open_args("one", read_access));
+  world_.watched().be_short_of_opens();
+  EXPECT_EQ(open(alice_, open_args("two", read_access, 0, "other")).status, NFS4ERR_SERVERFAULT);
+  EXPECT_EQ(open(alice_, create_args("new", guarded())).status, NFS4ERR_SERVERFAULT);
+  EXPECT_FALSE(std::filesystem::exists(world_.directory() + "/new"));
+  EXPECT_EQ(open(bob_, open_args("two", read_access)).status, NFS4_OK);
+  SessionClient carol(world_, 1, "carol", {.address = "192.0.2.3"});
+  EXPECT_EQ(open(carol, create_args("new", guarded())).status, NFS4_OK);
+}
+
+TEST_F(OpenCompound, a_client_alone_leaves_some_for_others_but_reclaims_what_it_had) {
+  OPEN4args reclaim = open_args("", both_access);
+  reclaim.claim = open_claim4::with_delegate_type(open_delegation_type4::OPEN_DELEGATE_NONE);
+  for (const char* name : {"one", "two", "file"}) {
+    world_.write_local(name, "content");
+    opened(alice_, open_args(name, both_access));
+  }
+  world_.watched().be_short_of_opens();
+  EXPECT_EQ(open(alice_, open_args("one", read_access, 0, "other")).status, NFS4ERR_SERVERFAULT);
+  world_.restart();
+  SessionClient again(world_, 2, "alice", {}, false);
+  for (const char* name : {"one", "two", "file"})
+    EXPECT_EQ(on_file(again, name, OP_OPEN, reclaim).status(), NFS4_OK);
 }
 
 // A local process that locks bytes of the file, by an open of its own.

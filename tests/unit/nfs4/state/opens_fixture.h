@@ -106,7 +106,7 @@ class FileStatesTest : public testing::Test {
                       .new_owner_seqid = 0,
                       .wanted = wanted,
                       .blocking = blocking},
-                     LockRefusedBy::somebody_local, after);
+                     true, after);
   }
   nfsstat4 io(const ClientRef& client, const stateid4& id, std::uint8_t access) {
     const auto grant = states.authorize(use(client, id), access, after);

@@ -1,5 +1,6 @@
 // Opens, stateids and what they allow.
 #include <array>
+#include <cstdint>
 #include <vector>
 
 #include "opens_fixture.h"
@@ -194,8 +195,11 @@ TEST_F(OpensTest, a_client_that_is_dropped_holds_nothing_and_its_stateids_have_e
 class FewStatesTest : public FileStatesTest {
  protected:
   FewStatesTest()
-      : FileStatesTest(
-            {.states_max = 5, .states_per_client = 3, .owners_per_client = 2, .lock_ranges_per_client = 4}) {}
+      : FileStatesTest({.states_max = 5,
+                        .states_per_client = 3,
+                        .owners_max = 3,
+                        .owners_per_client = 2,
+                        .lock_ranges_per_client = 4}) {}
 };
 
 TEST_F(FewStatesTest, a_client_has_no_more_states_than_it_may) {
@@ -218,12 +222,46 @@ TEST_F(FewStatesTest, a_client_has_no_more_owners_than_it_may) {
   EXPECT_EQ(status_of(open(old, "c", reads)), NFS4ERR_RESOURCE);
 }
 
+TEST_F(FewStatesTest, all_clients_together_have_no_more_owners_than_there_is_room_for) {
+  const stateid4 id = opened(alice, "a", reads);
+  opened(alice, "b", reads);
+  opened(bob, "c", reads);
+  EXPECT_EQ(status_of(open(bob, "d", reads)), NFS4ERR_DELAY);
+  EXPECT_EQ(status_of(lock(alice, id, "l", {{0, 0}, LockMode::read})), NFS4ERR_DELAY);
+  ASSERT_TRUE(states.close(use(alice, id), after));
+  EXPECT_EQ(status_of(open(bob, "d", reads)), NFS4_OK);
+}
+
+TEST_F(FewStatesTest, an_owner_that_could_not_open_anything_takes_no_room) {
+  for (const char* name : {"a", "b", "c"}) {
+    const OwnerTurn turn = states.begin_open(old, name, 1, now, after);
+    ASSERT_EQ(turn.how, OwnerTurn::How::run);
+    EXPECT_EQ(states.end_turn(turn.owner, NFS4ERR_NOENT, {}), nullptr);
+  }
+}
+
 TEST_F(FewStatesTest, a_client_has_no_more_locked_ranges_than_it_may) {
   const stateid4 id = opened(alice, "a", reads);
   const stateid4 locks = lock(alice, id, "l", {{0, 0}, LockMode::read})->id;
   const auto second = lock(alice, locks, std::nullopt, {{2, 2}, LockMode::read});
   const auto third = lock(alice, second->id, std::nullopt, {{4, 4}, LockMode::read});
   EXPECT_EQ(status_of(lock(alice, third->id, std::nullopt, {{6, 6}, LockMode::read})), NFS4ERR_DELAY);
+}
+
+TEST_F(FewStatesTest, unlocking_leaves_no_more_ranges_than_a_client_may_have) {
+  const stateid4 id = opened(old, "a", reads);
+  stateid4 locks = lock(old, id, "l", {{0, UINT64_MAX}, LockMode::read})->id;
+  std::uint64_t at = 1;
+  for (; at < 100; at += 2) {
+    const auto unlocked = states.unlock(use(old, locks), {at, at}, after);
+    if (!unlocked) {
+      EXPECT_EQ(unlocked.error(), NFS4ERR_RESOURCE);
+      break;
+    }
+    locks = *unlocked;
+  }
+  EXPECT_LT(at, 20U);
+  EXPECT_TRUE(states.unlock(use(old, locks), {at, UINT64_MAX}, after)) << "this leaves one of one";
 }
 
 // --- Stateids.

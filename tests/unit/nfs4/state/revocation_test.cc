@@ -88,6 +88,7 @@ TEST_F(RevocationTest, other_clients_and_those_that_cannot_be_told_keep_what_the
 TEST_F(RevocationTest, states_are_counted_and_listed_by_kind_and_client) {
   const stateid4 id = opened(alice, "o", reads_and_writes);
   const auto locked = lock(alice, id, "l", whole);
+  now += std::chrono::seconds(3);
   opened(bob, "b", {share_read, share_write}, handle(2));
   EXPECT_EQ(states.count().opens, 2U);
   EXPECT_EQ(states.count().locks, 1U);
@@ -102,9 +103,12 @@ TEST_F(RevocationTest, states_are_counted_and_listed_by_kind_and_client) {
   EXPECT_EQ(opens.lines[1].share, (Share{share_read, share_write}));
   EXPECT_EQ(opens.lines[1].file, handle(2));
   EXPECT_NE(opens.lines[1].open, nullptr);
+  EXPECT_EQ(opens.lines[1].made, now);
+  EXPECT_EQ(opens.lines[0].made, now - std::chrono::seconds(3));
   const StatePage locks = states.list(of(StateKind::lock));
   ASSERT_EQ(locks.lines.size(), 1U);
   EXPECT_EQ(locks.lines[0].id, locked->id);
+  EXPECT_EQ(locks.lines[0].made, opens.lines[0].made);
   ASSERT_EQ(locks.lines[0].ranges.size(), 1U);
   EXPECT_EQ(states.list(of(std::nullopt, bob->id)).lines.size(), 1U);
   states.revoke_client(alice->id);

@@ -99,7 +99,10 @@ void CallbackPeer::on_message(rpc::Connection& connection, io::Payload message, 
   nfs_cb_opnum4 op{};
   CB_SEQUENCE4args sequence;
   Call call;
-  EXPECT_TRUE(decode(in, head) && decode(in, op) && decode(in, sequence) && decode(in, call.op));
+  EXPECT_TRUE(decode(in, head) && decode(in, op) && decode(in, sequence));
+  EXPECT_TRUE(head.argarray_count == 1 || decode(in, call.op));
+  call.args.resize(message.size() - in.position());
+  message.copy_to(in.position(), call.args);
   CB_RECALL4args recall;
   CB_RECALL_ANY4args any;
   CB_GETATTR4args getattr;
@@ -118,13 +121,15 @@ void CallbackPeer::on_message(rpc::Connection& connection, io::Payload message, 
 
 void CallbackPeer::answer(xdr::Encoder& out, const CB_SEQUENCE4args& sequence, const Call& call) const {
   const nfsstat4 answered = status;
-  encode(out, CB_COMPOUND4res{.status = answered, .tag = {}, .resarray_count = 2});
+  const bool alone = call.op == nfs_cb_opnum4::OP_CB_SEQUENCE;
+  encode(out, CB_COMPOUND4res{.status = answered, .tag = {}, .resarray_count = alone ? 1U : 2U});
   encode(out, nfs_cb_opnum4::OP_CB_SEQUENCE);
   encode(out, CB_SEQUENCE4res::with_csr_resok4({.csr_sessionid = sequence.csa_sessionid,
                                                 .csr_sequenceid = sequence.csa_sequenceid,
                                                 .csr_slotid = sequence.csa_slotid,
                                                 .csr_highest_slotid = 7,
                                                 .csr_target_highest_slotid = 7}));
+  if (alone) return;
   encode(out, call.op);
   encode(out, answered);
   if (call.op != nfs_cb_opnum4::OP_CB_GETATTR || answered != nfsstat4::NFS4_OK) return;

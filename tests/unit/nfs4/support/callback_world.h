@@ -45,10 +45,11 @@ class CallbackWorld : public World {
 class CallbackPeer final : private rpc::Receiver {
  public:
   struct Call {
-    nfs_cb_opnum4 op{};
-    stateid4 id;                 // CB_RECALL
-    std::uint32_t keep = 0;      // CB_RECALL_ANY
-    std::size_t attributes = 0;  // CB_GETATTR: how many words were asked for
+    nfs_cb_opnum4 op = nfs_cb_opnum4::OP_CB_SEQUENCE;  // that: with nothing behind it
+    base::Bytes args;                                  // of the operation, as they came
+    stateid4 id;                                       // CB_RECALL
+    std::uint32_t keep = 0;                            // CB_RECALL_ANY
+    std::size_t attributes = 0;                        // CB_GETATTR: how many words were asked for
   };
   explicit CallbackPeer(CallbackWorld& world);
   ~CallbackPeer() override;

@@ -107,7 +107,7 @@ World::~World() {
   std::filesystem::remove_all(base_, ignored);
 }
 
-const vfs::FaultyFileSystem& World::watched() {
+vfs::FaultyFileSystem& World::watched() {
   std::vector<vfs::Export> table = exports_->current()->all();
   auto counting = std::make_shared<vfs::FaultyFileSystem>(table.front().file_system);
   table.front().file_system = counting;

@@ -92,8 +92,9 @@ class World {
   // Calls f() on the reactor's thread and waits for it.
   void on_reactor(const std::function<void()>& f);
   io::Reactor& reactor() { return *reactor_; }
-  // Counts what is asked of the first export's file system from now on; instead of file_system().
-  const vfs::FaultyFileSystem& watched();
+  // Counts what is asked of the first export's file system from now on, and fails on demand; instead of
+  // file_system().
+  vfs::FaultyFileSystem& watched();
   // Of the first export.
   vfs::posix::PosixFileSystem& file_system() {
     return static_cast<vfs::posix::PosixFileSystem&>(*exports_->current()->all().front().file_system);
