@@ -37,6 +37,17 @@ std::string_view path_mistake(std::string_view path) {
   return {};
 }
 
+// Labels of letters, digits, '-' and '_', with dots between them.
+bool is_domain(std::string_view text) {
+  constexpr std::size_t domain_bytes_max = 253;  // RFC 1035 2.3.4
+  constexpr std::string_view others = "-_.";
+  const auto allowed = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || others.contains(c);
+  };
+  if (text.empty() || text.size() > domain_bytes_max || !std::ranges::all_of(text, allowed)) return false;
+  return text.front() != '.' && text.back() != '.' && !text.contains("..");
+}
+
 void absolute_path(TomlReader& table, std::string_view key, std::string& out, std::string_view example) {
   if (!table.text(key, out, example)) return;
   if (out.empty() || out.front() != '/')
@@ -64,6 +75,20 @@ void read_metrics(TomlReader& table, Config& config) {
   else if (config.metrics->port == config.port)
     table.problem("metrics", fmt::format("'metrics' and 'port' both use port {}; write another port: {}",
                                          config.port, example));
+}
+
+// Owners in NFSv4: docs/protocol-nfs4-attributes.md.
+void read_owners(TomlReader& table, Config& config) {
+  constexpr std::string_view example = R"(idmap_domain = "example.com")";
+  std::string& domain = config.idmap_domain;
+  if (table.text("idmap_domain", domain, example) && !is_domain(domain))
+    table.problem("idmap_domain", fmt::format("'idmap_domain' is \"{}\", which is no domain; write e.g. {}",
+                                              domain, example));
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  std::ranges::transform(domain, domain.begin(), lower);
+  table.boolean("send_names", config.send_names);
+  if (config.send_names && !table.has("idmap_domain"))
+    table.problem("send_names", fmt::format("'send_names' needs a domain; write it: {}", example));
 }
 
 void read_server(TomlReader table, Config& config) {
@@ -97,6 +122,7 @@ void read_server(TomlReader table, Config& config) {
       table.problem("delegations",
                     fmt::format("'delegations' is \"{}\"; write none, read or write", delegations));
   }
+  read_owners(table, config);
   table.finish();
 }
 
@@ -136,6 +162,10 @@ void read_limits(TomlReader table, Limits& limits) {
   table.integer("lease_seconds", limits.lease_seconds, 5u, 3600u);
   table.integer("courtesy_seconds", limits.courtesy_seconds, 0u, 31'536'000u);
   table.integer("delegations_max", limits.delegations_max, 16u, 1'000'000u);
+  table.integer("clients_max", limits.clients_max, 16u, 1'000'000u);
+  table.integer("states_max", limits.states_max, 1024u, 16'000'000u);
+  table.integer("client_states_max", limits.client_states_max, 64u, 16'000'000u);
+  table.bytes("session_replies_bytes_max", limits.session_replies_bytes_max, MiB, 64 * GiB);
   if (limits.connection_bytes_max > limits.buffer_bytes_max)
     table.problem(
         "connection_bytes_max",

@@ -29,11 +29,15 @@ struct Limits {
   unsigned connections_max = 0;                         // 0: a quarter of the descriptors, at most 65536
   unsigned open_files_max = 0;  // cached descriptors; 0: half of the descriptors, at most 65536
   unsigned blocking_threads_max = 16;
-  unsigned idle_seconds = 360;        // a connection without a call is closed; 0: never
-  unsigned drain_seconds = 15;        // how long running requests may take at shutdown
-  unsigned lease_seconds = 90;        // NFSv4: after so long without a word a client may lose its state
-  unsigned courtesy_seconds = 86400;  // NFSv4: and after so long more it does, even if nobody minds
-  unsigned delegations_max = 16384;   // NFSv4: of all clients; at most an eighth of open_files_max
+  unsigned idle_seconds = 360;            // a connection without a call is closed; 0: never
+  unsigned drain_seconds = 15;            // how long running requests may take at shutdown
+  unsigned lease_seconds = 90;            // NFSv4: after so long without a word a client may lose its state
+  unsigned courtesy_seconds = 86400;      // NFSv4: and after so long more it does, even if nobody minds
+  unsigned delegations_max = 16384;       // NFSv4: of all clients; at most an eighth of open_files_max
+  unsigned clients_max = 10'000;          // NFSv4: confirmed ones
+  unsigned states_max = 4U << 20;         // NFSv4: opens, locks and delegations of all clients
+  unsigned client_states_max = 1U << 20;  // NFSv4: the same of one client
+  std::size_t session_replies_bytes_max = 256 * base::MiB;  // NFSv4: kept replies of all sessions
 };
 
 // RPC over RDMA, docs/rdma.md.
@@ -68,6 +72,8 @@ struct Config {
   std::optional<bool> rpcbind;  // announce the programs to an rpcbind; unset: if the port is 2049
   base::Level log_level = base::Level::info;
   nfs4::Delegations delegations = nfs4::Delegations::read;
+  std::string idmap_domain;  // of "user@domain" in NFSv4, in lower case; empty: that of the host's name
+  bool send_names = false;   // owners are sent as "user@domain"
   RdmaConfig rdma;
   Limits limits;
   std::vector<ExportConfig> exports;

@@ -46,6 +46,11 @@ void drop_resource_override() {
 
 }  // namespace
 
+bool may_lock_memory() {
+  Capabilities capabilities;
+  return capabilities.load() && capabilities.has(CAP_IPC_LOCK);
+}
+
 std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;

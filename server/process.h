@@ -22,6 +22,9 @@ struct DescriptorPlan {
 std::expected<DescriptorPlan, std::string> plan_descriptors(const Config& config, unsigned threads,
                                                             std::uint64_t descriptors);
 
+// Whether RLIMIT_MEMLOCK does not count for this process (CAP_IPC_LOCK).
+bool may_lock_memory();
+
 // Modes of new files are the clients' affair; a peer that hangs up is an error value, not a signal;
 // CAP_SYS_RESOURCE goes, because with it the kernel would let every client write past quotas and into
 // reserved blocks.

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "rdma/ibverbs/provider.h"
 #include "server/endpoint.h"
+#include "server/rdma_memory.h"
 
 namespace braid::server {
 namespace {
@@ -21,6 +22,8 @@ std::string device_error(base::Errno error) {
     case EACCES:
     case EPERM:
       return "RDMA devices are there, but may not be used (/dev/infiniband)";
+    case ENOTSUP:
+      return "the RDMA devices of this host are iWARP, which is not supported: InfiniBand or RoCE is needed";
     default:
       return fmt::format("RDMA devices cannot be used: {}", base::message_of(error));
   }
@@ -46,6 +49,10 @@ std::expected<std::unique_ptr<RdmaService>, std::string> RdmaService::create(con
                                                                              std::size_t connections_max) {
   auto provider = rdma::ibverbs::IbProvider::create();
   if (!provider) return std::unexpected(device_error(provider.error()));
+  const std::uint64_t pinned =
+      pinned_bytes(config.limits.buffer_bytes_max, (*provider)->devices().size(), config.rdma.registration);
+  if (auto allowed = check_pinned(pinned, pinned_bytes_max()); !allowed)
+    return std::unexpected(std::move(allowed.error()));
   return std::unique_ptr<RdmaService>(
       new RdmaService(std::move(*provider), config, slabs, metrics, connections_max));
 }
@@ -58,6 +65,8 @@ RdmaService::RdmaService(std::unique_ptr<rdma::Provider> provider, const Config&
       port_(config.rdma.port),
       options_(options_of(config)),
       connections_max_(connections_max) {
+  metrics.gauge("braid_rdma_connections", "Open connections of RDMA", {},
+                [this] { return static_cast<double>(connections()); });
   metrics.gauge("braid_rdma_registered_bytes", "Memory that RDMA devices know for good", {},
                 [this] { return static_cast<double>(maps_.bytes_registered()); });
 }
@@ -66,6 +75,7 @@ RdmaService::~RdmaService() = default;
 
 std::expected<void, std::string> RdmaService::start(const std::vector<std::unique_ptr<Lane>>& lanes,
                                                     const std::vector<rpc::PeerAddress>& addresses) {
+  if (auto registered = register_with(provider_->devices(), maps_); !registered) return registered;
   std::vector<rdma::Admission::Target> targets;
   for (const auto& lane : lanes) {
     const auto error = lane->start_rdma({*provider_, maps_, metrics_, options_}).get();
@@ -73,7 +83,7 @@ std::expected<void, std::string> RdmaService::start(const std::vector<std::uniqu
     lanes_.push_back(lane.get());
     targets.push_back(lane->rdma_target());
   }
-  admission_.emplace(std::move(targets), connections_max_, [this] { return connections(); }, metrics_);
+  admission_.emplace(std::move(targets), connections_max_, [this] { return all_connections(); }, metrics_);
   const auto error = lanes_.front()->run([&] { return listen(addresses); }).get();
   if (!error) return {};
   stop();
@@ -110,9 +120,15 @@ io::Op<> RdmaService::end_listening() {
 }
 
 std::size_t RdmaService::connections() const {
-  std::size_t connections = 0;
-  for (const Lane* lane : lanes_) connections += lane->connections();
-  return connections;
+  std::size_t sum = 0;
+  for (const Lane* lane : lanes_) sum += lane->rdma_connections();
+  return sum;
+}
+
+std::size_t RdmaService::all_connections() const {
+  std::size_t sum = 0;
+  for (const Lane* lane : lanes_) sum += lane->connections();
+  return sum;
 }
 
 std::vector<std::string> RdmaService::devices() const {

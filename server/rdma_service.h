@@ -41,6 +41,7 @@ class RdmaService final {
   void stop();
 
   [[nodiscard]] std::vector<std::string> devices() const;
+  [[nodiscard]] std::size_t connections() const;
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] const rdma::RdmaOptions& options() const { return options_; }
   [[nodiscard]] std::uint64_t bytes_registered() const { return maps_.bytes_registered(); }
@@ -49,8 +50,8 @@ class RdmaService final {
  private:
   RdmaService(std::unique_ptr<rdma::Provider> provider, const Config& config, io::SlabPool& slabs,
               base::MetricRegistry& metrics, std::size_t connections_max);
-  // Of every transport.
-  [[nodiscard]] std::size_t connections() const;
+  // With those of TCP.
+  [[nodiscard]] std::size_t all_connections() const;
   // Why no address could be listened on, or nothing.
   io::Op<std::optional<base::Errno>> listen(const std::vector<rpc::PeerAddress>& addresses);
   io::Op<> end_listening();

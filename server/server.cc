@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "rpc/socket_address.h"
 #include "server/endpoint.h"
+#include "server/nfs4_options.h"
 
 namespace braid::server {
 namespace {
@@ -20,25 +21,6 @@ constexpr std::uint16_t nfs_port = 2049;
 nfs3::Nfs3Options nfs3_options(const Limits& limits) {
   const auto payload = static_cast<std::uint32_t>(limits.payload_bytes_max);
   return {.read_bytes_max = payload, .write_bytes_max = payload};
-}
-
-nfs4::EngineOptions nfs4_options(const Config& config, const DescriptorPlan& plan) {
-  const Limits& limits = config.limits;
-  const auto payload = static_cast<std::uint32_t>(limits.payload_bytes_max);
-  nfs4::EngineOptions options;
-  options.nfs.read_bytes_max = payload;
-  options.nfs.write_bytes_max = payload;
-  options.clients.lease = std::chrono::seconds(limits.lease_seconds);
-  options.clients.courtesy = std::chrono::seconds(limits.courtesy_seconds);
-  options.nfs.delegations = config.delegations;
-  // Each keeps two descriptors, and opens need some too.
-  constexpr std::size_t share = 8;
-  const auto affordable =
-      static_cast<unsigned>(std::min<std::size_t>(plan.open_files_max / share, UINT32_MAX));
-  options.states.delegations_max = std::min(limits.delegations_max, affordable);
-  options.states.delegations_per_client = std::max(1U, options.states.delegations_max / 2);
-  options.ids.domain = nfs4::domain_of_host();
-  return options;
 }
 
 rpc::ServerOptions rpc_options(const Limits& limits) {
@@ -122,7 +104,7 @@ Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegi
 std::expected<void, std::string> Server::open_protocols(const Config& config, const DescriptorPlan& plan,
                                                         const std::string& state_dir) {
   const nfs4::EngineResources resources{clock_, exports_.table(), pool_, slabs_, metrics_};
-  auto opened = nfs4::Nfs4Engine::create(nfs4_options(config, plan), resources, state_dir);
+  auto opened = nfs4::Nfs4Engine::create(nfs4_options(config, plan.open_files_max), resources, state_dir);
   if (!opened) {
     if (opened.error() == base::errno_of(EBUSY))
       return std::unexpected(fmt::format(

@@ -91,9 +91,12 @@ std::string clients_page(Server& server, const AdminRequest& request) {
   return page_text(page);
 }
 
-json session_json(const nfs4::state::SessionReport& session) {
+json session_json(const nfs4::state::SessionReport& session, base::TimePoint now) {
   return {{"id", hex_text(session.session)},
           {"client", client_text(session.client)},
+          {"address", session.peer},
+          {"minor_version", session.minor_version},
+          {"age_seconds", seconds_of(now - session.created)},
           {"slots", session.slots.slots},
           {"slots_target", session.slots.target},
           {"slots_used", session.slots.used},
@@ -111,10 +114,12 @@ std::string sessions_page(Server& server, const AdminRequest& request) {
   const auto after =
       request.from.empty() ? std::optional(nfs4::state::SessionId{}) : parse_hex<16>(request.from);
   if (!after) return wrong_from();
-  const auto sessions = server.nfs4().state().clients.report_sessions(*after, lines_max);
+  const nfs4::ServerState& state = server.nfs4().state();
+  const auto sessions = state.clients.report_sessions(*after, lines_max);
+  const base::TimePoint now = state.clock.now();
   json lines = json::array();
   for (const auto& session : sessions)
-    if (!request.client || session.client == *request.client) lines.push_back(session_json(session));
+    if (!request.client || session.client == *request.client) lines.push_back(session_json(session, now));
   json page{{"sessions", std::move(lines)}};
   if (sessions.size() == lines_max) page["next"] = hex_text(sessions.back().session);
   return page_text(page);
@@ -123,8 +128,8 @@ std::string sessions_page(Server& server, const AdminRequest& request) {
 // Where an open file is now, as far as the kernel knows without looking on a medium; else its handle.
 std::string file_text(const StateLine& line, const vfs::ExportTable& exports) {
   const vfs::Export* const home = exports.by_handle(line.file.view());
-  const auto* const file =
-      line.open == nullptr ? nullptr : dynamic_cast<const vfs::posix::PosixFile*>(line.open->file().get());
+  const auto* const file = dynamic_cast<const vfs::posix::PosixFile*>(
+      line.open == nullptr ? line.watched.get() : line.open->file().get());
   std::array<char, 4096> path;
   const ssize_t length = file == nullptr ? -1
                                          : ::readlink(fmt::format("/proc/self/fd/{}", file->fd()).c_str(),
@@ -145,13 +150,15 @@ json range_json(const nfs4::state::HeldRange& held) {
           {"type", held.mode == nfs4::state::LockMode::write ? "write" : "read"}};
 }
 
-json line_json(const StateLine& line, const vfs::ExportTable& exports) {
+json line_json(const StateLine& line, const vfs::ExportTable& exports, base::TimePoint now) {
   json out{{"stateid", fmt::format("{}:{}", line.id.seqid, hex_text(line.id.other))},
            {"client", client_text(line.client)},
            {"address", line.peer},
+           {"minor_version", line.minor_version},
+           {"age_seconds", seconds_of(now - line.made)},
            {"file", file_text(line, exports)}};
   if (line.kind == StateKind::delegation) {
-    out["type"] = line.write ? "write" : "read";
+    out["type"] = line.directory ? "directory" : line.write ? "write" : "read";
     out["recalled"] = line.recalled;
     return out;
   }
@@ -177,7 +184,8 @@ std::string states_page(Server& server, const char* name, StateKind kind, const 
       [&](const nfs4::state::FileStates& files) { return files.list(query); });
   const auto exports = server.exports().table().current();
   json lines = json::array();
-  for (const StateLine& line : found.lines) lines.push_back(line_json(line, *exports));
+  const base::TimePoint now = server.nfs4().state().clock.now();
+  for (const StateLine& line : found.lines) lines.push_back(line_json(line, *exports, now));
   json page{{name, std::move(lines)}};
   if (found.next) page["next"] = std::to_string(*found.next);
   return page_text(page);

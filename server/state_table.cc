@@ -18,16 +18,18 @@ using Row = std::vector<std::string>;
 std::string text(const json& line, const char* key) { return line.at(key).get<std::string>(); }
 std::uint64_t number(const json& line, const char* key) { return line.at(key).get<std::uint64_t>(); }
 std::string number_text(const json& line, const char* key) { return std::to_string(number(line, key)); }
+std::string version_text(const json& line) { return fmt::format("4.{}", number(line, "minor_version")); }
+std::string age_text(const json& line) { return duration_text(number(line, "age_seconds")); }
 std::string or_dash(std::string text) { return text.empty() ? "-" : std::move(text); }
 
 Row client_row(const json& c) {
   const std::uint64_t left = number(c, "lease_left_seconds");
   return {text(c, "id"),
           or_dash(text(c, "address")),
-          fmt::format("4.{}", number(c, "minor_version")),
+          version_text(c),
           text(c, "state"),
           or_dash(text(c, "name")),
-          duration_text(number(c, "age_seconds")),
+          age_text(c),
           left == 0 ? "-" : duration_text(left),
           number_text(c, "sessions"),
           number_text(c, "opens"),
@@ -38,6 +40,9 @@ Row client_row(const json& c) {
 Row session_row(const json& s) {
   return {text(s, "id"),
           text(s, "client"),
+          or_dash(text(s, "address")),
+          version_text(s),
+          age_text(s),
           number_text(s, "slots"),
           number_text(s, "slots_target"),
           number_text(s, "slots_used"),
@@ -49,6 +54,7 @@ Row session_row(const json& s) {
 
 Row open_row(const json& o) {
   return {text(o, "client"), or_dash(text(o, "address")),
+          version_text(o),   age_text(o),
           text(o, "access"), text(o, "deny"),
           text(o, "owner"),  text(o, "file")};
 }
@@ -67,12 +73,17 @@ std::string ranges_text(const json& line) {
 }
 
 Row lock_row(const json& l) {
-  return {text(l, "client"), or_dash(text(l, "address")), ranges_text(l), text(l, "owner"), text(l, "file")};
+  return {text(l, "client"), or_dash(text(l, "address")),
+          version_text(l),   age_text(l),
+          ranges_text(l),    text(l, "owner"),
+          text(l, "file")};
 }
 
 Row delegation_row(const json& d) {
-  return {text(d, "client"), or_dash(text(d, "address")), text(d, "type"),
-          d.at("recalled").get<bool>() ? "recalled" : "granted", text(d, "file")};
+  return {text(d, "client"), or_dash(text(d, "address")),
+          version_text(d),   age_text(d),
+          text(d, "type"),   d.at("recalled").get<bool>() ? "recalled" : "granted",
+          text(d, "file")};
 }
 
 struct Layout {
@@ -90,12 +101,13 @@ const Layout* layout_of(std::string_view what) {
        5,
        client_row},
       {"sessions",
-       {"SESSION", "CLIENT", "SLOTS", "TARGET", "USED", "RUNNING", "KEPT", "BACK SLOTS", "BACK CONNECTIONS"},
-       2,
+       {"SESSION", "CLIENT", "ADDRESS", "NFS", "AGE", "SLOTS", "TARGET", "USED", "RUNNING", "KEPT",
+        "BACK SLOTS", "BACK CONNECTIONS"},
+       4,
        session_row},
-      {"opens", {"CLIENT", "ADDRESS", "ACCESS", "DENY", "OWNER", "FILE"}, 6, open_row},
-      {"locks", {"CLIENT", "ADDRESS", "RANGES", "OWNER", "FILE"}, 5, lock_row},
-      {"delegations", {"CLIENT", "ADDRESS", "TYPE", "STATE", "FILE"}, 5, delegation_row}};
+      {"opens", {"CLIENT", "ADDRESS", "NFS", "AGE", "ACCESS", "DENY", "OWNER", "FILE"}, 8, open_row},
+      {"locks", {"CLIENT", "ADDRESS", "NFS", "AGE", "RANGES", "OWNER", "FILE"}, 7, lock_row},
+      {"delegations", {"CLIENT", "ADDRESS", "NFS", "AGE", "TYPE", "STATE", "FILE"}, 7, delegation_row}};
   for (const Layout& layout : layouts)
     if (layout.what == what) return &layout;
   return nullptr;

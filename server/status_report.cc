@@ -116,12 +116,10 @@ json memory_of(const Server& server) {
 json rdma_of(const Server& server) {
   const RdmaService* rdma = server.rdma();
   if (rdma == nullptr) return {{"on", false}, {"reason", server.rdma_refusal()}};
-  std::size_t connections = 0;
-  for (const auto& lane : server.lanes()) connections += lane->rdma_connections();
   return {{"on", true},
           {"port", rdma->port()},
           {"devices", rdma->devices()},
-          {"connections", connections},
+          {"connections", rdma->connections()},
           {"credits", rdma->options().credits},
           {"inline_bytes_max", rdma->options().inline_bytes},
           {"registration", rdma::name_of(rdma->registration())},

@@ -33,6 +33,25 @@ TEST(Config, delegations_are_chosen_and_bounded) {
   EXPECT_EQ(config->limits.delegations_max, 200u);
 }
 
+TEST(Config, what_nfs4_clients_may_hold_is_bounded) {
+  const auto config = parse_config(
+      "[limits]\nclients_max = 50\nstates_max = 5000\nclient_states_max = 500\n"
+      "session_replies_bytes_max = \"8MiB\"\n[[export]]\npath = \"/\"\ndirectory = \"/srv\"\n");
+  ASSERT_TRUE(config.has_value());
+  EXPECT_EQ(config->limits.clients_max, 50u);
+  EXPECT_EQ(config->limits.states_max, 5000u);
+  EXPECT_EQ(config->limits.client_states_max, 500u);
+  EXPECT_EQ(config->limits.session_replies_bytes_max, 8u << 20);
+}
+
+TEST(Config, owners_have_a_domain_and_may_be_sent_by_name) {
+  const auto config =
+      parse_config("[server]\nidmap_domain = \"Example.COM\"\nsend_names = true\n" + std::string(one_export));
+  ASSERT_TRUE(config.has_value());
+  EXPECT_EQ(config->idmap_domain, "example.com");
+  EXPECT_TRUE(config->send_names);
+}
+
 TEST(Config, rdma_is_off_unless_asked_for_and_can_be_tuned) {
   const auto plain = parse_config(std::string(one_export));
   ASSERT_TRUE(plain.has_value());
@@ -78,6 +97,12 @@ TEST(Config, a_minimal_file_has_the_documented_defaults) {
   EXPECT_EQ(config->limits.lease_seconds, 90u);
   EXPECT_EQ(config->limits.courtesy_seconds, 86400u);
   EXPECT_EQ(config->limits.delegations_max, 16384u);
+  EXPECT_EQ(config->limits.clients_max, 10'000u);
+  EXPECT_EQ(config->limits.states_max, 4'194'304u);
+  EXPECT_EQ(config->limits.client_states_max, 1'048'576u);
+  EXPECT_EQ(config->limits.session_replies_bytes_max, 256u << 20);
+  EXPECT_EQ(config->idmap_domain, "");
+  EXPECT_FALSE(config->send_names);
   EXPECT_EQ(config->delegations, nfs4::Delegations::read);
   ASSERT_EQ(config->exports.size(), 1u);
   const ExportConfig& e = config->exports[0];
@@ -169,7 +194,8 @@ constexpr Mistake mistakes[] = {
      "braid.toml:2: unknown key 'idleSeconds' in [limits]; did you mean 'idle_seconds'?\n"},
     {"unknown_key_far_from_all", "[server]\nxylophone = 1\n",
      "braid.toml:2: unknown key 'xylophone' in [server]; known keys are listen, port, threads, state_dir, "
-     "admin_socket, metrics, rpcbind, rdma, log_level, delegations\n"},
+     "admin_socket, metrics, rpcbind, rdma, log_level, delegations, idmap_domain, "
+     "send_names\n"},
     {"unknown_section", "[sever]\nport = 1\n",
      "braid.toml:1: unknown key 'sever' in the file; did you mean 'server'?\n"},
     {"section_that_is_a_value", "server = 3\n",
@@ -222,6 +248,15 @@ constexpr Mistake mistakes[] = {
      "braid.toml:2: 'connection_bytes_max' (64 MiB) is more than 'buffer_bytes_max' (32 MiB); write less, or "
      "a "
      "greater buffer_bytes_max\n"},
+    {"states", "[limits]\nstates_max = 1000\n",
+     "braid.toml:2: 'states_max' is 1000; write an integer from 1024 to 16000000\n"},
+    {"domain", "[server]\nidmap_domain = \"user@example.com\"\n",
+     "braid.toml:2: 'idmap_domain' is \"user@example.com\", which is no domain; write e.g. idmap_domain = "
+     "\"example.com\"\n"},
+    {"empty_domain", "[server]\nidmap_domain = \"\"\n",
+     "braid.toml:2: 'idmap_domain' is \"\", which is no domain; write e.g. idmap_domain = \"example.com\"\n"},
+    {"names_without_a_domain", "[server]\nsend_names = true\n",
+     "braid.toml:2: 'send_names' needs a domain; write it: idmap_domain = \"example.com\"\n"},
     {"seconds_as_text", "[limits]\ndrain_seconds = \"15s\"\n",
      "braid.toml:2: 'drain_seconds' is a string; write an integer from 0 to 3600\n"},
     {"same_path_twice", "[[export]]\npath = \"/data\"\ndirectory = \"/srv/a\"\n",
@@ -269,7 +304,9 @@ constexpr Mistake mistakes[] = {
      "braid.toml:4: unknown key 'foo_bar_baz_qux' in [limits]; known keys are payload_bytes_max, "
      "buffer_bytes_max, "
      "replay_cache_bytes_max, connection_bytes_max, connections_max, open_files_max, blocking_threads_max, "
-     "idle_seconds, drain_seconds, lease_seconds, courtesy_seconds, delegations_max\n"
+     "idle_seconds, drain_seconds, lease_seconds, courtesy_seconds, delegations_max, clients_max, "
+     "states_max, "
+     "client_states_max, session_replies_bytes_max\n"
      "braid.toml:5: 'idle_seconds' is -1; write an integer from 0 to 2592000\n"},
 };
 

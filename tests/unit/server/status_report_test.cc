@@ -100,21 +100,23 @@ TEST(StateTable, every_list_becomes_a_table) {
                         "1 min 20 s         1      2      3            4\n"));
   EXPECT_THAT(*clients, HasSubstr("  0x500000002  -              4.0  courteous  -"));
   const auto sessions =
-      state_table("sessions", R"({"sessions":[{"id":"ab","client":"0x1","slots":64,"slots_target":16,
+      state_table("sessions", R"({"sessions":[{"id":"ab","client":"0x1","address":"a:1","minor_version":2,
+    "age_seconds":65,"slots":64,"slots_target":16,
     "slots_used":3,"running":1,"kept_bytes":2048,"back_slots":16,"back_connections":1}]})");
-  EXPECT_THAT(sessions.value_or(""), HasSubstr("  ab       0x1        64      16     3        1  2 KiB"));
-  const auto opens =
-      state_table("opens", R"({"opens":[{"client":"0x1","address":"a:1","access":"both","deny":"-",
-    "owner":"open id:\\x00","file":"/data:/x"}]})");
-  EXPECT_THAT(opens.value_or(""), HasSubstr("  0x1     a:1      both    -     open id:\\x00  /data:/x\n"));
-  const auto locks = state_table("locks", R"({"locks":[{"client":"0x1","address":"a:1","owner":"o","file":"f",
-    "ranges":[{"first":0,"last":9,"type":"read"},{"first":20,"last":18446744073709551615,"type":"write"}],
+  EXPECT_THAT(sessions.value_or(""),
+              HasSubstr("  ab       0x1     a:1      4.2  1 min 5 s     64      16     3        1  2 KiB"));
+  const auto opens = state_table("opens", R"({"opens":[{"client":"0x1","address":"a:1","minor_version":0,
+    "age_seconds":7,"access":"both","deny":"-","owner":"open id:\\x00","file":"/data:/x"}]})");
+  EXPECT_THAT(opens.value_or(""),
+              HasSubstr("  0x1     a:1      4.0  7 s  both    -     open id:\\x00  /data:/x\n"));
+  const auto locks = state_table("locks", R"({"locks":[{"client":"0x1","address":"a:1","minor_version":2,
+    "age_seconds":7,"owner":"o","file":"f","ranges":[{"first":0,"last":9,"type":"read"},{"first":20,"last":18446744073709551615,"type":"write"}],
     "range_count":5}]})");
-  EXPECT_THAT(locks.value_or(""), HasSubstr("  read 0-9, write 20-end and 3 more  o      f\n"));
+  EXPECT_THAT(locks.value_or(""), HasSubstr("  4.2  7 s  read 0-9, write 20-end and 3 more  o      f\n"));
   const auto delegations =
-      state_table("delegations", R"({"delegations":[{"client":"0x1","address":"a:1","type":"read",
-    "recalled":true,"file":"f"}]})");
-  EXPECT_THAT(delegations.value_or(""), HasSubstr("  0x1     a:1      read  recalled  f\n"));
+      state_table("delegations", R"({"delegations":[{"client":"0x1","address":"a:1","minor_version":1,
+    "age_seconds":7,"type":"read","recalled":true,"file":"f"}]})");
+  EXPECT_THAT(delegations.value_or(""), HasSubstr("  0x1     a:1      4.1  7 s  read  recalled  f\n"));
   EXPECT_EQ(state_table("locks", R"({"locks":[]})"), "  No locks.\n");
 }
 
