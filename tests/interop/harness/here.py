@@ -23,6 +23,9 @@ class Here:
             subprocess.run(["dmesg"], stdout=console, check=False)
         return path
 
+    def stands_still(self):
+        return False
+
     def status(self):
         """The command's exit status once it has ended, else None."""
         status = self.process.poll()

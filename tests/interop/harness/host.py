@@ -13,7 +13,7 @@ import time
 from harness import exports
 from harness.here import Here
 from harness.machine import READY, Kernel, Machine, Wire
-from harness.prerequisites import SKIP
+from harness.prerequisites import SKIP, STOOD_STILL
 from harness.relay import LossyRelay
 from harness.server import Server, ServerError
 
@@ -183,6 +183,9 @@ def attend(host, machine, limit_s):
             return BROKEN
         time.sleep(0.005)
     print(f"lab: time limit of {limit_s} s", flush=True)
+    if machine.stands_still():
+        print("lab: the client machine itself stands still, not only its command", flush=True)
+        return STOOD_STILL
     return TIMED_OUT
 
 

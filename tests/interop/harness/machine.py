@@ -4,10 +4,16 @@ import glob
 import os
 import signal
 import subprocess
+import time
 
 from harness import prerequisites
 
 CLIENT_ADDRESS = "10.99.13.2"
+
+# How often a machine says that it lives, and the silence after which it counts as standing still: its kernel waits for
+# no server to say so.
+PULSE_S = 2
+STILL_S = 40
 
 # The kernel's messages before this line are those of its start.
 READY = "lab: ready"
@@ -22,6 +28,7 @@ ip link set lo up; ip link set vec0 up; ip addr add {address}/24 dev vec0; {rout
 for module in sunrpc nfs nfsv3 {modules}; do {modprobe} $module; done
 echo "<4>{ready}" >/dev/kmsg
 stty raw -echo -F /dev/ttyS0
+while sleep {pulse_s}; do echo >{pulse}; done &
 export HOME=/run/home TMPDIR=/run/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
 export INTEROP_CONTROL={control} INTEROP_MACHINE={name} PYTHONPATH={library} PYTHONDONTWRITEBYTECODE=1
 {environment}
@@ -102,12 +109,14 @@ class Machine:
     def __init__(self, kernel, name, directory, wire, command, environment, memory_mib, modules=()):
         self.console_path = os.path.join(directory, "console")
         self.status_path = os.path.join(directory, "status")
+        self.pulse_path = os.path.join(directory, "pulse")
         library = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
         init = os.path.join(directory, "init")
         with open(init, "w", encoding="utf-8") as script:
             script.write(INIT.format(
                 modprobe=quote(kernel.modprobe), ready=READY, address=wire.client_address, route=wire.route, name=name,
                 modules=" ".join(modules), control=quote(kernel.control), status=quote(self.status_path),
+                pulse=quote(self.pulse_path), pulse_s=PULSE_S,
                 library=quote(library),
                 environment="\n".join(f"export {name}={quote(value)}" for name, value in environment.items()),
                 command=" ".join(quote(word) for word in command)))
@@ -128,6 +137,10 @@ class Machine:
         """Without a word, with the processes of its programs, which would hold the wire."""
         os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
+
+    def stands_still(self):
+        """Whether it is the machine that does nothing, rather than its command."""
+        return os.path.exists(self.pulse_path) and time.time() - os.path.getmtime(self.pulse_path) > STILL_S
 
     def status(self):
         """The command's exit status once it has ended, else None."""

@@ -17,6 +17,9 @@ MACHINES = ("uml", "rdma")
 # Status of a test that cannot run here; CTest and Automake both use it.
 SKIP = 77
 
+# Status of a run whose client's machine, rather than its command, did nothing more.
+STOOD_STILL = 126
+
 PACKAGE_OF = {
     "uml": {
         UML: "user-mode-linux",

@@ -1,4 +1,7 @@
-"""NFSv4: delegations are given, and recalled by a second client, by local programs and by NFSv3."""
+"""NFSv4: delegations are given, and recalled by a second client, by local programs and by NFSv3.
+
+Over the back channel of a session, and with 4.0 over a connection that the server makes to the client.
+"""
 
 import os
 import time
@@ -7,12 +10,13 @@ from harness.client import Lab, equal, expect, metric, read_file, step, write_fi
 from harness.mountstats import operations_sent
 
 VARIANTS = ("tmpfs", "ext4")
+VERSIONS = ("4.0",)
 TIMEOUT_S = 300
 
 lab = Lab()
 lab.export()
 lab.serve(config=lab.config(server='delegations = "write"'))
-mnt = lab.mount(version="4.1")
+mnt = lab.mount(version="4.0" if lab.version == "4.0" else "4.1")
 other = lab.mount(version="4.2", at="/run/other")
 
 
@@ -27,6 +31,16 @@ def recalled():
 def local(program, *arguments):
     return lab.host(f'/usr/bin/python3 -c "{program}" {" ".join(arguments)}').strip()
 
+
+if lab.version == "4.0":
+    step("the server finds out, in the background, that it can call the client")
+    lab.host(f"echo text > {lab.path}/probed")
+    while not held("read"):
+        read_file(f"{mnt}/probed")
+        time.sleep(0.05)
+    os.unlink(f"{other}/probed")
+    while held("read"):
+        time.sleep(0.05)
 
 step("a file that is only read is delegated, and read again without the server")
 lab.host(f"echo first > {lab.path}/file")

@@ -5,7 +5,7 @@ import errno
 import fcntl
 import os
 
-from harness.client import Lab, drop_caches, equal, expect, read_file, refused, step
+from harness.client import Lab, drop_caches, equal, expect, metric, read_file, refused, sha256, step
 
 VARIANTS = ("tmpfs", "ext4", "xfs", "btrfs")
 FICLONE = 0x40049409
@@ -13,8 +13,8 @@ FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 MIB = 1 << 20
 
 lab = Lab()
-lab.export()
-lab.serve()
+lab.export(size_mib=256)
+lab.serve(config=lab.config())
 mnt = lab.mount(version="4.2")
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -47,6 +47,19 @@ with open(f"{mnt}/file", "rb") as source, open(f"{mnt}/copy", "wb") as target:
         copied += os.copy_file_range(source.fileno(), target.fileno(), 5 * MIB - copied)
 drop_caches()
 expect(read_file(f"{mnt}/copy") == wanted, "the copy differs")
+
+step("a large copy goes on in the background, and the client is told of its end")
+with open(f"{mnt}/large", "wb") as file:
+    for _ in range(64):
+        file.write(os.urandom(MIB))
+equal(metric("braid_nfs4_background_copies_total"), 0, "copies in the background before")
+with open(f"{mnt}/large", "rb") as source, open(f"{mnt}/copy of large", "wb") as target:
+    equal(os.copy_file_range(source.fileno(), target.fileno(), 64 * MIB), 64 * MIB, "what was copied at once")
+equal(metric("braid_nfs4_background_copies_total"), 1, "copies in the background")
+drop_caches()
+equal(sha256(f"{mnt}/copy of large"), sha256(f"{mnt}/large"), "the copy")
+for name in ("large", "copy of large"):
+    os.unlink(f"{mnt}/{name}")
 
 step("clone")
 with open(f"{mnt}/file", "rb") as source, open(f"{mnt}/clone", "wb") as target:

@@ -1,17 +1,21 @@
-"""NFSv4: a client that is cut off for longer than a lease keeps what nobody else wants, and loses it to whoever does."""
+"""NFSv4: a client that is cut off for longer than a lease keeps what nobody else wants, and loses it to whoever does.
+
+One that is cut off for less, and misses a call of the server, is told so and trusted again.
+"""
 
 import errno
 import fcntl
 import os
 import time
 
-from harness.client import Failure, Lab, equal, expect, refused, step, write_file
+from harness.client import Failure, Lab, equal, expect, metric, read_file, refused, step, write_file
 from harness.server import ADDRESS
 
 VARIANTS = ("tmpfs", "ext4")
 TIMEOUT_S = 240
 
 LEASE_S = 10
+MISSED_S = LEASE_S / 4 + 2  # a call has a quarter of the lease to be answered
 OTHER = "10.99.13.3"
 
 
@@ -23,6 +27,14 @@ def address(action):
 
 def locked(file):
     fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def held():
+    return metric('braid_nfs4_delegations{type="read"}')
+
+
+def bindings():
+    return metric('braid_nfs4_operations_total{operation="BIND_CONN_TO_SESSION"}')
 
 
 def wait_for_lock(file):
@@ -75,3 +87,29 @@ for version, other in (("4.2", "4.0"), ("4.1", "4.2"), ("4.0", "4.1")):
     os.unlink(f"{mnt}/kept")
     lab.unmount("/run/peer")
     lab.unmount()
+
+for version in ("4.2", "4.1"):
+    step(f"NFSv{version}, a client that misses a call")
+    mnt = lab.mount(version=version, server=OTHER)
+    called, another = f"called {version}", f"another {version}"
+    for name in (called, another):
+        lab.host(f"echo old > '{lab.path}/{name}'")
+    equal(read_file(f"{mnt}/{called}"), b"old\n", "the file")
+    expect(held() > 0, "no delegation was given")
+    bound = bindings()
+    address("del")
+    lab.host(f"(echo new > '{lab.path}/{called}') > /dev/null 2>&1 &")
+    time.sleep(MISSED_S)
+    address("add")
+    while read_file(f"{mnt}/{called}") != b"new\n":
+        time.sleep(0.1)
+
+    step(f"NFSv{version}, it binds its connection again, and gets delegations again")
+    while bindings() == bound:
+        os.stat(mnt)
+        time.sleep(0.1)
+    while not held():
+        equal(read_file(f"{mnt}/{another}"), b"old\n", "another file")
+        time.sleep(0.1)
+    lab.unmount()
+    equal(metric("braid_nfs4_delegations_revoked_total"), 0, "delegations that did not come back")
