@@ -1,7 +1,6 @@
 #include "nfs4/ops/delegation_of_open.h"
 
 #include <atomic>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -75,10 +74,12 @@ open_delegation4 wire_of(const state::DelegationRequest& request, const stateid4
                                        {.stateid = id, .recall = request.recalled, .permissions = nobody});
   }
   const auto type = request.timestamps ? OPEN_DELEGATE_WRITE_ATTRS_DELEG : OPEN_DELEGATE_WRITE;
-  // Space is not set aside for what the client has not written yet.
-  const auto unlimited = nfs_space_limit4::with_filesize(std::numeric_limits<std::uint64_t>::max());
+  // RFC 8881 10.4.1: how large a file may be that is not written back when it is closed. None: what was
+  // closed can be seen by NFSv3 clients and local programs, too, and no WRITE is on its way when the
+  // delegation is returned.
+  const auto none = nfs_space_limit4::with_filesize(0);
   return open_delegation4::with_write(
-      type, {.stateid = id, .recall = request.recalled, .space_limit = unlimited, .permissions = nobody});
+      type, {.stateid = id, .recall = request.recalled, .space_limit = none, .permissions = nobody});
 }
 
 // The lease that a delegation rests on. `broken` is set when somebody waits for it, which may be before the

@@ -39,6 +39,9 @@ TEST_F(DelegationCompound, a_writer_gets_one_that_it_can_read_by_too) {
     SCOPED_TRACE(access);
     const OPEN4resok opened = open_file(alice_, access);
     ASSERT_NE(writing(opened.delegation), nullptr);
+    const auto* filesize = writing(opened.delegation)->space_limit.filesize();
+    ASSERT_NE(filesize, nullptr);
+    EXPECT_EQ(*filesize, 0U) << "what is closed is to be written back";
     const stateid4 id = writing(opened.delegation)->stateid;
     EXPECT_EQ(on_file(alice_, OP_READ, READ4args{id, 0, 10}).status(), NFS4_OK);
     EXPECT_EQ(on_file(alice_, OP_WRITE, WRITE4args{.stateid = id, .stable = stable_how4::UNSTABLE4}).status(),
