@@ -41,10 +41,12 @@ function(braid_test name)
 endfunction()
 
 # braid_xdr(TARGET DIR FILE.x ...): compiles XDR files of folder DIR into the build tree as DIR/FILE.x.h and DIR/FILE.x.cc
-# and adds them to TARGET. Included as "DIR/FILE.x.h".
+# and adds them to TARGET. Included as "DIR/FILE.x.h". The target `generated` makes these files and nothing else.
+add_custom_target(generated)
 function(braid_xdr target)
   cmake_parse_arguments(ARG "" "" "FILES" ${ARGN})
   file(RELATIVE_PATH dir "${CMAKE_SOURCE_DIR}" "${CMAKE_CURRENT_SOURCE_DIR}")
+  set(made)
   foreach(file ${ARG_FILES})
     set(in "${CMAKE_CURRENT_SOURCE_DIR}/${file}")
     set(out "${CMAKE_BINARY_DIR}/${dir}/${file}")
@@ -56,5 +58,8 @@ function(braid_xdr target)
       DEPFILE "${out}.d"
       COMMENT "xdrc ${dir}/${file}" VERBATIM)
     target_sources(${target} PRIVATE "${out}.cc" "${out}.h")
+    list(APPEND made "${out}.cc" "${out}.h")
   endforeach()
+  add_custom_target(${target}_xdr DEPENDS ${made})
+  add_dependencies(generated ${target}_xdr)
 endfunction()

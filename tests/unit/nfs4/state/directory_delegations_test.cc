@@ -122,6 +122,22 @@ TEST_F(DirectoryDelegations, who_cannot_have_one_is_promised_nothing) {
   EXPECT_TRUE(unavailable(erin, {"dir"})) << "it has not said that it reclaims nothing";
 }
 
+TEST(PseudoDirectories, are_never_delegated) {
+  CallbackWorld world(giving(Delegations::read), {{.path = "/data"}});
+  CallbackPeer peer(world);
+  SessionClient alice(world, 2, "alice", {.connection = peer.connection()});
+  const auto answer_at = [&](std::initializer_list<std::string_view> names) {
+    Reply reply = alice.send(at(alice, names).add(OP_GET_DIR_DELEGATION, GET_DIR_DELEGATION4args{}));
+    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+    for (std::size_t i = 0; i < names.size(); ++i) EXPECT_EQ(reply.status_of(OP_LOOKUP), NFS4_OK);
+    const auto result = reply.result<GET_DIR_DELEGATION4res>(OP_GET_DIR_DELEGATION);
+    EXPECT_EQ(result.gddr_status, NFS4_OK);
+    return result.gddr_res_non_fatal4()->gddrnf_status;
+  };
+  EXPECT_EQ(answer_at({}), gddrnf4_status::GDD4_UNAVAIL);
+  EXPECT_EQ(answer_at({"data"}), gddrnf4_status::GDD4_OK);
+}
+
 TEST_F(DirectoryDelegations, is_given_by_every_policy_but_none) {
   class Fixed : public DirectoryDelegations {
    public:

@@ -7,7 +7,10 @@
 
 namespace braid::nfs4::test {
 
-CallbackWorld::CallbackWorld(EngineOptions options) : World(std::move(options)) { begin(); }
+CallbackWorld::CallbackWorld(EngineOptions options, const std::vector<ExportSpec>& exports)
+    : World(std::move(options), exports) {
+  begin();
+}
 
 CallbackWorld::~CallbackWorld() {
   end();

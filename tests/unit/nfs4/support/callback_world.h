@@ -18,7 +18,7 @@ namespace braid::nfs4::test {
 
 class CallbackWorld : public World {
  public:
-  explicit CallbackWorld(EngineOptions options = {});
+  explicit CallbackWorld(EngineOptions options = {}, const std::vector<ExportSpec>& exports = {ExportSpec{}});
   ~CallbackWorld();
   // As World::restart(); connections end.
   void restart();
