@@ -50,7 +50,7 @@ std::optional<PlacementError> Placement::reduce(const xdr::Message& reply, const
   return std::nullopt;
 }
 
-void Placement::scatter(io::Payload data, std::span<const Segment> segments) {
+void Placement::scatter(const io::Payload& data, std::span<const Segment> segments) {
   std::size_t offset = 0;
   for (const Segment& segment : segments) {
     const std::size_t here = std::min<std::size_t>(segment.bytes, data.size() - offset);

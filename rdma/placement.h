@@ -44,7 +44,7 @@ class Placement {
   }
 
  private:
-  void scatter(io::Payload data, std::span<const Segment> segments);
+  void scatter(const io::Payload& data, std::span<const Segment> segments);
   std::optional<PlacementError> reduce(const xdr::Message& reply, const Chunks& chunks);
 
   rdma_proc proc_ = rdma_proc::RDMA_MSG;

@@ -168,6 +168,7 @@ Measured measure_threads(const Case& one, std::size_t threads, std::size_t calls
   std::vector<Measured> all(threads);
   {
     std::vector<std::jthread> running;
+    running.reserve(threads);
     for (Measured& mine : all)
       running.emplace_back([&] {
         const base::SystemClock clock;

@@ -23,12 +23,12 @@ template <class Body>
 void run_on_reactor(const base::Clock& clock, Body body) {
   auto reactor = io::Reactor::create({}, clock).value();
   io::Gate gate;
-  auto rest = [&]() -> io::Op<> {
-    (void)co_await body(*reactor).as_result();
+  auto rest = [](io::Reactor& on, Body& run) -> io::Op<> {
+    (void)co_await run(on).as_result();
     // Behind the end of this coroutine, which is in the ready queue then.
-    reactor->post(std::function<void()>([&] { reactor->stop(); }));
+    on.post(std::function<void()>([&on] { on.stop(); }));
   };
-  reactor->post(std::function<void()>([&] { io::spawn(gate, rest()); }));
+  reactor->post(std::function<void()>([&] { io::spawn(gate, rest(*reactor, body)); }));
   reactor->run();
 }
 

@@ -19,7 +19,7 @@ class Bitmap {
   static constexpr std::uint32_t bits = 32 * words_max;
 
   constexpr Bitmap() = default;
-  constexpr explicit Bitmap(std::initializer_list<std::uint32_t> numbers) {
+  constexpr Bitmap(std::initializer_list<std::uint32_t> numbers) {
     for (const std::uint32_t number : numbers) add(number);
   }
   // Of any length: words beyond words_max only say whether they name something.

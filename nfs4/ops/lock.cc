@@ -87,7 +87,7 @@ LockOp run(Compound& compound, const LOCK4args& args, stateid4 id) {
     if (!locked.error().holder) co_return cannot(locked.error().why.status);
     auto body = denied(compound, *locked.error().holder);
     if (!body) co_return cannot(body.error());
-    co_return refuse(nfsstat4::NFS4ERR_DENIED, std::move(*body));
+    co_return refuse(nfsstat4::NFS4ERR_DENIED, *body);
   }
   auto result = co_await confirm_locally(compound, std::move(*locked), request).as_result();
   if (result) compound.set_current_stateid(result->lock_stateid);
@@ -100,13 +100,13 @@ LockOp lock_in_turn(Compound& compound, state::OwnerTurn turn, LockOp body) {
   if (turn.how == state::OwnerTurn::How::replay) {
     if (turn.status == nfsstat4::NFS4ERR_DENIED && !turn.reply.empty()) {
       auto again = recalled<LOCK4denied>(compound, turn.reply);
-      if (again) co_return refuse(turn.status, std::move(*again));
+      if (again) co_return refuse(turn.status, *again);
       co_return cannot(nfsstat4::NFS4ERR_RESOURCE);
     }
     if (turn.status != nfsstat4::NFS4_OK) co_return cannot(turn.status);
     auto again = recalled<LOCK4resok>(compound, turn.reply);
     if (!again) co_return cannot(nfsstat4::NFS4ERR_RESOURCE);
-    co_return std::move(*again);
+    co_return *again;
   }
   auto result = co_await std::move(body).as_result();
   nfsstat4 status = nfsstat4::NFS4_OK;

@@ -1,8 +1,10 @@
 // How calls become procedures: undecodable arguments, suspension, the table.
+#include <chrono>
 #include <set>
 #include <string>
 
 #include "tests/unit/nfs3/harness.h"
+#include "tests/unit/rpc/loop.h"
 
 namespace braid::nfs3::test {
 namespace {
@@ -42,6 +44,32 @@ class Glue : public Nfs3Test {
             encoded(COMMIT3args{fh(file_), 0, 0})};
   }
 };
+
+// Who holds a delegation gives it back within milliseconds.
+TEST_F(Glue, what_is_delayed_is_tried_again_before_the_client_is_told_to_come_back) {
+  using namespace std::chrono_literals;
+  const base::SystemClock clock;
+  const base::Bytes args =
+      encoded(WRITE3args{fh(file_), 0, 1, stable_how::UNSTABLE, payload_of(base::bytes_of("x"))});
+  for (const std::size_t delays : {0U, 2U, 100U}) {
+    SCOPED_TRACE(delays);
+    fs_->calls.clear();
+    std::unique_ptr<RunningCall> running;
+    rpc::test::Loop loop(clock);
+    loop.run([&]() -> io::Op<> {
+      fs_->fail("write", vfs::Error::delay);
+      if (delays == 0) fs_->fail("write", std::nullopt);
+      running = start(NFSPROC3_WRITE, args);
+      while (!running->done()) {
+        if (count("write") >= delays) fs_->fail("write", std::nullopt);
+        co_await loop.reactor().sleep(1ms);
+      }
+    });
+    const bool comes_through = delays < 100;
+    EXPECT_EQ(decoded<WRITE3res>(running->answered()).status, comes_through ? NFS3_OK : NFS3ERR_JUKEBOX);
+    EXPECT_EQ(count("write"), comes_through ? delays + 1 : 9);
+  }
+}
 
 TEST_F(Glue, arguments_that_end_too_early_are_garbage_wherever_they_end) {
   const auto arguments = all_arguments();
