@@ -11,6 +11,7 @@ namespace {
 Parsed parse(std::vector<std::string> words) {
   words.insert(words.begin(), "braid-load");
   std::vector<char*> argv;
+  argv.reserve(words.size());
   for (std::string& word : words) argv.push_back(word.data());
   return parse_options(static_cast<int>(argv.size()), argv.data());
 }

@@ -194,7 +194,8 @@ base::Result<void> ClientStore::end_grace() {
   if (auto written = write_epochs(ended); !written) return written;
   epochs_.reclaim_from = ended.reclaim_from;
   // They count no more; that they go is mere tidiness.
-  for (const std::string& name : std::exchange(earlier_, {})) (void)remove_file(name);
+  for (const std::string& name : std::exchange(earlier_, {})) [[maybe_unused]]
+    const auto removed = remove_file(name);
   return {};
 }
 

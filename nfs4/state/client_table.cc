@@ -187,7 +187,7 @@ base::Result<ClientRef, nfsstat4> ClientTable::destroy_client(clientid4 id) {
   const Record* record = by_id(id);
   if (record == nullptr || record->client->minor_version() == 0) return base::fail(NFS4ERR_STALE_CLIENTID);
   if (!record->sessions.empty() || holds_state_(id)) return base::fail(NFS4ERR_CLIENTID_BUSY);
-  const ClientRef client = record->client;
+  ClientRef client = record->client;
   drop(id, Departure::left);
   return client;
 }
