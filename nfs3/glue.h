@@ -47,7 +47,7 @@ std::invoke_result_t<decltype(procedure), Request&, const Args&> call_again(Requ
   using namespace std::chrono_literals;
   constexpr std::array<base::Duration, 8> pauses{5ms, 10ms, 20ms, 40ms, 80ms, 160ms, 320ms, 640ms};
   for (const base::Duration pause : pauses) {
-    co_await io::Reactor::current()->sleep(pause);
+    (void)co_await io::Reactor::current()->sleep(pause).as_result();
     auto result = co_await procedure(request, args).as_result();
     if (result || result.error().status != nfsstat3::NFS3ERR_JUKEBOX || pause == pauses.back())
       co_return std::move(result);
