@@ -1,5 +1,7 @@
 // How calls become procedures: undecodable arguments, suspension, the table.
 #include <chrono>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -10,6 +12,7 @@ namespace braid::nfs3::test {
 namespace {
 
 using enum NFS_V3_procedure;
+using enum nfsstat3;
 using vfs::FileType;
 
 class Glue : public Nfs3Test {
