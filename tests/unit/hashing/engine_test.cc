@@ -5,7 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cstddef>
+#include <functional>
+#include <latch>
+#include <memory>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "hashing/cpu_hasher.h"
 #include "hashing/host_card.h"
@@ -98,18 +104,19 @@ class EngineTest : public testing::Test {
   // Submits all jobs at once on the reactor and waits for all results.
   std::vector<base::Result<JobResult>> submit(const std::vector<Job>& jobs) {
     std::vector<base::Result<JobResult>> results(jobs.size(), base::fail(EINPROGRESS));
-    std::atomic<std::size_t> left = jobs.size();
-    reactor_->post(std::function<void()>([&] {
+    // Who submits counts, too: it looks at the jobs after the last one may have ended.
+    const auto left = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(jobs.size() + 1));
+    reactor_->post(std::function<void()>([&, left] {
       for (std::size_t i = 0; i < jobs.size(); ++i) io::spawn(gate_, one(*engine, jobs[i], results[i], left));
+      left->count_down();
     }));
-    for (std::size_t now = left; now != 0; now = left) left.wait(now);
+    left->wait();
     return results;
   }
   static io::Op<> one(Engine& engine, Job job, base::Result<JobResult>& result,
-                      std::atomic<std::size_t>& left) {
+                      std::shared_ptr<std::latch> left) {
     result = co_await engine.submit(std::move(job)).as_result();
-    --left;
-    left.notify_one();
+    left->count_down();
   }
   Job stream_job(std::size_t at, std::size_t length) const {
     return {.params = &params, .key = key, .spans = {base::BytesView(data).subspan(at, length)}};

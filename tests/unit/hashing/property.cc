@@ -4,6 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <latch>
+#include <memory>
 #include <random>
 #include <thread>
 
@@ -158,19 +161,18 @@ class OnEngine {
 
   std::vector<Chunk> run(const Job& job) {
     std::vector<Chunk> out;
-    std::atomic<bool> done = false;
-    reactor_->post(std::function<void()>([&] { io::spawn(gate_, submit(job, out, done)); }));
-    done.wait(false);
+    const auto done = std::make_shared<std::latch>(1);
+    reactor_->post(std::function<void()>([&, done] { io::spawn(gate_, submit(job, out, done)); }));
+    done->wait();
     return out;
   }
   [[nodiscard]] EngineStats stats() const { return engine_->stats(); }
 
  private:
-  io::Op<> submit(Job job, std::vector<Chunk>& out, std::atomic<bool>& done) {
+  io::Op<> submit(Job job, std::vector<Chunk>& out, std::shared_ptr<std::latch> done) {
     auto result = co_await engine_->submit(std::move(job)).as_result();
     if (result) out = std::move(result->chunks);
-    done = true;
-    done.notify_one();
+    done->count_down();
   }
 
   const base::SystemClock clock_;
