@@ -56,6 +56,15 @@ inline EngineOptions giving(Delegations policy, EngineOptions options = {}) {
   return options;
 }
 
+// The mode alone.
+inline fattr4 mode_of(std::uint32_t mode) {
+  static constexpr std::array<std::uint32_t, 2> mask{0, 1U << (FATTR4_MODE - 32)};
+  io::SlabCursor cursor(test_slabs());
+  xdr::Encoder out(cursor);
+  out.u32(mode);
+  return {.attrmask = mask, .attr_vals = out.finish().bytes};
+}
+
 // As NFSv3 does it. Without `directory`: in the root.
 inline base::Result<void, vfs::Error> remove_without_nfsv4(CallbackWorld& world, std::string_view directory,
                                                            std::string_view name) {

@@ -123,14 +123,6 @@ struct Conflict {
   std::function<Request(SessionClient&)> request;
 };
 
-fattr4 mode_of(std::uint32_t mode) {
-  static constexpr std::array<std::uint32_t, 2> mask{0, 1U << (FATTR4_MODE - 32)};
-  io::SlabCursor cursor(test_slabs());
-  xdr::Encoder out(cursor);
-  out.u32(mode);
-  return {.attrmask = mask, .attr_vals = out.finish().bytes};
-}
-
 const Conflict conflicts[] = {
     {"OPEN",
      [](SessionClient& client) {
