@@ -172,9 +172,10 @@ void Reactor::reap() {
 }
 
 void Reactor::fire_timers() {
+  turn_began_.reset();
   if (timers_.empty()) return;
-  const base::TimePoint now = clock_.now();
-  while (!timers_.empty() && timers_.begin()->first <= now) {
+  turn_began_ = clock_.now();
+  while (!timers_.empty() && timers_.begin()->first <= *turn_began_) {
     Timer* timer = timers_.begin()->second;
     timers_.erase(timers_.begin());
     timer->fired_ = true;
@@ -204,7 +205,9 @@ void Reactor::submit_and_wait() {
   }
   __kernel_timespec until{};
   if (!timers_.empty()) {
-    const auto left = std::max(timers_.begin()->first - clock_.now(), base::Duration::zero());
+    // Turns are short: the timer may be late by one.
+    const base::TimePoint now = turn_began_ ? *turn_began_ : clock_.now();
+    const auto left = std::max(timers_.begin()->first - now, base::Duration::zero());
     until.tv_sec = left.count() / 1'000'000'000;
     until.tv_nsec = left.count() % 1'000'000'000;
   }

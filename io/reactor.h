@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <utility>
@@ -195,6 +196,7 @@ class Reactor {
   std::vector<ReadyItem> end_of_turn_;
   std::vector<ReadyItem> taken_;  // posted items on their way to ready_
   std::set<std::pair<base::TimePoint, Timer*>> timers_;
+  std::optional<base::TimePoint> turn_began_;  // if there were timers to look at
   // Written by the running thread alone.
   struct {
     std::atomic<std::uint64_t> turns{0}, sleeps{0}, completions{0}, posted{0};

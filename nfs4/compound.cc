@@ -20,7 +20,7 @@ Compound::Compound(const ServerState& server, rpc::Call& call, std::uint32_t min
       began_(call.arrived),
       exports_(server.exports.current()) {}
 
-base::TimePoint Compound::now() const { return server_.clock.now(); }
+base::TimePoint Compound::now() const { return std::max(began_, server_.clock.recently()); }
 
 std::optional<std::string_view> Compound::keep(base::BytesView text) {
   bool fits = false;

@@ -64,6 +64,7 @@ class Compound {
   [[nodiscard]] std::uint32_t index() const { return index_; }
   // Of the whole RPC call, header included: what ca_maxrequestsize bounds.
   [[nodiscard]] std::size_t request_bytes() const { return call_.message.size(); }
+  // Some milliseconds old: for leases, not for latencies.
   [[nodiscard]] base::TimePoint now() const;
   // When the call arrived, or the last operation that waited had ended. Costs nothing, and will do where the
   // running operation has not waited.

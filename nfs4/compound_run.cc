@@ -69,7 +69,7 @@ void CompoundRun::end(const Operation& row, nfsstat4 status, bool waited) {
     // RFC 8881 18.30.2: SETATTR4res has its bitmap with every status.
     if (running_ == nfs_opnum4::OP_SETATTR) out_.u32(0);
   }
-  if (waited || measured_since_) compound_.began_ = compound_.now();
+  if (waited || measured_since_) compound_.began_ = compound_.server().clock.now();
   if (measured_since_) metrics_.measured(row.number, compound_.began_ - *measured_since_);
   if (status_ != NFS4_OK) metrics_.failed(row.number);
   ++compound_.index_;
@@ -77,7 +77,7 @@ void CompoundRun::end(const Operation& row, nfsstat4 status, bool waited) {
 
 io::Op<nfsstat4> CompoundRun::execute(const Operation& row) {
   measured_since_.reset();
-  if (metrics_.begin(row.number)) measured_since_ = compound_.now();
+  if (metrics_.begin(row.number)) measured_since_ = compound_.server().clock.now();
   const nfsstat4 admitted = admit_operation(row);
   if (admitted != NFS4_OK) return admitted;
   compound_.reply_bytes_left_ = bytes_left(compound_.in_session ? compound_.in_session->response_bytes_max

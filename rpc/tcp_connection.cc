@@ -290,7 +290,7 @@ void TcpConnection::flush() {
   send_queued();
   if (output_.empty() || closing_) return;
   writing_ = true;
-  sent_at_ = worker_.reactor_.clock().now();
+  sent_at_ = worker_.reactor_.clock().recently();
   io::spawn(gate_, write_loop());
 }
 
@@ -330,7 +330,7 @@ io::Op<> TcpConnection::write_loop() {
     if (closing_) break;
     const std::size_t before = output_.size();
     send_queued();
-    if (output_.size() < before) sent_at_ = worker_.reactor_.clock().now();
+    if (output_.size() < before) sent_at_ = worker_.reactor_.clock().recently();
   }
   writing_ = false;
 }

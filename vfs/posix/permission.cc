@@ -37,7 +37,7 @@ std::uint64_t Tree::fingerprint_of(const Credentials& who) const {
 // The kernel's answer for the caller, or one that it gave to the same question a moment ago.
 Outcome<> Tree::permit(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now) {
   const std::uint64_t caller = fingerprint_of(who);
-  const base::TimePoint time = clock_.now();
+  const base::TimePoint time = clock_.recently();
   if (file.grants().with([&](const Grants& grants) { return grants.holds(caller, rights, now, time); }))
     return {};
   auto answer = identity_.as(who, [&] { return may(file.fd(), static_cast<int>(rights)); });
@@ -55,7 +55,7 @@ Rights Tree::granted_rights(const Credentials& who, PosixFile& file, Rights want
   if (file.type() == FileType::regular && (now.mode & 0111U) == 0) wanted &= ~Rights{X_OK};
   if (wanted == 0) return 0;
   const std::uint64_t caller = fingerprint_of(who);
-  const base::TimePoint time = clock_.now();
+  const base::TimePoint time = clock_.recently();
   Rights known = 0;
   file.grants().with([&](const Grants& grants) {
     for (const Rights right : each)

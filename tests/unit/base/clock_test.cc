@@ -17,6 +17,22 @@ TEST(ManualClock, both_times_move_by_the_same_duration_and_only_when_told) {
   EXPECT_EQ(clock.wall() - start_wall, seconds(90));
 }
 
+TEST(ManualClock, recently_is_now) {
+  ManualClock clock;
+  clock.advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(clock.recently(), clock.now());
+}
+
+TEST(SystemClock, recently_lies_between_an_earlier_one_and_now) {
+  const SystemClock clock;
+  const TimePoint first = clock.recently();
+  EXPECT_LE(first, clock.now());
+  EXPECT_GT(first, clock.now() - std::chrono::hours(1));
+  while (clock.recently() == first) {
+  }
+  EXPECT_GT(clock.recently(), first);
+}
+
 TEST(SystemClock, monotonic_time_never_goes_back) {
   const SystemClock clock;
   TimePoint last = clock.now();
