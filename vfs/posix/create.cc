@@ -96,8 +96,8 @@ Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::s
 // The mode of something new in this directory (RFC 8275 6.2).
 std::uint32_t Tree::initial_mode(const PosixFile& directory, const SetAttributes& set) const {
   const std::uint32_t mode = set.mode.value_or(0) & 07777U;
-  if (!set.umask || has_default_acl(directory.fd())) return mode;
-  return mode & ~*set.umask;
+  const std::uint32_t masked = mode & ~set.umask.value_or(0);
+  return masked == mode || has_default_acl(directory.fd()) ? mode : masked;
 }
 
 // The descriptor of a new file. exist: the name is taken.
