@@ -9,6 +9,7 @@ import sys
 import time
 
 from harness.client import Failure, Lab, expect, run, skip, step
+from harness.mountstats import rdma_counts
 from harness.prerequisites import KERNEL
 from harness.server import ADDRESS
 
@@ -64,6 +65,22 @@ class Knfsd:
         self.rpcbind.wait()
 
 
+def keep_apart(server_pid):
+    """The client's program on one processor, both servers on the other: they would be two machines.
+
+    Where they share a processor each switch from fio's address space to braid's empties the emulator's table of addresses;
+    knfsd has no address space. Which of both happens is the scheduler's mood otherwise.
+    """
+    os.sched_setaffinity(0, {0})
+    servers = [int(thread) for thread in os.listdir(f"/proc/{server_pid}/task")]
+    for comm in glob.glob("/proc/[0-9]*/comm"):
+        with open(comm, encoding="ascii", errors="replace") as file:
+            if file.read() == "nfsd\n":
+                servers.append(int(comm.split("/")[2]))
+    for thread in servers:
+        os.sched_setaffinity(thread, {1})
+
+
 def numbers_of(path):
     """What fio's hook kept: seconds since the start, ticks of all processors by kind, context switches."""
     with open(path, encoding="ascii") as file:
@@ -80,12 +97,13 @@ def numbers_of(path):
 class Run:
     """One run of fio in `directory`. The machine's counters are read by fio itself, so that its start is not counted."""
 
-    def __init__(self, row, directory, local, seconds, files):
+    def __init__(self, row, mount, directory, local, seconds, files):
         self.row = row
+        self.mount = mount
         self.local = os.path.join(local, row["name"])
         self.files = files
         os.makedirs(self.local, exist_ok=True)
-        where = os.path.join(directory, row["name"])
+        where = os.path.join(mount, directory, row["name"])
         kind = (self.data_options(where, seconds) if row["bytes"] else self.create_options(where))
         self.command = ["fio", "--name=job", "--thread", "--output-format=json", "--output=out", "--fallocate=none",
                         "--exec_prerun=cat /proc/uptime /proc/stat", "--exec_postrun=cat /proc/uptime /proc/stat", *kind]
@@ -110,6 +128,7 @@ class Run:
                 file.write(block)
 
     def measure(self):
+        calls = rdma_counts(self.mount)["sends"]
         run(*self.command)
         with open("out", encoding="ascii") as file:
             text = file.read()
@@ -119,6 +138,7 @@ class Run:
         before, after = numbers_of("job.prerun.txt"), numbers_of("job.postrun.txt")
         sample = {name: after[name] - before[name] for name in before}
         sample["operations"] = job["read"]["total_ios"] + job["write"]["total_ios"] if self.row["bytes"] else self.files
+        sample["calls"] = rdma_counts(self.mount)["sends"] - calls
         expect(sample["operations"] > 0, "fio did nothing")
         if not self.row["bytes"]:
             self.remove_files()
@@ -158,7 +178,9 @@ def main():
     knfsd = Knfsd(export, settings["threads"])
     mounts = {"braid": lab.mount("/", at="/run/braid", version=settings["nfs"], proto="rdma"),
               "knfsd": lab.mount("/", at="/run/knfsd", version=settings["nfs"], proto="rdma", port=KNFSD_PORT)}
-    runs = {(row["name"], server): Run(row, f"{mounts[server]}/{server}", places[server], settings["seconds"],
+    if settings["placed"]:
+        keep_apart(lab.server_pid())
+    runs = {(row["name"], server): Run(row, mounts[server], server, places[server], settings["seconds"],
                                        settings["files"]) for row in settings["rows"] for server in mounts}
     results = {row["name"]: {server: [] for server in mounts} for row in settings["rows"]}
     # The first round is not counted: the emulator translates what it has not seen before.

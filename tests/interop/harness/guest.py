@@ -47,6 +47,7 @@ echo o >/proc/sysrq-trigger; sleep 60
 # Where the device leads, and its address there: nowhere, or over a socket to another machine.
 NOWHERE = "ip link add wire mtu 9000 type dummy"
 TO_ANOTHER = "/run/modprobe virtio_net; ip link set eth0 name wire mtu 9000"
+COUNTED_SHIFT = 1  # an instruction takes 2 ** 1 ns
 ADDRESSES = {"listen": ADDRESS, "connect": CLIENT_ADDRESS}
 
 
@@ -60,13 +61,21 @@ def wire_of(link):
             "-device", f"virtio-net-pci,netdev=wire,mac={mac},host_mtu=9000,romfile="]
 
 
-def command_line(base, memory_mib, link):
+def processors_of(counted):
+    """Two that run as fast as they can, or one whose time is what it executes, which knows nothing of this computer's
+    other work. (With -icount QEMU 7.2 does not get as far as a second one.)"""
+    if counted:
+        return ["-accel", "tcg,thread=single,tb-size=512", "-smp", "1", "-icount", f"shift={COUNTED_SHIFT},sleep=off"]
+    return ["-accel", "tcg,thread=multi,tb-size=512", "-smp", "2"]
+
+
+def command_line(base, settings):
     append = ("console=ttyS0 panic=-1 loglevel=5 mitigations=off nokaslr tsc=reliable clocksource=tsc no_timer_check "
               f"random.trust_cpu=on base={base}")
     shares = [("host", "/", ",readonly=on"), ("base", base, "")]
-    return ["setpriv", "--pdeathsig", "KILL", QEMU, "-M", "pc,hpet=off", "-accel", "tcg,thread=multi,tb-size=512",
-            "-cpu", "max,la57=off", "-m", str(memory_mib), "-smp", "2", "-nographic", "-nodefaults",
-            "-no-user-config", "-no-reboot", *wire_of(link), "-monitor", "none",
+    return ["setpriv", "--pdeathsig", "KILL", QEMU, "-M", "pc,hpet=off", *processors_of(settings["counted"]),
+            "-cpu", "max,la57=off", "-m", str(settings["memory_mib"]), "-nographic", "-nodefaults",
+            "-no-user-config", "-no-reboot", *wire_of(settings["link"]), "-monitor", "none",
             "-serial", f"file:{base}/console", "-serial", "stdio",
             "-kernel", f"{KERNEL}/vmlinux", "-initrd", f"{KERNEL}/initrd", "-append", append,
             *(word for tag, path, more in shares for word in (
@@ -107,7 +116,7 @@ def main():
     arguments = parser.parse_args()
     settings, base = json.loads(arguments.settings), arguments.base
     write_init(base, settings)
-    machine = subprocess.Popen(command_line(base, settings["memory_mib"], settings["link"]), stdin=subprocess.DEVNULL,
+    machine = subprocess.Popen(command_line(base, settings), stdin=subprocess.DEVNULL,
                                env={**os.environ, "TMPDIR": base})
     status_path = os.path.join(base, "status")
     status = attend(machine, status_path, settings["limit_s"] + BOOT_S)

@@ -8,6 +8,7 @@ import os
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 TREE = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
@@ -30,7 +31,7 @@ btime 1
 
 def sample(operations, seconds, busy_s):
     return {"operations": operations, "seconds": seconds, "busy_s": busy_s, "user_s": 0.1, "system_s": 0.2,
-            "interrupt_s": 0.3, "idle_s": 0.4, "switches": 1000}
+            "interrupt_s": 0.3, "idle_s": 0.4, "switches": 1000, "calls": 2 * operations}
 
 
 def shown(results):
@@ -56,6 +57,20 @@ class TablesTest(unittest.TestCase):
         knfsd = [sample(100, 1, 1.0)] * 3
         missed, _ = shown({"read-4k": {"braid": [sample(1, 1, 1.0), sample(100, 1, 1.0), sample(100, 1, 1.0)], "knfsd": knfsd}})
         self.assertEqual(missed, 0)
+
+
+    def test_calls_are_told_per_operation(self):
+        _, text = shown({"create": {"braid": [sample(80, 1, 1.0)], "knfsd": [sample(100, 1, 1.0)]}})
+        self.assertRegex(text, r"CREATE, depth 1: knfsd .* 2\.00 +-")
+
+
+class MachineTest(unittest.TestCase):
+    def test_its_clock_counts_instructions_unless_this_computers_time_is_wanted(self):
+        for arguments, counted in (([], True), (["--timed"], False)):
+            with mock.patch.object(sys, "argv", ["rdma_compare", *arguments]):
+                options = compare.parse_arguments()
+            self.assertEqual("--counted" in compare.machine_of(options), counted)
+            self.assertEqual(compare.settings_of(options)["placed"], not counted)
 
 
 class CountersTest(unittest.TestCase):
