@@ -32,6 +32,14 @@ void Chain::send(Opcode opcode, const io::Payload& message, RemoteKey key, const
 
 void Chain::probe() { parts_.push_back({Opcode::write, pieces_.size(), 0, {}, 0}); }
 
+std::optional<std::size_t> Chain::lone_send_bytes() const {
+  if (parts_.size() != 1) return std::nullopt;
+  if (parts_[0].opcode != Opcode::send && parts_[0].opcode != Opcode::send_invalidate) return std::nullopt;
+  std::size_t bytes = 0;
+  for (const LocalPiece& piece : pieces_) bytes += piece.bytes;
+  return bytes;
+}
+
 std::span<const Request> Chain::requests() {
   requests_.clear();
   for (const Part& part : parts_)

@@ -1,7 +1,9 @@
 // A chain of work requests on its way to Endpoint::post().
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,6 +28,8 @@ class Chain {
   void probe();
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(parts_.size()); }
+  // Of the message, if it is a Send and nothing else.
+  [[nodiscard]] std::optional<std::size_t> lone_send_bytes() const;
   // Valid until the chain is changed.
   [[nodiscard]] std::span<const Request> requests();
   // The device no longer works on anything of it.

@@ -45,7 +45,7 @@ base::Result<void> ClientConnection::set_up() {
   map_ = *map;
   pieces_max_ = device.limits().pieces_max;
   posts_.set_up(*endpoint_);
-  sends_.set_up(posts_, options.credits);
+  sends_.set_up(posts_, options.credits, 0);
   if (!refill() && receives_.posted() == 0) return base::fail(ENOBUFS);
   const auto ours =
       encode(PrivateData{options.inline_bytes, options.inline_bytes, device.limits().invalidation});

@@ -49,7 +49,7 @@ base::Result<void> RdmaConnection::accept(std::unique_ptr<ConnectRequest> reques
   const DeviceLimits& limits = device.limits();
   const PrivateData theirs = decode_private_data(request->offered().private_data);
   const std::uint32_t reads = std::min({options.reads_max, limits.reads_max, request->offered().reads_in});
-  if (limits.requests_max <= reads || limits.requests_max < receives_.count()) {
+  if (limits.requests_max <= reads + SendQueue::silent_room || limits.requests_max < receives_.count()) {
     request->refuse(Refusal::no_resources);
     return base::fail(ENOSPC);
   }
@@ -57,19 +57,19 @@ base::Result<void> RdmaConnection::accept(std::unique_ptr<ConnectRequest> reques
     request->refuse(Refusal::no_resources);
     return base::fail(ENOBUFS);
   }
-  const std::uint32_t room = std::min(requests_max, limits.requests_max - reads);
+  const std::uint32_t requests = std::min(requests_max, limits.requests_max - reads);
   pieces_max_ = limits.pieces_max;
   inline_out_ = std::min(options.inline_bytes, theirs.receive_bytes);
   invalidates_ = theirs.remote_invalidation && limits.sends_invalidate;
   readable_ = reads > 0;
 
   auto endpoint = worker_.verbs_.open(std::move(request),
-                                      {.receives = receives_.count(), .requests = room + reads}, *this);
+                                      {.receives = receives_.count(), .requests = requests + reads}, *this);
   if (!endpoint) return base::fail(endpoint.error());
   endpoint_ = std::move(*endpoint);
   posts_.set_up(*endpoint_);
   pulls_.set_up(posts_, *map_, {reads, pieces_max_, options.pull_bytes_max});
-  sends_.set_up(posts_, room);
+  sends_.set_up(posts_, requests - SendQueue::silent_room, endpoint_->copied_max());
   const auto ours = encode(PrivateData{options.inline_bytes, options.inline_bytes, limits.sends_invalidate});
   refill();
   if (receives_.posted() == 0 || !endpoint_->start({.private_data = ours, .reads_out = reads, .reads_in = 0}))
@@ -190,7 +190,7 @@ void RdmaConnection::on_pulled(Pull& pull) {
   if (state_ != State::open) return schedule();
   worker_.metrics_.read_chunks.add(call.lists.reads().size() + (call.lists.call() ? 1 : 0));
   worker_.metrics_.bytes_read.add(call.lists.read_bytes());
-  active_at_ = worker_.reactor_.clock().now();
+  active_at_ = worker_.reactor_.clock().recently();
   deliver(call);
 }
 
@@ -248,7 +248,7 @@ void RdmaConnection::send_error(std::uint32_t xid, std::uint32_t version, rpc_rd
 }
 
 void RdmaConnection::answer(Answer one) {
-  one.since = worker_.reactor_.clock().now();
+  one.since = worker_.reactor_.clock().recently();
   ++answers_out_;
   answers_.push_back(std::move(one));
   run_answers();
@@ -369,7 +369,7 @@ void RdmaConnection::on_transmitted(const Transmission& transmission) {
   if (transmission.answers) --answers_out_;
   if (state_ == State::ending || !inbox_.empty()) schedule();
   if (transmission.message_bytes == 0) return;
-  active_at_ = worker_.reactor_.clock().now();
+  active_at_ = worker_.reactor_.clock().recently();
   receiver_->on_sent(*this, transmission.message_bytes);
 }
 
@@ -446,12 +446,23 @@ void RdmaConnection::end_if_drained() {
 
 bool RdmaConnection::quiet() const { return running_calls_ == 0 && answers_.empty() && sends_.empty(); }
 
+void RdmaConnection::hear_out() {
+  sends_.listen();
+  if (state_ == State::open && sends_.unheard()) probe();
+}
+
 void RdmaConnection::check_limits(base::TimePoint now) {
   const RdmaOptions& options = worker_.options_;
   if (state_ == State::ending) {
     if (now - ending_at_ > options.flush_limit) endpoint_->take_back();
     return;
   }
+  const auto ask = [&] {
+    probed_at_ = now;
+    probe();
+  };
+  // Of what was sent in silence nothing would be heard until more is sent.
+  if (state_ == State::open && sends_.unheard()) ask();
   if (!answers_.empty() && now - answers_.front().since > options.stall_limit)
     return fail(worker_.metrics_.closed_stalled, "no_memory");
   const auto oldest = sends_.oldest();
@@ -460,9 +471,7 @@ void RdmaConnection::check_limits(base::TimePoint now) {
     return fail(worker_.metrics_.closed_stalled, "stalled");
   if (state_ != State::open || !quiet()) return;
   if (now - active_at_ > options.idle_limit) return fail(worker_.metrics_.closed_idle, "idle");
-  if (now - std::max(active_at_, probed_at_) <= options.keepalive_idle) return;
-  probed_at_ = now;
-  probe();
+  if (now - std::max(active_at_, probed_at_) > options.keepalive_idle) ask();
 }
 
 void RdmaConnection::probe() {

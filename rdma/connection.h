@@ -87,6 +87,7 @@ class RdmaConnection final : public rpc::Connection,
   };
 
   void on_established(const ConnectParameters& peer) override;
+  void on_silent_failure(WorkStatus status) override { on_transmission_failed(status); }
   void on_disconnected() override;
   void on_received(io::SlabRange message) override;
   void on_receive_failed(WorkStatus status) override;
@@ -138,6 +139,8 @@ class RdmaConnection final : public rpc::Connection,
 
   // For the worker.
   [[nodiscard]] bool quiet() const;
+  // Makes sure that the peer has what was sent: what it has not yet acknowledged is not quiet.
+  void hear_out();
   void check_limits(base::TimePoint now);
   void probe();
 

@@ -17,9 +17,9 @@ PostQueue::~PostQueue() {
   base::check(!scheduled_, "what was gathered is handed over before its connection ends");
 }
 
-void PostQueue::post(Work& work, std::span<const Request> chain) {
-  gathered_.push_back({&work, chain});
-  requests_ += chain.size();
+void PostQueue::post(const Posting& posting) {
+  gathered_.push_back(posting);
+  requests_ += posting.chain.size();
   if (!std::exchange(scheduled_, true))
     io::ReadyQueue::current().push({[](void* self) { static_cast<PostQueue*>(self)->run_later(); }, this});
   if (requests_ >= together_max) flush();
@@ -28,6 +28,8 @@ void PostQueue::post(Work& work, std::span<const Request> chain) {
 void PostQueue::flush() {
   if (gathered_.empty()) return;
   const std::size_t taken = endpoint_->post(gathered_);
+  for (std::size_t i = 0; i < taken; ++i)
+    if (gathered_[i].silent) copied_.add(*gathered_[i].work);
   for (std::size_t i = taken; i < gathered_.size(); ++i) refused_.push_back(gathered_[i].work);
   gathered_.clear();
   requests_ = 0;
@@ -36,6 +38,7 @@ void PostQueue::flush() {
 void PostQueue::run_later() {
   scheduled_ = false;
   flush();
+  copied_.finish_all(WorkStatus::success);
   // The last one's completion may be the end of this queue.
   for (Work* work : std::exchange(refused_, {})) work->finish(WorkStatus::local_error, 0);
 }

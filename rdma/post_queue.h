@@ -23,8 +23,9 @@ class PostQueue {
 
   void set_up(Endpoint& endpoint) { endpoint_ = &endpoint; }
   // The work and the chain are kept until the work completes. There must be room in the device's queue; what
-  // the device refuses completes with local_error, from the ready queue.
-  void post(Work& work, std::span<const Request> chain);
+  // the device refuses completes with local_error, from the ready queue. From there a silent one completes,
+  // too, as soon as the device has taken it.
+  void post(const Posting& posting);
   // Hands over what there is, now.
   void flush();
 
@@ -35,6 +36,7 @@ class PostQueue {
   std::vector<Posting> gathered_;
   std::size_t requests_ = 0;  // of them
   std::vector<Work*> refused_;
+  WorkList copied_;         // taken, and silent
   bool scheduled_ = false;  // run_later() is in the ready queue
 };
 

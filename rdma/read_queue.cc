@@ -116,7 +116,7 @@ bool ReadQueue::post_some(Pull& pull) {
     batch.chain.clear();
     return false;
   }
-  posts_->post(batch, batch.chain.requests());
+  posts_->post({&batch, batch.chain.requests()});
   free_.pop_back();
   reads_out_ += batch.reads;
   ++running_;

@@ -6,9 +6,10 @@ namespace braid::rdma {
 
 void Transmission::completed(WorkStatus status, std::uint32_t) { queue->ended(*this, status); }
 
-void SendQueue::set_up(PostQueue& posts, std::uint32_t room) {
+void SendQueue::set_up(PostQueue& posts, std::uint32_t room, std::uint32_t copied_max) {
   posts_ = &posts;
   room_ = room_max_ = room;
+  copied_max_ = copied_max;
 }
 
 Transmission& SendQueue::begin() {
@@ -41,10 +42,17 @@ void SendQueue::run() {
   while (!waiting_.empty() && waiting_.front()->chain.size() <= room_) {
     Transmission& next = *waiting_.front();
     waiting_.pop_front();
-    posts_->post(next, next.chain.requests());
-    room_ -= next.chain.size();
-    next.posted_at = clock_.now();
+    next.silent = may_be_silent(next.chain);
+    posts_->post({&next, next.chain.requests(), next.silent});
     ++running_;
+    if (next.silent) {
+      ++silent_;
+      ++silent_last_;
+      continue;
+    }
+    room_ -= next.chain.size();
+    next.behind = std::exchange(silent_last_, 0);
+    next.posted_at = clock_.recently();
     posted_.push_back(&next);
   }
   // It would wait for ever.
@@ -52,10 +60,19 @@ void SendQueue::run() {
     user_.on_transmission_failed(WorkStatus::local_error);
 }
 
+bool SendQueue::may_be_silent(const Chain& chain) const {
+  if (copied_max_ == 0 || silent_ == silent_room) return false;
+  const auto bytes = chain.lone_send_bytes();
+  return bytes && *bytes <= copied_max_;
+}
+
 void SendQueue::ended(Transmission& transmission, WorkStatus status) {
-  std::erase(posted_, &transmission);  // the first, as a rule
-  room_ += transmission.chain.size();
   --running_;
+  if (!transmission.silent) {
+    std::erase(posted_, &transmission);  // the first, as a rule
+    room_ += transmission.chain.size();
+    silent_ -= transmission.behind;
+  }
   transmission.chain.clear();
   user_.on_transmitted(transmission);
   discard(transmission);

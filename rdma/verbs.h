@@ -55,6 +55,10 @@ struct Request {
 struct Posting {
   Work* work = nullptr;
   std::span<const Request> chain;
+  // A single send of at most Endpoint::copied_max() bytes: it is copied as it is posted, and when it has been
+  // executed nobody is told. Its room in the queue is free when a posting behind it that is not silent has
+  // completed. Should it fail the connection ends (EndpointUser::on_silent_failure()).
+  bool silent = false;
 };
 
 // Ends the registration when it is destroyed.
@@ -116,6 +120,8 @@ class EndpointUser {
   virtual void on_established(const ConnectParameters& peer) = 0;
   // The peer refused a connection of ours; the private data is its own. on_disconnected() follows.
   virtual void on_refused(base::BytesView) {}
+  // A silent posting failed; on_disconnected() follows.
+  virtual void on_silent_failure(WorkStatus) {}
   // It is over, or never came to be. Work that is still posted completes, before or after this.
   virtual void on_disconnected() = 0;
 };
@@ -127,14 +133,16 @@ class Endpoint {
   virtual ~Endpoint() = default;
   [[nodiscard]] virtual const rpc::PeerAddress& peer() const = 0;
   [[nodiscard]] virtual Device& device() const = 0;
+  // Bytes of a send that may be silent; 0 if none may. Known when receives may be posted.
+  [[nodiscard]] virtual std::uint32_t copied_max() const = 0;
   // Agrees to the connection, or asks for it.
   virtual base::Result<void> start(const ConnectParameters& parameters) = 0;
   virtual base::Result<void> post_receive(Work& work, const LocalPiece& to) = 0;
   // Tells the device of all of them at once, which costs as much as to tell it of one; in this order. Returns
   // how many it took. What it refuses (its queue is full, or the connection is of no use any more) and what
-  // is behind that it has not seen, and the works of these are not completed. If it refuses a request in the
-  // middle of a chain, that posting counts as taken: the connection ends, and its work completes as failed,
-  // but only by take_back().
+  // is behind that it has not seen, and the works of these are not completed; nor are those of silent
+  // postings, which it does not keep. If it refuses a request in the middle of a chain, that posting counts
+  // as taken: the connection ends, and its work completes as failed, but only by take_back().
   virtual std::size_t post(std::span<const Posting> postings) = 0;
   // The same for one: whether it was taken.
   bool post(Work& work, std::span<const Request> chain) {

@@ -101,11 +101,12 @@ bool RdmaWorker::all_quiet() const {
 io::Op<bool> RdmaWorker::drain(base::Duration limit) {
   draining_ = true;
   const base::TimePoint deadline = reactor_.clock().now() + limit;
-  while (!all_quiet()) {
+  while (true) {
+    for (const auto& connection : open_) connection->hear_out();
+    if (all_quiet()) co_return true;
     if (reactor_.clock().now() >= deadline) co_return false;
     co_await reactor_.sleep(drain_look);
   }
-  co_return true;
 }
 
 io::Op<> RdmaWorker::close() {

@@ -34,8 +34,8 @@ class RdmaWorker {
   // Any thread: connections taken over and not yet ended.
   [[nodiscard]] std::size_t connections() const { return count_.load(std::memory_order_relaxed); }
 
-  // Takes no more calls, waits until the running ones are answered, and hangs up; at most until `limit` from
-  // now. True if all ended in time.
+  // Takes no more calls, waits until the running ones are answered and the peers have the answers, and hangs
+  // up; at most until `limit` from now. True if all ended in time.
   io::Op<bool> drain(base::Duration limit);
   // Ends every connection and waits for that; for one that the device does not flush until a sweep behind
   // flush_limit has taken it back.

@@ -89,15 +89,26 @@ io::Op<> Completions::close() {
 int Completions::poll() {
   std::array<ibv_wc, polled_together> completed;
   const int count = ::ibv_poll_cq(queue_, static_cast<int>(completed.size()), completed.data());
-  for (int i = 0; i < count; ++i) {
-    const ibv_wc& one = completed.at(static_cast<std::size_t>(i));
-    auto& work = *reinterpret_cast<Work*>(one.wr_id & ~chained_bit);
-    if ((one.wr_id & chained_bit) != 0)
-      work.failed(status_of(one.status));
-    else
-      work.finish(status_of(one.status), one.status == IBV_WC_SUCCESS ? one.byte_len : 0);
-  }
+  for (int i = 0; i < count; ++i) take(completed.at(static_cast<std::size_t>(i)));
   return count;
+}
+
+void Completions::take(const ibv_wc& completed) {
+  const WorkStatus status = status_of(completed.status);
+  if (completed.wr_id == silent_number) return take_silent(completed.qp_num, status);
+  auto& work = *reinterpret_cast<Work*>(completed.wr_id & ~chained_bit);
+  if ((completed.wr_id & chained_bit) != 0)
+    work.failed(status);
+  else
+    work.finish(status, status == WorkStatus::success ? completed.byte_len : 0);
+}
+
+void Completions::take_silent(std::uint32_t queue_pair, WorkStatus status) {
+  // One that is flushed was not the first to fail. The queue pair may be gone: nobody waits for these.
+  if (status == WorkStatus::success || status == WorkStatus::flushed) return;
+  const auto found =
+      std::ranges::find_if(users_, [&](const auto* user) { return user->has_queue_pair(queue_pair); });
+  if (found != users_.end()) (*found)->on_silent_failed(status);
 }
 
 void Completions::take_all() {

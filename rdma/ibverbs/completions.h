@@ -23,6 +23,8 @@ constexpr std::uint64_t chained_bit = 1;
 inline std::uint64_t number_of(Work& work, bool chained) {
   return reinterpret_cast<std::uintptr_t>(&work) | (chained ? chained_bit : 0);
 }
+// Of a silent request: its completion can only be a failure, too.
+constexpr std::uint64_t silent_number = 0;
 
 // Whose requests complete there.
 class CompletionsUser {
@@ -30,6 +32,9 @@ class CompletionsUser {
   virtual ~CompletionsUser() = default;
   // The device has failed: nothing completes by itself any more. Not to end the use inside.
   virtual void on_completions_lost() = 0;
+  // Whether this is the number of its queue pair, of which a silent request failed.
+  [[nodiscard]] virtual bool has_queue_pair(std::uint32_t number) const = 0;
+  virtual void on_silent_failed(WorkStatus status) = 0;
 };
 
 // Belongs to the reactor's thread. close() must have ended before it is destroyed, when no queue pair uses
@@ -59,6 +64,8 @@ class Completions {
   io::Op<> run();
   // How many there were; negative if the device has failed.
   int poll();
+  void take(const ibv_wc& completed);
+  void take_silent(std::uint32_t queue_pair, WorkStatus status);
   void take_event();
   void lose();
 

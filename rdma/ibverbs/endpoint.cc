@@ -4,6 +4,7 @@
 #include <infiniband/verbs.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +22,9 @@ constexpr int resolve_ms = 2000;
 // Entries of a thread's first completion queue on a device, and of the largest. A connection needs 672.
 constexpr std::uint32_t first_completions = 2048;
 constexpr std::uint32_t completions_max = 32768;
+// Bytes of a send that the device is asked to copy as it is posted: enough for most replies without data. A
+// device that cannot copy as many refuses the queue pair without telling how many it can.
+constexpr std::array<std::uint32_t, 5> copied_wanted{512, 256, 128, 64, 0};
 // The largest numbers that there are; as a count of RNR retries this one means "for ever"
 // (InfiniBand 9.7.5.2.8).
 constexpr std::uint8_t retries_max = 7;
@@ -250,13 +254,16 @@ base::Result<void> IbEndpoint::make_queues(IbDevice& device) {
   attributes.cap.max_recv_wr = depths_.receives;
   attributes.cap.max_send_sge = device.limits().pieces_max;
   attributes.cap.max_recv_sge = 1;
-  if (::rdma_create_qp(id_.get(), device.domain(), &attributes) != 0) {
-    const base::Errno error = base::last_errno();
-    (*completions)->release(requests, *this);
-    return base::fail(error);
+  for (const std::uint32_t copied : copied_wanted) {
+    attributes.cap.max_inline_data = copied;
+    if (::rdma_create_qp(id_.get(), device.domain(), &attributes) != 0) continue;
+    copied_max_ = std::min(copied, attributes.cap.max_inline_data);
+    completions_ = *completions;
+    return {};
   }
-  completions_ = *completions;
-  return {};
+  const base::Errno error = base::last_errno();
+  (*completions)->release(requests, *this);
+  return base::fail(error);
 }
 
 base::Result<void> IbEndpoint::start(const ConnectParameters& parameters) {
@@ -309,7 +316,7 @@ std::size_t IbEndpoint::keep(std::span<const Posting> postings, std::size_t requ
   std::size_t taken = 0;
   while (requests > 0) {
     const Posting& posting = postings[taken++];
-    posted_.add(*posting.work);
+    if (!posting.silent) posted_.add(*posting.work);
     if (requests >= posting.chain.size()) {
       requests -= posting.chain.size();
       continue;
@@ -326,11 +333,11 @@ void IbEndpoint::translate(const Posting& posting) {
   for (const Request& from : posting.chain) {
     const bool last = &from == &posting.chain.back();
     ibv_send_wr& to = requests_.emplace_back();
-    to.wr_id = number_of(*posting.work, !last);
+    to.wr_id = posting.silent ? silent_number : number_of(*posting.work, !last);
     to.sg_list = pieces_.data() + pieces_.size();
     to.num_sge = static_cast<int>(from.local.size());
     to.opcode = opcode_of(from.opcode);
-    to.send_flags = last ? IBV_SEND_SIGNALED : 0;
+    to.send_flags = posting.silent ? IBV_SEND_INLINE : last ? IBV_SEND_SIGNALED : 0;
     if (from.opcode == Opcode::send_invalidate) {
       to.invalidate_rkey = from.key.value();
     } else {
@@ -339,6 +346,15 @@ void IbEndpoint::translate(const Posting& posting) {
     }
     for (const LocalPiece& piece : from.local) pieces_.push_back(piece_of(piece));
   }
+}
+
+bool IbEndpoint::has_queue_pair(std::uint32_t number) const {
+  return id_->qp != nullptr && id_->qp->qp_num == number;
+}
+
+void IbEndpoint::on_silent_failed(WorkStatus status) {
+  disconnect();
+  user_.on_silent_failure(status);
 }
 
 void IbEndpoint::disconnect() {

@@ -117,6 +117,7 @@ class IbEndpoint final : public Endpoint, private EventTarget, private Completio
 
   [[nodiscard]] const rpc::PeerAddress& peer() const override { return peer_; }
   [[nodiscard]] Device& device() const override { return *device_; }
+  [[nodiscard]] std::uint32_t copied_max() const override { return copied_max_; }
   base::Result<void> start(const ConnectParameters& parameters) override;
   base::Result<void> post_receive(Work& work, const LocalPiece& to) override;
   std::size_t post(std::span<const Posting> postings) override;
@@ -126,6 +127,8 @@ class IbEndpoint final : public Endpoint, private EventTarget, private Completio
  private:
   void on_event(const Event& event) override;
   void on_completions_lost() override { disconnect(); }
+  [[nodiscard]] bool has_queue_pair(std::uint32_t number) const override;
+  void on_silent_failed(WorkStatus status) override;
   base::Result<void> make_queues(IbDevice& device);
   void resolved();
   void translate(const Posting& posting);
@@ -142,6 +145,7 @@ class IbEndpoint final : public Endpoint, private EventTarget, private Completio
   IdPointer id_;
   IbDevice* device_ = nullptr;
   Completions* completions_ = nullptr;  // null: there never was a queue pair
+  std::uint32_t copied_max_ = 0;
   WorkList posted_;
   bool asks_ = false;  // the connection is ours
   bool ended_ = false;

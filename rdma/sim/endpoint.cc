@@ -35,12 +35,13 @@ void scatter(const std::byte* from, const std::vector<LocalPiece>& to) {
 
 SimEndpoint::SimEndpoint(Host& host, const rpc::PeerAddress& peer, const QueueDepths& depths,
                          EndpointUser& user)
-    : host_(host), peer_(peer), depths_(depths), user_(user) {
+    : host_(host), peer_(peer), depths_(depths), user_(user), copied_max_(host.copied_max_) {
   host_.endpoints_.insert(this);
 }
 
 SimEndpoint::~SimEndpoint() {
-  base::check(requests_used_ == 0 && receives_used_ == 0, "an endpoint ends when its work has completed");
+  base::check(requests_used_ == silent_used_ && receives_used_ == 0,
+              "an endpoint ends when its work has completed");
   *alive_ = false;
   host_.endpoints_.erase(this);
   if (SimEndpoint* other = std::exchange(other_, nullptr)) {
@@ -109,10 +110,14 @@ std::size_t SimEndpoint::post(std::span<const Posting> postings) {
   for (std::size_t i = 0; i < postings.size(); ++i) {
     const Posting& posting = postings[i];
     base::check(!posting.chain.empty(), "a chain has a request");
+    base::check(!posting.silent || posting.chain.size() == 1, "a silent posting is one request");
     std::uint32_t taken = 0;
     while (taken < posting.chain.size() && takes(posting.chain[taken])) {
       const Request& request = posting.chain[taken++];
-      push(posting, request, taken, taken == posting.chain.size());
+      if (posting.silent)
+        push_silent(request);
+      else
+        push(posting, request, taken, taken == posting.chain.size());
     }
     if (taken == 0) return i;
     ++host_.stats_.chains;
@@ -149,7 +154,21 @@ void SimEndpoint::push(const Posting& posting, const Request& request, std::uint
                        posting.work,
                        last,
                        count,
-                       next_number_++});
+                       next_number_++,
+                       {}});
+  pump();
+}
+
+void SimEndpoint::push_silent(const Request& request) {
+  ++silent_used_;
+  if (state_ == State::ended) return;
+  std::vector<LocalPiece> local(request.local.begin(), request.local.end());
+  std::vector<std::byte> copy(bytes_of(local));
+  base::check(copy.size() <= copied_max_, "a silent send is short enough to be copied");
+  gather(local, copy.data());
+  local = {{copy.data(), static_cast<std::uint32_t>(copy.size()), {}}};
+  requests_.push_back({request.opcode, std::move(local), request.key, request.address, nullptr, true, 1,
+                       next_number_++, std::move(copy)});
   pump();
 }
 
@@ -254,8 +273,10 @@ void SimEndpoint::run_one() {
 
 WorkStatus SimEndpoint::execute(const Posted& request, bool& waits) {
   if (other_ == nullptr) return WorkStatus::unanswered;
-  if (!std::ranges::all_of(request.local, [&](const LocalPiece& piece) { return host_.may_use(piece); }))
-    return WorkStatus::local_error;
+  const bool usable = request.work == nullptr || std::ranges::all_of(request.local, [&](const auto& piece) {
+                        return host_.may_use(piece);
+                      });
+  if (!usable) return WorkStatus::local_error;
   const bool sends = request.opcode == Opcode::send || request.opcode == Opcode::send_invalidate;
   return sends ? send(request, waits) : transfer(request);
 }
@@ -302,14 +323,24 @@ void SimEndpoint::retire(WorkStatus status) {
   const Posted request = std::move(requests_.front());
   requests_.pop_front();
   if (request.opcode == Opcode::read) --reads_out_;
+  if (request.work == nullptr) return retire_silent(status);
   if (request.last) return complete(*request.work, status, 0, request.chain, false);
   if (status != WorkStatus::success) request.work->failed(status);
 }
 
+void SimEndpoint::retire_silent(WorkStatus status) {
+  ++silent_done_;
+  if (status == WorkStatus::success || status == WorkStatus::flushed) return;
+  later([this, status] { user_.on_silent_failure(status); });
+}
+
 void SimEndpoint::complete(Work& work, WorkStatus status, std::uint32_t bytes, std::uint32_t requests,
                            bool receive) {
-  auto event = [this, &work, status, bytes, requests, receive] {
-    (receive ? receives_used_ : requests_used_) -= requests;
+  const std::uint32_t silent = receive ? 0 : std::exchange(silent_done_, 0);
+  auto event = [this, &work, status, bytes, requests, silent, receive] {
+    (receive ? receives_used_ : requests_used_) -= requests + silent;
+    silent_used_ -= silent;
+    if (!receive) ++host_.stats_.heard;
     host_.fabric_.account(&host_, [&work, status, bytes] { work.finish(status, bytes); });
   };
   const bool kept = status == WorkStatus::flushed && !host_.flushes_ && !taken_back_;

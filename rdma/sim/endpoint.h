@@ -21,6 +21,7 @@ class SimEndpoint final : public Endpoint {
 
   [[nodiscard]] const rpc::PeerAddress& peer() const override { return peer_; }
   [[nodiscard]] Device& device() const override { return host_; }
+  [[nodiscard]] std::uint32_t copied_max() const override { return copied_max_; }
   base::Result<void> start(const ConnectParameters& parameters) override;
   base::Result<void> post_receive(Work& work, const LocalPiece& to) override;
   std::size_t post(std::span<const Posting> postings) override;
@@ -47,10 +48,11 @@ class SimEndpoint final : public Endpoint {
     std::vector<LocalPiece> local;
     RemoteKey key;
     std::uint64_t address;
-    Work* work;
-    bool last;             // of its chain
-    std::uint32_t chain;   // requests of the chain
-    std::uint64_t number;  // of the connection's requests
+    Work* work;                   // null: silent
+    bool last;                    // of its chain
+    std::uint32_t chain;          // requests of the chain
+    std::uint64_t number;         // of the connection's requests
+    std::vector<std::byte> copy;  // of a silent one: what `local` names then
     // With a link: how it ended, once the peer has said so.
     std::optional<WorkStatus> ended = std::nullopt;
   };
@@ -68,6 +70,8 @@ class SimEndpoint final : public Endpoint {
   // Whether the device takes the next request of a posting.
   [[nodiscard]] bool takes(const Request& request);
   void push(const Posting& posting, const Request& request, std::uint32_t count, bool last);
+  void push_silent(const Request& request);
+  void retire_silent(WorkStatus status);
   void pump();
   void run_one();
   // With a link: a request goes on the wire, reaches the peer, has ended.
@@ -99,7 +103,10 @@ class SimEndpoint final : public Endpoint {
   std::deque<Receive> receives_;
   std::deque<Posted> requests_;
   std::vector<Stranded> stranded_;
+  const std::uint32_t copied_max_;
   std::uint32_t requests_used_ = 0;  // of the queue, until their completion is delivered
+  std::uint32_t silent_used_ = 0;    // of these, until that of a later one is
+  std::uint32_t silent_done_ = 0;    // of these, executed since one completed that is not silent
   std::uint32_t reads_out_ = 0;
   std::uint32_t reads_max_ = 0;      // of ours at once, as agreed
   std::uint32_t reads_on_wire_ = 0;  // with a link, as are these three:

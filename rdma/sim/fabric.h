@@ -61,6 +61,7 @@ struct HostStats {
   std::uint32_t reads_out_most = 0;  // RDMA Reads that were on their way at once
   std::uint64_t chains = 0;          // posted
   std::uint64_t doorbells = 0;       // calls of Endpoint::post()
+  std::uint64_t heard = 0;           // completions of what was posted there
   [[nodiscard]] std::uint64_t count(Opcode opcode) const {
     return requests[static_cast<std::size_t>(opcode)];
   }
@@ -177,6 +178,8 @@ class Host final : public Device, public Verbs {
   void hold_completions(bool hold);
   // What is posted when a connection ends stays with this device, until it is taken back.
   void never_flush() { flushes_ = false; }
+  // Bytes that endpoints made from now on copy of a silent send.
+  void set_copied_max(std::uint32_t bytes) { copied_max_ = bytes; }
   // A send without a posted receive fails at once; otherwise it waits for one.
   void set_impatient(bool impatient) { impatient_ = impatient; }
   [[nodiscard]] const HostStats& stats() const { return stats_; }
@@ -217,6 +220,7 @@ class Host final : public Device, public Verbs {
   bool flushes_ = true;
   bool impatient_ = false;
   bool leaves_data_ = false;
+  std::uint32_t copied_max_ = 512;
   std::function<void(std::size_t)> on_registration_;
   std::vector<std::pair<const SimEndpoint*, std::function<void()>>> held_;
   std::set<SimEndpoint*> endpoints_;

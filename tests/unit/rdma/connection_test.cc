@@ -325,6 +325,7 @@ TEST_F(ConnectionTest, answers_that_a_client_does_not_take_use_up_its_credits) {
     run(
         [&]() -> io::Op<> {
           const ClientOptions one_receive{.receives = 1};
+          world_->host.set_copied_max(0);
           SimClient& client = *co_await world_->connect(one_receive);
           client.receives_again = false;
           // One is taken, 4 answers are on their way, and 6 messages wait in the receives.
@@ -347,6 +348,7 @@ TEST_F(ConnectionTest, a_client_within_its_credits_may_be_ahead_of_the_completio
   options.rdma.credits = 4;
   run(
       [&]() -> io::Op<> {
+        world_->host.set_copied_max(0);
         SimClient& client = *co_await world_->connect();
         world_->host.hold_completions(true);
         for (std::uint32_t i = 0; i < 8; ++i) {

@@ -14,9 +14,11 @@ FakeRdma* fake = nullptr;
 
 void signal(int fd) { (void)::eventfd_write(fd, 1); }
 
-void complete(FakeQueue& queue, std::uint64_t number, ibv_wc_status status) {
+void complete(const FakePair& pair, std::uint64_t number, ibv_wc_status status) {
+  auto& queue = *static_cast<FakeQueue*>(pair.send_cq);
   ibv_wc one{};
   one.wr_id = number;
+  one.qp_num = pair.qp_num;
   one.status = status;
   queue.completed.push_back(one);
   if (std::exchange(queue.armed, false)) signal(queue.channel->fd);
@@ -47,13 +49,13 @@ int post_send(ibv_qp* to, ibv_send_wr* request, ibv_send_wr** bad) {
       return EINVAL;
     }
     if (device.takes > 0) --device.takes;
-    pair.posted.push_back({request->wr_id, false, request->opcode});
+    pair.posted.push_back({request->wr_id, false, request->opcode, request->send_flags});
   }
   return 0;
 }
 
 int post_receive(ibv_qp* to, ibv_recv_wr* request, ibv_recv_wr**) {
-  static_cast<FakePair*>(to)->posted.push_back({request->wr_id, true, IBV_WR_SEND});
+  static_cast<FakePair*>(to)->posted.push_back({request->wr_id, true, IBV_WR_SEND, 0});
   return 0;
 }
 
@@ -77,7 +79,14 @@ FakeDevice::~FakeDevice() = default;
 
 void FakeDevice::flush(FakePair& pair) {
   for (const FakePair::Posted& one : std::exchange(pair.posted, {}))
-    complete(*static_cast<FakeQueue*>(pair.send_cq), one.number, IBV_WC_WR_FLUSH_ERR);
+    complete(pair, one.number, IBV_WC_WR_FLUSH_ERR);
+}
+
+void FakeDevice::fail(FakePair& pair, ibv_wc_status status) {
+  const FakePair::Posted first = pair.posted.front();
+  pair.posted.erase(pair.posted.begin());
+  complete(pair, first.number, status);
+  flush(pair);
 }
 
 FakeRdma::FakeRdma() {
@@ -160,10 +169,16 @@ int rdma_disconnect(rdma_cm_id* id) {
 }
 
 int rdma_create_qp(rdma_cm_id* id, ibv_pd*, ibv_qp_init_attr* attributes) {
+  auto& device = *static_cast<FakeDevice*>(id->verbs);
+  if (attributes->cap.max_inline_data > device.copies) {
+    errno = EINVAL;
+    return -1;
+  }
   auto* pair = new FakePair{};
   pair->context = id->verbs;
   pair->send_cq = attributes->send_cq;
-  static_cast<FakeDevice*>(id->verbs)->pairs.push_back(pair);
+  pair->qp_num = ++device.pairs_made;
+  device.pairs.push_back(pair);
   id->qp = pair;
   return 0;
 }

@@ -25,6 +25,7 @@ struct FakePair : ibv_qp {
     std::uint64_t number;
     bool receive;
     ibv_wr_opcode opcode;
+    unsigned flags;
   };
   std::vector<Posted> posted;  // that have not completed
 };
@@ -35,18 +36,22 @@ struct FakeDevice : ibv_context {
   FakeDevice(const FakeDevice&) = delete;
   FakeDevice& operator=(const FakeDevice&) = delete;
 
+  // The first request that was posted fails, and what is behind it is flushed.
+  void fail(FakePair& pair, ibv_wc_status status);
   // Completes everything that is posted, as when the queue pair has gone to the error state.
   void flush(FakePair& pair);
 
   ibv_device description{};
   ibv_device_attr attributes{};  // what it can do
   bool usable = true;
-  int takes = -1;        // requests before it refuses one; -1: all
-  bool flushes = true;   // when a connection ends
-  bool notifies = true;  // takes ibv_req_notify_cq()
-  bool destroys = true;  // takes ibv_destroy_qp()
+  std::uint32_t copies = 1024;  // bytes of an inline send; it refuses queue pairs that want more
+  int takes = -1;               // requests before it refuses one; -1: all
+  bool flushes = true;          // when a connection ends
+  bool notifies = true;         // takes ibv_req_notify_cq()
+  bool destroys = true;         // takes ibv_destroy_qp()
   std::vector<FakeQueue*> queues;
   std::vector<FakePair*> pairs;
+  std::uint32_t pairs_made = 0;
 };
 
 // One at a time, before anything of rdma/ibverbs is made and until it is gone.

@@ -27,6 +27,7 @@ class IbverbsTest : public testing::Test, protected ListenerUser, protected Endp
     requests_.push_back(std::move(request));
   }
   void on_established(const ConnectParameters&) override {}
+  void on_silent_failure(WorkStatus status) override { silent_failures_.push_back(status); }
   void on_disconnected() override { ++disconnected_; }
 
   // Runs body(), a coroutine, while a listener listens.
@@ -68,8 +69,10 @@ class IbverbsTest : public testing::Test, protected ListenerUser, protected Endp
   std::vector<std::unique_ptr<ConnectRequest>> requests_;
   std::vector<std::unique_ptr<Endpoint>> endpoints_;
   int disconnected_ = 0;
+  std::vector<WorkStatus> silent_failures_;
 };
 
+constexpr std::array<Request, 1> lone_send{Request{}};
 constexpr std::array<Request, 2> chain{Request{Opcode::write, {}, {}, 1}, Request{Opcode::send, {}, {}, 0}};
 
 TEST_F(IbverbsTest, only_a_device_with_the_extensions_sends_invalidate) {
@@ -139,6 +142,54 @@ TEST_F(IbverbsTest, completions_that_wait_when_the_queue_pair_goes_are_taken_bef
     EXPECT_TRUE(receive.is(WorkStatus::flushed));
     co_await settle();
     EXPECT_EQ(receive.ended.size(), 1U);
+  });
+}
+
+TEST_F(IbverbsTest, a_silent_send_is_copied_and_asks_for_no_completion) {
+  run([&]() -> io::Op<> {
+    Endpoint& endpoint = *co_await connect(device_);
+    Done silent;
+    Done heard;
+    EXPECT_EQ(endpoint.post(std::array{Posting{&silent, lone_send, true}, Posting{&heard, lone_send}}), 2U);
+    const auto& posted = device_.pairs.at(0)->posted;
+    EXPECT_EQ(posted.at(0).flags, IBV_SEND_INLINE);
+    EXPECT_EQ(posted.at(1).flags, IBV_SEND_SIGNALED);
+    endpoint.disconnect();
+    co_await settle();
+    EXPECT_TRUE(heard.is(WorkStatus::flushed));
+    EXPECT_TRUE(silent.ended.empty());
+    EXPECT_TRUE(silent_failures_.empty());  // flushed, as it should be
+  });
+}
+
+TEST_F(IbverbsTest, a_silent_send_that_fails_ends_its_connection_alone) {
+  run([&]() -> io::Op<> {
+    Endpoint& other = *co_await connect(device_);
+    Endpoint& endpoint = *co_await connect(device_);
+    Done silent;
+    EXPECT_EQ(other.post(std::array{Posting{&silent, lone_send, true}}), 1U);
+    EXPECT_EQ(endpoint.post(std::array{Posting{&silent, lone_send, true}}), 1U);
+    device_.fail(*device_.pairs.at(1), IBV_WC_RETRY_EXC_ERR);
+    co_await settle();
+    EXPECT_EQ(silent_failures_, std::vector{WorkStatus::unanswered});
+    EXPECT_EQ(disconnected_, 1);
+    // What comes when the queue pair is gone is nobody's.
+    EXPECT_EQ(other.post(std::array{Posting{&silent, lone_send, true}}), 1U);
+    device_.fail(*device_.pairs.at(0), IBV_WC_RETRY_EXC_ERR);
+    endpoints_.clear();
+    co_await settle();
+    EXPECT_EQ(silent_failures_.size(), 1U);
+  });
+}
+
+TEST_F(IbverbsTest, what_a_device_can_copy_is_found_out) {
+  run([&]() -> io::Op<> {
+    device_.copies = 220;
+    EXPECT_EQ((co_await connect(device_))->copied_max(), 128U);
+    device_.copies = 0;
+    EXPECT_EQ((co_await connect(device_))->copied_max(), 0U);
+    device_.copies = 4096;
+    EXPECT_EQ((co_await connect(device_))->copied_max(), 512U);
   });
 }
 

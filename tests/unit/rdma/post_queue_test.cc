@@ -27,6 +27,7 @@ class Device final : public Endpoint {
  public:
   [[nodiscard]] const rpc::PeerAddress& peer() const override { return peer_; }
   [[nodiscard]] rdma::Device& device() const override { std::abort(); }
+  [[nodiscard]] std::uint32_t copied_max() const override { return 512; }
   base::Result<void> start(const ConnectParameters&) override { return {}; }
   base::Result<void> post_receive(Work&, const LocalPiece&) override { return {}; }
   std::size_t post(std::span<const Posting> postings) override {
@@ -55,7 +56,7 @@ class PostQueueTest : public testing::Test {
   void end_turn() { (void)ready_.run(1000); }
   static void post_other(void* self) {
     auto* test = static_cast<PostQueueTest*>(self);
-    test->posts_.post(test->second_, test->other_);
+    test->posts_.post({&test->second_, test->other_});
   }
   static Request at(std::uint64_t address) { return {Opcode::write, {}, {}, address}; }
 
@@ -70,34 +71,34 @@ class PostQueueTest : public testing::Test {
 };
 
 TEST_F(PostQueueTest, what_is_posted_in_a_turn_is_handed_over_once_and_in_order) {
-  posts_.post(first_, chain_);
-  posts_.post(second_, other_);
+  posts_.post({&first_, chain_});
+  posts_.post({&second_, other_});
   EXPECT_TRUE(device_.calls.empty());
   end_turn();
   EXPECT_EQ(device_.calls, (Calls{{1, 2, 3}}));
-  posts_.post(second_, other_);
+  posts_.post({&second_, other_});
   end_turn();
   EXPECT_EQ(device_.calls, (Calls{{1, 2, 3}, {3}}));
   EXPECT_TRUE(first_.ended.empty());
 }
 
 TEST_F(PostQueueTest, what_is_ready_now_is_posted_with_it) {
-  posts_.post(first_, chain_);
+  posts_.post({&first_, chain_});
   // Behind the queue's own item: of the next turn.
   ready_.push({post_other, this});
   end_turn();
   EXPECT_EQ(device_.calls, (Calls{{1, 2}, {3}}));
   // Before it.
   ready_.push({post_other, this});
-  posts_.post(first_, chain_);
+  posts_.post({&first_, chain_});
   end_turn();
   EXPECT_EQ(device_.calls, (Calls{{1, 2}, {3}, {1, 2, 3}}));
 }
 
 TEST_F(PostQueueTest, many_requests_do_not_wait_for_the_end_of_the_turn) {
   const std::vector<Request> many(40, at(9));
-  posts_.post(first_, chain_);
-  posts_.post(second_, many);
+  posts_.post({&first_, chain_});
+  posts_.post({&second_, many});
   ASSERT_EQ(device_.calls.size(), 1U);
   EXPECT_EQ(device_.calls[0].size(), 42U);
   end_turn();
@@ -105,7 +106,7 @@ TEST_F(PostQueueTest, many_requests_do_not_wait_for_the_end_of_the_turn) {
 }
 
 TEST_F(PostQueueTest, a_flush_hands_over_at_once) {
-  posts_.post(first_, chain_);
+  posts_.post({&first_, chain_});
   posts_.flush();
   EXPECT_EQ(device_.calls, (Calls{{1, 2}}));
   end_turn();
@@ -114,13 +115,26 @@ TEST_F(PostQueueTest, a_flush_hands_over_at_once) {
 
 TEST_F(PostQueueTest, what_the_device_refuses_fails_from_the_ready_queue) {
   device_.takes = 1;
-  posts_.post(first_, chain_);
-  posts_.post(second_, other_);
+  posts_.post({&first_, chain_});
+  posts_.post({&second_, other_});
   posts_.flush();
   EXPECT_TRUE(second_.ended.empty());
   end_turn();
   EXPECT_EQ(second_.ended, std::vector{WorkStatus::local_error});
   EXPECT_TRUE(first_.ended.empty());
+}
+
+TEST_F(PostQueueTest, a_silent_one_completes_when_the_device_has_taken_it) {
+  const std::array<Request, 1> send{Request{}};
+  posts_.post({&first_, send, true});
+  posts_.flush();
+  EXPECT_TRUE(first_.ended.empty());  // not inside a call
+  end_turn();
+  EXPECT_EQ(first_.ended, std::vector{WorkStatus::success});
+  device_.takes = 0;
+  posts_.post({&second_, send, true});
+  end_turn();
+  EXPECT_EQ(second_.ended, std::vector{WorkStatus::local_error});
 }
 
 // With a connection: the replies to calls that are released together.

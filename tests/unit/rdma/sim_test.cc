@@ -25,10 +25,12 @@ struct User final : EndpointUser {
     reads_out = peer.reads_out;
     reads_in = peer.reads_in;
   }
+  void on_silent_failure(WorkStatus status) override { silent_failure = status; }
   void on_disconnected() override { disconnected = true; }
   bool resolved = false;
   bool established = false;
   bool disconnected = false;
+  WorkStatus silent_failure = WorkStatus::success;
   std::string private_data;
   std::uint32_t reads_out = 0;
   std::uint32_t reads_in = 0;
@@ -266,6 +268,41 @@ TEST_F(SimTest, queues_have_the_depth_that_was_asked_for) {
   for (const Done& one : received) EXPECT_TRUE(one.is(WorkStatus::flushed));
   EXPECT_TRUE(eight.is(WorkStatus::flushed));
   EXPECT_TRUE(more.ended.empty());
+}
+
+TEST_F(SimTest, a_silent_send_is_copied_and_its_room_comes_back_with_a_later_completion) {
+  establish();
+  const auto memory = client_.register_memory(there_, Access::local).value();
+  std::array<Done, 8> received;
+  for (Done& one : received) ASSERT_TRUE(near_->post_receive(one, {there_.data(), 64, memory->local_key()}));
+  here_[0] = std::byte{42};
+  const LocalPiece local = piece(4);
+  const std::array<Request, 1> send{Request{Opcode::send, {&local, 1}, {}, 0}};
+  Done silent;
+  for (int i = 0; i < 7; ++i) EXPECT_EQ(far_->post(std::array{Posting{&silent, send, true}}), 1U);
+  here_[0] = std::byte{0};
+  settle();
+  EXPECT_EQ(there_[0], std::byte{42});
+  EXPECT_TRUE(received[6].is(WorkStatus::success));
+  EXPECT_TRUE(silent.ended.empty());
+  EXPECT_EQ(server_.stats().heard, 0U);
+  ASSERT_TRUE(far_->post(done_, send));
+  EXPECT_EQ(far_->post(std::array{Posting{&silent, send, true}}), 0U);
+  settle();
+  EXPECT_TRUE(done_.is(WorkStatus::success));
+  EXPECT_EQ(far_->post(std::array{Posting{&silent, send, true}}), 1U);
+}
+
+TEST_F(SimTest, a_silent_send_that_fails_is_told_to_the_user) {
+  establish();
+  server_.set_impatient(true);
+  const LocalPiece local = piece(4);
+  const std::array<Request, 1> send{Request{Opcode::send, {&local, 1}, {}, 0}};
+  EXPECT_EQ(far_->post(std::array{Posting{&done_, send, true}}), 1U);
+  settle();
+  EXPECT_EQ(far_user_.silent_failure, WorkStatus::not_received);
+  EXPECT_TRUE(far_user_.disconnected);
+  EXPECT_TRUE(done_.ended.empty());
 }
 
 TEST_F(SimTest, a_chain_that_is_refused_in_its_middle_ends_the_connection_and_completes_when_taken_back) {
