@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <map>
 
@@ -83,20 +85,31 @@ base::Result<std::string, std::string> mount_tmpfs(const std::string& options) {
   return directory;
 }
 
-bool holds_as_user(unsigned uid, unsigned gid, void (*body)(void*), void* argument) {
+testing::AssertionResult holds_as_user(unsigned uid, unsigned gid, void (*body)(void*), void* argument) {
+  constexpr int failed = 1;
+  constexpr int no_such_user = 3;
+  // What is still to be printed is printed once.
+  ::fflush(nullptr);
   const pid_t child = ::fork();
   if (child == 0) {
     if (::geteuid() == 0 &&
         (::setgroups(0, nullptr) != 0 || ::setresgid(gid, gid, gid) != 0 || ::setresuid(uid, uid, uid) != 0))
-      ::_exit(3);
+      ::_exit(no_such_user);
     // What is thrown here must not reach the test runner, which would go on with the other tests in this
     // process.
     [&]() noexcept { body(argument); }();
     ::fflush(nullptr);
-    ::_exit(testing::Test::HasFailure() ? 1 : 0);
+    ::_exit(testing::Test::HasFailure() ? failed : 0);
   }
   int status = 0;
-  return child > 0 && ::waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  if (child < 0 || ::waitpid(child, &status, 0) != child)
+    return testing::AssertionFailure() << "no child process: " << ::strerror(errno);
+  if (WIFSIGNALED(status))
+    return testing::AssertionFailure() << "the child process ended by " << ::strsignal(WTERMSIG(status));
+  if (WEXITSTATUS(status) == no_such_user)
+    return testing::AssertionFailure() << "the child process cannot become user " << uid;
+  if (WEXITSTATUS(status) != 0) return testing::AssertionFailure() << "the child process printed what failed";
+  return testing::AssertionSuccess();
 }
 
 }  // namespace braid::vfs

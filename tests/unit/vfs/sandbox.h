@@ -1,6 +1,8 @@
 // File systems to test on: mounted when first asked for, in a mount namespace of the test program's own.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,11 +20,11 @@ base::Result<std::string, std::string> mounted(std::string_view kind);
 // Mounts a tmpfs with these options on a new directory; needs root.
 base::Result<std::string, std::string> mount_tmpfs(const std::string& options);
 
-// Runs `body` in a child process as this user, without privileges, and returns whether all its expectations
-// held.
-bool holds_as_user(unsigned uid, unsigned gid, void (*body)(void*), void* argument);
+// Runs `body` in a child process as this user, without privileges. Fails unless all its expectations held,
+// and says how the child ended.
+testing::AssertionResult holds_as_user(unsigned uid, unsigned gid, void (*body)(void*), void* argument);
 template <class F>
-bool holds_as_user(unsigned uid, unsigned gid, F body) {
+testing::AssertionResult holds_as_user(unsigned uid, unsigned gid, F body) {
   return holds_as_user(uid, gid, [](void* argument) { (*static_cast<F*>(argument))(); }, &body);
 }
 
