@@ -59,8 +59,9 @@ std::expected<std::string, std::string> ask_server(const ServerChoice& server, s
   std::string answer;
   std::array<char, 65536> chunk;
   ssize_t got = 0;
-  while ((got = ::recv(socket->get(), chunk.data(), chunk.size(), 0)) > 0)
-    answer.append(chunk.data(), static_cast<std::size_t>(got));
+  // signal(7): with a time limit the call is not taken up again by itself.
+  while ((got = ::recv(socket->get(), chunk.data(), chunk.size(), 0)) > 0 || (got < 0 && errno == EINTR))
+    if (got > 0) answer.append(chunk.data(), static_cast<std::size_t>(got));
   if (got < 0 && errno == EAGAIN)
     return std::unexpected(fmt::format("the server runs, but has not answered for {:.3g} seconds",
                                        std::chrono::duration<double>(server.patience).count()));

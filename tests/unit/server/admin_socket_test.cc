@@ -4,13 +4,18 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "server/admin_client.h"
@@ -122,6 +127,35 @@ TEST_F(AdminSocketTest, a_server_that_does_not_answer_is_not_waited_for_for_ever
   const ServerChoice choice{.admin_socket = path_, .port = {}, .patience = std::chrono::milliseconds(50)};
   EXPECT_EQ(ask_server(choice, R"({"command":"status"})").error(),
             "the server runs, but has not answered for 0.05 seconds");
+}
+
+TEST_F(AdminSocketTest, a_signal_does_not_end_the_wait_for_an_answer) {
+  auto socket = AdminSocket::create(path_);
+  ASSERT_TRUE(socket) << socket.error();
+  static std::atomic<int> caught;
+  caught = 0;
+  struct sigaction counting{};
+  counting.sa_handler = [](int) { ++caught; };
+  counting.sa_flags = SA_RESTART;
+  struct sigaction before{};
+  ASSERT_EQ(::sigaction(SIGUSR1, &counting, &before), 0);
+  const base::UniqueFd listener = socket->take_listener();
+  std::jthread server([&listener, asking = ::pthread_self()] {
+    pollfd asked{.fd = listener.get(), .events = POLLIN, .revents = 0};
+    ::poll(&asked, 1, -1);
+    const base::UniqueFd connection(::accept(listener.get(), nullptr, nullptr));
+    char first = 0;
+    EXPECT_EQ(::recv(connection.get(), &first, 1, 0), 1);
+    for (int sent = 1; sent <= 20; ++sent) {
+      ::pthread_kill(asking, SIGUSR1);
+      while (caught < sent) std::this_thread::yield();
+    }
+    EXPECT_EQ(::send(connection.get(), "{}\n", 3, MSG_NOSIGNAL), 3);
+  });
+  const auto got = ask_server({.admin_socket = path_, .port = {}}, R"({"command":"status"})");
+  server.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_EQ(got.value_or(got ? "" : got.error()), "{}\n");
 }
 
 TEST_F(AdminSocketTest, a_file_that_is_no_socket_is_not_replaced) {
