@@ -12,6 +12,10 @@ base::Counter* refused_for(base::MetricRegistry& registry, Refusal why) {
   return &registry.counter("braid_rdma_refused_total", "RDMA connections that were not taken",
                            fmt::format(R"(reason="{}")", name_of(why)));
 }
+base::Counter* told(base::MetricRegistry& registry, DeviceEvent::Kind kind) {
+  return &registry.counter("braid_rdma_device_events_total", "What RDMA devices told of themselves",
+                           fmt::format(R"(event="{}")", name_of(kind)));
+}
 base::Counter& error_sent(base::MetricRegistry& registry, std::string_view labels) {
   return registry.counter("braid_rdma_errors_sent_total", "RDMA_ERROR messages sent", labels);
 }
@@ -29,6 +33,10 @@ RdmaMetrics::RdmaMetrics(base::MetricRegistry& registry)
       refused_by_reason{refused_for(registry, Refusal::connections_max),
                         refused_for(registry, Refusal::no_resources),
                         refused_for(registry, Refusal::draining)},
+      device_events{told(registry, DeviceEvent::Kind::port_up), told(registry, DeviceEvent::Kind::port_down),
+                    told(registry, DeviceEvent::Kind::device_failed),
+                    told(registry, DeviceEvent::Kind::queue_failed),
+                    told(registry, DeviceEvent::Kind::other)},
       closed_idle(closed(registry, R"(reason="idle")")),
       closed_stalled(closed(registry, R"(reason="stalled")")),
       closed_credits(closed(registry, R"(reason="credits")")),

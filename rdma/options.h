@@ -43,6 +43,11 @@ struct RdmaMetrics {
     return *refused_by_reason[static_cast<std::size_t>(why)];
   }
   const std::array<base::Counter*, 3> refused_by_reason;
+  // What devices told of themselves.
+  [[nodiscard]] base::Counter& device_event(DeviceEvent::Kind kind) const {
+    return *device_events[static_cast<std::size_t>(kind)];
+  }
+  const std::array<base::Counter*, device_event_kinds> device_events;
   base::Counter& closed_idle;
   base::Counter& closed_stalled;
   base::Counter& closed_credits;   // more calls than granted

@@ -82,12 +82,22 @@ struct DeviceLimits {
   bool sends_invalidate = false;   // takes Opcode::send_invalidate
 };
 
+// A port of a device. Only an active one carries data (InfiniBand 14.2.5.6).
+struct Port {
+  enum class State : std::uint8_t { down, initializing, armed, active };
+  unsigned number = 0;  // from 1
+  State state = State::down;
+};
+std::string_view name_of(Port::State state);
+
 // One device and its protection domain. Thread-safe; lives as long as its provider.
 class Device {
  public:
   virtual ~Device() = default;
   [[nodiscard]] virtual const std::string& name() const = 0;
   [[nodiscard]] virtual const DeviceLimits& limits() const = 0;
+  // As they are now; those that cannot be asked are down.
+  [[nodiscard]] virtual std::vector<Port> ports() const = 0;
   virtual base::Result<std::unique_ptr<MemoryRegion>> register_memory(base::MutableBytes memory,
                                                                       Access access) = 0;
   // The whole address space, for local use. ENOTSUP where pages cannot be faulted in.
@@ -204,12 +214,42 @@ class Verbs {
   virtual io::Op<> close() = 0;
 };
 
+// What a device tells of itself without being asked (InfiniBand 11.6.3).
+struct DeviceEvent {
+  enum class Kind : std::uint8_t {
+    port_up,
+    port_down,
+    device_failed,  // nothing works there any more
+    queue_failed,   // of one connection, which ends by itself
+    other,          // addresses, keys and the like have changed
+  };
+  Kind kind = Kind::other;
+  unsigned port = 0;  // of port_up and port_down
+};
+constexpr std::size_t device_event_kinds = 5;
+std::string_view name_of(DeviceEvent::Kind kind);
+
+class DeviceUser {
+ public:
+  virtual ~DeviceUser() = default;
+  virtual void on_device_event(const Device& device, const DeviceEvent& event) = 0;
+};
+
+// Listens to the devices until close() has ended, which is to be awaited before it is destroyed.
+class DeviceWatch {
+ public:
+  virtual ~DeviceWatch() = default;
+  virtual io::Op<> close() = 0;
+};
+
 class Provider {
  public:
   virtual ~Provider() = default;
   [[nodiscard]] virtual std::vector<Device*> devices() const = 0;
   // For the reactor's thread, and on it.
   virtual base::Result<std::unique_ptr<Verbs>> open(io::Reactor& reactor) = 0;
+  // The same; at most one at a time.
+  virtual base::Result<std::unique_ptr<DeviceWatch>> watch(io::Reactor& reactor, DeviceUser& user) = 0;
 };
 
 }  // namespace braid::rdma

@@ -84,6 +84,7 @@ std::expected<void, std::string> RdmaService::start(const std::vector<std::uniqu
     targets.push_back(lane->rdma_target());
   }
   admission_.emplace(std::move(targets), connections_max_, [this] { return all_connections(); }, metrics_);
+  lanes_.front()->run([&] { return watch_devices(); }).get();
   const auto error = lanes_.front()->run([&] { return listen(addresses); }).get();
   if (!error) return {};
   stop();
@@ -114,9 +115,22 @@ void RdmaService::stop() {
   if (!lanes_.empty()) lanes_.front()->run([this] { return end_listening(); }).get();
 }
 
+// Without it the server knows no less than its connections tell.
+io::Op<> RdmaService::watch_devices() {
+  auto watch = provider_->watch(lanes_.front()->reactor(), device_log_);
+  if (watch)
+    watch_ = std::move(*watch);
+  else
+    base::log_event(base::Level::warning, "rdma_devices_not_watched", "error=\"{}\"",
+                    base::message_of(watch.error()));
+  return io::ready_op();
+}
+
 io::Op<> RdmaService::end_listening() {
   listeners_.clear();
-  return io::ready_op();
+  if (!watch_) co_return;
+  co_await watch_->close();
+  watch_.reset();
 }
 
 std::size_t RdmaService::connections() const {
@@ -129,12 +143,6 @@ std::size_t RdmaService::all_connections() const {
   std::size_t sum = 0;
   for (const Lane* lane : lanes_) sum += lane->connections();
   return sum;
-}
-
-std::vector<std::string> RdmaService::devices() const {
-  std::vector<std::string> names;
-  for (const rdma::Device* device : provider_->devices()) names.push_back(device->name());
-  return names;
 }
 
 }  // namespace braid::server

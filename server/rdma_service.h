@@ -12,6 +12,7 @@
 #include "base/metrics.h"
 #include "io/slab.h"
 #include "rdma/admission.h"
+#include "rdma/device_log.h"
 #include "rdma/options.h"
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
@@ -40,7 +41,7 @@ class RdmaService final {
   // Takes no more connections.
   void stop();
 
-  [[nodiscard]] std::vector<std::string> devices() const;
+  [[nodiscard]] std::vector<rdma::Device*> devices() const { return provider_->devices(); }
   [[nodiscard]] std::size_t connections() const;
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] const rdma::RdmaOptions& options() const { return options_; }
@@ -54,17 +55,21 @@ class RdmaService final {
   [[nodiscard]] std::size_t all_connections() const;
   // Why no address could be listened on, or nothing.
   io::Op<std::optional<base::Errno>> listen(const std::vector<rpc::PeerAddress>& addresses);
+  io::Op<> watch_devices();
   io::Op<> end_listening();
 
   std::unique_ptr<rdma::Provider> provider_;
   rdma::RdmaMetrics metrics_;
+  rdma::DeviceLog device_log_{metrics_};
   rdma::MemoryMaps maps_;
   const std::uint16_t port_;
   const rdma::RdmaOptions options_;
   const std::size_t connections_max_;  // with those of TCP; one more is refused
   std::vector<Lane*> lanes_;
   std::optional<rdma::Admission> admission_;
-  std::vector<std::unique_ptr<rdma::Listener>> listeners_;  // belong to the first lane's thread
+  // Of the first lane's thread.
+  std::vector<std::unique_ptr<rdma::Listener>> listeners_;
+  std::unique_ptr<rdma::DeviceWatch> watch_;
 };
 
 }  // namespace braid::server

@@ -113,12 +113,23 @@ json memory_of(const Server& server) {
           {"buffer_bytes_used", slabs.bytes_used}};
 }
 
+json devices_of(const RdmaService& rdma) {
+  json list = json::array();
+  for (const rdma::Device* device : rdma.devices()) {
+    json ports = json::array();
+    for (const rdma::Port& port : device->ports())
+      ports.push_back({{"port", port.number}, {"state", rdma::name_of(port.state)}});
+    list.push_back({{"device", device->name()}, {"ports", ports}});
+  }
+  return list;
+}
+
 json rdma_of(const Server& server) {
   const RdmaService* rdma = server.rdma();
   if (rdma == nullptr) return {{"on", false}, {"reason", server.rdma_refusal()}};
   return {{"on", true},
           {"port", rdma->port()},
-          {"devices", rdma->devices()},
+          {"devices", devices_of(*rdma)},
           {"connections", rdma->connections()},
           {"credits", rdma->options().credits},
           {"inline_bytes_max", rdma->options().inline_bytes},

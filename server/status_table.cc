@@ -84,10 +84,23 @@ std::string nfs4_text(const json& nfs4) {
   return out;
 }
 
+// The names, and the ports that carry nothing: "mlx5_0, mlx5_1 (port 1 down)".
+std::string devices_text(const json& devices) {
+  json list = json::array();
+  for (const json& device : devices) {
+    auto text = device.at("device").get<std::string>();
+    for (const json& port : device.at("ports"))
+      if (const auto state = port.at("state").get<std::string>(); state != "active")
+        fmt::format_to(std::back_inserter(text), " (port {} {})", count(port, "port"), state);
+    list.push_back(text);
+  }
+  return joined(list);
+}
+
 std::string rdma_text(const json& rdma) {
   if (rdma.at("on").get<bool>())
     return fmt::format("RDMA port {} on {}: {} connections of {} credits, {} registered ({})\n",
-                       count(rdma, "port"), joined(rdma.at("devices")), count(rdma, "connections"),
+                       count(rdma, "port"), devices_text(rdma.at("devices")), count(rdma, "connections"),
                        count(rdma, "credits"), bytes_text(count(rdma, "registered_bytes")),
                        rdma.at("registration").get<std::string>());
   const auto reason = rdma.at("reason").get<std::string>();

@@ -32,6 +32,22 @@ unsigned flags_of(Access access) {
   return IBV_ACCESS_LOCAL_WRITE;
 }
 
+Port::State state_of(ibv_port_state state) {
+  switch (state) {
+    case IBV_PORT_INIT:
+      return Port::State::initializing;
+    case IBV_PORT_ARMED:
+      return Port::State::armed;
+    case IBV_PORT_ACTIVE:
+    case IBV_PORT_ACTIVE_DEFER:
+      return Port::State::active;
+    case IBV_PORT_NOP:
+    case IBV_PORT_DOWN:
+      break;
+  }
+  return Port::State::down;
+}
+
 base::Result<std::unique_ptr<MemoryRegion>> wrapped(ibv_mr* region) {
   if (region == nullptr) return base::fail(base::last_errno());
   return std::make_unique<IbRegion>(region);
@@ -65,6 +81,7 @@ base::Result<void> IbDevice::query() {
   limits_.pieces_max = std::min(pieces_useful, static_cast<std::uint32_t>(pieces));
   limits_.reads_max = static_cast<std::uint32_t>(std::min(all.max_qp_init_rd_atom, 255));
   completions_max_ = all.max_cqe;
+  ports_ = all.phys_port_cnt;
   // InfiniBand 10.6.5: what ibv_reg_mr() made cannot be invalidated by a peer, only memory windows can.
   limits_.invalidation = false;
   limits_.sends_invalidate = (all.device_cap_flags & IBV_DEVICE_MEM_MGT_EXTENSIONS) != 0;
@@ -73,6 +90,16 @@ base::Result<void> IbDevice::query() {
   limits_.on_demand = (extended.odp_caps.general_caps & IBV_ODP_SUPPORT_IMPLICIT) != 0 &&
                       (extended.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
   return {};
+}
+
+std::vector<Port> IbDevice::ports() const {
+  std::vector<Port> out;
+  for (unsigned number = 1; number <= ports_; ++number) {
+    ibv_port_attr port{};
+    const bool known = ibv_query_port(context_, static_cast<std::uint8_t>(number), &port) == 0;
+    out.push_back({number, known ? state_of(port.state) : Port::State::down});
+  }
+  return out;
 }
 
 base::Result<std::unique_ptr<MemoryRegion>> IbDevice::register_memory(base::MutableBytes memory,

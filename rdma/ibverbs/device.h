@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "rdma/verbs.h"
 
@@ -22,6 +23,7 @@ class IbDevice final : public Device {
 
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const DeviceLimits& limits() const override { return limits_; }
+  [[nodiscard]] std::vector<Port> ports() const override;
   base::Result<std::unique_ptr<MemoryRegion>> register_memory(base::MutableBytes memory,
                                                               Access access) override;
   base::Result<std::unique_ptr<MemoryRegion>> register_everything() override;
@@ -39,6 +41,7 @@ class IbDevice final : public Device {
   const std::string name_;
   DeviceLimits limits_;
   int completions_max_ = 0;
+  unsigned ports_ = 0;
 };
 
 }  // namespace braid::rdma::ibverbs

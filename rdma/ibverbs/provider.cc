@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/log.h"
+#include "rdma/ibverbs/device_watch.h"
 #include "rdma/ibverbs/endpoint.h"
 
 namespace braid::rdma::ibverbs {
@@ -50,6 +51,12 @@ base::Result<std::unique_ptr<Verbs>> IbProvider::open(io::Reactor& reactor) {
   auto verbs = IbVerbs::create(*this, reactor);
   if (!verbs) return base::fail(verbs.error());
   return std::move(*verbs);
+}
+
+base::Result<std::unique_ptr<DeviceWatch>> IbProvider::watch(io::Reactor& reactor, DeviceUser& user) {
+  auto watch = IbDeviceWatch::create(devices_, reactor, user);
+  if (!watch) return base::fail(watch.error());
+  return std::move(*watch);
 }
 
 }  // namespace braid::rdma::ibverbs

@@ -23,6 +23,7 @@ class IbProvider final : public Provider {
 
   [[nodiscard]] std::vector<Device*> devices() const override;
   base::Result<std::unique_ptr<Verbs>> open(io::Reactor& reactor) override;
+  base::Result<std::unique_ptr<DeviceWatch>> watch(io::Reactor& reactor, DeviceUser& user) override;
   // Null for a device that came later.
   [[nodiscard]] IbDevice* find(const ibv_context* context) const;
 

@@ -148,6 +148,7 @@ class Host final : public Device, public Verbs {
 
   [[nodiscard]] const std::string& name() const override { return name_; }
   [[nodiscard]] const DeviceLimits& limits() const override { return limits_; }
+  [[nodiscard]] std::vector<Port> ports() const override { return {{1, Port::State::active}}; }
   base::Result<std::unique_ptr<MemoryRegion>> register_memory(base::MutableBytes memory,
                                                               Access access) override;
   base::Result<std::unique_ptr<MemoryRegion>> register_everything() override;

@@ -1,5 +1,6 @@
-"""RDMA: IPv4, IPv6 and two devices at once; one connection too many is refused, with the reason."""
+"""RDMA: IPv4, IPv6 and two devices at once; one connection too many is refused, with the reason; a port fails."""
 
+import json
 import os
 import time
 
@@ -77,3 +78,21 @@ while not (again := Request(SECOND, RDMA_PORT, b"what nobody understands")).acce
 again.close()
 for at in mounts:
     lab.unmount(at)
+
+step("a port that goes down and comes back")
+
+
+def port_of_the_second():
+    """As `braid status` has it: rxe1 is active unless it says otherwise."""
+    devices = json.loads(lab.host(f"/proc/{lab.server_pid()}/exe status --json"))["rdma"]["devices"]
+    return next(device for device in devices if device["device"] == "rxe1")["ports"]
+
+
+equal(port_of_the_second(), [{"port": 1, "state": "active"}], "the ports before")
+for state, event in (("down", "port_down"), ("up", "port_up")):
+    before = metric(f'braid_rdma_device_events_total{{event="{event}"}}')
+    run("ip", "link", "set", "wire2", state)
+    while metric(f'braid_rdma_device_events_total{{event="{event}"}}') == before:
+        expect(time.monotonic() < deadline, f"no word of the port that went {state}")
+        time.sleep(0.1)
+    equal(port_of_the_second(), [{"port": 1, "state": "active" if state == "up" else "down"}], f"{state}: the port")

@@ -73,9 +73,23 @@ FakeDevice::FakeDevice() : ibv_context{} {
   attributes.max_qp_rd_atom = 16;
   attributes.max_qp_init_rd_atom = 16;
   attributes.max_cqe = 4096;
+  async_fd = ::eventfd(0, 0);
 }
 
-FakeDevice::~FakeDevice() = default;
+FakeDevice::~FakeDevice() { ::close(async_fd); }
+
+void FakeDevice::tell(ibv_event_type type, int port) {
+  ibv_async_event event{};
+  event.event_type = type;
+  event.element.port_num = port;
+  told.push_back(event);
+  signal(async_fd);
+}
+
+void FakeDevice::vanish() {
+  vanished = true;
+  signal(async_fd);
+}
 
 void FakeDevice::flush(FakePair& pair) {
   for (const FakePair::Posted& one : std::exchange(pair.posted, {}))
@@ -206,9 +220,34 @@ int ibv_dealloc_pd(ibv_pd* domain) {
   return 0;
 }
 int ibv_query_device(ibv_context* context, ibv_device_attr* attributes) {
-  *attributes = static_cast<FakeDevice*>(context)->attributes;
+  const auto& device = *static_cast<FakeDevice*>(context);
+  *attributes = device.attributes;
+  attributes->phys_port_cnt = static_cast<std::uint8_t>(device.ports.size());
   return 0;
 }
+// In the header it is a macro, too.
+int(ibv_query_port)(ibv_context* context, std::uint8_t number, _compat_ibv_port_attr* attributes) {
+  const auto& device = *static_cast<FakeDevice*>(context);
+  if (device.vanished) return EIO;
+  reinterpret_cast<ibv_port_attr*>(attributes)->state = device.ports.at(number - 1U);
+  return 0;
+}
+int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+  auto& device = *static_cast<FakeDevice*>(context);
+  ++device.asked;
+  if (!device.told.empty()) {
+    *event = device.told.front();
+    device.told.pop_front();
+    return 0;
+  }
+  if (device.vanished) {
+    errno = EIO;
+    return -1;
+  }
+  eventfd_t count = 0;
+  return ::eventfd_read(device.async_fd, &count) == 0 ? ibv_get_async_event(context, event) : -1;
+}
+void ibv_ack_async_event(ibv_async_event*) { ++fake->acknowledged; }
 
 ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
   auto* channel = new ibv_comp_channel{};

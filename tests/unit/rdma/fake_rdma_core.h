@@ -38,6 +38,10 @@ struct FakeDevice : ibv_context {
 
   // The first request that was posted fails, and what is behind it is flushed.
   void fail(FakePair& pair, ibv_wc_status status);
+  // Of itself, unasked.
+  void tell(ibv_event_type type, int port = 0);
+  // It is there no more.
+  void vanish();
   // Completes everything that is posted, as when the queue pair has gone to the error state.
   void flush(FakePair& pair);
 
@@ -52,6 +56,10 @@ struct FakeDevice : ibv_context {
   std::vector<FakeQueue*> queues;
   std::vector<FakePair*> pairs;
   std::uint32_t pairs_made = 0;
+  std::vector<ibv_port_state> ports{IBV_PORT_ACTIVE};
+  std::deque<ibv_async_event> told;
+  unsigned asked = 0;  // for such
+  bool vanished = false;
 };
 
 // One at a time, before anything of rdma/ibverbs is made and until it is gone.
@@ -71,6 +79,7 @@ class FakeRdma {
   rdma_event_channel channel{};       // the only one
   rdma_cm_id* listener = nullptr;
   std::deque<rdma_cm_event*> events;
+  unsigned acknowledged = 0;  // of what devices told
 };
 
 }  // namespace braid::rdma::test

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -261,6 +262,75 @@ TEST_F(IbverbsTest, reads_are_as_many_as_the_device_may_begin) {
   device_.attributes.max_qp_init_rd_atom = 4;
   run([&]() -> io::Op<> {
     EXPECT_EQ(provider_->devices().at(0)->limits().reads_max, 4U);
+    return io::ready_op();
+  });
+}
+
+// Keeps what devices tell.
+struct Listening final : DeviceUser {
+  void on_device_event(const Device& device, const DeviceEvent& event) override {
+    heard.emplace_back(&device, event.kind, event.port);
+  }
+  std::vector<std::tuple<const Device*, DeviceEvent::Kind, unsigned>> heard;
+};
+
+TEST_F(IbverbsTest, what_devices_tell_is_heard_and_acknowledged) {
+  using Kind = DeviceEvent::Kind;
+  FakeDevice& second = rdma_.add_device();
+  run([&]() -> io::Op<> {
+    Listening user;
+    const auto watch = provider_->watch(loop_.reactor(), user).value();
+    const Device* const one = provider_->devices().at(0);
+    const Device* const two = provider_->devices().at(1);
+    device_.tell(IBV_EVENT_PORT_ERR, 2);
+    device_.tell(IBV_EVENT_PORT_ACTIVE, 1);
+    device_.tell(IBV_EVENT_GID_CHANGE, 1);
+    co_await settle();
+    EXPECT_EQ(user.heard, (std::vector<std::tuple<const Device*, Kind, unsigned>>{
+                              {one, Kind::port_down, 2}, {one, Kind::port_up, 1}, {one, Kind::other, 0}}));
+    user.heard.clear();
+    second.tell(IBV_EVENT_QP_ACCESS_ERR);
+    co_await settle();
+    second.tell(IBV_EVENT_DEVICE_FATAL);
+    co_await settle();
+    EXPECT_EQ(user.heard, (std::vector<std::tuple<const Device*, Kind, unsigned>>{
+                              {two, Kind::queue_failed, 0}, {two, Kind::device_failed, 0}}));
+    EXPECT_EQ(rdma_.acknowledged, 5U);
+    co_await watch->close();
+  });
+}
+
+TEST_F(IbverbsTest, of_a_device_that_is_gone_nothing_more_is_asked) {
+  FakeDevice& second = rdma_.add_device();
+  run([&]() -> io::Op<> {
+    Listening user;
+    const auto watch = provider_->watch(loop_.reactor(), user).value();
+    device_.tell(IBV_EVENT_DEVICE_FATAL);
+    device_.vanish();
+    co_await settle();
+    EXPECT_EQ(user.heard.size(), 1U);
+    const unsigned asked = device_.asked;
+    device_.vanish();
+    co_await settle();
+    EXPECT_EQ(device_.asked, asked);
+    second.tell(IBV_EVENT_PORT_ACTIVE, 1);
+    co_await settle();
+    EXPECT_EQ(user.heard.size(), 2U);
+    co_await watch->close();
+  });
+}
+
+TEST_F(IbverbsTest, ports_are_as_the_device_says) {
+  device_.ports = {IBV_PORT_ACTIVE, IBV_PORT_DOWN, IBV_PORT_INIT, IBV_PORT_ARMED};
+  run([&]() -> io::Op<> {
+    const Device& device = *provider_->devices().at(0);
+    std::string text;
+    for (const Port& port : device.ports())
+      text += std::to_string(port.number) + " " + std::string(name_of(port.state)) + ", ";
+    EXPECT_EQ(text, "1 active, 2 down, 3 initializing, 4 armed, ");
+    device_.vanish();
+    for (const Port& port : device.ports()) EXPECT_EQ(port.state, Port::State::down);
+    EXPECT_EQ(device.ports().size(), 4U);
     return io::ready_op();
   });
 }

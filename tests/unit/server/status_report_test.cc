@@ -24,8 +24,9 @@ TEST(Quantile, it_is_the_upper_bound_of_the_bucket_that_holds_it) {
 constexpr std::string_view report = R"({
 "version":"0.1.0","pid":77,"uptime_seconds":7440,"listen":["[::]:2049"],"rpcbind":true,"connections":3,
 "open_descriptors":40,
-"rdma":{"on":true,"port":20049,"devices":["mlx5_0","mlx5_1"],"connections":2,"credits":128,"inline_bytes_max":4096,
- "registration":"cache","registered_bytes":8388608},
+"rdma":{"on":true,"port":20049,"connections":2,"credits":128,"inline_bytes_max":4096,
+ "devices":[{"device":"mlx5_0","ports":[{"port":1,"state":"active"}]},
+ {"device":"mlx5_1","ports":[{"port":1,"state":"active"},{"port":2,"state":"down"}]}],"registration":"cache","registered_bytes":8388608},
 "exports":[{"path":"/data","directory":"/srv/data","squash":"root","read_only":true,"sync":true,
  "clients":["10.0.0.0/8"],"restricted":"Handles end with the process.","open_files":12,"handle_cache_hits":999,
  "handle_cache_misses":1,"handle_cache_evictions":0,"inline_stalls":0}],
@@ -48,9 +49,9 @@ TEST(StatusTable, the_report_becomes_tables) {
   ASSERT_TRUE(text.has_value());
   EXPECT_THAT(*text, HasSubstr("braid 0.1.0, pid 77, up 2 h 4 min\n"));
   EXPECT_THAT(*text, HasSubstr("Listening on [::]:2049, known to rpcbind\n"));
-  EXPECT_THAT(*text,
-              HasSubstr("RDMA port 20049 on mlx5_0, mlx5_1: 2 connections of 128 credits, 8 MiB registered "
-                        "(cache)\n"));
+  EXPECT_THAT(
+      *text, HasSubstr("RDMA port 20049 on mlx5_0, mlx5_1 (port 2 down): 2 connections of 128 credits, 8 MiB "
+                       "registered (cache)\n"));
   EXPECT_THAT(*text, HasSubstr("Memory 20 MiB; buffers 128 KiB in use of 4 MiB mapped, at most 1 GiB\n"));
   EXPECT_THAT(*text, HasSubstr("Replay cache 5 entries, 2 KiB, 3 replays\n"));
   EXPECT_THAT(*text, HasSubstr("jobs: read 4\n"));
@@ -69,7 +70,7 @@ TEST(StatusTable, why_rdma_is_off_is_said_if_it_was_wanted) {
   const auto with = [](std::string_view rdma) {
     std::string text(report);
     const std::size_t begin = text.find("\"rdma\":{") + 7;
-    text.replace(begin, text.find('}', begin) + 1 - begin, rdma);
+    text.replace(begin, text.find(",\n\"exports\"") - begin, rdma);
     return status_table(text).value_or("");
   };
   EXPECT_THAT(with(R"({"on":false,"reason":"this host has no RDMA device"})"),
