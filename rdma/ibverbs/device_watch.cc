@@ -48,10 +48,9 @@ io::Op<> IbDeviceWatch::close() {
 }
 
 io::Op<> IbDeviceWatch::listen(const IbDevice& device) {
-  bool more = true;
-  while (more && !gate_.closed()) {
-    (void)co_await reactor_.readable(device.context()->async_fd);
-    more = take_events(device);
+  while (!gate_.closed()) {
+    const auto ready = co_await reactor_.readable(device.context()->async_fd);
+    if (!ready || !take_events(device)) co_return;
   }
 }
 
