@@ -64,6 +64,8 @@ class Compound {
   [[nodiscard]] std::uint32_t index() const { return index_; }
   // Of the whole RPC call, header included: what ca_maxrequestsize bounds.
   [[nodiscard]] std::size_t request_bytes() const { return call_.message.size(); }
+  // The running operation has had delegations recalled, which are not back; it has done nothing else.
+  void set_waits_for_recall() { waits_for_recall_ = true; }
   // Some milliseconds old: for leases, not for latencies.
   [[nodiscard]] base::TimePoint now() const;
   // When the call arrived, or the last operation that waited had ended. Costs nothing, and will do where the
@@ -157,6 +159,7 @@ class Compound {
   stateid4 saved_stateid_;
   std::size_t reply_bytes_left_ = 0;  // kept up to date by CompoundRun
   std::uint32_t payloads_ = 0;        // READ data in the reply so far
+  bool waits_for_recall_ = false;
 };
 
 }  // namespace braid::nfs4

@@ -1,6 +1,7 @@
 #include "nfs4/compound_run.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "nfs4/options.h"
@@ -35,7 +36,8 @@ CompoundRun::CompoundRun(const ServerState& server, const OperationTable& table,
       reply_(reply),
       out_(reply.begin()),
       start_(out_.size()),
-      status_blank_(out_.blank_u32()) {
+      status_blank_(out_.blank_u32()),
+      patience_(server.options.recall_patience) {
   out_.text(head.tag);
   count_blank_ = out_.blank_u32();
 }
@@ -84,6 +86,22 @@ io::Op<nfsstat4> CompoundRun::execute(const Operation& row) {
                                                                 : compound_.server().options.reply_bytes_max);
   changed_ = changed_ || row.flags.changes;
   if (!row.flags.looks) compound_.seen_.reset();
+  return row.handler(compound_, *this);
+}
+
+std::optional<base::Duration> CompoundRun::pause_before_again(const Operation& row, nfsstat4 status) {
+  if (!std::exchange(compound_.waits_for_recall_, false) || status != NFS4ERR_DELAY || written_) return {};
+  // RFC 7530 9.1.7: its sequence id is used up.
+  if (compound_.minor_version() == 0 && is(row, nfs_opnum4::OP_OPEN)) return {};
+  const base::Duration pause = std::min(pause_, patience_);
+  if (pause <= base::Duration::zero()) return {};
+  patience_ -= pause;
+  pause_ *= 2;
+  return pause;
+}
+
+io::Op<nfsstat4> CompoundRun::again(const Operation& row) {
+  compound_.seen_.reset();
   return row.handler(compound_, *this);
 }
 

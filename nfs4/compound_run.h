@@ -4,11 +4,14 @@
 //     io::Op<nfsstat4> running = run.execute(*row);
 //     running.start();
 //     const bool waits = !running.done();
-//     run.end(*row, co_await std::move(running), waits);
+//     nfsstat4 status = co_await std::move(running);
+//     ... while run.pause_before_again(*row, status) says so: wait, and status = co_await run.again(*row)
+//     run.end(*row, status, waits);
 //   }
 //   co_return run.answer();
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 
@@ -37,6 +40,11 @@ class CompoundRun final : private ResultSink {
   const Operation* next();
   // Its status; the body of its result has been encoded. It is no coroutine of its own.
   io::Op<nfsstat4> execute(const Operation& row);
+  // For how long to wait before again(), if the operation ended because delegations have to come back first.
+  // Less than Nfs4Options::recall_patience in all, longer each time.
+  std::optional<base::Duration> pause_before_again(const Operation& row, nfsstat4 status);
+  // execute() once more; the call's decoder stands where it stood then.
+  io::Op<nfsstat4> again(const Operation& row);
   // `waited`: time has passed.
   void end(const Operation& row, nfsstat4 status, bool waited);
   // After the last one: completes the reply and ends the slot of the session.
@@ -65,7 +73,9 @@ class CompoundRun final : private ResultSink {
   const xdr::Encoder::Blank status_blank_;
   xdr::Encoder::Blank count_blank_;
   std::uint32_t result_count_ = 0;
-  std::optional<base::TimePoint> measured_since_;  // the running operation, if its time is measured
+  base::Duration patience_;                              // that is left
+  base::Duration pause_ = std::chrono::milliseconds(1);  // before again(), the next time
+  std::optional<base::TimePoint> measured_since_;        // the running operation, if its time is measured
   nfsstat4 status_ = nfsstat4::NFS4_OK;
   nfs_opnum4 running_ = nfs_opnum4::OP_ILLEGAL;
   bool written_ = false;  // the running operation's result

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "nfs4/nfs4.x.h"
 
 namespace braid::nfs4 {
@@ -30,6 +31,10 @@ struct Nfs4Options {
   // Tags are for people: longer ones are refused (NFS4ERR_INVAL).
   std::uint32_t tag_bytes_max = 1024;
   Delegations delegations = Delegations::read;
+  // How long the operations of a COMPOUND wait in all for delegations that others are giving back, before one
+  // is NFS4ERR_DELAY. Most come back within milliseconds; who is told to try again does so after 100 at the
+  // earliest (Linux).
+  base::Duration recall_patience{};
 };
 
 }  // namespace braid::nfs4

@@ -3,8 +3,10 @@
 #include <array>
 #include <optional>
 
+#include "io/reactor.h"
 #include "nfs4/compound_run.h"
 #include "nfs4/names.h"
+#include "xdr/decoder.h"
 
 namespace braid::nfs4 {
 namespace {
@@ -42,10 +44,18 @@ io::Op<rpc::Answer> compound(rpc::Service& service, rpc::Call& call, rpc::Reply&
     co_return refuse_whole(reply, head, status, options);
   CompoundRun run(nfs.state(), nfs.table(), nfs.metrics(), call, reply, head);
   for (const Operation* row = run.next(); row != nullptr; row = run.next()) {
+    const xdr::Decoder args = call.args;
     io::Op<nfsstat4> running = run.execute(*row);
     running.start();
-    const bool waits = !running.done();
-    const nfsstat4 status = co_await std::move(running);
+    bool waits = !running.done();
+    nfsstat4 status = co_await std::move(running);
+    while (const auto pause = run.pause_before_again(*row, status)) {
+      waits = true;
+      const auto waited = co_await io::Reactor::current()->sleep(*pause).as_result();
+      if (!waited) break;
+      call.args = args;
+      status = co_await run.again(*row);
+    }
     run.end(*row, status, waits);
   }
   co_return run.answer();

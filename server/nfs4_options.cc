@@ -45,6 +45,7 @@ nfs4::EngineOptions nfs4_options(const Config& config, std::size_t open_files_ma
   options.nfs.read_bytes_max = payload;
   options.nfs.write_bytes_max = payload;
   options.nfs.delegations = config.delegations;
+  options.nfs.recall_patience = std::chrono::milliseconds(30);
   options.clients = client_options(config.limits);
   options.states = state_limits(config.limits, open_files_max);
   options.ids.domain = config.idmap_domain.empty() ? nfs4::domain_of_host() : config.idmap_domain;

@@ -67,6 +67,8 @@ io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> bloc
 
 // Runs `attempt(FileStates&, Aftermath&)` under the lock. As long as a client whose lease is over is in the
 // way, removes it and tries again: a courteous server (RFC 8881 8.4.2.1) keeps state until somebody minds.
+// Whoever ends with NFS4ERR_DELAY for what others have to give back must have done nothing yet: the whole
+// operation is executed again when they have.
 template <class T, class E, class F>
 io::Op<T, E> with_states(Compound& compound, F attempt) {
   for (;;) {
@@ -76,7 +78,9 @@ io::Op<T, E> with_states(Compound& compound, F attempt) {
     (void)co_await settle(compound.server(), std::move(after)).as_result();
     if (result || blockers_of(result.error()).empty()) co_return std::move(result);
     const auto evicted = co_await evict_silent(compound, blockers_of(result.error())).as_result();
-    if (!evicted || !*evicted) co_return std::move(result);
+    if (evicted && *evicted) continue;
+    compound.set_waits_for_recall();
+    co_return std::move(result);
   }
 }
 

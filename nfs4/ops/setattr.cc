@@ -178,6 +178,8 @@ Op4<AttributesSet, AttributesSet> setattr(Compound& compound, const SETATTR4args
   if (at.pseudo()) co_return refuse(nfsstat4::NFS4ERR_ROFS, AttributesSet{});
   Change change{.at = at, .id = args.stateid, .source = attributes::source_of(compound, at)};
   const auto ran = co_await run(compound, args.obj_attributes, change).as_result();
+  // That nothing was set need not be written: it may yet be, if this is executed again.
+  if (!ran && change.done.empty()) co_return refuse_without<AttributesSet>(ran.error());
   if (!ran) co_return refuse(ran.error(), AttributesSet{change.done});
   co_return AttributesSet{change.done};
 }

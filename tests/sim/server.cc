@@ -9,6 +9,7 @@ namespace {
 
 nfs4::EngineOptions engine_options(Plant plant) {
   nfs4::EngineOptions options;
+  options.nfs.recall_patience = std::chrono::milliseconds(30);
   options.clients.lease = lease_time;
   if (plant == Plant::short_lease) options.clients.lease = lease_time / 10;
   if (plant == Plant::eternal_lease) options.clients.lease = lease_time * 10;

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -85,6 +86,50 @@ inline base::Result<void, vfs::Error> remove_without_nfsv4(CallbackWorld& world,
   });
   return *done;
 }
+
+// What has a delegation of "file" recalled.
+struct Conflict {
+  const char* name;
+  std::function<Request(SessionClient&)> request;
+};
+
+inline const Conflict conflicts[] = {
+    {"OPEN",
+     [](SessionClient& client) {
+       return client.request().add(OP_PUTROOTFH).add(OP_OPEN, open_args(open_claim4::with_file("file"), 2));
+     }},
+    {"SETATTR",
+     [](SessionClient& client) {
+       return client.request()
+           .add(OP_PUTROOTFH)
+           .add(OP_LOOKUP, LOOKUP4args{"file"})
+           .add(OP_SETATTR, SETATTR4args{{}, mode_of(0600)});
+     }},
+    {"WRITE",
+     [](SessionClient& client) {
+       return client.request()
+           .add(OP_PUTROOTFH)
+           .add(OP_LOOKUP, LOOKUP4args{"file"})
+           .add(OP_WRITE, WRITE4args{.stateid = {}, .stable = stable_how4::UNSTABLE4});
+     }},
+    {"LINK",
+     [](SessionClient& client) {
+       return client.request()
+           .add(OP_PUTROOTFH)
+           .add(OP_LOOKUP, LOOKUP4args{"file"})
+           .add(OP_SAVEFH)
+           .add(OP_PUTROOTFH)
+           .add(OP_LINK, LINK4args{"other"});
+     }},
+    {"RENAME",
+     [](SessionClient& client) {
+       return client.request().add(OP_PUTROOTFH).add(OP_SAVEFH).add(OP_RENAME, RENAME4args{"file", "moved"});
+     }},
+    {"REMOVE",
+     [](SessionClient& client) {
+       return client.request().add(OP_PUTROOTFH).add(OP_REMOVE, REMOVE4args{"file"});
+     }},
+};
 
 class DelegationCompound : public testing::Test {
  protected:

@@ -118,49 +118,6 @@ TEST_F(DelegationCompound, none_is_given_of_what_was_written_without_an_open_jus
 
 // --- Recalls: everything by others that conflicts with a read delegation.
 
-struct Conflict {
-  const char* name;
-  std::function<Request(SessionClient&)> request;
-};
-
-const Conflict conflicts[] = {
-    {"OPEN",
-     [](SessionClient& client) {
-       return client.request().add(OP_PUTROOTFH).add(OP_OPEN, open_args(open_claim4::with_file("file"), 2));
-     }},
-    {"SETATTR",
-     [](SessionClient& client) {
-       return client.request()
-           .add(OP_PUTROOTFH)
-           .add(OP_LOOKUP, LOOKUP4args{"file"})
-           .add(OP_SETATTR, SETATTR4args{{}, mode_of(0600)});
-     }},
-    {"WRITE",
-     [](SessionClient& client) {
-       return client.request()
-           .add(OP_PUTROOTFH)
-           .add(OP_LOOKUP, LOOKUP4args{"file"})
-           .add(OP_WRITE, WRITE4args{.stateid = {}, .stable = stable_how4::UNSTABLE4});
-     }},
-    {"LINK",
-     [](SessionClient& client) {
-       return client.request()
-           .add(OP_PUTROOTFH)
-           .add(OP_LOOKUP, LOOKUP4args{"file"})
-           .add(OP_SAVEFH)
-           .add(OP_PUTROOTFH)
-           .add(OP_LINK, LINK4args{"other"});
-     }},
-    {"RENAME",
-     [](SessionClient& client) {
-       return client.request().add(OP_PUTROOTFH).add(OP_SAVEFH).add(OP_RENAME, RENAME4args{"file", "moved"});
-     }},
-    {"REMOVE",
-     [](SessionClient& client) {
-       return client.request().add(OP_PUTROOTFH).add(OP_REMOVE, REMOVE4args{"file"});
-     }},
-};
-
 TEST_F(DelegationCompound, what_others_do_has_it_recalled_and_goes_on_when_it_is_back) {
   std::size_t recalls = 0;
   for (const Conflict& one : conflicts) {

@@ -18,16 +18,7 @@ class OpenCompound40 : public OpenCompound {
     world_.write_local("file", "content");
     introduce();
   }
-  void introduce() {
-    SETCLIENTID4args hello;
-    hello.client.id = base::bytes_of("old client");
-    Reply met = world_.send(Request(0).add(OP_SETCLIENTID, hello));
-    const auto known = met.result<SETCLIENTID4res>(OP_SETCLIENTID);
-    ASSERT_NE(known.resok4(), nullptr);
-    client_ = known.resok4()->clientid;
-    const SETCLIENTID_CONFIRM4args confirm{client_, known.resok4()->setclientid_confirm};
-    ASSERT_EQ(world_.send(Request(0).add(OP_SETCLIENTID_CONFIRM, confirm)).status(), NFS4_OK);
-  }
+  void introduce() { client_ = introduce_40(world_, "old client"); }
   OPEN4res open_40(std::uint32_t seqid, std::string_view name = "file", std::uint32_t access = both_access) {
     OPEN4args args = open_args(name, access);
     args.seqid = seqid;

@@ -110,18 +110,13 @@ using enum nfsstat4;
 // GUARDED4 waits for the disk; executed twice it would answer EXIST.
 TEST(Turns40, a_request_that_comes_again_while_it_runs_is_executed_once) {
   World world;
-  SETCLIENTID4args hello;
-  hello.client.id = base::bytes_of("client");
-  Reply met = world.send(Request(0).add(OP_SETCLIENTID, hello));
-  const SETCLIENTID4resok known = *met.result<SETCLIENTID4res>(OP_SETCLIENTID).resok4();
-  const SETCLIENTID_CONFIRM4args confirm{known.clientid, known.setclientid_confirm};
-  ASSERT_EQ(world.send(Request(0).add(OP_SETCLIENTID_CONFIRM, confirm)).status(), NFS4_OK);
+  const clientid4 client = introduce_40(world, "client");
   for (int i = 0; i < 10; ++i) {
     const std::string name = "file" + std::to_string(i);
     OPEN4args args;
     args.seqid = 1;
     args.share_access = OPEN4_SHARE_ACCESS_BOTH;
-    args.owner = {.clientid = known.clientid, .owner = base::bytes_of(name)};
+    args.owner = {.clientid = client, .owner = base::bytes_of(name)};
     args.openhow = openflag4::with_how(createhow4::with_createattrs(createmode4::GUARDED4, {}));
     args.claim = open_claim4::with_file(name);
     Request request(0);

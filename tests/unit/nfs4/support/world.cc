@@ -263,6 +263,21 @@ Reply SessionClient::send(const Request& request) {
   return reply;
 }
 
+clientid4 introduce_40(World& world, std::string_view name, const Caller& caller) {
+  SETCLIENTID4args hello;
+  hello.client.id = base::bytes_of(name);
+  Reply met = world.send(Request(0).add(nfs_opnum4::OP_SETCLIENTID, hello), caller);
+  const auto known = met.result<SETCLIENTID4res>(nfs_opnum4::OP_SETCLIENTID);
+  if (known.resok4() == nullptr) {
+    ADD_FAILURE() << "SETCLIENTID: " << name_of(known.status);
+    return 0;
+  }
+  const SETCLIENTID_CONFIRM4args confirm{known.resok4()->clientid, known.resok4()->setclientid_confirm};
+  EXPECT_EQ(world.send(Request(0).add(nfs_opnum4::OP_SETCLIENTID_CONFIRM, confirm), caller).status(),
+            nfsstat4::NFS4_OK);
+  return known.resok4()->clientid;
+}
+
 stateid4 anonymous() { return {}; }
 stateid4 current() { return {.seqid = 1, .other = {}}; }
 

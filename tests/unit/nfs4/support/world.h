@@ -154,6 +154,9 @@ class SessionClient {
   std::vector<sequenceid4> sequences_;
 };
 
+// SETCLIENTID and SETCLIENTID_CONFIRM: the id of a 4.0 client.
+clientid4 introduce_40(World& world, std::string_view name, const Caller& caller = {});
+
 // Stateids that name no state (RFC 8881 8.2.3).
 stateid4 anonymous();
 stateid4 current();
