@@ -161,6 +161,13 @@ bool Oracle::on_record_between(const Claim& claim, std::uint32_t to) const {
   });
 }
 
+// Whoever has reclaimed something, but not said that this is all, when the grace period ends is not on record
+// for the next one: it might reclaim what others have had meanwhile (RFC 8881 8.4.3).
+bool Oracle::off_record(const Claim& claim) const {
+  const Life& held = lives_.at(claim.life);
+  return held.died && *held.died >= held.born + lease_time && !recorded_.contains({claim.client, claim.life});
+}
+
 void Oracle::reclaimed(Claim& claim, std::uint32_t life, base::TimePoint sent) {
   if (sent > born_at(life) + grace_max + slack)
     violation("late_reclaim", claim.client, claim.file, "a reclaim was granted after the grace period");
@@ -187,6 +194,7 @@ void Oracle::reclaim_refused(const Claim& claim, base::TimePoint until, std::uin
                      status == nfsstat4::NFS4ERR_RECLAIM_CONFLICT ||
                      status == nfsstat4::NFS4ERR_SHARE_DENIED || status == nfsstat4::NFS4ERR_DENIED;
   if (!meant || life != life_ || life < 2 || completed_.contains({claim.client, life})) return;
+  if (off_record(claim)) return;
   const bool crashed_before = claim.life < life || claim.until == std::nullopt;
   if (!crashed_before || scheduler_.now() >= until) return;
   violation("entitled_reclaim", claim.client, claim.file,
@@ -298,7 +306,7 @@ void Oracle::granted_new(std::uint32_t client, std::uint32_t file, std::uint32_t
   if (life != life_) return;
   for (const Claim& claim : claims_) {
     if (claim.client == client || claim.delegation || claim.life >= life || !valid(claim)) continue;
-    if (completed_.contains({claim.client, life})) continue;
+    if (completed_.contains({claim.client, life}) || off_record(claim)) continue;
     violation("grace", client, file,
               "new state was granted before this could be reclaimed: " + text_of(claim));
   }

@@ -86,6 +86,9 @@ class Oracle {
   // RECLAIM_COMPLETE has been sent, in a session with this server.
   [[nodiscard]] bool grace_over() const;
   void completed(std::uint32_t client, std::uint32_t life) { completed_.insert({client, life}); }
+  // The server keeps the client on record: RECLAIM_COMPLETE was answered, or it is a client of 4.0, which is
+  // recorded before it gets anything.
+  void recorded(std::uint32_t client, std::uint32_t life) { recorded_.insert({client, life}); }
   void known_as(clientid4 id, std::uint32_t client) { names_[id] = client; }
 
   // --- Claims. References stay valid until the claim is dropped.
@@ -130,6 +133,7 @@ class Oracle {
   [[nodiscard]] bool silent_since(std::uint32_t client, base::TimePoint when) const;
   [[nodiscard]] bool grace_ended_between(std::uint32_t from, std::uint32_t to) const;
   [[nodiscard]] bool on_record_between(const Claim& claim, std::uint32_t to) const;
+  [[nodiscard]] bool off_record(const Claim& claim) const;
   void compare(const Claim& fresh);
   static std::string text_of(const Claim& claim);
 
@@ -141,6 +145,7 @@ class Oracle {
   std::map<std::uint32_t, Life> lives_;
   std::map<std::uint32_t, base::TimePoint> lease_end_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> completed_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> recorded_;
   std::map<clientid4, std::uint32_t> names_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> on_record_;  // clients and lives that gave them state
   struct Dispute {

@@ -81,6 +81,7 @@ ClientOp<> Client::recover() {
   // Owners have to wait until everything is reclaimed.
   ready_ = false;
   const std::uint32_t instance = instance_;
+  if (traits_.minor_version == 0) world_.oracle.recorded(traits_.index, known_in_life_);
   co_await reclaim_all();
   if (instance != instance_ || disowned_) co_return;
   if (traits_.minor_version > 0) {
@@ -92,6 +93,7 @@ ClientOp<> Client::recover() {
     const nfsstat4 status = done.response.status();
     world_.trace.add(traits_.index, {}, "RECLAIM_COMPLETE: {}", name_of(status));
     if (status != NFS4_OK && status != NFS4ERR_COMPLETE_ALREADY) co_return;
+    world_.oracle.recorded(traits_.index, done.life);
   }
   recovered_instance_ = instance_;
   ready_ = true;
