@@ -144,7 +144,7 @@ class Client final : private WireUser {
   ClientOp<bool> name_operation(Request request, std::string change, nfsstat4 twice);
   ClientOp<> reclaim_wrongly(std::uint32_t owner, std::uint32_t file);
   ClientOp<> return_delegation(stateid4 id, base::Duration wait);
-  void take_delegation(const open_delegation4& given, std::uint32_t file, std::uint32_t life);
+  void take_delegation(const open_delegation4& given, std::uint32_t file, const Outcome& outcome);
   void take_open(const Outcome& outcome, const OPEN4resok& given, std::uint32_t owner, std::uint32_t file,
                  std::uint32_t access, std::uint32_t deny);
 

@@ -215,7 +215,8 @@ void Oracle::locked(Claim& claim, Cells cells, Cell to) {
   compare(claim);
 }
 
-Claim& Oracle::delegated(std::uint32_t client, std::uint32_t file, bool write, std::uint32_t life) {
+Claim& Oracle::delegated(std::uint32_t client, std::uint32_t file, bool write, std::uint32_t life,
+                         base::TimePoint sent) {
   if (const Claim* const old = find_delegation(client, file)) drop(*old);
   Claim& claim = claims_.emplace_back();
   claim.client = client;
@@ -223,14 +224,14 @@ Claim& Oracle::delegated(std::uint32_t client, std::uint32_t file, bool write, s
   claim.delegation = true;
   claim.write = write;
   claim.life = life;
-  // What was under way when it was given may have had it recalled already.
-  const auto recent = [this](const std::optional<base::TimePoint>& when) {
-    return when && *when + 3 * lease_time > scheduler_.now();
+  // What was under way when it was given, or came since, may have had it recalled already.
+  const auto recent = [&](const std::optional<base::TimePoint>& when) {
+    return when && (*when > sent || *when + 3 * lease_time > scheduler_.now());
   };
   for (const auto& [whose, dispute] : disputes_)
     if (whose.first == file && whose.second != client &&
         (recent(dispute.writes) || (write && recent(dispute.reads))))
-      claim.disputed = scheduler_.now() - slack;
+      claim.disputed = std::min(sent, scheduler_.now() - slack);
   claim.since = scheduler_.now();
   compare(claim);
   return claim;

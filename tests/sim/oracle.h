@@ -105,7 +105,9 @@ class Oracle {
   void reclaim_refused(const Claim& claim, base::TimePoint until, std::uint32_t life, nfsstat4 status);
   static void weaken(Claim& claim, Cells cells, Cell to);
   void locked(Claim& claim, Cells cells, Cell to);
-  Claim& delegated(std::uint32_t client, std::uint32_t file, bool write, std::uint32_t life);
+  // Given in answer to what was sent then, perhaps long before the client hears of it.
+  Claim& delegated(std::uint32_t client, std::uint32_t file, bool write, std::uint32_t life,
+                   base::TimePoint sent);
 
   // --- Single events.
   // The client sends an OPEN, a WRITE or the like.

@@ -85,19 +85,19 @@ void Client::take_open(const Outcome& outcome, const OPEN4resok& given, std::uin
   world_.oracle.granted_new(traits_.index, file, outcome.life);
   Claim& claim = world_.oracle.opened(traits_.index, owner, file, access, deny, outcome.life);
   claim.open_id = given.stateid;
-  take_delegation(given.delegation, file, outcome.life);
+  take_delegation(given.delegation, file, outcome);
 }
 
-void Client::take_delegation(const open_delegation4& given, std::uint32_t file, std::uint32_t life) {
+void Client::take_delegation(const open_delegation4& given, std::uint32_t file, const Outcome& outcome) {
   if (world_.plant == Plant::unasked_delegation) {
-    world_.oracle.delegated(traits_.index, file, false, life);
+    world_.oracle.delegated(traits_.index, file, false, outcome.life, outcome.sent);
     return;
   }
   const auto* const read = given.read();
   const auto* const write = given.write();
   if (read == nullptr && write == nullptr) return;
   world_.trace.add(traits_.index, file, "is given a {} delegation", write != nullptr ? "write" : "read");
-  Claim& claim = world_.oracle.delegated(traits_.index, file, write != nullptr, life);
+  Claim& claim = world_.oracle.delegated(traits_.index, file, write != nullptr, outcome.life, outcome.sent);
   claim.open_id = write != nullptr ? write->stateid : read->stateid;
   // Some are given back without being asked for.
   if (random_.percent(20))
