@@ -41,7 +41,7 @@ class CompoundRun final : private ResultSink {
   // Its status; the body of its result has been encoded. It is no coroutine of its own.
   io::Op<nfsstat4> execute(const Operation& row);
   // For how long to wait before again(), if the operation ended because delegations have to come back first.
-  // Less than Nfs4Options::recall_patience in all, longer each time.
+  // At most Nfs4Options::recall_patience in all, longer each time.
   std::optional<base::Duration> pause_before_again(const Operation& row, nfsstat4 status);
   // execute() once more; the call's decoder stands where it stood then.
   io::Op<nfsstat4> again(const Operation& row);

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -168,6 +169,15 @@ class DelegationCompound : public testing::Test {
   }
   nfsstat4 give_back(SessionClient& client, const stateid4& id) {
     return on_file(client, OP_DELEGRETURN, DELEGRETURN4args{id}).status();
+  }
+  // A read delegation of alice's, of a file that nobody has open; what was recalled before is forgotten.
+  stateid4 delegate_anew() {
+    world_.advance(std::chrono::seconds(60));
+    world_.file_system().sweep();
+    world_.write_local("file", "content");
+    const OPEN4resok opened = open_file(alice_, read_access);
+    EXPECT_EQ(on_file(alice_, OP_CLOSE, CLOSE4args{0, opened.stateid}).status(), NFS4_OK);
+    return id_of(opened.delegation);
   }
   // Asks for the size alone.
   std::optional<std::uint64_t> size_seen_by(SessionClient& client) {

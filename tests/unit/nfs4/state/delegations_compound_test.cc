@@ -122,12 +122,7 @@ TEST_F(DelegationCompound, what_others_do_has_it_recalled_and_goes_on_when_it_is
   std::size_t recalls = 0;
   for (const Conflict& one : conflicts) {
     SCOPED_TRACE(one.name);
-    world_.advance(60s);
-    world_.file_system().sweep();
-    world_.write_local("file", "content");
-    const OPEN4resok opened = open_file(alice_, read_access);
-    const stateid4 id = id_of(opened.delegation);
-    EXPECT_EQ(on_file(alice_, OP_CLOSE, CLOSE4args{0, opened.stateid}).status(), NFS4_OK);
+    const stateid4 id = delegate_anew();
     EXPECT_EQ(bob_.send(one.request(bob_)).status(), NFS4ERR_DELAY);
     EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_RECALL, ++recalls).id, id);
     EXPECT_EQ(bob_.send(one.request(bob_)).status(), NFS4ERR_DELAY);

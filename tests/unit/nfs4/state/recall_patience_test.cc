@@ -31,12 +31,7 @@ TEST_F(RecallPatience, what_is_given_back_in_time_delays_nobody) {
   std::size_t recalls = 0;
   for (const Conflict& one : conflicts) {
     SCOPED_TRACE(one.name);
-    world_.advance(60s);
-    world_.file_system().sweep();
-    world_.write_local("file", "content");
-    const OPEN4resok opened = open_file(alice_, read_access);
-    const stateid4 id = id_of(opened.delegation);
-    EXPECT_EQ(on_file(alice_, OP_CLOSE, CLOSE4args{0, opened.stateid}).status(), NFS4_OK);
+    const stateid4 id = delegate_anew();
     const auto sent = world_.start(one.request(bob_), bob_.caller());
     EXPECT_EQ(peer_.await(nfs_cb_opnum4::OP_CB_RECALL, ++recalls).id, id);
     EXPECT_FALSE(world_.ended(sent));
