@@ -4,17 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 
 #include "base/arith.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
-namespace {
-
-constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
-
-}  // namespace
 
 Outcome<> Tree::may_copy(const PosixOpenFile& from, const PosixOpenFile& to) const {
   if (!includes(from.access(), OpenAccess::read)) return base::fail(Error::acces);
