@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 
+from harness.constants import ADDRESS
 from harness.host import BROKEN, TIMED_OUT, save, tail
 from harness.machine import CLIENT_ADDRESS, READY, quote
 from harness.prerequisites import KERNEL, QEMU
-from harness.server import ADDRESS
 
 BOOT_S = 90
 

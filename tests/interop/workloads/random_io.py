@@ -6,8 +6,7 @@ import random
 
 from harness.client import Lab, drop_caches, equal, expect, step
 
-VARIANTS = ("ext4", "xfs", "tmpfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "tmpfs", "xfs,4.2")
 TIMEOUT_S = 240
 
 OPERATIONS = 2500

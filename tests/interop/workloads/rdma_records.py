@@ -6,7 +6,8 @@ import random
 from harness.client import Lab, equal, expect, read_file, step
 
 MACHINE = "rdma"
-VARIANTS = ("tmpfs",)
+RUNS = ("tmpfs",)
+VERSIONS = ("4.2", "3")
 TIMEOUT_S = 240
 
 MIB = 1 << 20

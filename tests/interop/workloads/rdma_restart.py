@@ -7,7 +7,8 @@ from harness.client import Lab, step
 from harness.journal import DATA_AND_NAMES, survive
 
 MACHINE = "rdma"
-VARIANTS = ("tmpfs",)
+RUNS = ("tmpfs",)
+VERSIONS = ("4.2", "3")
 TIMEOUT_S = 400
 
 lab = Lab()
