@@ -16,7 +16,8 @@ function(braid_library name)
   braid_unity(braid_${name})
 endfunction()
 
-# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS]): a Google Test program, run as one ctest.
+# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS]): a Google Test program, run as one ctest. With
+# ThreadSanitizer, one with the label `single_threaded` is built only by name.
 function(braid_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
@@ -25,8 +26,18 @@ function(braid_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} braid_flags GTest::gmock GTest::gtest_main)
   braid_unity(${name})
+  if(BRAID_SANITIZE STREQUAL "thread" AND "single_threaded" IN_LIST ARG_LABELS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
+endfunction()
+
+# braid_bench(TARGET): a benchmark that no test needs. It is built by name, or with all others by the target `bench`.
+add_custom_target(bench)
+function(braid_bench target)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(bench ${target})
 endfunction()
 
 # braid_xdr(TARGET DIR FILE.x ...): compiles XDR files of folder DIR into the build tree as DIR/FILE.x.h and DIR/FILE.x.cc

@@ -13,7 +13,7 @@ namespace braid::vfs {
 namespace {
 
 constexpr std::string_view first_line = "braid-exports 1";
-constexpr const char* file = "exports";
+constexpr const char* registry_file = "exports";
 constexpr const char* new_file = "exports.new";
 constexpr std::size_t file_bytes_max = std::size_t{16} * 1024 * 1024;
 
@@ -128,7 +128,7 @@ ExportId ExportRegistry::unused_id() const {
 }
 
 base::Result<void> ExportRegistry::load() {
-  const base::UniqueFd fd(::openat(directory_.get(), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const base::UniqueFd fd(::openat(directory_.get(), registry_file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) {
     entries_.clear();
     if (errno == ENOENT) return {};
@@ -178,7 +178,8 @@ base::Result<void> ExportRegistry::save() const {
       ::openat(directory_.get(), new_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd) return base::fail(base::last_errno());
   if (auto written = write_all(fd.get(), text); !written) return written;
-  if (::fsync(fd.get()) != 0 || ::renameat(directory_.get(), new_file, directory_.get(), file) != 0 ||
+  if (::fsync(fd.get()) != 0 ||
+      ::renameat(directory_.get(), new_file, directory_.get(), registry_file) != 0 ||
       ::fsync(directory_.get()) != 0)
     return base::fail(base::last_errno());
   return {};
