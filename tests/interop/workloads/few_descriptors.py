@@ -7,6 +7,7 @@ import resource
 from harness.client import Lab, drop_caches, equal, expect, read_file, step, write_file
 
 RUNS = ("ext4", "ext4,4.0", "ext4,4.2")
+TAKES_S = 20
 
 FILES = 2000
 LIMIT = 256

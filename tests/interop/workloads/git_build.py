@@ -5,6 +5,7 @@ import os
 from harness.client import Lab, drop_caches, equal, expect, run, skip, step, write_file
 
 RUNS = ("ext4", "ext4,4.2")
+TAKES_S = 30
 TIMEOUT_S = 300
 
 UNITS = 12

@@ -4,6 +4,7 @@ from harness.client import Lab
 from harness.journal import DATA_AND_NAMES, survive
 
 RUNS = ("ext4", "ext4,4.0", "tmpfs,4.2")
+TAKES_S = 30
 TIMEOUT_S = 240
 
 lab = Lab()

@@ -5,6 +5,7 @@ import os
 from harness.client import Lab, drop_caches, equal, expect, join, start, step, write_file
 
 RUNS = ("tmpfs", "ext4", "xfs", "btrfs", "tmpfs,4.2")
+TAKES_S = 30
 TIMEOUT_S = 300
 
 ENTRIES = 10_000

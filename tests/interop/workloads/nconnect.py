@@ -8,6 +8,7 @@ from harness.constants import PORT
 
 RUNS = ("ext4",)
 VERSIONS = ("4.2", "4.1", "3")
+TAKES_S = 30
 
 WRITERS = 4
 BLOCK = os.urandom(1 << 16)

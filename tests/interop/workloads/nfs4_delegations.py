@@ -10,6 +10,7 @@ from harness.mountstats import operations_sent
 
 RUNS = ("ext4", "tmpfs,4.0")
 VERSIONS = ("4.2", "4.1", "3")
+TAKES_S = 30
 TIMEOUT_S = 300
 
 lab = Lab()

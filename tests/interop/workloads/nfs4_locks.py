@@ -10,6 +10,7 @@ from harness.mountstats import operations_sent
 
 RUNS = ("ext4",)
 VERSIONS = ("4.2", "4.1", "4.0")
+TAKES_S = 20
 
 LOCAL_TRY = ("import fcntl, sys; file = open(sys.argv[1], 'r+b')\n"
              "try:\n    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 5, 0)\n"

@@ -6,6 +6,7 @@ from harness.client import Lab, drop_caches, equal, step, write_file
 
 RUNS = ("ext4",)
 VERSIONS = ("4.2", "4.0")
+TAKES_S = 20
 TIMEOUT_S = 240
 
 lab = Lab()

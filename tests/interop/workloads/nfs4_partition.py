@@ -13,6 +13,7 @@ from harness.constants import ADDRESS
 
 RUNS = ("ext4",)
 VERSIONS = ("4.2", "4.1", "4.0")
+TAKES_S = 80
 TIMEOUT_S = 240
 
 LEASE_S = 10

@@ -8,6 +8,7 @@ from harness.client import SHORT_LEASE_S, Lab, drop_caches, equal, read_file, re
 
 RUNS = ("ext4",)
 VERSIONS = ("4.2", "4.1", "4.0")
+TAKES_S = 30
 TIMEOUT_S = 240
 
 lab = Lab()

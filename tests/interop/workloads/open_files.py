@@ -7,6 +7,7 @@ import os
 from harness.client import Lab, drop_caches, equal, expect, join, read_file, refused, start, step, until, write_file
 
 RUNS = ("tmpfs", "ext4,4.0", "ext4,4.2")
+TAKES_S = 20
 
 
 def silly(directory):

@@ -4,6 +4,7 @@ from harness.client import Lab
 from harness.journal import DATA_AND_NAMES, DIRECTORIES, survive
 
 RUNS = ("ext4", "xfs", "ext4,4.2")
+TAKES_S = 35
 TIMEOUT_S = 240
 
 lab = Lab()

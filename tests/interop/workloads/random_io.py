@@ -7,6 +7,7 @@ import random
 from harness.client import Lab, drop_caches, equal, expect, step
 
 RUNS = ("ext4", "tmpfs", "xfs,4.2")
+TAKES_S = 30
 TIMEOUT_S = 240
 
 OPERATIONS = 2500

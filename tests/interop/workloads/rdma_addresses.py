@@ -10,6 +10,7 @@ from harness.constants import ADDRESS, RDMA_PORT
 MACHINE = "rdma"
 RUNS = ("tmpfs",)
 VERSIONS = ("3",)
+TAKES_S = 60
 TIMEOUT_S = 240
 
 SECOND = "10.99.14.1"

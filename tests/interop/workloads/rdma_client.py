@@ -9,6 +9,7 @@ from harness.constants import ADDRESS, RDMA_PORT
 MACHINE = "rdma"
 RUNS = ("tmpfs",)
 VERSIONS = ("4.2",)
+TAKES_S = 60
 TIMEOUT_S = 240
 
 CLIENT = os.path.join(os.environ["INTEROP_PROGRAMS"], "braid-rdma-file")

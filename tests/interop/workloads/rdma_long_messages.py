@@ -8,6 +8,7 @@ from harness.mountstats import rdma_counts
 MACHINE = "rdma"
 RUNS = ("ext4",)
 VERSIONS = ("4.2", "4.0", "3")
+TAKES_S = 80
 TIMEOUT_S = 300
 
 NAMES = 10_000

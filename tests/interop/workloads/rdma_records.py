@@ -8,6 +8,7 @@ from harness.client import Lab, equal, expect, read_file, step
 MACHINE = "rdma"
 RUNS = ("tmpfs",)
 VERSIONS = ("4.2", "3")
+TAKES_S = 80
 TIMEOUT_S = 240
 
 MIB = 1 << 20

@@ -9,6 +9,7 @@ from harness.journal import DATA_AND_NAMES, survive
 MACHINE = "rdma"
 RUNS = ("tmpfs",)
 VERSIONS = ("4.2", "3")
+TAKES_S = 110
 TIMEOUT_S = 400
 
 lab = Lab()

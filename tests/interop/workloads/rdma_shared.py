@@ -7,6 +7,7 @@ from harness.client import Lab, equal, expect, metric, read_file, step, write_fi
 MACHINE = "rdma"
 RUNS = ("tmpfs",)
 VERSIONS = ("4.2", "4.1", "3")
+TAKES_S = 70
 TIMEOUT_S = 240
 
 lab = Lab()

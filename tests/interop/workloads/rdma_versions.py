@@ -8,6 +8,7 @@ from harness.mountstats import rdma_counts
 MACHINE = "rdma"
 RUNS = ("tmpfs",)
 VERSIONS = ("4.2", "4.1", "4.0", "3")
+TAKES_S = 120
 TIMEOUT_S = 400
 
 BYTES = 64 << 20

@@ -8,6 +8,7 @@ import time
 from harness.client import Failure, Lab, drop_caches, equal, expect, join, read_file, start, step, write_file
 
 RUNS = ("ext4", "ext4,4.0", "tmpfs,4.2")
+TAKES_S = 30
 TIMEOUT_S = 240
 
 STOP = "/run/tmp/stop"

@@ -7,6 +7,7 @@ import random
 from harness.client import Lab, drop_caches, equal, run, step, write_file
 
 RUNS = ("ext4", "xfs,4.2")
+TAKES_S = 30
 TIMEOUT_S = 240
 
 FILES = 1700

@@ -7,6 +7,7 @@ from harness.client import Failure, Lab, join, read_file, run, start, step, unti
 from harness.mountstats import operations_sent
 
 RUNS = ("ext4", "ext4,4.2")
+TAKES_S = 40
 TIMEOUT_S = 400
 
 KILLS = 20
