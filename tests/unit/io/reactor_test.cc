@@ -75,7 +75,7 @@ TEST_F(ReactorTest, timers_fire_in_the_order_of_their_deadlines) {
   run([&]() -> Op<> {
     auto note = [](Reactor& reactor, base::TimePoint deadline, char name, std::string& out) -> Op<> {
       Timer timer(reactor);
-      co_await timer.until(deadline);
+      (void)co_await timer.until(deadline);
       out.push_back(name);
     };
     const base::TimePoint now = clock_.now();
