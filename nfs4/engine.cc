@@ -97,6 +97,11 @@ state::StateHooks Nfs4Engine::hooks() {
               [this](clientid4 client) {
                 if (copies_) copies_->cancel_all(client);
               },
+          .stopping = [this](clientid4 client) { return copies_ && copies_->stopping(client); },
+          .stopped = [this](clientid4 client) -> io::Op<> {
+            if (copies_) return copies_->stopped(client);
+            return base::Result<void>();
+          },
           .revoke = with_files([](FileStates& files, clientid4 id) { files.revoke_client(id); })};
 }
 

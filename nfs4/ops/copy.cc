@@ -49,7 +49,7 @@ Result4<std::optional<COPY4resok>> begin_in_background(Compound& compound, const
                                                        const CopyWork& work, const vfs::Verifier& verifier) {
   const bool wanted = !args.ca_synchronous && work.length >= asynchronous_bytes_min;
   CopyJobs* const jobs = compound.server().copies;
-  if (!wanted || jobs == nullptr || work.client == 0) return std::nullopt;
+  if (!wanted || jobs == nullptr || work.client == nullptr) return std::nullopt;
   bool fits = false;
   const std::span<stateid4> id = compound.arena().make<stateid4>(1, fits);
   if (!fits) return refuse(nfsstat4::NFS4ERR_DELAY);
@@ -63,7 +63,8 @@ Result4<std::optional<COPY4resok>> begin_in_background(Compound& compound, const
 Op4<std::uint64_t> copy_now(const CopyWork& work) {
   const std::uint64_t wanted = std::min(work.length, synchronous_bytes_max);
   std::uint64_t copied = 0;
-  while (copied < wanted) {
+  // Who is gone has lost the right to write: others may have what it held.
+  while (copied < wanted && (work.client == nullptr || !work.client->gone())) {
     const auto slice = co_await work.fs
                            ->copy(work.who, work.from, work.from_offset + copied, work.to,
                                   work.to_offset + copied, wanted - copied)
@@ -91,7 +92,7 @@ Op4<COPY4resok> run(Compound& compound, const COPY4args& args) {
   work.from_offset = args.ca_src_offset;
   work.to_offset = args.ca_dst_offset;
   work.length = co_await length_of(args, from, to);
-  if (const state::ClientRef client = compound.client(); client != nullptr) work.client = client->id;
+  work.client = compound.client();
   const vfs::Verifier verifier = work.fs->write_verifier();
   if (work.length == 0) co_return answer({}, 0, verifier);
   auto background = co_await begin_in_background(compound, args, work, verifier);
