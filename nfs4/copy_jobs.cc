@@ -202,7 +202,7 @@ io::Op<> CopyJobs::run(JobRef job) {
   // Taken before the copy: if data of it gets lost, the verifier that the client is told has gone by.
   const vfs::Verifier verifier = job->work.fs->write_verifier();
   const auto copied = co_await copy_all(*job).as_result();
-  (void)co_await job->work.fs->close(std::exchange(job->work.from, nullptr)).as_result();
+  (void)co_await job->work.from_fs->close(std::exchange(job->work.from, nullptr)).as_result();
   const vfs::FileHandle target = job->work.to->file()->handle();
   (void)co_await job->work.fs->close(std::exchange(job->work.to, nullptr)).as_result();
   const nfsstat4 status = copied ? nfsstat4::NFS4_OK : copied.error();
