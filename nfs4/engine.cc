@@ -51,6 +51,10 @@ base::Result<std::unique_ptr<Nfs4Engine>> Nfs4Engine::create(const EngineOptions
   return std::unique_ptr<Nfs4Engine>(new Nfs4Engine(options, resources, std::move(*store)));
 }
 
+std::optional<int> Nfs4Engine::user_of(const std::string& state_dir) {
+  return recovery::ClientStore::user_of(state_dir + "/nfs4");
+}
+
 Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& resources,
                        std::unique_ptr<recovery::ClientStore> store)
     : options_(within_limits(options)),
