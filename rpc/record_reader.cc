@@ -10,7 +10,6 @@
 namespace braid::rpc {
 namespace {
 
-constexpr std::uint32_t last_fragment_bit = 0x8000'0000;
 // Fragments up to this size are moved together, so that a record of many tiny fragments does not become a
 // payload of many tiny ranges. Clients that send bulk data send larger fragments.
 constexpr std::uint32_t moved_bytes_max = 4096;

@@ -13,9 +13,7 @@
 namespace braid::server {
 namespace {
 
-using Entry = ExportSet::Entry;
-
-std::string trouble_text(const ExportConfig& config, base::Errno error) {
+std::string registry_trouble(const ExportConfig& config, base::Errno error) {
   return fmt::format("cannot keep the handle key of the export {} in the state directory: {}", config.path,
                      base::message_of(error));
 }
@@ -33,7 +31,7 @@ std::string missing_text(const ExportConfig& config, base::Errno error) {
   return fmt::format("{} cannot be opened: {}", config.directory, base::message_of(error));
 }
 
-void log_standing(const Entry& entry) {
+void log_standing(const ExportSet::Entry& entry) {
   if (entry.unavailable.empty())
     base::log_event(base::Level::info, "export_available", "export={} directory={}", entry.config.path,
                     entry.config.directory);
@@ -43,7 +41,7 @@ void log_standing(const Entry& entry) {
 }
 
 // A device number may be another one after the next start, and then the export is not recognised.
-void warn_of_device(const Entry& entry) {
+void warn_of_device(const ExportSet::Entry& entry) {
   if (entry.registered.kept.kind() != "device") return;
   base::log_event(base::Level::warning, "export_without_uuid",
                   "export={}: its file system has no UUID, and is recognised by its device number {}; give "
@@ -51,7 +49,7 @@ void warn_of_device(const Entry& entry) {
                   entry.config.path, entry.registered.kept.file_system);
 }
 
-vfs::Export exported(const Entry& entry) {
+vfs::Export exported(const ExportSet::Entry& entry) {
   const ExportConfig& config = entry.config;
   vfs::Export offered;
   offered.id = entry.registered.identity.id;
@@ -105,7 +103,8 @@ const ExportSet::Entry* ExportSet::same_file_system(const ExportConfig& config) 
   return found == entries_.end() ? nullptr : &*found;
 }
 
-std::expected<Entry, std::string> ExportSet::offer(const ExportConfig& config, std::size_t open_files_max) {
+std::expected<ExportSet::Entry, std::string> ExportSet::offer(const ExportConfig& config,
+                                                              std::size_t open_files_max) {
   if (const Entry* kept = same_file_system(config)) {
     Entry entry = *kept;
     entry.config = config;
@@ -126,7 +125,7 @@ std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_
   if (!registered && !found && registered.error() == base::errno_of(ENOENT))
     return std::unexpected(
         fmt::format("cannot serve {}: {}", config.directory, base::message_of(found.error())));
-  if (!registered) return std::unexpected(trouble_text(config, registered.error()));
+  if (!registered) return std::unexpected(registry_trouble(config, registered.error()));
   entry.registered = std::move(*registered);
   entry.seen.reset();
   if (found) entry.seen = *found;
@@ -199,7 +198,7 @@ std::expected<void, std::string> ExportSet::accept(std::string_view export_path)
   const auto found = vfs::posix::directory_identity(config.directory, config.fsid);
   if (!found) return std::unexpected(missing_text(config, found.error()));
   const auto registered = registry_.accept(config.path, config.directory, *found);
-  if (!registered) return std::unexpected(trouble_text(config, registered.error()));
+  if (!registered) return std::unexpected(registry_trouble(config, registered.error()));
   base::log_event(base::Level::info, "export_accepted", "export={} directory={}: it is {} on {} from now on",
                   config.path, config.directory, found->directory, found->file_system);
   entry->seen.reset();

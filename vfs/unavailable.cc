@@ -10,9 +10,9 @@
 namespace braid::vfs {
 namespace {
 
-class Root final : public File {
+class UnavailableRoot final : public File {
  public:
-  explicit Root(const FileHandle& handle) : handle_(handle) {}
+  explicit UnavailableRoot(const FileHandle& handle) : handle_(handle) {}
   [[nodiscard]] const FileHandle& handle() const override { return handle_; }
 
  private:
@@ -46,7 +46,7 @@ FileHandle root_handle(const Registration& registered) {
 
 UnavailableFileSystem::UnavailableFileSystem(const Registration& registered,
                                              std::shared_ptr<FileSystem> behind)
-    : root_(behind != nullptr ? behind->root() : FileRef(new Root(root_handle(registered)))),
+    : root_(behind != nullptr ? behind->root() : FileRef(new UnavailableRoot(root_handle(registered)))),
       behind_(std::move(behind)) {}
 
 Verifier UnavailableFileSystem::write_verifier() const {

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 
+#include "xdr/padding.h"
+
 namespace braid::xdr {
-namespace {
-
-constexpr std::size_t padding_of(std::size_t bytes) { return (4 - bytes % 4) % 4; }
-
-}  // namespace
 
 bool Decoder::next_range() {
   auto ranges = message_->ranges();

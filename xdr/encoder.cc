@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "xdr/padding.h"
 
 namespace braid::xdr {
 namespace {
 
-constexpr std::size_t padding_of(std::size_t bytes) { return (4 - bytes % 4) % 4; }
 constexpr std::size_t step_bytes = 1024;  // carved at a time; the unused tail is given back
 constexpr std::size_t copied_max = 512;   // of a range that append() copies
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <limits>
 
 #include "base/arith.h"
 #include "vfs/posix/tree.h"
@@ -13,14 +12,13 @@
 namespace braid::vfs::posix {
 namespace {
 
-constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
-constexpr std::size_t piece_bytes = 256 * base::KiB;
+constexpr std::size_t copied_piece_bytes = 256 * base::KiB;
 
 // The files are on different file systems, or on one that cannot do it.
 bool kernel_cannot_copy(int error) { return error == EXDEV || error == EOPNOTSUPP || error == ENOSYS; }
 
 // pwrite(2) until all is written; how much was, if it is something.
-Outcome<std::size_t> put(int fd, base::BytesView bytes, off_t at) {
+Outcome<std::size_t> write_piece(int fd, base::BytesView bytes, off_t at) {
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t wrote =
@@ -35,7 +33,7 @@ Outcome<std::size_t> put(int fd, base::BytesView bytes, off_t at) {
 
 // What copy_file_range(2) does, by reading and writing. An error after the first bytes is the next call's.
 Outcome<std::uint64_t> copy_by_hand(int from, off_t at, int to, off_t onto, std::uint64_t length) {
-  base::Bytes piece(std::min<std::uint64_t>(length, piece_bytes));
+  base::Bytes piece(std::min<std::uint64_t>(length, copied_piece_bytes));
   std::uint64_t copied = 0;
   while (copied < length) {
     const auto done = static_cast<off_t>(copied);
@@ -44,7 +42,8 @@ Outcome<std::uint64_t> copy_by_hand(int from, off_t at, int to, off_t onto, std:
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && copied == 0) return failed_call();
     if (got <= 0) break;
-    const auto wrote = put(to, base::BytesView(piece).first(static_cast<std::size_t>(got)), onto + done);
+    const auto wrote =
+        write_piece(to, base::BytesView(piece).first(static_cast<std::size_t>(got)), onto + done);
     if (!wrote && copied == 0) return base::fail(wrote.error());
     if (!wrote) break;
     copied += *wrote;

@@ -31,7 +31,7 @@ struct VerifierTimes {
   }
 };
 
-constexpr std::uint32_t no_change = 0xffffffff;  // to fchown(2)
+constexpr std::uint32_t no_owner = 0xffffffff;  // to fchown(2)
 
 Outcome<> mark(int fd, const Verifier& verifier) {
   const VerifierTimes marked(verifier);
@@ -59,7 +59,7 @@ Outcome<base::UniqueFd> create_marked(int directory, const Name& name, const Ver
     if (!fd) return failed_call();
   }
   if (born.uid || born.gid)
-    if (::fchown(fd.get(), born.uid.value_or(no_change), born.gid.value_or(no_change)) != 0)
+    if (::fchown(fd.get(), born.uid.value_or(no_owner), born.gid.value_or(no_owner)) != 0)
       return failed_call();
   if (auto marked = mark(fd.get(), verifier); !marked) return base::fail(marked.error());
   if (!nameless) return fd;

@@ -6,12 +6,6 @@
 #include "base/assert.h"
 
 namespace braid::vfs::posix {
-namespace {
-
-PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
-
-}  // namespace
-
 PosixFileSystem::PosixFileSystem(ExportRoot root, const PosixOptions& options, const base::Clock& clock)
     : clock_(clock),
       slabs_(options.slabs),

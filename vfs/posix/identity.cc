@@ -13,7 +13,7 @@ namespace braid::vfs::posix {
 namespace {
 
 // Invalid as an id: setfsuid(2) and setfsgid(2) change nothing and tell the present one.
-constexpr long ask = -1;
+constexpr long only_ask = -1;
 
 // What the kernel has stored for this thread: a copy that saves system calls, not a context. The group parts
 // stay as the last caller's between calls, where they mean nothing: the thread is user 0 then.
@@ -29,13 +29,13 @@ thread_local ThreadIdentity thread_identity;
 // The raw calls: the C library's wrapper for groups changes every thread of the process.
 bool set_fsuid(std::uint32_t uid) {
   ::syscall(SYS_setfsuid, uid);
-  return static_cast<std::uint32_t>(::syscall(SYS_setfsuid, ask)) == uid;
+  return static_cast<std::uint32_t>(::syscall(SYS_setfsuid, only_ask)) == uid;
 }
 
 bool set_fsgid(ThreadIdentity& thread, std::uint32_t gid) {
   if (thread.fsgid == gid) return true;
   ::syscall(SYS_setfsgid, gid);
-  thread.fsgid = static_cast<std::uint32_t>(::syscall(SYS_setfsgid, ask));
+  thread.fsgid = static_cast<std::uint32_t>(::syscall(SYS_setfsgid, only_ask));
   return thread.fsgid == gid;
 }
 

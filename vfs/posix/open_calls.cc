@@ -6,7 +6,6 @@
 namespace braid::vfs::posix {
 namespace {
 
-PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
 PosixOpenFile& opened(const OpenFileRef& open) { return static_cast<PosixOpenFile&>(*open); }
 
 }  // namespace

@@ -1,15 +1,11 @@
 // SEEK, ALLOCATE, DEALLOCATE and IO_ADVISE.
 #include <unistd.h>
 
-#include <limits>
-
 #include "base/arith.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
 namespace {
-
-constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
 
 int kernel_advice(Advice advice) {
   switch (advice) {

@@ -18,17 +18,13 @@ using base::BytesView;
 using test::append;
 using test::fragment;
 using test::opaque_of;
+using test::pattern;
 using test::RawClient;
 using test::record;
 using test::TcpServer;
 using test::test_call;
 using test::words;
 
-Bytes pattern(std::size_t size) {
-  Bytes out(size);
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 31 + i / 251);
-  return out;
-}
 struct Storing {
   Storing() : file(::memfd_create("stored", MFD_CLOEXEC)) { server.service.file = file.get(); }
   static Bytes call(std::uint32_t where, BytesView data, std::uint32_t last) {

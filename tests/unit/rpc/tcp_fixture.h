@@ -237,6 +237,12 @@ inline base::Bytes test_call(std::uint32_t xid, std::uint32_t procedure, base::B
   return call_of(xid, program_number, version_low, procedure, args);
 }
 // ECHO's arguments, and its results behind the reply's header.
+// Bytes that tell their place.
+inline base::Bytes pattern(std::size_t size) {
+  base::Bytes out(size);
+  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 31 + i / 251);
+  return out;
+}
 inline base::Bytes opaque_of(base::BytesView bytes) {
   base::Bytes out = words({static_cast<std::uint32_t>(bytes.size())});
   append(out, bytes);

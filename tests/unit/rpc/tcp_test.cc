@@ -24,6 +24,7 @@ using base::BytesView;
 using test::append;
 using test::fragment;
 using test::opaque_of;
+using test::pattern;
 using test::RawClient;
 using test::record;
 using test::TcpServer;
@@ -31,11 +32,6 @@ using test::TcpServerOptions;
 using test::test_call;
 using test::words;
 
-Bytes pattern(std::size_t size) {
-  Bytes out(size);
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 31 + i / 251);
-  return out;
-}
 Bytes echo_reply(std::uint32_t xid, BytesView data) {
   Bytes out = words({xid, 1, 0, 0, 0, 0});
   append(out, opaque_of(data));
