@@ -63,8 +63,9 @@ void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
                     client->id, client->intro.peer, client->minor_version(), name_of(why));
     hooks_.stop(client->id);
     if (!replaced) grace_.with([&](Grace& grace) { grace.forget(*client); });
-    if (client->recorded() && !replaced)
-      departing_.with([&](auto& all) { all.push_back(client); });
+    const bool on_record = client->recorded() && !replaced;
+    if (on_record || hooks_.stopping(client->id))
+      departing_.with([&](auto& all) { all.push_back({client, on_record}); });
     else
       hooks_.release(client->id);
   }
@@ -143,16 +144,21 @@ Op4<> Clients::reclaim_complete(ClientRef client) {
                     client->intro.peer);
 }
 
-Op4<> Clients::depart(ClientRef client) {
-  co_await on_disk([&] { return store_.forget(state::known_as(*client), client->id); });
-  hooks_.release(client->id);
-  departing_.with([&](auto& all) { std::erase(all, client); });
+Op4<> Clients::depart(Departing one) {
+  const Client& client = *one.client;
+  if (hooks_.stopped) (void)co_await hooks_.stopped(client.id).as_result();
+  if (one.on_record) co_await on_disk([&] { return store_.forget(state::known_as(client), client.id); });
+  hooks_.release(client.id);
+  departing_.with([&](auto& all) { std::erase_if(all, [&](auto& it) { return it.client == one.client; }); });
 }
 
 Op4<> Clients::depart_all(std::optional<clientid4> only) {
-  const std::vector<ClientRef> due = departing_.with([](const auto& all) { return all; });
-  for (const ClientRef& client : due)
-    if (!only || client->id == *only) co_await depart(client);
+  const std::vector<Departing> due = departing_.with([](const auto& all) { return all; });
+  for (const Departing& one : due) {
+    const clientid4 id = one.client->id;
+    // Nobody waits for one whose disk takes long, unless it is the one.
+    if (only ? id == *only : !hooks_.stopping(id)) co_await depart(one);
+  }
 }
 
 Op4<bool> Clients::evict_if_silent(clientid4 id, base::TimePoint now) {
@@ -194,6 +200,7 @@ Op4<> Clients::revoke(clientid4 id) {
   base::log_event(base::Level::info, "client_revoked", "client={:#x} peer={}", client->id,
                   client->intro.peer);
   hooks_.stop(id);
+  if (hooks_.stopped) (void)co_await hooks_.stopped(id).as_result();
   hooks_.revoke(id);
 }
 

@@ -57,7 +57,7 @@ struct StateUse {
   ClientRef client;  // of the session; null in 4.0, where any request may bring any stateid
   const vfs::FileHandle& file;
   base::TimePoint now{};
-  Opener caller{};  // for authorize()
+  Opener caller{};  // for authorize() and check_timestamps()
 };
 
 enum class DelegationWish : std::uint8_t {
@@ -339,8 +339,8 @@ class FileStates {
                                            std::uint8_t access) const;
   // Whether `id` is the client's delegation of the file (CLAIM_DELEGATE_CUR).
   base::Result<void, nfsstat4> check_delegation(const StateUse& use) const;
-  // The holder of the delegation `id`, which lets him say what the file's times are; else INVAL (RFC 9754 5).
-  base::Result<ClientRef, nfsstat4> check_timestamps(const StateUse& use) const;
+  // RFC 9754 5: INVAL: its holder keeps no times; OPENMODE: only to read, while the mtime takes share_write.
+  base::Result<IoGrant, nfsstat4> check_timestamps(const StateUse& use, std::uint8_t access) const;
 
   // --- READ, WRITE, and others that bring a stateid.
 

@@ -36,6 +36,13 @@ std::string PosixFileSystem::restricted() const {
   return text;
 }
 
+// Device and inode number are nobody else's as long as the directory is open.
+bool PosixFileSystem::in_place() const {
+  Stat stat{};
+  return ::statx(AT_FDCWD, directory_.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &stat) == 0 &&
+         device_of(stat) == tree_.base().device && stat.stx_ino == tree_.base().inode;
+}
+
 // A handle in the cache costs no system call; others are opened.
 VfsOp<FileRef> PosixFileSystem::resolve(base::BytesView handle) {
   auto file = tree_.find(handle);

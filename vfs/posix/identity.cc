@@ -57,7 +57,24 @@ bool has_capabilities(std::initializer_list<unsigned> wanted) {
       wanted, [&](unsigned bit) { return (data[bit / 32].effective >> (bit % 32) & 1U) != 0; });
 }
 
+// Of this thread; false if it may not, or has it already.
+bool change_ownership(bool on) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
+  constexpr std::uint32_t bit = 1U << CAP_FOWNER;
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return false;
+  if (((data[0].effective & bit) != 0) == on || (data[0].permitted & bit) == 0) return false;
+  data[0].effective ^= bit;
+  return ::syscall(SYS_capset, &header, data.data()) == 0;
+}
+
 }  // namespace
+
+Identity::Owning::Owning(bool wanted) : raised_(wanted && change_ownership(true)) {}
+
+Identity::Owning::~Owning() {
+  if (raised_) base::check(change_ownership(false), "a thread gives back what it took");
+}
 
 Identity::Identity(bool switching) : switching_(switching), own_uid_(::geteuid()) {}
 

@@ -109,8 +109,14 @@ TEST_F(Offload, a_copy_that_runs_can_be_asked_about_and_ended_by_its_client) {
   CallbackWorld::until([&] { return status(id).count == slice_bytes; });
   EXPECT_EQ(status(id).ended, std::nullopt);
   EXPECT_EQ(cancel(bob_, id), NFS4ERR_BAD_STATEID);
-  EXPECT_EQ(cancel(alice_, id), NFS4_OK);
+  Request request = alice_.request(1).add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"to"});
+  const auto cancelling =
+      world_.start(request.add(OP_OFFLOAD_CANCEL, OFFLOAD_CANCEL4args{id}), alice_.caller());
   EXPECT_EQ(status(id).status, NFS4ERR_BAD_STATEID);
+  EXPECT_FALSE(world_.ended(cancelling)) << "a slice is on its way";
+  world_.advance(1s);
+  EXPECT_EQ(world_.wait(cancelling).status(), NFS4_OK);
+  EXPECT_EQ(std::filesystem::file_size(world_.directory() + "/to"), 2 * slice_bytes);
   EXPECT_EQ(cancel(alice_, id), NFS4ERR_BAD_STATEID);
 }
 
