@@ -181,8 +181,7 @@ state::ClientRef Compound::client() const {
 
 vfs::ReadMemory Compound::read_memory() {
   // A reply that is kept is copied, which the bytes in pipes cannot be.
-  const bool kept = in_session && in_session->cache_this;
-  const bool by_reference = payloads_++ < xdr::Message::items_max && !kept;
+  const bool by_reference = payloads_++ < xdr::Message::items_max && !reply_is_kept_;
   return {call_.cursor, by_reference ? call_.pipes : nullptr};
 }
 

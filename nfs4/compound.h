@@ -159,6 +159,7 @@ class Compound {
   stateid4 saved_stateid_;
   std::size_t reply_bytes_left_ = 0;  // kept up to date by CompoundRun
   std::uint32_t payloads_ = 0;        // READ data in the reply so far
+  bool reply_is_kept_ = false;        // kept up to date by CompoundRun
   bool waits_for_recall_ = false;
 };
 

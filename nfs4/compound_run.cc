@@ -82,9 +82,9 @@ io::Op<nfsstat4> CompoundRun::execute(const Operation& row) {
   if (metrics_.begin(row.number)) measured_since_ = compound_.server().clock.now();
   const nfsstat4 admitted = admit_operation(row);
   if (admitted != NFS4_OK) return admitted;
-  compound_.reply_bytes_left_ = bytes_left(compound_.in_session ? compound_.in_session->response_bytes_max
-                                                                : compound_.server().options.reply_bytes_max);
   changed_ = changed_ || row.flags.changes;
+  compound_.reply_bytes_left_ = bytes_left(reply_bytes_max(changed_));
+  compound_.reply_is_kept_ = reply_is_kept();
   if (!row.flags.looks) compound_.seen_.reset();
   return row.handler(compound_, *this);
 }
@@ -111,8 +111,15 @@ nfsstat4 CompoundRun::admit_operation(const Operation& row) const {
   if (wrong_principal(row)) return NFS4ERR_WRONG_CRED;
   if (row.flags.needs_current && !compound_.current()) return NFS4ERR_NOFILEHANDLE;
   if (row.flags.needs_saved && !compound_.saved()) return NFS4ERR_NOFILEHANDLE;
-  if (row.flags.changes) return admit(row.result_bytes_max);
-  return NFS4_OK;
+  return row.flags.changes ? admit_change(row) : NFS4_OK;
+}
+
+// The reply to a 4.0 COMPOUND that changes something is kept. One that carries bulk data cannot be, and
+// without it the change might be made twice: the client is to send it apart.
+nfsstat4 CompoundRun::admit_change(const Operation& row) const {
+  if (compound_.minor_version() > 0) return admit(row.result_bytes_max);
+  if (row.result_bytes_max > bytes_left(reply_bytes_max(true))) return NFS4ERR_RESOURCE;
+  return compound_.payloads_ > 0 && out_.written().piped() ? NFS4ERR_RESOURCE : NFS4_OK;
 }
 
 // RFC 8881 2.10.6.2 and 18.46.3.
@@ -137,6 +144,18 @@ bool CompoundRun::wrong_principal(const Operation& row) const {
   return !client.may_send(static_cast<std::uint32_t>(row.number), state::principal_of(compound_.call().auth));
 }
 
+bool CompoundRun::reply_is_kept() const {
+  return compound_.in_session ? compound_.in_session->cache_this : changed_ && compound_.minor_version() == 0;
+}
+
+// `changes`: something has been changed, or is about to be.
+std::size_t CompoundRun::reply_bytes_max(bool changes) const {
+  if (compound_.in_session) return compound_.in_session->response_bytes_max;
+  const Nfs4Options& options = compound_.server().options;
+  if (compound_.minor_version() > 0 || !changes) return options.reply_bytes_max;
+  return std::min(options.reply_bytes_max, options.kept_reply_bytes_max);
+}
+
 std::size_t CompoundRun::bytes_left(std::size_t message_bytes_max) const {
   // The operations that follow must be able to say why they are not executed.
   const bool last = compound_.index() + 1 == compound_.operation_count();
@@ -147,7 +166,7 @@ std::size_t CompoundRun::bytes_left(std::size_t message_bytes_max) const {
 
 nfsstat4 CompoundRun::admit(std::size_t body_bytes) const {
   if (!compound_.in_session) {
-    if (body_bytes <= bytes_left(compound_.server().options.reply_bytes_max)) return NFS4_OK;
+    if (body_bytes <= bytes_left(reply_bytes_max(changed_))) return NFS4_OK;
     return compound_.minor_version() == 0 ? NFS4ERR_RESOURCE : NFS4ERR_REP_TOO_BIG;
   }
   const InSession& session = *compound_.in_session;

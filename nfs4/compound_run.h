@@ -54,6 +54,7 @@ class CompoundRun final : private ResultSink {
   // Why this operation is not executed; NFS4_OK: it is.
   [[nodiscard]] nfsstat4 admit_operation(const Operation& row) const;
   [[nodiscard]] nfsstat4 admit_place_in_compound(const Operation& row) const;
+  [[nodiscard]] nfsstat4 admit_change(const Operation& row) const;
   [[nodiscard]] bool wrong_principal(const Operation& row) const;
   void put_status(nfsstat4 status);
   [[nodiscard]] rpc::KeptReply kept_reply();
@@ -61,6 +62,9 @@ class CompoundRun final : private ResultSink {
 
   [[nodiscard]] nfsstat4 admit(std::size_t body_bytes) const override;
   xdr::Encoder& begin(nfsstat4 status) override;
+  // A copy of it: by the slot of the session, or by the duplicate-request cache.
+  [[nodiscard]] bool reply_is_kept() const;
+  [[nodiscard]] std::size_t reply_bytes_max(bool changes) const;
   [[nodiscard]] std::size_t bytes_left(std::size_t message_bytes_max) const;
 
   const OperationTable& table_;

@@ -14,16 +14,6 @@ namespace {
 // The reply to SEQUENCE alone: RPC header, COMPOUND4res without tag, SEQUENCE4res.
 constexpr std::uint32_t smallest_reply_bytes = 24 + 12 + 8 + SEQUENCE4resok::encoded_bytes_max;
 
-// Bytes of the request, from the decoder's place on, that are in memory: bulk data may have stayed in a pipe.
-std::size_t bytes_in_memory(const rpc::Call& call) {
-  std::size_t end = 0;
-  for (const io::SlabRange& range : call.message.ranges()) {
-    if (range.slab.pipe() != nullptr) break;
-    end += range.length;
-  }
-  return end - std::min(end, call.args.position());
-}
-
 // What must be the same in a true retry: the caller, and what follows SEQUENCE. A whole KiB of it where the
 // reply is kept, or a little of a request so long that it may have data in a pipe, which is in memory when
 // the request is repeated. Where no reply is kept a retry has nothing to steal, and the length will do.
@@ -42,8 +32,11 @@ std::uint64_t fingerprint_of(const Compound& compound, const base::SipKey& key, 
   std::size_t bytes = 0;
   if (cache_this) {
     const bool whole = prefix.left < rpc::BulkReceiver::bytes_min;
-    bytes = std::min(bytes_in_memory(call), whole ? kept_bytes : long_bytes);
-    call.message.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof prefix, bytes));
+    const io::InMemory front = call.message.front_in_memory();
+    const std::size_t in_memory = front.size() - std::min(front.size(), call.args.position());
+    bytes = std::min(in_memory, whole ? kept_bytes : long_bytes);
+    if (bytes > 0)
+      front.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof prefix, bytes));
   }
   return base::siphash24(key, base::BytesView(text).first(sizeof prefix + bytes));
 }

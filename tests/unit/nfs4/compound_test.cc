@@ -1,5 +1,6 @@
 // The rules of COMPOUND as a whole: RFC 8881 section 16.2 and 2.10.6, RFC 7530 section 16.2.
 #include <array>
+#include <filesystem>
 #include <numeric>
 #include <string>
 
@@ -164,6 +165,62 @@ TEST(Compound, only_what_changed_something_is_worth_keeping_for_4_0) {
   EXPECT_TRUE(world.send(Request(0).add(OP_PUTROOTFH).add(OP_REMOVE, REMOVE4args{"none"})).worth_keeping());
 }
 
+// The duplicate-request cache keeps a copy of what a 4.0 COMPOUND that changes something was answered.
+class KeptReply40 : public testing::Test {
+ protected:
+  KeptReply40() {
+    world_.offer_pipes(true);
+    world_.write_local("long", std::string(200'000, 'x'));
+    world_.write_local("gone", "");
+  }
+  static Request& read(Request& request, std::uint32_t bytes) {
+    request.add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"long"});
+    return request.add(OP_READ, READ4args{anonymous(), 0, bytes});
+  }
+  static Request& remove(Request& request) {
+    return request.add(OP_PUTROOTFH).add(OP_REMOVE, REMOVE4args{"gone"});
+  }
+  [[nodiscard]] bool removed() const { return !std::filesystem::exists(world_.directory() + "/gone"); }
+  World world_;
+};
+
+TEST_F(KeptReply40, bulk_data_is_sent_from_a_pipe_if_nothing_changes) {
+  Request request(0);
+  const Reply reply = world_.send(read(request, 200'000));
+  EXPECT_EQ(reply.status(), NFS4_OK);
+  EXPECT_TRUE(reply.bytes().piped());
+  EXPECT_FALSE(reply.worth_keeping());
+}
+
+TEST_F(KeptReply40, nothing_is_changed_behind_bulk_data) {
+  Request request(0);
+  const Reply reply = world_.send(remove(read(request, 200'000)));
+  EXPECT_EQ(reply.status(), NFS4ERR_RESOURCE);
+  EXPECT_EQ(reply.count(), 5U);
+  EXPECT_FALSE(reply.worth_keeping());
+  EXPECT_FALSE(removed());
+}
+
+TEST_F(KeptReply40, bulk_data_is_not_read_behind_a_change) {
+  Request request(0);
+  const Reply reply = world_.send(read(remove(request), 200'000));
+  EXPECT_EQ(reply.status(), NFS4ERR_RESOURCE);
+  EXPECT_TRUE(reply.worth_keeping());
+  EXPECT_FALSE(reply.bytes().piped());
+  EXPECT_LT(reply.bytes().size(), 200U);
+  EXPECT_TRUE(removed());
+}
+
+TEST_F(KeptReply40, a_little_data_may_be_read_on_both_sides_of_a_change) {
+  Request request(0);
+  const Reply reply = world_.send(read(remove(read(request, 20'000)), 20'000));
+  EXPECT_EQ(reply.status(), NFS4_OK);
+  EXPECT_TRUE(reply.worth_keeping());
+  EXPECT_FALSE(reply.bytes().piped());
+  EXPECT_GT(reply.bytes().size(), 40'000U);
+  EXPECT_TRUE(removed());
+}
+
 // --- RFC 8881 2.10.6 and 18.46.3: sessions.
 
 TEST(CompoundInSession, begins_with_sequence) {
@@ -236,8 +293,8 @@ TEST(CompoundInSession, repeated_request_gets_the_kept_reply_and_is_not_executed
   EXPECT_EQ(second.status(), NFS4_OK);
   base::Bytes a(first.bytes().size());
   base::Bytes b(second.bytes().size());
-  first.bytes().copy_to(0, a);
-  second.bytes().copy_to(0, b);
+  first.bytes().in_memory().value().copy_to(0, a);
+  second.bytes().in_memory().value().copy_to(0, b);
   EXPECT_EQ(a, b);
   EXPECT_EQ(client.send(client.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"file"})).status(),
             NFS4_OK);

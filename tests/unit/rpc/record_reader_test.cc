@@ -118,10 +118,10 @@ TEST_F(RecordReaderTest, whole_records_are_taken_in_place) {
   const std::byte* start = input.view().data();
   io::Payload got;
   ASSERT_EQ(reader.next(input, got), RecordReader::Next::record);
-  EXPECT_EQ(got.ranges().front().view().data(), start + 4);
+  EXPECT_EQ(got.ranges().front().memory().value().data(), start + 4);
   io::Payload next;
   ASSERT_EQ(reader.next(input, next), RecordReader::Next::record);
-  EXPECT_EQ(next.ranges().front().view().data(), start + 1008);
+  EXPECT_EQ(next.ranges().front().memory().value().data(), start + 1008);
 }
 
 TEST_F(RecordReaderTest, many_small_fragments_become_one_range) {

@@ -166,8 +166,8 @@ TEST(Sequence, a_kept_reply_is_repeated_byte_for_byte_and_executed_once) {
   const Reply again = world.send(make(client.again(0, true)), client.caller());
   base::Bytes a(first.bytes().size());
   base::Bytes b(again.bytes().size());
-  first.bytes().copy_to(0, a);
-  again.bytes().copy_to(0, b);
+  first.bytes().in_memory().value().copy_to(0, a);
+  again.bytes().in_memory().value().copy_to(0, b);
   EXPECT_EQ(a, b);
 }
 
