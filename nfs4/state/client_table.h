@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -21,6 +20,7 @@
 #include "base/siphash.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/client.h"
+#include "nfs4/state/client_ids.h"
 #include "nfs4/state/session.h"
 
 namespace braid::nfs4::state {
@@ -168,8 +168,11 @@ class ClientTable {
   base::Result<ClientRef, nfsstat4> confirm_client_id(clientid4 id, const Verifier& confirm,
                                                       const Principal& who, base::TimePoint now);
 
-  // A confirmed client. STALE_CLIENTID: of another run, never known, or not confirmed. EXPIRED: gone.
-  [[nodiscard]] base::Result<ClientRef, nfsstat4> find(clientid4 id) const;
+  // The confirmed client that a request of this minor version names. STALE_CLIENTID: of another run, never
+  // known, not confirmed, or of the other kind. EXPIRED: gone.
+  [[nodiscard]] base::Result<ClientRef, nfsstat4> find(clientid4 id, std::uint32_t minor_version) const;
+  // The same for the server's own use, of any kind. Null: there is none now.
+  [[nodiscard]] ClientRef find_any(clientid4 id) const;
   // Null: no such session.
   [[nodiscard]] SessionRef find_session(const SessionId& id) const;
   // A session of the client with a back channel that works, or else one that calls can go over all the same;
@@ -223,6 +226,7 @@ class ClientTable {
   struct Record {
     explicit Record(ClientRef ref) : client(std::move(ref)) {}
     ClientRef client;
+    std::uint64_t arrival = 0;  // of an unconfirmed one: its key in unconfirmed_order_
     std::vector<SessionRef> sessions;
     bool silent = false;  // lease over, and state kept all the same
     // CREATE_SESSION's slot (RFC 8881 18.36.4): the sequence id last used, and what was answered to it.
@@ -262,10 +266,10 @@ class ClientTable {
   [[nodiscard]] Verifier unpredictable();
 
   const ClientOptions options_;
-  const std::uint32_t epoch_;
   const base::SipKey key_;
   const std::function<bool(clientid4)> holds_state_;
-  std::uint32_t last_number_ = 0;  // of client ids
+  ClientIds ids_;
+  std::uint64_t arrivals_ = 0;
   std::uint64_t last_random_ = 0;
   const std::shared_ptr<ReplyBudget> budget_;
   std::vector<SessionRef> shrinking_;
@@ -275,7 +279,7 @@ class ClientTable {
   std::unordered_map<clientid4, Record> records_;
   std::map<Name, clientid4> confirmed_;
   std::map<Name, clientid4> unconfirmed_;
-  std::set<clientid4> unconfirmed_ids_;  // ids grow, so the oldest comes first
+  std::map<std::uint64_t, clientid4> unconfirmed_order_;  // the oldest comes first
   std::unordered_map<SessionId, SessionRef, SessionIdHash> sessions_;
   std::vector<Gone> gone_;
   std::vector<Silence> silences_;

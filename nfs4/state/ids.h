@@ -13,12 +13,6 @@
 namespace braid::nfs4::state {
 
 using ClientId = clientid4;
-// A clientid4 of ours: the server's epoch in the upper half, a counter in the lower. An id of another epoch
-// is stale.
-constexpr clientid4 make_client_id(std::uint32_t epoch, std::uint32_t number) {
-  return (clientid4{epoch} << 32) | number;
-}
-constexpr std::uint32_t epoch_of(clientid4 id) { return static_cast<std::uint32_t>(id >> 32); }
 
 // sessionid4: the client's id, and a keyed hash that nobody else can compute.
 using SessionId = std::array<std::byte, 16>;

@@ -90,13 +90,22 @@ base::Result<LockState*, nfsstat4> FileStates::lock_state_for(const LockRequest&
   for (LockState* lock : (*owner)->locks)
     if (lock->file == open.file) return lock;
   auto* lock = make<LockState>(states, *open.file, **owner, open);
-  if (lock == nullptr) return base::fail(limit_status(request.use.minor_version));
+  if (lock == nullptr) {
+    drop_if_unused(states, **owner);
+    return base::fail(limit_status(request.use.minor_version));
+  }
   fresh = true;
   lock->made = request.use.now;
   open.file->locks.push_back(lock);
   open.locks.push_back(lock);
   (*owner)->locks.push_back(lock);
   return lock;
+}
+
+// Owners of 4.0 stay a while, for their sequence: sweep() ends them.
+void FileStates::drop_if_unused(ClientStates& states, const LockOwner& owner) {
+  if (states.client->minor_version() > 0 && owner.locks.empty())
+    states.lock_owners.erase(states.lock_owners.find(owner.name));
 }
 
 std::optional<LockHolder> FileStates::in_the_way(FileState& file, const LockOwner& owner,
@@ -269,8 +278,10 @@ base::Result<void, nfsstat4> FileStates::release_lock_owner(clientid4 client, st
   const bool holds =
       std::ranges::any_of(owner.locks, [](const LockState* lock) { return !lock->ranges.empty(); });
   if (holds || owner.sequence.busy()) return base::fail(nfsstat4::NFS4ERR_LOCKS_HELD);
-  while (!owner.locks.empty()) end(*owner.locks.back(), after);
-  states->lock_owners.erase(found);
+  // The last one takes the owner with it if the client has sessions.
+  for (LockState* lock : std::vector<LockState*>(owner.locks)) end(*lock, after);
+  if (const auto left = states->lock_owners.find(name); left != states->lock_owners.end())
+    states->lock_owners.erase(left);
   return {};
 }
 

@@ -117,8 +117,7 @@ void FileStates::detach(LockState& lock, Aftermath& after) {
   std::erase(lock.file->locks, &lock);
   std::erase(owner.locks, &lock);
   std::erase(std::exchange(lock.open, nullptr)->locks, &lock);
-  const bool sessions = lock.client->minor_version() > 0;
-  if (sessions && owner.locks.empty()) states.lock_owners.erase(states.lock_owners.find(owner.name));
+  drop_if_unused(states, owner);
 }
 
 void FileStates::end(LockState& lock, Aftermath& after) {
@@ -218,7 +217,8 @@ void FileStates::sweep(base::TimePoint before, base::TimePoint now, Aftermath& a
   next_sweep_ = now + sweep_pause;
   std::vector<clientid4> unused;
   for (const auto& [id, states] : clients_) {
-    if (states->client->minor_version() > 0) continue;
+    // Those of clients with sessions go with the last state of theirs.
+    if (states->client->minor_version() > 0 && states->states != nullptr) continue;
     std::erase_if(states->open_owners, [&](const auto& entry) {
       OpenOwner& owner = *entry.second;
       if (owner.sequence.busy() || owner.used > before) return false;

@@ -115,7 +115,7 @@ TEST_F(RecordReaderTest, whole_records_are_taken_in_place) {
   io::SlabRange input{pool_.acquire(io::SlabSize::small).value(), 0,
                       static_cast<std::uint32_t>(stream.size())};
   std::ranges::copy(stream, input.writable().begin());
-  const std::byte* start = input.view().data();
+  const std::byte* start = input.memory().value().data();
   io::Payload got;
   ASSERT_EQ(reader.next(input, got), RecordReader::Next::record);
   EXPECT_EQ(got.ranges().front().memory().value().data(), start + 4);

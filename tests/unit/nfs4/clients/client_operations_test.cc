@@ -375,7 +375,7 @@ TEST(Renew, tells_a_client_with_delegations_that_it_cannot_be_called) {
   const SETCLIENTID_CONFIRM4args confirm{set.clientid, set.setclientid_confirm};
   ASSERT_EQ(world.send(Request(0).add(OP_SETCLIENTID_CONFIRM, confirm)).status(), NFS4_OK);
   const ServerState& server = world.engine().state();
-  const state::ClientRef client = *server.clients.find_and_renew(set.clientid, world.clock().now());
+  const state::ClientRef client = *server.clients.find_and_renew_40(set.clientid, world.clock().now());
   const bool given = server.files.with([&](state::FileStates& files) {
     state::Aftermath after;
     vfs::FileHandle file;

@@ -280,6 +280,40 @@ TEST_F(LocksTest, an_owner_with_locks_is_not_released) {
   EXPECT_EQ(status_of(states.release_lock_owner(old->id, "nobody", after)), NFS4_OK);
 }
 
+TEST_F(LocksTest, an_owner_whose_last_lock_takes_it_with_it_is_released_once) {
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  const stateid4 other_id = opened(alice, "a", reads_and_writes, handle(2));
+  const auto locked = lock(alice, open_id, "l", write_0_9);
+  ASSERT_TRUE(states.unlock(use(alice, locked->id), {0, 9}, after));
+  EXPECT_EQ(status_of(states.release_lock_owner(alice->id, "l", after)), NFS4_OK);
+  EXPECT_EQ(states.lock_owner_id(alice->id, "l"), std::nullopt);
+  EXPECT_EQ(states.size(), 2U);
+  EXPECT_EQ(states.test(other_id, *alice), NFS4_OK);
+  EXPECT_EQ(status_of(lock(alice, open_id, "l", write_0_9)), NFS4_OK);
+}
+
+class FullLocksTest : public FileStatesTest {
+ protected:
+  static StateLimits one_state() {
+    StateLimits limits;
+    limits.states_per_client = 1;
+    return limits;
+  }
+  FullLocksTest() : FileStatesTest(one_state()) {}
+};
+
+TEST_F(FullLocksTest, a_lock_that_finds_no_room_leaves_no_owner) {
+  const HeldRange wanted{{0, 9}, LockMode::write};
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  EXPECT_EQ(status_of(lock(alice, open_id, "l", wanted)), NFS4ERR_DELAY);
+  EXPECT_EQ(states.lock_owner_id(alice->id, "l"), std::nullopt);
+  const stateid4 old_id = opened(old, "a", reads_and_writes);
+  EXPECT_EQ(status_of(lock(old, old_id, "l", wanted)), NFS4ERR_RESOURCE);
+  now += 60s;
+  states.sweep(now, now, after);
+  EXPECT_EQ(states.lock_owner_id(old->id, "l"), std::nullopt);
+}
+
 // --- Whose turn it is.
 
 class LockTurnsTest : public FileStatesTest {

@@ -40,7 +40,7 @@ inline vfs::FileHandle handle(std::uint8_t number) {
 inline ClientRef make_client(std::uint32_t number, std::uint32_t minor_version) {
   Introduction introduction;
   introduction.minor_version = minor_version;
-  return std::make_shared<Client>(make_client_id(7, number), std::move(introduction),
+  return std::make_shared<Client>(clientid4{7} << 32 | number, std::move(introduction),
                                   base::TimePoint(std::chrono::seconds(1)));
 }
 
