@@ -85,6 +85,7 @@ struct CreateSessionRequest {
   ChannelAttributes back;
   CallbackParameters callback;
   Principal principal;
+  PeerBytes address{};
   BackConnection connection;  // that it came by
 };
 
@@ -151,7 +152,7 @@ class ClientTable {
   base::Result<ExchangeIdOutcome, nfsstat4> exchange_id(Introduction introduction, bool update,
                                                         base::TimePoint now);
   // RFC 8881 18.36.4. Errors: STALE_CLIENTID, SEQ_MISORDERED, CLID_INUSE, TOOSMALL, INVAL, NOSPC, DELAY,
-  // WRONG_CRED.
+  // WRONG_CRED. CLID_INUSE: somebody else has introduced the client, or sent the request that this repeats.
   base::Result<CreateSessionOutcome, nfsstat4> create_session(const CreateSessionRequest& request,
                                                               base::TimePoint now);
   // RFC 8881 18.37. `own`: requests of this session that the caller runs itself. Errors: BADSESSION; DELAY
@@ -232,6 +233,8 @@ class ClientTable {
     // CREATE_SESSION's slot (RFC 8881 18.36.4): the sequence id last used, and what was answered to it.
     std::uint32_t sequence = 0;
     std::optional<base::Result<CreateSessionOutcome, nfsstat4>> answered;
+    Principal asker;  // who was answered so
+    PeerBytes asker_address{};
     // 4.0: where to call, and what confirms that.
     CallbackAddress callback;
     Verifier confirm{};
@@ -251,6 +254,13 @@ class ClientTable {
   // The record takes the place of a confirmed one with its name. CLID_INUSE, DELAY.
   base::Result<void, nfsstat4> confirm(Record& record, const Principal& who, base::TimePoint now);
   base::Result<void, nfsstat4> make_room(base::TimePoint now);
+  // Whether this may be the client that the record is of: only it may count the sequence up, and learn what
+  // was answered.
+  [[nodiscard]] static bool may_ask(const Record& record, const CreateSessionRequest& request);
+  base::Result<CreateSessionOutcome, nfsstat4> confirm_and_make_session(Record& record,
+                                                                        const CreateSessionRequest& request,
+                                                                        const SessionOptions& options,
+                                                                        base::TimePoint now);
   base::Result<CreateSessionOutcome, nfsstat4> make_session(Record& record,
                                                             const CreateSessionRequest& request,
                                                             const SessionOptions& options);

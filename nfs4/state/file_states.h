@@ -449,7 +449,6 @@ class FileStates {
   // locks.cc
   base::Result<LockState*, nfsstat4> lock_state_for(const LockRequest& request, bool& fresh);
   base::Result<LockOwner*, nfsstat4> lock_owner_for(ClientStates& states, const LockRequest& request);
-  void drop_if_unused(ClientStates& states, const LockOwner& owner);
   [[nodiscard]] std::optional<LockHolder> in_the_way(FileState& file, const LockOwner& owner,
                                                      const LockRequest& request);
   void wait_for(LockState& lock, const LockRequest& request, LockWaiter::Hope hope);

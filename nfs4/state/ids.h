@@ -41,6 +41,9 @@ struct Principal {
 };
 Principal principal_of(const rpc::Auth& auth);
 
+// rpc::PeerAddress without the port.
+using PeerBytes = decltype(rpc::PeerAddress::bytes);
+
 // A connection, as rpc::Session numbers them; 0: none.
 using ConnectionId = std::uint64_t;
 

@@ -102,8 +102,7 @@ base::Result<LockState*, nfsstat4> FileStates::lock_state_for(const LockRequest&
   return lock;
 }
 
-// Owners of 4.0 stay a while, for their sequence: sweep() ends them.
-void FileStates::drop_if_unused(ClientStates& states, const LockOwner& owner) {
+void drop_if_unused(ClientStates& states, const LockOwner& owner) {
   if (states.client->minor_version() > 0 && owner.locks.empty())
     states.lock_owners.erase(states.lock_owners.find(owner.name));
 }

@@ -134,10 +134,15 @@ TEST_F(ClientTableTest, create_session_counts_and_repeats_itself) {
 }
 
 TEST_F(ClientTableTest, an_error_after_the_sequence_id_was_used_is_repeated_too) {
-  const ExchangeIdOutcome client = introduce(who("owner"));
-  for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(table_.create_session(request(client.client, 1, 11), now_).error(), NFS4ERR_CLID_INUSE);
-  EXPECT_TRUE(table_.create_session(request(client.client, 2), now_));
+  options_.sessions_per_client = 1;
+  ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
+  const clientid4 client = table.exchange_id(who("owner"), false, now_)->client;
+  const auto first = table.create_session(request(client, 1), now_);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(table.create_session(request(client, 2), now_).error(), NFS4ERR_NOSPC);
+  ASSERT_TRUE(table.destroy_session(first->session, 0));
+  EXPECT_EQ(table.create_session(request(client, 2), now_).error(), NFS4ERR_NOSPC);
+  EXPECT_TRUE(table.create_session(request(client, 3), now_));
 }
 
 TEST_F(ClientTableTest, any_principal_may_add_sessions_to_a_confirmed_client) {
@@ -205,6 +210,7 @@ TEST_F(ClientTableTest, memory_for_replies_is_shared_and_ends) {
   const auto client = table.exchange_id(who("owner"), false, now_);
   std::uint32_t slots_before = UINT32_MAX;
   std::uint32_t sessions = 0;
+  std::vector<SessionId> made_sessions;
   nfsstat4 last = NFS4_OK;
   for (std::uint32_t sequence = 1; sequence <= options_.sessions_per_client; ++sequence) {
     CreateSessionRequest wish = request(client->client, sequence);
@@ -218,10 +224,14 @@ TEST_F(ClientTableTest, memory_for_replies_is_shared_and_ends) {
     EXPECT_LE(made->fore.slots, slots_before);
     EXPECT_GE(made->fore.slots, 1U);
     slots_before = made->fore.slots;
+    made_sessions.push_back(made->session);
     ++sessions;
   }
   EXPECT_GT(sessions, 4U);
   EXPECT_EQ(last, NFS4ERR_DELAY);
+  // With the same sequence id it is asked for again.
+  ASSERT_TRUE(table.destroy_session(made_sessions.front(), 0));
+  EXPECT_TRUE(table.create_session(request(client->client, sessions + 1), now_));
 }
 
 TEST_F(ClientTableTest, sessions_are_asked_for_a_fair_share_of_slots_while_memory_for_replies_is_short) {
