@@ -128,7 +128,10 @@ void FileStates::end(LockState& lock, Aftermath& after) {
   }
   FileState& file = *lock.file;
   std::optional<ByteRange> freed;
-  if (!lock.ranges.empty()) freed = lock.ranges.hull();
+  if (!lock.ranges.empty()) {
+    freed = lock.ranges.hull();
+    file.queue.note_release(lock.client->id);
+  }
   detach(lock, after);
   erase(lock, after);
   if (freed) tell_waiters(file, *freed, after);
@@ -212,7 +215,7 @@ bool FileStates::holds_state(clientid4 client) const {
 }
 
 void FileStates::sweep(base::TimePoint before, base::TimePoint now, Aftermath& after) {
-  tidy_queues([&](LockQueue& queue) { queue.forget_late(now); }, after);
+  tidy_queues([&](LockQueue& queue) { (void)queue.expire(now, limits_.lock_turn); }, after);
   if (now < next_sweep_) return;
   next_sweep_ = now + sweep_pause;
   std::vector<clientid4> unused;
