@@ -11,9 +11,6 @@
 namespace braid::nfs4::ops {
 namespace {
 
-// The reply to SEQUENCE alone: RPC header, COMPOUND4res without tag, SEQUENCE4res.
-constexpr std::uint32_t smallest_reply_bytes = 24 + 12 + 8 + SEQUENCE4resok::encoded_bytes_max;
-
 // What must be the same in a true retry: the caller, and what follows SEQUENCE. A whole KiB of it where the
 // reply is kept, or a little of a request so long that it may have data in a pipe, which is in memory when
 // the request is repeated. Where no reply is kept a retry has nothing to steal, and the length will do.
@@ -41,12 +38,14 @@ std::uint64_t fingerprint_of(const Compound& compound, const base::SipKey& key, 
   return base::siphash24(key, base::BytesView(text).first(sizeof prefix + bytes));
 }
 
-// RFC 8881 2.10.6.4
+// RFC 8881 2.10.6.4. The reply first: the others are errors that must fit.
 Result4<void> check_limits(const Compound& compound, const SEQUENCE4args& args,
                            const state::ChannelAttributes& fore) {
+  const std::size_t reply_bytes = compound.reply_bytes_taken() + SEQUENCE4resok::encoded_bytes_max;
+  if (reply_bytes > fore.response_bytes_max) return refuse(nfsstat4::NFS4ERR_REP_TOO_BIG);
   if (compound.request_bytes() > fore.request_bytes_max) return refuse(nfsstat4::NFS4ERR_REQ_TOO_BIG);
   if (compound.operation_count() > fore.operations_max) return refuse(nfsstat4::NFS4ERR_TOO_MANY_OPS);
-  if (args.sa_cachethis && fore.cached_bytes_max < smallest_reply_bytes)
+  if (args.sa_cachethis && reply_bytes > fore.cached_bytes_max)
     return refuse(nfsstat4::NFS4ERR_REP_TOO_BIG_TO_CACHE);
   return {};
 }

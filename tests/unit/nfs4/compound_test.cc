@@ -281,6 +281,67 @@ TEST(CompoundInSession, reply_that_cannot_be_kept_is_an_error_of_its_operation) 
   EXPECT_LE(reply.bytes().size() + 24, client.fore().ca_maxresponsesize_cached);
 }
 
+// Operations whose results are short, long, or have a body although they fail.
+Request& add_any(Request& request, std::uint32_t kind) {
+  SETATTR4args nothing;
+  switch (kind % 6) {
+    case 0:
+      return request.add(OP_GETFH);
+    case 1:
+      return request.add(OP_GETATTR, GETATTR4args{});
+    case 2:
+      return request.add(OP_LOOKUP, LOOKUP4args{"none"});
+    case 3:
+      return request.add(OP_SETATTR, nothing);
+    default:
+      return request.add(OP_PUTROOTFH);
+  }
+}
+
+TEST(CompoundInSession, no_reply_is_longer_than_the_session_allows) {
+  for (std::uint32_t limit = 100; limit < 260; limit += 4) {
+    EngineOptions options;
+    options.clients.fore.response_bytes_max = 260;
+    options.clients.fore.cached_bytes_max = limit;
+    World world(options);
+    SessionClient client(world, 1, "client");
+    for (std::uint32_t seed = 0; seed < 12; ++seed) {
+      const bool kept = seed % 2 == 0;
+      Request request = client.request(0, kept).add(OP_PUTROOTFH);
+      for (std::uint32_t i = 0; i < 40; ++i) add_any(request, seed / 2 + i * (1 + seed % 5));
+      const Reply reply = world.send(request);
+      EXPECT_LE(reply.bytes().size() + 24, kept ? limit : 260U) << "limit " << limit << " seed " << seed;
+    }
+  }
+}
+
+TEST(CompoundInSession, results_without_a_body_count) {
+  EngineOptions options;
+  options.clients.fore.response_bytes_max = 100;
+  World world(options);
+  SessionClient client(world, 1, "client");
+  Request request = client.request();
+  for (int i = 0; i < 60; ++i) request.add(OP_PUTROOTFH);
+  const Reply reply = client.send(request);
+  EXPECT_EQ(reply.status(), NFS4ERR_REP_TOO_BIG);
+  EXPECT_LE(reply.bytes().size() + 24, 100U);
+  EXPECT_EQ(client.send(client.request().add(OP_PUTROOTFH)).status(), NFS4_OK);
+}
+
+TEST(CompoundInSession, a_tag_that_does_not_fit_is_left_out_and_uses_no_sequence_id_up) {
+  EngineOptions options;
+  options.clients.fore.response_bytes_max = 100;
+  World world(options);
+  SessionClient client(world, 1, "client");
+  Request request = client.request();
+  const Reply reply = world.send(request.add(OP_PUTROOTFH).tag(std::string(64, 't')));
+  EXPECT_EQ(reply.status(), NFS4ERR_REP_TOO_BIG);
+  EXPECT_EQ(reply.count(), 1U);
+  EXPECT_TRUE(reply.tag().empty());
+  EXPECT_LE(reply.bytes().size() + 24, 100U);
+  EXPECT_EQ(client.send(client.again().add(OP_PUTROOTFH)).status(), NFS4_OK);
+}
+
 TEST(CompoundInSession, repeated_request_gets_the_kept_reply_and_is_not_executed_again) {
   World world;
   SessionClient client(world, 2, "client");
