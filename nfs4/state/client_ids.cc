@@ -1,5 +1,6 @@
 #include "nfs4/state/client_ids.h"
 
+#include <cstring>
 #include <utility>
 
 #include "base/bytes.h"
@@ -9,13 +10,19 @@ namespace braid::nfs4::state {
 namespace {
 
 // Of a Feistel network over two halves of 16 bits. Four are enough on paper; halves so short ask for more.
-constexpr std::uint8_t rounds = 10;
+constexpr std::uint8_t feistel_rounds = 10;
 
-std::uint32_t number_of(std::uint64_t count, ClientKind kind) {
+std::uint32_t id_number(std::uint64_t count, ClientKind kind) {
   return static_cast<std::uint32_t>(count << 1 | static_cast<std::uint64_t>(kind));
 }
 
 }  // namespace
+
+clientid4 alias_of(clientid4 id, const base::SipKey& key) {
+  std::array<std::byte, 1 + sizeof id> text{std::byte{'a'}};
+  std::memcpy(text.data() + 1, &id, sizeof id);
+  return base::siphash24(key, text);
+}
 
 std::uint16_t ClientIds::round(std::uint8_t number, std::uint16_t half) const {
   // Other uses of the key hash texts of other lengths.
@@ -27,7 +34,7 @@ std::uint16_t ClientIds::round(std::uint8_t number, std::uint16_t half) const {
 std::uint32_t ClientIds::scramble(std::uint32_t number) const {
   auto left = static_cast<std::uint16_t>(number >> 16);
   auto right = static_cast<std::uint16_t>(number);
-  for (std::uint8_t i = 0; i < rounds; ++i)
+  for (std::uint8_t i = 0; i < feistel_rounds; ++i)
     left = std::exchange(right, static_cast<std::uint16_t>(left ^ round(i, right)));
   return std::uint32_t{left} << 16 | right;
 }
@@ -35,7 +42,7 @@ std::uint32_t ClientIds::scramble(std::uint32_t number) const {
 std::uint32_t ClientIds::unscramble(std::uint32_t scrambled) const {
   auto left = static_cast<std::uint16_t>(scrambled >> 16);
   auto right = static_cast<std::uint16_t>(scrambled);
-  for (std::uint8_t i = rounds; i-- > 0;)
+  for (std::uint8_t i = feistel_rounds; i-- > 0;)
     right = std::exchange(left, static_cast<std::uint16_t>(right ^ round(i, left)));
   return std::uint32_t{left} << 16 | right;
 }
@@ -43,7 +50,7 @@ std::uint32_t ClientIds::unscramble(std::uint32_t scrambled) const {
 clientid4 ClientIds::next(ClientKind kind) {
   std::uint64_t& given = given_.at(static_cast<std::size_t>(kind));
   while (true) {
-    const std::uint32_t scrambled = scramble(number_of(given++ % numbers, kind));
+    const std::uint32_t scrambled = scramble(id_number(given++ % numbers, kind));
     if (const clientid4 id = clientid4{epoch_} << 32 | scrambled; id != 0) return id;
   }
 }

@@ -23,6 +23,10 @@ constexpr ClientKind kind_of(std::uint32_t minor_version) {
 
 constexpr std::uint32_t epoch_of(clientid4 id) { return static_cast<std::uint32_t>(id >> 32); }
 
+// What others learn of a client that is in their way: the same each time, and no id that opens anything.
+// RFC 7530 16.10.4 and RFC 8881 18.10.4 have a lock_owner4 there, which contains one.
+clientid4 alias_of(clientid4 id, const base::SipKey& key);
+
 // Not thread-safe.
 class ClientIds {
  public:

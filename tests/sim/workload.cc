@@ -228,7 +228,7 @@ ClientOp<> Client::lock(std::uint32_t owner, std::uint32_t file) {
 void Client::take_lock(Outcome& outcome, nfsstat4 status, Claim& claim, Cells cells, Cell type) {
   if (status == NFS4ERR_DENIED) {
     if (const auto denied = outcome.response.body<LOCK4denied>())
-      world_.oracle.lock_refused(traits_.index, claim.file, denied->owner.clientid, outcome.sent);
+      world_.oracle.lock_refused(traits_.index, claim.file, base::text_of(denied->owner.owner), outcome.sent);
     return;
   }
   const auto given = status == NFS4_OK ? outcome.response.body<LOCK4resok>() : std::nullopt;
