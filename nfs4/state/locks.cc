@@ -129,7 +129,8 @@ base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& reques
   LockOwner& owner = *lock.owner;
   FileState& file = *lock.file;
   ClientStates& states = *find_client(lock.client->id);
-  if (file.queue.expire(request.use.now, limits_.lock_turn)) tell_waiters(file, whole_file, after);
+  // The second time it sees when the turns begin that have just been given.
+  while (file.queue.expire(request.use.now, limits_.lock_turn)) tell_waiters(file, whole_file, after);
 
   const std::uint8_t access = request.wanted.mode == LockMode::write ? share_write : share_read;
   LockRefusal refusal;
