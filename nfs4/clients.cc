@@ -71,8 +71,8 @@ void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
   }
 }
 
-Result4<ClientRef> Clients::find_and_renew(clientid4 id, base::TimePoint now) const {
-  auto client = table_.with([&](const ClientTable& table) { return table.find(id); });
+Result4<ClientRef> Clients::find_and_renew_40(clientid4 id, base::TimePoint now) const {
+  auto client = table_.with([&](const ClientTable& table) { return table.find(id, 0); });
   if (client) (*client)->renew(now);
   return client;
 }
@@ -163,9 +163,9 @@ Op4<> Clients::depart_all(std::optional<clientid4> only) {
 
 Op4<bool> Clients::evict_if_silent(clientid4 id, base::TimePoint now) {
   const bool gone = with([&](ClientTable& table) {
-    const auto client = table.find(id);
-    if (!client) return true;
-    return (*client)->lease_over(now, options_.lease) && table.remove(id, Departure::displaced);
+    const ClientRef client = table.find_any(id);
+    if (client == nullptr) return true;
+    return client->lease_over(now, options_.lease) && table.remove(id, Departure::displaced);
   });
   if (gone) co_await depart_all(id);
   co_return gone;
@@ -191,7 +191,8 @@ Op4<> Clients::see_off(clientid4 id) { (void)co_await depart_all(id).as_result()
 // RFC 8881 8.4.3: what it held may be given to others once it cannot reclaim it. It is on record again with
 // its next OPEN.
 Op4<> Clients::revoke(clientid4 id) {
-  const ClientRef client = co_await table_.with([&](const ClientTable& table) { return table.find(id); });
+  const ClientRef client = table_.with([&](const ClientTable& table) { return table.find_any(id); });
+  if (client == nullptr) co_await refuse(NFS4ERR_STALE_CLIENTID);
   if (client->minor_version() == 0) co_await refuse(NFS4ERR_MINOR_VERS_MISMATCH);
   if (client->recorded())
     co_await on_disk([this, &client] { return store_.forget(state::known_as(*client), client->id); });

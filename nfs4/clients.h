@@ -62,8 +62,9 @@ class Clients {
   [[nodiscard]] state::SessionRef find_session(const state::SessionId& id) const {
     return table_.with([&](const state::ClientTable& table) { return table.find_session(id); });
   }
-  // A confirmed client, whose lease this renews. STALE_CLIENTID, EXPIRED.
-  [[nodiscard]] Result4<state::ClientRef> find_and_renew(clientid4 id, base::TimePoint now) const;
+  // The confirmed client that a 4.0 request names; this renews its lease. STALE_CLIENTID (of a client with
+  // sessions, too), EXPIRED.
+  [[nodiscard]] Result4<state::ClientRef> find_and_renew_40(clientid4 id, base::TimePoint now) const;
   [[nodiscard]] state::SessionRef back_channel_of(clientid4 id) const {
     return table_.with([&](const state::ClientTable& table) { return table.back_channel_of(id); });
   }

@@ -1,4 +1,4 @@
-// Calls whose bulk data comes by a pipe (rpc::BulkReceiver).
+// Calls whose bulk data comes by a pipe (rpc::BulkReceiver), and replies with such data that would be kept.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -112,6 +112,20 @@ TEST(BulkTest, a_length_that_lies_about_bulk_data_is_garbage) {
   ASSERT_TRUE(client.send(record(Storing::call(0, data, 7))));
   EXPECT_TRUE(client.receives(Storing::reply(7)));
   EXPECT_EQ(test.stored(0, data.size()), data);
+}
+
+TEST(BulkTest, a_reply_with_bytes_in_a_pipe_is_sent_and_not_kept) {
+  Storing test;
+  const Bytes data = pattern(100'000);
+  ASSERT_EQ(::write(test.file.get(), data.data(), data.size()), static_cast<ssize_t>(data.size()));
+  RawClient client(test.server.address);
+  Bytes reply = words({7, 1, 0, 0, 0, 0});
+  append(reply, opaque_of(data));
+  for (std::uint32_t executed = 1; executed <= 2; ++executed) {
+    ASSERT_TRUE(client.send(record(test_call(7, test::proc_piped_kept, words({100'000})))));
+    EXPECT_TRUE(client.receives(reply));
+    EXPECT_EQ(test.server.service.piped, executed);
+  }
 }
 
 }  // namespace

@@ -115,13 +115,13 @@ TEST_F(RecordReaderTest, whole_records_are_taken_in_place) {
   io::SlabRange input{pool_.acquire(io::SlabSize::small).value(), 0,
                       static_cast<std::uint32_t>(stream.size())};
   std::ranges::copy(stream, input.writable().begin());
-  const std::byte* start = input.view().data();
+  const std::byte* start = input.memory().value().data();
   io::Payload got;
   ASSERT_EQ(reader.next(input, got), RecordReader::Next::record);
-  EXPECT_EQ(got.ranges().front().view().data(), start + 4);
+  EXPECT_EQ(got.ranges().front().memory().value().data(), start + 4);
   io::Payload next;
   ASSERT_EQ(reader.next(input, next), RecordReader::Next::record);
-  EXPECT_EQ(next.ranges().front().view().data(), start + 1008);
+  EXPECT_EQ(next.ranges().front().memory().value().data(), start + 1008);
 }
 
 TEST_F(RecordReaderTest, many_small_fragments_become_one_range) {

@@ -28,7 +28,7 @@ class OpenTest : public PosixTest {
     if (!got) return base::fail(got.error());
     eof_ = got->eof;
     std::string text(got->data.size(), '\0');
-    got->data.copy_to(0, std::as_writable_bytes(std::span(text)));
+    got->data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(text)));
     return text;
   }
   Outcome<WriteResult> write_open(const OpenFileRef& open, std::string_view text, std::uint64_t offset = 0,

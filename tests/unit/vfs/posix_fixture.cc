@@ -149,7 +149,7 @@ Outcome<std::string> PosixFixture::read(const FileRef& file, std::uint64_t offse
   auto got = run(fs_->read(who, file, offset, count, *cursor_));
   if (!got) return base::fail(got.error());
   std::string text(got->data.size(), '\0');
-  got->data.copy_to(0, std::as_writable_bytes(std::span(text)));
+  got->data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(text)));
   return text;
 }
 

@@ -32,7 +32,7 @@ class XattrTest : public PosixTest {
     auto value = run(fs_->get_xattr(who, file_, name));
     if (!value) return base::fail(value.error());
     std::string out(value->size(), '\0');
-    value->copy_to(0, std::as_writable_bytes(std::span(out)));
+    value->in_memory().value().copy_to(0, std::as_writable_bytes(std::span(out)));
     return out;
   }
   Outcome<> remove_xattr(std::string_view name, const Credentials& who = {}) {

@@ -94,7 +94,7 @@ TEST_F(Offload, a_large_copy_is_answered_before_it_is_done_and_its_end_is_told) 
   expected.u32(0);  // UNSTABLE4
   expected.opaque_fixed(begun->cr_response.wr_writeverf);
   base::Bytes bytes(expected.size());
-  expected.finish().bytes.copy_to(0, bytes);
+  expected.finish().bytes.in_memory().value().copy_to(0, bytes);
   EXPECT_EQ(told.args, bytes);
   EXPECT_TRUE(world_.read_local("to") == world_.read_local("from"));
   CallbackWorld::until([&] { return status(id).status == NFS4ERR_BAD_STATEID; });

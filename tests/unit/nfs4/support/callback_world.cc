@@ -105,7 +105,7 @@ void CallbackPeer::on_message(rpc::Connection& connection, io::Payload message, 
   EXPECT_TRUE(decode(in, head) && decode(in, op) && decode(in, sequence));
   EXPECT_TRUE(head.argarray_count == 1 || decode(in, call.op));
   call.args.resize(message.size() - in.position());
-  message.copy_to(in.position(), call.args);
+  message.in_memory().value().copy_to(in.position(), call.args);
   CB_RECALL4args recall;
   CB_RECALL_ANY4args any;
   CB_GETATTR4args getattr;
