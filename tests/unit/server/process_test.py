@@ -552,7 +552,8 @@ class State(ProcessTest):
         self.assertEqual(server.ask("clients").stdout, "  No clients.\n")
         first, second = server.open_40(b"first"), server.open_40(b"second")
         clients = json.loads(server.ask("clients", "--json").stdout)["clients"]
-        self.assertEqual([c["id"] for c in clients], [first, second])
+        self.assertEqual([c["id"] for c in clients], sorted([first, second], key=lambda text: int(text, 16)))
+        clients.sort(key=lambda client: [first, second].index(client["id"]))
         self.assertEqual((clients[0]["name"], clients[0]["minor_version"], clients[0]["state"], clients[0]["opens"]),
                          ("first", 0, "active", 1))
         self.assertGreater(clients[0]["lease_left_seconds"], 0)
