@@ -55,6 +55,7 @@ std::expected<vfs::Export, std::string> ExportSet::offer(const ExportConfig& con
     options.tree.export_path = config.path;
     options.tree.read_only = config.read_only;
     options.tree.sync = config.sync;
+    options.tree.write_backs = write_backs_;
     options.tree.cache.descriptors_max = open_files_max;
     options.pool = &resources_.pool;
     options.slabs = &resources_.slabs;

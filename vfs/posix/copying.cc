@@ -34,8 +34,8 @@ Outcome<> Tree::clone(const Credentials& who, const PosixOpenFile& from, std::ui
   range.dest_offset = to_offset;
   const auto done = identity_.as(who, [&] { return outcome_of(::ioctl(to.fd(), FICLONERANGE, &range)); });
   to.node().changes().changed();
-  if (!done || !syncs()) return done;
-  return synced(::fsync(to.fd()));
+  if (!done) return done;
+  return sync_open(to);
 }
 
 // Not synced: COPY answers how stable its data is, and COMMIT makes the rest (RFC 7862 15.2.3).

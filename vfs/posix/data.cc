@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <optional>
 #include <span>
 
 #include "base/arith.h"
@@ -50,13 +51,14 @@ base::Result<std::size_t> drain_pipe(int fd, std::uint64_t offset, const io::Pay
   return std::size_t{0};
 }
 
+// A stable write that was interrupted may have been so in its sync.
 base::Result<std::size_t> put_vectors(int fd, std::uint64_t offset, std::span<const iovec> vectors,
                                       int flags) {
   for (;;) {
     const ssize_t put =
         ::pwritev2(fd, vectors.data(), static_cast<int>(vectors.size()), static_cast<off_t>(offset), flags);
     if (put >= 0) return static_cast<std::size_t>(put);
-    if (errno != EINTR) return base::fail(base::last_errno());
+    if (errno != EINTR || flags != 0) return base::fail(base::last_errno());
   }
 }
 
@@ -191,13 +193,9 @@ Outcome<WriteResult> Tree::write_open(const Credentials& who, const PosixOpenFil
     if (!stat) return base::fail(stat.error());
     as_caller = (stat->stx_mode & set_id_bits) != 0;
   }
-  const auto put = [&] { return result_of(write_payload(open.fd(), offset, data, flags), flags); };
-  const auto written = as_caller ? identity_.as(who, put) : put();
+  const auto written = put_data(as_caller ? &who : nullptr, open.node(), open.fd(), offset, data, flags);
   open.node().changes().changed();
-  if (!written) {
-    if (written.error() == Error::io && flags != 0) lost_writes();
-    return base::fail(written.error());
-  }
+  if (!written) return base::fail(written.error());
   return WriteResult{*written, in_memory ? Stability::file_sync : stability};
 }
 
@@ -205,13 +203,27 @@ Outcome<std::uint32_t> Tree::write_data(const Credentials& who, PosixFile& file,
                                         const io::Payload& data, int flags, const Attributes& now) {
   const auto fd = data_descriptor(file, Opened::write);
   if (!fd) return base::fail(fd.error());
-  const auto put = [&] { return result_of(write_payload(*fd, offset, data, flags), flags); };
   // As the caller, so that the kernel clears set-id bits and keeps reserved blocks from ordinary users; where
   // neither can happen the switch is saved.
   const bool as_caller = root_.traits.privileged_blocks || (now.mode & set_id_bits) != 0;
-  auto written = as_caller ? identity_.as(who, put) : put();
-  if (!written && written.error() == Error::io && flags != 0) lost_writes();
-  return written;
+  return put_data(as_caller ? &who : nullptr, file, *fd, offset, data, flags);
+}
+
+Outcome<std::uint32_t> Tree::put_data(const Credentials* who, PosixFile& file, int fd, std::uint64_t offset,
+                                      const io::Payload& data, int flags) {
+  // Network file systems tell a writer of earlier write-backs, whether the write is stable or not.
+  const bool hears = flags != 0 || !root_.traits.local;
+  std::optional<FileSyncs::Hearing> hearing;
+  if (hears) hearing.emplace(file.syncs(*write_back_));
+  const auto put = [&]() -> Outcome<Written> { return write_payload(fd, offset, data, flags); };
+  const auto written = who != nullptr ? identity_.as(*who, put) : put();
+  if (!written) return base::fail(written.error());
+  // After its first bytes a write fails for what the medium has not taken, as far as anybody can tell.
+  const bool failed = written->failure != 0 && (hears || written->count > 0);
+  if (failed && !hears) write_back_->lost();
+  if (hears && flags == 0) hearing->leave(failed);
+  if (flags != 0 && !hearing->end(failed) && !failed) return late(Error::io);
+  return result_of(*written, flags);
 }
 
 Outcome<> Tree::commit(const Credentials& who, PosixFile& file, Wcc& wcc) {

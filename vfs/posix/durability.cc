@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -13,30 +11,44 @@ Outcome<Tree::Readable> Tree::readable(PosixFile& file) {
   return Readable{*fd, nullptr};
 }
 
-Outcome<> Tree::synced(int returned) {
-  if (returned == 0) return {};
-  const auto failure = failed_call();
-  lost_writes();
-  return failure;
+// Whoever was overtaken by another's failure cannot tell whether it was his, too.
+Late<> Tree::told_of(const FileSyncs::Synced& synced) {
+  if (synced.failure != 0) return late(error_of(synced.failure));
+  if (synced.overtaken) return late(Error::io);
+  return {};
 }
 
+// When another's sync has failed meanwhile, the client sees by the verifier that its bytes may be gone. Where
+// this one fails the error is told, whatever it is, as it would be to a local process: to try again later
+// would find nothing to sync.
 Outcome<> Tree::sync_data(PosixFile& file) {
   const auto data = readable(file);
   if (!data) return base::fail(data.error());
-  return synced(::fsync(data->fd));
+  FileSyncs& syncs = file.syncs(*write_back_);
+  const auto done = syncs.sync(FileSyncs::How::fsync, data->fd, syncs.failures());
+  if (done.failure != 0) return late(error_of(done.failure));
+  return {};
 }
 
-Outcome<> Tree::sync_file(PosixFile& file) {
+Late<> Tree::sync_open(const PosixOpenFile& open) {
+  if (!syncs()) return {};
+  FileSyncs& syncs = open.node().syncs(*write_back_);
+  return told_of(syncs.sync(FileSyncs::How::fsync, open.fd(), syncs.failures()));
+}
+
+Late<> Tree::sync_file(PosixFile& file) {
   if (!syncs()) return {};
   const bool has_data = file.type() == FileType::regular || file.type() == FileType::directory;
   const auto data = has_data ? readable(file) : Outcome<Readable>(base::fail(Error::inval));
   // Links and special files cannot be opened, nor can a file that this process may not read.
-  return synced(data ? ::fsync(data->fd) : ::syncfs(root_.fd.get()));
+  FileSyncs& syncs = data ? file.syncs(*write_back_) : write_back_->whole();
+  const auto how = data ? FileSyncs::How::fsync : FileSyncs::How::syncfs;
+  return told_of(syncs.sync(how, data ? data->fd : root_.fd.get(), syncs.failures()));
 }
 
 // The object's own attributes, then the name that leads to it. What cannot be opened comes with its
 // directory.
-Outcome<> Tree::sync_new(PosixFile& directory, PosixFile& made) {
+Late<> Tree::sync_new(PosixFile& directory, PosixFile& made) {
   if (!syncs()) return {};
   if (made.type() == FileType::regular || made.type() == FileType::directory)
     if (auto done = sync_file(made); !done) return done;

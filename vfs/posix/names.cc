@@ -44,7 +44,8 @@ Outcome<FileRef> Tree::keep(const FileHandle& handle, base::UniqueFd fd, Opened 
 
 Outcome<FileRef> Tree::keep(const FileHandle& handle, base::UniqueFd fd, Opened opened, const Stat& stat) {
   if (stat.stx_nlink == 0) return base::fail(Error::stale);
-  return cache_.insert({handle, type_of(stat), stat.stx_ino, fsid_of(handle, stat)}, std::move(fd), opened);
+  return cache_.insert({handle, type_of(stat), stat.stx_ino, fsid_of(handle, stat), device_of(stat)},
+                       std::move(fd), opened);
 }
 
 // The handle of what is called directory/name, without opening it. The caller's right to search was checked.

@@ -56,8 +56,8 @@ Outcome<> Tree::allocate(const Credentials& who, const PosixOpenFile& open, std:
     return outcome_of(::fallocate(open.fd(), mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });
   open.node().changes().changed();
-  if (!done || !syncs()) return done;
-  return synced(::fsync(open.fd()));
+  if (!done) return done;
+  return sync_open(open);
 }
 
 Outcome<> Tree::advise(const PosixOpenFile& open, std::uint64_t offset, std::uint64_t length, Advice advice) {

@@ -17,10 +17,12 @@
 #include "vfs/posix/handle_memo.h"
 #include "vfs/posix/identity.h"
 #include "vfs/posix/kernel.h"
+#include "vfs/posix/late.h"
 #include "vfs/posix/lease.h"
 #include "vfs/posix/listing.h"
 #include "vfs/posix/open_file.h"
 #include "vfs/posix/transient_handles.h"
+#include "vfs/posix/write_back.h"
 
 namespace braid::vfs::posix {
 
@@ -32,6 +34,8 @@ struct TreeOptions {
   bool sync = true;  // names and attributes are durable when a call returns
   FileCacheOptions cache;
   std::size_t transient_handles_max = 1'000'000;
+  // Shared by the exports of a server; null: this export is alone.
+  std::shared_ptr<WriteBacks> write_backs;
   // What a less permissive system would not give; for tests.
   ExportRootOptions root;
   std::optional<bool> stable_positions;
@@ -59,7 +63,7 @@ class Tree {
   [[nodiscard]] LeaseMonitor& leases() { return leases_; }
   // True if changes wait for the medium.
   [[nodiscard]] bool syncs() const { return options_.sync && !root_.traits.in_memory; }
-  [[nodiscard]] Verifier write_verifier() const;
+  [[nodiscard]] Verifier write_verifier() const { return write_back_->verifier(); }
   [[nodiscard]] bool few_opens_left() const { return cache_.few_left(); }
   // Opens the root; once, before anything else. `owner`: the file system that this belongs to.
   base::Result<void> start(std::weak_ptr<const void> owner);
@@ -188,6 +192,9 @@ class Tree {
   // Data (data.cc).
   Outcome<std::uint32_t> write_data(const Credentials& who, PosixFile& file, std::uint64_t offset,
                                     const io::Payload& data, int flags, const Attributes& now);
+  // Through `fd`, as the caller or as this process. `flags` as in pwritev2(2).
+  Outcome<std::uint32_t> put_data(const Credentials* who, PosixFile& file, int fd, std::uint64_t offset,
+                                  const io::Payload& data, int flags);
 
   // Making and removing names (create.cc, make.cc, remove.cc, rename.cc).
   [[nodiscard]] std::uint32_t initial_mode(const PosixFile& directory, const SetAttributes& set) const;
@@ -260,11 +267,11 @@ class Tree {
     std::shared_ptr<PosixOpenFile> keep;
   };
   Outcome<Readable> readable(PosixFile& file);
-  Outcome<> synced(int returned);
+  static Late<> told_of(const FileSyncs::Synced& synced);
   Outcome<> sync_data(PosixFile& file);
-  Outcome<> sync_file(PosixFile& file);
-  Outcome<> sync_new(PosixFile& directory, PosixFile& made);
-  void lost_writes() { failed_syncs_.fetch_add(1, std::memory_order_relaxed); }
+  Late<> sync_open(const PosixOpenFile& open);
+  Late<> sync_file(PosixFile& file);
+  Late<> sync_new(PosixFile& directory, PosixFile& made);
 
   const ExportRoot root_;
   const TreeOptions options_;
@@ -272,8 +279,7 @@ class Tree {
   const base::Clock& clock_;
   const HandleCodec codec_;
   const base::SipKey fingerprint_key_ = base::random_sip_key();
-  const std::uint64_t verifier_ = base::random_sip_key()[0];
-  std::atomic<std::uint64_t> failed_syncs_{0};
+  const std::shared_ptr<WriteBack> write_back_;
   std::optional<TransientHandles> transient_;
   std::uint64_t fsid_ = 0;
   std::uint64_t root_subvolume_ = 0;
