@@ -32,10 +32,11 @@ Outcome<> Tree::clone(const Credentials& who, const PosixOpenFile& from, std::ui
   range.src_offset = from_offset;
   range.src_length = length;
   range.dest_offset = to_offset;
+  const PlannedSync plan = plan_sync(to);
   const auto done = identity_.as(who, [&] { return outcome_of(::ioctl(to.fd(), FICLONERANGE, &range)); });
   to.node().changes().changed();
   if (!done) return done;
-  return sync_open(to);
+  return carry_out(plan);
 }
 
 // Not synced: COPY answers how stable its data is, and COMMIT makes the rest (RFC 7862 15.2.3).

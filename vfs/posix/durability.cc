@@ -30,29 +30,44 @@ Outcome<> Tree::sync_data(PosixFile& file) {
   return {};
 }
 
-Late<> Tree::sync_open(const PosixOpenFile& open) {
+Tree::PlannedSync Tree::plan_sync(PosixFile& file) {
   if (!syncs()) return {};
-  FileSyncs& syncs = open.node().syncs(*write_back_);
-  return told_of(syncs.sync(FileSyncs::How::fsync, open.fd(), syncs.failures()));
+  PlannedSync plan;
+  const bool has_data = file.type() == FileType::regular || file.type() == FileType::directory;
+  auto data = has_data ? readable(file) : Outcome<Readable>(base::fail(Error::inval));
+  if (data) {
+    plan.syncs = &file.syncs(*write_back_);
+    plan.through = std::move(*data);
+  } else {
+    // Links and special files cannot be opened, nor can a file that this process may not read.
+    plan.syncs = &write_back_->whole();
+    plan.how = FileSyncs::How::syncfs;
+    plan.through.fd = root_.fd.get();
+  }
+  plan.since = plan.syncs->failures();
+  return plan;
 }
 
-Late<> Tree::sync_file(PosixFile& file) {
+Tree::PlannedSync Tree::plan_sync(const PosixOpenFile& open) {
   if (!syncs()) return {};
-  const bool has_data = file.type() == FileType::regular || file.type() == FileType::directory;
-  const auto data = has_data ? readable(file) : Outcome<Readable>(base::fail(Error::inval));
-  // Links and special files cannot be opened, nor can a file that this process may not read.
-  FileSyncs& syncs = data ? file.syncs(*write_back_) : write_back_->whole();
-  const auto how = data ? FileSyncs::How::fsync : FileSyncs::How::syncfs;
-  return told_of(syncs.sync(how, data ? data->fd : root_.fd.get(), syncs.failures()));
+  PlannedSync plan;
+  plan.syncs = &open.node().syncs(*write_back_);
+  plan.through.fd = open.fd();
+  plan.since = plan.syncs->failures();
+  return plan;
+}
+
+Late<> Tree::carry_out(const PlannedSync& plan) {
+  if (plan.syncs == nullptr) return {};
+  return told_of(plan.syncs->sync(plan.how, plan.through.fd, plan.since));
 }
 
 // The object's own attributes, then the name that leads to it. What cannot be opened comes with its
 // directory.
-Late<> Tree::sync_new(PosixFile& directory, PosixFile& made) {
-  if (!syncs()) return {};
+Late<> Tree::sync_new(const PlannedSync& directory, PosixFile& made) {
   if (made.type() == FileType::regular || made.type() == FileType::directory)
-    if (auto done = sync_file(made); !done) return done;
-  return sync_file(directory);
+    if (auto done = carry_out(plan_sync(made)); !done) return done;
+  return carry_out(directory);
 }
 
 }  // namespace braid::vfs::posix

@@ -21,6 +21,7 @@
 #include "vfs/posix/lease.h"
 #include "vfs/posix/listing.h"
 #include "vfs/posix/open_file.h"
+#include "vfs/posix/spare_descriptors.h"
 #include "vfs/posix/transient_handles.h"
 #include "vfs/posix/write_back.h"
 
@@ -154,7 +155,7 @@ class Tree {
   Outcome<FileHandle> handle_at(const PosixFile& directory, const Name& name);
   Outcome<FileRef> file_at(PosixFile& directory, const Name& name);
   Outcome<Found> found(FileRef file);
-  Outcome<Found> adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened);
+  Late<Found> adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened);
   Outcome<FileRef> keep(const FileHandle& handle, base::UniqueFd fd, Opened opened);
   Outcome<FileRef> keep(const FileHandle& handle, base::UniqueFd fd, Opened opened, const Stat& stat);
   Outcome<FileRef> walk_to(const FileHandle& handle);
@@ -166,6 +167,22 @@ class Tree {
     if (opened || opened.error() != Error::delay) return opened;
     cache_.shrink(shrink_step);
     return open();
+  }
+
+  // Opens what was just made, which is not to fail for want of descriptors: `spare` was taken before.
+  template <class F>
+  Late<base::UniqueFd> open_made(base::UniqueFd spare, F open) {
+    Outcome<base::UniqueFd> opened = open();
+    // Whatever becomes free may go to another thread.
+    constexpr int attempts_max = 16;
+    for (int attempt = 0; attempt < attempts_max && !opened && opened.error() == Error::delay; ++attempt) {
+      spare = {};
+      cache_.shrink(shrink_step);
+      opened = open();
+    }
+    spares_.give_back(std::move(spare));
+    if (!opened) return late(opened.error());
+    return std::move(*opened);
   }
 
   // Attributes and permissions (attributes.cc, permission.cc).
@@ -205,9 +222,9 @@ class Tree {
                             const CreateHow& how);
   Outcome<Found> create_existing(const Credentials& who, PosixFile& directory, const Name& name,
                                  const CreateHow& how);
-  Outcome<Found> new_object(PosixFile& directory, const Name& name, FileType type);
-  Outcome<> apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
-                          const PosixOpenFile* open);
+  Late<Found> new_object(PosixFile& directory, const Name& name, FileType type, base::UniqueFd spare);
+  Late<> apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
+                       const PosixOpenFile* open);
   template <class F>
   Outcome<Found> make(const Credentials& who, PosixFile& directory, std::string_view name, FileType type,
                       const SetAttributes& set, Wcc& wcc, F make_it);
@@ -269,9 +286,18 @@ class Tree {
   Outcome<Readable> readable(PosixFile& file);
   static Late<> told_of(const FileSyncs::Synced& synced);
   Outcome<> sync_data(PosixFile& file);
-  Late<> sync_open(const PosixOpenFile& open);
-  Late<> sync_file(PosixFile& file);
-  Late<> sync_new(PosixFile& directory, PosixFile& made);
+  // How a change of an object will be synced: made before the change, so that nothing can be wanting after
+  // it, and no failure of others in between goes unnoticed. The object outlives it.
+  struct PlannedSync {
+    FileSyncs* syncs = nullptr;  // null: nothing is to be done
+    FileSyncs::How how = FileSyncs::How::fsync;
+    Readable through;
+    std::uint64_t since = 0;
+  };
+  PlannedSync plan_sync(PosixFile& file);
+  PlannedSync plan_sync(const PosixOpenFile& open);
+  static Late<> carry_out(const PlannedSync& plan);
+  Late<> sync_new(const PlannedSync& directory, PosixFile& made);
 
   const ExportRoot root_;
   const TreeOptions options_;
@@ -286,6 +312,7 @@ class Tree {
   HandleMemo handle_memo_;
   std::weak_ptr<const void> owner_;
   FileCache cache_;
+  SpareDescriptors spares_;
   FileRef root_file_;
   LeaseMonitor leases_;
 };
