@@ -214,6 +214,8 @@ Outcome<std::uint32_t> Tree::put_data(const Credentials* who, PosixFile& file, i
   // Network file systems tell a writer of earlier write-backs, whether the write is stable or not.
   const bool hears = flags != 0 || !root_.traits.local;
   std::optional<FileSyncs::Hearing> hearing;
+  std::optional<FileSyncs::UnsyncedWrite> unsynced;
+  if (flags == 0 && !root_.traits.in_memory) unsynced.emplace(file.syncs(*write_back_), fd);
   if (hears) hearing.emplace(file.syncs(*write_back_));
   const auto put = [&]() -> Outcome<Written> { return write_payload(fd, offset, data, flags); };
   const auto written = who != nullptr ? identity_.as(*who, put) : put();

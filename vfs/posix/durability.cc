@@ -22,12 +22,16 @@ Late<> Tree::told_of(const FileSyncs::Synced& synced) {
 // this one fails the error is told, whatever it is, as it would be to a local process: to try again later
 // would find nothing to sync.
 Outcome<> Tree::sync_data(PosixFile& file) {
-  const auto data = readable(file);
-  if (!data) return base::fail(data.error());
-  FileSyncs& syncs = file.syncs(*write_back_);
-  const auto done = syncs.sync(FileSyncs::How::fsync, data->fd, syncs.failures());
-  if (done.failure != 0) return late(error_of(done.failure));
+  const auto done = file.syncs(*write_back_).commit(file.fd());
+  if (!done) return base::fail(done.error());
+  if (done->failure != 0) return late(error_of(done->failure));
   return {};
+}
+
+void Tree::settle(PosixFile& file) {
+  if (root_.traits.in_memory) return;
+  // What fails has changed the verifier.
+  if (FileSyncs& syncs = file.syncs(*write_back_); syncs.kept()) (void)syncs.commit(file.fd());
 }
 
 Tree::PlannedSync Tree::plan_sync(PosixFile& file) {

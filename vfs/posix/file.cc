@@ -13,6 +13,12 @@ Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   return {};
 }
 
+PosixFile::~PosixFile() { closing(fd_.get()); }
+
+void PosixFile::closing(int fd) {
+  if (FileSyncs* const known = syncs_.load(std::memory_order_acquire); known != nullptr) known->closing(fd);
+}
+
 FileSyncs& PosixFile::syncs(WriteBack& back) {
   if (FileSyncs* const known = syncs_.load(std::memory_order_acquire); known != nullptr) return *known;
   std::scoped_lock lock(upgrading_);

@@ -160,6 +160,7 @@ struct FileIdentity {
 class PosixFile final : public File {
  public:
   PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot);
+  ~PosixFile() override;
 
   [[nodiscard]] const FileHandle& handle() const override { return identity_.handle; }
   [[nodiscard]] const FileIdentity& identity() const { return identity_; }
@@ -174,6 +175,8 @@ class PosixFile final : public File {
 
   // What syncs it, in all exports of the file system.
   FileSyncs& syncs(WriteBack& back);
+  // Whoever wrote through `fd` is about to close it.
+  void closing(int fd);
 
   // Of a directory: whether its last listing handed on more entries than a reactor should wait for.
   [[nodiscard]] bool lists_long() const { return lists_long_.load(std::memory_order_relaxed); }

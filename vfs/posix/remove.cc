@@ -59,6 +59,7 @@ void Tree::forget_if_gone(const std::optional<FileHandle>& handle) {
     lost_last_name(static_cast<PosixFile&>(*file));
   }
   if (transient_) transient_->forget(*handle);
+  write_back_->forget_removed();
 }
 
 }  // namespace braid::vfs::posix

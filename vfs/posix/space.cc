@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <limits>
+#include <optional>
 
 #include "base/arith.h"
 #include "vfs/posix/tree.h"
@@ -53,6 +54,8 @@ Outcome<> Tree::allocate(const Credentials& who, const PosixOpenFile& open, std:
   if (length == 0) return base::fail(Error::inval);
   if (!base::end_of<std::uint64_t>(offset, length, offset_max)) return base::fail(Error::fbig);
   const PlannedSync plan = plan_sync(open);
+  std::optional<FileSyncs::UnsyncedWrite> unsynced;
+  if (!syncs() && !root_.traits.in_memory) unsynced.emplace(open.node().syncs(*write_back_), open.fd());
   const auto done = identity_.as(who, [&] {
     return outcome_of(::fallocate(open.fd(), mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });

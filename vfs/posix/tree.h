@@ -120,6 +120,12 @@ class Tree {
                                                  LockType type);
   Outcome<> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range);
 
+  // Before a write lease is taken: no description of ours is left that only waits for the file's bytes.
+  void settle(PosixFile& file);
+  // For local removals; about every second.
+  void sweep_write_back() { write_back_->forget_removed(); }
+  [[nodiscard]] std::size_t unsynced() const { return write_back_->kept(); }
+
   // notdir; crowded: no room for one more descriptor; stale; others: it cannot be watched.
   Outcome<LeaseRef> lease_directory(const FileRef& directory, std::shared_ptr<LeaseNotice> notice);
 

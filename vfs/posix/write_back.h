@@ -17,6 +17,13 @@
 //      the next one, so with fsync alone nobody waits longer than for the medium, and many COMMITs of a file
 //      cost two calls. No lock is held over a call.
 //   3. WRITE reads the verifier before it writes, COMMIT after its sync.
+//   4. the description that is asked was open before the bytes were written. One that is opened later knows
+//      nothing of an error that somebody else, a local process, has heard already. So a file with unsynced
+//      bytes has a witness: the description of the first unsynced write. COMMIT syncs through it. When its
+//      owner closes it (it was idle, gave room, the client's CLOSE, a reload) a read-only description takes
+//      its place: that is opened first and the old one asked for errors after that, so whatever happens is
+//      seen by one of them. It neither keeps a program from being executed nor conflicts with a read lease,
+//      and before a write lease is taken the bytes are synced.
 #pragma once
 
 #include <atomic>
@@ -28,6 +35,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/unique_fd.h"
 #include "vfs/file_system.h"
 #include "vfs/posix/late.h"
 
@@ -36,7 +44,7 @@ namespace braid::vfs::posix {
 class FileSyncs;
 
 // Of one file system, whatever the number of exports on it. Thread-safe.
-class WriteBack : public std::enable_shared_from_this<WriteBack> {
+class WriteBack {
  public:
   WriteBack();
   WriteBack(const WriteBack&) = delete;
@@ -50,17 +58,27 @@ class WriteBack : public std::enable_shared_from_this<WriteBack> {
   // The same object for the same inode, which must stay open as long as somebody has the result: its number
   // could be another's after that.
   std::shared_ptr<FileSyncs> file(std::uint64_t device, std::uint64_t inode);
+  // Files whose last name is gone are not kept open for their bytes' sake: to be called when one may be so.
+  void forget_removed();
+  [[nodiscard]] std::size_t kept() const { return kept_count_.load(std::memory_order_relaxed); }
 
  private:
   friend class FileSyncs;
   using Inode = std::pair<std::uint64_t, std::uint64_t>;
+  // Descriptors that stand in for closed ones: beyond so many, bytes are synced when one is closed.
+  static constexpr std::size_t kept_max = 256;
   void forget(const Inode& inode);
+  void keep(const Inode& inode, std::shared_ptr<FileSyncs> file);
+  // The reference is to end outside of all locks.
+  std::shared_ptr<FileSyncs> let_go(const Inode& inode);
 
   const std::uint64_t first_verifier_;
   std::atomic<std::uint64_t> losses_{0};
   const std::unique_ptr<FileSyncs> whole_;
   std::mutex mutex_;
   std::map<Inode, std::weak_ptr<FileSyncs>> files_;
+  std::atomic<std::size_t> kept_count_{0};
+  std::map<Inode, std::shared_ptr<FileSyncs>> kept_;  // those that have a descriptor of their own
 };
 
 // The file systems that a server exports. Thread-safe.
@@ -75,14 +93,12 @@ class WriteBacks {
   std::map<std::uint64_t, std::shared_ptr<WriteBack>> all_;
 };
 
-// The calls that bring one file's bytes to the medium, in all exports. Thread-safe; what waits for the medium
-// says so.
-class FileSyncs {
+// The bytes of one file on their way to the medium, in all exports. Thread-safe; what waits for the medium
+// says so. The WriteBack outlives it.
+class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
  public:
   using Inode = std::pair<std::uint64_t, std::uint64_t>;
-  // `owner` has it in its table under this name; null: it is not in a table.
-  FileSyncs(WriteBack& back, std::shared_ptr<WriteBack> owner, Inode inode)
-      : back_(back), owner_(std::move(owner)), inode_(inode) {}
+  FileSyncs(WriteBack& back, Inode inode) : back_(back), inode_(inode) {}
   ~FileSyncs();
   FileSyncs(const FileSyncs&) = delete;
   FileSyncs& operator=(const FileSyncs&) = delete;
@@ -95,6 +111,7 @@ class FileSyncs {
     int failure = 0;  // the errno of the call; 0: none
     // A call of somebody else failed since `since`: what was to be synced may be gone with his.
     bool overtaken = false;
+    bool led = false;  // the call was made through the caller's descriptor
   };
   // Brings everything that was done before this call to the medium, by a call that begins after it. Waits for
   // the medium. `since`: failures() before the effect. `fd` stays open until the return.
@@ -121,16 +138,45 @@ class FileSyncs {
     bool ended_ = false;
   };
 
+  // One write that is not stable, through `fd`: for its length.
+  class UnsyncedWrite {
+   public:
+    UnsyncedWrite(FileSyncs& file, int fd);
+    ~UnsyncedWrite();
+    UnsyncedWrite(const UnsyncedWrite&) = delete;
+    UnsyncedWrite& operator=(const UnsyncedWrite&) = delete;
+
+   private:
+    FileSyncs& file_;
+  };
+  // Brings what was written so to the medium: nothing to do if all of it is there. `held`: a descriptor that
+  // stays open until the return, or -1. delay: there is no descriptor to do it through. Waits for the medium.
+  Outcome<Synced> commit(int held);
+  // Whoever wrote through `fd` is about to close it.
+  void closing(int fd);
+  // True if a descriptor of its own keeps the file open.
+  [[nodiscard]] bool kept() const;
+
  private:
+  friend class WriteBack;
   using Lock = std::unique_lock<std::mutex>;
+  [[nodiscard]] bool clean() const { return begun_ == synced_; }
+  void sync_before_closing(Lock& lock, int fd);
+  void ask(int fd);
+  // The bytes need nobody any more; what is returned ends outside of the lock.
+  struct Released {
+    base::UniqueFd fd;
+    std::shared_ptr<FileSyncs> file;
+  };
+  Released release();
+  Released release_if_removed();
   std::uint64_t announce();
   void leave(std::uint64_t ticket, bool failed);
   void wait_for_earlier(Lock& lock);
 
   WriteBack& back_;
-  const std::shared_ptr<WriteBack> owner_;
   const Inode inode_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable left_;  // a call that was announced has ended, or a round has
   std::uint64_t last_ticket_ = 0;
   std::vector<std::uint64_t> under_way_;  // tickets, the oldest first
@@ -138,6 +184,12 @@ class FileSyncs {
   std::uint64_t covered_ = 0;             // of them those whose round has ended
   bool leading_ = false;                  // somebody is in fsync(2) for all that wait
   std::atomic<std::uint64_t> failures_{0};
+  // Unsynced writes.
+  std::uint64_t begun_ = 0;
+  std::uint64_t synced_ = 0;  // of them those that are on the medium
+  std::size_t writing_ = 0;   // under way now
+  int witness_ = -1;          // while there are unsynced ones
+  base::UniqueFd kept_;       // it, if nobody else has it open
 };
 
 }  // namespace braid::vfs::posix
