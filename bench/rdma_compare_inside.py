@@ -11,7 +11,7 @@ import time
 from harness.client import Failure, Lab, expect, run, skip, step
 from harness.mountstats import rdma_counts
 from harness.prerequisites import KERNEL
-from harness.server import ADDRESS
+from harness.constants import ADDRESS
 
 KNFSD_PORT = 20050
 FILE_BYTES = 64 << 20

@@ -2,8 +2,9 @@
 option(BRAID_TESTS "Build the tests" ON)
 option(BRAID_BENCH "Build the benchmarks" ON)
 option(BRAID_FUZZ "Build the libFuzzer targets (clang only)" OFF)
-# Quicker builds, but a missing #include goes unnoticed: not for every preset.
-option(BRAID_PCH "Precompile the headers in cmake/precompiled.h" OFF)
+# A target's sources are compiled several at a time, as one translation unit: most of the time goes into headers, and each
+# is then read once. Without it, one changed source is compiled alone, and a missing #include is noticed.
+option(BRAID_UNITY "Compile the sources of each target in batches" OFF)
 set(BRAID_SANITIZE "" CACHE STRING "Comma-separated sanitizers, e.g. address,undefined")
 
 set(CMAKE_CXX_STANDARD 23)
@@ -16,12 +17,12 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # What is compiled with precompiled headers is kept, too: they use no __DATE__, and clang leaves out their times.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
-  if(BRAID_PCH AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    add_compile_options("SHELL:-Xclang -fno-pch-timestamp")
-  endif()
+  # What one clone has compiled serves the others, too: no path of a clone gets into an object.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
 endif()
+
+# Paths in debug information and messages are those below the source tree, whichever clone it is.
+add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
 
 add_library(braid_flags INTERFACE)
 target_compile_options(braid_flags INTERFACE
@@ -32,6 +33,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # std::vector and coroutine frames that do not exist; clang and the sanitizers look for the real ones.
   target_compile_options(braid_flags INTERFACE -fcoroutines -Wno-null-dereference -Wno-maybe-uninitialized
     -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-restrict)
+  if(BRAID_UNITY)
+    # g++ 12 warns of local types in coroutine frames wherever the coroutine is not in the file that it was called with.
+    target_compile_options(braid_flags INTERFACE -Wno-subobject-linkage)
+  endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   # libstdc++ 12 itself uses what C++23 deprecates (std::get_temporary_buffer in stable_sort); g++ warns of our own uses.

@@ -1,40 +1,43 @@
-# braid_precompile(TARGET COUNT [HEADER...]): with BRAID_PCH, precompiled headers for a target of COUNT sources, if they
-# are enough for it to pay. Sources with flags of their own cannot share them.
-function(braid_precompile target count)
-  if(BRAID_PCH AND count GREATER_EQUAL 4)
-    target_precompile_headers(${target} PRIVATE "${CMAKE_SOURCE_DIR}/cmake/precompiled.h" ${ARGN})
+# braid_unity(TARGET): with BRAID_UNITY, the sources of a target are compiled in batches. A batch is large enough to share
+# its headers, and small enough that one changed source costs seconds. Sources with flags of their own stay alone.
+function(braid_unity target)
+  if(BRAID_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 16)
   endif()
 endfunction()
 
-# braid_library(NAME SOURCES a.cc ... DEPS braid::base ... [PRECOMPILED <folder/header.h> ...]): one library per folder,
-# named braid_NAME, alias braid::NAME.
+# braid_library(NAME SOURCES a.cc ... DEPS braid::base ...): one library per folder, named braid_NAME, alias braid::NAME.
 function(braid_library name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRECOMPILED" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   add_library(braid_${name} STATIC ${ARG_SOURCES})
   add_library(braid::${name} ALIAS braid_${name})
   target_link_libraries(braid_${name} PUBLIC ${ARG_DEPS} PRIVATE braid_flags)
   target_include_directories(braid_${name} PUBLIC "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
-  list(LENGTH ARG_SOURCES count)
-  braid_precompile(braid_${name} ${count} ${ARG_PRECOMPILED})
+  braid_unity(braid_${name})
 endfunction()
 
-# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [PRECOMPILED <folder/header.h> ... | PRECOMPILED_WITH TARGET]): a
-# Google Test program, run as one ctest. Its precompiled headers may be those of a library that it links.
+# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS]): a Google Test program, run as one ctest. With
+# ThreadSanitizer, one with the label `single_threaded` is built only by name.
 function(braid_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT;PRECOMPILED_WITH" "SOURCES;DEPS;LABELS;PRECOMPILED" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} braid_flags GTest::gmock GTest::gtest_main)
-  list(LENGTH ARG_SOURCES count)
-  if(NOT ARG_PRECOMPILED_WITH)
-    braid_precompile(${name} ${count} <gmock/gmock.h> <gtest/gtest.h> ${ARG_PRECOMPILED})
-  elseif(BRAID_PCH)
-    target_precompile_headers(${name} REUSE_FROM ${ARG_PRECOMPILED_WITH})
+  braid_unity(${name})
+  if(BRAID_SANITIZE STREQUAL "thread" AND "single_threaded" IN_LIST ARG_LABELS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
+endfunction()
+
+# braid_bench(TARGET): a benchmark that no test needs. It is built by name, or with all others by the target `bench`.
+add_custom_target(bench)
+function(braid_bench target)
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_dependencies(bench ${target})
 endfunction()
 
 # braid_xdr(TARGET DIR FILE.x ...): compiles XDR files of folder DIR into the build tree as DIR/FILE.x.h and DIR/FILE.x.cc

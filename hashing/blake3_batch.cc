@@ -9,7 +9,7 @@ namespace braid::hashing {
 namespace blake3 {
 namespace {
 
-std::size_t leaves_of(std::size_t bytes) {
+std::size_t leaves_in(std::size_t bytes) {
   return std::max<std::size_t>(1, (bytes + leaf_bytes - 1) / leaf_bytes);
 }
 
@@ -21,7 +21,7 @@ SubtreeHasher::SubtreeHasher(const Mode& mode, Simd simd)
 }
 
 void SubtreeHasher::add(const Subtree& subtree) {
-  const std::size_t leaves = leaves_of(subtree.data.size());
+  const std::size_t leaves = leaves_in(subtree.data.size());
   base::check(leaves <= subtree_leaves_max, "a subtree is small");
   if (values_.size() + leaves > subtree_leaves_max) finish();
   ranges_.push_back({values_.size(), leaves, subtree.is_root, subtree.out});
@@ -29,7 +29,7 @@ void SubtreeHasher::add(const Subtree& subtree) {
 }
 
 void SubtreeHasher::add_leaves(const Subtree& subtree) {
-  const std::size_t leaves = leaves_of(subtree.data.size());
+  const std::size_t leaves = leaves_in(subtree.data.size());
   const std::size_t full = subtree.data.size() / leaf_bytes;
   const std::size_t begin = values_.size();
   values_.resize(begin + leaves);

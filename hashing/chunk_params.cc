@@ -62,11 +62,11 @@ ChunkParams ChunkParams::of(Profile profile, const Key& key) {
   return *made;
 }
 
-base::Result<ChunkParams> ChunkParams::fixed(std::uint32_t block_bytes) {
-  if (!std::has_single_bit(block_bytes) || block_bytes < chunk_bytes_min || block_bytes > chunk_bytes_max)
+base::Result<ChunkParams> ChunkParams::fixed(std::uint32_t bytes) {
+  if (!std::has_single_bit(bytes) || bytes < chunk_bytes_min || bytes > chunk_bytes_max)
     return base::fail(EINVAL);
   ChunkParams out;
-  out.sizes_ = {block_bytes, block_bytes, block_bytes};
+  out.sizes_ = {bytes, bytes, bytes};
   return out;
 }
 

@@ -8,8 +8,8 @@
 namespace braid::hashing {
 namespace {
 
-// How much the newest measurement weighs in the moving average.
-constexpr double newest = 0.1;
+// How much the newest_rate measurement weighs in the moving average.
+constexpr double newest_rate = 0.1;
 constexpr std::uint64_t measured_bytes_min = 64 * base::KiB;
 
 }  // namespace
@@ -81,7 +81,7 @@ void WorkerPool::work() {
     running_bytes_ -= bytes;
     if (bytes >= measured_bytes_min && end > start) {
       const double rate = static_cast<double>(bytes) / static_cast<double>((end - start).count());
-      bytes_per_ns_ += newest * (rate - bytes_per_ns_);
+      bytes_per_ns_ += newest_rate * (rate - bytes_per_ns_);
     }
   }
 }

@@ -66,23 +66,39 @@ void Payload::clear() {
   size_ = 0;
 }
 
-bool Payload::piped() const {
-  return std::ranges::any_of(ranges(), [](const SlabRange& range) { return range.slab.pipe() != nullptr; });
+InMemory Payload::front_in_memory() const {
+  const std::span<const SlabRange> all = ranges();
+  std::size_t count = 0;
+  std::size_t size = 0;
+  for (; count < all.size() && all[count].slab.pipe() == nullptr; ++count) size += all[count].length;
+  return {all.first(count), size};
 }
 
-void Payload::copy_to(std::size_t offset, base::MutableBytes to) const {
-  base::check(offset <= size_ && to.size() <= size_ - offset, "copy lies inside the payload");
-  for (const SlabRange& range : ranges()) {
+std::optional<InMemory> Payload::in_memory() const {
+  const InMemory front = front_in_memory();
+  if (front.size() != size_) return std::nullopt;
+  return front;
+}
+
+void InMemory::copy_to(std::size_t offset, base::MutableBytes to) const {
+  base::check(offset <= size_ && to.size() <= size_ - offset, "copy lies inside what is in memory");
+  for (const SlabRange& range : ranges_) {
     if (to.empty()) return;
     if (offset >= range.length) {
       offset -= range.length;
       continue;
     }
     const std::size_t take = std::min<std::size_t>(range.length - offset, to.size());
-    std::memcpy(to.data(), range.view().data() + offset, take);
+    std::memcpy(to.data(), range.slab.data() + range.offset + offset, take);
     to = to.subspan(take);
     offset = 0;
   }
+}
+
+base::Bytes InMemory::bytes() const {
+  base::Bytes out(size_);
+  copy_to(0, out);
+  return out;
 }
 
 std::size_t to_iovecs(const Payload& payload, std::size_t skip, std::span<iovec> out) {

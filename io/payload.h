@@ -1,17 +1,38 @@
 // Payload: bytes in order, spread over ranges of slabs. It is how READ and WRITE data, records and replies
 // travel between modules without being copied. Immutable once handed on.
+//
+// Some of the bytes may be in pipes, which nobody can look at. What wants to look or to copy asks for an
+// InMemory, which there is only of bytes that lie in memory.
 #pragma once
 
 #include <sys/uio.h>
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "io/slab.h"
 
 namespace braid::io {
+
+// Bytes of a payload that lie in memory. A view: the payload outlives it, and stays as it is.
+class InMemory {
+ public:
+  [[nodiscard]] std::size_t size() const { return size_; }
+  // Copies [offset, offset + to.size()) out; for headers and tests, not for bulk data.
+  void copy_to(std::size_t offset, base::MutableBytes to) const;
+  // A copy of all.
+  [[nodiscard]] base::Bytes bytes() const;
+
+ private:
+  friend class Payload;
+  InMemory(std::span<const SlabRange> ranges, std::size_t size) : ranges_(ranges), size_(size) {}
+
+  std::span<const SlabRange> ranges_;  // none of them in a pipe
+  std::size_t size_;
+};
 
 class Payload {
  public:
@@ -34,9 +55,11 @@ class Payload {
   void drop_front(std::size_t count);
   void clear();
   // True if some bytes are in pipes: then only a transport that can send from pipes may have it.
-  [[nodiscard]] bool piped() const;
-  // Copies [offset, offset + to.size()) out; for headers and tests, not for bulk data, not for piped bytes.
-  void copy_to(std::size_t offset, base::MutableBytes to) const;
+  [[nodiscard]] bool piped() const { return !in_memory(); }
+  // All of it; nothing if some bytes are in pipes.
+  [[nodiscard]] std::optional<InMemory> in_memory() const;
+  // What lies before the first byte in a pipe.
+  [[nodiscard]] InMemory front_in_memory() const;
 
  private:
   static constexpr std::size_t inline_max = 3;

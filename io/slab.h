@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -139,7 +140,11 @@ struct SlabRange {
   std::uint32_t offset = 0;
   std::uint32_t length = 0;
 
-  [[nodiscard]] base::BytesView view() const { return {slab.data() + offset, length}; }
+  // Nothing if they are in a pipe.
+  [[nodiscard]] std::optional<base::BytesView> memory() const {
+    if (slab.pipe() != nullptr) return std::nullopt;
+    return base::BytesView{slab.data() + offset, length};
+  }
   // Only for whoever carved the range and has not shared it yet.
   [[nodiscard]] base::MutableBytes writable() const { return {slab.data() + offset, length}; }
 };

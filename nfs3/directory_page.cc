@@ -25,7 +25,7 @@ post_op_fh3 post_op_fh3_of(const std::optional<vfs::FileHandle>& handle) {
 void encode(xdr::Encoder& out, const DirectoryListing& listing) {
   encode(out, listing.dir_attributes);
   encode_cookieverf3(out, {});
-  for (const io::SlabRange& range : listing.entries.ranges()) out.opaque_fixed(range.view());
+  out.copied(listing.entries);
   out.boolean(false);
   out.boolean(listing.eof);
 }

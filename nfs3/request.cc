@@ -23,10 +23,12 @@ nfs_fh3 Request::keep(const vfs::FileHandle& handle) {
 }
 
 std::optional<std::string_view> Request::keep(const io::Payload& text) const {
+  const auto bytes = text.in_memory();
+  if (!bytes) return std::nullopt;
   bool fits = false;
-  const std::span<char> copy = call_.arena.make<char>(text.size(), fits);
+  const std::span<char> copy = call_.arena.make<char>(bytes->size(), fits);
   if (!fits) return std::nullopt;
-  text.copy_to(0, std::as_writable_bytes(copy));
+  bytes->copy_to(0, std::as_writable_bytes(copy));
   return std::string_view(copy.data(), copy.size());
 }
 

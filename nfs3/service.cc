@@ -16,7 +16,7 @@ constexpr std::uint32_t read_reply_bytes_max = READ3res::encoded_bytes_max - DAT
 constexpr std::uint32_t directory_reply_bytes_max = 4 + directory_bytes_limit;
 
 // RFC 1813 section 3. WRITE and COMMIT may be executed twice: the same bytes go to the same place.
-constexpr auto procedures = std::to_array<rpc::Procedure>({
+constexpr auto nfs_procedures = std::to_array<rpc::Procedure>({
     {"NULL", procs::null, idempotent, 0},
     {"GETATTR", glue<procs::getattr>, idempotent, GETATTR3res::encoded_bytes_max},
     {"SETATTR", glue<procs::setattr>, cached, SETATTR3res::encoded_bytes_max},
@@ -43,9 +43,9 @@ constexpr auto procedures = std::to_array<rpc::Procedure>({
     {"PATHCONF", glue<procs::pathconf>, idempotent, PATHCONF3res::encoded_bytes_max},
     {"COMMIT", glue<procs::commit>, idempotent, COMMIT3res::encoded_bytes_max},
 });
-static_assert(procedures.size() == static_cast<std::size_t>(NFS_V3_procedure::NFSPROC3_COMMIT) + 1);
+static_assert(nfs_procedures.size() == static_cast<std::size_t>(NFS_V3_procedure::NFSPROC3_COMMIT) + 1);
 
-constexpr auto versions = std::to_array<rpc::Version>({{NFS_V3, procedures}});
+constexpr auto nfs_versions = std::to_array<rpc::Version>({{NFS_V3, nfs_procedures}});
 
 Nfs3Options within_limits(Nfs3Options options) {
   constexpr std::uint32_t bytes_min = 4096;
@@ -60,6 +60,6 @@ Nfs3Options within_limits(Nfs3Options options) {
 Nfs3Service::Nfs3Service(const vfs::Exports& exports, const Nfs3Options& options)
     : exports_(exports), options_(within_limits(options)) {}
 
-rpc::Program Nfs3Service::program() { return {NFS_PROGRAM, "nfs", versions, this}; }
+rpc::Program Nfs3Service::program() { return {NFS_PROGRAM, "nfs", nfs_versions, this}; }
 
 }  // namespace braid::nfs3

@@ -63,15 +63,16 @@ void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
                     client->id, client->intro.peer, client->minor_version(), name_of(why));
     hooks_.stop(client->id);
     if (!replaced) grace_.with([&](Grace& grace) { grace.forget(*client); });
-    if (client->recorded() && !replaced)
-      departing_.with([&](auto& all) { all.push_back(client); });
+    const bool on_record = client->recorded() && !replaced;
+    if (on_record || hooks_.stopping(client->id))
+      departing_.with([&](auto& all) { all.push_back({client, on_record}); });
     else
       hooks_.release(client->id);
   }
 }
 
-Result4<ClientRef> Clients::find_and_renew(clientid4 id, base::TimePoint now) const {
-  auto client = table_.with([&](const ClientTable& table) { return table.find(id); });
+Result4<ClientRef> Clients::find_and_renew_40(clientid4 id, base::TimePoint now) const {
+  auto client = table_.with([&](const ClientTable& table) { return table.find(id, 0); });
   if (client) (*client)->renew(now);
   return client;
 }
@@ -143,23 +144,28 @@ Op4<> Clients::reclaim_complete(ClientRef client) {
                     client->intro.peer);
 }
 
-Op4<> Clients::depart(ClientRef client) {
-  co_await on_disk([&] { return store_.forget(state::known_as(*client), client->id); });
-  hooks_.release(client->id);
-  departing_.with([&](auto& all) { std::erase(all, client); });
+Op4<> Clients::depart(Departing one) {
+  const Client& client = *one.client;
+  if (hooks_.stopped) (void)co_await hooks_.stopped(client.id).as_result();
+  if (one.on_record) co_await on_disk([&] { return store_.forget(state::known_as(client), client.id); });
+  hooks_.release(client.id);
+  departing_.with([&](auto& all) { std::erase_if(all, [&](auto& it) { return it.client == one.client; }); });
 }
 
 Op4<> Clients::depart_all(std::optional<clientid4> only) {
-  const std::vector<ClientRef> due = departing_.with([](const auto& all) { return all; });
-  for (const ClientRef& client : due)
-    if (!only || client->id == *only) co_await depart(client);
+  const std::vector<Departing> due = departing_.with([](const auto& all) { return all; });
+  for (const Departing& one : due) {
+    const clientid4 id = one.client->id;
+    // Nobody waits for one whose disk takes long, unless it is the one.
+    if (only ? id == *only : !hooks_.stopping(id)) co_await depart(one);
+  }
 }
 
 Op4<bool> Clients::evict_if_silent(clientid4 id, base::TimePoint now) {
   const bool gone = with([&](ClientTable& table) {
-    const auto client = table.find(id);
-    if (!client) return true;
-    return (*client)->lease_over(now, options_.lease) && table.remove(id, Departure::displaced);
+    const ClientRef client = table.find_any(id);
+    if (client == nullptr) return true;
+    return client->lease_over(now, options_.lease) && table.remove(id, Departure::displaced);
   });
   if (gone) co_await depart_all(id);
   co_return gone;
@@ -185,7 +191,8 @@ Op4<> Clients::see_off(clientid4 id) { (void)co_await depart_all(id).as_result()
 // RFC 8881 8.4.3: what it held may be given to others once it cannot reclaim it. It is on record again with
 // its next OPEN.
 Op4<> Clients::revoke(clientid4 id) {
-  const ClientRef client = co_await table_.with([&](const ClientTable& table) { return table.find(id); });
+  const ClientRef client = table_.with([&](const ClientTable& table) { return table.find_any(id); });
+  if (client == nullptr) co_await refuse(NFS4ERR_STALE_CLIENTID);
   if (client->minor_version() == 0) co_await refuse(NFS4ERR_MINOR_VERS_MISMATCH);
   if (client->recorded())
     co_await on_disk([this, &client] { return store_.forget(state::known_as(*client), client->id); });
@@ -194,6 +201,7 @@ Op4<> Clients::revoke(clientid4 id) {
   base::log_event(base::Level::info, "client_revoked", "client={:#x} peer={}", client->id,
                   client->intro.peer);
   hooks_.stop(id);
+  if (hooks_.stopped) (void)co_await hooks_.stopped(id).as_result();
   hooks_.revoke(id);
 }
 

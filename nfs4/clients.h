@@ -62,8 +62,9 @@ class Clients {
   [[nodiscard]] state::SessionRef find_session(const state::SessionId& id) const {
     return table_.with([&](const state::ClientTable& table) { return table.find_session(id); });
   }
-  // A confirmed client, whose lease this renews. STALE_CLIENTID, EXPIRED.
-  [[nodiscard]] Result4<state::ClientRef> find_and_renew(clientid4 id, base::TimePoint now) const;
+  // The confirmed client that a 4.0 request names; this renews its lease. STALE_CLIENTID (of a client with
+  // sessions, too), EXPIRED.
+  [[nodiscard]] Result4<state::ClientRef> find_and_renew_40(clientid4 id, base::TimePoint now) const;
   [[nodiscard]] state::SessionRef back_channel_of(clientid4 id) const {
     return table_.with([&](const state::ClientTable& table) { return table.back_channel_of(id); });
   }
@@ -131,8 +132,13 @@ class Clients {
  private:
   [[nodiscard]] std::uint32_t back_channel_flags(const state::Session& session) const;
   void dismiss(const std::vector<state::ClientTable::Gone>& gone);
-  // Removes the client's record, then releases its state: RFC 8881 8.4.3. May run twice at a time.
-  Op4<> depart(state::ClientRef client);
+  struct Departing {
+    state::ClientRef client;
+    bool on_record = false;  // by a record that is its own
+  };
+  // Waits for what the client has going on, removes its record, then releases its state: RFC 8881 8.4.3. May
+  // run twice at a time.
+  Op4<> depart(Departing one);
   Op4<> depart_all(std::optional<clientid4> only);
   // Calls f() on the blocking pool. DELAY when the pool is full, SERVERFAULT when f fails.
   template <class F>
@@ -149,8 +155,8 @@ class Clients {
   base::Guarded<state::ClientTable> table_;
   base::Guarded<state::Grace> grace_;
   std::atomic<bool> in_grace_;
-  // Gone from the table; their records, and therefore their state, are not gone yet.
-  base::Guarded<std::vector<state::ClientRef>> departing_;
+  // Gone from the table; what they did, and their records, and therefore their state, are not gone yet.
+  base::Guarded<std::vector<Departing>> departing_;
   std::array<std::atomic<std::uint64_t>, state::departures> gone_{};
 };
 

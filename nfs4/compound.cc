@@ -67,7 +67,8 @@ Result4<Place> Compound::place_of(const PseudoNode& node) const {
     if (node.parent != nullptr && !node.visible_to(client)) return refuse(nfsstat4::NFS4ERR_NOENT);
     return Place{.node = &node};
   }
-  if (!node.from->allows(client)) return refuse(nfsstat4::NFS4ERR_ACCESS);
+  if (!node.from->allows(client))
+    return refuse(node.parent == nullptr ? nfsstat4::NFS4ERR_ACCESS : nfsstat4::NFS4ERR_NOENT);
   return Place{node.from, credentials_in(*node.from), node.from->file_system->root(), nullptr};
 }
 
@@ -76,10 +77,11 @@ Result4<Place> Compound::root() const { return place_of(pseudo_tree().root()); }
 Op4<Place> Compound::resolve(base::BytesView handle) const {
   if (PseudoTree::owns(handle)) {
     const PseudoNode* node = pseudo_tree().find(handle);
-    if (node == nullptr) return refuse(nfsstat4::NFS4ERR_STALE);
+    // Anybody can make up the handle of a directory whose path he guesses: it is not to tell what there is.
+    const bool hidden =
+        node != nullptr && node->parent != nullptr && !node->visible_to(address_of(call_.peer));
+    if (node == nullptr || hidden) return refuse(nfsstat4::NFS4ERR_STALE);
     // Where an export has come since, it is what the name leads to; the handle stays that of the directory.
-    if (!node->visible_to(address_of(call_.peer)) && node->parent != nullptr)
-      return refuse(nfsstat4::NFS4ERR_ACCESS);
     return Place{.node = node};
   }
   const vfs::Export* from = exports_->by_handle(handle);
@@ -181,8 +183,7 @@ state::ClientRef Compound::client() const {
 
 vfs::ReadMemory Compound::read_memory() {
   // A reply that is kept is copied, which the bytes in pipes cannot be.
-  const bool kept = in_session && in_session->cache_this;
-  const bool by_reference = payloads_++ < xdr::Message::items_max && !kept;
+  const bool by_reference = payloads_++ < xdr::Message::items_max && !reply_is_kept_;
   return {call_.cursor, by_reference ? call_.pipes : nullptr};
 }
 

@@ -132,6 +132,8 @@ class Compound {
   // --- The reply.
   // Bytes that the body of this operation's result may take.
   [[nodiscard]] std::size_t reply_bytes_left() const { return reply_bytes_left_; }
+  // Of the whole message so far, with the head of this result, and with what may have to follow it.
+  [[nodiscard]] std::size_t reply_bytes_taken() const { return reply_bytes_taken_; }
   // For the data of a READ: without pipes once the message can take no more of them by reference.
   [[nodiscard]] vfs::ReadMemory read_memory();
 
@@ -158,7 +160,9 @@ class Compound {
   stateid4 current_stateid_;
   stateid4 saved_stateid_;
   std::size_t reply_bytes_left_ = 0;  // kept up to date by CompoundRun
-  std::uint32_t payloads_ = 0;        // READ data in the reply so far
+  std::size_t reply_bytes_taken_ = 0;
+  std::uint32_t payloads_ = 0;  // READ data in the reply so far
+  bool reply_is_kept_ = false;  // kept up to date by CompoundRun
   bool waits_for_recall_ = false;
 };
 

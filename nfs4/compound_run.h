@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "io/op.h"
 #include "nfs4/compound.h"
@@ -51,9 +52,11 @@ class CompoundRun final : private ResultSink {
   rpc::Answer answer();
 
  private:
+  void begin_reply(std::string_view tag);
   // Why this operation is not executed; NFS4_OK: it is.
   [[nodiscard]] nfsstat4 admit_operation(const Operation& row) const;
   [[nodiscard]] nfsstat4 admit_place_in_compound(const Operation& row) const;
+  [[nodiscard]] nfsstat4 admit_change(const Operation& row) const;
   [[nodiscard]] bool wrong_principal(const Operation& row) const;
   void put_status(nfsstat4 status);
   [[nodiscard]] rpc::KeptReply kept_reply();
@@ -61,6 +64,10 @@ class CompoundRun final : private ResultSink {
 
   [[nodiscard]] nfsstat4 admit(std::size_t body_bytes) const override;
   xdr::Encoder& begin(nfsstat4 status) override;
+  // A copy of it: by the slot of the session, or by the duplicate-request cache.
+  [[nodiscard]] bool reply_is_kept() const;
+  [[nodiscard]] std::size_t reply_bytes_max(bool changes) const;
+  [[nodiscard]] std::size_t bytes_taken() const;
   [[nodiscard]] std::size_t bytes_left(std::size_t message_bytes_max) const;
 
   const OperationTable& table_;
@@ -68,9 +75,9 @@ class CompoundRun final : private ResultSink {
   const COMPOUND4args& head_;
   Compound compound_;
   rpc::Reply& reply_;
-  xdr::Encoder& out_;
-  const std::size_t start_;  // of COMPOUND4res in out_
-  const xdr::Encoder::Blank status_blank_;
+  xdr::Encoder* out_ = nullptr;
+  std::size_t start_ = 0;  // of COMPOUND4res in out_
+  xdr::Encoder::Blank status_blank_;
   xdr::Encoder::Blank count_blank_;
   std::uint32_t result_count_ = 0;
   base::Duration patience_;                              // that is left

@@ -29,6 +29,25 @@ io::Op<bool> tell_by(callback::Callbacks& callbacks, clientid4 client, CB_OFFLOA
 
 }  // namespace
 
+// co_await Quiet(jobs, job): goes on when the job copies no more.
+class CopyJobs::Quiet {
+ public:
+  Quiet(CopyJobs& jobs, const JobRef& job) : jobs_(jobs), job_(job) {}
+  [[nodiscard]] bool await_ready() const { return false; }
+  bool await_suspend(std::coroutine_handle<> handle) {
+    return jobs_.jobs_.with([&](Jobs& /*jobs*/) {
+      if (job_->quiet) return false;
+      job_->waiting.push_back({io::Reactor::current(), handle});
+      return true;
+    });
+  }
+  void await_resume() const {}
+
+ private:
+  CopyJobs& jobs_;
+  const JobRef& job_;
+};
+
 CopyCallbacks copy_callbacks(callback::Callbacks& callbacks) {
   return {.reachable = [&callbacks](clientid4 client) { return callbacks.reachable(client); },
           .tell = [&callbacks](clientid4 client,
@@ -51,7 +70,7 @@ stateid4 CopyJobs::id_of(clientid4 client, std::uint64_t number) const {
 
 // Ended ones whose client was told in vain give way, the oldest first.
 bool CopyJobs::make_room(Jobs& jobs, clientid4 client, const CopyJobLimits& limits) {
-  const auto of_client = [client](const auto& entry) { return entry.second->work.client == client; };
+  const auto of_client = [client](const auto& entry) { return entry.second->work.client->id == client; };
   const auto ended = [](const auto& entry) { return entry.second->ended.load() != Job::running; };
   while (std::ranges::count_if(jobs.by_number, of_client) >= static_cast<std::ptrdiff_t>(limits.per_client)) {
     const auto oldest = std::ranges::find_if(
@@ -70,15 +89,17 @@ bool CopyJobs::make_room(Jobs& jobs, clientid4 client, const CopyJobLimits& limi
 }
 
 std::optional<stateid4> CopyJobs::start(CopyWork work) {
-  if (!callbacks_.reachable(work.client)) return std::nullopt;
+  const clientid4 client = work.client->id;
+  if (!callbacks_.reachable(client)) return std::nullopt;
   auto job = std::make_shared<Job>();
   job->work = std::move(work);
   const bool noted = jobs_.with([&](Jobs& jobs) {
-    if (jobs.closed || !make_room(jobs, job->work.client, limits_)) return false;
+    // One that goes is gone before cancel_all() comes here.
+    if (jobs.closed || job->work.client->gone() || !make_room(jobs, client, limits_)) return false;
     // What an index and a generation hold.
     jobs.last = (jobs.last + 1) % (std::uint64_t{1} << 40U);
     job->number = jobs.last;
-    job->id = id_of(job->work.client, job->number);
+    job->id = id_of(client, job->number);
     jobs.by_number.emplace(job->number, job);
     ++jobs.posted;
     return true;
@@ -99,7 +120,7 @@ CopyJobs::JobRef CopyJobs::find(clientid4 client, const stateid4& id) const {
     if (found == jobs.by_number.end()) return nullptr;
     const JobRef& job = found->second;
     const bool same = job->id.other == id.other && (id.seqid == 0 || id.seqid == job->id.seqid);
-    return same && job->work.client == client ? job : nullptr;
+    return same && job->work.client->id == client ? job : nullptr;
   });
 }
 
@@ -112,23 +133,51 @@ std::optional<CopyStatus> CopyJobs::status(clientid4 client, const stateid4& id)
   return out;
 }
 
-// RFC 7862 15.8.3: the copy ends, and no CB_OFFLOAD comes.
-bool CopyJobs::cancel(clientid4 client, const stateid4& id) {
-  const JobRef job = find(client, id);
-  if (job == nullptr) return false;
+void CopyJobs::cancel(Jobs& jobs, const JobRef& job) {
   job->cancelled = true;
-  forget(job->number);
-  return true;
+  if (!job->quiet) jobs.cancelled.push_back(job);
+}
+
+// RFC 7862 15.8.3: the copy ends, and no CB_OFFLOAD comes.
+io::Op<bool> CopyJobs::cancel(clientid4 client, stateid4 id) {
+  const JobRef job = find(client, id);
+  if (job == nullptr) co_return false;
+  jobs_.with([&](Jobs& jobs) {
+    if (jobs.by_number.erase(job->number) > 0) cancel(jobs, job);
+  });
+  co_await Quiet(*this, job);
+  co_return true;
 }
 
 void CopyJobs::cancel_all(clientid4 client) {
   jobs_.with([&](Jobs& jobs) {
     std::erase_if(jobs.by_number, [&](const auto& entry) {
-      if (entry.second->work.client != client) return false;
-      entry.second->cancelled = true;
+      if (entry.second->work.client->id != client) return false;
+      cancel(jobs, entry.second);
       return true;
     });
   });
+}
+
+CopyJobs::JobRef CopyJobs::next_stopping(clientid4 client) const {
+  return jobs_.with([&](const Jobs& jobs) -> JobRef {
+    const auto found = std::ranges::find_if(
+        jobs.cancelled, [&](const JobRef& job) { return job->work.client->id == client; });
+    return found == jobs.cancelled.end() ? nullptr : *found;
+  });
+}
+
+io::Op<> CopyJobs::stopped(clientid4 client) {
+  while (const JobRef job = next_stopping(client)) co_await Quiet(*this, job);
+}
+
+void CopyJobs::become_quiet(const JobRef& job) {
+  const std::vector<Waiter> waiting = jobs_.with([&](Jobs& jobs) {
+    job->quiet = true;
+    std::erase(jobs.cancelled, job);
+    return std::exchange(job->waiting, {});
+  });
+  for (const Waiter& one : waiting) one.reactor->post(one.handle);
 }
 
 void CopyJobs::forget(std::uint64_t number) {
@@ -153,11 +202,12 @@ io::Op<> CopyJobs::run(JobRef job) {
   // Taken before the copy: if data of it gets lost, the verifier that the client is told has gone by.
   const vfs::Verifier verifier = job->work.fs->write_verifier();
   const auto copied = co_await copy_all(*job).as_result();
-  (void)co_await job->work.fs->close(std::exchange(job->work.from, nullptr)).as_result();
+  (void)co_await job->work.from_fs->close(std::exchange(job->work.from, nullptr)).as_result();
   const vfs::FileHandle target = job->work.to->file()->handle();
   (void)co_await job->work.fs->close(std::exchange(job->work.to, nullptr)).as_result();
   const nfsstat4 status = copied ? nfsstat4::NFS4_OK : copied.error();
   job->ended = static_cast<std::uint32_t>(status);
+  become_quiet(job);
   if (job->cancelled) co_return;
   co_await report(job, target, verifier);
 }
@@ -176,7 +226,7 @@ io::Op<> CopyJobs::report(JobRef job, vfs::FileHandle target, vfs::Verifier veri
         .coa_offload_info = status == nfsstat4::NFS4_OK
                                 ? offload_info4::with_coa_resok4(done)
                                 : offload_info4::with_coa_bytes_copied(status, job->copied)};
-    const auto told = co_await callbacks_.tell(job->work.client, args).as_result();
+    const auto told = co_await callbacks_.tell(job->work.client->id, args).as_result();
     if (told && *told) {
       forget(job->number);
       co_return;

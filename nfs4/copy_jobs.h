@@ -3,17 +3,20 @@
 #pragma once
 
 #include <atomic>
+#include <coroutine>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "base/guarded.h"
 #include "io/gate.h"
 #include "io/reactor.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/op4.h"
+#include "nfs4/state/client.h"
 #include "vfs/file_system.h"
 
 namespace braid::nfs4 {
@@ -22,10 +25,11 @@ namespace callback {
 class Callbacks;
 }
 
-// One copy between files of one file system.
+// One copy between files, of one export or of two.
 struct CopyWork {
-  clientid4 client = 0;
-  std::shared_ptr<vfs::FileSystem> fs;
+  state::ClientRef client;
+  std::shared_ptr<vfs::FileSystem> from_fs;
+  std::shared_ptr<vfs::FileSystem> fs;  // of `to`
   vfs::Credentials who;
   vfs::OpenFileRef from, to;
   std::uint64_t from_offset = 0, to_offset = 0;
@@ -63,14 +67,19 @@ class CopyJobs {
   CopyJobs(const CopyJobs&) = delete;
   CopyJobs& operator=(const CopyJobs&) = delete;
 
-  // Nothing when the client, or all together, have as many as they may, or have no way to be called back: the
-  // copy is then to be done before it is answered.
+  // Nothing when the client, or all together, have as many as they may, when it has no way to be called back,
+  // or is gone: the copy is then to be done before it is answered.
   std::optional<stateid4> start(CopyWork work);
   // Nothing: no such copy of this client.
   [[nodiscard]] std::optional<CopyStatus> status(clientid4 client, const stateid4& id) const;
-  bool cancel(clientid4 client, const stateid4& id);
-  // The client is gone, or has lost its state: its copies end, and nobody hears of them.
+  // On a reactor's thread. False: no such copy of this client. Nothing is written any more when it ends: the
+  // slice that was on its way is waited for.
+  io::Op<bool> cancel(clientid4 client, stateid4 id);
+  // The client is gone, or has lost its state: its copies are to end, and nobody hears of them.
   void cancel_all(clientid4 client);
+  // Whether one that was cancelled still writes; waits, on a reactor's thread, until none does.
+  [[nodiscard]] bool stopping(clientid4 client) const { return next_stopping(client) != nullptr; }
+  io::Op<> stopped(clientid4 client);
   // How many have begun.
   [[nodiscard]] std::uint64_t begun() const {
     return jobs_.with([](const Jobs& jobs) { return jobs.last; });
@@ -80,6 +89,10 @@ class CopyJobs {
   io::Op<> close();
 
  private:
+  struct Waiter {
+    io::Reactor* reactor = nullptr;
+    std::coroutine_handle<> handle;
+  };
   struct Job {
     std::uint64_t number = 0;
     stateid4 id;
@@ -88,10 +101,15 @@ class CopyJobs {
     std::atomic<bool> cancelled{false};
     std::atomic<std::uint32_t> ended{running};  // an nfsstat4
     static constexpr std::uint32_t running = ~0U;
+    // Under the lock of jobs_.
+    bool quiet = false;  // it copies no more
+    std::vector<Waiter> waiting;
   };
   using JobRef = std::shared_ptr<Job>;
+  class Quiet;
   struct Jobs {
-    std::map<std::uint64_t, JobRef> by_number;  // in the order in which they began
+    std::map<std::uint64_t, JobRef> by_number;  // in the order in which they began; those that clients know
+    std::vector<JobRef> cancelled;              // not quiet yet
     std::uint64_t last = 0;
     std::uint32_t posted = 0;  // begun, and not yet on the reactor
     bool closed = false;
@@ -104,6 +122,10 @@ class CopyJobs {
   static Op4<> copy_all(Job& job);
   io::Op<> report(JobRef job, vfs::FileHandle target, vfs::Verifier verifier);
   void forget(std::uint64_t number);
+  static void cancel(Jobs& jobs, const JobRef& job);
+  [[nodiscard]] JobRef next_stopping(clientid4 client) const;
+  // It copies no more: who waits for that goes on.
+  void become_quiet(const JobRef& job);
 
   io::Reactor& reactor_;
   const CopyCallbacks callbacks_;

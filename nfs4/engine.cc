@@ -51,6 +51,10 @@ base::Result<std::unique_ptr<Nfs4Engine>> Nfs4Engine::create(const EngineOptions
   return std::unique_ptr<Nfs4Engine>(new Nfs4Engine(options, resources, std::move(*store)));
 }
 
+std::optional<int> Nfs4Engine::user_of(const std::string& state_dir) {
+  return recovery::ClientStore::user_of(state_dir + "/nfs4");
+}
+
 Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& resources,
                        std::unique_ptr<recovery::ClientStore> store)
     : options_(within_limits(options)),
@@ -97,6 +101,11 @@ state::StateHooks Nfs4Engine::hooks() {
               [this](clientid4 client) {
                 if (copies_) copies_->cancel_all(client);
               },
+          .stopping = [this](clientid4 client) { return copies_ && copies_->stopping(client); },
+          .stopped = [this](clientid4 client) -> io::Op<> {
+            if (copies_) return copies_->stopped(client);
+            return base::Result<void>();
+          },
           .revoke = with_files([](FileStates& files, clientid4 id) { files.revoke_client(id); })};
 }
 

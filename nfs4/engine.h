@@ -51,6 +51,8 @@ class Nfs4Engine {
   static base::Result<std::unique_ptr<Nfs4Engine>> create(const EngineOptions& options,
                                                           const EngineResources& resources,
                                                           const std::string& state_dir);
+  // The process that uses this state directory, as far as the system tells.
+  static std::optional<int> user_of(const std::string& state_dir);
   Nfs4Engine(const Nfs4Engine&) = delete;
   Nfs4Engine& operator=(const Nfs4Engine&) = delete;
   ~Nfs4Engine();

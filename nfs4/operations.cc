@@ -22,18 +22,19 @@ constexpr OperationFlags none{};
 constexpr std::uint32_t status_only = 0;
 constexpr std::uint32_t stateid_bytes = stateid4::encoded_bytes_max;
 constexpr std::uint32_t cinfo_bytes = change_info4::encoded_bytes_max;
-constexpr std::uint32_t bitmap_bytes = 4 + 4 * 3;
+constexpr std::uint32_t bitmap_bytes_max = 4 + 4 * 3;
 // Stateid, cinfo, rflags, attrset, and a delegation with the ACE that we write.
-constexpr std::uint32_t open_bytes = stateid_bytes + cinfo_bytes + 4 + bitmap_bytes + 128;
+constexpr std::uint32_t open_bytes = stateid_bytes + cinfo_bytes + 4 + bitmap_bytes_max + 128;
 // Discriminant, cookie verifier, stateid, and three bitmaps that are empty.
 constexpr std::uint32_t dir_delegation_bytes = 4 + NFS4_VERIFIER_SIZE + stateid_bytes + 3 * 4;
 constexpr std::uint32_t denied_bytes = 8 + 8 + 4 + 8 + 4 + NFS4_OPAQUE_LIMIT;
 
-constexpr auto rows = std::to_array<Operation>({
+constexpr auto every_operation = std::to_array<Operation>({
     {OP_ACCESS, "ACCESS", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.1"},
     {OP_CLOSE, "CLOSE", all_minors, nullptr, changes_current, stateid_bytes, "RFC 8881 18.2"},
     {OP_COMMIT, "COMMIT", all_minors, nullptr, on_current, 0, "RFC 8881 18.3"},
-    {OP_CREATE, "CREATE", all_minors, nullptr, changes_current, cinfo_bytes + bitmap_bytes, "RFC 8881 18.4"},
+    {OP_CREATE, "CREATE", all_minors, nullptr, changes_current, cinfo_bytes + bitmap_bytes_max,
+     "RFC 8881 18.4"},
     {OP_DELEGPURGE, "DELEGPURGE", all_minors, nullptr, changes_state, status_only, "RFC 8881 18.5"},
     {OP_DELEGRETURN, "DELEGRETURN", all_minors, nullptr, changes_current, status_only, "RFC 8881 18.6"},
     {OP_GETATTR, "GETATTR", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.7"},
@@ -62,7 +63,7 @@ constexpr auto rows = std::to_array<Operation>({
     {OP_RESTOREFH, "RESTOREFH", all_minors, nullptr, none, 0, "RFC 8881 18.27"},
     {OP_SAVEFH, "SAVEFH", all_minors, nullptr, looks_at_current, 0, "RFC 8881 18.28"},
     {OP_SECINFO, "SECINFO", all_minors, nullptr, on_current, 0, "RFC 8881 18.29"},
-    {OP_SETATTR, "SETATTR", all_minors, nullptr, changes_current, bitmap_bytes, "RFC 8881 18.30"},
+    {OP_SETATTR, "SETATTR", all_minors, nullptr, changes_current, bitmap_bytes_max, "RFC 8881 18.30"},
     {OP_SETCLIENTID, "SETCLIENTID", only_40, nullptr, changes_state, 2 * (4 + NFS4_OPAQUE_LIMIT),
      "RFC 7530 16.33"},
     {OP_SETCLIENTID_CONFIRM, "SETCLIENTID_CONFIRM", only_40, nullptr, changes_state, status_only,
@@ -117,7 +118,7 @@ constexpr auto rows = std::to_array<Operation>({
 }  // namespace
 
 OperationTable standard_operations() {
-  OperationTable table(rows);
+  OperationTable table(every_operation);
   for (const auto bindings : {ops::file_operations(), ops::attribute_operations(), ops::client_operations(),
                               ops::open_operations(), ops::extended_operations()}) {
     for (const Binding& binding : bindings) table.bind(binding.number, binding.handler);

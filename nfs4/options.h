@@ -26,6 +26,8 @@ struct Nfs4Options {
   std::uint32_t directory_bytes_max = 64 * base::KiB;
   // Of the results of a COMPOUND that belongs to no session; with one, the session's limits hold.
   std::uint32_t reply_bytes_max = MAX_PAYLOAD + 64 * base::KiB;
+  // Of the results of a 4.0 COMPOUND that changes something: the duplicate-request cache keeps a copy.
+  std::uint32_t kept_reply_bytes_max = 64 * base::KiB;
   // Of a COMPOUND that belongs to no session; with one, ca_maxoperations holds.
   std::uint32_t operations_max = 1024;
   // Tags are for people: longer ones are refused (NFS4ERR_INVAL).

@@ -34,11 +34,13 @@ io::Payload join(io::SlabCursor& cursor, io::Payload header, const io::Payload& 
     header.append(message);
     return header;
   }
+  const auto front = header.in_memory();
+  const auto rest = message.in_memory();
   auto flat = cursor.carve(header.size() + message.size());
-  if (!flat) return {};
+  if (!front || !rest || !flat) return {};
   const base::MutableBytes to = flat->writable();
-  header.copy_to(0, to.first(header.size()));
-  message.copy_to(0, to.subspan(header.size()));
+  front->copy_to(0, to.first(front->size()));
+  rest->copy_to(0, to.subspan(front->size()));
   return io::Payload(std::move(*flat));
 }
 

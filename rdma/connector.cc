@@ -10,7 +10,7 @@
 namespace braid::rdma {
 namespace {
 
-constexpr auto memory_retry = std::chrono::milliseconds(10);
+constexpr auto refill_retry = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -71,7 +71,7 @@ void RdmaConnector::retry_later() {
 }
 
 io::Op<> RdmaConnector::retry() {
-  co_await reactor_.sleep(memory_retry);
+  co_await reactor_.sleep(refill_retry);
   retrying_ = false;
   for (const auto& connection : open_) {
     if (connection->state_ >= ClientConnection::State::ending) continue;

@@ -11,7 +11,7 @@ base::Result<void> Exposure::offer(Device& device, const io::Payload& memory, Ac
     auto region = device.register_memory(range.writable(), access);
     if (!region) return base::fail(region.error());
     const RemoteKey key = (*region)->remote_key();
-    const auto start = reinterpret_cast<std::uintptr_t>(range.view().data());
+    const auto start = reinterpret_cast<std::uintptr_t>(range.writable().data());
     for (std::uint32_t offset = 0; offset < range.length; offset += segments.back().bytes)
       segments.push_back({key, std::min(segment_bytes_max, range.length - offset), start + offset});
     memory_.append(range);

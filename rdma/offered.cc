@@ -8,6 +8,7 @@
 #include "rdma/buffers.h"
 #include "rdma/chunks.h"
 #include "rdma/exposure.h"
+#include "xdr/padding.h"
 
 namespace braid::rdma {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 // RFC 5531 section 9: xid, direction, reply_stat, an empty verifier, accept_stat. Longer verifiers have to
 // come with a reply chunk.
 constexpr std::size_t rpc_reply_header_bytes = 24;
-
-constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
 class Planner {
  public:
@@ -51,7 +50,7 @@ base::Result<OfferedChunk> Planner::sink(std::size_t bytes) {
 base::Result<void> Planner::make_room(const rpc::ReplyRoom& room) {
   const std::size_t message = rpc_reply_header_bytes + room.rest_bytes;
   std::size_t inline_bytes = plain_header_bytes + message;
-  for (std::size_t i = 0; i < room.item_count; ++i) inline_bytes += rounded_up(room.items.at(i));
+  for (std::size_t i = 0; i < room.item_count; ++i) inline_bytes += xdr::padded(room.items.at(i));
   if (inline_bytes <= limits_.receive_bytes) return {};
   for (std::size_t i = 0; i < room.item_count; ++i) {
     auto chunk = sink(room.items.at(i));
@@ -88,7 +87,7 @@ void Planner::reduce(const xdr::Message& call) {
     out_.chunks.reads.push_back({.position = static_cast<std::uint32_t>(item.offset),
                                  .memory = call.bytes.slice(item.offset, item.length),
                                  .segments = {}});
-    position = item.offset + rounded_up(item.length);
+    position = item.offset + xdr::padded(item.length);
   }
   rest.append(call.bytes.slice(position, call.bytes.size() - position));
   out_.inline_part = std::move(rest);

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "xdr/padding.h"
+
 namespace braid::rdma {
 namespace {
 
 static_assert(WRITE_CHUNKS_MAX == xdr::Message::items_max, "every write chunk of a call can be used");
-
-constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
 
 }  // namespace
 
@@ -41,7 +41,7 @@ std::optional<PlacementError> Placement::reduce(const xdr::Message& reply, const
     if (item.length == 0) continue;
     inline_.append(reply.bytes.slice(position, item.offset - position));
     scatter(reply.bytes.slice(item.offset, item.length), chunks.segments(chunk));
-    position = item.offset + rounded_up(item.length);
+    position = item.offset + xdr::padded(item.length);
   }
   if (position == 0)
     inline_ = reply.bytes;

@@ -19,7 +19,7 @@ constexpr std::uint32_t big_endian(std::uint32_t value) {
 
 // RFC 8797 section 4.2: 0 stands for 1 KiB, 255 for 256 KiB.
 std::byte size_code(std::uint32_t bytes) {
-  base::check(bytes >= 1024 && bytes <= inline_bytes_max, "an inline size that can be told");
+  base::check(bytes >= 1024 && bytes <= inline_size_max, "an inline size that can be told");
   return static_cast<std::byte>(bytes / 1024 - 1);
 }
 std::uint32_t size_of(std::byte code) { return (std::to_integer<std::uint32_t>(code) + 1) * 1024; }

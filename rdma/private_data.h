@@ -12,7 +12,7 @@ namespace braid::rdma {
 constexpr std::size_t private_data_bytes = 8;
 // RFC 8166 section 3.3.2: the threshold of a peer that says nothing.
 constexpr std::uint32_t inline_bytes_default = 1024;
-constexpr std::uint32_t inline_bytes_max = 256 * 1024;
+constexpr std::uint32_t inline_size_max = 256 * 1024;
 
 struct PrivateData {
   std::uint32_t send_bytes = inline_bytes_default;     // longest message that the sender of this will send
@@ -21,7 +21,7 @@ struct PrivateData {
   friend bool operator==(const PrivateData&, const PrivateData&) = default;
 };
 
-// Sizes are told in whole KiB, rounded down; they must lie between 1 KiB and inline_bytes_max.
+// Sizes are told in whole KiB, rounded down; they must lie between 1 KiB and inline_size_max.
 std::array<std::byte, private_data_bytes> encode(const PrivateData& data);
 // Of a peer that sent something else, or another version, nothing is known but the defaults (RFC 8797 section
 // 4). What follows the eight bytes is padding of the connection manager.

@@ -5,15 +5,14 @@
 #include <utility>
 
 #include "rdma/buffers.h"
+#include "xdr/padding.h"
 
 namespace braid::rdma {
 namespace {
 
-constexpr std::size_t rounded_up(std::size_t bytes) { return (bytes + 3) / 4 * 4; }
-
 std::size_t slab_bytes_of(const Chunks& chunks) {
   std::size_t bytes = chunks.call() ? slab_bytes_for(chunks.call()->bytes) : 0;
-  for (const Chunk& chunk : chunks.reads()) bytes += slab_bytes_for(rounded_up(chunk.bytes));
+  for (const Chunk& chunk : chunks.reads()) bytes += slab_bytes_for(xdr::padded(chunk.bytes));
   return bytes;
 }
 
@@ -71,7 +70,7 @@ base::Result<void> ReadQueue::prepare(Pull& pull) {
     pull.call = std::move(*room);
   }
   for (const Chunk& chunk : chunks.reads()) {
-    auto room = plan(pull, chunk, rounded_up(chunk.bytes));
+    auto room = plan(pull, chunk, xdr::padded(chunk.bytes));
     if (!room) return base::fail(room.error());
     pull.data.push_back({chunk.position, std::move(*room)});
   }

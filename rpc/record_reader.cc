@@ -10,7 +10,6 @@
 namespace braid::rpc {
 namespace {
 
-constexpr std::uint32_t last_fragment_bit = 0x8000'0000;
 // Fragments up to this size are moved together, so that a record of many tiny fragments does not become a
 // payload of many tiny ranges. Clients that send bulk data send larger fragments.
 constexpr std::uint32_t moved_bytes_max = 4096;
@@ -24,7 +23,7 @@ void advance(io::SlabRange& input, std::size_t bytes) {
 
 bool RecordReader::read_mark(io::SlabRange& input) {
   const std::size_t take = std::min<std::size_t>(mark_.size() - mark_bytes_, input.length);
-  std::memcpy(mark_.data() + mark_bytes_, input.view().data(), take);
+  std::memcpy(mark_.data() + mark_bytes_, input.writable().data(), take);
   mark_bytes_ += static_cast<std::uint32_t>(take);
   advance(input, take);
   return mark_bytes_ == mark_.size();
@@ -52,7 +51,7 @@ void RecordReader::take(io::SlabRange& input) {
     const std::uint32_t end = last.offset + last.length;
     if (last.slab.get() == piece.slab.get() && end < piece.offset) {
       // Between them lie only marks of this record.
-      std::memmove(piece.slab.data() + end, piece.view().data(), bytes);
+      std::memmove(piece.slab.data() + end, piece.writable().data(), bytes);
       piece.offset = end;
     }
   }
@@ -88,9 +87,10 @@ RecordReader::Next RecordReader::next(io::SlabRange& input, io::Payload& record)
 
 void RecordReader::park() {
   base::check(record_.size() <= park_bytes_max, "only little is parked");
-  if (record_.empty()) return;
-  parked_.resize(record_.size());
-  record_.copy_to(0, parked_);
+  const auto record = record_.in_memory();
+  if (record_.empty() || !record) return;
+  parked_.resize(record->size());
+  record->copy_to(0, parked_);
   record_.clear();
 }
 

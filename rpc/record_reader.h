@@ -12,6 +12,9 @@
 
 namespace braid::rpc {
 
+// In the four bytes before a fragment; the other bits are its length.
+inline constexpr std::uint32_t last_fragment_bit = 0x8000'0000;
+
 struct RecordLimits {
   std::size_t record_bytes_max = 0;
   // Fragments without data are legal, so some are taken; an endless row of them is not.

@@ -24,24 +24,16 @@ struct CallerWords {
   std::uint32_t args_bytes = 0;
 };
 
-// Of the arguments, up to the first that are in a pipe.
-std::size_t bytes_in_memory(const Call& call) {
-  std::size_t end = 0;
-  for (const io::SlabRange& range : call.message.ranges()) {
-    if (range.slab.pipe() != nullptr) break;
-    end += range.length;
-  }
-  return end - std::min(end, call.args.position());
-}
-
 }  // namespace
 
 ReplayKey replay_key_of(const Call& call, const base::SipKey& key) {
   // The header is left out: a client that encodes a call anew to repeat it may choose another stamp.
   const std::size_t args_bytes = call.args.remaining();
   const bool bulk = args_bytes >= BulkReceiver::bytes_min;
-  const std::size_t hashed =
-      bulk ? std::min(bytes_in_memory(call), hashed_args_of_bulk) : std::min(args_bytes, hashed_args_max);
+  const io::InMemory front = call.message.front_in_memory();
+  const std::size_t start = call.args.position();
+  const std::size_t in_memory = front.size() - std::min(front.size(), start);
+  const std::size_t hashed = std::min(in_memory, bulk ? hashed_args_of_bulk : hashed_args_max);
   CallerWords caller;
   caller.flavor = static_cast<std::uint32_t>(call.auth.index());
   caller.args_bytes = static_cast<std::uint32_t>(args_bytes);
@@ -51,7 +43,7 @@ ReplayKey replay_key_of(const Call& call, const base::SipKey& key) {
   }
   std::array<std::byte, sizeof(CallerWords) + hashed_args_max> text;
   std::memcpy(text.data(), &caller, sizeof caller);
-  call.message.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof caller, hashed));
+  if (hashed > 0) front.copy_to(start, base::MutableBytes(text).subspan(sizeof caller, hashed));
   return {call.peer.bytes, call.xid,
           call.program,    call.version,
           call.procedure,  base::siphash24(key, base::BytesView(text).first(sizeof caller + hashed))};
@@ -59,9 +51,11 @@ ReplayKey replay_key_of(const Call& call, const base::SipKey& key) {
 
 KeptReply copy_reply(const io::Payload& message, std::size_t headroom) {
   base::check(message.size() >= headroom, "a reply contains its headroom");
-  const std::size_t length = message.size() - headroom;
+  const auto memory = message.in_memory();
+  if (!memory) return {};
+  const std::size_t length = memory->size() - headroom;
   auto data = std::make_shared_for_overwrite<std::byte[]>(length);
-  message.copy_to(headroom, {data.get(), length});
+  memory->copy_to(headroom, {data.get(), length});
   return {std::move(data), static_cast<std::uint32_t>(length)};
 }
 

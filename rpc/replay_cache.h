@@ -41,6 +41,7 @@ struct KeptReply {
   std::uint32_t length = 0;
   [[nodiscard]] base::BytesView view() const { return {data.get(), length}; }
 };
+// Null if some of the reply is in pipes: that can be sent once only.
 KeptReply copy_reply(const io::Payload& message, std::size_t headroom);
 
 // A repeated call that waits for the first one; in a list of the entry it waits for. The owner knows how to

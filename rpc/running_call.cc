@@ -160,15 +160,18 @@ bool RunningCall::send_and_end() {
     route_->metrics->bytes_in.add(call_.message.size());
     route_->metrics->bytes_out.add(message.bytes.size());
   }
-  if (!worth_keeping) abandon_entry();
-  if (has_entry_) {
-    has_entry_ = false;
-    const KeptReply reply = copy_reply(message.bytes, session_.headroom());
-    wake_waiters(session_.worker().server_.replays().finish(key_, entry_, reply, now), reply);
-  }
+  keep_reply(message.bytes, now);
   session_.reply(tag_, std::move(message));
   end();
   return true;
+}
+
+void RunningCall::keep_reply(const io::Payload& message, base::TimePoint now) {
+  if (!has_entry_) return;
+  const KeptReply reply = worth_keeping ? copy_reply(message, session_.headroom()) : KeptReply();
+  if (!reply.data) return abandon_entry();
+  has_entry_ = false;
+  wake_waiters(session_.worker().server_.replays().finish(key_, entry_, reply, now), reply);
 }
 
 void RunningCall::wake_waiters(ReplayWaiter* waiters, const KeptReply& reply) {

@@ -41,6 +41,8 @@ class RunningCall final : private Reply, private ReplayWaiter {
   void refuse(const DispatchTable::Found& found);
   void fail(accept_stat stat);
   void repeat(const KeptReply& kept);
+  // For repetitions of this call, if it has an entry and its reply can be kept.
+  void keep_reply(const io::Payload& message, base::TimePoint now);
   void wake_waiters(ReplayWaiter* waiters, const KeptReply& reply);
   void resume_waiting();
   // Nothing of this call is to be repeated; who waits for it tries for itself.

@@ -18,7 +18,6 @@
 namespace braid::rpc {
 namespace {
 
-constexpr std::uint32_t last_fragment_bit = 0x8000'0000;
 constexpr std::size_t flush_bytes = 256 * base::KiB;    // queued replies of this size leave at once
 constexpr std::size_t reads_max = 8;                    // before other connections get their turn
 constexpr std::size_t low_water_max = 256 * base::KiB;  // of a long record, this much is waited for at a time

@@ -52,10 +52,14 @@ std::expected<AdminRequest, std::string_view> parse_request(std::string_view lin
   const auto command = object.find("command");
   if (command == object.end() || !command->is_string())
     return std::unexpected("the request has no \"command\"");
-  AdminRequest request{.command = *command, .client = std::nullopt, .from = {}};
+  AdminRequest request{.command = *command, .client = std::nullopt, .path = {}, .from = {}};
   if (const auto client = object.find("client"); client != object.end()) {
     if (client->is_string()) request.client = parse_client(client->get<std::string>());
     if (!request.client) return std::unexpected("\"client\" is no client's id, such as \"0x500000001\"");
+  }
+  if (const auto path = object.find("path"); path != object.end()) {
+    if (!path->is_string()) return std::unexpected("\"path\" is no text");
+    request.path = *path;
   }
   if (const auto from = object.find("from"); from != object.end()) {
     if (!from->is_string()) return std::unexpected("\"from\" is no text");

@@ -52,6 +52,7 @@ bool admin_complete(std::string_view so_far);
 struct AdminRequest {
   std::string command;
   std::optional<std::uint64_t> client;
+  std::string path;  // of an export; empty: none
   std::string from;  // what the page before said to go on with; empty: from the beginning
 };
 // Something that may be asked for: `answer` returns JSON without line feeds. The request outlives the Op.

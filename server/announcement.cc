@@ -10,7 +10,7 @@
 namespace braid::server {
 namespace {
 
-constexpr std::uint16_t nfs_port = 2049;
+constexpr std::uint16_t default_port = 2049;
 
 // The address that a client should use: the first that is not of this host only.
 rpc::PeerAddress advertised(const std::vector<rpc::PeerAddress>& addresses,
@@ -34,7 +34,7 @@ std::string name_of(const rpc::PeerAddress& host) {
 
 std::string mount_command_v4(const rpc::PeerAddress& host, const std::string& path) {
   std::string options = fmt::format("vers=4.2,proto={}", proto_of(host));
-  if (host.port != nfs_port) options += fmt::format(",port={}", host.port);
+  if (host.port != default_port) options += fmt::format(",port={}", host.port);
   return fmt::format("mount -t nfs -o {} {}:{} /mnt", options, name_of(host), path);
 }
 
@@ -46,7 +46,7 @@ std::string mount_command_rdma(const rpc::PeerAddress& host, std::uint16_t port,
 std::string mount_command_v3(const rpc::PeerAddress& host, bool found_by_rpcbind, const std::string& path) {
   const std::string_view proto = proto_of(host);
   std::string options = fmt::format("vers=3,proto={}", proto);
-  if (!found_by_rpcbind || host.port != nfs_port)
+  if (!found_by_rpcbind || host.port != default_port)
     options += fmt::format(",port={0},mountport={0},mountproto={1}", host.port, proto);
   return fmt::format("mount -t nfs -o {},nolock {}:{} /mnt", options, name_of(host), path);
 }

@@ -26,6 +26,7 @@ struct Written {
   StatusCommand status;
   ListCommand list;
   ClientCommand client;
+  ExportCommand accepted;
   HashCommand hash;
   DedupCommand dedup;
 };
@@ -175,6 +176,18 @@ void add_client(CLI::App& app, Written& written) {
   }
 }
 
+const CLI::App* add_export(CLI::App& app, Written& written) {
+  CLI::App* command = app.add_subcommand("export", "Decide about an export of a running server");
+  command->require_subcommand(1);
+  CLI::App* accept = command->add_subcommand(
+      "accept", "Serve what its directory leads to now, if that is another one than before");
+  accept->add_option("PATH", written.accepted.path, "The export, as clients mount it")
+      ->type_name(" ")
+      ->required();
+  add_server_choice(*accept, written.accepted.server);
+  return accept;
+}
+
 Exit usage(std::string what) {
   return {exit_usage, fmt::format("braid serve: {}\nTry: braid serve --help\n", what)};
 }
@@ -240,6 +253,7 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
   const CLI::App* status = add_status(app, written);
   add_lists(app, written);
   add_client(app, written);
+  const CLI::App* accept = add_export(app, written);
   const CLI::App* hash = add_hash(app, written.hash);
   const CLI::App* dedup = add_dedup(app, written.dedup);
   try {
@@ -256,6 +270,7 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
   if (status->parsed()) return std::move(written.status);
   if (!written.list.what.empty()) return std::move(written.list);
   if (!written.client.action.empty()) return std::move(written.client);
+  if (accept->parsed()) return std::move(written.accepted);
   if (hash->parsed()) return std::move(written.hash);
   if (dedup->parsed()) return std::move(written.dedup);
   return judge_serve(*serve, std::move(written));

@@ -52,8 +52,14 @@ struct ClientCommand {
   std::string client;
 };
 
-using Command =
-    std::variant<ServeCommand, StatusCommand, ListCommand, ClientCommand, HashCommand, DedupCommand>;
+// braid export accept PATH
+struct ExportCommand {
+  ServerChoice server;
+  std::string path;
+};
+
+using Command = std::variant<ServeCommand, StatusCommand, ListCommand, ClientCommand, ExportCommand,
+                             HashCommand, DedupCommand>;
 
 // The program is to end now: with a text for people and an exit code.
 struct Exit {

@@ -219,6 +219,14 @@ void read_security(TomlReader& table) {
                                 flavour, example));
 }
 
+void read_fsid(TomlReader& table, ExportConfig& config) {
+  constexpr std::size_t bytes_max = 64;
+  constexpr std::string_view example = R"(fsid = "archive")";
+  if (table.text("fsid", config.fsid, example) && (config.fsid.empty() || config.fsid.size() > bytes_max))
+    table.problem("fsid", fmt::format("'fsid' has {} bytes; write 1 to {}, e.g. {}", config.fsid.size(),
+                                      bytes_max, example));
+}
+
 ExportConfig read_export(TomlReader table) {
   ExportConfig config;
   constexpr std::string_view path_example = R"(path = "/data")",
@@ -237,6 +245,7 @@ ExportConfig read_export(TomlReader table) {
   table.boolean("read_only", config.read_only);
   table.boolean("sync", config.sync);
   read_clients(table, config);
+  read_fsid(table, config);
   read_security(table);
   table.finish();
   return config;

@@ -60,6 +60,7 @@ struct ExportConfig {
   // power cut.
   bool sync = true;
   std::vector<std::string> clients;  // networks in text form, valid; empty: everybody
+  std::string fsid;                  // names a file system that has no UUID; empty: its device number does
 };
 
 struct Config {

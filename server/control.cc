@@ -1,6 +1,7 @@
 #include "server/control.h"
 
 #include <csignal>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/log.h"
@@ -32,6 +33,12 @@ std::vector<AdminCommand> Control::admin_commands() {
   commands.insert(commands.begin(), {"status", [this](const AdminRequest&) -> io::Op<std::string> {
                                        return status_json(server_, started_, reactor_.clock().now());
                                      }});
+  commands.push_back({"accept", [this](const AdminRequest& request) -> io::Op<std::string> {
+                        if (request.path.empty()) return admin_error("the request has no \"path\"");
+                        const auto done = server_.exports().accept(request.path);
+                        if (!done) return admin_error(done.error());
+                        return nlohmann::json{{"accepted", request.path}}.dump();
+                      }});
   return commands;
 }
 

@@ -5,68 +5,54 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "vfs/network.h"
+#include "vfs/posix/directory_identity.h"
+#include "vfs/unavailable.h"
 
 namespace braid::server {
+namespace {
 
-ExportSet::ExportSet(const ExportResources& resources, vfs::ExportRegistry registry)
-    : resources_(resources),
-      registry_(std::move(registry)),
-      exports_(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})) {}
-
-std::expected<void, std::string> ExportSet::apply(const std::vector<ExportConfig>& exports) {
-  std::vector<vfs::Export> table;
-  std::vector<Entry> entries;
-  const std::size_t share = std::max<std::size_t>(resources_.open_files_max / exports.size(), 16);
-  for (const ExportConfig& config : exports) {
-    auto offered = offer(config, share, entries);
-    if (!offered) return std::unexpected(std::move(offered.error()));
-    table.push_back(std::move(*offered));
-  }
-  exports_.replace(std::make_shared<const vfs::ExportTable>(std::move(table)));
-  entries_ = std::move(entries);
-  return {};
+std::string registry_trouble(const ExportConfig& config, base::Errno error) {
+  return fmt::format("cannot keep the handle key of the export {} in the state directory: {}", config.path,
+                     base::message_of(error));
 }
 
-const ExportSet::Entry* ExportSet::same_file_system(const ExportConfig& config) const {
-  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
-    return entry.config.path == config.path && entry.config.directory == config.directory &&
-           entry.config.read_only == config.read_only && entry.config.sync == config.sync;
-  });
-  return found == entries_.end() ? nullptr : &*found;
+std::string other_text(const vfs::Registration& registered, const vfs::DirectoryIdentity& found,
+                       const ExportConfig& config) {
+  return fmt::format(
+      "{} leads to another directory than before (it was {} on {}, is {} on {}); if that is meant: "
+      "braid export accept {}",
+      config.directory, registered.kept.directory, registered.kept.file_system, found.directory,
+      found.file_system, config.path);
 }
 
-std::expected<vfs::Export, std::string> ExportSet::offer(const ExportConfig& config,
-                                                         std::size_t open_files_max,
-                                                         std::vector<Entry>& entries) {
-  const auto identity = registry_.identity_of(config.path, config.directory);
-  if (!identity)
-    return std::unexpected(
-        fmt::format("cannot keep the handle key of the export {} in the state directory: {}", config.path,
-                    base::message_of(identity.error())));
-  Entry entry{config, nullptr};
-  if (const Entry* kept = same_file_system(config)) {
-    entry.file_system = kept->file_system;
-  } else {
-    vfs::posix::PosixOptions options;
-    options.directory = config.directory;
-    options.tree.id = identity->id;
-    options.tree.key = identity->key;
-    options.tree.export_path = config.path;
-    options.tree.read_only = config.read_only;
-    options.tree.sync = config.sync;
-    options.tree.write_backs = write_backs_;
-    options.tree.cache.descriptors_max = open_files_max;
-    options.pool = &resources_.pool;
-    options.slabs = &resources_.slabs;
-    auto opened = vfs::posix::PosixFileSystem::open(options, resources_.clock);
-    if (!opened)
-      return std::unexpected(
-          fmt::format("cannot serve {}: {}", config.directory, base::message_of(opened.error())));
-    entry.file_system = std::move(*opened);
-  }
+std::string missing_text(const ExportConfig& config, base::Errno error) {
+  return fmt::format("{} cannot be opened: {}", config.directory, base::message_of(error));
+}
+
+void log_standing(const ExportSet::Entry& entry) {
+  if (entry.unavailable.empty())
+    base::log_event(base::Level::info, "export_available", "export={} directory={}", entry.config.path,
+                    entry.config.directory);
+  else
+    base::log_event(base::Level::error, "export_unavailable", "export={}: {}", entry.config.path,
+                    entry.unavailable);
+}
+
+// A device number may be another one after the next start, and then the export is not recognised.
+void warn_of_device(const ExportSet::Entry& entry) {
+  if (entry.registered.kept.kind() != "device") return;
+  base::log_event(base::Level::warning, "export_without_uuid",
+                  "export={}: its file system has no UUID, and is recognised by its device number {}; give "
+                  "the export an 'fsid'",
+                  entry.config.path, entry.registered.kept.file_system);
+}
+
+vfs::Export exported(const ExportSet::Entry& entry) {
+  const ExportConfig& config = entry.config;
   vfs::Export offered;
-  offered.id = identity->id;
+  offered.id = entry.registered.identity.id;
   offered.path = config.path;
   offered.squash = config.squash;
   offered.anon_uid = config.anon_uid;
@@ -74,13 +60,154 @@ std::expected<vfs::Export, std::string> ExportSet::offer(const ExportConfig& con
   offered.read_only = config.read_only;
   for (const std::string& network : config.clients)
     offered.clients.push_back(vfs::Network::parse(network).value());
-  offered.file_system = entry.file_system;
-  entries.push_back(std::move(entry));
+  if (entry.unavailable.empty())
+    offered.file_system = entry.file_system;
+  else
+    offered.file_system = std::make_shared<vfs::UnavailableFileSystem>(entry.registered, entry.file_system);
   return offered;
 }
 
+}  // namespace
+
+ExportSet::ExportSet(const ExportResources& resources, vfs::ExportRegistry registry)
+    : resources_(resources),
+      registry_(std::move(registry)),
+      exports_(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})) {}
+
+std::expected<void, std::string> ExportSet::apply(const std::vector<ExportConfig>& exports) {
+  std::vector<Entry> entries;
+  const std::size_t share = std::max<std::size_t>(resources_.open_files_max / exports.size(), 16);
+  for (const ExportConfig& config : exports) {
+    auto offered = offer(config, share);
+    if (!offered) return std::unexpected(std::move(offered.error()));
+    entries.push_back(std::move(*offered));
+  }
+  entries_ = std::move(entries);
+  publish();
+  return {};
+}
+
+void ExportSet::publish() {
+  std::vector<vfs::Export> table;
+  table.reserve(entries_.size());
+  for (const Entry& entry : entries_) table.push_back(exported(entry));
+  exports_.replace(std::make_shared<const vfs::ExportTable>(std::move(table)));
+}
+
+const ExportSet::Entry* ExportSet::same_file_system(const ExportConfig& config) const {
+  const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
+    return entry.config.path == config.path && entry.config.directory == config.directory &&
+           entry.config.read_only == config.read_only && entry.config.sync == config.sync &&
+           entry.config.fsid == config.fsid;
+  });
+  return found == entries_.end() ? nullptr : &*found;
+}
+
+std::expected<ExportSet::Entry, std::string> ExportSet::offer(const ExportConfig& config,
+                                                              std::size_t open_files_max) {
+  if (const Entry* kept = same_file_system(config)) {
+    Entry entry = *kept;
+    entry.config = config;
+    return entry;
+  }
+  Entry entry{.config = config, .registered = {}, .file_system = nullptr, .unavailable = {}, .seen = {}};
+  if (auto opened = open(entry, open_files_max); !opened) return std::unexpected(std::move(opened.error()));
+  if (!entry.unavailable.empty()) log_standing(entry);
+  warn_of_device(entry);
+  return entry;
+}
+
+// What is at the directory now is looked at before it is served, and again as it was opened.
+std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_files_max) {
+  const ExportConfig& config = entry.config;
+  const auto found = vfs::posix::directory_identity(config.directory, config.fsid);
+  auto registered = registry_.look_up(config.path, config.directory, found ? &*found : nullptr);
+  if (!registered && !found && registered.error() == base::errno_of(ENOENT))
+    return std::unexpected(
+        fmt::format("cannot serve {}: {}", config.directory, base::message_of(found.error())));
+  if (!registered) return std::unexpected(registry_trouble(config, registered.error()));
+  entry.registered = std::move(*registered);
+  entry.seen.reset();
+  if (found) entry.seen = *found;
+  if (!entry.registered.in_place) {
+    entry.unavailable =
+        found ? other_text(entry.registered, *found, config) : missing_text(config, found.error());
+    return {};
+  }
+  vfs::posix::PosixOptions options;
+  options.directory = config.directory;
+  options.tree.id = entry.registered.identity.id;
+  options.tree.key = entry.registered.identity.key;
+  options.tree.export_path = config.path;
+  options.tree.read_only = config.read_only;
+  options.tree.sync = config.sync;
+  options.tree.write_backs = write_backs_;
+  options.tree.cache.descriptors_max = open_files_max;
+  options.tree.root.fsid = config.fsid;
+  options.pool = &resources_.pool;
+  options.slabs = &resources_.slabs;
+  auto opened = vfs::posix::PosixFileSystem::open(options, resources_.clock);
+  if (!opened)
+    return std::unexpected(
+        fmt::format("cannot serve {}: {}", config.directory, base::message_of(opened.error())));
+  if (!entry.registered.kept.names((*opened)->offers())) {
+    entry.unavailable = other_text(entry.registered, (*opened)->offers(), config);
+    return {};
+  }
+  entry.file_system = std::move(*opened);
+  entry.unavailable.clear();
+  return {};
+}
+
+bool ExportSet::look_at(Entry& entry) {
+  const std::string before = entry.unavailable;
+  const auto served = entry.file_system;
+  if (entry.file_system != nullptr && entry.file_system->in_place()) {
+    entry.unavailable.clear();
+  } else {
+    const auto found = vfs::posix::directory_identity(entry.config.directory, entry.config.fsid);
+    // The registry is asked only about what it was not asked about.
+    const bool same = found ? entry.seen && entry.seen->file_system == found->file_system &&
+                                  entry.seen->directory == found->directory
+                            : !entry.seen;
+    if (!before.empty() && same) return false;
+    const std::size_t share = std::max<std::size_t>(resources_.open_files_max / entries_.size(), 16);
+    if (auto opened = open(entry, share); !opened) {
+      entry.unavailable = std::move(opened.error());
+      entry.seen.reset();  // to be tried again
+    }
+  }
+  if (before == entry.unavailable && served == entry.file_system) return false;
+  log_standing(entry);
+  return true;
+}
+
 void ExportSet::sweep() {
-  for (const Entry& entry : entries_) entry.file_system->sweep();
+  bool changed = false;
+  for (Entry& entry : entries_) {
+    changed = look_at(entry) || changed;
+    if (entry.file_system != nullptr) entry.file_system->sweep();
+  }
+  if (changed) publish();
+}
+
+std::expected<void, std::string> ExportSet::accept(std::string_view export_path) {
+  const auto entry = std::ranges::find(entries_, export_path,
+                                       [](const Entry& e) -> std::string_view { return e.config.path; });
+  if (entry == entries_.end()) return std::unexpected(fmt::format("there is no export {}", export_path));
+  const ExportConfig& config = entry->config;
+  const auto found = vfs::posix::directory_identity(config.directory, config.fsid);
+  if (!found) return std::unexpected(missing_text(config, found.error()));
+  const auto registered = registry_.accept(config.path, config.directory, *found);
+  if (!registered) return std::unexpected(registry_trouble(config, registered.error()));
+  base::log_event(base::Level::info, "export_accepted", "export={} directory={}: it is {} on {} from now on",
+                  config.path, config.directory, found->directory, found->file_system);
+  entry->seen.reset();
+  if (entry->unavailable.empty()) return {};
+  const bool back = look_at(*entry);
+  if (back) publish();
+  if (!entry->unavailable.empty()) return std::unexpected(entry->unavailable);
+  return {};
 }
 
 }  // namespace braid::server

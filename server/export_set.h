@@ -1,9 +1,13 @@
-// The exports of a configuration as file systems, and their replacement at a reload.
+// The exports of a configuration as file systems, and their replacement: at a reload, and when a directory is
+// not what it was.
 #pragma once
 
+#include <cstddef>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -30,23 +34,32 @@ class ExportSet {
   ExportSet(const ExportResources& resources, vfs::ExportRegistry registry);
 
   // Puts these exports into force. File systems whose directory and options stay are kept, with what they
-  // have open. On an error, a sentence, nothing has changed. Opens directories: may block.
+  // have open. One that is known, and whose directory is not there, or not what it was, is unavailable. On an
+  // error, a sentence, nothing has changed. Opens directories: may block.
   std::expected<void, std::string> apply(const std::vector<ExportConfig>& exports);
   // What protocols use; any thread.
   [[nodiscard]] const vfs::Exports& table() const { return exports_; }
 
   struct Entry {
     ExportConfig config;
-    std::shared_ptr<vfs::posix::PosixFileSystem> file_system;
+    vfs::Registration registered;
+    std::shared_ptr<vfs::posix::PosixFileSystem> file_system;  // null: unavailable since the start
+    std::string unavailable;                                   // why, a sentence; empty: it is served
+    std::optional<vfs::DirectoryIdentity> seen;                // what was there instead
   };
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
-  // Closes what has been idle; about every second.
+  // Closes what has been idle, and looks whether the directories are what they were; about every second.
   void sweep();
+  // By an administrator: what is at the directory of this export now is meant. A sentence if it cannot be.
+  std::expected<void, std::string> accept(std::string_view export_path);
 
  private:
-  std::expected<vfs::Export, std::string> offer(const ExportConfig& config, std::size_t open_files_max,
-                                                std::vector<Entry>& entries);
+  std::expected<Entry, std::string> offer(const ExportConfig& config, std::size_t open_files_max);
   [[nodiscard]] const Entry* same_file_system(const ExportConfig& config) const;
+  std::expected<void, std::string> open(Entry& entry, std::size_t open_files_max);
+  // True if the export has come or gone.
+  bool look_at(Entry& entry);
+  void publish();
 
   const ExportResources resources_;
   vfs::ExportRegistry registry_;

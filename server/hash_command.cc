@@ -14,7 +14,7 @@
 namespace braid::server {
 namespace {
 
-constexpr std::size_t piece_bytes = 8 * base::MiB;
+constexpr std::size_t read_bytes = 8 * base::MiB;
 
 hashing::Algorithm algorithm_of(const std::string& name) {
   using hashing::Algorithm;
@@ -65,7 +65,7 @@ int hash_files(const HashCommand& command) {
   const auto params = hashing::ChunkParams::of(profile, key);
   const base::SystemClock clock;
   hashing::CpuHasher hasher(clock);
-  base::Bytes buffer(piece_bytes);
+  base::Bytes buffer(read_bytes);
   int code = 0;
   for (const std::string& file : command.files) {
     if (!command.whole && command.files.size() > 1) fmt::print("{}:\n", file);

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
   if (const auto* status = std::get_if<StatusCommand>(&*command)) return show_status(*status);
   if (const auto* list = std::get_if<ListCommand>(&*command)) return list_state(*list);
   if (const auto* client = std::get_if<ClientCommand>(&*command)) return act_on_client(*client);
+  if (const auto* accepted = std::get_if<ExportCommand>(&*command)) return accept_export(*accepted);
   if (const auto* hash = std::get_if<HashCommand>(&*command)) return hash_files(*hash);
   if (const auto* dedup = std::get_if<DedupCommand>(&*command)) return estimate_dedup(*dedup);
   return serve(std::get<ServeCommand>(*command));

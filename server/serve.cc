@@ -82,7 +82,7 @@ Announcement announcement_of(const Server& server) {
   if (const RdmaService* rdma = server.rdma()) out.rdma_port = rdma->port();
   for (const ExportSet::Entry& entry : server.exports().entries()) {
     out.exports.push_back(entry.config);
-    const std::string restricted = entry.file_system->restricted();
+    const std::string restricted = entry.file_system == nullptr ? "" : entry.file_system->restricted();
     if (!restricted.empty() && std::ranges::find(out.restrictions, restricted) == out.restrictions.end())
       out.restrictions.push_back(restricted);
   }

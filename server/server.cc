@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <future>
 #include <thread>
 #include <utility>
@@ -58,6 +59,19 @@ std::string listen_error(const rpc::PeerAddress& address, base::Errno error) {
   }
 }
 
+std::string other_server(const std::string& state_dir) {
+  const auto process = nfs4::Nfs4Engine::user_of(state_dir);
+  return process ? fmt::format("another server (process {})", *process) : "another server";
+}
+
+// These signals are held back until somebody attends to them.
+bool told_to_end() {
+  sigset_t pending;
+  ::sigemptyset(&pending);
+  ::sigpending(&pending);
+  return ::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGINT) == 1;
+}
+
 // One socket on "::" takes IPv4 too; a system without IPv6 has only the other.
 base::Result<base::UniqueFd> listen_on_all(std::uint16_t port) {
   auto socket = rpc::listen_on(*rpc::parse_address("::", port));
@@ -104,11 +118,25 @@ Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegi
 std::expected<void, std::string> Server::open_protocols(const Config& config, const DescriptorPlan& plan,
                                                         const std::string& state_dir) {
   const nfs4::EngineResources resources{clock_, exports_.table(), pool_, slabs_, metrics_};
-  auto opened = nfs4::Nfs4Engine::create(nfs4_options(config, plan.open_files_max), resources, state_dir);
+  const auto open = [&] {
+    return nfs4::Nfs4Engine::create(nfs4_options(config, plan.open_files_max), resources, state_dir);
+  };
+  auto opened = open();
+  // One that is about to end has that long to do so.
+  const base::TimePoint patience = clock_.now() + std::chrono::seconds(config.limits.drain_seconds);
+  const auto in_use = [&] { return !opened && opened.error() == base::errno_of(EBUSY); };
+  if (in_use())
+    base::log_event(base::Level::warning, "state_directory_in_use",
+                    "{} uses the state directory {}; waiting up to {} s for its end", other_server(state_dir),
+                    state_dir, config.limits.drain_seconds);
+  while (in_use() && clock_.now() < patience && !told_to_end()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    opened = open();
+  }
   if (!opened) {
-    if (opened.error() == base::errno_of(EBUSY))
-      return std::unexpected(fmt::format(
-          "another server uses the state directory {}; give another one with --state", state_dir));
+    if (in_use())
+      return std::unexpected(fmt::format("{} uses the state directory {}; give another one with --state",
+                                         other_server(state_dir), state_dir));
     return std::unexpected(
         fmt::format("cannot keep the records of NFSv4 clients in the state directory {}: {}", state_dir,
                     base::message_of(opened.error())));

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -80,12 +81,21 @@ void add_export_sum(Server& server, std::string_view name, std::string_view help
                     double (*value)(const vfs::posix::PosixStats&)) {
   server.metrics().gauge(name, help, "", [&server, value] {
     double sum = 0;
-    for (const ExportSet::Entry& entry : server.exports().entries()) sum += value(entry.file_system->stats());
+    for (const ExportSet::Entry& entry : server.exports().entries())
+      if (entry.file_system != nullptr) sum += value(entry.file_system->stats());
     return sum;
   });
 }
 
 void register_exports(Server& server) {
+  server.metrics().gauge("braid_exports", "Exports of the configuration", "",
+                         [&server] { return number(server.exports().entries().size()); });
+  server.metrics().gauge(
+      "braid_exports_unavailable", "Exports whose directory is not there, or not the one that it was", "",
+      [&server] {
+        return number(std::ranges::count_if(server.exports().entries(),
+                                            [](const auto& entry) { return !entry.unavailable.empty(); }));
+      });
   using Stats = vfs::posix::PosixStats;
   add_export_sum(server, "braid_open_files", "Descriptors that the handle caches hold",
                  [](const Stats& s) { return number(s.cache.descriptors); });

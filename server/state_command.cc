@@ -67,4 +67,11 @@ int act_on_client(const ClientCommand& command) {
   return 0;
 }
 
+int accept_export(const ExportCommand& command) {
+  const auto done = ask(command.server, {{"command", "accept"}, {"path", command.path}});
+  if (!done) return failed("braid export accept", done.error());
+  fmt::print("The export {} is what its directory leads to now.\n", command.path);
+  return 0;
+}
+
 }  // namespace braid::server

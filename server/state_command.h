@@ -1,4 +1,5 @@
-// braid clients, sessions, opens, locks, delegations; braid client evict, revoke: what NFSv4 clients hold.
+// braid clients, sessions, opens, locks, delegations; braid client evict, revoke: what NFSv4 clients hold;
+// and braid export accept.
 #pragma once
 
 #include <optional>
@@ -13,6 +14,8 @@ namespace braid::server {
 int list_state(const ListCommand& command);
 // Has a server take something from a client; returns the exit code.
 int act_on_client(const ClientCommand& command);
+// Has a server take what is at an export's directory now for what is meant; returns the exit code.
+int accept_export(const ExportCommand& command);
 
 // The list of `what` ("clients" ...) as a table for people; nothing if `json` is no such list (another
 // version's, or an error).

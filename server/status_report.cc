@@ -18,14 +18,16 @@ using nlohmann::json;
 json exports_of(const Server& server) {
   json list = json::array();
   for (const ExportSet::Entry& entry : server.exports().entries()) {
-    const vfs::posix::PosixStats stats = entry.file_system->stats();
+    const auto& served = entry.file_system;
+    const vfs::posix::PosixStats stats = served == nullptr ? vfs::posix::PosixStats() : served->stats();
     list.push_back({{"path", entry.config.path},
                     {"directory", entry.config.directory},
                     {"squash", name_of(entry.config.squash)},
                     {"read_only", entry.config.read_only},
                     {"sync", entry.config.sync},
                     {"clients", entry.config.clients},
-                    {"restricted", entry.file_system->restricted()},
+                    {"restricted", served == nullptr ? "" : served->restricted()},
+                    {"unavailable", entry.unavailable},
                     {"open_files", stats.cache.descriptors},
                     {"handle_cache_hits", stats.cache.hits},
                     {"handle_cache_misses", stats.cache.misses},

@@ -45,6 +45,9 @@ std::string exports_text(const json& report) {
                     e.at("squash").get<std::string>(), access, clients.empty() ? "all" : clients,
                     count_text(e, "open_files"),
                     share_text(count(e, "handle_cache_hits"), count(e, "handle_cache_misses"))});
+    if (const auto unavailable = e.value("unavailable", std::string()); !unavailable.empty())
+      fmt::format_to(std::back_inserter(notes), "  {} is unavailable: {}\n", e.at("path").get<std::string>(),
+                     unavailable);
     if (const auto restricted = e.at("restricted").get<std::string>(); !restricted.empty())
       fmt::format_to(std::back_inserter(notes), "  {}: {}\n", e.at("path").get<std::string>(), restricted);
   }

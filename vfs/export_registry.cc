@@ -8,12 +8,14 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace braid::vfs {
 namespace {
 
-constexpr std::string_view first_line = "braid-exports 1";
-constexpr const char* file = "exports";
+constexpr std::string_view first_line = "braid-exports 2";
+constexpr std::string_view first_line_1 = "braid-exports 1";
+constexpr const char* registry_file = "exports";
 constexpr const char* new_file = "exports.new";
 constexpr std::size_t file_bytes_max = std::size_t{16} * 1024 * 1024;
 
@@ -47,6 +49,9 @@ std::optional<std::string> unescaped(std::string_view text) {
   }
   return out;
 }
+
+// A dash for what version 1 did not say.
+std::string kept_text(std::string_view text) { return text.empty() ? "-" : escaped(text); }
 
 template <class T>
 bool parse_hex(std::string_view text, T& out) {
@@ -95,27 +100,66 @@ base::Result<ExportRegistry> ExportRegistry::open(const std::string& directory) 
   return ExportRegistry(std::move(fd));
 }
 
-base::Result<ExportIdentity> ExportRegistry::identity_of(std::string_view export_path,
-                                                         std::string_view directory) {
-  if (!directory_) return find_or_add(export_path, directory);
+template <class F>
+base::Result<Registration> ExportRegistry::with_file(F work) {
+  if (!directory_) return work();
   // Several servers may share a state directory.
   if (::flock(directory_.get(), LOCK_EX) != 0) return base::fail(base::last_errno());
   auto loaded = load();
-  auto found = loaded ? find_or_add(export_path, directory) : base::fail(loaded.error());
+  base::Result<Registration> done = loaded ? work() : base::fail(loaded.error());
   ::flock(directory_.get(), LOCK_UN);
-  return found;
+  return done;
 }
 
-base::Result<ExportIdentity> ExportRegistry::find_or_add(std::string_view export_path,
-                                                         std::string_view directory) {
+base::Result<Registration> ExportRegistry::look_up(std::string_view export_path, std::string_view directory,
+                                                   const DirectoryIdentity* found) {
+  return with_file([&] { return find_or_add(export_path, directory, found); });
+}
+
+base::Result<Registration> ExportRegistry::accept(std::string_view export_path, std::string_view directory,
+                                                  const DirectoryIdentity& found) {
+  return with_file([&] {
+    const Entry* entry = entry_of(export_path);
+    const bool same = entry != nullptr && entry->kept.names(found);
+    return put(export_path, directory, same ? entry->identity : new_identity(), found);
+  });
+}
+
+const ExportRegistry::Entry* ExportRegistry::entry_of(std::string_view export_path) const {
+  const auto entry = std::ranges::find(entries_, export_path, &Entry::export_path);
+  return entry == entries_.end() ? nullptr : &*entry;
+}
+
+base::Result<Registration> ExportRegistry::find_or_add(std::string_view export_path,
+                                                       std::string_view directory,
+                                                       const DirectoryIdentity* found) {
+  const Entry* entry = entry_of(export_path);
+  const bool same_path = entry != nullptr && entry->directory == directory;
+  if (found == nullptr) {
+    if (!same_path) return base::fail(ENOENT);
+    return Registration{entry->identity, entry->kept, false};
+  }
+  if (entry == nullptr) return put(export_path, directory, new_identity(), *found);
+  // Version 1 knew the path only.
+  const bool unbound = entry->kept.file_system.empty() && same_path;
+  if (unbound || entry->kept.names(*found)) return put(export_path, directory, entry->identity, *found);
+  const bool lasting = entry->kept.lasting() || found->lasting();
+  if (same_path && lasting) return Registration{entry->identity, entry->kept, false};
+  return put(export_path, directory, new_identity(), *found);
+}
+
+base::Result<Registration> ExportRegistry::put(std::string_view export_path, std::string_view directory,
+                                               const ExportIdentity& identity,
+                                               const DirectoryIdentity& found) {
   auto entry = std::ranges::find(entries_, export_path, &Entry::export_path);
-  if (entry != entries_.end() && entry->directory == directory) return entry->identity;
-  const ExportIdentity identity{unused_id(), base::random_sip_key()};
   if (entry == entries_.end()) entry = entries_.emplace(entries_.end());
-  *entry = {identity, std::string(export_path), std::string(directory)};
-  if (directory_)
+  const bool changes = entry->identity.id != identity.id || entry->directory != directory ||
+                       entry->kept.file_system != found.file_system ||
+                       entry->kept.directory != found.directory;
+  *entry = {identity, std::string(export_path), std::string(directory), found};
+  if (directory_ && changes)
     if (auto saved = save(); !saved) return base::fail(saved.error());
-  return identity;
+  return Registration{identity, found, true};
 }
 
 ExportId ExportRegistry::unused_id() const {
@@ -128,7 +172,7 @@ ExportId ExportRegistry::unused_id() const {
 }
 
 base::Result<void> ExportRegistry::load() {
-  const base::UniqueFd fd(::openat(directory_.get(), file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const base::UniqueFd fd(::openat(directory_.get(), registry_file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!fd) {
     entries_.clear();
     if (errno == ENOENT) return {};
@@ -142,43 +186,59 @@ base::Result<void> ExportRegistry::load() {
   return {};
 }
 
+base::Result<ExportRegistry::Entry> ExportRegistry::parse_entry(std::string_view line, int version) {
+  Entry entry;
+  std::uint32_t id = 0;
+  const std::string_view id_text = cut(line, ' ');
+  const std::string_view key_text = cut(line, ' ');
+  const auto export_path = unescaped(cut(line, ' '));
+  const auto directory = unescaped(version == 1 ? std::exchange(line, {}) : cut(line, ' '));
+  const auto file_system = unescaped(cut(line, ' '));
+  const auto kept = unescaped(line);
+  if (!parse_hex(id_text, id) || key_text.size() != 32 ||
+      !parse_hex(key_text.substr(0, 16), entry.identity.key[0]) ||
+      !parse_hex(key_text.substr(16), entry.identity.key[1]) || !export_path || !directory || !file_system ||
+      !kept || (version > 1 && (file_system->empty() || kept->empty())))
+    return base::fail(EBADMSG);
+  entry.identity.id = ExportId(id);
+  entry.export_path = *export_path;
+  entry.directory = *directory;
+  if (*file_system != "-") entry.kept = {*file_system, *kept, {}};
+  return entry;
+}
+
 base::Result<std::vector<ExportRegistry::Entry>> ExportRegistry::parse(std::string_view text) {
   std::vector<Entry> entries;
-  if (cut(text, '\n') != first_line) return base::fail(EBADMSG);
+  const std::string_view first = cut(text, '\n');
+  const int version = first == first_line ? 2 : first == first_line_1 ? 1 : 0;
+  if (version == 0) return base::fail(EBADMSG);
   for (;;) {
-    std::string_view line = cut(text, '\n');
+    const std::string_view line = cut(text, '\n');
     // The last line proves that nothing was cut off.
     if (line == fmt::format("end {}", entries.size()) && text.empty()) return entries;
-    Entry entry;
-    std::uint32_t id = 0;
-    const std::string_view id_text = cut(line, ' ');
-    const std::string_view key_text = cut(line, ' ');
-    const auto export_path = unescaped(cut(line, ' '));
-    const auto directory = unescaped(line);
-    if (!parse_hex(id_text, id) || key_text.size() != 32 ||
-        !parse_hex(key_text.substr(0, 16), entry.identity.key[0]) ||
-        !parse_hex(key_text.substr(16), entry.identity.key[1]) || !export_path || !directory)
-      return base::fail(EBADMSG);
-    entry.identity.id = ExportId(id);
-    entry.export_path = *export_path;
-    entry.directory = *directory;
-    entries.push_back(std::move(entry));
+    auto entry = parse_entry(line, version);
+    if (!entry) return base::fail(entry.error());
+    entries.push_back(std::move(*entry));
   }
 }
 
 // A crash leaves the old file or the new one, never a mixture.
 base::Result<void> ExportRegistry::save() const {
   std::string text = fmt::format("{}\n", first_line);
+  // What version 1 left is upgraded when its export is served.
   for (const Entry& entry : entries_)
-    text += fmt::format("{:08x} {:016x}{:016x} {} {}\n", entry.identity.id.value(), entry.identity.key[0],
-                        entry.identity.key[1], escaped(entry.export_path), escaped(entry.directory));
+    text +=
+        fmt::format("{:08x} {:016x}{:016x} {} {} {} {}\n", entry.identity.id.value(), entry.identity.key[0],
+                    entry.identity.key[1], escaped(entry.export_path), escaped(entry.directory),
+                    kept_text(entry.kept.file_system), kept_text(entry.kept.directory));
   text += fmt::format("end {}\n", entries_.size());
   ::unlinkat(directory_.get(), new_file, 0);
   const base::UniqueFd fd(
       ::openat(directory_.get(), new_file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!fd) return base::fail(base::last_errno());
   if (auto written = write_all(fd.get(), text); !written) return written;
-  if (::fsync(fd.get()) != 0 || ::renameat(directory_.get(), new_file, directory_.get(), file) != 0 ||
+  if (::fsync(fd.get()) != 0 ||
+      ::renameat(directory_.get(), new_file, directory_.get(), registry_file) != 0 ||
       ::fsync(directory_.get()) != 0)
     return base::fail(base::last_errno());
   return {};

@@ -205,12 +205,12 @@ class FileSystem {
                            std::uint64_t length);
   virtual VfsOp<> deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
                              std::uint64_t length);
-  // Both files must be of this FileSystem. `length` 0 means to the end of `from`. clone() shares blocks:
-  // inval for offsets that are no multiples of FileSystemLimits::clone_block_bytes.
+  // `to` must be of this FileSystem, in clone() `from`, too. `length` 0 means to the end of `from`. clone()
+  // shares blocks: inval for offsets that are no multiples of FileSystemLimits::clone_block_bytes.
   virtual VfsOp<> clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
                         const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length);
   // Copies at most `length` bytes, and not more than a few MiB in one call; returns how many, 0 at the end of
-  // `from`.
+  // `from`. That may be a file of another FileSystem: xdev if it cannot be read from here.
   virtual VfsOp<std::uint64_t> copy(const Credentials& who, const OpenFileRef& from,
                                     std::uint64_t from_offset, const OpenFileRef& to, std::uint64_t to_offset,
                                     std::uint64_t length);

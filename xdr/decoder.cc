@@ -1,26 +1,24 @@
 #include "xdr/decoder.h"
 
 #include <algorithm>
+#include <optional>
+
+#include "xdr/padding.h"
 
 namespace braid::xdr {
-namespace {
-
-constexpr std::size_t padding_of(std::size_t bytes) { return (4 - bytes % 4) % 4; }
-
-}  // namespace
 
 bool Decoder::next_range() {
   auto ranges = message_->ranges();
   if (next_range_ >= ranges.size() || piped_ > 0) return false;
   const io::SlabRange& range = ranges[next_range_++];
-  if (range.slab.pipe() != nullptr) {
+  const std::optional<base::BytesView> view = range.memory();
+  if (!view) {
     at_ = end_ = nullptr;
     piped_ = range.length;
     return true;
   }
-  base::BytesView view = range.view();
-  at_ = view.data();
-  end_ = at_ + view.size();
+  at_ = view->data();
+  end_ = at_ + view->size();
   return true;
 }
 
@@ -120,14 +118,16 @@ bool Decoder::ddp_text(std::string_view& out, std::uint32_t limit) {
   const io::Payload* apart = next_apart();
   if (apart == nullptr) return text(out, limit);
   if (!length_apart(*apart, limit)) return false;
+  const auto bytes = apart->in_memory();
+  if (!bytes) return fail(Error::truncated);
   if (apart->ranges().size() == 1) {
-    out = base::text_of(apart->ranges().front().view());
+    out = base::text_of(*apart->ranges().front().memory());
     return true;
   }
   bool fits;
   const auto owned = arena_->make<std::byte>(apart->size(), fits);
   if (!fits) return fail(Error::memory);
-  apart->copy_to(0, owned);
+  bytes->copy_to(0, owned);
   out = base::text_of(owned);
   return true;
 }

@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "xdr/padding.h"
 
 namespace braid::xdr {
 namespace {
 
-constexpr std::size_t padding_of(std::size_t bytes) { return (4 - bytes % 4) % 4; }
 constexpr std::size_t step_bytes = 1024;  // carved at a time; the unused tail is given back
 constexpr std::size_t copied_max = 512;   // of a range that append() copies
 
@@ -86,13 +86,23 @@ void Encoder::refer(const io::SlabRange& range) {
   flushed_ += range.length;
 }
 
+void Encoder::copied(const io::Payload& bytes) {
+  for (const io::SlabRange& range : bytes.ranges()) {
+    if (const auto memory = range.memory())
+      copy(*memory, 0);
+    else
+      refer(range);
+  }
+}
+
 void Encoder::append(const Message& encoded) {
   const std::size_t start = size();
   for (std::size_t i = 0; i < encoded.item_count && message_.item_count < Message::items_max; ++i)
     message_.items[message_.item_count++] = {start + encoded.items[i].offset, encoded.items[i].length};
   for (const io::SlabRange& range : encoded.bytes.ranges()) {
-    if (range.slab.pipe() == nullptr && range.length <= copied_max)
-      copy(range.view(), 0);
+    const auto bytes = range.memory();
+    if (bytes && range.length <= copied_max)
+      copy(*bytes, 0);
     else
       refer(range);
   }

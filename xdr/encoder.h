@@ -96,6 +96,9 @@ class Encoder {
   // since each range costs the transport an entry.
   void append(const Message& encoded);
 
+  // Bytes that are encoded already, copied; what is in a pipe goes in by reference.
+  void copied(const io::Payload& bytes);
+
   // Bytes written so far, headroom included.
   [[nodiscard]] std::size_t size() const { return flushed_ + static_cast<std::size_t>(at_ - begin_); }
   // The same bytes, as long as nothing more is written.

@@ -12,11 +12,12 @@
 #include "io/payload.h"
 #include "xdr/decoder.h"
 #include "xdr/encoder.h"
+#include "xdr/padding.h"
 
 namespace braid::xdr {
 
 // Bytes on the wire of variable-length opaque data: length, bytes, padding.
-constexpr std::size_t opaque_size(std::size_t bytes) { return 4 + (bytes + 3) / 4 * 4; }
+constexpr std::size_t opaque_size(std::size_t bytes) { return 4 + padded(bytes); }
 
 // `decode_one(T&)` reads one element and returns false on errors.
 template <class T, std::size_t N, class F>

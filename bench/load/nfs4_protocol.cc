@@ -14,7 +14,7 @@ using Keep = Nfs4Client::Keep;
 using Turn = Nfs4Client::Turn;
 
 // What the Linux client asks for by default.
-constexpr std::uint32_t directory_bytes_max = 32 * base::KiB;
+constexpr std::uint32_t readdir_bytes_max = 32 * base::KiB;
 
 template <std::size_t n>
 constexpr std::array<std::uint32_t, 2> bitmap(const std::array<std::uint32_t, n>& attributes) {
@@ -64,7 +64,7 @@ bool has_handle(Results& results, Handle& out) {
   return true;
 }
 
-nfs4::stable_how4 wire_stability(Stability stability) {
+nfs4::stable_how4 stable_how4_of(Stability stability) {
   switch (stability) {
     case Stability::unstable:
       return nfs4::stable_how4::UNSTABLE4;
@@ -305,7 +305,7 @@ LoadOp<Done> Nfs4Protocol::write(Extent extent, const io::Payload& data, Stabili
   nfs4::stateid4 id = data_->id;
   if (client_.minor_version() > 0) id.seqid = 0;
   const nfs4::WRITE4args args{
-      .stateid = id, .offset = extent.offset, .stable = wire_stability(stability), .data = data};
+      .stateid = id, .offset = extent.offset, .stable = stable_how4_of(stability), .data = data};
   const auto take = [count = extent.count,
                      asked = args.stable](Results& results) -> base::Result<Done, Fault> {
     nfs4::WRITE4resok body;
@@ -343,8 +343,8 @@ LoadOp<Done> Nfs4Protocol::list(const Handle& parent, Listing& listing) {
   const Turn turn(client_);
   const nfs4::READDIR4args args{.cookie = listing.cookie,
                                 .cookieverf = listing.verifier,
-                                .dircount = directory_bytes_max,
-                                .maxcount = directory_bytes_max,
+                                .dircount = readdir_bytes_max,
+                                .maxcount = readdir_bytes_max,
                                 .attr_request = entry_attributes};
   co_return co_await client_.call<Done>(
       *turn, Keep::no, steps(put_fh(parent), step(OP_READDIR, args)),

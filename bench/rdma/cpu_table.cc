@@ -192,7 +192,7 @@ bool counts_copies() {
   base::Bytes to(page_bytes);
   copies() = {};
   count_copies(true);
-  payload.copy_to(0, to);
+  payload.in_memory().value().copy_to(0, to);
   std::copy(to.begin(), to.end() - 1, payload.ranges().front().writable().begin());
   count_copies(false);
   return copies().bulk_bytes == 2 * page_bytes - 1;

@@ -29,7 +29,7 @@ constexpr Shape shapes[] = {{4 * 1024, 4 * 1024},
                             {512 * 1024, 64 * 1024},
                             {1024 * 1024, 1024 * 1024}};
 
-struct Case {
+struct WanCase {
   DataProcedure procedure;
   Shape shape;
   std::uint32_t credits;
@@ -40,7 +40,7 @@ struct Case {
 // Calls the server `credits` at a time, and notes when each call ended.
 class Load {
  public:
-  Load(const Case& one, rpc::Client& client, io::SlabPool& pool, const base::Clock& clock)
+  Load(const WanCase& one, rpc::Client& client, io::SlabPool& pool, const base::Clock& clock)
       : case_(one), client_(client), clock_(clock) {
     io::SlabRange data{pool.acquire(io::SlabSize::large).value(), 0, one.shape.record_bytes};
     data_.append(std::move(data));
@@ -80,7 +80,7 @@ class Load {
     }
   }
 
-  const Case case_;
+  const WanCase case_;
   rpc::Client& client_;
   const base::Clock& clock_;
   io::Payload data_;
@@ -90,7 +90,7 @@ class Load {
   bool failed_ = false;
 };
 
-io::Op<> measure(io::Reactor& reactor, base::ManualClock& clock, const Case& one, double& out) {
+io::Op<> measure(io::Reactor& reactor, base::ManualClock& clock, const WanCase& one, double& out) {
   rdma::sim::Fabric fabric({.delay = one.delay, .bytes_per_second = link_bytes_per_second}, clock);
   rdma::sim::Host client_host(fabric, "client");
   DataServer server(reactor, fabric, rdma::Registration::cache, {.credits = one.credits});
@@ -120,7 +120,7 @@ io::Op<> measure(io::Reactor& reactor, base::ManualClock& clock, const Case& one
   co_await settle(reactor);
 }
 
-double rate(const Case& one) {
+double rate(const WanCase& one) {
   double out = 0;
   base::ManualClock clock;
   run_on_reactor(clock, [&](io::Reactor& reactor) { return measure(reactor, clock, one, out); });

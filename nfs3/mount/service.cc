@@ -14,7 +14,7 @@ constexpr std::uint32_t dump_bytes_max = 4 + MountList::entries_max * (4 + mount
 constexpr std::uint32_t export_bytes_max = 64 * base::KiB;  // a hundred exports with a dozen networks each
 
 // RFC 1813 5.2. Doing any of these twice does no harm.
-constexpr auto procedures = std::to_array<rpc::Procedure>({
+constexpr auto mount_procedures = std::to_array<rpc::Procedure>({
     {"NULL", procs::null, idempotent, 0},
     {"MNT", procs::mnt, idempotent, mountres3::encoded_bytes_max},
     {"DUMP", procs::dump, idempotent, dump_bytes_max},
@@ -22,12 +22,12 @@ constexpr auto procedures = std::to_array<rpc::Procedure>({
     {"UMNTALL", procs::umntall, idempotent, 0},
     {"EXPORT", procs::list_exports, idempotent, export_bytes_max},
 });
-static_assert(procedures.size() == static_cast<std::size_t>(MOUNT_V3_procedure::MOUNTPROC3_EXPORT) + 1);
+static_assert(mount_procedures.size() == static_cast<std::size_t>(MOUNT_V3_procedure::MOUNTPROC3_EXPORT) + 1);
 
-constexpr auto versions = std::to_array<rpc::Version>({{MOUNT_V3, procedures}});
+constexpr auto mount_versions = std::to_array<rpc::Version>({{MOUNT_V3, mount_procedures}});
 
 }  // namespace
 
-rpc::Program MountService::program() { return {MOUNT_PROGRAM, "mount", versions, this}; }
+rpc::Program MountService::program() { return {MOUNT_PROGRAM, "mount", mount_versions, this}; }
 
 }  // namespace braid::nfs3::mount

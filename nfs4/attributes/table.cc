@@ -417,7 +417,7 @@ constexpr PerMinor supported_maps =
     per_minor([](const Row& row) { return row.put != nullptr || row.take != nullptr; });
 constexpr PerMinor settable_maps = per_minor([](const Row& row) { return row.take != nullptr; });
 constexpr PerMinor write_only_maps = per_minor([](const Row& row) { return row.use == Use::write; });
-constexpr Bitmap delegated_times{FATTR4_TIME_DELEG_ACCESS, FATTR4_TIME_DELEG_MODIFY};
+constexpr Bitmap times_of_delegations{FATTR4_TIME_DELEG_ACCESS, FATTR4_TIME_DELEG_MODIFY};
 
 }  // namespace
 
@@ -430,7 +430,7 @@ Bitmap supported(const AttributeSource& source) {
   if (!source.limits.acls) map.remove(FATTR4_ACL);
   if (source.object.btime == vfs::Time{}) map.remove(FATTR4_TIME_CREATE);
   if (source.limits.clone_block_bytes == 0) map.remove(FATTR4_CLONE_BLKSIZE);
-  if (!source.server->delegated_times) map = map - delegated_times;
+  if (!source.server->delegated_times) map = map - times_of_delegations;
   return map;
 }
 
@@ -440,7 +440,7 @@ Bitmap settable_by_setattr(std::uint32_t minor) {
 }
 
 Bitmap settable_at_creation(std::uint32_t minor) {
-  return settable_maps[std::min(minor, minor_max)] - delegated_times - Bitmap{FATTR4_MODE_SET_MASKED};
+  return settable_maps[std::min(minor, minor_max)] - times_of_delegations - Bitmap{FATTR4_MODE_SET_MASKED};
 }
 
 // The times hold the verifier, and a repetition must not cut what has been written since.

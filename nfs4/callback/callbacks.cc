@@ -50,9 +50,8 @@ Callbacks::~Callbacks() {
 
 base::Bytes Callbacks::bytes_of(xdr::Encoder& out) {
   const xdr::Message message = out.finish();
-  base::Bytes bytes(message.bytes.size());
-  message.bytes.copy_to(0, bytes);
-  return bytes;
+  const auto memory = message.bytes.in_memory();
+  return memory ? memory->bytes() : base::Bytes();
 }
 
 bool Callbacks::reachable(clientid4 client) const {

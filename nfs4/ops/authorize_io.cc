@@ -64,4 +64,15 @@ Op4<IoGrant> authorize_io(Compound& compound, const stateid4& id, std::uint8_t a
   return authorize_io_at(compound, compound.current(), id, access);
 }
 
+Op4<IoGrant> authorize_times(Compound& compound, const stateid4& id, std::uint8_t access) {
+  const Place& at = compound.current();
+  const stateid4 named = co_await compound.named(id);
+  state::StateUse use = use_of(compound, named, at.file->handle());
+  use.caller = {at.who.uid, at.who.gid};
+  IoGrant grant = co_await compound.server().files.with(
+      [&](const state::FileStates& files) { return files.check_timestamps(use, access); });
+  if (grant.borrowed) co_return co_await check_borrower(at, access, std::move(grant));
+  co_return std::move(grant);
+}
+
 }  // namespace braid::nfs4::ops

@@ -1,4 +1,5 @@
-// What READ, WRITE, SETATTR of the size and others may do under the stateid that they bring.
+// What READ, WRITE, SETATTR of the size or of delegated times, and others may do under the stateid that they
+// bring.
 #pragma once
 
 #include <cstdint>
@@ -19,5 +20,11 @@ Op4<state::IoGrant> authorize_io(Compound& compound, const stateid4& id, std::ui
 // The same for the saved filehandle and another file than the current one: `at` outlives the result.
 Op4<state::IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4& id,
                                     std::uint8_t access);
+
+// For times of the current filehandle, which is in an export, that the holder of the delegation `id` says
+// (RFC 9754 section 5). `access`: state::share_write if the mtime is among them, else share_read. INVAL: no
+// delegation that keeps times; OPENMODE: one for reading, which says nothing of the mtime; ACCESS: somebody
+// else's, and the caller might not; and what there is to say of a stateid.
+Op4<state::IoGrant> authorize_times(Compound& compound, const stateid4& id, std::uint8_t access);
 
 }  // namespace braid::nfs4::ops

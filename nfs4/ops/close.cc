@@ -5,7 +5,7 @@ namespace braid::nfs4::ops {
 
 namespace {
 
-Op4<stateid4> run(Compound& compound, stateid4 id) {
+Op4<stateid4> close_open(Compound& compound, stateid4 id) {
   const vfs::FileHandle file = compound.current().file->handle();
   const state::StateUse use = use_of(compound, id, file);
   const stateid4 closed = co_await with_own_state<stateid4>(
@@ -20,7 +20,7 @@ Op4<stateid4> close(Compound& compound, const CLOSE4args& args) {
   co_await compound.current_in_export(nfsstat4::NFS4ERR_BAD_STATEID);
   const stateid4 id = co_await compound.named(args.open_stateid);
   co_return co_await in_sequence(compound, {id, state::StateKind::open, args.seqid, nfs_opnum4::OP_CLOSE},
-                                 run(compound, id));
+                                 close_open(compound, id));
 }
 
 }  // namespace braid::nfs4::ops

@@ -40,6 +40,7 @@ Op4<CREATE_SESSION4resok> create_session(Compound& compound, const CREATE_SESSIO
       .back = attributes_of(args.csa_back_chan_attrs),
       .callback = *callback,
       .principal = state::principal_of(compound.call().auth),
+      .address = compound.call().peer.bytes,
       .connection = back ? connection_of(compound.call()) : state::BackConnection()};
   const auto made = compound.server().clients.with(
       [&](state::ClientTable& table) { return table.create_session(request, compound.now()); });

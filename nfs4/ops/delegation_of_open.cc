@@ -117,6 +117,14 @@ Op4<> check_unchanged(const Compound& compound, const Opening& opening) {
     co_await refuse(nfsstat4::NFS4ERR_RECLAIM_BAD);
 }
 
+// The times of a file are said by whoever may write it: a reader's say would be somebody else's file changed.
+Op4<bool> keeps_times(const Opening& opening, open_delegation_type4 type) {
+  if (!opening.timestamps) co_return false;
+  if (type == OPEN_DELEGATE_WRITE) co_return true;
+  const auto may = co_await may_use(opening.at, state::share_write).as_result();
+  co_return may && *may;
+}
+
 Op4<> describe_file(const Opening& opening, state::DelegationRequest& request) {
   if (request.type != OPEN_DELEGATE_WRITE) co_return;
   const auto attributes = co_await opening.at.attributes().as_result();
@@ -162,7 +170,7 @@ Op4<GivenDelegation> give_delegation(Compound& compound, const OPEN4args& args, 
   state::DelegationRequest request;
   request.type = reclaim ? *opening.reclaimed : *noted.delegation;
   request.reclaim = reclaim;
-  request.timestamps = opening.timestamps;
+  request.timestamps = co_await keeps_times(opening, request.type);
   request.now = compound.now();
   const auto broken = std::make_shared<std::atomic<bool>>(false);
   auto lease = co_await take_lease(compound, opening, noted.descriptor, request.type, broken).as_result();

@@ -27,7 +27,7 @@ constexpr Bitmap of_error{FATTR4_MOUNTED_ON_FILEID, FATTR4_FILEID, FATTR4_RDATTR
 
 void encode(xdr::Encoder& out, const DirectoryListing& listing) {
   encode_verifier4(out, {});
-  for (const io::SlabRange& range : listing.entries.ranges()) out.opaque_fixed(range.view());
+  out.copied(listing.entries);
   out.boolean(false);
   out.boolean(listing.eof);
 }

@@ -62,6 +62,7 @@ Op4<EXCHANGE_ID4resok> exchange_id(Compound& compound, const EXCHANGE_ID4args& a
                                    .owner = base::Bytes(owner.begin(), owner.end()),
                                    .verifier = args.eia_clientowner.co_verifier,
                                    .principal = std::move(who),
+                                   .address = compound.call().peer.bytes,
                                    .peer = compound.call().peer.text(),
                                    .implementation = implementation_of(args),
                                    .machine = machine};

@@ -12,8 +12,8 @@ Op4<XattrValue> getxattr(Compound& compound, const GETXATTR4args& args) {
 
 // Copied: a slab for a value of some bytes would be in the reply for long.
 void encode(xdr::Encoder& out, const XattrValue& result) {
-  const auto ranges = result.value.ranges();
-  out.opaque(ranges.empty() ? base::BytesView() : ranges.front().view());
+  const auto memory = result.value.in_memory();
+  out.opaque(memory ? memory->bytes() : base::Bytes());
 }
 
 std::size_t encoded_size(const XattrValue& result) { return 4 + (result.value.size() + 3) / 4 * 4; }

@@ -13,7 +13,7 @@ struct Row {
   vfs::Advice advice;
 };
 // In the order in which they are given: how the file is read, then which part of it.
-constexpr std::array rows{
+constexpr std::array advice_rows{
     Row{IO_ADVISE_type4::IO_ADVISE4_NORMAL, vfs::Advice::normal},
     Row{IO_ADVISE_type4::IO_ADVISE4_RANDOM, vfs::Advice::random},
     Row{IO_ADVISE_type4::IO_ADVISE4_SEQUENTIAL, vfs::Advice::sequential},
@@ -34,7 +34,7 @@ Op4<IO_ADVISE4resok> io_advise(Compound& compound, const IO_ADVISE4args& args) {
   const vfs::OpenFileRef open = co_await std::move(opened);
   const std::uint32_t wanted = args.iaa_hints.empty() ? 0 : args.iaa_hints[0];
   std::uint32_t taken = 0;
-  for (const Row& row : rows) {
+  for (const Row& row : advice_rows) {
     const std::uint32_t bit = 1U << static_cast<std::uint32_t>(row.hint);
     if ((wanted & bit) == 0) continue;
     const auto done = co_await at.fs().advise(open, args.iaa_offset, args.iaa_count, row.advice).as_result();

@@ -6,7 +6,7 @@ namespace braid::nfs4::ops {
 namespace {
 
 // lxr_cookie, the number of names, lxr_eof.
-constexpr std::size_t frame_bytes = 8 + 4 + 4;
+constexpr std::size_t listing_frame_bytes = 8 + 4 + 4;
 
 std::size_t name_bytes(std::string_view name) { return 4 + (name.size() + 3) / 4 * 4; }
 
@@ -17,7 +17,7 @@ Op4<XattrNames> listxattrs(Compound& compound, const LISTXATTRS4args& args) {
   // RFC 8276 8.4.3: the whole of LISTXATTRS4resok, XDR overhead included.
   const std::size_t room = std::min<std::size_t>(args.lxa_maxcount, compound.reply_bytes_left());
   XattrNames out{.cookie = args.lxa_cookie, .names = {}, .eof = false};
-  std::size_t bytes = frame_bytes;
+  std::size_t bytes = listing_frame_bytes;
   const vfs::XattrSink sink = [&](std::string_view name, std::uint64_t cookie) {
     if (bytes + name_bytes(name) > room) return false;
     bytes += name_bytes(name);
@@ -29,7 +29,7 @@ Op4<XattrNames> listxattrs(Compound& compound, const LISTXATTRS4args& args) {
   if (!end) co_await refuse(end.error());
   out.eof = *end;
   const bool nothing_fits = out.names.empty() && !out.eof;
-  if (nothing_fits || room < frame_bytes) co_await refuse(nfsstat4::NFS4ERR_TOOSMALL);
+  if (nothing_fits || room < listing_frame_bytes) co_await refuse(nfsstat4::NFS4ERR_TOOSMALL);
   co_return out;
 }
 
@@ -41,7 +41,7 @@ void encode(xdr::Encoder& out, const XattrNames& result) {
 }
 
 std::size_t encoded_size(const XattrNames& result) {
-  std::size_t bytes = frame_bytes;
+  std::size_t bytes = listing_frame_bytes;
   for (const std::string& name : result.names) bytes += name_bytes(name);
   return bytes;
 }

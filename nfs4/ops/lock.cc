@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "nfs4/callback/callbacks.h"
 #include "nfs4/ops/lock_support.h"
 #include "nfs4/ops/open_operations.h"
 #include "nfs4/ops/open_support.h"
@@ -23,6 +24,13 @@ nfsstat4 admit(Compound& compound, bool reclaim, const state::Client* client) {
   }
   if (reclaim == clients.in_grace()) return nfsstat4::NFS4_OK;
   return reclaim ? nfsstat4::NFS4ERR_NO_GRACE : nfsstat4::NFS4ERR_GRACE;
+}
+
+// CB_NOTIFY_LOCK is of 4.1, and needs a back channel.
+bool can_be_told(const Compound& compound) {
+  const callback::Callbacks* callbacks = compound.server().callbacks;
+  const state::ClientRef client = compound.client();
+  return client != nullptr && callbacks != nullptr && callbacks->reachable(client->id);
 }
 
 // The range is ours among the clients; is it among local processes too?
@@ -73,7 +81,8 @@ LockOp run(Compound& compound, const LOCK4args& args, stateid4 id) {
                              .new_owner = std::nullopt,
                              .new_owner_seqid = 0,
                              .wanted = {*range, wish.mode},
-                             .blocking = wish.blocking};
+                             .blocking = wish.blocking,
+                             .can_be_told = wish.blocking && can_be_told(compound)};
   if (fresh != nullptr) {
     request.new_owner = base::text_of(fresh->lock_owner.owner);
     request.new_owner_seqid = fresh->lock_seqid;

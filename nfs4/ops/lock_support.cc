@@ -40,11 +40,15 @@ vfs::LockType to_vfs(state::LockMode mode) {
 Result4<LOCK4denied> denied(Compound& compound, const state::LockHolder& holder) {
   const auto name = compound.keep(base::bytes_of(holder.owner));
   if (!name) return refuse(nfsstat4::NFS4ERR_DELAY);
+  const state::ClientRef own = compound.client();
+  const bool is_own = own != nullptr && own->id == holder.client;
+  const clientid4 client =
+      is_own ? holder.client : state::alias_of(holder.client, compound.server().clients.hash_key());
   return LOCK4denied{.offset = holder.held.range.first,
                      .length = state::length_of(holder.held.range),
                      .locktype = holder.held.mode == state::LockMode::write ? nfs_lock_type4::WRITE_LT
                                                                             : nfs_lock_type4::READ_LT,
-                     .owner = {.clientid = holder.client, .owner = base::bytes_of(*name)}};
+                     .owner = {.clientid = client, .owner = base::bytes_of(*name)}};
 }
 
 LOCK4denied denied(const vfs::LockConflict& conflict) {

@@ -5,7 +5,7 @@ namespace braid::nfs4::ops {
 
 namespace {
 
-Op4<OPEN_CONFIRM4resok> run(Compound& compound, stateid4 id) {
+Op4<OPEN_CONFIRM4resok> confirm(Compound& compound, stateid4 id) {
   const vfs::FileHandle file = compound.current().file->handle();
   const state::StateUse use = use_of(compound, id, file);
   const stateid4 confirmed = co_await with_own_state<stateid4>(
@@ -19,7 +19,7 @@ Op4<OPEN_CONFIRM4resok> open_confirm(Compound& compound, const OPEN_CONFIRM4args
   co_await compound.current_in_export(nfsstat4::NFS4ERR_BAD_STATEID);
   co_return co_await in_sequence(
       compound, {args.open_stateid, state::StateKind::open, args.seqid, nfs_opnum4::OP_OPEN_CONFIRM},
-      run(compound, args.open_stateid));
+      confirm(compound, args.open_stateid));
 }
 
 }  // namespace braid::nfs4::ops

@@ -48,7 +48,7 @@ state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHa
 Result4<state::ClientRef> client_of(Compound& compound, clientid4 named) {
   // RFC 8881 18.16.3: with sessions the client id in the owner is ignored.
   if (auto client = compound.client(); client != nullptr) return client;
-  return compound.server().clients.find_and_renew(named, compound.now());
+  return compound.server().clients.find_and_renew_40(named, compound.now());
 }
 
 Result4<state::Share> share_of(std::uint32_t access, std::uint32_t deny) {

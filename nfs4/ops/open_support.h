@@ -107,9 +107,8 @@ base::Bytes kept(Compound& compound, const Body& body) {
   xdr::Encoder out(compound.cursor());
   encode(out, body);
   const xdr::Message message = out.finish();
-  base::Bytes bytes(message.bytes.size());
-  message.bytes.copy_to(0, bytes);
-  return bytes;
+  const auto memory = message.bytes.in_memory();
+  return memory ? memory->bytes() : base::Bytes();
 }
 
 bool copy_views(Compound& compound, stateid4& body);

@@ -10,10 +10,11 @@ Op4<READLINK4resok> readlink(Compound& compound) {
   if (at.pseudo()) co_await refuse(no_link);
   const auto text = co_await at.fs().readlink(at.who, at.file).as_result();
   if (!text) co_await refuse(text.error() == vfs::Error::inval ? no_link : status_of(text.error()));
+  const auto bytes = text->in_memory();
   bool fits = false;
   const std::span<char> copy = compound.arena().make<char>(text->size(), fits);
-  if (!fits) co_await refuse(nfsstat4::NFS4ERR_DELAY);
-  text->copy_to(0, std::as_writable_bytes(copy));
+  if (!bytes || !fits) co_await refuse(nfsstat4::NFS4ERR_DELAY);
+  bytes->copy_to(0, std::as_writable_bytes(copy));
   co_return READLINK4resok{std::string_view(copy.data(), copy.size())};
 }
 

@@ -9,7 +9,7 @@ namespace braid::nfs4::ops {
 // says by SETCLIENTID where else to call it.
 Op4<> renew(Compound& compound, const RENEW4args& args) {
   const ServerState& server = compound.server();
-  const auto client = server.clients.find_and_renew(args.clientid, compound.now());
+  const auto client = server.clients.find_and_renew_40(args.clientid, compound.now());
   if (!client) return refuse(client.error());
   const bool holds_delegations = server.files.with(
       [&](const state::FileStates& files) { return files.count(args.clientid).delegations > 0; });

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "nfs4/callback/callbacks.h"
+#include "nfs4/ops/delegated_times.h"
 #include "nfs4/ops/open_support.h"
 
 namespace braid::nfs4::ops {
@@ -42,15 +43,30 @@ Op4<> recall(Compound& compound, const Place& at) {
   if (!done) co_await refuse(done.error().status);
 }
 
-// The file has changed, and whoever looks must see that: every time, since nobody knows whether it went on.
-Op4<> mark_changed(const Place& at, const state::WriteHolder& holder, const callback::CachedAttributes& now) {
+// What the file's times become: the present, or what a holder that keeps them has said.
+Op4<vfs::SetAttributes> times_of_change(const Compound& compound, const Place& at,
+                                        const state::WriteHolder& holder,
+                                        const callback::CachedAttributes& told) {
   using How = vfs::SetTime::How;
-  vfs::Credentials server;
-  server.holder = vfs::LeaseHolder(holder.client->id);
   vfs::SetAttributes times;
   times.mtime.how = How::server;
-  if (holder.timestamps && now.mtime) times.mtime = {How::client, *now.mtime};
-  if (holder.timestamps && now.atime) times.atime = {How::client, *now.atime};
+  if (!holder.timestamps) co_return times;
+  const auto known = co_await at.attributes().as_result();
+  if (!known) co_await refuse(known.error());
+  const base::WallTime now = compound.server().clock.wall();
+  times.atime = delegated_time(told.atime, known->atime, now);
+  if (told.mtime) times.mtime = delegated_time(told.mtime, known->mtime, now);
+  // Setting it to what it is moves the change attribute.
+  if (times.mtime.how == How::leave) times.mtime = {How::client, known->mtime};
+  co_return times;
+}
+
+// The file has changed, and whoever looks must see that: every time, since nobody knows whether it went on.
+Op4<> mark_changed(const Compound& compound, const Place& at, const state::WriteHolder& holder,
+                   const callback::CachedAttributes& told) {
+  vfs::Credentials server;
+  server.holder = vfs::LeaseHolder(holder.client->id);
+  const vfs::SetAttributes times = co_await times_of_change(compound, at, holder, told);
   vfs::Wcc wcc;
   const auto set = co_await at.fs().setattr(server, at.file, times, std::nullopt, wcc).as_result();
   if (!set) co_await refuse(set.error());
@@ -74,7 +90,7 @@ Op4<std::optional<std::uint64_t>> ask(Compound& compound, const Place& at, state
     co_return std::nullopt;
   }
   if (cached->change == holder.change) co_return std::nullopt;
-  co_await mark_changed(at, holder, *cached);
+  co_await mark_changed(compound, at, holder, *cached);
   co_return cached->size;
 }
 

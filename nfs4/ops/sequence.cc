@@ -11,19 +11,6 @@
 namespace braid::nfs4::ops {
 namespace {
 
-// The reply to SEQUENCE alone: RPC header, COMPOUND4res without tag, SEQUENCE4res.
-constexpr std::uint32_t smallest_reply_bytes = 24 + 12 + 8 + SEQUENCE4resok::encoded_bytes_max;
-
-// Bytes of the request, from the decoder's place on, that are in memory: bulk data may have stayed in a pipe.
-std::size_t bytes_in_memory(const rpc::Call& call) {
-  std::size_t end = 0;
-  for (const io::SlabRange& range : call.message.ranges()) {
-    if (range.slab.pipe() != nullptr) break;
-    end += range.length;
-  }
-  return end - std::min(end, call.args.position());
-}
-
 // What must be the same in a true retry: the caller, and what follows SEQUENCE. A whole KiB of it where the
 // reply is kept, or a little of a request so long that it may have data in a pipe, which is in memory when
 // the request is repeated. Where no reply is kept a retry has nothing to steal, and the length will do.
@@ -42,18 +29,23 @@ std::uint64_t fingerprint_of(const Compound& compound, const base::SipKey& key, 
   std::size_t bytes = 0;
   if (cache_this) {
     const bool whole = prefix.left < rpc::BulkReceiver::bytes_min;
-    bytes = std::min(bytes_in_memory(call), whole ? kept_bytes : long_bytes);
-    call.message.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof prefix, bytes));
+    const io::InMemory front = call.message.front_in_memory();
+    const std::size_t in_memory = front.size() - std::min(front.size(), call.args.position());
+    bytes = std::min(in_memory, whole ? kept_bytes : long_bytes);
+    if (bytes > 0)
+      front.copy_to(call.args.position(), base::MutableBytes(text).subspan(sizeof prefix, bytes));
   }
   return base::siphash24(key, base::BytesView(text).first(sizeof prefix + bytes));
 }
 
-// RFC 8881 2.10.6.4
+// RFC 8881 2.10.6.4. The reply first: the others are errors that must fit.
 Result4<void> check_limits(const Compound& compound, const SEQUENCE4args& args,
                            const state::ChannelAttributes& fore) {
+  const std::size_t reply_bytes = compound.reply_bytes_taken() + SEQUENCE4resok::encoded_bytes_max;
+  if (reply_bytes > fore.response_bytes_max) return refuse(nfsstat4::NFS4ERR_REP_TOO_BIG);
   if (compound.request_bytes() > fore.request_bytes_max) return refuse(nfsstat4::NFS4ERR_REQ_TOO_BIG);
   if (compound.operation_count() > fore.operations_max) return refuse(nfsstat4::NFS4ERR_TOO_MANY_OPS);
-  if (args.sa_cachethis && fore.cached_bytes_max < smallest_reply_bytes)
+  if (args.sa_cachethis && reply_bytes > fore.cached_bytes_max)
     return refuse(nfsstat4::NFS4ERR_REP_TOO_BIG_TO_CACHE);
   return {};
 }

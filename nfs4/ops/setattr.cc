@@ -1,5 +1,3 @@
-#include <algorithm>
-#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -8,6 +6,7 @@
 #include "nfs4/attributes/table.h"
 #include "nfs4/ops/attribute_operations.h"
 #include "nfs4/ops/authorize_io.h"
+#include "nfs4/ops/delegated_times.h"
 #include "nfs4/ops/open_support.h"
 #include "nfs4/state/share.h"
 
@@ -65,11 +64,10 @@ Op4<> gain_access(Compound& compound, Change& change) {
   const vfs::FileHandle& file = change.at.file->handle();
   if (change.request.size) change.grant = co_await authorize_io(compound, change.id, state::share_write);
   if (change.request.named.intersects(delegated_times)) {
-    const stateid4 id = co_await compound.named(change.id);
-    const state::StateUse use = use_of(compound, id, file);
-    const state::ClientRef holder = co_await compound.server().files.with(
-        [&](state::FileStates& files) { return files.check_timestamps(use); });
-    change.at.who.holder = vfs::LeaseHolder(holder->id);
+    const bool modified = change.request.named.has(FATTR4_TIME_DELEG_MODIFY);
+    const std::uint8_t access = modified ? state::share_write : state::share_read;
+    const state::IoGrant holding = co_await authorize_times(compound, change.id, access);
+    change.at.who.holder = vfs::LeaseHolder(holding.client->id);
     co_return;
   }
   if (change.grant.client != nullptr) change.at.who.holder = vfs::LeaseHolder(change.grant.client->id);
@@ -105,18 +103,6 @@ Op4<> set_size(Change& change) {
   const auto set = co_await std::move(setting).as_result();
   if (!set) co_await refuse(set.error());
   change.done = change.done | bits;
-}
-
-// RFC 9754 section 5: a time that lies before the file's own is left out, one in the future becomes the
-// present.
-vfs::SetTime delegated_time(const std::optional<vfs::Time>& said, const vfs::Time& known,
-                            base::WallTime now) {
-  using How = vfs::SetTime::How;
-  if (!said || *said <= known) return {};
-  const std::chrono::nanoseconds since_epoch = now.time_since_epoch();
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_epoch);
-  const vfs::Time present{seconds.count(), static_cast<std::uint32_t>((since_epoch - seconds).count())};
-  return {How::client, std::min(*said, present)};
 }
 
 // The holder of a delegation need not own the file either.

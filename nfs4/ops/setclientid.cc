@@ -17,6 +17,7 @@ Op4<SETCLIENTID4resok, clientaddr4> setclientid(Compound& compound, const SETCLI
                                    .owner = base::Bytes(id.begin(), id.end()),
                                    .verifier = args.client.verifier,
                                    .principal = state::principal_of(compound.call().auth),
+                                   .address = compound.call().peer.bytes,
                                    .peer = compound.call().peer.text(),
                                    .implementation = {},
                                    .machine = std::nullopt};

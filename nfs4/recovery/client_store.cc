@@ -5,12 +5,15 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
@@ -90,6 +93,24 @@ base::Result<std::unique_ptr<ClientStore>> ClientStore::open(const std::string& 
     store->watched_until_ = vfs::Time{lock.st_mtim.tv_sec, static_cast<std::uint32_t>(lock.st_mtim.tv_nsec)};
   if (auto begun = store->begin_epoch(); !begun) return base::fail(begun.error());
   return store;
+}
+
+// proc(5): ORDINAL: FLOCK ADVISORY WRITE PID MAJOR:MINOR:INODE 0 EOF. What waits for a lock has an arrow
+// behind the ordinal.
+std::optional<int> ClientStore::user_of(const std::string& directory) {
+  struct stat lock{};
+  if (::stat(fmt::format("{}/{}", directory, lock_name).c_str(), &lock) != 0) return std::nullopt;
+  const std::string wanted =
+      fmt::format("{:02x}:{:02x}:{}", major(lock.st_dev), minor(lock.st_dev), lock.st_ino);
+  std::ifstream locks("/proc/locks");
+  for (std::string line; std::getline(locks, line);) {
+    std::istringstream in(line);
+    std::string ordinal, kind, advisory, type, file;
+    int process = 0;
+    if (in >> ordinal >> kind >> advisory >> type >> process >> file && kind == "FLOCK" && file == wanted)
+      return process > 0 ? std::optional(process) : std::nullopt;
+  }
+  return std::nullopt;
 }
 
 base::Result<void> ClientStore::note_watching() {

@@ -27,6 +27,8 @@ class ClientStore {
   // Opens or makes the directory, whose parent exists, and begins a new epoch. EBUSY: another server uses it.
   // EBADMSG: its files are damaged, or of a version that this one does not know.
   static base::Result<std::unique_ptr<ClientStore>> open(const std::string& directory);
+  // The process whose lock is on that directory, as far as the system tells.
+  static std::optional<int> user_of(const std::string& directory);
   ClientStore(const ClientStore&) = delete;
   ClientStore& operator=(const ClientStore&) = delete;
 

@@ -43,7 +43,8 @@ struct Introduction {
   base::Bytes owner;  // co_ownerid, or nfs_client_id4.id
   Verifier verifier{};
   Principal principal;
-  std::string peer;            // address and port, for people
+  PeerBytes address{};         // that it came from
+  std::string peer;            // the same with the port, for people
   std::string implementation;  // eia_client_impl_id, for people
   std::optional<MachineOperations> machine;
 };

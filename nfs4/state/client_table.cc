@@ -19,9 +19,9 @@ std::string_view name_of(Departure departure) {
 ClientTable::ClientTable(const ClientOptions& options, std::uint32_t epoch, const base::SipKey& key,
                          std::function<bool(clientid4)> holds_state)
     : options_(options),
-      epoch_(epoch),
       key_(key),
       holds_state_(std::move(holds_state)),
+      ids_(epoch, key),
       budget_(std::make_shared<ReplyBudget>(options.reply_bytes_max)) {}
 
 ClientTable::Record* ClientTable::by_id(clientid4 id) {
@@ -58,12 +58,17 @@ bool ClientTable::replaceable(const Record& record, base::TimePoint now) const {
 
 ClientTable::Record& ClientTable::add_unconfirmed(Introduction introduction, base::TimePoint now) {
   if (const Record* earlier = by_name(unconfirmed_, introduction)) drop(earlier->client->id, Departure::left);
-  if (unconfirmed_ids_.size() >= options_.unconfirmed_max) drop(*unconfirmed_ids_.begin(), Departure::left);
-  const clientid4 id = make_client_id(epoch_, ++last_number_);
+  if (unconfirmed_order_.size() >= options_.unconfirmed_max)
+    drop(unconfirmed_order_.begin()->second, Departure::left);
+  const ClientKind kind = kind_of(introduction.minor_version);
+  clientid4 id = ids_.next(kind);
+  while (records_.contains(id)) id = ids_.next(kind);
   unconfirmed_.emplace(name_of(introduction), id);
-  unconfirmed_ids_.insert(id);
+  unconfirmed_order_.emplace(++arrivals_, id);
   auto client = std::make_shared<Client>(id, std::move(introduction), now);
-  return records_.emplace(id, Record(std::move(client))).first->second;
+  Record& record = records_.emplace(id, Record(std::move(client))).first->second;
+  record.arrival = arrivals_;
+  return record;
 }
 
 base::Result<void, nfsstat4> ClientTable::make_room(base::TimePoint now) {
@@ -85,7 +90,7 @@ base::Result<void, nfsstat4> ClientTable::confirm(Record& record, const Principa
   }
   const Name name = name_of(client.intro);
   unconfirmed_.erase(name);
-  unconfirmed_ids_.erase(client.id);
+  unconfirmed_order_.erase(record.arrival);
   confirmed_.emplace(name, client.id);
   record.client->standing_.store(Standing::confirmed, std::memory_order_release);
   record.client->renew(now);
@@ -99,7 +104,7 @@ void ClientTable::drop(clientid4 id, Departure why) {
   for (const SessionRef& session : found->second.sessions) close_session(session);
   const bool was_confirmed = client->standing() == Standing::confirmed;
   (was_confirmed ? confirmed_ : unconfirmed_).erase(name_of(client->intro));
-  unconfirmed_ids_.erase(id);
+  if (!was_confirmed) unconfirmed_order_.erase(found->second.arrival);
   if (found->second.silent) --silent_count_;
   records_.erase(found);
   client->standing_.store(Standing::gone, std::memory_order_release);
@@ -192,13 +197,20 @@ base::Result<ClientRef, nfsstat4> ClientTable::destroy_client(clientid4 id) {
   return client;
 }
 
-base::Result<ClientRef, nfsstat4> ClientTable::find(clientid4 id) const {
+base::Result<ClientRef, nfsstat4> ClientTable::find(clientid4 id, std::uint32_t minor_version) const {
+  const ClientKind kind = kind_of(minor_version);
   const Record* record = by_id(id);
-  if (record != nullptr && record->client->standing() == Standing::confirmed) return record->client;
-  const auto number = static_cast<std::uint32_t>(id);
-  const bool was_ours = epoch_of(id) == epoch_ && number != 0 && number <= last_number_;
-  if (record != nullptr || !was_ours) return base::fail(NFS4ERR_STALE_CLIENTID);
-  return base::fail(NFS4ERR_EXPIRED);
+  if (record == nullptr) return base::fail(ids_.given(id, kind) ? NFS4ERR_EXPIRED : NFS4ERR_STALE_CLIENTID);
+  const Client& client = *record->client;
+  if (kind_of(client.minor_version()) != kind || client.standing() != Standing::confirmed)
+    return base::fail(NFS4ERR_STALE_CLIENTID);
+  return record->client;
+}
+
+ClientRef ClientTable::find_any(clientid4 id) const {
+  const Record* record = by_id(id);
+  if (record == nullptr || record->client->standing() != Standing::confirmed) return nullptr;
+  return record->client;
 }
 
 std::optional<CallbackAddress> ClientTable::callback_of(clientid4 id) const {

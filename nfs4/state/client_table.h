@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -19,8 +18,10 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/siphash.h"
+#include "io/op.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/client.h"
+#include "nfs4/state/client_ids.h"
 #include "nfs4/state/session.h"
 
 namespace braid::nfs4::state {
@@ -53,8 +54,11 @@ struct ClientOptions {
 struct StateHooks {
   std::function<bool(clientid4)> holds_state;
   std::function<void(clientid4)> release;
-  // The client has just gone: what it has going on in the background ends. Before release().
+  // The client has just gone: what it has going on in the background is to end. Before release().
   std::function<void(clientid4)> stop = [](clientid4) {};
+  // Whether some of that has not ended yet, and its end: others may have what the client held after that.
+  std::function<bool(clientid4)> stopping = [](clientid4) { return false; };
+  std::function<io::Op<>(clientid4)> stopped{};
   // An administrator takes its state back, and it lives.
   std::function<void(clientid4)> revoke = [](clientid4) {};
 };
@@ -85,6 +89,7 @@ struct CreateSessionRequest {
   ChannelAttributes back;
   CallbackParameters callback;
   Principal principal;
+  PeerBytes address{};
   BackConnection connection;  // that it came by
 };
 
@@ -151,7 +156,7 @@ class ClientTable {
   base::Result<ExchangeIdOutcome, nfsstat4> exchange_id(Introduction introduction, bool update,
                                                         base::TimePoint now);
   // RFC 8881 18.36.4. Errors: STALE_CLIENTID, SEQ_MISORDERED, CLID_INUSE, TOOSMALL, INVAL, NOSPC, DELAY,
-  // WRONG_CRED.
+  // WRONG_CRED. CLID_INUSE: somebody else has introduced the client, or sent the request that this repeats.
   base::Result<CreateSessionOutcome, nfsstat4> create_session(const CreateSessionRequest& request,
                                                               base::TimePoint now);
   // RFC 8881 18.37. `own`: requests of this session that the caller runs itself. Errors: BADSESSION; DELAY
@@ -168,8 +173,11 @@ class ClientTable {
   base::Result<ClientRef, nfsstat4> confirm_client_id(clientid4 id, const Verifier& confirm,
                                                       const Principal& who, base::TimePoint now);
 
-  // A confirmed client. STALE_CLIENTID: of another run, never known, or not confirmed. EXPIRED: gone.
-  [[nodiscard]] base::Result<ClientRef, nfsstat4> find(clientid4 id) const;
+  // The confirmed client that a request of this minor version names. STALE_CLIENTID: of another run, never
+  // known, not confirmed, or of the other kind. EXPIRED: gone.
+  [[nodiscard]] base::Result<ClientRef, nfsstat4> find(clientid4 id, std::uint32_t minor_version) const;
+  // The same for the server's own use, of any kind. Null: there is none now.
+  [[nodiscard]] ClientRef find_any(clientid4 id) const;
   // Null: no such session.
   [[nodiscard]] SessionRef find_session(const SessionId& id) const;
   // A session of the client with a back channel that works, or else one that calls can go over all the same;
@@ -223,11 +231,14 @@ class ClientTable {
   struct Record {
     explicit Record(ClientRef ref) : client(std::move(ref)) {}
     ClientRef client;
+    std::uint64_t arrival = 0;  // of an unconfirmed one: its key in unconfirmed_order_
     std::vector<SessionRef> sessions;
     bool silent = false;  // lease over, and state kept all the same
     // CREATE_SESSION's slot (RFC 8881 18.36.4): the sequence id last used, and what was answered to it.
     std::uint32_t sequence = 0;
     std::optional<base::Result<CreateSessionOutcome, nfsstat4>> answered;
+    Principal asker;  // who was answered so
+    PeerBytes asker_address{};
     // 4.0: where to call, and what confirms that.
     CallbackAddress callback;
     Verifier confirm{};
@@ -247,6 +258,13 @@ class ClientTable {
   // The record takes the place of a confirmed one with its name. CLID_INUSE, DELAY.
   base::Result<void, nfsstat4> confirm(Record& record, const Principal& who, base::TimePoint now);
   base::Result<void, nfsstat4> make_room(base::TimePoint now);
+  // Whether this may be the client that the record is of: only it may count the sequence up, and learn what
+  // was answered.
+  [[nodiscard]] static bool may_ask(const Record& record, const CreateSessionRequest& request);
+  base::Result<CreateSessionOutcome, nfsstat4> confirm_and_make_session(Record& record,
+                                                                        const CreateSessionRequest& request,
+                                                                        const SessionOptions& options,
+                                                                        base::TimePoint now);
   base::Result<CreateSessionOutcome, nfsstat4> make_session(Record& record,
                                                             const CreateSessionRequest& request,
                                                             const SessionOptions& options);
@@ -262,10 +280,10 @@ class ClientTable {
   [[nodiscard]] Verifier unpredictable();
 
   const ClientOptions options_;
-  const std::uint32_t epoch_;
   const base::SipKey key_;
   const std::function<bool(clientid4)> holds_state_;
-  std::uint32_t last_number_ = 0;  // of client ids
+  ClientIds ids_;
+  std::uint64_t arrivals_ = 0;
   std::uint64_t last_random_ = 0;
   const std::shared_ptr<ReplyBudget> budget_;
   std::vector<SessionRef> shrinking_;
@@ -275,7 +293,7 @@ class ClientTable {
   std::unordered_map<clientid4, Record> records_;
   std::map<Name, clientid4> confirmed_;
   std::map<Name, clientid4> unconfirmed_;
-  std::set<clientid4> unconfirmed_ids_;  // ids grow, so the oldest comes first
+  std::map<std::uint64_t, clientid4> unconfirmed_order_;  // the oldest comes first
   std::unordered_map<SessionId, SessionRef, SessionIdHash> sessions_;
   std::vector<Gone> gone_;
   std::vector<Silence> silences_;

@@ -240,11 +240,13 @@ base::Result<void, nfsstat4> FileStates::check_delegation(const StateUse& use) c
   return {};
 }
 
-base::Result<ClientRef, nfsstat4> FileStates::check_timestamps(const StateUse& use) const {
-  const auto delegation = find_delegation(use);
-  if (!delegation) return base::fail(delegation.error());
-  if (!(*delegation)->timestamps) return base::fail(nfsstat4::NFS4ERR_INVAL);
-  return (*delegation)->client;
+base::Result<IoGrant, nfsstat4> FileStates::check_timestamps(const StateUse& use, std::uint8_t access) const {
+  const auto found = find_delegation(use);
+  if (!found) return base::fail(found.error());
+  const DelegationState& delegation = **found;
+  if (!delegation.timestamps) return base::fail(nfsstat4::NFS4ERR_INVAL);
+  if (!delegation.write && (access & share_write) != 0) return base::fail(nfsstat4::NFS4ERR_OPENMODE);
+  return IoGrant{nullptr, delegation.client, delegation.opener != use.caller};
 }
 
 vfs::OpenFileRef FileStates::delegated(const Client& client, const vfs::FileHandle& handle,

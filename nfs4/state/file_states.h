@@ -36,9 +36,10 @@ struct StateLimits {
   std::uint32_t lock_ranges_per_client = 1U << 18;
   std::uint32_t delegations_max = 1U << 14;  // of all clients together; each keeps two descriptors
   std::uint32_t delegations_per_client = 1U << 13;
-  // How long who was refused a lock that it wants to wait for keeps its place without asking again. Linux
-  // asks again after 30 seconds at the latest.
+  // How long who waits for a lock keeps its place without asking again. Linux asks after 30 s at the latest.
   base::Duration lock_patience = std::chrono::seconds(35);
+  // How long others are refused for the sake of one whose turn has come, and who may have given up.
+  base::Duration lock_turn = std::chrono::seconds(1);
   // How long a file gets no delegation after one had to be recalled.
   base::Duration contention = std::chrono::seconds(30);
 };
@@ -57,7 +58,7 @@ struct StateUse {
   ClientRef client;  // of the session; null in 4.0, where any request may bring any stateid
   const vfs::FileHandle& file;
   base::TimePoint now{};
-  Opener caller{};  // for authorize()
+  Opener caller{};  // for authorize() and check_timestamps()
 };
 
 enum class DelegationWish : std::uint8_t {
@@ -146,7 +147,8 @@ struct LockRequest {
   std::optional<std::string_view> new_owner;
   std::uint32_t new_owner_seqid = 0;  // 4.0
   HeldRange wanted;
-  bool blocking = false;  // the client will ask again if refused: READW_LT, WRITEW_LT
+  bool blocking = false;     // the client will ask again if refused: READW_LT, WRITEW_LT
+  bool can_be_told = false;  // by CB_NOTIFY_LOCK, when its turn has come
 };
 
 // Who holds a range that was wanted.
@@ -287,7 +289,7 @@ class FileStates {
   [[nodiscard]] std::uint64_t lock_turns() const { return lock_turns_; }
   // RESOURCE (DELAY in 4.1): this would leave two ranges of one, and the client has as many as it may.
   base::Result<stateid4, nfsstat4> unlock(const StateUse& use, const ByteRange& range, Aftermath& after);
-  // LOCKT: who would be in the way.
+  // LOCKT: who would be in the way, if only because it is his turn.
   [[nodiscard]] std::optional<LockHolder> test_lock(clientid4 client, std::string_view owner,
                                                     const vfs::FileHandle& file,
                                                     const HeldRange& wanted) const;
@@ -339,8 +341,8 @@ class FileStates {
                                            std::uint8_t access) const;
   // Whether `id` is the client's delegation of the file (CLAIM_DELEGATE_CUR).
   base::Result<void, nfsstat4> check_delegation(const StateUse& use) const;
-  // The holder of the delegation `id`, which lets him say what the file's times are; else INVAL (RFC 9754 5).
-  base::Result<ClientRef, nfsstat4> check_timestamps(const StateUse& use) const;
+  // RFC 9754 5: INVAL: its holder keeps no times; OPENMODE: only to read, while the mtime takes share_write.
+  base::Result<IoGrant, nfsstat4> check_timestamps(const StateUse& use, std::uint8_t access) const;
 
   // --- READ, WRITE, and others that bring a stateid.
 
@@ -449,8 +451,6 @@ class FileStates {
   // locks.cc
   base::Result<LockState*, nfsstat4> lock_state_for(const LockRequest& request, bool& fresh);
   base::Result<LockOwner*, nfsstat4> lock_owner_for(ClientStates& states, const LockRequest& request);
-  [[nodiscard]] std::optional<LockHolder> in_the_way(FileState& file, const LockOwner& owner,
-                                                     const LockRequest& request);
   void wait_for(LockState& lock, const LockRequest& request, LockWaiter::Hope hope);
   LockAnswer take(LockState& lock, const LockRequest& request, bool fresh);
   // Those that wait for bytes of `freed`: for a file with many locks it takes long to look who is held up.

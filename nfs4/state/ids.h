@@ -13,12 +13,6 @@
 namespace braid::nfs4::state {
 
 using ClientId = clientid4;
-// A clientid4 of ours: the server's epoch in the upper half, a counter in the lower. An id of another epoch
-// is stale.
-constexpr clientid4 make_client_id(std::uint32_t epoch, std::uint32_t number) {
-  return (clientid4{epoch} << 32) | number;
-}
-constexpr std::uint32_t epoch_of(clientid4 id) { return static_cast<std::uint32_t>(id >> 32); }
 
 // sessionid4: the client's id, and a keyed hash that nobody else can compute.
 using SessionId = std::array<std::byte, 16>;
@@ -46,6 +40,9 @@ struct Principal {
   friend bool operator==(const Principal&, const Principal&) = default;
 };
 Principal principal_of(const rpc::Auth& auth);
+
+// rpc::PeerAddress without the port.
+using PeerBytes = decltype(rpc::PeerAddress::bytes);
 
 // A connection, as rpc::Session numbers them; 0: none.
 using ConnectionId = std::uint64_t;

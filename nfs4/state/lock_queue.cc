@@ -26,16 +26,29 @@ bool LockQueue::local_gone(clientid4 client, base::BytesView owner, const HeldRa
   return true;
 }
 
-void LockQueue::forget(clientid4 client, base::BytesView owner) {
-  std::erase_if(waiters_, [&](const LockWaiter& waiter) { return waiter.is(client, owner); });
+void LockQueue::forget(clientid4 client, base::BytesView owner, const ByteRange& range) {
+  std::erase_if(waiters_, [&](const LockWaiter& waiter) {
+    return waiter.is(client, owner) && range.first <= waiter.wanted.range.first &&
+           waiter.wanted.range.last <= range.last;
+  });
 }
 
 void LockQueue::forget_client(clientid4 client) {
   std::erase_if(waiters_, [&](const LockWaiter& waiter) { return waiter.client == client; });
 }
 
-void LockQueue::forget_late(base::TimePoint now) {
-  std::erase_if(waiters_, [&](const LockWaiter& waiter) { return waiter.until <= now; });
+bool LockQueue::expire(base::TimePoint now, base::Duration turn_max) {
+  bool ended = false;
+  const auto late = [&](const LockWaiter& waiter) {
+    return waiter.until <= now || (waiter.turn_until && *waiter.turn_until <= now);
+  };
+  for (LockWaiter& waiter : waiters_) {
+    if (waiter.hope != LockWaiter::Hope::answered) continue;
+    if (!waiter.turn_until) waiter.turn_until = now + turn_max;
+    ended = ended || late(waiter);
+  }
+  std::erase_if(waiters_, late);
+  return ended;
 }
 
 }  // namespace braid::nfs4::state

@@ -1,10 +1,11 @@
 // Who waits for byte ranges of a file (READW_LT, WRITEW_LT), in the order in which they asked. Nobody blocks
-// in the server: who was refused asks again, and the queue keeps others from taking its turn meanwhile
-// (RFC 7530 9.4, RFC 8881 9.6).
+// in the server: who was refused asks again, and for a moment after the range has become free the queue keeps
+// others from taking it (RFC 7530 9.4, RFC 8881 9.6).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -19,12 +20,15 @@ struct LockWaiter {
   base::Bytes owner;
   HeldRange wanted;
   base::TimePoint until{};  // forgotten then, unless it asks again
+  bool polls = false;       // nobody can tell it that its turn has come: it finds out when it asks again
   enum class Hope : std::uint8_t {
     turn,      // that somebody unlocks, and that it comes next
-    answered,  // it was told that its turn has come (CB_NOTIFY_LOCK)
+    answered,  // its turn has come, and it was told so (CB_NOTIFY_LOCK) unless it polls
     // Somebody local holds the range, who tells nobody when that ends: others may take what they can get.
     local,
   } hope = Hope::turn;
+  // When its turn is over; known once somebody has looked at it.
+  std::optional<base::TimePoint> turn_until{};
 
   [[nodiscard]] bool is(clientid4 its_client, base::BytesView its_owner) const {
     return client == its_client && base::equal(owner, its_owner);
@@ -41,16 +45,23 @@ class LockQueue {
   void wait(LockWaiter fresh);
   // One that waited for somebody local waits for its turn now. False: there is none.
   bool local_gone(clientid4 client, base::BytesView owner, const HeldRange& wanted);
-  void forget(clientid4 client, base::BytesView owner);
+  // It has locked `range`, and waits for it no more.
+  void forget(clientid4 client, base::BytesView owner, const ByteRange& range);
   void forget_client(clientid4 client);
-  void forget_late(base::TimePoint now);
+  // Ends turns that nobody has used within `turn_max`, and forgets who has not asked for too long. True if a
+  // turn has ended: another may have one now.
+  [[nodiscard]] bool expire(base::TimePoint now, base::Duration turn_max);
 
+  // Whose client unlocked last.
+  void note_release(clientid4 client) { released_by_ = client; }
+  [[nodiscard]] clientid4 released_by() const { return released_by_; }
   [[nodiscard]] bool empty() const { return waiters_.empty(); }
   [[nodiscard]] std::vector<LockWaiter>& waiters() { return waiters_; }
   [[nodiscard]] const std::vector<LockWaiter>& waiters() const { return waiters_; }
 
  private:
   std::vector<LockWaiter> waiters_;
+  clientid4 released_by_ = 0;
 };
 
 }  // namespace braid::nfs4::state

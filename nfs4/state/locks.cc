@@ -31,18 +31,32 @@ bool is_held(const FileState& file, clientid4 client, std::string_view owner, co
   return holder_of(file, client, owner, wanted, ignored) != nullptr;
 }
 
-// Who asked before and has its turn now, so that nobody else gets the range.
-const LockWaiter* earlier_waiter(const FileState& file, clientid4 client, std::string_view owner,
-                                 const HeldRange& wanted) {
+// Whose turn keeps others from the range.
+const LockWaiter* turn_in_the_way(const FileState& file, clientid4 client, std::string_view owner,
+                                  const HeldRange& wanted) {
   for (const LockWaiter& waiter : file.queue.waiters()) {
-    if (waiter.is(client, base::bytes_of(owner))) return nullptr;
-    if (waiter.hope == LockWaiter::Hope::local) continue;
-    const bool in_the_way =
+    if (waiter.hope != LockWaiter::Hope::answered || waiter.is(client, base::bytes_of(owner))) continue;
+    // Clients poll once a second at most. If the one that has just unlocked were refused for the sake of one
+    // that polls, both would take turns at that pace.
+    if (waiter.polls && waiter.client != client && file.queue.released_by() == client) continue;
+    const bool conflicts =
         waiter.wanted.range.overlaps(wanted.range) && modes_conflict(waiter.wanted.mode, wanted.mode);
-    if (in_the_way && !is_held(file, waiter.client, base::text_of(waiter.owner), waiter.wanted))
+    // A turn counts only while its owner can use it.
+    if (conflicts && !is_held(file, waiter.client, base::text_of(waiter.owner), waiter.wanted))
       return &waiter;
   }
   return nullptr;
+}
+
+// Who would keep this owner from the range.
+std::optional<LockHolder> in_the_way(const FileState& file, clientid4 client, std::string_view owner,
+                                     const HeldRange& wanted) {
+  HeldRange held;
+  if (const LockState* lock = holder_of(file, client, owner, wanted, held); lock != nullptr)
+    return LockHolder{lock->client->id, lock->owner->name, held};
+  if (const LockWaiter* waiter = turn_in_the_way(file, client, owner, wanted); waiter != nullptr)
+    return LockHolder{waiter->client, std::string(base::text_of(waiter->owner)), waiter->wanted};
+  return std::nullopt;
 }
 
 // The parts of `ranges` inside `range`.
@@ -90,7 +104,10 @@ base::Result<LockState*, nfsstat4> FileStates::lock_state_for(const LockRequest&
   for (LockState* lock : (*owner)->locks)
     if (lock->file == open.file) return lock;
   auto* lock = make<LockState>(states, *open.file, **owner, open);
-  if (lock == nullptr) return base::fail(limit_status(request.use.minor_version));
+  if (lock == nullptr) {
+    drop_if_unused(states, **owner);
+    return base::fail(limit_status(request.use.minor_version));
+  }
   fresh = true;
   lock->made = request.use.now;
   open.file->locks.push_back(lock);
@@ -99,15 +116,9 @@ base::Result<LockState*, nfsstat4> FileStates::lock_state_for(const LockRequest&
   return lock;
 }
 
-std::optional<LockHolder> FileStates::in_the_way(FileState& file, const LockOwner& owner,
-                                                 const LockRequest& request) {
-  const clientid4 client = owner.locks.front()->client->id;
-  HeldRange held;
-  if (const LockState* lock = holder_of(file, client, owner.name, request.wanted, held); lock != nullptr)
-    return LockHolder{lock->client->id, lock->owner->name, held};
-  if (const LockWaiter* waiter = earlier_waiter(file, client, owner.name, request.wanted); waiter != nullptr)
-    return LockHolder{waiter->client, std::string(base::text_of(waiter->owner)), waiter->wanted};
-  return std::nullopt;
+void drop_if_unused(ClientStates& states, const LockOwner& owner) {
+  if (states.client->minor_version() > 0 && owner.locks.empty())
+    states.lock_owners.erase(states.lock_owners.find(owner.name));
 }
 
 base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& request, Aftermath& after) {
@@ -118,7 +129,8 @@ base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& reques
   LockOwner& owner = *lock.owner;
   FileState& file = *lock.file;
   ClientStates& states = *find_client(lock.client->id);
-  file.queue.forget_late(request.use.now);
+  // The second time it sees when the turns begin that have just been given.
+  while (file.queue.expire(request.use.now, limits_.lock_turn)) tell_waiters(file, whole_file, after);
 
   const std::uint8_t access = request.wanted.mode == LockMode::write ? share_write : share_read;
   LockRefusal refusal;
@@ -126,7 +138,7 @@ base::Result<LockAnswer, LockRefusal> FileStates::lock(const LockRequest& reques
     refusal.why.status = nfsstat4::NFS4ERR_BAD_STATEID;
   } else if ((lock.open->share.access & access) == 0) {
     refusal.why.status = nfsstat4::NFS4ERR_OPENMODE;
-  } else if (auto holder = in_the_way(file, owner, request); holder) {
+  } else if (auto holder = in_the_way(file, lock.client->id, owner.name, request.wanted); holder) {
     refusal.why.status = nfsstat4::NFS4ERR_DENIED;
     if (const ClientStates* other = find_client(holder->client); other != nullptr)
       refusal.why.blockers.push_back(other->client);
@@ -147,6 +159,7 @@ void FileStates::wait_for(LockState& lock, const LockRequest& request, LockWaite
                          .owner = base::Bytes(owner.begin(), owner.end()),
                          .wanted = request.wanted,
                          .until = request.use.now + limits_.lock_patience,
+                         .polls = !request.can_be_told,
                          .hope = hope});
   queued_.insert(lock.file);
 }
@@ -165,7 +178,7 @@ LockAnswer FileStates::take(LockState& lock, const LockRequest& request, bool fr
   states.lock_ranges -= lock.ranges.size();
   lock.ranges.lock(request.wanted.range, request.wanted.mode);
   states.lock_ranges += lock.ranges.size();
-  lock.file->queue.forget(lock.client->id, base::bytes_of(owner.name));
+  lock.file->queue.forget(lock.client->id, base::bytes_of(owner.name), request.wanted.range);
   owner.used = request.use.now;
   if (request.new_owner && request.use.minor_version == 0) {
     answer.first = !owner.sequence.started();
@@ -207,6 +220,7 @@ base::Result<stateid4, nfsstat4> FileStates::unlock(const StateUse& use, const B
   lock.ranges.unlock(range);
   states.lock_ranges += lock.ranges.size();
   lock.owner->used = use.now;
+  lock.file->queue.note_release(lock.client->id);
   if (auto open = lock.open->descriptors.any(); open != nullptr)
     after.released.push_back({std::move(open), lock.owner->id, to_vfs(range)});
   tell_waiters(*lock.file, range, after);
@@ -244,11 +258,7 @@ std::optional<LockHolder> FileStates::test_lock(clientid4 client, std::string_vi
                                                 const vfs::FileHandle& handle,
                                                 const HeldRange& wanted) const {
   const FileState* file = find_file(handle);
-  if (file == nullptr) return std::nullopt;
-  HeldRange held;
-  const LockState* lock = holder_of(*file, client, owner, wanted, held);
-  if (lock == nullptr) return std::nullopt;
-  return LockHolder{lock->client->id, lock->owner->name, held};
+  return file == nullptr ? std::nullopt : in_the_way(*file, client, owner, wanted);
 }
 
 std::optional<vfs::LockOwnerId> FileStates::lock_owner_id(clientid4 client, std::string_view owner) const {
@@ -269,8 +279,10 @@ base::Result<void, nfsstat4> FileStates::release_lock_owner(clientid4 client, st
   const bool holds =
       std::ranges::any_of(owner.locks, [](const LockState* lock) { return !lock->ranges.empty(); });
   if (holds || owner.sequence.busy()) return base::fail(nfsstat4::NFS4ERR_LOCKS_HELD);
-  while (!owner.locks.empty()) end(*owner.locks.back(), after);
-  states->lock_owners.erase(found);
+  // The last one takes the owner with it if the client has sessions.
+  for (LockState* lock : std::vector<LockState*>(owner.locks)) end(*lock, after);
+  if (const auto left = states->lock_owners.find(name); left != states->lock_owners.end())
+    states->lock_owners.erase(left);
   return {};
 }
 
@@ -279,11 +291,10 @@ void FileStates::tell_waiters(FileState& file, const ByteRange& freed, Aftermath
     const std::string_view owner = base::text_of(waiter.owner);
     if (waiter.hope != LockWaiter::Hope::turn || !waiter.wanted.range.overlaps(freed) ||
         is_held(file, waiter.client, owner, waiter.wanted) ||
-        earlier_waiter(file, waiter.client, owner, waiter.wanted) != nullptr)
+        turn_in_the_way(file, waiter.client, owner, waiter.wanted) != nullptr)
       continue;
     waiter.hope = LockWaiter::Hope::answered;
-    const ClientStates* states = find_client(waiter.client);
-    if (states == nullptr || states->client->minor_version() == 0) continue;  // 4.0 has no CB_NOTIFY_LOCK
+    if (waiter.polls) continue;
     after.turns.push_back({waiter.client, std::string(owner), file.handle});
     ++lock_turns_;
   }

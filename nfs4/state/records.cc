@@ -117,8 +117,7 @@ void FileStates::detach(LockState& lock, Aftermath& after) {
   std::erase(lock.file->locks, &lock);
   std::erase(owner.locks, &lock);
   std::erase(std::exchange(lock.open, nullptr)->locks, &lock);
-  const bool sessions = lock.client->minor_version() > 0;
-  if (sessions && owner.locks.empty()) states.lock_owners.erase(states.lock_owners.find(owner.name));
+  drop_if_unused(states, owner);
 }
 
 void FileStates::end(LockState& lock, Aftermath& after) {
@@ -129,7 +128,10 @@ void FileStates::end(LockState& lock, Aftermath& after) {
   }
   FileState& file = *lock.file;
   std::optional<ByteRange> freed;
-  if (!lock.ranges.empty()) freed = lock.ranges.hull();
+  if (!lock.ranges.empty()) {
+    freed = lock.ranges.hull();
+    file.queue.note_release(lock.client->id);
+  }
   detach(lock, after);
   erase(lock, after);
   if (freed) tell_waiters(file, *freed, after);
@@ -213,12 +215,13 @@ bool FileStates::holds_state(clientid4 client) const {
 }
 
 void FileStates::sweep(base::TimePoint before, base::TimePoint now, Aftermath& after) {
-  tidy_queues([&](LockQueue& queue) { queue.forget_late(now); }, after);
+  tidy_queues([&](LockQueue& queue) { (void)queue.expire(now, limits_.lock_turn); }, after);
   if (now < next_sweep_) return;
   next_sweep_ = now + sweep_pause;
   std::vector<clientid4> unused;
   for (const auto& [id, states] : clients_) {
-    if (states->client->minor_version() > 0) continue;
+    // Those of clients with sessions go with the last state of theirs.
+    if (states->client->minor_version() > 0 && states->states != nullptr) continue;
     std::erase_if(states->open_owners, [&](const auto& entry) {
       OpenOwner& owner = *entry.second;
       if (owner.sequence.busy() || owner.used > before) return false;

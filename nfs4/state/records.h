@@ -21,6 +21,10 @@ inline base::Failure<Refusal> refused(nfsstat4 status) { return base::Failure<Re
 // Nothing for kinds of others.
 std::optional<StateLine> line_of(const State& state);
 
+// An owner of a client with sessions is gone with its last lock. Those of 4.0 stay a while, for their
+// sequence: sweep() ends them.
+void drop_if_unused(ClientStates& states, const LockOwner& owner);
+
 template <class T, class... Args>
 T* FileStates::make(ClientStates& states, Args&&... args) {
   if (states.count >= limits_.states_per_client) return nullptr;

@@ -78,11 +78,21 @@ base::Result<SessionOptions, nfsstat4> ClientTable::negotiate(const CreateSessio
   return out;
 }
 
+bool ClientTable::may_ask(const Record& record, const CreateSessionRequest& request) {
+  const Introduction& intro = record.client->intro;
+  const bool introduced = request.principal == intro.principal && request.address == intro.address;
+  if (record.client->standing() == Standing::unconfirmed) return introduced;
+  // Once it is confirmed others may make sessions for it: a client may have several principals and addresses.
+  if (request.sequence != record.sequence) return true;
+  return request.principal == record.asker && request.address == record.asker_address;
+}
+
 base::Result<CreateSessionOutcome, nfsstat4> ClientTable::create_session(const CreateSessionRequest& request,
                                                                          base::TimePoint now) {
   // The phases of RFC 8881 18.36.4: look up, sequence, confirm, create.
   Record* record = by_id(request.client);
   if (record == nullptr || record->client->minor_version() == 0) return base::fail(NFS4ERR_STALE_CLIENTID);
+  if (!may_ask(*record, request)) return base::fail(NFS4ERR_CLID_INUSE);
   if (request.sequence == record->sequence && record->answered) return *record->answered;
   if (request.sequence != record->sequence + 1) return base::fail(NFS4ERR_SEQ_MISORDERED);
   // What is wrong with the arguments themselves uses no sequence id up: other servers do the same.
@@ -92,19 +102,24 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::create_session(const C
   if (!record->client->may_send(static_cast<std::uint32_t>(nfs_opnum4::OP_CREATE_SESSION), request.principal))
     return base::fail(NFS4ERR_WRONG_CRED);
 
-  base::Result<CreateSessionOutcome, nfsstat4> outcome = base::fail(NFS4ERR_SERVERFAULT);
-  if (record->client->standing() == Standing::unconfirmed) {
-    const auto confirmed = confirm(*record, request.principal, now);
-    if (!confirmed && confirmed.error() == NFS4ERR_DELAY) return base::fail(NFS4ERR_DELAY);
-    outcome = confirmed ? make_session(*record, request, *options)
-                        : base::Result<CreateSessionOutcome, nfsstat4>(base::fail(confirmed.error()));
-  } else {
-    outcome = make_session(*record, request, *options);
-  }
+  auto outcome = confirm_and_make_session(*record, request, *options, now);
+  // The client comes again with the same sequence id, and may then have what it wants.
+  if (!outcome && outcome.error() == NFS4ERR_DELAY) return outcome;
   record->client->renew(now);
   record->sequence = request.sequence;
   record->answered = outcome;
+  record->asker = request.principal;
+  record->asker_address = request.address;
   return outcome;
+}
+
+base::Result<CreateSessionOutcome, nfsstat4> ClientTable::confirm_and_make_session(
+    Record& record, const CreateSessionRequest& request, const SessionOptions& options, base::TimePoint now) {
+  if (record.client->standing() == Standing::unconfirmed) {
+    if (const auto confirmed = confirm(record, request.principal, now); !confirmed)
+      return base::fail(confirmed.error());
+  }
+  return make_session(record, request, options);
 }
 
 base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& record,

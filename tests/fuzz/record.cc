@@ -78,7 +78,7 @@ class Feeder {
       outcome.end = reader_.next(input, record);
       if (outcome.end != RecordReader::Next::record) break;
       Bytes copy(record.size());
-      record.copy_to(0, copy);
+      record.in_memory().value().copy_to(0, copy);
       outcome.records.push_back(std::move(copy));
     }
     if (outcome.end != RecordReader::Next::incomplete) return false;

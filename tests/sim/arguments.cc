@@ -60,7 +60,9 @@ Request Client::lock_request(const Claim& claim, Cells cells, Cell type, bool re
   if (world_.plant == Plant::ignored_locks) args.offset += (1U + traits_.index) << 16;
   args.length = cells.count;
   // One lock owner per open, so that none comes back.
-  const std::string name = owner_name(claim.owner, true) + fmt::format(".{}", lock_owners_made_);
+  // Half of the names tell whose they are; the others are the same for all clients.
+  std::string name = owner_name(claim.owner, true) + fmt::format(".{}", lock_owners_made_);
+  if (lock_owners_made_ % 2 == 0) name += fmt::format("@{}", traits_.index);
   if (claim.lock_id) {
     args.locker = locker4::with_lock_owner({*claim.lock_id, claim.lock_seqid});
   } else {

@@ -105,6 +105,7 @@ void Client::on_message(const WireRef& wire, base::Bytes message) {
 // RFC 8881 2.10.6.1.3, RFC 7530 9.1.9: the reply to a repeated call is the first one, as long as the server
 // may have to repeat it.
 void Client::repeated(std::uint32_t xid, const base::Bytes& reply, std::uint32_t life) {
+  if (traits_.minor_version > 0 && ready_) check_length(reply, false);
   const auto known = answered_.find(xid);
   if (known == answered_.end() || known->second.life != life) return;
   base::Bytes second = reply;
@@ -188,6 +189,14 @@ ClientOp<Outcome> Client::run(Request body, bool once) {
   co_return out;
 }
 
+void Client::check_length(const base::Bytes& reply, bool kept) {
+  const std::uint32_t limit =
+      kept ? std::min(fore_.ca_maxresponsesize, fore_.ca_maxresponsesize_cached) : fore_.ca_maxresponsesize;
+  if (reply.size() > limit)
+    world_.oracle.violation("reply_length", traits_.index, {},
+                            fmt::format("a reply of {} bytes where {} are allowed", reply.size(), limit));
+}
+
 ClientOp<Outcome> Client::run_in_session(const Request& body, bool once) {
   const std::uint32_t slot = co_await take_slot();
   const sessionid4 session = session_;
@@ -203,6 +212,7 @@ ClientOp<Outcome> Client::run_in_session(const Request& body, bool once) {
                               .sa_cachethis = once});
     request.append(body);
     Exchanged done = co_await exchange(std::move(request), once);
+    if (session == session_) check_length(done.reply, once);
     Outcome out(Response(done.reply), done.sent);
     out.lease = lease;
     out.instance = instance;

@@ -111,6 +111,8 @@ class Client final : private WireUser {
   ClientOp<Outcome> run(Request body, bool once);
   ClientOp<Outcome> run_in_session(const Request& body, bool once);
   ClientOp<std::uint32_t> take_slot();
+  // RFC 8881 2.10.6.4
+  void check_length(const base::Bytes& reply, bool kept);
 
   // --- recovery.cc: the client and its lease.
   ClientOp<> keep_alive();
@@ -140,6 +142,8 @@ class Client final : private WireUser {
   ClientOp<> unlock(std::uint32_t owner, std::uint32_t file);
   ClientOp<> read_or_write(std::uint32_t owner, std::uint32_t file);
   ClientOp<> names(std::uint32_t owner);
+  // Many results, often more than a reply may hold.
+  ClientOp<> long_reply();
   // Something that must not be done twice, and answers `twice` if it is. False: it failed, or who knows.
   ClientOp<bool> name_operation(Request request, std::string change, nfsstat4 twice);
   ClientOp<> reclaim_wrongly(std::uint32_t owner, std::uint32_t file);
@@ -192,6 +196,7 @@ class Client final : private WireUser {
   // Sessions.
   std::uint32_t session_sequence_ = 0;
   sessionid4 session_{};
+  channel_attrs4 fore_;
   struct Slot {
     std::uint32_t sequence = 1;
     bool busy = false;

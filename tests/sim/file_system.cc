@@ -192,10 +192,11 @@ VfsOp<vfs::WriteResult> MemoryFileSystem::write(const vfs::Credentials& /*who*/,
   Storage::Node& at = *co_await node(file);
   wcc.before = before_of(at);
   if (at.content.size() < offset + data.size()) at.content.resize(offset + data.size());
-  data.copy_to(0, std::as_writable_bytes(std::span(at.content).subspan(offset, data.size())));
+  data.in_memory().value().copy_to(
+      0, std::as_writable_bytes(std::span(at.content).subspan(offset, data.size())));
   std::uint64_t tag = 0;
   if (data.size() == sizeof tag) {
-    data.copy_to(0, std::as_writable_bytes(std::span(&tag, 1)));
+    data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(&tag, 1)));
     storage_.note("write " + std::to_string(tag));
   }
   storage_.touch(at);

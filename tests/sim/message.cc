@@ -36,7 +36,7 @@ io::SlabPool& message_slabs() {
 
 base::Bytes bytes_of(const io::Payload& payload) {
   base::Bytes out(payload.size());
-  payload.copy_to(0, out);
+  payload.in_memory().value().copy_to(0, out);
   return out;
 }
 
@@ -63,7 +63,7 @@ void Request::number(nfs_opnum4 op) {
 void Request::append_bytes(const io::Payload& bytes) {
   const std::size_t before = operations_.size();
   operations_.resize(before + bytes.size());
-  bytes.copy_to(0, base::MutableBytes(operations_).subspan(before));
+  bytes.in_memory().value().copy_to(0, base::MutableBytes(operations_).subspan(before));
 }
 
 base::Bytes Request::call(std::uint32_t xid, std::uint32_t minor_version) const {

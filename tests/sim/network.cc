@@ -87,7 +87,7 @@ void Wire::resume() {
 
 void Wire::send(xdr::Message message) {
   base::Bytes bytes(message.bytes.size());
-  message.bytes.copy_to(0, bytes);
+  message.bytes.in_memory().value().copy_to(0, bytes);
   Scheduler& scheduler = network_.machine_.scheduler;
   scheduler.after(base::Duration(0), [self = shared_from_this(), sent = bytes.size()] {
     if (self->receiver_ != nullptr) self->receiver_->on_sent(*self, sent);

@@ -296,11 +296,14 @@ void Oracle::open_refused(std::uint32_t client, std::uint32_t file, base::TimePo
   violation("lease_expiry", client, file, "SHARE_DENIED, though everybody else's lease has run out");
 }
 
-void Oracle::lock_refused(std::uint32_t client, std::uint32_t file, clientid4 holder, base::TimePoint sent) {
-  const auto known = names_.find(holder);
-  if (known == names_.end() || known->second == client || !silent_since(known->second, sent)) return;
+void Oracle::lock_refused(std::uint32_t client, std::uint32_t file, std::string_view holder,
+                          base::TimePoint sent) {
+  const std::size_t mark = holder.find('@');
+  if (mark == holder.npos) return;
+  const auto index = static_cast<std::uint32_t>(std::stoul(std::string(holder.substr(mark + 1))));
+  if (index == client || !silent_since(index, sent)) return;
   violation("lease_expiry", client, file,
-            fmt::format("DENIED for the sake of client {}, whose lease has run out", known->second));
+            fmt::format("DENIED for the sake of client {}, whose lease has run out", index));
 }
 
 void Oracle::granted_new(std::uint32_t client, std::uint32_t file, std::uint32_t life) {

@@ -123,7 +123,7 @@ class Oracle {
   // The server does not know the client any more, at a time when its lease was to end at `lease_end`.
   void client_lost(std::uint32_t client, std::uint32_t life, base::TimePoint lease_end, nfsstat4 status);
   void open_refused(std::uint32_t client, std::uint32_t file, base::TimePoint sent);
-  void lock_refused(std::uint32_t client, std::uint32_t file, clientid4 holder, base::TimePoint sent);
+  void lock_refused(std::uint32_t client, std::uint32_t file, std::string_view holder, base::TimePoint sent);
   // New state was granted.
   void granted_new(std::uint32_t client, std::uint32_t file, std::uint32_t life);
 

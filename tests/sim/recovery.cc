@@ -15,8 +15,9 @@ constexpr base::Duration look_again = std::chrono::milliseconds(200);
 channel_attrs4 channel(std::uint32_t bytes, std::uint32_t slots) {
   return {.ca_maxrequestsize = bytes,
           .ca_maxresponsesize = bytes,
-          .ca_maxresponsesize_cached = 4096,
-          .ca_maxoperations = 16,
+          // Little more than a LOCK may take that is denied for the sake of a long name.
+          .ca_maxresponsesize_cached = 1536,
+          .ca_maxoperations = 32,
           .ca_maxrequests = slots};
 }
 
@@ -165,6 +166,9 @@ ClientOp<> Client::create_session() {
     co_return;
   }
   session_ = given->csr_sessionid;
+  fore_ = given->csr_fore_chan_attrs;
+  fore_.ca_rdma_ird = {};
+  if (world_.plant == Plant::narrow_sessions) fore_.ca_maxresponsesize_cached /= 8;
   slots_ = {};
   ++session_sequence_;
   known_in_life_ = done.life;

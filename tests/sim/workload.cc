@@ -1,4 +1,5 @@
 // What the owners of a model client do all day.
+#include <array>
 #include <chrono>
 
 #include "tests/sim/client.h"
@@ -30,6 +31,7 @@ ClientOp<> Client::one_operation(std::uint32_t owner) {
   const auto file = static_cast<std::uint32_t>(random_.below(world_.files.size()));
   const Claim* const claim = world_.oracle.find(traits_.index, owner, file);
   const std::uint64_t dice = random_.below(100);
+  if (dice < 3 && traits_.minor_version > 0) return long_reply();
   if (dice < 8) return names(owner);
   if (claim == nullptr && dice < 12) return reclaim_wrongly(owner, file);
   if (claim == nullptr && dice < 25) return read_or_write(owner, file);
@@ -226,7 +228,7 @@ ClientOp<> Client::lock(std::uint32_t owner, std::uint32_t file) {
 void Client::take_lock(Outcome& outcome, nfsstat4 status, Claim& claim, Cells cells, Cell type) {
   if (status == NFS4ERR_DENIED) {
     if (const auto denied = outcome.response.body<LOCK4denied>())
-      world_.oracle.lock_refused(traits_.index, claim.file, denied->owner.clientid, outcome.sent);
+      world_.oracle.lock_refused(traits_.index, claim.file, base::text_of(denied->owner.owner), outcome.sent);
     return;
   }
   const auto given = status == NFS4_OK ? outcome.response.body<LOCK4resok>() : std::nullopt;
@@ -304,6 +306,24 @@ ClientOp<> Client::read_or_write(std::uint32_t owner, std::uint32_t file) {
     claim = world_.oracle.find(traits_.index, owner, file);
     if (claim != nullptr) world_.oracle.used(*claim, done.sent);
   }
+}
+
+ClientOp<> Client::long_reply() {
+  // What Linux asks for.
+  constexpr std::array<std::uint32_t, 2> attributes{0x0010'011a, 0x00b0'a23a};
+  Request request;
+  request.add(nfs_opnum4::OP_PUTROOTFH);
+  for (std::uint32_t i = fore_.ca_maxoperations - 2; i > 0; --i) {
+    const std::uint64_t dice = random_.below(10);
+    if (dice < 5)
+      request.add(nfs_opnum4::OP_GETATTR, GETATTR4args{attributes});
+    else if (dice < 7)
+      request.add(nfs_opnum4::OP_GETFH);
+    else
+      request.add(nfs_opnum4::OP_PUTROOTFH);
+  }
+  const Outcome done = co_await run(std::move(request), random_.percent(50));
+  world_.trace.add(traits_.index, {}, "asks for much: {}", name_of(done.response.status()));
 }
 
 // --- Names: CREATE, RENAME and REMOVE of what nobody else knows.

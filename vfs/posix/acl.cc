@@ -19,7 +19,7 @@ constexpr const char* default_name = "system.posix_acl_default";
 constexpr std::size_t header_bytes = sizeof(posix_acl_xattr_header);
 constexpr std::size_t entry_bytes = sizeof(posix_acl_xattr_entry);
 constexpr std::size_t xattr_bytes_max = header_bytes + acl_entries_max * entry_bytes;
-constexpr std::uint32_t no_id = 0xffffffff;  // ACL_UNDEFINED_ID
+constexpr std::uint32_t undefined_id = 0xffffffff;  // ACL_UNDEFINED_ID
 
 struct TagRow {
   AclTag tag;
@@ -66,7 +66,7 @@ std::string form(const AclEntries& entries) {
   std::size_t at = header_bytes;
   for (const AclEntry& entry : entries) {
     const posix_acl_xattr_entry raw{number_of(entry.tag), static_cast<std::uint16_t>(entry.permissions & 7U),
-                                    has_id(entry.tag) ? entry.id : no_id};
+                                    has_id(entry.tag) ? entry.id : undefined_id};
     std::memcpy(out.data() + at, &raw, entry_bytes);
     at += entry_bytes;
   }

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
+#include <cerrno>
 #include <optional>
 
 #include "base/arith.h"
@@ -13,7 +13,45 @@
 namespace braid::vfs::posix {
 namespace {
 
-constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
+constexpr std::size_t copied_piece_bytes = 256 * base::KiB;
+
+// The files are on different file systems, or on one that cannot do it.
+bool kernel_cannot_copy(int error) { return error == EXDEV || error == EOPNOTSUPP || error == ENOSYS; }
+
+// pwrite(2) until all is written; how much was, if it is something.
+Outcome<std::size_t> write_piece(int fd, base::BytesView bytes, off_t at) {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t wrote =
+        ::pwrite(fd, bytes.data() + done, bytes.size() - done, at + static_cast<off_t>(done));
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0 && done == 0) return failed_call();
+    if (wrote <= 0) break;
+    done += static_cast<std::size_t>(wrote);
+  }
+  return done;
+}
+
+// What copy_file_range(2) does, by reading and writing. An error after the first bytes is the next call's.
+Outcome<std::uint64_t> copy_by_hand(int from, off_t at, int to, off_t onto, std::uint64_t length) {
+  base::Bytes piece(std::min<std::uint64_t>(length, copied_piece_bytes));
+  std::uint64_t copied = 0;
+  while (copied < length) {
+    const auto done = static_cast<off_t>(copied);
+    const std::size_t wanted = std::min<std::uint64_t>(length - copied, piece.size());
+    const ssize_t got = ::pread(from, piece.data(), wanted, at + done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && copied == 0) return failed_call();
+    if (got <= 0) break;
+    const auto wrote =
+        write_piece(to, base::BytesView(piece).first(static_cast<std::size_t>(got)), onto + done);
+    if (!wrote && copied == 0) return base::fail(wrote.error());
+    if (!wrote) break;
+    copied += *wrote;
+    if (*wrote < static_cast<std::size_t>(got)) break;
+  }
+  return copied;
+}
 
 }  // namespace
 
@@ -55,8 +93,9 @@ Outcome<std::uint64_t> Tree::copy(const Credentials& who, const PosixOpenFile& f
   if (!root_.traits.in_memory) unsynced.emplace(to.node().syncs(*write_back_), to.fd());
   const auto done = identity_.as(who, [&]() -> Outcome<std::uint64_t> {
     const ssize_t copied = ::copy_file_range(from.fd(), &at, to.fd(), &onto, wanted, 0);
-    if (copied < 0) return failed_call();
-    return static_cast<std::uint64_t>(copied);
+    if (copied >= 0) return static_cast<std::uint64_t>(copied);
+    if (!kernel_cannot_copy(errno)) return failed_call();
+    return copy_by_hand(from.fd(), at, to.fd(), onto, wanted);
   });
   to.node().changes().changed();
   return done;

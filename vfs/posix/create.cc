@@ -31,7 +31,7 @@ struct VerifierTimes {
   }
 };
 
-constexpr std::uint32_t no_change = 0xffffffff;  // to fchown(2)
+constexpr std::uint32_t no_owner = 0xffffffff;  // to fchown(2)
 
 Outcome<> mark(int fd, const Verifier& verifier) {
   const VerifierTimes marked(verifier);
@@ -64,7 +64,7 @@ Outcome<base::UniqueFd> create_marked(int directory, const Name& name, const Ver
     return late(error);
   };
   if (born.uid || born.gid)
-    if (::fchown(fd.get(), born.uid.value_or(no_change), born.gid.value_or(no_change)) != 0)
+    if (::fchown(fd.get(), born.uid.value_or(no_owner), born.gid.value_or(no_owner)) != 0)
       return failed(error_of(errno));
   if (auto marked = mark(fd.get(), verifier); !marked) return failed(marked.error());
   if (!nameless) return fd;

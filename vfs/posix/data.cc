@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 #include <span>
 
@@ -18,7 +17,6 @@ namespace braid::vfs::posix {
 namespace {
 
 constexpr std::uint32_t set_id_bits = 06000;
-constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
 
 int flags_of(Stability stability) {
   switch (stability) {

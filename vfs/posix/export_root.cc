@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <linux/magic.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -10,19 +9,12 @@
 #include <cstring>
 
 #include "base/siphash.h"
+#include "vfs/posix/directory_identity.h"
+#include "vfs/posix/uuid.h"
 #include "vfs/posix/xfs.h"
 
 namespace braid::vfs::posix {
 namespace {
-
-using Uuid = std::array<std::byte, 16>;
-
-// FS_IOC_GETFSUUID (Linux 6.9), newer than the headers.
-struct FsUuid {
-  std::uint8_t length;
-  Uuid uuid;
-};
-constexpr unsigned long get_fs_uuid = _IOR(0x15, 0, FsUuid);
 
 std::uint64_t hash(base::BytesView bytes) {
   constexpr base::SipKey fixed{0x6272616964206673,
@@ -31,8 +23,7 @@ std::uint64_t hash(base::BytesView bytes) {
 }
 
 std::uint64_t filesystem_of(int fd, const struct statfs& status) {
-  if (FsUuid named{}; ::ioctl(fd, get_fs_uuid, &named) == 0 && named.length == sizeof(Uuid))
-    return hash(named.uuid);
+  if (const auto uuid = file_system_uuid(fd)) return hash(*uuid);
   // The f_fsid of XFS is a device number, which may change.
   if (const auto geometry = xfs_geometry(fd)) return hash(geometry->uuid);
   return hash(std::as_bytes(std::span(&status.f_fsid, 1)));
@@ -65,8 +56,13 @@ base::Result<ExportRoot> open_export_root(const std::string& path, const ExportR
   struct statfs status{};
   if (::fstatfs(root.fd.get(), &status) != 0) return base::fail(base::last_errno());
   Stat stat{};
-  if (::statx(root.fd.get(), "", AT_EMPTY_PATH, STATX_MNT_ID, &stat) != 0)
+  if (::statx(root.fd.get(), "", AT_EMPTY_PATH, STATX_MNT_ID | STATX_INO, &stat) != 0)
     return base::fail(base::last_errno());
+  auto identity = directory_identity(root.fd.get(), options.fsid);
+  if (!identity) return base::fail(identity.error());
+  root.identity = std::move(*identity);
+  root.device = device_of(stat);
+  root.inode = stat.stx_ino;
   utsname system{};
   ::uname(&system);
   root.magic = static_cast<std::uint32_t>(status.f_type);

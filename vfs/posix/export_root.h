@@ -6,6 +6,7 @@
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "vfs/directory_identity.h"
 #include "vfs/posix/features.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/traits.h"
@@ -20,6 +21,9 @@ struct ExportRoot {
   base::UniqueFd descriptors;  // /proc/self/fd, O_PATH
   std::uint64_t magic = 0;     // statfs f_type
   std::uint64_t mount = 0;     // statx stx_mnt_id
+  std::uint64_t device = 0;    // of the directory, with its inode
+  std::uint64_t inode = 0;
+  DirectoryIdentity identity;
   Traits traits;
   Features features;
   std::uint64_t filesystem = 0;  // the same at every start: from the UUID where there is one
@@ -28,6 +32,7 @@ struct ExportRoot {
 };
 
 struct ExportRootOptions {
+  std::string fsid;                // stands for a file system that has no UUID
   bool private_mount = true;       // false: as on a system that refuses open_tree(2)
   bool persistent_handles = true;  // false: as on a system that refuses open_by_handle_at(2)
 };

@@ -253,6 +253,9 @@ class PosixFile final : public File {
   base::TimePoint used_{};
 };
 
+// What this file system hands out as File is always one.
+inline PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
+
 // isdir or inval for what has no data.
 Outcome<> require_regular(const PosixFile& file);
 

@@ -6,12 +6,6 @@
 #include "base/assert.h"
 
 namespace braid::vfs::posix {
-namespace {
-
-PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
-
-}  // namespace
-
 PosixFileSystem::PosixFileSystem(ExportRoot root, const PosixOptions& options, const base::Clock& clock)
     : clock_(clock),
       slabs_(options.slabs),
@@ -40,6 +34,13 @@ std::string PosixFileSystem::restricted() const {
     text += fmt::format("File handles last only as long as this process: {}. ", because);
   if (!text.empty()) text.pop_back();
   return text;
+}
+
+// Device and inode number are nobody else's as long as the directory is open.
+bool PosixFileSystem::in_place() const {
+  Stat stat{};
+  return ::statx(AT_FDCWD, directory_.c_str(), AT_STATX_DONT_SYNC, STATX_INO, &stat) == 0 &&
+         device_of(stat) == tree_.base().device && stat.stx_ino == tree_.base().inode;
 }
 
 // A handle in the cache costs no system call; others are opened.

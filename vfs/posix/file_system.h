@@ -45,6 +45,10 @@ class PosixFileSystem final : public FileSystem {
   // What does not work as it should for want of privileges, in sentences for the user; empty if everything
   // does.
   [[nodiscard]] std::string restricted() const;
+  // What it offers.
+  [[nodiscard]] const DirectoryIdentity& offers() const { return tree_.base().identity; }
+  // Whether the path that it was opened by still leads there. One system call.
+  [[nodiscard]] bool in_place() const;
   void sweep() {
     tree_.cache().sweep(clock_.now());
     tree_.leases().look_for_removed();

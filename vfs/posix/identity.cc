@@ -13,7 +13,7 @@ namespace braid::vfs::posix {
 namespace {
 
 // Invalid as an id: setfsuid(2) and setfsgid(2) change nothing and tell the present one.
-constexpr long ask = -1;
+constexpr long only_ask = -1;
 
 // What the kernel has stored for this thread: a copy that saves system calls, not a context. The group parts
 // stay as the last caller's between calls, where they mean nothing: the thread is user 0 then.
@@ -29,13 +29,13 @@ thread_local ThreadIdentity thread_identity;
 // The raw calls: the C library's wrapper for groups changes every thread of the process.
 bool set_fsuid(std::uint32_t uid) {
   ::syscall(SYS_setfsuid, uid);
-  return static_cast<std::uint32_t>(::syscall(SYS_setfsuid, ask)) == uid;
+  return static_cast<std::uint32_t>(::syscall(SYS_setfsuid, only_ask)) == uid;
 }
 
 bool set_fsgid(ThreadIdentity& thread, std::uint32_t gid) {
   if (thread.fsgid == gid) return true;
   ::syscall(SYS_setfsgid, gid);
-  thread.fsgid = static_cast<std::uint32_t>(::syscall(SYS_setfsgid, ask));
+  thread.fsgid = static_cast<std::uint32_t>(::syscall(SYS_setfsgid, only_ask));
   return thread.fsgid == gid;
 }
 
@@ -57,7 +57,24 @@ bool has_capabilities(std::initializer_list<unsigned> wanted) {
       wanted, [&](unsigned bit) { return (data[bit / 32].effective >> (bit % 32) & 1U) != 0; });
 }
 
+// Of this thread; false if it may not, or has it already.
+bool change_ownership(bool on) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data{};
+  constexpr std::uint32_t bit = 1U << CAP_FOWNER;
+  if (::syscall(SYS_capget, &header, data.data()) != 0) return false;
+  if (((data[0].effective & bit) != 0) == on || (data[0].permitted & bit) == 0) return false;
+  data[0].effective ^= bit;
+  return ::syscall(SYS_capset, &header, data.data()) == 0;
+}
+
 }  // namespace
+
+Identity::Owning::Owning(bool wanted) : raised_(wanted && change_ownership(true)) {}
+
+Identity::Owning::~Owning() {
+  if (raised_) base::check(change_ownership(false), "a thread gives back what it took");
+}
 
 Identity::Identity(bool switching) : switching_(switching), own_uid_(::geteuid()) {}
 

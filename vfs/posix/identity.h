@@ -37,6 +37,14 @@ class Identity {
     if (!worn.fits()) return base::fail(Error::acces);
     return f();
   }
+  // The same with the right that a file's owner has by being it (CAP_FOWNER), where this process may give it.
+  template <class F>
+  auto as_owner(const Credentials& who, F&& f) const -> std::invoke_result_t<F&> {
+    return as(who, [&] {
+      const Owning owning(switching_ && who.uid != 0);
+      return f();
+    });
+  }
 
  private:
   explicit Identity(bool switching);
@@ -52,6 +60,18 @@ class Identity {
 
    private:
     bool fits_;
+  };
+
+  // The thread has CAP_FOWNER from the constructor to the destructor, if the process may.
+  class Owning {
+   public:
+    explicit Owning(bool wanted);
+    ~Owning();
+    Owning(const Owning&) = delete;
+    Owning& operator=(const Owning&) = delete;
+
+   private:
+    bool raised_;
   };
 
   bool switching_;

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -43,6 +44,9 @@ class Name {
   std::array<char, 256> text_;
   std::size_t size_ = 0;
 };
+
+// The largest offset that the kernel takes, and the largest end of a file.
+inline constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
 
 using Stat = struct ::statx;
 

@@ -36,12 +36,18 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
 // Linking a descriptor is a privilege; linking what /proc/self/fd leads to is not, and is checked like any
 // other link.
 Outcome<> Tree::link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name) {
-  return identity_.as(who, [&] {
+  const auto link = [&] {
     if (!root_.descriptors)
       return outcome_of(::linkat(file.fd(), "", directory.fd(), name.c_str(), AT_EMPTY_PATH));
     return outcome_of(::linkat(root_.descriptors.get(), fmt::format("{}", file.fd()).c_str(), directory.fd(),
                                name.c_str(), AT_SYMLINK_FOLLOW));
-  });
+  };
+  const auto linked = identity_.as(who, link);
+  if (linked || linked.error() != Error::perm) return linked;
+  // fs.protected_hardlinks is about users of this host; those of a client have the policy of their own
+  // kernel, and of the server they need the directory alone. An owner is not refused by it, so that is all
+  // this adds.
+  return identity_.as_owner(who, link);
 }
 
 }  // namespace braid::vfs::posix

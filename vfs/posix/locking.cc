@@ -2,14 +2,11 @@
 // description (fcntl(2), F_OFD_SETLK), where local processes meet them. No process of ours can lose them by
 // closing some other descriptor of the file.
 #include <algorithm>
-#include <limits>
 
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
 namespace {
-
-constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
 
 short kernel_type(LockType type) { return type == LockType::write ? F_WRLCK : F_RDLCK; }
 

@@ -6,7 +6,6 @@
 namespace braid::vfs::posix {
 namespace {
 
-PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
 PosixOpenFile& opened(const OpenFileRef& open) { return static_cast<PosixOpenFile&>(*open); }
 
 }  // namespace
@@ -117,8 +116,10 @@ VfsOp<> PosixFileSystem::clone(const Credentials& who, const OpenFileRef& from, 
 VfsOp<std::uint64_t> PosixFileSystem::copy(const Credentials& who, const OpenFileRef& from,
                                            std::uint64_t from_offset, const OpenFileRef& to,
                                            std::uint64_t to_offset, std::uint64_t length) {
-  return placement_.run_long(Call::space, [this, &who, &from, from_offset, &to, to_offset, length] {
-    return tree_.copy(who, opened(from), from_offset, opened(to), to_offset, length);
+  const auto* source = dynamic_cast<const PosixOpenFile*>(from.get());
+  if (source == nullptr) return base::fail(Error::xdev);
+  return placement_.run_long(Call::space, [this, &who, source, from_offset, &to, to_offset, length] {
+    return tree_.copy(who, *source, from_offset, opened(to), to_offset, length);
   });
 }
 

@@ -10,8 +10,6 @@
 namespace braid::vfs::posix {
 namespace {
 
-PosixFile& node(const FileRef& file) { return static_cast<PosixFile&>(*file); }
-
 // Bytes of a target that readlink() gives at most (vfs/file_system.h).
 constexpr std::size_t target_bytes_max = 4096;
 

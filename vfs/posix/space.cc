@@ -1,7 +1,6 @@
 // SEEK, ALLOCATE, DEALLOCATE and IO_ADVISE.
 #include <unistd.h>
 
-#include <limits>
 #include <optional>
 
 #include "base/arith.h"
@@ -9,8 +8,6 @@
 
 namespace braid::vfs::posix {
 namespace {
-
-constexpr std::uint64_t offset_max = std::numeric_limits<off_t>::max();
 
 int kernel_advice(Advice advice) {
   switch (advice) {

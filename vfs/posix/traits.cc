@@ -76,7 +76,6 @@ Traits traits_of(std::uint64_t magic, std::string_view release) {
 
 std::uint64_t file_bytes_max(std::uint64_t magic, std::uint64_t block_bytes) {
   constexpr std::uint64_t blocks_max_32 = std::numeric_limits<std::uint32_t>::max();
-  constexpr std::uint64_t offset_max = std::numeric_limits<std::int64_t>::max();
   if (magic == MSDOS_SUPER_MAGIC) return blocks_max_32;
   if (magic == EXT4_SUPER_MAGIC) return base::multiply(blocks_max_32, block_bytes).value_or(offset_max);
   return offset_max;

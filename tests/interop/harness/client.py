@@ -1,22 +1,19 @@
 """What a workload uses inside the client: the host side by request, mounts, users, and expectations.
 
 A workload is a program: it ends with status 0 only if every expectation held, since a failed one raises.
+
+What few workloads need is imported where it is used: a client's machine takes a second for some modules.
 """
 
 import contextlib
 import errno
-import hashlib
 import json
 import os
-import re
 import subprocess
 import sys
 import time
-import traceback
-import urllib.request
 
-from harness.prerequisites import SKIP
-from harness.server import ADDRESS, PORT, RDMA_PORT
+from harness.constants import ADDRESS, PORT, RDMA_PORT, SKIP
 
 ROOT = (0, 0, ())
 
@@ -69,6 +66,18 @@ def step(message):
     print(f"  {message}", flush=True)
 
 
+def until(condition, what, pause_s=0.02):
+    """Returns as soon as condition() holds. How long that may take is the time limit of the test alone, which says then
+    for what it has waited."""
+    begin = time.monotonic()
+    said = False
+    while not condition():
+        if not said and time.monotonic() - begin > 5:
+            step(f"waiting: {what}")
+            said = True
+        time.sleep(pause_s)
+
+
 def run(*argv, cwd=None):
     """Runs a program; its output is shown if it fails."""
     done = subprocess.run(argv, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -94,17 +103,29 @@ def read_file(path):
 
 
 def sha256(path):
+    import hashlib
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def get(address, path):
+    """The body of an HTTP answer."""
+    import socket
+    host, _, port = address.partition(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n".encode())
+        with connection.makefile("rb") as stream:
+            head, _, body = stream.read().decode().partition("\r\n\r\n")
+    expect(head.startswith("HTTP/1.1 200 "), f"the answer to GET {path}: {head}")
+    return body
+
+
 def metric(name):
     """A figure of the server, by its name with its labels, e.g. braid_rdma_refused_total{reason="device"}."""
-    with urllib.request.urlopen(f"http://{METRICS}/metrics") as answer:
-        text = answer.read().decode()
-    found = re.search(rf"^{re.escape(name)} (\S+)$", text, re.MULTILINE)
-    expect(found, f"there is no metric {name}")
-    return float(found.group(1))
+    for line in get(METRICS, "/metrics").splitlines():
+        if line.startswith(name + " "):
+            return float(line.removeprefix(name))
+    raise Failure(f"there is no metric {name}")
 
 
 def drop_caches():
@@ -125,6 +146,7 @@ def start(function, *arguments):
         function(*arguments)
         status = 0
     except BaseException:
+        import traceback
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -243,13 +265,16 @@ class Lab:
 
     def await_machine(self, name):
         """Returns when the workload in that machine has ended, with status 0."""
-        while (status := self.request("machine_status", name=name)) is None:
-            time.sleep(0.02)
-        equal(status, 0, f"status of the workload in the machine {name}")
+        until(lambda: self.request("machine_status", name=name) is not None, f"the workload in the machine {name}")
+        equal(self.request("machine_status", name=name), 0, f"status of the workload in the machine {name}")
 
     def crash(self, name):
         """That machine ends without a word to anybody (SIGKILL of its kernel)."""
         self.request("crash", name=name)
+
+    def log(self):
+        """What the servers of this run have logged."""
+        return self.request("log")
 
     def server_pid(self):
         return self.request("pid")

@@ -11,10 +11,10 @@ import subprocess
 import sys
 import time
 
+from harness.constants import ADDRESS
 from harness.host import BROKEN, TIMED_OUT, save, tail
 from harness.machine import CLIENT_ADDRESS, READY, quote
 from harness.prerequisites import KERNEL, QEMU
-from harness.server import ADDRESS
 
 BOOT_S = 90
 
@@ -31,7 +31,7 @@ ln -s /proc/self/fd /dev/fd
 printf '#!/bin/sh\\nexec modprobe -d {modules} "$@"\\n' >/run/modprobe; chmod 755 /run/modprobe
 echo /run/modprobe >/proc/sys/kernel/modprobe
 hostname client
-for module in dummy rdma_rxe rdma_ucm rpcrdma nfsv3 nfsv4 loop; do /run/modprobe $module; done
+/run/modprobe -a dummy rdma_rxe rdma_ucm rpcrdma nfsv3 nfsv4 loop
 ip link set lo up; {wire}; ip addr add {address}/24 dev wire; ip link set wire up
 rdma link add rxe0 type rxe netdev wire
 echo "<4>{ready}" >/dev/kmsg

@@ -11,9 +11,10 @@ import threading
 import time
 
 from harness import exports
+from harness.constants import SKIP
 from harness.here import Here
 from harness.machine import READY, Kernel, Machine, Wire
-from harness.prerequisites import SKIP, STOOD_STILL
+from harness.prerequisites import STOOD_STILL
 from harness.relay import LossyRelay
 from harness.server import Server, ServerError
 
@@ -60,6 +61,10 @@ class Host:
 
     def op_kill(self):
         self.server.kill()
+
+    def op_log(self):
+        with open(self.server.log_path, encoding="utf-8", errors="replace") as log:
+            return log.read()
 
     def op_pid(self):
         return self.server.process.pid if self.server.process else None

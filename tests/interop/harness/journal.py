@@ -178,7 +178,8 @@ def survive(mnt, crash, work, rounds, crash_at_the_end):
     chance = random.Random(os.getpid())
     for round_ in range(rounds):
         await_promises(writers, children)
-        time.sleep(chance.uniform(0, 1))
+        # At any moment of what they do, which takes some milliseconds.
+        time.sleep(chance.uniform(0, 0.2))
         step(f"crash {round_ + 1}")
         crash()
     await_promises(writers, children, at_least=ENOUGH)

@@ -5,6 +5,8 @@ import os
 import shutil
 import subprocess
 
+from harness.constants import SKIP
+
 UML = "linux.uml"
 UML_MODULES = "/usr/lib/uml/modules"
 QEMU = "qemu-system-x86_64"
@@ -14,9 +16,6 @@ KERNEL = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)
 # The kinds of clients: harness/machine.py and harness/guest.py.
 MACHINES = ("uml", "rdma")
 
-# Status of a test that cannot run here; CTest and Automake both use it.
-SKIP = 77
-
 # Status of a run whose client's machine, rather than its command, did nothing more.
 STOOD_STILL = 126
 
@@ -24,6 +23,7 @@ PACKAGE_OF = {
     "uml": {
         UML: "user-mode-linux",
         "modprobe": "kmod",
+        "busybox": "busybox-static",
         "mount.nfs": "nfs-common",
         "ip": "iproute2",
         "unshare": "util-linux",

@@ -9,8 +9,8 @@ import socket
 import struct
 import threading
 
-ADDRESS = "10.99.13.1"
-PORT = 12049
+from harness.constants import ADDRESS, PORT
+
 SOURCE = ADDRESS
 RELAY_PORT = 12050
 NFS_PROGRAM = 100003

@@ -9,11 +9,9 @@ import struct
 import subprocess
 import time
 
+from harness.constants import ADDRESS, PORT
 from harness.exports import Unavailable
 
-ADDRESS = "10.99.13.1"
-PORT = 12049
-RDMA_PORT = 20049
 START_S = 60
 STOP_S = 60
 

@@ -82,7 +82,7 @@ io::Payload input(io::SlabCursor& cursor) {
 
 bool output(const io::Payload& data) {
   base::Bytes bytes(data.size());
-  data.copy_to(0, bytes);
+  data.in_memory().value().copy_to(0, bytes);
   std::size_t written = 0;
   while (written < bytes.size()) {
     const ssize_t here = ::write(STDOUT_FILENO, bytes.data() + written, bytes.size() - written);

@@ -6,8 +6,7 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, refused, write_file
 
-VARIANTS = ("tmpfs", "ext4", "xfs", "btrfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("tmpfs", "ext4", "xfs", "btrfs")
 
 lab = Lab()
 mnt = lab.ready()

@@ -6,8 +6,7 @@ import time
 
 from harness.client import Lab, as_user, equal, expect, join, refused, start, step, write_file
 
-VARIANTS = ("tmpfs", "ext4", "xfs", "btrfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("tmpfs", "ext4", "xfs", "btrfs", "tmpfs,4.0", "tmpfs,4.1", "tmpfs,4.2")
 
 RACERS = 4
 NAMES = 100

@@ -5,8 +5,7 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, refused, step, write_file
 
-VARIANTS = ("ext4", "xfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "xfs", "ext4,4.2")
 
 BLOCK = os.urandom(1 << 16)
 

@@ -6,8 +6,8 @@ import resource
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, step, write_file
 
-VARIANTS = ("ext4",)
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "ext4,4.0", "ext4,4.2")
+TAKES_S = 20
 
 FILES = 2000
 LIMIT = 256

@@ -4,8 +4,8 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, run, skip, step, write_file
 
-VARIANTS = ("ext4",)
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "ext4,4.2")
+TAKES_S = 30
 TIMEOUT_S = 300
 
 UNITS = 12

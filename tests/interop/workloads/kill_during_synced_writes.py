@@ -3,8 +3,8 @@
 from harness.client import Lab
 from harness.journal import DATA_AND_NAMES, survive
 
-VARIANTS = ("ext4", "tmpfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "ext4,4.0", "tmpfs,4.2")
+TAKES_S = 30
 TIMEOUT_S = 240
 
 lab = Lab()

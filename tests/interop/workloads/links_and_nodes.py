@@ -7,8 +7,7 @@ import stat
 
 from harness.client import Lab, as_user, drop_caches, equal, expect, join, read_file, refused, start, step, write_file
 
-VARIANTS = ("ext4", "xfs", "tmpfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "xfs", "tmpfs,4.2")
 
 USER = (1001, 1001, ())
 

@@ -4,8 +4,8 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, join, start, step, write_file
 
-VARIANTS = ("tmpfs", "ext4", "xfs", "btrfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("tmpfs", "ext4", "xfs", "btrfs", "tmpfs,4.2")
+TAKES_S = 30
 TIMEOUT_S = 300
 
 ENTRIES = 10_000

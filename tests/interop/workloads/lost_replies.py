@@ -4,8 +4,8 @@ import os
 
 from harness.client import Lab, drop_caches, equal, read_file, step, write_file
 
-VARIANTS = ("ext4",)
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "ext4,4.0", "ext4,4.2")
+TAKES_S = 20
 TIMEOUT_S = 240
 
 # NFSv3 procedures that must not be executed twice (RFC 1813): SETATTR, CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR,

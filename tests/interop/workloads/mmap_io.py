@@ -5,8 +5,7 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, join, read_file, start, step, write_file
 
-VARIANTS = ("tmpfs", "ext4")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("tmpfs", "ext4,4.2")
 
 PAGE = mmap.PAGESIZE
 PAGES = 512

@@ -5,8 +5,7 @@ import os
 
 from harness.client import Failure, Lab, equal, expect, read_file, step, write_file
 
-VARIANTS = ("ext4",)
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "ext4,4.2")
 
 
 def mount_fails(path):

@@ -4,9 +4,11 @@ import fcntl
 import os
 
 from harness.client import Lab, drop_caches, expect, join, read_file, start, step, write_file
-from harness.server import PORT
+from harness.constants import PORT
 
-VARIANTS = ("tmpfs", "ext4")
+RUNS = ("ext4",)
+VERSIONS = ("4.2", "4.1", "3")
+TAKES_S = 30
 
 WRITERS = 4
 BLOCK = os.urandom(1 << 16)

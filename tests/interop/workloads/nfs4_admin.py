@@ -8,7 +8,8 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, step, write_file
 
-VARIANTS = ("tmpfs",)
+RUNS = ("tmpfs",)
+VERSIONS = ("4.2", "4.1", "4.0")
 TIMEOUT_S = 240
 
 lab = Lab()

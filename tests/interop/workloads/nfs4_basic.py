@@ -6,7 +6,8 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, refused, step, write_file
 
-VARIANTS = ("tmpfs", "ext4", "xfs", "btrfs")
+RUNS = ("tmpfs", "ext4", "xfs", "btrfs")
+VERSIONS = ("4.2", "4.1", "4.0")
 
 lab = Lab()
 lab.export()
@@ -17,7 +18,7 @@ def check(version):
     mnt = lab.mount(version=version)
     with open("/proc/self/mounts", encoding="utf-8") as mounts:
         options = next(line for line in mounts if f" {mnt} nfs4 " in line)
-    expect(f"vers={version}," in options, f"mounted otherwise than asked: {options}")
+    expect(f"vers={version}," in options and "hard" in options, f"mounted otherwise than asked: {options}")
 
     data = os.urandom(3 * 1024 * 1024 + 17)
     write_file(f"{mnt}/file", data)
@@ -57,6 +58,7 @@ def check(version):
     here, there = os.statvfs(mnt), lab.host(f"stat -f -c '%S %b' {lab.path}").split()
     in_all = int(there[0]) * int(there[1])
     expect(0 <= here.f_blocks * here.f_frsize - in_all < here.f_frsize, f"statfs: {here}, on the server {there}")
+    equal(here.f_namemax, 255, "longest name")
 
     lab.unmount()
     lab.mount(version=version)

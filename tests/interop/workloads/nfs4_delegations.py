@@ -4,13 +4,13 @@ Over the back channel of a session, and with 4.0 over a connection that the serv
 """
 
 import os
-import time
 
-from harness.client import Lab, equal, expect, metric, read_file, step, write_file
+from harness.client import Lab, equal, expect, metric, read_file, step, until, write_file
 from harness.mountstats import operations_sent
 
-VARIANTS = ("tmpfs", "ext4")
-VERSIONS = ("4.0",)
+RUNS = ("ext4", "tmpfs,4.0")
+VERSIONS = ("4.2", "4.1", "3")
+TAKES_S = 30
 TIMEOUT_S = 300
 
 lab = Lab()
@@ -35,12 +35,9 @@ def local(program, *arguments):
 if lab.version == "4.0":
     step("the server finds out, in the background, that it can call the client")
     lab.host(f"echo text > {lab.path}/probed")
-    while not held("read"):
-        read_file(f"{mnt}/probed")
-        time.sleep(0.05)
+    until(lambda: read_file(f"{mnt}/probed") and held("read"), "a delegation of the file that is read")
     os.unlink(f"{other}/probed")
-    while held("read"):
-        time.sleep(0.05)
+    until(lambda: not held("read"), "the end of that delegation")
 
 step("a file that is only read is delegated, and read again without the server")
 lab.host(f"echo first > {lab.path}/file")

@@ -7,7 +7,8 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, metric, read_file, refused, sha256, step
 
-VARIANTS = ("tmpfs", "ext4", "xfs", "btrfs")
+RUNS = ("tmpfs", "ext4", "xfs", "btrfs")
+VERSIONS = ("4.2",)
 FICLONE = 0x40049409
 FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 MIB = 1 << 20

@@ -4,12 +4,13 @@ import errno
 import fcntl
 import os
 import signal
-import time
 
-from harness.client import Failure, Lab, equal, join, metric, refused, start, step, write_file
+from harness.client import Lab, equal, join, metric, refused, start, step, until, write_file
 from harness.mountstats import operations_sent
 
-VARIANTS = ("tmpfs", "ext4")
+RUNS = ("ext4",)
+VERSIONS = ("4.2", "4.1", "4.0")
+TAKES_S = 20
 
 LOCAL_TRY = ("import fcntl, sys; file = open(sys.argv[1], 'r+b')\n"
              "try:\n    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 5, 0)\n"
@@ -40,6 +41,14 @@ def local_start(program, name, sign):
 
 def take(file, *where):
     fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, *where)
+
+
+def taken(file):
+    try:
+        take(file)
+    except (BlockingIOError, PermissionError):
+        return False
+    return True
 
 
 def share(file, *where):
@@ -116,8 +125,7 @@ def waiting(mount, name, wanted):
     """A process that waits for the lock on that mount, and must find this then; it has asked once already."""
     before = operations_sent(mount, "LOCK")
     child = start(wait_and_look, f"{mount}/{name}", wanted)
-    while operations_sent(mount, "LOCK") == before:
-        time.sleep(0.005)
+    until(lambda: operations_sent(mount, "LOCK") > before, "the first LOCK of the process that waits")
     return child
 
 
@@ -139,14 +147,8 @@ def killed_holder(path, second):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     # The kernel does not wait for the server's answer when a process is killed.
-    for _ in range(1000):
-        try:
-            take(second)
-        except BlockingIOError:
-            time.sleep(0.01)
-        else:
-            return release(second)
-    raise Failure("the lock of a killed process is never given away")
+    until(lambda: taken(second), "the lock of the killed process")
+    release(second)
 
 
 def check(version, another):
@@ -171,8 +173,7 @@ def check(version, another):
         local_start(LOCAL_WAITER, name, f"{name}.started")
         os.pwrite(first.fileno(), b"client", 0)
         release(first)
-        while f"{name}.found" not in os.listdir(two):
-            time.sleep(0.01)
+        until(lambda: f"{name}.found" in os.listdir(two), "what the local process leaves")
         equal(lab.host(f"cat {lab.path}/{name}.found"), "client6789", "what the local process found")
     # Clients of later versions wait for the server's call, which looks for the end of local locks.
     step("waiting for a local process")

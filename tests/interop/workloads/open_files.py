@@ -3,12 +3,11 @@
 import errno
 import glob
 import os
-import time
 
-from harness.client import Lab, drop_caches, equal, expect, join, read_file, refused, start, step, write_file
+from harness.client import Lab, drop_caches, equal, expect, join, read_file, refused, start, step, until, write_file
 
-VARIANTS = ("tmpfs", "ext4")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("tmpfs", "ext4,4.0", "ext4,4.2")
+TAKES_S = 20
 
 
 def silly(directory):
@@ -22,11 +21,7 @@ def names():
 
 def becomes(look, wanted, what):
     """The client removes its placeholders in the background, some time after the last close."""
-    patience_s = 20
-    until = time.monotonic() + patience_s
-    while look() != wanted and time.monotonic() < until:
-        time.sleep(0.05)
-    equal(look(), wanted, what)
+    until(lambda: look() == wanted, f"{what}: {wanted}")
 
 
 def unlink_of_an_open_file():

@@ -6,8 +6,8 @@ import stat
 
 from harness.client import ROOT, Lab, as_user, drop_caches, equal, expect, read_file, refused, step, write_file
 
-VARIANTS = ("ext4", "xfs", "tmpfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "tmpfs,4.1", "xfs,4.2")
+TAKES_S = 20
 
 ALICE = (1001, 1001, ())
 BOB = (1002, 1002, ())

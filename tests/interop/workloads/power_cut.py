@@ -3,8 +3,8 @@
 from harness.client import Lab
 from harness.journal import DATA_AND_NAMES, DIRECTORIES, survive
 
-VARIANTS = ("ext4", "xfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "xfs", "ext4,4.2")
+TAKES_S = 35
 TIMEOUT_S = 240
 
 lab = Lab()

@@ -5,8 +5,7 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, refused, step, write_file
 
-VARIANTS = ("btrfs",)
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("btrfs", "btrfs,4.2")
 
 BLOCK = os.urandom(1 << 20)
 LIMIT_MIB = 16

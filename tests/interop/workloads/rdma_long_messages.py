@@ -6,7 +6,9 @@ from harness.client import Lab, drop_caches, equal, expect, run, step
 from harness.mountstats import rdma_counts
 
 MACHINE = "rdma"
-VARIANTS = ("ext4",)
+RUNS = ("ext4",)
+VERSIONS = ("4.2", "4.0", "3")
+TAKES_S = 80
 TIMEOUT_S = 300
 
 NAMES = 10_000

@@ -6,7 +6,9 @@ import random
 from harness.client import Lab, equal, expect, read_file, step
 
 MACHINE = "rdma"
-VARIANTS = ("tmpfs",)
+RUNS = ("tmpfs",)
+VERSIONS = ("4.2", "3")
+TAKES_S = 80
 TIMEOUT_S = 240
 
 MIB = 1 << 20

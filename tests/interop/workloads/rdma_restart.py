@@ -7,7 +7,9 @@ from harness.client import Lab, step
 from harness.journal import DATA_AND_NAMES, survive
 
 MACHINE = "rdma"
-VARIANTS = ("tmpfs",)
+RUNS = ("tmpfs",)
+VERSIONS = ("4.2", "3")
+TAKES_S = 110
 TIMEOUT_S = 400
 
 lab = Lab()

@@ -5,7 +5,9 @@ import os
 from harness.client import Lab, equal, expect, metric, read_file, step, write_file
 
 MACHINE = "rdma"
-VARIANTS = ("tmpfs",)
+RUNS = ("tmpfs",)
+VERSIONS = ("4.2", "4.1", "3")
+TAKES_S = 70
 TIMEOUT_S = 240
 
 lab = Lab()

@@ -6,7 +6,9 @@ from harness.client import Lab, drop_caches, equal, expect, run, step
 from harness.mountstats import rdma_counts
 
 MACHINE = "rdma"
-VARIANTS = ("tmpfs",)
+RUNS = ("tmpfs",)
+VERSIONS = ("4.2", "4.1", "4.0", "3")
+TAKES_S = 120
 TIMEOUT_S = 400
 
 BYTES = 64 << 20

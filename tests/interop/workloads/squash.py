@@ -5,8 +5,7 @@ import os
 
 from harness.client import ROOT, Lab, as_user, equal, read_file, refused, step, write_file
 
-VARIANTS = ("ext4",)
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "ext4,4.2")
 
 ALICE = (1001, 1001, (3000,))
 ANON = 5005

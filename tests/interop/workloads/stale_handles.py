@@ -5,8 +5,7 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, refused, step, write_file
 
-VARIANTS = ("ext4", "xfs", "btrfs", "tmpfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "xfs", "btrfs", "tmpfs", "ext4,4.2")
 
 lab = Lab()
 mnt = lab.ready(options="noac")

@@ -6,8 +6,8 @@ import random
 
 from harness.client import Lab, drop_caches, equal, run, step, write_file
 
-VARIANTS = ("ext4", "xfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "xfs,4.2")
+TAKES_S = 30
 TIMEOUT_S = 240
 
 FILES = 1700

@@ -6,8 +6,7 @@ import time
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, refused, step, write_file
 
-VARIANTS = ("ext4", "xfs", "tmpfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "tmpfs,4.0", "xfs,4.2")
 
 DATA = bytes(range(1, 251)) * 200
 

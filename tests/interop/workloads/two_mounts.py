@@ -5,8 +5,7 @@ import time
 
 from harness.client import Lab, equal, expect, read_file, step, write_file
 
-VARIANTS = ("ext4", "tmpfs")
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "tmpfs", "ext4,4.2")
 
 lab = Lab()
 lab.export()

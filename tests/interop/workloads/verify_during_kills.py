@@ -2,12 +2,12 @@
 
 import os
 import random
-import time
 
-from harness.client import Failure, Lab, join, read_file, run, start, step, write_file
+from harness.client import Failure, Lab, join, read_file, run, start, step, until, write_file
+from harness.mountstats import operations_sent
 
-VARIANTS = ("ext4",)
-VERSIONS = ("4.0", "4.1", "4.2")
+RUNS = ("ext4", "ext4,4.2")
+TAKES_S = 40
 TIMEOUT_S = 400
 
 KILLS = 20
@@ -33,11 +33,24 @@ lab = Lab()
 mnt = lab.ready(size_mib=256)
 write_file("/run/tmp/rounds", b"0")
 child = start(verify_on)
-for number in range(KILLS):
-    time.sleep(random.uniform(0.2, 1.2))
+before = 0
+
+
+def used():
+    return sum(operations_sent(mnt, name) for name in ("READ", "WRITE"))
+
+
+def used_since(before, enough):
     if os.waitpid(child, os.WNOHANG) != (0, 0):
         raise Failure("fio ended early")
-    step(f"kill {number + 1}, {read_file('/run/tmp/rounds').decode()} rounds done")
+    return used() >= before + enough
+
+
+for number in range(KILLS):
+    enough = random.randrange(20, 800)
+    until(lambda: used_since(before, enough), f"{enough} reads and writes")
+    before = used()
+    step(f"kill {number + 1} after {enough} reads and writes, {read_file('/run/tmp/rounds').decode()} rounds done")
     lab.kill()
     lab.start()
 write_file(STOP, b"x")

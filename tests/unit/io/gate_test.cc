@@ -5,7 +5,7 @@
 namespace braid::io {
 namespace {
 
-struct Suspension {
+struct Parked {
   std::coroutine_handle<>& waiter;
   [[nodiscard]] bool await_ready() const { return false; }
   void await_suspend(std::coroutine_handle<> handle) { waiter = handle; }
@@ -18,7 +18,7 @@ TEST(GateTest, drained_waits_for_the_last_piece_of_work) {
   Gate gate;
   std::coroutine_handle<> first;
   std::coroutine_handle<> second;
-  auto work = [](std::coroutine_handle<>& waiter) -> Op<> { co_await Suspension{waiter}; };
+  auto work = [](std::coroutine_handle<>& waiter) -> Op<> { co_await Parked{waiter}; };
   spawn(gate, work(first));
   spawn(gate, work(second));
   EXPECT_EQ(gate.count(), 2U);

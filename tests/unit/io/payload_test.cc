@@ -10,7 +10,7 @@ namespace {
 
 std::string text_of(const Payload& payload) {
   std::string out(payload.size(), '\0');
-  payload.copy_to(0, std::as_writable_bytes(std::span(out)));
+  payload.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(out)));
   return out;
 }
 

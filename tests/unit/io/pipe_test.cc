@@ -188,9 +188,13 @@ TEST_F(PipeTest, a_payload_tells_its_piped_bytes_from_those_in_memory) {
   ASSERT_EQ(piped.pipe()->fill(file_.get(), 0, 50).value(), 50U);
   Payload payload(cursor.carve(10).value());
   EXPECT_FALSE(payload.piped());
+  EXPECT_EQ(payload.in_memory().value().size(), 10U);
   payload.append({std::move(piped), 0, 50});
   payload.append(cursor.carve(6).value());
   EXPECT_TRUE(payload.piped());
+  EXPECT_FALSE(payload.in_memory());
+  EXPECT_FALSE(payload.ranges()[1].memory());
+  EXPECT_EQ(payload.front_in_memory().size(), 10U);
   EXPECT_EQ(payload.size(), 66U);
   std::array<iovec, 4> vectors;
   EXPECT_EQ(to_iovecs(payload, 0, vectors), 1U);

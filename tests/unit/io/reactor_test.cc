@@ -73,14 +73,16 @@ TEST_F(ReactorTest, cancelling_a_descriptor_ends_its_waits) {
 TEST_F(ReactorTest, timers_fire_in_the_order_of_their_deadlines) {
   std::string order;
   run([&]() -> Op<> {
-    auto note = [](Reactor& reactor, base::Duration after, char name, std::string& out) -> Op<> {
-      co_await reactor.sleep(after);
+    auto note = [](Reactor& reactor, base::TimePoint deadline, char name, std::string& out) -> Op<> {
+      Timer timer(reactor);
+      (void)co_await timer.until(deadline);
       out.push_back(name);
     };
+    const base::TimePoint now = clock_.now();
     Gate sleepers;
-    spawn(sleepers, note(*reactor_, 30ms, 'c', order));
-    spawn(sleepers, note(*reactor_, 10ms, 'a', order));
-    spawn(sleepers, note(*reactor_, 20ms, 'b', order));
+    spawn(sleepers, note(*reactor_, now + 30ms, 'c', order));
+    spawn(sleepers, note(*reactor_, now + 10ms, 'a', order));
+    spawn(sleepers, note(*reactor_, now + 20ms, 'b', order));
     co_await sleepers.drained();
   });
   EXPECT_EQ(order, "abc");

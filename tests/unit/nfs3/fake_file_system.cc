@@ -230,7 +230,7 @@ VfsOp<vfs::WriteResult> FakeFileSystem::write(const vfs::Credentials& who, const
       std::min<std::uint32_t>(static_cast<std::uint32_t>(data.size()), short_write.value_or(~0U));
   if (offset + count > file_bytes_max) return answer<vfs::WriteResult>(base::fail(Error::fbig));
   if (node.content.size() < offset + count) node.content.resize(offset + count);
-  data.copy_to(0, std::as_writable_bytes(std::span(node.content).subspan(offset, count)));
+  data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(node.content).subspan(offset, count)));
   node.attributes.size = node.attributes.space = node.content.size();
   touch(node);
   wcc.after = node.attributes;

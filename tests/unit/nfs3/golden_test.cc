@@ -15,7 +15,7 @@ string handle(const string& fileid) {
   return "00000018 01000001 00000007 a0a1a2a3 a4a5a6a7 00000000" + fileid;
 }
 const string root = handle("00000001");
-const string file = handle("00000002");
+const string golden_file = handle("00000002");
 
 const string no = "00000000";   // a union without its body
 const string yes = "00000001";  // a union with it
@@ -64,14 +64,14 @@ INSTANTIATE_TEST_SUITE_P(Pieces, Golden, ::testing::Values(5U, 65536U));
 
 TEST_P(Golden, null) { expect_exchange(NFSPROC3_NULL, "", ""); }
 
-TEST_P(Golden, getattr) { expect_exchange(NFSPROC3_GETATTR, file, "00000000" + file_attributes); }
+TEST_P(Golden, getattr) { expect_exchange(NFSPROC3_GETATTR, golden_file, "00000000" + file_attributes); }
 TEST_P(Golden, getattr_of_a_removed_file) {
   expect_exchange(NFSPROC3_GETATTR, handle("00000009"), "00000046");  // NFS3ERR_STALE and nothing else
 }
 
 TEST_P(Golden, setattr) {
   expect_exchange(NFSPROC3_SETATTR,
-                  file + yes + "000001a0"                           // mode 0640
+                  golden_file + yes + "000001a0"                    // mode 0640
                       + no + no                                     // uid, gid
                       + yes + "00000000 00000004"                   // size 4
                       + "00000000"                                  // atime: DONT_CHANGE
@@ -83,24 +83,25 @@ TEST_P(Golden, setattr) {
 }
 TEST_P(Golden, setattr_with_an_old_guard) {
   expect_exchange(
-      NFSPROC3_SETATTR, file + mode_0640 + yes + t2,
+      NFSPROC3_SETATTR, golden_file + mode_0640 + yes + t2,
       "00002712" + yes + "00000000 0000000c" + t0 + t0 + yes + file_attributes);  // NFS3ERR_NOT_SYNC
 }
 
 TEST_P(Golden, lookup) {
   expect_exchange(NFSPROC3_LOOKUP, root + hello,
-                  "00000000" + file + yes + file_attributes + yes + root_attributes);
+                  "00000000" + golden_file + yes + file_attributes + yes + root_attributes);
 }
 TEST_P(Golden, lookup_of_a_missing_name) {
   expect_exchange(NFSPROC3_LOOKUP, root + fresh, "00000002" + yes + root_attributes);  // NFS3ERR_NOENT
 }
 
 TEST_P(Golden, access) {
-  expect_exchange(NFSPROC3_ACCESS, file + "0000003f", "00000000" + yes + file_attributes + "0000001d");
+  expect_exchange(NFSPROC3_ACCESS, golden_file + "0000003f", "00000000" + yes + file_attributes + "0000001d");
 }
 TEST_P(Golden, access_that_the_file_system_cannot_tell) {
   fs_->fail("access", vfs::Error::io);
-  expect_exchange(NFSPROC3_ACCESS, file + "0000003f", "00000005" + yes + file_attributes);  // NFS3ERR_IO
+  expect_exchange(NFSPROC3_ACCESS, golden_file + "0000003f",
+                  "00000005" + yes + file_attributes);  // NFS3ERR_IO
 }
 
 TEST_P(Golden, readlink) {
@@ -110,14 +111,14 @@ TEST_P(Golden, readlink) {
                       "00000004 2e2e2f78");
 }
 TEST_P(Golden, readlink_of_a_file) {
-  expect_exchange(NFSPROC3_READLINK, file, "00000016" + yes + file_attributes);  // NFS3ERR_INVAL
+  expect_exchange(NFSPROC3_READLINK, golden_file, "00000016" + yes + file_attributes);  // NFS3ERR_INVAL
 }
 
 TEST_P(Golden, read) {
-  expect_exchange(NFSPROC3_READ, file + "00000000 00000007" + "00000064",  // offset 7, count 100
-                  "00000000" + yes + file_attributes + "00000005"          // count
-                      + yes                                                // eof
-                      + "00000005 776f726c 64000000");                     // "world", padded
+  expect_exchange(NFSPROC3_READ, golden_file + "00000000 00000007" + "00000064",  // offset 7, count 100
+                  "00000000" + yes + file_attributes + "00000005"                 // count
+                      + yes                                                       // eof
+                      + "00000005 776f726c 64000000");                            // "world", padded
 }
 TEST_P(Golden, read_of_a_directory) {
   expect_exchange(NFSPROC3_READ, root + "00000000 00000000 00000064",
@@ -126,9 +127,9 @@ TEST_P(Golden, read_of_a_directory) {
 
 TEST_P(Golden, write) {
   expect_exchange(NFSPROC3_WRITE,
-                  file + "00000000 00000007" + "00000003" + "00000001"  // offset 7, count 3, DATA_SYNC
-                      + "00000003 4d617000",                            // "Map", padded
-                  "00000000" + yes + "00000000 0000000c" + t0 + t0      // before
+                  golden_file + "00000000 00000007" + "00000003" + "00000001"  // offset 7, count 3, DATA_SYNC
+                      + "00000003 4d617000",                                   // "Map", padded
+                  "00000000" + yes + "00000000 0000000c" + t0 + t0             // before
                       + yes + fattr(file_head, "0000000c", "00000002", t1, t1) + "00000003" +
                       "00000001"               // count, committed: DATA_SYNC
                       + "b0070000 00000000");  // write verifier
@@ -136,7 +137,7 @@ TEST_P(Golden, write) {
 }
 TEST_P(Golden, write_to_a_full_disk) {
   fs_->fail("write", vfs::Error::nospc);
-  expect_exchange(NFSPROC3_WRITE, file + "00000000 00000007 00000003 00000000 00000003 4d617000",
+  expect_exchange(NFSPROC3_WRITE, golden_file + "00000000 00000007 00000003 00000000 00000003 4d617000",
                   "0000001c" + yes + "00000000 0000000c" + t0 + t0 + yes + file_attributes);  // NFS3ERR_NOSPC
 }
 
@@ -233,11 +234,11 @@ TEST_P(Golden, rename_of_a_missing_name) {
 
 TEST_P(Golden, link) {
   expect_exchange(
-      NFSPROC3_LINK, file + root + fresh,
+      NFSPROC3_LINK, golden_file + root + fresh,
       "00000000" + yes + fattr("00000001 000001a4 00000002", "0000000c", "00000002", t0, t0) + root_wcc);
 }
 TEST_P(Golden, link_over_a_file) {
-  expect_exchange(NFSPROC3_LINK, file + root + hello,
+  expect_exchange(NFSPROC3_LINK, golden_file + root + hello,
                   "00000011" + yes + file_attributes + unchanged_root_wcc);  // NFS3ERR_EXIST
 }
 
@@ -250,7 +251,7 @@ TEST_P(Golden, readdir) {
                       + no + yes);                                                             // no more, eof
 }
 TEST_P(Golden, readdir_of_a_file) {
-  expect_exchange(NFSPROC3_READDIR, file + "00000000 00000000 00000000 00000000 00001000",
+  expect_exchange(NFSPROC3_READDIR, golden_file + "00000000 00000000 00000000 00000000 00001000",
                   "00000014" + yes + file_attributes);  // NFS3ERR_NOTDIR
 }
 
@@ -259,7 +260,7 @@ TEST_P(Golden, readdirplus) {
                   root + "00000000 00000002" + "00000000 00000000" + "00000200 00001000",  // after cookie 2
                   "00000000" + yes + root_attributes + "00000000 00000000"                 // verifier
                       + yes + "00000000 00000002" + hello + "00000000 00000003"            // "hello"
-                      + yes + file_attributes + yes + file                                 //
+                      + yes + file_attributes + yes + golden_file                          //
                       + no + yes);                                                         // no more, eof
 }
 TEST_P(Golden, readdirplus_with_an_unknown_cookie) {
@@ -304,12 +305,12 @@ TEST_P(Golden, pathconf_that_is_not_supported) {
 
 TEST_P(Golden, commit) {
   expect_exchange(
-      NFSPROC3_COMMIT, file + "00000000 00000007" + "00000003",
+      NFSPROC3_COMMIT, golden_file + "00000000 00000007" + "00000003",
       "00000000" + yes + "00000000 0000000c" + t0 + t0 + yes + file_attributes + "b0070000 00000000");
 }
 TEST_P(Golden, commit_that_fails) {
   fs_->fail("commit", vfs::Error::io);
-  expect_exchange(NFSPROC3_COMMIT, file + "00000000 00000007 00000003",
+  expect_exchange(NFSPROC3_COMMIT, golden_file + "00000000 00000007 00000003",
                   "00000005" + yes + "00000000 0000000c" + t0 + t0 + yes + file_attributes);  // NFS3ERR_IO
 }
 

@@ -28,7 +28,7 @@ io::Payload cut(base::BytesView bytes, std::size_t piece_bytes, io::SlabPool& po
 
 base::Bytes bytes_of(const io::Payload& payload) {
   base::Bytes bytes(payload.size());
-  payload.copy_to(0, bytes);
+  payload.in_memory().value().copy_to(0, bytes);
   return bytes;
 }
 

@@ -94,7 +94,7 @@ class Nfs3Test : public ::testing::Test {
     encode(out, args);
     const io::Payload message = out.finish().bytes;
     base::Bytes bytes(message.size());
-    message.copy_to(0, bytes);
+    message.in_memory().value().copy_to(0, bytes);
     return bytes;
   }
   // Calls and decodes. The result's views live until the next ask().

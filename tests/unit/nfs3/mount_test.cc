@@ -18,7 +18,7 @@ class Mount : public Nfs3Test {
     out.text(path);
     const io::Payload message = out.finish().bytes;
     base::Bytes bytes(message.size());
-    message.copy_to(0, bytes);
+    message.in_memory().value().copy_to(0, bytes);
     return bytes;
   }
   struct Mounted {

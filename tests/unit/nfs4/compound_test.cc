@@ -1,5 +1,6 @@
 // The rules of COMPOUND as a whole: RFC 8881 section 16.2 and 2.10.6, RFC 7530 section 16.2.
 #include <array>
+#include <filesystem>
 #include <numeric>
 #include <string>
 
@@ -164,6 +165,62 @@ TEST(Compound, only_what_changed_something_is_worth_keeping_for_4_0) {
   EXPECT_TRUE(world.send(Request(0).add(OP_PUTROOTFH).add(OP_REMOVE, REMOVE4args{"none"})).worth_keeping());
 }
 
+// The duplicate-request cache keeps a copy of what a 4.0 COMPOUND that changes something was answered.
+class KeptReply40 : public testing::Test {
+ protected:
+  KeptReply40() {
+    world_.offer_pipes(true);
+    world_.write_local("long", std::string(200'000, 'x'));
+    world_.write_local("gone", "");
+  }
+  static Request& read(Request& request, std::uint32_t bytes) {
+    request.add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"long"});
+    return request.add(OP_READ, READ4args{anonymous(), 0, bytes});
+  }
+  static Request& remove(Request& request) {
+    return request.add(OP_PUTROOTFH).add(OP_REMOVE, REMOVE4args{"gone"});
+  }
+  [[nodiscard]] bool removed() const { return !std::filesystem::exists(world_.directory() + "/gone"); }
+  World world_;
+};
+
+TEST_F(KeptReply40, bulk_data_is_sent_from_a_pipe_if_nothing_changes) {
+  Request request(0);
+  const Reply reply = world_.send(read(request, 200'000));
+  EXPECT_EQ(reply.status(), NFS4_OK);
+  EXPECT_TRUE(reply.bytes().piped());
+  EXPECT_FALSE(reply.worth_keeping());
+}
+
+TEST_F(KeptReply40, nothing_is_changed_behind_bulk_data) {
+  Request request(0);
+  const Reply reply = world_.send(remove(read(request, 200'000)));
+  EXPECT_EQ(reply.status(), NFS4ERR_RESOURCE);
+  EXPECT_EQ(reply.count(), 5U);
+  EXPECT_FALSE(reply.worth_keeping());
+  EXPECT_FALSE(removed());
+}
+
+TEST_F(KeptReply40, bulk_data_is_not_read_behind_a_change) {
+  Request request(0);
+  const Reply reply = world_.send(read(remove(request), 200'000));
+  EXPECT_EQ(reply.status(), NFS4ERR_RESOURCE);
+  EXPECT_TRUE(reply.worth_keeping());
+  EXPECT_FALSE(reply.bytes().piped());
+  EXPECT_LT(reply.bytes().size(), 200U);
+  EXPECT_TRUE(removed());
+}
+
+TEST_F(KeptReply40, a_little_data_may_be_read_on_both_sides_of_a_change) {
+  Request request(0);
+  const Reply reply = world_.send(read(remove(read(request, 20'000)), 20'000));
+  EXPECT_EQ(reply.status(), NFS4_OK);
+  EXPECT_TRUE(reply.worth_keeping());
+  EXPECT_FALSE(reply.bytes().piped());
+  EXPECT_GT(reply.bytes().size(), 40'000U);
+  EXPECT_TRUE(removed());
+}
+
 // --- RFC 8881 2.10.6 and 18.46.3: sessions.
 
 TEST(CompoundInSession, begins_with_sequence) {
@@ -224,6 +281,67 @@ TEST(CompoundInSession, reply_that_cannot_be_kept_is_an_error_of_its_operation) 
   EXPECT_LE(reply.bytes().size() + 24, client.fore().ca_maxresponsesize_cached);
 }
 
+// Operations whose results are short, long, or have a body although they fail.
+Request& add_any(Request& request, std::uint32_t kind) {
+  SETATTR4args nothing;
+  switch (kind % 6) {
+    case 0:
+      return request.add(OP_GETFH);
+    case 1:
+      return request.add(OP_GETATTR, GETATTR4args{});
+    case 2:
+      return request.add(OP_LOOKUP, LOOKUP4args{"none"});
+    case 3:
+      return request.add(OP_SETATTR, nothing);
+    default:
+      return request.add(OP_PUTROOTFH);
+  }
+}
+
+TEST(CompoundInSession, no_reply_is_longer_than_the_session_allows) {
+  for (std::uint32_t limit = 100; limit < 260; limit += 4) {
+    EngineOptions options;
+    options.clients.fore.response_bytes_max = 260;
+    options.clients.fore.cached_bytes_max = limit;
+    World world(options);
+    SessionClient client(world, 1, "client");
+    for (std::uint32_t seed = 0; seed < 12; ++seed) {
+      const bool kept = seed % 2 == 0;
+      Request request = client.request(0, kept).add(OP_PUTROOTFH);
+      for (std::uint32_t i = 0; i < 40; ++i) add_any(request, seed / 2 + i * (1 + seed % 5));
+      const Reply reply = world.send(request);
+      EXPECT_LE(reply.bytes().size() + 24, kept ? limit : 260U) << "limit " << limit << " seed " << seed;
+    }
+  }
+}
+
+TEST(CompoundInSession, results_without_a_body_count) {
+  EngineOptions options;
+  options.clients.fore.response_bytes_max = 100;
+  World world(options);
+  SessionClient client(world, 1, "client");
+  Request request = client.request();
+  for (int i = 0; i < 60; ++i) request.add(OP_PUTROOTFH);
+  const Reply reply = client.send(request);
+  EXPECT_EQ(reply.status(), NFS4ERR_REP_TOO_BIG);
+  EXPECT_LE(reply.bytes().size() + 24, 100U);
+  EXPECT_EQ(client.send(client.request().add(OP_PUTROOTFH)).status(), NFS4_OK);
+}
+
+TEST(CompoundInSession, a_tag_that_does_not_fit_is_left_out_and_uses_no_sequence_id_up) {
+  EngineOptions options;
+  options.clients.fore.response_bytes_max = 100;
+  World world(options);
+  SessionClient client(world, 1, "client");
+  Request request = client.request();
+  const Reply reply = world.send(request.add(OP_PUTROOTFH).tag(std::string(64, 't')));
+  EXPECT_EQ(reply.status(), NFS4ERR_REP_TOO_BIG);
+  EXPECT_EQ(reply.count(), 1U);
+  EXPECT_TRUE(reply.tag().empty());
+  EXPECT_LE(reply.bytes().size() + 24, 100U);
+  EXPECT_EQ(client.send(client.again().add(OP_PUTROOTFH)).status(), NFS4_OK);
+}
+
 TEST(CompoundInSession, repeated_request_gets_the_kept_reply_and_is_not_executed_again) {
   World world;
   SessionClient client(world, 2, "client");
@@ -236,8 +354,8 @@ TEST(CompoundInSession, repeated_request_gets_the_kept_reply_and_is_not_executed
   EXPECT_EQ(second.status(), NFS4_OK);
   base::Bytes a(first.bytes().size());
   base::Bytes b(second.bytes().size());
-  first.bytes().copy_to(0, a);
-  second.bytes().copy_to(0, b);
+  first.bytes().in_memory().value().copy_to(0, a);
+  second.bytes().in_memory().value().copy_to(0, b);
   EXPECT_EQ(a, b);
   EXPECT_EQ(client.send(client.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"file"})).status(),
             NFS4_OK);

@@ -82,6 +82,25 @@ TEST(PseudoFileSystem, shows_nobody_what_is_not_for_him) {
             NFS4ERR_ACCESS);
 }
 
+TEST(PseudoFileSystem, what_readdir_hides_cannot_be_found_by_name_or_by_a_handle_made_up) {
+  World world({}, {{.path = "/mine", .clients = {"192.0.2.1"}},
+                   {.path = "/deep/mine", .clients = {"192.0.2.1"}},
+                   {.path = "/all"}});
+  const Caller stranger{.address = "198.51.100.9"};
+  EXPECT_EQ(status_after(world, walk({"mine"})), NFS4_OK);
+  EXPECT_EQ(status_after(world, walk({"mine"}), stranger), NFS4ERR_NOENT);
+  EXPECT_EQ(status_after(world, walk({}).add(OP_SECINFO, SECINFO4args{"mine"}), stranger), NFS4ERR_NOENT);
+  const std::string deep = handle_after(world, walk({"deep"}));
+  EXPECT_EQ(status_after(world, Request(0).add(OP_PUTFH, PUTFH4args{base::bytes_of(deep)})), NFS4_OK);
+  EXPECT_EQ(status_after(world, Request(0).add(OP_PUTFH, PUTFH4args{base::bytes_of(deep)}), stranger),
+            NFS4ERR_STALE);
+}
+
+TEST(PseudoFileSystem, a_root_that_is_for_others_is_no_secret) {
+  World world({}, {{.path = "/", .clients = {"192.0.2.1"}}});
+  EXPECT_EQ(status_after(world, walk({}), Caller{.address = "198.51.100.9"}), NFS4ERR_ACCESS);
+}
+
 TEST(PseudoFileSystem, export_below_an_export_goes_before_what_is_in_the_directory) {
   World world({}, {{.path = "/"}, {.path = "/sub"}});
   const std::string root = handle_after(world, walk({}));

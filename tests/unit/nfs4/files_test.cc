@@ -218,7 +218,7 @@ TEST_F(Files, data_is_read_and_written_without_an_open) {
   const auto read = reply.result<READ4res>(OP_READ);
   EXPECT_FALSE(read.resok4()->eof);
   base::Bytes data(read.resok4()->data.size());
-  read.resok4()->data.copy_to(0, data);
+  read.resok4()->data.in_memory().value().copy_to(0, data);
   EXPECT_EQ(base::text_of(data), "456");
 }
 

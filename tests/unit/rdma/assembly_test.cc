@@ -46,7 +46,7 @@ TEST_F(AssemblyTest, nothing_is_copied) {
   const io::Payload data = text("1234");
   const auto whole = assemble(text("abcd"), std::vector<ChunkData>{{4, data}});
   ASSERT_TRUE(whole);
-  EXPECT_EQ(whole->ranges().back().view().data(), data.ranges().front().view().data());
+  EXPECT_EQ(whole->ranges().back().memory().value().data(), data.ranges().front().memory().value().data());
 }
 
 }  // namespace

@@ -20,6 +20,8 @@
 
 namespace braid::rdma::test {
 
+inline constexpr auto no_arguments = [](xdr::Encoder&) {};
+
 // A client of RPC with all that it needs.
 class Caller {
  public:

@@ -15,7 +15,6 @@ namespace {
 using namespace test;  // NOLINT(google-build-using-namespace): the words of these tests
 using base::Bytes;
 
-const auto no_arguments = [](xdr::Encoder&) {};
 constexpr std::uint32_t first_xid = 101;
 
 rpc::CallOptions room(std::uint32_t item_bytes, std::uint32_t rest_bytes) {

@@ -12,8 +12,6 @@ namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace): the words of these tests
 
-const auto no_arguments = [](xdr::Encoder&) {};
-
 // Lengths of items. Trivial, as g++ 12 destroys twice what is made in an expression that is awaited.
 struct Lengths {
   std::array<std::uint32_t, 4> of{};

@@ -69,6 +69,6 @@ class ConnectionTest : public testing::Test {
   std::optional<World> world_;
 };
 
-constexpr std::uint32_t credits = 128;
+constexpr std::uint32_t credits_max = 128;
 
 }  // namespace braid::rdma::test

@@ -15,7 +15,7 @@ TEST_F(ConnectionTest, inline_call_and_reply) {
     EXPECT_EQ(client.server, (PrivateData{4096, 4096, true}));
     client.send(Wire(7, 32, 0).with(call(7, proc_null)));
     const Bytes answer = co_await answer_to(client);
-    EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7)));
+    EXPECT_EQ(answer, joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7)));
   });
 }
 
@@ -28,7 +28,7 @@ TEST_F(ConnectionTest, read_data_goes_to_the_write_chunk) {
     client.send(Wire(7, 32, 0).write({first, second}).with(call(7, proc_read, words({1, 99'999}))));
     const Bytes answer = co_await answer_to(client);
     const Segment rest{second.key, 39'999, second.address};
-    EXPECT_EQ(answer, Wire(7, credits, 0).write({first, rest}).with(success(7, words({99'999}))));
+    EXPECT_EQ(answer, Wire(7, credits_max, 0).write({first, rest}).with(success(7, words({99'999}))));
     EXPECT_EQ(sink.first(99'999), patterned(99'999));
     EXPECT_EQ(sink.content()[99'999], std::byte{0});  // no padding
     EXPECT_EQ(world_->host.stats().chains, 1U);
@@ -48,7 +48,7 @@ TEST_F(ConnectionTest, write_chunks_follow_the_order_of_the_data) {
                     .write({c.segment()})
                     .with(call(7, proc_read, words({2, 0, 10}))));
     const Bytes answer = co_await answer_to(client);
-    EXPECT_EQ(answer, Wire(7, credits, 0)
+    EXPECT_EQ(answer, Wire(7, credits_max, 0)
                           .write({a.segment(0, 0)})
                           .write({b.segment(0, 10)})
                           .write({c.segment(0, 0)})
@@ -73,8 +73,8 @@ TEST_F(ConnectionTest, data_of_a_read_chunk_takes_its_place_in_the_call) {
       }
       client.send(wire.with(call(7, proc_write, words({length, 99}))));
       const Bytes answer = co_await answer_to(client);
-      EXPECT_EQ(answer,
-                joined(words({7, 1, credits, 0, 0, 0, 0}), success(7, words({length, sum_of(data), 99}))));
+      EXPECT_EQ(answer, joined(words({7, 1, credits_max, 0, 0, 0, 0}),
+                               success(7, words({length, sum_of(data), 99}))));
     }
     EXPECT_EQ(world_->metrics.read_chunks.value(), 5U);
   });
@@ -87,7 +87,8 @@ TEST_F(ConnectionTest, a_long_call_lies_at_position_zero) {
     const Offer source = client.readable(call(7, proc_write, joined(opaque(data), words({5}))));
     client.send(Wire(7, 32, 1).read(0, source.segment()).with());
     const Bytes answer = co_await answer_to(client);
-    EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7, words({9000, sum_of(data), 5}))));
+    EXPECT_EQ(answer,
+              joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7, words({9000, sum_of(data), 5}))));
   });
 }
 
@@ -99,7 +100,8 @@ TEST_F(ConnectionTest, a_long_call_may_have_read_chunks_of_its_own) {
     const Offer source = client.readable(data);
     client.send(Wire(7, 32, 1).read(44, source.segment()).read(0, body.segment()).with());
     const Bytes answer = co_await answer_to(client);
-    EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7, words({9001, sum_of(data), 5}))));
+    EXPECT_EQ(answer,
+              joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7, words({9001, sum_of(data), 5}))));
   });
 }
 
@@ -110,7 +112,7 @@ TEST_F(ConnectionTest, a_long_reply_goes_to_the_reply_chunk) {
     client.send(Wire(7, 32, 0).reply({sink.segment()}).with(call(7, proc_list, words({10'000}))));
     const Bytes answer = co_await answer_to(client);
     const Bytes expected = success(7, opaque(patterned(10'000)));
-    EXPECT_EQ(answer, Wire(7, credits, 1).reply({sink.segment(0, expected.size())}).with());
+    EXPECT_EQ(answer, Wire(7, credits_max, 1).reply({sink.segment(0, expected.size())}).with());
     EXPECT_EQ(sink.first(expected.size()), expected);
     EXPECT_EQ(world_->metrics.reply_chunks.value(), 1U);
   });
@@ -126,7 +128,7 @@ TEST_F(ConnectionTest, the_inline_threshold_is_the_smaller_of_both_sides) {
     EXPECT_EQ(answer.size(), inline_bytes_default);
     client.send(Wire(8, 32, 0).with(call(8, proc_list, words({fits + 1}))));
     answer = co_await answer_to(client);
-    EXPECT_EQ(answer, words({8, 1, credits, 4, 2}));
+    EXPECT_EQ(answer, words({8, 1, credits_max, 4, 2}));
   });
 }
 
@@ -170,19 +172,19 @@ TEST_F(ConnectionTest, what_the_transport_cannot_use_gets_the_error_of_the_rfc) 
       if (i == 4) continue;  // has to be read first; see below
       client.send(bad_chunks[i]);
       const Bytes answer = co_await answer_to(client);
-      EXPECT_EQ(answer, words({7, 1, credits, 4, 2})) << i;
+      EXPECT_EQ(answer, words({7, 1, credits_max, 4, 2})) << i;
     }
     const Offer source = client.readable(patterned(8));
     client.send(Wire(7, 1, 0).read(4000, source.segment()).with(null));
     Bytes answer = co_await answer_to(client);
-    EXPECT_EQ(answer, words({7, 1, credits, 4, 2}));
+    EXPECT_EQ(answer, words({7, 1, credits_max, 4, 2}));
     client.send(words({7, 2, 1, 0, 0, 0, 0}));
     answer = co_await answer_to(client);
-    EXPECT_EQ(answer, words({7, 2, credits, 4, 1, 1, 1}));
+    EXPECT_EQ(answer, words({7, 2, credits_max, 4, 1, 1, 1}));
     EXPECT_FALSE(client.disconnected);
     client.send(Wire(7, 32, 0).with(null));
     answer = co_await answer_to(client);
-    EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7)));
+    EXPECT_EQ(answer, joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7)));
     EXPECT_EQ(sink.content(), Bytes(100));
   });
 }
@@ -197,7 +199,7 @@ TEST_F(ConnectionTest, rdma_done_and_what_is_too_short_for_a_header_are_dropped)
     EXPECT_TRUE(answer.empty());
     client.send(Wire(7, 32, 0).with(call(7, proc_null)));
     answer = co_await answer_to(client);
-    EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7)));
+    EXPECT_EQ(answer, joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7)));
   });
 }
 
@@ -292,7 +294,7 @@ TEST_F(ConnectionTest, of_a_peer_that_answers_no_reads_read_chunks_are_refused) 
     const Offer source = client.readable(patterned(8));
     client.send(Wire(7, 1, 0).read(44, source.segment()).with(call(7, proc_write, words({8, 1}))));
     const Bytes answer = co_await answer_to(client);
-    EXPECT_EQ(answer, words({7, 1, credits, 4, 2}));
+    EXPECT_EQ(answer, words({7, 1, credits_max, 4, 2}));
   });
 }
 
@@ -370,7 +372,7 @@ TEST_F(ConnectionTest, a_call_that_asks_for_no_credits_gets_the_usual) {
     SimClient& client = *co_await world_->connect();
     client.send(Wire(7, 0, 0).with(call(7, proc_null)));
     const Bytes answer = co_await answer_to(client);
-    EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7)));
+    EXPECT_EQ(answer, joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7)));
   });
 }
 
@@ -387,7 +389,7 @@ TEST_F(ConnectionTest, calls_overtake_each_other_and_an_xid_may_be_used_twice) {
     service_.release();
     co_await world_->settle();
     if (client.messages.size() == 2) {
-      EXPECT_EQ(client.messages[1], Wire(7, credits, 0).write({first.segment(0, 0)}).with(success(7)));
+      EXPECT_EQ(client.messages[1], Wire(7, credits_max, 0).write({first.segment(0, 0)}).with(success(7)));
     }
     EXPECT_EQ(client.messages.size(), 2U);
   });

@@ -79,7 +79,7 @@ TEST_P(FaultTest, ends_the_connection_cleanly) {
     SimClient& next = *co_await world_->connect();
     next.send(Wire(7, 32, 0).with(call(7, proc_null)));
     const Bytes answer = co_await answer_to(next);
-    EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7)));
+    EXPECT_EQ(answer, joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7)));
   });
 }
 

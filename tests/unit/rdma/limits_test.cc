@@ -107,10 +107,10 @@ TEST_F(ConnectionTest, credits_of_all_connections_are_known) {
     SimClient& second = *co_await world_->connect();
     for (SimClient* client : {&first, &second}) client->send(Wire(7, 32, 0).with(call(7, proc_null)));
     co_await world_->settle();
-    EXPECT_EQ(world_->metrics.credits, 2 * std::int64_t{credits});
+    EXPECT_EQ(world_->metrics.credits, 2 * std::int64_t{credits_max});
     first.disconnect();
     co_await world_->settle();
-    EXPECT_EQ(world_->metrics.credits, credits);
+    EXPECT_EQ(world_->metrics.credits, credits_max);
   });
 }
 
@@ -134,7 +134,7 @@ TEST_F(MemoryTest, without_memory_a_call_waits_and_credits_are_fewer) {
         SimClient& client = *co_await world_->connect();
         client.send(Wire(6, 1, 0).with(call(6, proc_null)));
         Bytes answer = co_await answer_to(client);
-        EXPECT_EQ(granted_by(answer), credits);
+        EXPECT_EQ(granted_by(answer), credits_max);
         std::vector<io::SlabRef> taken = all_memory();
         const Offer source = client.readable(patterned(200'000));
         client.send(Wire(7, 1, 0).read(44, source.segment()).with(call(7, proc_write, words({200'000, 1}))));
@@ -145,15 +145,15 @@ TEST_F(MemoryTest, without_memory_a_call_waits_and_credits_are_fewer) {
         EXPECT_EQ(rpc::test::u32_at(answer, 0), 8U);
         EXPECT_EQ(client.messages.size(), 2U);
         // Of the 41 receives in use, no more than a slab's 16 could be posted again.
-        EXPECT_LE(granted_by(answer), credits - 25);
-        EXPECT_GE(granted_by(answer), credits - 42);
+        EXPECT_LE(granted_by(answer), credits_max - 25);
+        EXPECT_GE(granted_by(answer), credits_max - 42);
         EXPECT_EQ(world_->metrics.credits, granted_by(answer));
         EXPECT_GT(world_->metrics.memory_waits.value(), 0U);
         taken.clear();
         world_->clock.advance(std::chrono::seconds(1));
         answer = co_await answer_to(client);
         EXPECT_EQ(rpc::test::u32_at(answer, 0), 7U);
-        EXPECT_EQ(granted_by(answer), credits);
+        EXPECT_EQ(granted_by(answer), credits_max);
         service_.release();
         co_await world_->settle();
       },
@@ -182,7 +182,7 @@ TEST_F(MemoryTest, without_memory_a_reply_waits) {
         taken.clear();
         world_->clock.advance(std::chrono::seconds(1));
         const Bytes answer = co_await answer_to(client);
-        EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7)));
+        EXPECT_EQ(answer, joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7)));
         co_await other.close();
       },
       options_);
@@ -199,7 +199,7 @@ TEST_F(MemoryTest, without_memory_an_error_waits_but_not_for_ever) {
         taken.clear();
         world_->clock.advance(std::chrono::seconds(1));
         const Bytes answer = co_await answer_to(client);
-        EXPECT_EQ(answer, words({7, 1, credits, 4, 2}));
+        EXPECT_EQ(answer, words({7, 1, credits_max, 4, 2}));
         EXPECT_EQ(world_->metrics.err_chunk.value(), 1U);
       },
       options_);

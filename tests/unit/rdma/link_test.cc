@@ -13,8 +13,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-struct Done final : Work {
-  explicit Done(const base::Clock& clock) : clock_(clock) {}
+struct TimedWork final : Work {
+  explicit TimedWork(const base::Clock& clock) : clock_(clock) {}
   void completed(WorkStatus status, std::uint32_t) override {
     ended.push_back(status);
     at = clock_.now();
@@ -26,13 +26,13 @@ struct Done final : Work {
   const base::Clock& clock_;
 };
 
-struct User final : EndpointUser {
+struct LinkUser final : EndpointUser {
   void on_established(const ConnectParameters&) override {}
   void on_disconnected() override { disconnected = true; }
   bool disconnected = false;
 };
 
-struct Listening final : ListenerUser {
+struct LinkListener final : ListenerUser {
   void on_request(std::unique_ptr<ConnectRequest> got) override { request = std::move(got); }
   std::unique_ptr<ConnectRequest> request;
 };
@@ -74,7 +74,7 @@ class LinkTest : public testing::Test {
     while (fabric_.advance());
   }
   void offer(Access access) { remote_ = client_.register_memory(there_, access).value(); }
-  void post(Done& done, Opcode opcode, std::uint32_t bytes) {
+  void post(TimedWork& done, Opcode opcode, std::uint32_t bytes) {
     const LocalPiece local{here_.data(), bytes, local_->local_key()};
     const Request request{opcode,
                           {&local, 1},
@@ -82,21 +82,21 @@ class LinkTest : public testing::Test {
                           reinterpret_cast<std::uintptr_t>(there_.data())};
     ASSERT_TRUE(far_->post(done, {&request, 1}));
   }
-  void receive(Done& done) {
+  void receive(TimedWork& done) {
     if (!receive_memory_) receive_memory_ = client_.register_memory(there_, Access::local).value();
     ASSERT_TRUE(near_->post_receive(done, {there_.data(), 50'000, receive_memory_->local_key()}));
   }
-  [[nodiscard]] base::Duration when(const Done& done) const { return done.at - start_; }
+  [[nodiscard]] base::Duration when(const TimedWork& done) const { return done.at - start_; }
 
   io::ReadyQueue queue_;
   base::ManualClock clock_;
   Fabric fabric_{{.delay = 10ms, .bytes_per_second = 1'000'000}, clock_};
   Host server_{fabric_, "server"};
   Host client_{fabric_, "client"};
-  Listening listening_;
+  LinkListener listening_;
   std::unique_ptr<Listener> listener_;
-  User near_user_;
-  User far_user_;
+  LinkUser near_user_;
+  LinkUser far_user_;
   std::unique_ptr<Endpoint> near_;
   std::unique_ptr<Endpoint> far_;
   base::Bytes here_;
@@ -110,7 +110,7 @@ class LinkTest : public testing::Test {
 TEST_F(LinkTest, a_write_takes_its_bytes_and_a_round_trip) {
   offer(Access::remote_write);
   here_[999] = std::byte{7};
-  Done done(clock_);
+  TimedWork done(clock_);
   post(done, Opcode::write, 1000);
   run();
   ASSERT_EQ(done.ended, std::vector{WorkStatus::success});
@@ -120,7 +120,7 @@ TEST_F(LinkTest, a_write_takes_its_bytes_and_a_round_trip) {
 
 TEST_F(LinkTest, writes_follow_each_other_without_waiting) {
   offer(Access::remote_write);
-  std::deque<Done> done;
+  std::deque<TimedWork> done;
   for (int i = 0; i < 10; ++i) post(done.emplace_back(clock_), Opcode::write, 1000);
   run();
   for (std::size_t i = 0; i < done.size(); ++i) EXPECT_EQ(when(done[i]), 21ms + i * 1ms) << i;
@@ -129,7 +129,7 @@ TEST_F(LinkTest, writes_follow_each_other_without_waiting) {
 TEST_F(LinkTest, a_read_takes_a_round_trip_and_its_bytes) {
   offer(Access::remote_read);
   there_[999] = std::byte{7};
-  Done done(clock_);
+  TimedWork done(clock_);
   post(done, Opcode::read, 1000);
   run();
   ASSERT_EQ(done.ended, std::vector{WorkStatus::success});
@@ -139,7 +139,7 @@ TEST_F(LinkTest, a_read_takes_a_round_trip_and_its_bytes) {
 
 TEST_F(LinkTest, no_more_reads_are_on_their_way_than_was_agreed) {
   offer(Access::remote_read);
-  std::deque<Done> done;
+  std::deque<TimedWork> done;
   for (int i = 0; i < 6; ++i) post(done.emplace_back(clock_), Opcode::read, 1000);
   run();
   // Two at a time: 21 and 22 ms, the next ones a round trip behind each of them.
@@ -149,10 +149,10 @@ TEST_F(LinkTest, no_more_reads_are_on_their_way_than_was_agreed) {
 
 TEST_F(LinkTest, a_send_arrives_behind_what_was_written_before_it) {
   offer(Access::remote_write);
-  Done received(clock_);
+  TimedWork received(clock_);
   receive(received);
-  Done written(clock_);
-  Done sent(clock_);
+  TimedWork written(clock_);
+  TimedWork sent(clock_);
   post(written, Opcode::write, 5000);
   post(sent, Opcode::send, 1000);
   run();
@@ -163,14 +163,14 @@ TEST_F(LinkTest, a_send_arrives_behind_what_was_written_before_it) {
 
 TEST_F(LinkTest, a_send_without_a_receive_holds_up_what_is_behind_it) {
   offer(Access::remote_write);
-  Done sent(clock_);
-  Done written(clock_);
+  TimedWork sent(clock_);
+  TimedWork written(clock_);
   post(sent, Opcode::send, 1000);
   post(written, Opcode::write, 1000);
   run();
   EXPECT_TRUE(sent.ended.empty());
   EXPECT_TRUE(written.ended.empty());
-  Done received(clock_);
+  TimedWork received(clock_);
   receive(received);
   run();
   EXPECT_EQ(sent.ended, std::vector{WorkStatus::success});
@@ -179,8 +179,8 @@ TEST_F(LinkTest, a_send_without_a_receive_holds_up_what_is_behind_it) {
 
 TEST_F(LinkTest, a_request_that_fails_ends_the_connection_and_what_is_behind_it) {
   offer(Access::remote_read);
-  Done wrong(clock_);
-  Done behind(clock_);
+  TimedWork wrong(clock_);
+  TimedWork behind(clock_);
   post(wrong, Opcode::write, 1000);
   post(behind, Opcode::read, 1000);
   run();
@@ -193,8 +193,8 @@ TEST_F(LinkTest, a_request_that_fails_ends_the_connection_and_what_is_behind_it)
 TEST_F(LinkTest, each_host_sends_on_a_wire_of_its_own) {
   offer(Access::remote_write);
   const auto other = client_.register_memory(here_, Access::remote_read).value();
-  Done written(clock_);
-  Done read(clock_);
+  TimedWork written(clock_);
+  TimedWork read(clock_);
   post(written, Opcode::write, 10'000);
   const LocalPiece local{here_.data() + 50'000, 10'000, local_->local_key()};
   const Request request{

@@ -22,7 +22,7 @@ using test::SimClient;
 using test::Wire;
 using test::words;
 
-constexpr std::uint32_t credits = 128;
+constexpr std::uint32_t credits_max = 128;
 
 class Nfs3OverRdmaTest : public testing::Test {
  protected:
@@ -178,7 +178,7 @@ TEST_F(Nfs3OverRdmaTest, a_read_that_fails_returns_the_chunk_empty) {
     client.send(wire.with(call(1, NFS_V3_procedure::NFSPROC3_READ, args)));
     co_await world_->settle();
     EXPECT_EQ(client.messages.size(), 1U);
-    Wire expected(1, credits, 0);
+    Wire expected(1, credits_max, 0);
     expected.write({sink.segment(0, 0)});
     const Bytes header = expected.with();
     EXPECT_EQ(Bytes(client.messages[0].begin(),
@@ -207,7 +207,7 @@ TEST_F(Nfs3OverRdmaTest, a_call_repeated_on_a_new_connection_is_not_executed_twi
         Wire(1, 32, 0).reply({second.segment()}).with(call(1, NFS_V3_procedure::NFSPROC3_CREATE, args)));
     co_await world_->settle();
     EXPECT_EQ(client.messages.size(), 1U);
-    const Bytes header = Wire(1, credits, 0).reply({second.segment(0, 0)}).with();
+    const Bytes header = Wire(1, credits_max, 0).reply({second.segment(0, 0)}).with();
     EXPECT_TRUE(std::ranges::equal(header, std::span(client.messages[0]).first(header.size())));
     EXPECT_EQ(results<nfs3::CREATE3res>(client.messages[0], header.size()).status, nfs3::nfsstat3::NFS3_OK);
   });

@@ -22,7 +22,7 @@ using test::SimClient;
 using test::Wire;
 using enum nfs4::nfs_opnum4;
 
-constexpr std::uint32_t credits = 128;
+constexpr std::uint32_t credits_max = 128;
 
 // The results of a COMPOUND, one after the other.
 class Results {
@@ -141,7 +141,7 @@ TEST_F(Nfs4OverRdmaTest, the_write_chunks_of_a_compound_are_used_in_the_order_of
         .write({third.segment()});
     client.send(wire.with(call(1, request)));
     const Bytes answer = co_await answer_to(client);
-    const Bytes header = Wire(1, credits, 0)
+    const Bytes header = Wire(1, credits_max, 0)
                              .write({first.segment(0, 4000), first.segment(4000, 1000)})
                              .write({second.segment(0, 1001)})
                              .write({third.segment(0, 0)})
@@ -173,7 +173,7 @@ TEST_F(Nfs4OverRdmaTest, as_many_reads_as_a_call_may_have_write_chunks_are_place
     Request request(0);
     at(request, "file");
     Wire wire(1, 32, 0);
-    Wire returned(1, credits, 0);
+    Wire returned(1, credits_max, 0);
     for (std::uint32_t i = 0; i < WRITE_CHUNKS_MAX; ++i) {
       request.add(OP_READ, range(std::uint64_t{i} * 100, 100));
       wire.write({sink.segment(i * 100, 100)});
@@ -194,7 +194,7 @@ TEST_F(Nfs4OverRdmaTest, read_plus_has_its_data_inline_and_returns_a_write_chunk
     const Request request = read_plus(session, "file", 100'000);
     client.send(Wire(1, 32, 0).write({sink.segment()}).with(call(1, request)));
     const Bytes answer = co_await answer_to(client);
-    const Bytes header = Wire(1, credits, 0).write({sink.segment(0, 0)}).with();
+    const Bytes header = Wire(1, credits_max, 0).write({sink.segment(0, 0)}).with();
     expect_header(answer, header);
     Results results(world_.pool, answer, header.size());
     expect_hole_and_data(results, 1000);
@@ -212,7 +212,7 @@ TEST_F(Nfs4OverRdmaTest, read_plus_has_longer_data_in_the_reply_chunk) {
     client.send(Wire(1, 32, 0).reply({sink.segment()}).with(call(1, request)));
     const Bytes answer = co_await answer_to(client);
     const std::uint32_t length = answer.size() == 48 ? rpc::test::u32_at(answer, 36) : 0;
-    EXPECT_EQ(answer, Wire(1, credits, 1).reply({sink.segment(0, length)}).with());
+    EXPECT_EQ(answer, Wire(1, credits_max, 1).reply({sink.segment(0, length)}).with());
     EXPECT_GT(length, 20'000U);
     Results results(world_.pool, sink.first(length), 0);
     expect_hole_and_data(results, 20'000);

@@ -17,7 +17,7 @@ namespace {
 
 using namespace test;  // NOLINT(google-build-using-namespace): the words of these tests
 
-struct Done final : Work {
+struct PostedWork final : Work {
   void completed(WorkStatus status, std::uint32_t) override { ended.push_back(status); }
   std::vector<WorkStatus> ended;
 };
@@ -66,8 +66,8 @@ class PostQueueTest : public testing::Test {
   PostQueue posts_;
   const std::array<Request, 2> chain_{at(1), at(2)};
   const std::array<Request, 1> other_{at(3)};
-  Done first_;
-  Done second_;
+  PostedWork first_;
+  PostedWork second_;
 };
 
 TEST_F(PostQueueTest, what_is_posted_in_a_turn_is_handed_over_once_and_in_order) {

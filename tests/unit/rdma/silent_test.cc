@@ -15,7 +15,7 @@ class SilentTest : public ConnectionTest {
     for (std::uint32_t i = 0; i < times; ++i) {
       client.send(Wire(7, 32, 0).with(call(7, proc_null)));
       const Bytes answer = co_await answer_to(client);
-      EXPECT_EQ(answer, joined(words({7, 1, credits, 0, 0, 0, 0}), success(7)));
+      EXPECT_EQ(answer, joined(words({7, 1, credits_max, 0, 0, 0, 0}), success(7)));
     }
   }
   [[nodiscard]] std::uint64_t heard() const { return world_->host.stats().heard; }

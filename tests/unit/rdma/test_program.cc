@@ -46,7 +46,7 @@ io::Op<rpc::Answer> write(rpc::Service& service, rpc::Call& call, rpc::Reply& re
   if (!call.args.payload(data, bytes_max) || !call.args.u32(after)) return rpc::Answer::garbage_args;
   std::uint32_t sum = 0;
   for (const io::SlabRange& range : data.ranges())
-    for (const std::byte byte : range.view()) sum += std::to_integer<std::uint32_t>(byte);
+    for (const std::byte byte : range.memory().value()) sum += std::to_integer<std::uint32_t>(byte);
   xdr::Encoder& out = reply.begin();
   out.u32(static_cast<std::uint32_t>(data.size()));
   out.u32(sum);

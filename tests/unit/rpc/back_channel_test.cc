@@ -46,7 +46,7 @@ constexpr Procedure procedures[] = {{.name = "NULL"}, {"REMEMBER", remember}, {"
 constexpr Version versions[] = {{1, procedures}};
 
 // The client's end.
-class Peer final : public Receiver {
+class CalledPeer final : public Receiver {
  public:
   bool ready(Connection&) override { return true; }
   void on_message(Connection&, io::Payload message, base::TimePoint) override {
@@ -115,7 +115,7 @@ class BackChannelTest : public testing::Test {
   Server server_{{}, {&program_, 1}, registry_, base::SipKey{1, 2}};
   test::Loop loop_{clock_};
   MemoryPair pair_{{}, {}, clock_};
-  Peer peer_;
+  CalledPeer peer_;
   std::optional<ServerWorker> worker_;
   io::Gate gate_;
 };

@@ -1,4 +1,4 @@
-// Calls whose bulk data comes by a pipe (rpc::BulkReceiver).
+// Calls whose bulk data comes by a pipe (rpc::BulkReceiver), and replies with such data that would be kept.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -18,17 +18,13 @@ using base::BytesView;
 using test::append;
 using test::fragment;
 using test::opaque_of;
+using test::pattern;
 using test::RawClient;
 using test::record;
 using test::TcpServer;
 using test::test_call;
 using test::words;
 
-Bytes pattern(std::size_t size) {
-  Bytes out(size);
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 31 + i / 251);
-  return out;
-}
 struct Storing {
   Storing() : file(::memfd_create("stored", MFD_CLOEXEC)) { server.service.file = file.get(); }
   static Bytes call(std::uint32_t where, BytesView data, std::uint32_t last) {
@@ -116,6 +112,20 @@ TEST(BulkTest, a_length_that_lies_about_bulk_data_is_garbage) {
   ASSERT_TRUE(client.send(record(Storing::call(0, data, 7))));
   EXPECT_TRUE(client.receives(Storing::reply(7)));
   EXPECT_EQ(test.stored(0, data.size()), data);
+}
+
+TEST(BulkTest, a_reply_with_bytes_in_a_pipe_is_sent_and_not_kept) {
+  Storing test;
+  const Bytes data = pattern(100'000);
+  ASSERT_EQ(::write(test.file.get(), data.data(), data.size()), static_cast<ssize_t>(data.size()));
+  RawClient client(test.server.address);
+  Bytes reply = words({7, 1, 0, 0, 0, 0});
+  append(reply, opaque_of(data));
+  for (std::uint32_t executed = 1; executed <= 2; ++executed) {
+    ASSERT_TRUE(client.send(record(test_call(7, test::proc_piped_kept, words({100'000})))));
+    EXPECT_TRUE(client.receives(reply));
+    EXPECT_EQ(test.server.service.piped, executed);
+  }
 }
 
 }  // namespace

@@ -47,7 +47,7 @@ inline base::Bytes call_of(std::uint32_t xid, std::uint32_t program, std::uint32
 
 inline base::Bytes bytes_of(const io::Payload& payload) {
   base::Bytes out(payload.size());
-  payload.copy_to(0, out);
+  payload.in_memory().value().copy_to(0, out);
   return out;
 }
 

@@ -16,7 +16,7 @@ using test::append;
 using test::fragment;
 using test::record;
 
-Bytes pattern(std::size_t size, unsigned seed = 1) {
+Bytes seeded(std::size_t size, unsigned seed = 1) {
   Bytes out(size);
   for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 7 + seed);
   return out;
@@ -73,8 +73,8 @@ class RecordReaderTest : public testing::Test {
 };
 
 TEST_F(RecordReaderTest, every_split_of_a_stream_gives_the_same_records) {
-  const Bytes first = pattern(24);
-  const Bytes second = pattern(40, 9);
+  const Bytes first = seeded(24);
+  const Bytes second = seeded(40, 9);
   Bytes stream = fragment(BytesView(first).first(5), false);
   append(stream, fragment({}, false));
   append(stream, fragment(BytesView(first).subspan(5, 12), false));
@@ -94,7 +94,7 @@ TEST_F(RecordReaderTest, every_split_of_a_stream_gives_the_same_records) {
 }
 
 TEST_F(RecordReaderTest, bytes_arrive_one_by_one) {
-  const Bytes body = pattern(700);
+  const Bytes body = seeded(700);
   Bytes stream;
   for (std::size_t at = 0; at < body.size(); at += 10)
     append(stream, fragment(BytesView(body).subspan(at, 10), at + 10 == body.size()));
@@ -109,24 +109,24 @@ TEST_F(RecordReaderTest, bytes_arrive_one_by_one) {
 
 TEST_F(RecordReaderTest, whole_records_are_taken_in_place) {
   RecordReader reader(limits_);
-  const Bytes body = pattern(1000);
+  const Bytes body = seeded(1000);
   Bytes stream = record(body);
   append(stream, record(body));
   io::SlabRange input{pool_.acquire(io::SlabSize::small).value(), 0,
                       static_cast<std::uint32_t>(stream.size())};
   std::ranges::copy(stream, input.writable().begin());
-  const std::byte* start = input.view().data();
+  const std::byte* start = input.memory().value().data();
   io::Payload got;
   ASSERT_EQ(reader.next(input, got), RecordReader::Next::record);
-  EXPECT_EQ(got.ranges().front().view().data(), start + 4);
+  EXPECT_EQ(got.ranges().front().memory().value().data(), start + 4);
   io::Payload next;
   ASSERT_EQ(reader.next(input, next), RecordReader::Next::record);
-  EXPECT_EQ(next.ranges().front().view().data(), start + 1008);
+  EXPECT_EQ(next.ranges().front().memory().value().data(), start + 1008);
 }
 
 TEST_F(RecordReaderTest, many_small_fragments_become_one_range) {
   RecordReader reader(limits_);
-  const Bytes body = pattern(60'000);
+  const Bytes body = seeded(60'000);
   Bytes stream;
   for (std::size_t at = 0; at < body.size(); at += 3)
     append(stream, fragment(BytesView(body).subspan(at, 3), at + 3 == body.size()));
@@ -140,7 +140,7 @@ TEST_F(RecordReaderTest, many_small_fragments_become_one_range) {
 
 TEST_F(RecordReaderTest, a_long_record_is_one_range_per_slab) {
   RecordReader reader(RecordLimits{.record_bytes_max = 4 * base::MiB});
-  const Bytes body = pattern(3 * base::MiB);
+  const Bytes body = seeded(3 * base::MiB);
   const Bytes stream = record(body);
   std::vector<BytesView> pieces;
   for (std::size_t at = 0; at < stream.size(); at += 65536)
@@ -152,7 +152,7 @@ TEST_F(RecordReaderTest, a_long_record_is_one_range_per_slab) {
 
 TEST_F(RecordReaderTest, the_largest_record_is_taken) {
   RecordReader reader(RecordLimits{.record_bytes_max = 100});
-  const Bytes body = pattern(100);
+  const Bytes body = seeded(100);
   EXPECT_EQ(feed(reader, {record(body)}).records, std::vector<Bytes>{body});
 }
 
@@ -167,8 +167,8 @@ TEST_F(RecordReaderTest, a_record_above_the_limit_is_refused_at_its_mark) {
 
 TEST_F(RecordReaderTest, the_limit_counts_all_fragments) {
   RecordReader reader(RecordLimits{.record_bytes_max = 100});
-  Bytes stream = fragment(pattern(60), false);
-  append(stream, fragment(pattern(41), true));
+  Bytes stream = fragment(seeded(60), false);
+  append(stream, fragment(seeded(41), true));
   EXPECT_EQ(feed(reader, {stream}).end, RecordReader::Next::too_long);
 }
 
@@ -181,7 +181,7 @@ TEST_F(RecordReaderTest, an_endless_row_of_empty_fragments_is_refused) {
 
 TEST_F(RecordReaderTest, some_empty_fragments_are_taken) {
   RecordReader reader(limits_);
-  const Bytes body = pattern(8);
+  const Bytes body = seeded(8);
   Bytes stream;
   for (std::uint32_t i = 0; i < limits_.empty_fragments_max; ++i) append(stream, fragment({}, false));
   append(stream, fragment(body, true));
@@ -196,7 +196,7 @@ TEST_F(RecordReaderTest, a_record_without_bytes_is_a_record) {
 
 TEST_F(RecordReaderTest, a_parked_record_holds_no_slab) {
   RecordReader reader(limits_);
-  const Bytes body = pattern(500);
+  const Bytes body = seeded(500);
   const Bytes stream = record(body);
   feed(reader, {BytesView(stream).first(300)}, true);
   EXPECT_EQ(pool_.stats().bytes_used, 0U);

@@ -251,6 +251,17 @@ TEST_F(ReplayKeyTest, a_kept_reply_is_a_copy_without_headroom) {
   EXPECT_TRUE(base::equal(kept.view(), test::words({1, 2, 3})));
 }
 
+TEST_F(ReplayKeyTest, no_copy_is_kept_of_a_reply_with_bytes_in_a_pipe) {
+  io::PipePool pipes;
+  const base::UniqueFd file(::memfd_create("piped", MFD_CLOEXEC));
+  ASSERT_EQ(::ftruncate(file.get(), 4096), 0);
+  io::SlabRef pipe = pipes.take().value();
+  ASSERT_EQ(pipe.pipe()->fill(file.get(), 0, 4096).value(), 4096U);
+  io::Payload message = test::payload_of(pool_, test::words({1, 2, 3}));
+  message.append({std::move(pipe), 0, 4096});
+  EXPECT_EQ(copy_reply(message, 4).data, nullptr);
+}
+
 TEST(ReplayCacheTest, stats_are_those_of_all_shards) {
   ReplayCache cache({}, {1, 2});
   ReplayWaiter waiter;

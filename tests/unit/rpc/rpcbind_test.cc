@@ -71,6 +71,13 @@ bool not_announced_for_rdma() {
   return announced_address("rdma", 3).empty() && announced_address("rdma6", 4).empty();
 }
 
+// Whether that child has not ended yet; it remains to be waited for.
+bool runs(pid_t child) {
+  siginfo_t ended{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+         ended.si_pid == 0;
+}
+
 // Runs in the child; 0 when all is as it should be, otherwise which step was not.
 int exercise() {
   if (register_with_rpcbind(programs, 2049).present) return 2;  // there is none yet
@@ -80,7 +87,7 @@ int exercise() {
     ::_exit(127);
   }
   RpcbindOutcome outcome;
-  for (int i = 0; i < 1000 && !outcome.present; ++i) {
+  while (!outcome.present && runs(rpcbind)) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     outcome = register_with_rpcbind(programs, 2049);
   }

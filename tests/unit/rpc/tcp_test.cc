@@ -24,6 +24,7 @@ using base::BytesView;
 using test::append;
 using test::fragment;
 using test::opaque_of;
+using test::pattern;
 using test::RawClient;
 using test::record;
 using test::TcpServer;
@@ -31,11 +32,6 @@ using test::TcpServerOptions;
 using test::test_call;
 using test::words;
 
-Bytes pattern(std::size_t size) {
-  Bytes out(size);
-  for (std::size_t i = 0; i < size; ++i) out[i] = static_cast<std::byte>(i * 31 + i / 251);
-  return out;
-}
 Bytes echo_reply(std::uint32_t xid, BytesView data) {
   Bytes out = words({xid, 1, 0, 0, 0, 0});
   append(out, opaque_of(data));
@@ -132,16 +128,21 @@ TEST(TcpTest, a_sender_with_nagle_does_not_wait_for_delayed_acknowledgements) {
   const Bytes first = fragment(BytesView(call).first(20), false);
   const Bytes second = fragment(BytesView(call).subspan(20, 20), false);
   const Bytes third = fragment(BytesView(call).subspan(40), true);
-  const auto start = std::chrono::steady_clock::now();
-  constexpr int rounds = 50;
-  for (int i = 0; i < rounds; ++i) {
-    ASSERT_TRUE(client.send(first));
-    ASSERT_TRUE(client.send(second));
-    ASSERT_TRUE(client.send(third));
-    ASSERT_TRUE(client.receives(echo_reply(1, pattern(100))));
-  }
-  // Each delayed acknowledgement costs 40 ms: with them this takes seconds, whatever the machine.
-  EXPECT_LT(std::chrono::steady_clock::now() - start, rounds * 30ms);
+  const auto one_call_takes = [&]() -> base::Duration {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(client.send(first));
+    EXPECT_TRUE(client.send(second));
+    EXPECT_TRUE(client.send(third));
+    EXPECT_TRUE(client.receives(echo_reply(1, pattern(100))));
+    return std::chrono::steady_clock::now() - begin;
+  };
+  // The kernel acknowledges the first segments of a connection at once.
+  for (int i = 0; i < 50; ++i) one_call_takes();
+  // A delayed acknowledgement comes after 40 ms at the earliest, on any machine. Where none is waited for, a
+  // call takes less, now and then at least.
+  bool quick = false;
+  for (int i = 0; i < 200 && !quick && !HasFailure(); ++i) quick = one_call_takes() < 40ms;
+  EXPECT_TRUE(quick);
 }
 
 TEST(TcpTest, hopeless_records_end_their_connection_only) {
@@ -212,7 +213,8 @@ TEST(TcpTest, bytes_in_pipes_are_sent_in_their_place) {
     append(stream, record(test_call(++xid, test::proc_null)));
   }
   ASSERT_TRUE(client.send(stream));
-  std::this_thread::sleep_for(20ms);  // the socket's buffer fills up
+  // More than the socket takes at once.
+  ASSERT_TRUE(test::eventually([&] { return server.service.piped >= 3; }));
   xid = 0;
   for (const std::uint32_t size : sizes) {
     EXPECT_TRUE(client.receives(echo_reply(++xid, BytesView(data).first(size)))) << size;
@@ -398,7 +400,7 @@ TEST(TcpTest, draining_leaves_no_reply_behind_though_calls_remain_unread) {
   std::jthread sender([&] { client.send(stream); });
   const Bytes reply = echo_reply(1, Bytes(test::TestService::bulk_bytes_max, std::byte{0x5a}));
   ASSERT_TRUE(client.receives(reply));
-  std::jthread stopper([&] { EXPECT_TRUE(server.stop(20s)); });
+  std::jthread stopper([&] { EXPECT_TRUE(server.stop(test::plenty)); });
   std::size_t replies = 1;
   std::size_t cut = 0;
   for (;;) {
@@ -422,10 +424,11 @@ TEST(TcpTest, draining_answers_running_calls_and_takes_no_new_ones) {
   ASSERT_TRUE(
       test::eventually([&] { return server.first().call([&] { return server.service.waiting() == 1; }); }));
   std::jthread releaser([&] {
-    std::this_thread::sleep_for(50ms);
+    // It takes no connections any more.
+    EXPECT_TRUE(test::eventually([&] { return !RawClient(server.address).connected(); }));
     server.first().call([&] { server.service.release(); });
   });
-  EXPECT_TRUE(server.stop(10s));
+  EXPECT_TRUE(server.stop(test::plenty));
   EXPECT_TRUE(client.receives(words({1, 1, 0, 0, 0, 0, 1})));
   EXPECT_TRUE(client.at_end());
   EXPECT_EQ(server.pool.stats().bytes_used, 0U);
@@ -443,7 +446,7 @@ TEST(TcpTest, draining_leaves_peers_time_to_read_the_last_replies) {
       test::eventually([&] { return server.first().call([&] { return server.service.waiting() == 1; }); }));
   std::atomic<bool> stopped = false;
   std::jthread stopper([&] {
-    EXPECT_TRUE(server.stop(20s));
+    EXPECT_TRUE(server.stop(test::plenty));
     stopped = true;
   });
   server.first().call([&] { server.service.release(); });

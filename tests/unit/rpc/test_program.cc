@@ -113,7 +113,7 @@ io::Op<Answer> store(Service& service, Call& call, Reply& reply) {
   for (const io::SlabRange& range : data.ranges()) {
     if (io::Pipe* pipe = range.slab.pipe(); pipe != nullptr) {
       if (pipe->drain_to_file(test.file, at, range.length) != range.length) return Answer::system_err;
-    } else if (::pwrite(test.file, range.view().data(), range.length, static_cast<off_t>(at)) !=
+    } else if (::pwrite(test.file, range.memory().value().data(), range.length, static_cast<off_t>(at)) !=
                static_cast<ssize_t>(range.length)) {
       return Answer::system_err;
     }
@@ -123,7 +123,7 @@ io::Op<Answer> store(Service& service, Call& call, Reply& reply) {
   return Answer::success;
 }
 
-constexpr std::array<Procedure, 14> procedures{{
+constexpr std::array<Procedure, 15> procedures{{
     {.name = "NULL"},
     {.name = "ECHO", .handler = echo, .reply_bytes_max = echo_bytes_max},
     {.name = "COUNT", .handler = count, .replay = Replay::cached, .reply_bytes_max = 4},
@@ -138,6 +138,10 @@ constexpr std::array<Procedure, 14> procedures{{
     {.name = "WEAK", .handler = too_weak, .replay = Replay::cached},
     {.name = "PIPED", .handler = piped, .reply_bytes_max = TestService::bulk_bytes_max},
     {.name = "STORE", .handler = store, .reply_bytes_max = 4, .bulk = store_bulk},
+    {.name = "PIPED_KEPT",
+     .handler = piped,
+     .replay = Replay::cached,
+     .reply_bytes_max = TestService::bulk_bytes_max},
 }};
 constexpr std::array<Version, 2> versions{{
     {.number = version_high, .procedures = procedures},

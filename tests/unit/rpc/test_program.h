@@ -33,6 +33,7 @@ enum Proc : std::uint32_t {
   proc_piped = 12,   // unsigned n -> the first n bytes of the service's file, by a pipe where there is one
   proc_store = 13,   // unsigned where, opaque<> which may come by a pipe, unsigned -> the last one; the
                      // opaque's bytes go to `where` in the service's file
+  proc_piped_kept = 14,  // like proc_piped; cached
 };
 
 // Its state belongs to the reactor's thread, except the counters.

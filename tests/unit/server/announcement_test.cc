@@ -7,11 +7,9 @@
 namespace braid::server {
 namespace {
 
-rpc::PeerAddress address(const char* text, std::uint16_t port) {
-  return rpc::parse_address(text, port).value();
-}
+rpc::PeerAddress peer(const char* text, std::uint16_t port) { return rpc::parse_address(text, port).value(); }
 
-const rpc::PeerAddress reachable = address("192.0.2.9", 0);
+const rpc::PeerAddress reachable = peer("192.0.2.9", 0);
 
 Announcement serving(std::vector<rpc::PeerAddress> addresses) {
   Announcement out;
@@ -23,43 +21,43 @@ Announcement serving(std::vector<rpc::PeerAddress> addresses) {
 
 TEST(MountCommand, without_rpcbind_the_port_is_given_for_both_protocols) {
   EXPECT_EQ(
-      mount_command_v3(address("192.0.2.1", 12049), false, "/"),
+      mount_command_v3(peer("192.0.2.1", 12049), false, "/"),
       "mount -t nfs -o vers=3,proto=tcp,port=12049,mountport=12049,mountproto=tcp,nolock 192.0.2.1:/ /mnt");
 }
 
 TEST(MountCommand, with_rpcbind_and_the_usual_port_none_is_needed) {
-  EXPECT_EQ(mount_command_v3(address("192.0.2.1", 2049), true, "/data"),
+  EXPECT_EQ(mount_command_v3(peer("192.0.2.1", 2049), true, "/data"),
             "mount -t nfs -o vers=3,proto=tcp,nolock 192.0.2.1:/data /mnt");
 }
 
 TEST(MountCommand, another_port_is_given_even_with_rpcbind) {
   EXPECT_EQ(
-      mount_command_v3(address("192.0.2.1", 3049), true, "/"),
+      mount_command_v3(peer("192.0.2.1", 3049), true, "/"),
       "mount -t nfs -o vers=3,proto=tcp,port=3049,mountport=3049,mountproto=tcp,nolock 192.0.2.1:/ /mnt");
 }
 
 TEST(MountCommand, an_ipv6_address_stands_in_brackets) {
-  EXPECT_EQ(mount_command_v3(address("2001:db8::1", 12049), false, "/"),
+  EXPECT_EQ(mount_command_v3(peer("2001:db8::1", 12049), false, "/"),
             "mount -t nfs -o vers=3,proto=tcp6,port=12049,mountport=12049,mountproto=tcp6,nolock "
             "[2001:db8::1]:/ /mnt");
 }
 
 TEST(MountCommand, nfsv4_needs_the_port_at_most) {
-  EXPECT_EQ(mount_command_v4(address("192.0.2.1", 2049), "/data"),
+  EXPECT_EQ(mount_command_v4(peer("192.0.2.1", 2049), "/data"),
             "mount -t nfs -o vers=4.2,proto=tcp 192.0.2.1:/data /mnt");
-  EXPECT_EQ(mount_command_v4(address("2001:db8::1", 12049), "/"),
+  EXPECT_EQ(mount_command_v4(peer("2001:db8::1", 12049), "/"),
             "mount -t nfs -o vers=4.2,proto=tcp6,port=12049 [2001:db8::1]:/ /mnt");
 }
 
 TEST(MountCommand, rdma_has_a_port_of_its_own) {
-  EXPECT_EQ(mount_command_rdma(address("192.0.2.1", 2049), 20049, "/data"),
+  EXPECT_EQ(mount_command_rdma(peer("192.0.2.1", 2049), 20049, "/data"),
             "mount -t nfs -o vers=4.2,proto=rdma,port=20049 192.0.2.1:/data /mnt");
-  EXPECT_EQ(mount_command_rdma(address("2001:db8::1", 2049), 20050, "/"),
+  EXPECT_EQ(mount_command_rdma(peer("2001:db8::1", 2049), 20050, "/"),
             "mount -t nfs -o vers=4.2,proto=rdma6,port=20050 [2001:db8::1]:/ /mnt");
 }
 
 TEST(Announcement, rdma_is_offered_where_it_is_served) {
-  Announcement announcement = serving({address("10.1.2.3", 2049)});
+  Announcement announcement = serving({peer("10.1.2.3", 2049)});
   EXPECT_EQ(announcement_text(announcement, reachable).find("rdma"), std::string::npos);
   announcement.rdma_port = 20049;
   EXPECT_NE(announcement_text(announcement, reachable)
@@ -69,7 +67,7 @@ TEST(Announcement, rdma_is_offered_where_it_is_served) {
 }
 
 TEST(Announcement, a_server_on_all_addresses_names_one_that_reaches_it) {
-  EXPECT_EQ(announcement_text(serving({address("::", 12049)}), reachable),
+  EXPECT_EQ(announcement_text(serving({peer("::", 12049)}), reachable),
             "Serving /srv/data as / on port 12049\n"
             "Mount it on a client, as root, with\n"
             "  mount -t nfs -o vers=4.2,proto=tcp,port=12049 192.0.2.9:/ /mnt\n"
@@ -80,12 +78,12 @@ TEST(Announcement, a_server_on_all_addresses_names_one_that_reaches_it) {
 
 TEST(Announcement, an_address_of_the_network_is_preferred_to_loopback) {
   const std::string text =
-      announcement_text(serving({address("127.0.0.1", 12049), address("10.1.2.3", 12049)}), reachable);
+      announcement_text(serving({peer("127.0.0.1", 12049), peer("10.1.2.3", 12049)}), reachable);
   EXPECT_NE(text.find(" 10.1.2.3:/ "), std::string::npos) << text;
 }
 
 TEST(Announcement, restrictions_and_read_only_exports_are_named) {
-  Announcement announcement = serving({address("127.0.0.1", 12049)});
+  Announcement announcement = serving({peer("127.0.0.1", 12049)});
   announcement.exports.front().read_only = true;
   announcement.restrictions = {"Every client acts with the rights of user 1000."};
   EXPECT_EQ(announcement_text(announcement, reachable),

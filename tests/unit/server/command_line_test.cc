@@ -141,6 +141,16 @@ TEST(CommandLine, a_client_is_evicted_or_its_state_revoked) {
   EXPECT_THAT(parse({"client", "--help"}).error().text, HasSubstr("evict"));
 }
 
+TEST(CommandLine, what_is_at_an_export_is_accepted) {
+  const auto command = parse({"export", "accept", "/data", "--port", "7"});
+  ASSERT_TRUE(command.has_value()) << command.error().text;
+  const auto& accepted = std::get<ExportCommand>(*command);
+  EXPECT_EQ(accepted.path, "/data");
+  EXPECT_EQ(accepted.server.port, 7);
+  EXPECT_THAT(refused({"export", "accept"}), HasSubstr("PATH"));
+  EXPECT_THAT(refused({"export"}), StartsWith("braid export: "));
+}
+
 TEST(CommandLine, help_and_version_end_with_success) {
   for (const char* option : {"--help", "--version"}) {
     const auto command = parse({option});

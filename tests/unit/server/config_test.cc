@@ -196,6 +196,8 @@ constexpr Mistake mistakes[] = {
      "braid.toml:2: unknown key 'xylophone' in [server]; known keys are listen, port, threads, state_dir, "
      "admin_socket, metrics, rpcbind, rdma, log_level, delegations, idmap_domain, "
      "send_names\n"},
+    {"no_fsid", "[[export]]\npath = \"/\"\ndirectory = \"/srv\"\nfsid = \"\"\n",
+     "braid.toml:4: 'fsid' has 0 bytes; write 1 to 64, e.g. fsid = \"archive\"\n"},
     {"unknown_section", "[sever]\nport = 1\n",
      "braid.toml:1: unknown key 'sever' in the file; did you mean 'server'?\n"},
     {"section_that_is_a_value", "server = 3\n",

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <string>
 
 namespace braid::server {
@@ -47,9 +49,35 @@ TEST(Notifier, the_manager_is_told_each_state) {
   }
 }
 
-TEST(Notifier, without_a_manager_nothing_happens) {
-  Notifier("").ready("x");
-  Notifier("/nonexistent/socket").stopping();
+int open_descriptors() {
+  const std::filesystem::directory_iterator all("/proc/self/fd");
+  return static_cast<int>(std::distance(begin(all), end(all)));
+}
+
+// systemd-run without Type=notify, a shell: nobody listens, and nothing is opened for nobody.
+TEST(Notifier, without_a_manager_no_socket_is_made) {
+  const int before = open_descriptors();
+  const Notifier notifier("");
+  notifier.ready("x");
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Notifier, a_name_that_no_socket_can_have_is_told_nothing) {
+  const int before = open_descriptors();
+  const Notifier notifier("/" + std::string(sizeof(sockaddr_un::sun_path), 'x'));
+  notifier.ready("x");
+  EXPECT_EQ(open_descriptors(), before);
+}
+
+TEST(Notifier, a_manager_that_went_away_and_came_back_is_told_again) {
+  const std::string name = testing::TempDir() + "notify-again." + std::to_string(::getpid());
+  const Notifier notifier(name);
+  notifier.ready("nobody hears this");
+  Manager manager(name);
+  notifier.stopping();
+  EXPECT_EQ(manager.next(), "STOPPING=1");
+  EXPECT_EQ(manager.next(), "nothing");
+  ::unlink(name.c_str());
 }
 
 }  // namespace

@@ -7,28 +7,28 @@
 namespace braid::server {
 namespace {
 
-Config one_export() {
+Config with_one_export() {
   Config config;
   config.exports.resize(1);
   return config;
 }
 
 TEST(DescriptorPlan, half_is_for_open_files_and_a_quarter_for_connections) {
-  const auto plan = plan_descriptors(one_export(), 2, 4096);
+  const auto plan = plan_descriptors(with_one_export(), 2, 4096);
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->open_files_max, 2048u);
   EXPECT_EQ(plan->connections_max, 1024u);
 }
 
 TEST(DescriptorPlan, neither_grows_beyond_65536) {
-  const auto plan = plan_descriptors(one_export(), 2, 1 << 30);
+  const auto plan = plan_descriptors(with_one_export(), 2, 1 << 30);
   ASSERT_TRUE(plan.has_value());
   EXPECT_EQ(plan->open_files_max, 65536u);
   EXPECT_EQ(plan->connections_max, 65536u);
 }
 
 TEST(DescriptorPlan, what_the_configuration_says_is_kept) {
-  Config config = one_export();
+  Config config = with_one_export();
   config.limits.open_files_max = 500;
   config.limits.connections_max = 100;
   const auto plan = plan_descriptors(config, 2, 1024);
@@ -38,7 +38,7 @@ TEST(DescriptorPlan, what_the_configuration_says_is_kept) {
 }
 
 TEST(DescriptorPlan, more_than_there_are_is_an_error_that_says_what_to_do) {
-  Config config = one_export();
+  Config config = with_one_export();
   config.limits.open_files_max = 2000;
   config.limits.connections_max = 100;
   const auto plan = plan_descriptors(config, 2, 1024);
@@ -50,8 +50,8 @@ TEST(DescriptorPlan, more_than_there_are_is_an_error_that_says_what_to_do) {
 }
 
 TEST(DescriptorPlan, pipes_get_what_is_left) {
-  EXPECT_EQ(plan_descriptors(one_export(), 2, 4096)->pipes_max, 64u);
-  EXPECT_EQ(plan_descriptors(one_export(), 2, 256)->pipes_max, 2u);
+  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 4096)->pipes_max, 64u);
+  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 256)->pipes_max, 2u);
 }
 
 TEST(DescriptorLimit, the_soft_limit_becomes_the_hard_one) {

@@ -206,6 +206,36 @@ class ProcessTest(unittest.TestCase):
 
 
 class Serving(ProcessTest):
+    def test_one_that_starts_while_another_ends_waits_for_it_and_says_so(self):
+        first = self.serve()
+        other = os.path.join(self.scratch, "other")
+        os.mkdir(other)
+        command = [BRAID, "serve", other, "--listen", "127.0.0.1", "--port", "0", "--state",
+                   os.path.join(self.scratch, "state"), "--admin", os.path.join(self.scratch, "second.sock")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as second:
+            line = ""
+            while "state_directory_in_use" not in line:
+                line = second.stderr.readline()
+                self.assertTrue(line, "it has ended")
+            self.assertIn(f"another server (process {first.process.pid}) uses the state directory", line)
+            self.assertEqual(first.stop(), 0)
+            self.assertIn("Serving", second.stdout.readline())
+            second.send_signal(signal.SIGTERM)
+            second.communicate(timeout=PATIENCE_S)
+            self.assertEqual(second.returncode, 0)
+
+    def test_the_one_that_waits_ends_when_it_is_told_to(self):
+        self.serve()
+        command = [BRAID, "serve", self.directory, "--listen", "127.0.0.1", "--port", "0", "--state",
+                   os.path.join(self.scratch, "state"), "--admin", os.path.join(self.scratch, "second.sock")]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as second:
+            while "state_directory_in_use" not in second.stderr.readline():
+                self.assertIsNone(second.poll())
+            second.send_signal(signal.SIGTERM)
+            _, said = second.communicate(timeout=PATIENCE_S)
+            self.assertIn("another server", said)
+            self.assertEqual(second.returncode, 1)
+
     def test_it_prints_the_mount_command_and_answers_on_that_port(self):
         server = self.serve()
         self.assertIn(f"Serving {self.directory} as / on port {server.port}\n", server.announcement)
@@ -408,9 +438,10 @@ class Refusing(ProcessTest):
 
     def test_a_state_directory_in_use(self):
         server = self.serve()
-        self.assertEqual(self.refused(1, self.directory, "--port", "0"),
-                         f"braid: another server uses the state directory {self.scratch}/state; give another one with "
-                         "--state\n")
+        path = self.config("[limits]\ndrain_seconds = 0\n" + self.export_text("a"))
+        said = self.refused(1, "--config", path, "--port", "0")
+        self.assertIn(f"braid: another server (process {server.process.pid}) uses the state directory "
+                      f"{self.scratch}/state; give another one with --state\n", said)
         self.assertEqual(server.exports(), ["/"])
 
     def test_more_descriptors_than_there_are(self):

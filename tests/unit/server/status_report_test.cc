@@ -28,7 +28,7 @@ constexpr std::string_view report = R"({
  "devices":[{"device":"mlx5_0","ports":[{"port":1,"state":"active"}]},
  {"device":"mlx5_1","ports":[{"port":1,"state":"active"},{"port":2,"state":"down"}]}],"registration":"cache","registered_bytes":8388608},
 "exports":[{"path":"/data","directory":"/srv/data","squash":"root","read_only":true,"sync":true,
- "clients":["10.0.0.0/8"],"restricted":"Handles end with the process.","open_files":12,"handle_cache_hits":999,
+ "clients":["10.0.0.0/8"],"restricted":"Handles end with the process.","unavailable":"It is gone.","open_files":12,"handle_cache_hits":999,
  "handle_cache_misses":1,"handle_cache_evictions":0,"inline_stalls":0}],
 "procedures":[{"program":"nfs","version":3,"procedure":"READ","calls":10,"errors":1,"received_bytes":1024,
  "sent_bytes":1048576,"mean_us":12,"p99_us":32},
@@ -57,6 +57,7 @@ TEST(StatusTable, the_report_becomes_tables) {
   EXPECT_THAT(*text, HasSubstr("jobs: read 4\n"));
   EXPECT_THAT(*text, HasSubstr("  /data   /srv/data  root    read-only  10.0.0.0/8    12      99.9 %\n"));
   EXPECT_THAT(*text, HasSubstr("  /data: Handles end with the process.\n"));
+  EXPECT_THAT(*text, HasSubstr("  /data is unavailable: It is gone.\n"));
   EXPECT_THAT(*text, HasSubstr("nfs3 READ     10       1  1 KiB  1 MiB       12      32\n"));
   EXPECT_THAT(*text, Not(HasSubstr("WRITE")));
   EXPECT_THAT(*text,

@@ -21,7 +21,7 @@ class Bell {
   }
   bool wait() {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(20), [this] { return rung_; });
+    return changed_.wait_for(lock, std::chrono::seconds(60), [this] { return rung_; });
   }
   bool rung() {
     std::scoped_lock lock(mutex_);

@@ -29,6 +29,18 @@ TEST_P(LinkTest, an_ordinary_user_may_link_what_is_his) {
   EXPECT_EQ(attributes(file).nlink, 2U);
 }
 
+// Whatever fs.protected_hardlinks of this host says: it protects files that their user may not write.
+TEST_P(LinkTest, an_ordinary_user_may_link_what_is_not_his) {
+  ASSERT_EQ(::chmod(local().c_str(), 0777), 0);
+  const FileRef file = create("file", 0600)->file;
+  const auto linked = link(file, "other", user(1001, 1001));
+  EXPECT_TRUE(linked) << name_of(linked.error());
+  EXPECT_EQ(attributes(file).nlink, 2U);
+  EXPECT_EQ(attributes(file).uid, 0U);
+  const FileRef dir = mkdir("dir")->file;
+  EXPECT_EQ(link(dir, "second", user(1001, 1001)).error(), Error::perm);
+}
+
 TEST_P(LinkTest, the_directory_must_be_writable) {
   const FileRef dir = mkdir("dir", 0777)->file;
   const Credentials who = user(1001, 1001);

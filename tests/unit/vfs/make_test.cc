@@ -18,7 +18,7 @@ class MakeTest : public PosixTest {
     const auto got = run(fs_->readlink({}, link));
     if (!got) return base::fail(got.error());
     std::string text(got->size(), '\0');
-    got->copy_to(0, std::as_writable_bytes(std::span(text)));
+    got->in_memory().value().copy_to(0, std::as_writable_bytes(std::span(text)));
     return text;
   }
 

@@ -13,7 +13,7 @@ using test::every;
 using test::SystemCall;
 using test::SystemFaults;
 
-constexpr int sync_errors[] = {EIO, ENOSPC, EDQUOT, EROFS, EINTR, ENOMEM, EAGAIN, ETIMEDOUT, ENOBUFS};
+constexpr int name_sync_errors[] = {EIO, ENOSPC, EDQUOT, EROFS, EINTR, ENOMEM, EAGAIN, ETIMEDOUT, ENOBUFS};
 
 class NameFaultsTest : public PosixTest {
  protected:
@@ -46,7 +46,7 @@ class NameSyncTest : public NameFaultsTest {
   // `change` fails for every errno of its syncs, and never so that it would be made again.
   template <class Prepare, class F>
   void check(Prepare prepare, F change) {
-    for (const int error : sync_errors) {
+    for (const int error : name_sync_errors) {
       prepare();
       const Verifier before = fs_->write_verifier();
       SystemFaults faults;

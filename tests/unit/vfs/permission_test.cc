@@ -12,11 +12,12 @@ namespace braid::vfs {
 namespace {
 
 constexpr std::uint32_t R = AccessBits::read, L = AccessBits::lookup, M = AccessBits::modify,
-                        E = AccessBits::extend, D = AccessBits::remove, X = AccessBits::execute, all = 0x3f;
+                        E = AccessBits::extend, D = AccessBits::remove, X = AccessBits::execute,
+                        every_access = 0x3f;
 
 class PermissionTest : public PosixTest {
  protected:
-  std::uint32_t access(const FileRef& file, const Credentials& who, std::uint32_t wanted = all) {
+  std::uint32_t access(const FileRef& file, const Credentials& who, std::uint32_t wanted = every_access) {
     std::optional<Attributes> now;
     const std::uint32_t allowed = run(fs_->access(who, file, wanted, now)).value();
     EXPECT_TRUE(now && now->change == run(fs_->getattr(file))->change);

@@ -143,7 +143,7 @@ TEST_P(PlacementTest, data_outside_the_page_cache_is_read_in_the_pool) {
     ASSERT_TRUE(got);
     EXPECT_TRUE(got->eof);
     std::string read(got->data.size(), '\0');
-    got->data.copy_to(0, std::as_writable_bytes(std::span(read)));
+    got->data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(read)));
     EXPECT_EQ(read, text);
   }
   EXPECT_EQ(jobs(io::BlockingReason::read), on_disk() ? 1U : 0U);

@@ -1,8 +1,15 @@
 #include "posix_fixture.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -67,6 +74,37 @@ std::string PosixFixture::local_read(std::string_view path) const {
   return out.str();
 }
 
+bool PosixFixture::kernel_has_xattrs() const {
+  if (::setxattr(local().c_str(), "user.probe", "x", 1, 0) != 0) return false;
+  return ::removexattr(local().c_str(), "user.probe") == 0;
+}
+
+bool PosixFixture::kernel_has_acls() const {
+  return ::getxattr(local().c_str(), "system.posix_acl_access", nullptr, 0) >= 0 || errno == ENODATA;
+}
+
+bool PosixFixture::kernel_clones() const {
+  local_write("probe-from", std::string(base::MiB, 'x'));
+  local_write("probe-to", "");
+  const base::UniqueFd from(::open(local("probe-from").c_str(), O_RDONLY | O_CLOEXEC));
+  const base::UniqueFd to(::open(local("probe-to").c_str(), O_WRONLY | O_CLOEXEC));
+  const bool cloned = ::ioctl(to.get(), FICLONE, from.get()) == 0;
+  ::unlink(local("probe-from").c_str());
+  ::unlink(local("probe-to").c_str());
+  return cloned;
+}
+
+bool PosixFixture::kernel_splices() const {
+  local_write("probe", "text");
+  const base::UniqueFd file(::open(local("probe").c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return false;
+  const base::UniqueFd out(ends[0]), in(ends[1]);
+  const bool spliced = ::splice(file.get(), nullptr, in.get(), nullptr, 4, 0) == 4;
+  ::unlink(local("probe").c_str());
+  return spliced;
+}
+
 io::Payload PosixFixture::payload(std::string_view text) {
   io::Payload out;
   while (!text.empty()) {
@@ -111,7 +149,7 @@ Outcome<std::string> PosixFixture::read(const FileRef& file, std::uint64_t offse
   auto got = run(fs_->read(who, file, offset, count, *cursor_));
   if (!got) return base::fail(got.error());
   std::string text(got->data.size(), '\0');
-  got->data.copy_to(0, std::as_writable_bytes(std::span(text)));
+  got->data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(text)));
   return text;
 }
 

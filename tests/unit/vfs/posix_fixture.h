@@ -47,6 +47,12 @@ class PosixFixture : public testing::Test {
   void local_write(std::string_view path, std::string_view text) const;
   [[nodiscard]] std::string local_read(std::string_view path) const;
 
+  // What the kernel says of this file system, asked without Braid: what it has Braid must use.
+  [[nodiscard]] bool kernel_has_xattrs() const;
+  [[nodiscard]] bool kernel_has_acls() const;
+  [[nodiscard]] bool kernel_clones() const;
+  [[nodiscard]] bool kernel_splices() const;
+
   [[nodiscard]] io::Payload payload(std::string_view text);
   Outcome<Found> lookup(const FileRef& directory, std::string_view name, const Credentials& who = {});
   // From the root, component by component; ends the test when it is missing.

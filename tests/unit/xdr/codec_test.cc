@@ -215,12 +215,12 @@ TEST_F(CodecTest, views_point_into_the_message_and_into_the_arena_only_where_it_
   Decoder in(whole, arena_);
   base::BytesView opaque;
   ASSERT_TRUE(in.opaque(opaque, 4));
-  EXPECT_EQ(opaque.data(), whole.ranges()[0].view().data() + 4);
+  EXPECT_EQ(opaque.data(), whole.ranges()[0].memory().value().data() + 4);
   const io::Payload cut = memory_.payload(bytes, {6});
   Decoder cut_in(cut, arena_);
   ASSERT_TRUE(cut_in.opaque(opaque, 4));
   EXPECT_EQ(base::text_of(opaque), "abcd");
-  EXPECT_NE(opaque.data(), cut.ranges()[0].view().data() + 4);
+  EXPECT_NE(opaque.data(), cut.ranges()[0].memory().value().data() + 4);
 }
 
 TEST_F(CodecTest, payload_shares_the_slabs_of_the_message) {
@@ -229,8 +229,8 @@ TEST_F(CodecTest, payload_shares_the_slabs_of_the_message) {
   io::Payload payload;
   ASSERT_TRUE(in.payload(payload, 6));
   ASSERT_EQ(payload.ranges().size(), 2U);
-  EXPECT_EQ(payload.ranges()[0].view().data(), message.ranges()[0].view().data() + 4);
-  EXPECT_EQ(payload.ranges()[1].view().data(), message.ranges()[1].view().data());
+  EXPECT_EQ(payload.ranges()[0].memory().value().data(), message.ranges()[0].memory().value().data() + 4);
+  EXPECT_EQ(payload.ranges()[1].memory().value().data(), message.ranges()[1].memory().value().data());
 }
 
 TEST_F(CodecTest, bytes_in_a_pipe_are_payload_and_nothing_else) {
@@ -304,7 +304,8 @@ TEST_F(CodecTest, encoded_bulk_data_is_noted_with_its_place) {
             "00000005"
             "0102030405000000"
             "00000008");
-  EXPECT_EQ(message.bytes.slice(12, 5).ranges()[0].view().data(), bulk.ranges()[0].view().data());
+  EXPECT_EQ(message.bytes.slice(12, 5).ranges()[0].memory().value().data(),
+            bulk.ranges()[0].memory().value().data());
 }
 
 TEST_F(CodecTest, eligible_data_comes_apart_from_its_message_or_within_it) {
@@ -318,7 +319,7 @@ TEST_F(CodecTest, eligible_data_comes_apart_from_its_message_or_within_it) {
   ASSERT_TRUE(in.ddp_payload(first, 5));
   ASSERT_TRUE(in.ddp_payload(second, 2));
   ASSERT_TRUE(in.ddp_text(third, 3));
-  EXPECT_EQ(first.ranges()[0].view().data(), apart[0].ranges()[0].view().data());
+  EXPECT_EQ(first.ranges()[0].memory().value().data(), apart[0].ranges()[0].memory().value().data());
   EXPECT_EQ(bytes_in(second), hex("aabb"));
   EXPECT_EQ(third, "abc");
   EXPECT_EQ(in.remaining(), 0U);
@@ -420,7 +421,8 @@ TEST_F(CodecTest, appended_message_keeps_its_bytes_and_the_places_of_its_bulk_da
             "00000002"
             "00000003");
   // Long data is shared, not copied.
-  EXPECT_EQ(whole.bytes.slice(20, 3001).ranges()[0].view().data(), bulk.ranges()[0].view().data());
+  EXPECT_EQ(whole.bytes.slice(20, 3001).ranges()[0].memory().value().data(),
+            bulk.ranges()[0].memory().value().data());
 }
 
 TEST_F(CodecTest, opaque_data_larger_than_a_slab_is_encoded_whole) {

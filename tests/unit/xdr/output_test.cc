@@ -13,14 +13,14 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-base::Result<std::string, std::string> read_import(const std::string& include_as) {
+base::Result<std::string, std::string> read_shapes(const std::string& include_as) {
   if (include_as == "other/shapes.x")
     return "enum shape { ROUND = 1 }; const SIDES = 4; typedef string title<9>;";
   return base::fail("cannot read '" + include_as + "'");
 }
 
 Schema schema_of(std::string_view source) {
-  auto schema = load("test.x", "folder/test.x", source, read_import);
+  auto schema = load("test.x", "folder/test.x", source, read_shapes);
   EXPECT_TRUE(schema) << (schema ? "" : schema.error().what);
   return schema ? std::move(*schema) : Schema();
 }
@@ -50,7 +50,7 @@ TEST(Output, comments_and_percent_lines_are_ignored) {
 
 TEST(Output, the_namespace_is_the_last_folder_of_the_include_name) {
   EXPECT_THAT(header_of("const A = 1;"), HasSubstr("namespace braid::folder {"));
-  auto nested = load("x", "tests/deep/x.x", "const A = 1;", read_import);
+  auto nested = load("x", "tests/deep/x.x", "const A = 1;", read_shapes);
   ASSERT_TRUE(nested);
   const Output output = emit(*nested);
   EXPECT_THAT(output.header, HasSubstr("namespace braid::deep {"));

@@ -42,7 +42,7 @@ inline std::string hex_of(base::BytesView bytes) {
 
 inline base::Bytes bytes_in(const io::Payload& payload) {
   base::Bytes out(payload.size());
-  payload.copy_to(0, out);
+  payload.in_memory().value().copy_to(0, out);
   return out;
 }
 

@@ -59,7 +59,7 @@ class Operations : public ::testing::Test {
     const fattr4& got = res.resok4()->obj_attributes;
     if (done != nullptr) *done = Bitmap::of_wire(got.attrmask);
     base::Bytes bytes(got.attr_vals.size());
-    got.attr_vals.copy_to(0, bytes);
+    got.attr_vals.in_memory().value().copy_to(0, bytes);
     return to_hex(bytes);
   }
   nfsstat4 getattr_status(const Bitmap& wanted) {

@@ -166,8 +166,8 @@ TEST(Sequence, a_kept_reply_is_repeated_byte_for_byte_and_executed_once) {
   const Reply again = world.send(make(client.again(0, true)), client.caller());
   base::Bytes a(first.bytes().size());
   base::Bytes b(again.bytes().size());
-  first.bytes().copy_to(0, a);
-  again.bytes().copy_to(0, b);
+  first.bytes().in_memory().value().copy_to(0, a);
+  again.bytes().in_memory().value().copy_to(0, b);
   EXPECT_EQ(a, b);
 }
 
@@ -375,7 +375,7 @@ TEST(Renew, tells_a_client_with_delegations_that_it_cannot_be_called) {
   const SETCLIENTID_CONFIRM4args confirm{set.clientid, set.setclientid_confirm};
   ASSERT_EQ(world.send(Request(0).add(OP_SETCLIENTID_CONFIRM, confirm)).status(), NFS4_OK);
   const ServerState& server = world.engine().state();
-  const state::ClientRef client = *server.clients.find_and_renew(set.clientid, world.clock().now());
+  const state::ClientRef client = *server.clients.find_and_renew_40(set.clientid, world.clock().now());
   const bool given = server.files.with([&](state::FileStates& files) {
     state::Aftermath after;
     vfs::FileHandle file;

@@ -29,6 +29,12 @@ inline Principal user(std::uint32_t uid) {
   return {.flavor = Principal::sys, .uid = uid, .gid = uid, .name = {}};
 }
 
+inline PeerBytes address(std::uint8_t number) {
+  PeerBytes out{};
+  out.back() = number;
+  return out;
+}
+
 class ClientTableTest : public testing::Test {
  protected:
   static constexpr std::uint32_t epoch = 5;
@@ -39,6 +45,7 @@ class ClientTableTest : public testing::Test {
             .owner = bytes(owner),
             .verifier = verifier(verifier_number),
             .principal = user(uid),
+            .address = address(1),
             .peer = "192.0.2.1:700",
             .implementation = {},
             .machine = std::nullopt};
@@ -56,6 +63,7 @@ class ClientTableTest : public testing::Test {
             .back = channel,
             .callback = {},
             .principal = user(uid),
+            .address = address(1),
             .connection = {}};
   }
   ExchangeIdOutcome introduce(Introduction introduction) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -109,8 +110,8 @@ TEST_F(ClientTableTest, names_of_4_0_and_later_clients_do_not_mix) {
   const clientid4 later = client_of(confirmed("owner").session);
   const auto set = table_.set_client_id(who("owner", 1, 10, 0), {}, now_);
   ASSERT_TRUE(set && table_.confirm_client_id(set->client, set->confirm, user(10), now_));
-  EXPECT_TRUE(table_.find(later));
-  EXPECT_TRUE(table_.find(set->client));
+  EXPECT_TRUE(table_.find(later, 2));
+  EXPECT_TRUE(table_.find(set->client, 0));
   EXPECT_EQ(table_.destroy_client(set->client).error(), NFS4ERR_STALE_CLIENTID);
   EXPECT_EQ(table_.create_session(request(set->client, 1), now_).error(), NFS4ERR_STALE_CLIENTID);
 }
@@ -134,10 +135,15 @@ TEST_F(ClientTableTest, create_session_counts_and_repeats_itself) {
 }
 
 TEST_F(ClientTableTest, an_error_after_the_sequence_id_was_used_is_repeated_too) {
-  const ExchangeIdOutcome client = introduce(who("owner"));
-  for (int i = 0; i < 2; ++i)
-    EXPECT_EQ(table_.create_session(request(client.client, 1, 11), now_).error(), NFS4ERR_CLID_INUSE);
-  EXPECT_TRUE(table_.create_session(request(client.client, 2), now_));
+  options_.sessions_per_client = 1;
+  ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
+  const clientid4 client = table.exchange_id(who("owner"), false, now_)->client;
+  const auto first = table.create_session(request(client, 1), now_);
+  ASSERT_TRUE(first);
+  EXPECT_EQ(table.create_session(request(client, 2), now_).error(), NFS4ERR_NOSPC);
+  ASSERT_TRUE(table.destroy_session(first->session, 0));
+  EXPECT_EQ(table.create_session(request(client, 2), now_).error(), NFS4ERR_NOSPC);
+  EXPECT_TRUE(table.create_session(request(client, 3), now_));
 }
 
 TEST_F(ClientTableTest, any_principal_may_add_sessions_to_a_confirmed_client) {
@@ -205,6 +211,7 @@ TEST_F(ClientTableTest, memory_for_replies_is_shared_and_ends) {
   const auto client = table.exchange_id(who("owner"), false, now_);
   std::uint32_t slots_before = UINT32_MAX;
   std::uint32_t sessions = 0;
+  std::vector<SessionId> made_sessions;
   nfsstat4 last = NFS4_OK;
   for (std::uint32_t sequence = 1; sequence <= options_.sessions_per_client; ++sequence) {
     CreateSessionRequest wish = request(client->client, sequence);
@@ -218,10 +225,14 @@ TEST_F(ClientTableTest, memory_for_replies_is_shared_and_ends) {
     EXPECT_LE(made->fore.slots, slots_before);
     EXPECT_GE(made->fore.slots, 1U);
     slots_before = made->fore.slots;
+    made_sessions.push_back(made->session);
     ++sessions;
   }
   EXPECT_GT(sessions, 4U);
   EXPECT_EQ(last, NFS4ERR_DELAY);
+  // With the same sequence id it is asked for again.
+  ASSERT_TRUE(table.destroy_session(made_sessions.front(), 0));
+  EXPECT_TRUE(table.create_session(request(client->client, sessions + 1), now_));
 }
 
 TEST_F(ClientTableTest, sessions_are_asked_for_a_fair_share_of_slots_while_memory_for_replies_is_short) {
@@ -287,7 +298,7 @@ TEST_F(ClientTableTest, silence_and_its_end_are_noted_once) {
   table_.sweep(now_);
   EXPECT_TRUE(table_.take_silences().empty());
   EXPECT_EQ(table_.silent_count(), 1U);
-  (*table_.find(holder))->renew(now_);
+  table_.find_any(holder)->renew(now_);
   table_.sweep(now_);
   const auto back = table_.take_silences();
   ASSERT_EQ(back.size(), 1U);
@@ -318,6 +329,10 @@ TEST_F(ClientTableTest, reports_come_in_pages) {
     sessions.push_back(confirmed(owner).session);
     ids.push_back(client_of(sessions.back()));
   }
+  // Ids come in an order of their own.
+  const clientid4 odd = ids[1];
+  std::ranges::sort(sessions);
+  std::ranges::sort(ids);
   now_ += 5s;
   const auto first = table_.report(now_, 0, 2);
   ASSERT_EQ(first.size(), 2U);
@@ -325,7 +340,8 @@ TEST_F(ClientTableTest, reports_come_in_pages) {
   EXPECT_EQ(first[0].age, 5s);
   EXPECT_EQ(first[0].sessions, 1U);
   EXPECT_EQ(first[0].peer, "192.0.2.1:700");
-  EXPECT_EQ(first[1].owner, "b\\x0a");
+  EXPECT_EQ(table_.report(now_, odd - 1, 1).front().owner, "b\\x0a");
+  EXPECT_EQ(first[1].client, ids[1]);
   const auto rest = table_.report(now_, ids[1], 2);
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].client, ids[2]);
@@ -375,15 +391,30 @@ TEST_F(ClientTableTest, a_client_is_destroyed_when_it_has_neither_sessions_nor_s
 
 TEST_F(ClientTableTest, ids_of_other_runs_are_stale_and_of_removed_clients_expired) {
   const clientid4 client = client_of(confirmed("owner").session);
-  EXPECT_TRUE(table_.find(client));
-  EXPECT_EQ(table_.find(0).error(), NFS4ERR_STALE_CLIENTID);
-  EXPECT_EQ(table_.find(make_client_id(epoch - 1, 1)).error(), NFS4ERR_STALE_CLIENTID);
-  EXPECT_EQ(table_.find(make_client_id(epoch, 999)).error(), NFS4ERR_STALE_CLIENTID);
-  EXPECT_EQ(table_.find(introduce(who("unconfirmed")).client).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_TRUE(table_.find(client, 1));
+  EXPECT_EQ(table_.find(0, 1).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(table_.find(client - (clientid4{1} << 32), 1).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(table_.find(client + 1, 1).error(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(table_.find(introduce(who("unconfirmed")).client, 1).error(), NFS4ERR_STALE_CLIENTID);
   EXPECT_TRUE(table_.remove(client, Departure::evicted));
   EXPECT_FALSE(table_.remove(client, Departure::evicted));
-  EXPECT_EQ(table_.find(client).error(), NFS4ERR_EXPIRED);
+  EXPECT_EQ(table_.find(client, 1).error(), NFS4ERR_EXPIRED);
+  EXPECT_EQ(table_.find_any(client), nullptr);
   EXPECT_EQ(gone(), std::set<clientid4>{client});
+}
+
+TEST_F(ClientTableTest, ids_of_the_other_kind_are_unknown) {
+  const clientid4 later = client_of(confirmed("owner").session);
+  const auto set = table_.set_client_id(who("owner", 1, 10, 0), {}, now_);
+  ASSERT_TRUE(set && table_.confirm_client_id(set->client, set->confirm, user(10), now_));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(table_.find(later, 0).error(), NFS4ERR_STALE_CLIENTID);
+    EXPECT_EQ(table_.find(set->client, 1).error(), NFS4ERR_STALE_CLIENTID);
+    EXPECT_EQ(table_.find(set->client, 2).error(), NFS4ERR_STALE_CLIENTID);
+    // Neither when they are gone.
+    table_.remove(later, Departure::evicted);
+    table_.remove(set->client, Departure::evicted);
+  }
 }
 
 TEST_F(ClientTableTest, silent_clients_go_when_they_hold_nothing_or_courtesy_ends) {
@@ -396,7 +427,7 @@ TEST_F(ClientTableTest, silent_clients_go_when_they_hold_nothing_or_courtesy_end
   table_.sweep(now_);
   EXPECT_TRUE(gone().empty());
   EXPECT_TRUE(table_.courteous(now_).empty());
-  (*table_.find(lively))->renew(now_);
+  table_.find_any(lively)->renew(now_);
   now_ += 1s;
   table_.sweep(now_);
   EXPECT_EQ(gone(), std::set<clientid4>{idle});
@@ -404,7 +435,7 @@ TEST_F(ClientTableTest, silent_clients_go_when_they_hold_nothing_or_courtesy_end
   ASSERT_EQ(table_.courteous(now_).size(), 1U);
   EXPECT_EQ(table_.courteous(now_).front()->id, holder);
   now_ += options_.courtesy;
-  (*table_.find(lively))->renew(now_);
+  table_.find_any(lively)->renew(now_);
   table_.sweep(now_);
   EXPECT_EQ(gone(), std::set<clientid4>{holder});
 }
@@ -414,11 +445,11 @@ TEST_F(ClientTableTest, a_courteous_client_that_comes_back_has_its_lease_again) 
   holders_ = {holder};
   now_ += options_.lease + 10min;
   table_.sweep(now_);
-  const auto client = table_.find(holder);
+  const auto client = table_.find_any(holder);
   ASSERT_TRUE(client);
-  EXPECT_TRUE((*client)->lease_over(now_, options_.lease));
-  (*client)->renew(now_);
-  EXPECT_FALSE((*client)->lease_over(now_, options_.lease));
+  EXPECT_TRUE(client->lease_over(now_, options_.lease));
+  client->renew(now_);
+  EXPECT_FALSE(client->lease_over(now_, options_.lease));
   EXPECT_TRUE(table_.courteous(now_).empty());
 }
 
@@ -430,7 +461,7 @@ TEST_F(ClientTableTest, half_open_clients_push_out_the_oldest_of_their_kind_only
   std::vector<clientid4> flood;
   for (int i = 0; i < 1000; ++i)
     flood.push_back(table.exchange_id(who("flood " + std::to_string(i)), false, now_)->client);
-  EXPECT_TRUE(table.find(settled->client));
+  EXPECT_TRUE(table.find_any(settled->client));
   EXPECT_EQ(table.create_session(request(flood[989], 1), now_).error(), NFS4ERR_STALE_CLIENTID);
   EXPECT_TRUE(table.create_session(request(flood[990], 1), now_));
 }

@@ -45,6 +45,12 @@ class DeparturesTest : public state::ClientTableTest {
                      state::StateHooks{.holds_state = [this](clientid4 id) { return holders_.contains(id); },
                                        .release = note("release "),
                                        .stop = note("stop "),
+                                       .stopping = [this](clientid4) { return stopping_; },
+                                       .stopped = [this](clientid4) -> io::Op<> {
+                                         if (stopping_) done_.emplace_back("waited");
+                                         stopping_ = false;
+                                         return base::Result<void>();
+                                       },
                                        .revoke = note("revoke ")},
                      now_);
   }
@@ -93,6 +99,7 @@ class DeparturesTest : public state::ClientTableTest {
   std::unique_ptr<recovery::ClientStore> store_;
   std::optional<Clients> clients_;
   std::vector<std::string> done_;
+  bool stopping_ = false;  // what a client that goes has going on takes its time
   std::unique_ptr<io::Reactor> reactor_ = io::Reactor::create({.ring_entries = 8}, clock_).value();
   // Something that lives in place of a connection.
   std::shared_ptr<rpc::BackChannel> connection_;
@@ -109,6 +116,36 @@ TEST_F(DeparturesTest, what_an_evicted_client_has_going_on_ends_then_its_record_
   EXPECT_EQ(done_, (std::vector<std::string>{"stop 1", "release 0"}));
   const auto again = run([&] { return clients_->evict(id); });
   EXPECT_TRUE(again && !*again);
+}
+
+TEST_F(DeparturesTest, what_takes_its_time_to_end_is_waited_for_before_others_get_the_state) {
+  const clientid4 id = join("owner")->client->id;
+  stopping_ = true;
+  const auto gone = run([&] { return clients_->evict(id); });
+  EXPECT_TRUE(gone && *gone);
+  EXPECT_EQ(done_, (std::vector<std::string>{"stop 1", "waited", "release 0"}));
+}
+
+TEST_F(DeparturesTest, revoked_state_waits_for_it_too) {
+  const clientid4 id = join("owner")->client->id;
+  stopping_ = true;
+  EXPECT_TRUE(run([&] { return clients_->revoke(id); }));
+  EXPECT_EQ(done_, (std::vector<std::string>{"stop 0", "waited", "revoke 0"}));
+}
+
+// Its successor holds the record.
+TEST_F(DeparturesTest, the_state_of_a_client_that_is_replaced_waits_for_it_and_nobody_waits_for_that) {
+  join("owner");
+  stopping_ = true;
+  clients_->with([&](state::ClientTable& table) {
+    const auto met = table.exchange_id(who("owner", 2), false, now_);
+    return table.create_session(session_request(met->client, met->sequence), now_).has_value();
+  });
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_EQ(done_, std::vector<std::string>{"stop 1"});
+  stopping_ = false;
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_EQ(done_, (std::vector<std::string>{"stop 1", "release 1"}));
 }
 
 TEST_F(DeparturesTest, an_expired_client_is_stopped_too) {

@@ -223,6 +223,25 @@ TEST_F(Content, copy_refuses_what_is_not_there_and_what_overlaps) {
   EXPECT_EQ(world_.read_local("from").size(), 25U);
 }
 
+// The exports are two file systems to the client; here they are directories of one.
+TEST(CopyBetweenExports, copies) {
+  World world({}, {ExportSpec{.path = "/a"}, ExportSpec{.path = "/b"}});
+  std::ofstream(world.directory(0) + "/from") << "0123456789";
+  std::ofstream(world.directory(1) + "/to");
+  SessionClient client(world, 2, "client");
+  Request request = client.request();
+  request.add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"a"}).add(OP_LOOKUP, LOOKUP4args{"from"});
+  request.add(OP_SAVEFH).add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"b"}).add(OP_LOOKUP, LOOKUP4args{"to"});
+  COPY4args args;
+  args.ca_src_stateid = args.ca_dst_stateid = anonymous();
+  args.ca_src_offset = 2;
+  args.ca_consecutive = args.ca_synchronous = true;
+  EXPECT_EQ(client.send(request.add(OP_COPY, args)).status(), NFS4_OK);
+  std::string copied;
+  std::ifstream(world.directory(1) + "/to") >> copied;
+  EXPECT_EQ(copied, "23456789");
+}
+
 TEST_F(Content, copy_between_servers_is_not_supported) {
   world_.write_local("from", "text");
   COPY4args args = copy_args(0, 0, 0);

@@ -4,15 +4,20 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <future>
+#include <memory>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "nfs4/state/client_table.h"
 #include "nfs4/state/state_id.h"
 #include "vfs/faulty.h"
 #include "vfs/posix/file_system.h"
@@ -22,6 +27,10 @@ namespace {
 
 constexpr clientid4 alice = 7;
 constexpr clientid4 bob = 8;
+
+state::ClientRef client_of(clientid4 id) {
+  return std::make_shared<state::Client>(id, state::Introduction{}, base::TimePoint());
+}
 
 class CopyJobsTest : public ::testing::Test {
  protected:
@@ -67,8 +76,10 @@ class CopyJobsTest : public ::testing::Test {
     const vfs::FileRef file = run(fs_->lookup(who, root, name)).file;
     return run(fs_->open(who, file, access, vfs::OpenRule::caller));
   }
-  std::optional<stateid4> start(clientid4 client = alice) {
-    return jobs_->start({.client = client,
+  std::optional<stateid4> start(clientid4 client = alice) { return start(client_of(client)); }
+  std::optional<stateid4> start(state::ClientRef client) {
+    return jobs_->start({.client = std::move(client),
+                         .from_fs = fs_,
                          .fs = fs_,
                          .who = {},
                          .from = open("from", vfs::OpenAccess::read),
@@ -90,13 +101,33 @@ class CopyJobsTest : public ::testing::Test {
   void until(F done) {
     while (!on_reactor(done)) std::this_thread::yield();
   }
-  void close_jobs() {
-    std::optional<io::Op<>> closing;
+  // What `make` makes, to its end.
+  template <class F>
+  auto await(F make) {
+    std::optional<std::invoke_result_t<F>> op;
     on_reactor([&] {
-      closing.emplace(jobs_->close());
-      closing->start();
+      op.emplace(make());
+      op->start();
     });
-    until([&] { return closing->done(); });
+    until([&] { return op->done(); });
+    return on_reactor([&] {
+      auto result = std::move(op->result());
+      op.reset();
+      return result;
+    });
+  }
+  void close_jobs() {
+    EXPECT_TRUE(await([&] { return jobs_->close(); }));
+  }
+  bool cancel(clientid4 client, const stateid4& id) {
+    return await([&] { return jobs_->cancel(client, id); }).value_or(false);
+  }
+  // A copy whose second slice has been asked for and is late.
+  stateid4 start_slowly() {
+    fs_->inject({.operation = vfs::Operation::copy, .skip = 1, .delay = std::chrono::milliseconds(100)});
+    const auto id = start();
+    until([&] { return jobs_->status(alice, *id)->copied == slice_bytes; });
+    return *id;
   }
   [[nodiscard]] std::string copied() const {
     std::ostringstream out;
@@ -109,6 +140,7 @@ class CopyJobsTest : public ::testing::Test {
     stateid4 id;
     offload_info4 info;
   };
+  static constexpr std::size_t slice_bytes = 4 * base::MiB;
   const std::string text_ = std::string(10 * base::MiB, 'x') + "end";
   base::SystemClock clock_;
   io::SlabPool slabs_{{.bytes_max = io::region_bytes, .huge_pages = false}};
@@ -137,25 +169,56 @@ TEST_F(CopyJobsTest, a_copy_goes_to_its_end_and_the_client_is_told) {
 }
 
 TEST_F(CopyJobsTest, only_the_client_that_began_it_may_ask_and_cancel) {
-  on_reactor([&] {
-    const auto id = start();
-    EXPECT_TRUE(jobs_->status(alice, *id));
-    EXPECT_FALSE(jobs_->status(alice, *id)->ended);
-    EXPECT_FALSE(jobs_->status(bob, *id));
-    EXPECT_FALSE(jobs_->cancel(bob, *id));
-    stateid4 other = *id;
-    other.seqid = 2;
-    EXPECT_FALSE(jobs_->status(alice, other));
-    EXPECT_TRUE(jobs_->cancel(alice, *id));
-    EXPECT_FALSE(jobs_->status(alice, *id));
-  });
+  const stateid4 id = start_slowly();
+  EXPECT_TRUE(jobs_->status(alice, id));
+  EXPECT_FALSE(jobs_->status(alice, id)->ended);
+  EXPECT_FALSE(jobs_->status(bob, id));
+  EXPECT_FALSE(cancel(bob, id));
+  stateid4 other = id;
+  other.seqid = 2;
+  EXPECT_FALSE(jobs_->status(alice, other));
+  EXPECT_TRUE(cancel(alice, id));
+  EXPECT_FALSE(jobs_->status(alice, id));
 }
 
-TEST_F(CopyJobsTest, a_cancelled_copy_is_not_reported) {
-  EXPECT_TRUE(on_reactor([&] { return jobs_->cancel(alice, start().value()); }));
+// What has been asked of the file system cannot be taken back: the second slice is there when this returns.
+TEST_F(CopyJobsTest, who_cancels_a_copy_waits_for_the_slice_that_is_on_its_way) {
+  const stateid4 id = start_slowly();
+  EXPECT_TRUE(cancel(alice, id));
+  EXPECT_EQ(copied().size(), 2 * slice_bytes);
   close_jobs();
+  EXPECT_EQ(copied().size(), 2 * slice_bytes);
   EXPECT_TRUE(told_.empty());
-  EXPECT_LT(copied().size(), text_.size());
+}
+
+TEST_F(CopyJobsTest, the_state_of_a_client_that_goes_waits_for_its_slices) {
+  start_slowly();
+  EXPECT_FALSE(jobs_->stopping(alice));
+  on_reactor([&] { jobs_->cancel_all(alice); });
+  EXPECT_TRUE(await([&] { return jobs_->stopped(bob); })) << "has nothing to wait for";
+  EXPECT_TRUE(await([&] { return jobs_->stopped(alice); }));
+  EXPECT_FALSE(jobs_->stopping(alice));
+  EXPECT_EQ(copied().size(), 2 * slice_bytes);
+}
+
+// A COPY may be on its way when its client goes.
+TEST_F(CopyJobsTest, nothing_begins_for_a_client_that_is_gone) {
+  state::ClientTable table({}, 5, {}, [](clientid4) { return false; });
+  const base::TimePoint now;
+  const auto met = table.exchange_id(state::Introduction{}, false, now);
+  state::CreateSessionRequest request{};
+  request.client = met->client;
+  request.sequence = met->sequence;
+  request.fore = request.back = {.request_bytes_max = 8192,
+                                 .response_bytes_max = 8192,
+                                 .cached_bytes_max = 2048,
+                                 .operations_max = 16,
+                                 .slots = 8};
+  const auto made = table.create_session(request, now);
+  const state::ClientRef client = table.find_session(made->session)->client;
+  EXPECT_TRUE(start(client));
+  table.remove(client->id, state::Departure::evicted);
+  EXPECT_FALSE(start(client));
 }
 
 TEST_F(CopyJobsTest, the_copies_of_a_client_that_goes_end_and_those_of_others_go_on) {

@@ -94,7 +94,7 @@ TEST_F(Offload, a_large_copy_is_answered_before_it_is_done_and_its_end_is_told) 
   expected.u32(0);  // UNSTABLE4
   expected.opaque_fixed(begun->cr_response.wr_writeverf);
   base::Bytes bytes(expected.size());
-  expected.finish().bytes.copy_to(0, bytes);
+  expected.finish().bytes.in_memory().value().copy_to(0, bytes);
   EXPECT_EQ(told.args, bytes);
   EXPECT_TRUE(world_.read_local("to") == world_.read_local("from"));
   CallbackWorld::until([&] { return status(id).status == NFS4ERR_BAD_STATEID; });
@@ -109,8 +109,14 @@ TEST_F(Offload, a_copy_that_runs_can_be_asked_about_and_ended_by_its_client) {
   CallbackWorld::until([&] { return status(id).count == slice_bytes; });
   EXPECT_EQ(status(id).ended, std::nullopt);
   EXPECT_EQ(cancel(bob_, id), NFS4ERR_BAD_STATEID);
-  EXPECT_EQ(cancel(alice_, id), NFS4_OK);
+  Request request = alice_.request(1).add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"to"});
+  const auto cancelling =
+      world_.start(request.add(OP_OFFLOAD_CANCEL, OFFLOAD_CANCEL4args{id}), alice_.caller());
   EXPECT_EQ(status(id).status, NFS4ERR_BAD_STATEID);
+  EXPECT_FALSE(world_.ended(cancelling)) << "a slice is on its way";
+  world_.advance(1s);
+  EXPECT_EQ(world_.wait(cancelling).status(), NFS4_OK);
+  EXPECT_EQ(std::filesystem::file_size(world_.directory() + "/to"), 2 * slice_bytes);
   EXPECT_EQ(cancel(alice_, id), NFS4ERR_BAD_STATEID);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 base::Bytes flat(const io::Payload& payload) {
   base::Bytes bytes(payload.size());
-  payload.copy_to(0, bytes);
+  payload.in_memory().value().copy_to(0, bytes);
   return bytes;
 }
 

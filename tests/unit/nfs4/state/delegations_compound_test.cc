@@ -6,7 +6,6 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <optional>
 #include <string>
@@ -256,46 +255,6 @@ TEST_F(DelegationCompound, a_delegation_can_stand_for_the_open) {
   const OPEN4resok again = open_file(alice_, read_access | wish);
   EXPECT_EQ(again.rflags & OPEN4_RESULT_NO_OPEN_STATEID, 0U) << "no delegation, hence an open";
   EXPECT_EQ(on_file(alice_, OP_READ, READ4args{again.stateid, 0, 10}).status(), NFS4_OK);
-}
-
-TEST_F(DelegationCompound, its_holder_says_what_the_times_are_if_it_keeps_them) {
-  static constexpr std::array<std::uint32_t, 3> mask{0, 0, 1U << (FATTR4_TIME_DELEG_MODIFY % 32)};
-  const auto said = [](std::int64_t seconds) {
-    io::SlabCursor cursor(test_slabs());
-    xdr::Encoder out(cursor);
-    out.i64(seconds);
-    out.u32(5);
-    return fattr4{.attrmask = mask, .attr_vals = out.finish().bytes};
-  };
-  const std::string path = world_.directory() + "/file";
-  const timespec before[2] = {{1000, 0}, {1000, 0}};
-  ASSERT_EQ(::utimensat(AT_FDCWD, path.c_str(), before, 0), 0);
-  const auto modified = [&] {
-    struct stat stat{};
-    EXPECT_EQ(::stat(path.c_str(), &stat), 0);
-    return stat.st_mtim.tv_sec;
-  };
-  const std::uint32_t wish = any_wish | OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS;
-  const stateid4 id = id_of(open_file(alice_, both_access | wish).delegation);
-  EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{id, said(2000)}).status(), NFS4_OK);
-  EXPECT_EQ(modified(), 2000);
-  EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{id, said(1500)}).status(), NFS4_OK);
-  EXPECT_EQ(modified(), 2000) << "time does not go back";
-  EXPECT_EQ(give_back(alice_, id), NFS4_OK);
-  const stateid4 plain = id_of(open_file(alice_, both_access | any_wish).delegation);
-  EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{plain, said(3000)}).status(), NFS4ERR_INVAL);
-  // With a size, too.
-  io::SlabCursor cursor(test_slabs());
-  xdr::Encoder out(cursor);
-  out.u64(0);
-  out.i64(3000);
-  out.u32(5);
-  static constexpr std::array<std::uint32_t, 3> both{1U << FATTR4_SIZE, 0, mask[2]};
-  const fattr4 cut{.attrmask = both, .attr_vals = out.finish().bytes};
-  EXPECT_EQ(on_file(alice_, OP_SETATTR, SETATTR4args{plain, cut}).status(), NFS4ERR_INVAL);
-  EXPECT_EQ(modified(), 2000);
-  EXPECT_EQ(give_back(alice_, plain), NFS4_OK);
-  EXPECT_EQ(world_.read_local("file"), "content") << "nothing is done of what is refused in part";
 }
 
 TEST_F(DelegationCompound, local_changes_of_names_and_attributes_have_it_recalled) {

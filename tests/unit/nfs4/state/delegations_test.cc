@@ -276,13 +276,19 @@ TEST_F(DirectoriesTest, is_listed_as_what_it_is) {
 
 TEST_F(DelegationsTest, only_who_keeps_the_times_says_what_they_are) {
   const auto plain = delegated(alice, reads, DelegationWish::read);
-  EXPECT_EQ(status_of(states.check_timestamps(use(alice, *plain))), NFS4ERR_INVAL);
+  EXPECT_EQ(status_of(states.check_timestamps(use(alice, *plain), share_read)), NFS4ERR_INVAL);
   const auto answer = open(bob, "b", reads, handle(2), DelegationWish::read);
   DelegationRequest request;
   request.timestamps = true;
   request.now = now;
   const auto keeper = states.delegate(*answer, request);
-  EXPECT_EQ(states.check_timestamps(use(bob, *keeper, handle(2))).value_or(nullptr), bob);
+  EXPECT_EQ(states.check_timestamps(use(bob, *keeper, handle(2)), share_read)->client, bob);
+  EXPECT_EQ(status_of(states.check_timestamps(use(bob, *keeper, handle(2)), share_write)), NFS4ERR_OPENMODE)
+      << "who reads has nothing to say of the mtime";
+  StateUse anothers = use(bob, *keeper, handle(2));
+  EXPECT_FALSE(states.check_timestamps(anothers, share_read)->borrowed);
+  anothers.caller = {1000, 1000};
+  EXPECT_TRUE(states.check_timestamps(anothers, share_read)->borrowed);
 }
 
 class FewDelegationsTest : public DelegationsTest {

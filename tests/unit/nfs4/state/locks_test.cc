@@ -186,9 +186,6 @@ TEST(Ranges, end_where_offset_and_length_say_or_are_refused) {
 // --- Rules around locks.
 
 using LocksTest = FileStatesTest;
-constexpr HeldRange write_0_9{{0, 9}, LockMode::write};
-constexpr HeldRange read_0_9{{0, 9}, LockMode::read};
-
 TEST_F(LocksTest, a_lock_needs_an_open_of_its_kind) {
   const stateid4 to_read = opened(alice, "r", reads);
   const stateid4 to_write = opened(alice, "w", writes);
@@ -280,78 +277,38 @@ TEST_F(LocksTest, an_owner_with_locks_is_not_released) {
   EXPECT_EQ(status_of(states.release_lock_owner(old->id, "nobody", after)), NFS4_OK);
 }
 
-// --- Whose turn it is.
+TEST_F(LocksTest, an_owner_whose_last_lock_takes_it_with_it_is_released_once) {
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  const stateid4 other_id = opened(alice, "a", reads_and_writes, handle(2));
+  const auto locked = lock(alice, open_id, "l", write_0_9);
+  ASSERT_TRUE(states.unlock(use(alice, locked->id), {0, 9}, after));
+  EXPECT_EQ(status_of(states.release_lock_owner(alice->id, "l", after)), NFS4_OK);
+  EXPECT_EQ(states.lock_owner_id(alice->id, "l"), std::nullopt);
+  EXPECT_EQ(states.size(), 2U);
+  EXPECT_EQ(states.test(other_id, *alice), NFS4_OK);
+  EXPECT_EQ(status_of(lock(alice, open_id, "l", write_0_9)), NFS4_OK);
+}
 
-class LockTurnsTest : public FileStatesTest {
+class FullLocksTest : public FileStatesTest {
  protected:
-  stateid4 by_alice = opened(alice, "a", reads_and_writes);
-  stateid4 by_bob = opened(bob, "b", reads_and_writes);
-  stateid4 held = lock(alice, by_alice, "holder", write_0_9)->id;
-  void release() { held = states.unlock(use(alice, held), {0, 9}, after).value(); }
+  static StateLimits one_state() {
+    StateLimits limits;
+    limits.states_per_client = 1;
+    return limits;
+  }
+  FullLocksTest() : FileStatesTest(one_state()) {}
 };
 
-TEST_F(LockTurnsTest, who_waits_gets_the_lock_before_who_comes_later) {
-  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
-  release();
-  ASSERT_EQ(after.turns.size(), 1U);
-  EXPECT_EQ(after.turns[0].owner, "waiter");
-  const auto late = lock(alice, by_alice, "late", read_0_9);
-  ASSERT_EQ(status_of(late), NFS4ERR_DENIED);
-  EXPECT_EQ(late.error().holder->owner, "waiter");
-  EXPECT_EQ(status_of(lock(alice, by_alice, "elsewhere", {{10, 19}, LockMode::write})), NFS4_OK);
-  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4_OK);
-}
-
-TEST_F(LockTurnsTest, who_does_not_ask_again_loses_the_turn) {
-  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
-  release();
-  now += states.limits().lock_patience;
-  EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
-}
-
-TEST_F(LockTurnsTest, waiters_are_served_in_the_order_in_which_they_asked) {
-  EXPECT_EQ(status_of(lock(bob, by_bob, "first", write_0_9, true)), NFS4ERR_DENIED);
-  EXPECT_EQ(status_of(lock(alice, by_alice, "second", write_0_9, true)), NFS4ERR_DENIED);
-  release();
-  EXPECT_EQ(status_of(lock(alice, by_alice, "second", write_0_9, true)), NFS4ERR_DENIED);
-  const auto first = lock(bob, by_bob, "first", write_0_9, true);
-  ASSERT_TRUE(first);
-  after = {};
-  ASSERT_TRUE(states.unlock(use(bob, first->id), {0, 9}, after));
-  ASSERT_EQ(after.turns.size(), 1U);
-  EXPECT_EQ(after.turns[0].owner, "second");
-}
-
-TEST_F(LockTurnsTest, whoever_was_in_the_way_of_what_the_file_system_refused_is_told) {
-  const HeldRange elsewhere{{20, 29}, LockMode::write};
-  const auto refused = lock(alice, by_alice, "refused", elsewhere);
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(status_of(lock(bob, by_bob, "waits", elsewhere, true)), NFS4ERR_DENIED);
-  undo(*refused, elsewhere, false);
-  ASSERT_EQ(after.turns.size(), 1U);
-  EXPECT_EQ(after.turns[0].owner, "waits");
-}
-
-TEST_F(LockTurnsTest, who_waits_for_other_bytes_is_not_told) {
-  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
-  const stateid4 elsewhere = lock(alice, by_alice, "other", {{20, 29}, LockMode::write})->id;
-  ASSERT_TRUE(states.unlock(use(alice, elsewhere), {20, 29}, after));
-  EXPECT_TRUE(after.turns.empty());
-  ASSERT_TRUE(states.close(use(alice, by_alice), after));
-  EXPECT_EQ(after.turns.size(), 1U) << "closing releases all";
-}
-
-TEST_F(LockTurnsTest, who_asked_without_waiting_has_no_turn) {
-  EXPECT_EQ(status_of(lock(bob, by_bob, "tries", write_0_9, false)), NFS4ERR_DENIED);
-  release();
-  EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
-}
-
-TEST_F(LockTurnsTest, a_waiter_of_a_client_that_is_gone_holds_up_nobody) {
-  EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
-  states.drop_client(bob->id);
-  release();
-  EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
+TEST_F(FullLocksTest, a_lock_that_finds_no_room_leaves_no_owner) {
+  const HeldRange wanted{{0, 9}, LockMode::write};
+  const stateid4 open_id = opened(alice, "a", reads_and_writes);
+  EXPECT_EQ(status_of(lock(alice, open_id, "l", wanted)), NFS4ERR_DELAY);
+  EXPECT_EQ(states.lock_owner_id(alice->id, "l"), std::nullopt);
+  const stateid4 old_id = opened(old, "a", reads_and_writes);
+  EXPECT_EQ(status_of(lock(old, old_id, "l", wanted)), NFS4ERR_RESOURCE);
+  now += 60s;
+  states.sweep(now, now, after);
+  EXPECT_EQ(states.lock_owner_id(old->id, "l"), std::nullopt);
 }
 
 // Somebody local holds bytes 0 to 9.

@@ -49,6 +49,24 @@ class OpenCompound40 : public OpenCompound {
   std::string handle_;
 };
 
+// alice_ has sessions: to 4.0 requests her id is that of nobody.
+TEST_F(OpenCompound40, the_id_of_a_client_with_sessions_is_unknown) {
+  const stateid4 open_id = opened(alice_, open_args("file", both_access));
+  ASSERT_EQ(lock(alice_, lock_args(open_id, "locker", nfs_lock_type4::WRITE_LT, 0, 10)), NFS4_OK);
+  const auto answer = [&](nfs_opnum4 op, const auto& args) {
+    return world_.send(Request(0).add(OP_PUTROOTFH).add(op, args)).status();
+  };
+  const lock_owner4 locker{alice_.id(), base::bytes_of("locker")};
+  EXPECT_EQ(answer(OP_RELEASE_LOCKOWNER, RELEASE_LOCKOWNER4args{locker}), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(answer(OP_RENEW, RENEW4args{alice_.id()}), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(answer(OP_DELEGPURGE, DELEGPURGE4args{alice_.id()}), NFS4ERR_STALE_CLIENTID);
+  client_ = alice_.id();
+  EXPECT_EQ(open_40(1).status, NFS4ERR_STALE_CLIENTID);
+  LOCKT4args test{.locktype = nfs_lock_type4::WRITE_LT, .offset = 0, .length = 10, .owner = locker};
+  EXPECT_EQ(on_file_40(OP_LOCKT, test).status(), NFS4ERR_STALE_CLIENTID);
+  EXPECT_EQ(world_.engine().state().files.with([](const auto& files) { return files.size(); }), 2U);
+}
+
 TEST_F(OpenCompound40, an_owner_opens_confirms_locks_unlocks_and_closes) {
   const OPEN4res first = open_40(1);
   ASSERT_NE(first.resok4(), nullptr);

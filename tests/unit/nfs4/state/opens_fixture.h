@@ -40,10 +40,12 @@ inline vfs::FileHandle handle(std::uint8_t number) {
 inline ClientRef make_client(std::uint32_t number, std::uint32_t minor_version) {
   Introduction introduction;
   introduction.minor_version = minor_version;
-  return std::make_shared<Client>(make_client_id(7, number), std::move(introduction),
+  return std::make_shared<Client>(clientid4{7} << 32 | number, std::move(introduction),
                                   base::TimePoint(std::chrono::seconds(1)));
 }
 
+constexpr HeldRange write_0_9{{0, 9}, LockMode::write};
+constexpr HeldRange read_0_9{{0, 9}, LockMode::read};
 constexpr Share reads{.access = share_read, .deny = 0};
 constexpr Share writes{.access = share_write, .deny = 0};
 constexpr Share reads_and_writes{.access = share_both, .deny = 0};
@@ -95,7 +97,8 @@ class FileStatesTest : public testing::Test {
                         .new_owner = new_owner,
                         .new_owner_seqid = 0,
                         .wanted = wanted,
-                        .blocking = blocking},
+                        .blocking = blocking,
+                        .can_be_told = client->minor_version() > 0},
                        after);
   }
   // The file system refused what lock() had granted, to somebody who would wait or who would not.
@@ -105,7 +108,8 @@ class FileStatesTest : public testing::Test {
                       .new_owner = std::nullopt,
                       .new_owner_seqid = 0,
                       .wanted = wanted,
-                      .blocking = blocking},
+                      .blocking = blocking,
+                      .can_be_told = true},
                      true, after);
   }
   nfsstat4 io(const ClientRef& client, const stateid4& id, std::uint8_t access) {
@@ -121,6 +125,7 @@ class FileStatesTest : public testing::Test {
   const ClientRef alice = make_client(1, 1);
   const ClientRef bob = make_client(2, 2);
   const ClientRef old = make_client(3, 0);  // speaks 4.0
+  const ClientRef older = make_client(4, 0);
 };
 
 template <class T>

@@ -105,7 +105,7 @@ void CallbackPeer::on_message(rpc::Connection& connection, io::Payload message, 
   EXPECT_TRUE(decode(in, head) && decode(in, op) && decode(in, sequence));
   EXPECT_TRUE(head.argarray_count == 1 || decode(in, call.op));
   call.args.resize(message.size() - in.position());
-  message.copy_to(in.position(), call.args);
+  message.in_memory().value().copy_to(in.position(), call.args);
   CB_RECALL4args recall;
   CB_RECALL_ANY4args any;
   CB_GETATTR4args getattr;
@@ -136,11 +136,21 @@ void CallbackPeer::answer(xdr::Encoder& out, const CB_SEQUENCE4args& sequence, c
   encode(out, call.op);
   encode(out, answered);
   if (call.op != nfs_cb_opnum4::OP_CB_GETATTR || answered != nfsstat4::NFS4_OK) return;
-  out.u32(1);
+  const bool times = keeps_times;
+  out.u32(times ? 3 : 1);
   out.u32(1U << FATTR4_CHANGE | 1U << FATTR4_SIZE);
-  out.u32(16);
+  if (times) {
+    out.u32(0);
+    out.u32(1U << (FATTR4_TIME_DELEG_ACCESS % 32) | 1U << (FATTR4_TIME_DELEG_MODIFY % 32));
+  }
+  out.u32(times ? 40 : 16);
   out.u64(change);
   out.u64(size);
+  if (!times) return;
+  for (const std::int64_t seconds : {atime.load(), mtime.load()}) {
+    out.i64(seconds);
+    out.u32(5);
+  }
 }
 
 }  // namespace braid::nfs4::test

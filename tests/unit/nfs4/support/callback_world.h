@@ -65,6 +65,9 @@ class CallbackPeer final : private rpc::Receiver {
   std::atomic<bool> silent{false};
   std::atomic<std::uint64_t> change{0};  // of CB_GETATTR
   std::atomic<std::uint64_t> size{0};
+  std::atomic<bool> keeps_times{false};  // says the next two, in seconds
+  std::atomic<std::int64_t> atime{0};
+  std::atomic<std::int64_t> mtime{0};
 
  private:
   bool ready(rpc::Connection& /*connection*/) override { return true; }

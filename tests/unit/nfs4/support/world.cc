@@ -17,11 +17,12 @@ namespace braid::nfs4::test {
 class Sent : private rpc::Reply {
  public:
   Sent(Nfs4Engine& engine, io::Payload args, const rpc::PeerAddress& peer, const rpc::Auth& auth,
-       rpc::Session* connection, io::SlabCursor& cursor)
+       rpc::Session* connection, io::PipePool* pipes, io::SlabCursor& cursor)
       : program_(engine.program()), cursor_(cursor), call_(std::move(args), peer, cursor) {
     call_.auth = auth;
     call_.arrived = engine.state().clock.now();
     call_.session = connection;
+    call_.pipes = pipes;
     call_.program = NFS4_PROGRAM;
     call_.version = NFS_V4;
     call_.procedure = 1;
@@ -148,7 +149,8 @@ std::shared_ptr<Sent> World::start_raw(io::Payload args, const Caller& caller) {
   rpc::AuthSys sys;
   sys.uid = caller.uid;
   sys.gid = caller.gid;
-  auto sent = std::make_shared<Sent>(*engine_, std::move(args), peer, sys, caller.connection, *cursor_);
+  auto sent = std::make_shared<Sent>(*engine_, std::move(args), peer, sys, caller.connection,
+                                     pipes_offered_ ? &pipes_ : nullptr, *cursor_);
   on_reactor([&] { sent->run(); });
   return sent;
 }

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "io/blocking_pool.h"
+#include "io/pipe.h"
 #include "io/reactor.h"
 #include "io/slab.h"
 #include "nfs4/engine.h"
@@ -78,6 +79,8 @@ class World {
   [[nodiscard]] bool ended(const std::shared_ptr<Sent>& sent);
   // As after `kill -9`: clients, opens and locks are forgotten, files and records stay.
   void restart();
+  // Calls come by a transport that can send from pipes, or by one that cannot (as at first).
+  void offer_pipes(bool offered) { pipes_offered_ = offered; }
   // What the server does every second.
   void tick();
   // Runs what f(engine) makes until it ends.
@@ -114,6 +117,8 @@ class World {
 
   SharedClock clock_;
   io::SlabPool slabs_{{.bytes_max = 16 * io::region_bytes, .huge_pages = false}};
+  io::PipePool pipes_;
+  bool pipes_offered_ = false;
   io::BlockingPool pool_{{.threads_max = 2}};
   std::unique_ptr<io::Reactor> reactor_;
   std::string base_;  // everything of this world is below it

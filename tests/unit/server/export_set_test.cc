@@ -1,0 +1,147 @@
+// Directories that are exchanged under exports.
+#include "server/export_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "vfs/posix/directory_identity.h"
+
+namespace braid::server {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+class ExportSetTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    // On a disk: what tmpfs holds is expected to be another one.
+    std::string pattern = (fs::exists("/var/tmp") ? "/var/tmp" : testing::TempDir()) + "/exports-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    base_ = pattern;
+    fs::create_directories(base_ + "/data");
+    fs::create_directories(base_ + "/other");
+    const auto identity = vfs::posix::directory_identity(base_ + "/data", {});
+    ASSERT_TRUE(identity);
+    if (!identity->lasting()) GTEST_SKIP() << "this file system is not expected to last";
+    start();
+    ASSERT_TRUE(set_->apply({config_}));
+  }
+  void TearDown() override {
+    set_.reset();
+    fs::remove_all(base_);
+  }
+  void start() {
+    config_.path = "/";
+    config_.directory = base_ + "/data";
+    set_.reset();
+    set_.emplace(ExportResources{clock_, pool_, slabs_}, vfs::ExportRegistry::open(base_ + "/state").value());
+  }
+  [[nodiscard]] const vfs::Export& exported() const { return set_->table().current()->all().front(); }
+  [[nodiscard]] vfs::FileHandle root() const { return exported().file_system->root()->handle(); }
+  [[nodiscard]] std::optional<vfs::Error> error() const {
+    const vfs::FileHandle handle = root();
+    auto resolving = exported().file_system->resolve(handle.view());
+    resolving.start();
+    if (resolving.result()) return std::nullopt;
+    return resolving.result().error();
+  }
+  void exchange() const {
+    fs::rename(base_ + "/data", base_ + "/moved");
+    fs::rename(base_ + "/other", base_ + "/data");
+  }
+  void bring_back() const {
+    fs::rename(base_ + "/data", base_ + "/other");
+    fs::rename(base_ + "/moved", base_ + "/data");
+  }
+
+  std::string base_;
+  ExportConfig config_;
+  base::SystemClock clock_;
+  io::BlockingPool pool_{{.threads_max = 1}};
+  io::SlabPool slabs_{{.bytes_max = io::region_bytes, .huge_pages = false}};
+  std::optional<ExportSet> set_;
+};
+
+TEST_F(ExportSetTest, a_directory_that_is_exchanged_while_it_is_served_is_unavailable_until_it_is_back) {
+  const vfs::FileHandle before = root();
+  exchange();
+  set_->sweep();
+  EXPECT_EQ(error(), vfs::Error::delay);
+  EXPECT_EQ(root(), before);
+  EXPECT_THAT(set_->entries().front().unavailable, HasSubstr("braid export accept /"));
+  bring_back();
+  set_->sweep();
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_EQ(root(), before);
+  EXPECT_EQ(set_->entries().front().unavailable, "");
+}
+
+TEST_F(ExportSetTest, one_that_was_exchanged_meanwhile_is_unavailable_from_the_start) {
+  const vfs::FileHandle before = root();
+  exchange();
+  start();
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(error(), vfs::Error::delay);
+  EXPECT_EQ(root(), before);
+  bring_back();
+  set_->sweep();
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_EQ(root(), before);
+}
+
+TEST_F(ExportSetTest, one_that_is_missing_is_unavailable_if_it_is_known) {
+  const vfs::FileHandle before = root();
+  fs::rename(base_ + "/data", base_ + "/moved");
+  set_->sweep();
+  EXPECT_EQ(error(), vfs::Error::delay);
+  start();
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(error(), vfs::Error::delay);
+  EXPECT_THAT(set_->entries().front().unavailable, HasSubstr("cannot be opened"));
+  fs::rename(base_ + "/moved", base_ + "/data");
+  set_->sweep();
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_EQ(root(), before);
+}
+
+TEST_F(ExportSetTest, one_that_was_never_there_is_an_error) {
+  config_.path = "/new";
+  config_.directory = base_ + "/nowhere";
+  const auto applied = set_->apply({config_});
+  ASSERT_FALSE(applied);
+  EXPECT_THAT(applied.error(), HasSubstr("cannot serve " + base_ + "/nowhere"));
+}
+
+TEST_F(ExportSetTest, what_is_there_instead_is_served_when_it_is_meant_and_has_other_handles) {
+  const vfs::FileHandle before = root();
+  exchange();
+  set_->sweep();
+  EXPECT_FALSE(set_->accept("/nothing"));
+  ASSERT_TRUE(set_->accept("/"));
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_NE(root(), before);
+  EXPECT_EQ(set_->table().current()->by_handle(before.view()), nullptr) << "stale";
+  const vfs::FileHandle accepted = root();
+  start();
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(root(), accepted);
+}
+
+TEST_F(ExportSetTest, a_directory_keeps_its_handles_under_another_path) {
+  const vfs::FileHandle before = root();
+  fs::rename(base_ + "/data", base_ + "/moved");
+  start();
+  config_.directory = base_ + "/moved";
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_EQ(root(), before);
+}
+
+}  // namespace
+}  // namespace braid::server

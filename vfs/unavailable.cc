@@ -1,0 +1,65 @@
+#include "vfs/unavailable.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+
+#include "vfs/wire_handle.h"
+
+namespace braid::vfs {
+namespace {
+
+class UnavailableRoot final : public File {
+ public:
+  explicit UnavailableRoot(const FileHandle& handle) : handle_(handle) {}
+  [[nodiscard]] const FileHandle& handle() const override { return handle_; }
+
+ private:
+  const FileHandle handle_;
+};
+
+// TYPE.BYTES in hexadecimal; false for anything else.
+bool parse_kernel_handle(std::string_view text, std::uint16_t& type, base::Bytes& bytes) {
+  const char* const end = text.data() + text.size();
+  const auto [dot, error] = std::from_chars(text.data(), end, type, 16);
+  if (error != std::errc() || dot == end || *dot != '.') return false;
+  for (const char* at = dot + 1; at < end; at += 2) {
+    std::uint8_t byte = 0;
+    if (end - at < 2 || std::from_chars(at, at + 2, byte, 16).ptr != at + 2) return false;
+    bytes.push_back(std::byte{byte});
+  }
+  return !bytes.empty() && bytes.size() <= HandleCodec::body_bytes_max;
+}
+
+}  // namespace
+
+// A directory without a lasting handle gets one that nobody can use.
+FileHandle root_handle(const Registration& registered) {
+  const HandleCodec codec(registered.identity.id, registered.identity.key);
+  std::uint16_t type = 0;
+  base::Bytes bytes;
+  if (parse_kernel_handle(registered.kept.directory, type, bytes)) return codec.seal({false, type, bytes});
+  const std::byte none{0};
+  return codec.seal({true, 0, {&none, 1}});
+}
+
+UnavailableFileSystem::UnavailableFileSystem(const Registration& registered,
+                                             std::shared_ptr<FileSystem> behind)
+    : root_(behind != nullptr ? behind->root() : FileRef(new UnavailableRoot(root_handle(registered)))),
+      behind_(std::move(behind)) {}
+
+Verifier UnavailableFileSystem::write_verifier() const {
+  return behind_ != nullptr ? behind_->write_verifier() : Verifier{};
+}
+
+VfsOp<> UnavailableFileSystem::close(OpenFileRef open) {
+  return behind_ != nullptr ? behind_->close(std::move(open)) : FileSystem::close(std::move(open));
+}
+
+VfsOp<> UnavailableFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRange range) {
+  if (behind_ != nullptr) return behind_->unlock(file, owner, range);
+  return later();
+}
+
+}  // namespace braid::vfs
