@@ -54,6 +54,7 @@ base::Result<std::size_t> Pipe::fill_from_socket(int socket, std::size_t count) 
 
 base::Result<std::size_t> Pipe::drain_to_file(int file, std::uint64_t offset, std::size_t count) {
   base::check(count <= size_, "no more is drained than there is");
+  if (!taken_out_.empty()) return copy_to_file(file, offset, count);
   auto position = static_cast<loff_t>(offset);
   for (;;) {
     const ssize_t n = ::splice(read_end_.get(), nullptr, file, &position, count, 0);
@@ -66,19 +67,34 @@ base::Result<std::size_t> Pipe::drain_to_file(int file, std::uint64_t offset, st
   }
 }
 
+base::Result<void> Pipe::take_out(std::size_t count) {
+  constexpr std::size_t piece_max = 16 * base::KiB;
+  taken_out_.resize(std::min(count, piece_max));
+  ssize_t taken;
+  do {
+    taken = ::read(read_end_.get(), taken_out_.data(), taken_out_.size());
+  } while (taken < 0 && errno == EINTR);
+  base::Result<void> done;
+  if (taken < 0) done = base::fail(base::last_errno());
+  taken_out_.resize(static_cast<std::size_t>(std::max<ssize_t>(taken, 0)));
+  return done;
+}
+
 base::Result<std::size_t> Pipe::copy_to_file(int file, std::uint64_t offset, std::size_t count) {
-  std::array<std::byte, 16 * base::KiB> piece;
-  const ssize_t taken = ::read(read_end_.get(), piece.data(), std::min(count, piece.size()));
-  if (taken < 0) return base::fail(base::last_errno());
-  size_ -= static_cast<std::size_t>(taken);
-  const ssize_t put =
-      ::pwrite(file, piece.data(), static_cast<std::size_t>(taken), static_cast<off_t>(offset));
+  if (taken_out_.empty())
+    if (auto taken = take_out(count); !taken) return base::fail(taken.error());
+  ssize_t put;
+  do {
+    put = ::pwrite(file, taken_out_.data(), std::min(count, taken_out_.size()), static_cast<off_t>(offset));
+  } while (put < 0 && errno == EINTR);
   if (put < 0) return base::fail(base::last_errno());
+  taken_out_.erase(taken_out_.begin(), taken_out_.begin() + put);
+  size_ -= static_cast<std::size_t>(put);
   return static_cast<std::size_t>(put);
 }
 
 base::Result<std::size_t> Pipe::drain_to(int socket, std::size_t count, bool more) {
-  base::check(count <= size_, "no more is drained than there is");
+  base::check(count <= size_ && taken_out_.empty(), "no more is drained than there is");
   const unsigned flags = SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0U);
   const ssize_t n = ::splice(read_end_.get(), nullptr, socket, nullptr, count, flags);
   if (n < 0) return base::fail(base::last_errno());

@@ -19,7 +19,7 @@ namespace braid::io {
 class PipePool;
 
 // The bytes that were spliced into a pipe, in order: a Slab without memory. Filled once by whoever took it
-// from the pool, then drained once by the transport; never used by two threads at a time.
+// from the pool, then drained once: to a socket or to a file; never used by two threads at a time.
 class Pipe {
  public:
   // Bytes inside now.
@@ -31,8 +31,8 @@ class Pipe {
   // Moves at most `count` bytes that a socket has received behind what is inside: bytes moved, 0 at the end
   // of the stream, EAGAIN when nothing has arrived, ENOBUFS when the pipe takes no more pieces.
   base::Result<std::size_t> fill_from_socket(int socket, std::size_t count);
-  // Writes at most `count` bytes at `offset` of `file`: how many, or the errno. Bytes that a failing write
-  // took out of the pipe are lost. Waits for the medium.
+  // Writes at most `count` bytes at `offset` of `file`: how many, or the errno. What was not written is still
+  // inside. Waits for the medium.
   base::Result<std::size_t> drain_to_file(int file, std::uint64_t offset, std::size_t count);
   // Moves at most `count` bytes into a non-blocking socket: how many (EAGAIN when it takes none). `more` says
   // that further bytes follow at once, as MSG_MORE does.
@@ -44,11 +44,15 @@ class Pipe {
   Pipe(PipePool& pool, base::UniqueFd read_end, base::UniqueFd write_end);
   void give_back();
   base::Result<std::size_t> copy_to_file(int file, std::uint64_t offset, std::size_t count);
+  base::Result<void> take_out(std::size_t count);
 
   PipePool& pool_;
   Slab slab_;
   base::UniqueFd read_end_;
   base::UniqueFd write_end_;
+  // Bytes that were read from the front of the pipe for a file that takes no splice, and that it has not
+  // taken yet. They count in size_.
+  std::vector<std::byte> taken_out_;
   std::size_t size_ = 0;
 };
 

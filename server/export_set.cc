@@ -141,6 +141,7 @@ std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_
   options.tree.export_path = config.path;
   options.tree.read_only = config.read_only;
   options.tree.sync = config.sync;
+  options.tree.write_backs = write_backs_;
   options.tree.cache.descriptors_max = open_files_max;
   options.tree.root.fsid = config.fsid;
   options.pool = &resources_.pool;

@@ -63,6 +63,7 @@ class ExportSet {
 
   const ExportResources resources_;
   vfs::ExportRegistry registry_;
+  const std::shared_ptr<vfs::posix::WriteBacks> write_backs_ = std::make_shared<vfs::posix::WriteBacks>();
   std::vector<Entry> entries_;
   vfs::Exports exports_;
 };

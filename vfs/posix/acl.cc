@@ -118,6 +118,7 @@ Outcome<PosixAcl> Tree::get_acl(PosixFile& file) {
 }
 
 Outcome<> Tree::set_acl(const Credentials& who, PosixFile& file, const SetAcl& set, Wcc& wcc) {
+  PlannedSync plan;
   {
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
@@ -125,18 +126,22 @@ Outcome<> Tree::set_acl(const Credentials& who, PosixFile& file, const SetAcl& s
     const auto free = ask_back(who, file, OwnChange::attributes);
     if (!free) return base::fail(free.error());
     const std::string path = path_of(file.fd());
+    plan = plan_sync(file);
     const auto done = identity_.as(who, [&]() -> Outcome<> {
       if (set.access)
         if (auto written = write_acl(path, access_name, *set.access); !written) return written;
-      if (set.inherited && file.type() == FileType::directory)
-        return write_acl(path, default_name, *set.inherited);
+      if (set.inherited && file.type() == FileType::directory) {
+        const auto written = write_acl(path, default_name, *set.inherited);
+        if (!written && set.access) return late(written.error());
+        return written;
+      }
       // Only directories hand something on (acl(5)).
       if (set.inherited && !set.inherited->empty()) return base::fail(Error::acces);
       return {};
     });
     if (!done) return done;
   }
-  return sync_file(file);
+  return carry_out(plan);
 }
 
 }  // namespace braid::vfs::posix

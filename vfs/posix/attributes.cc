@@ -71,43 +71,55 @@ Outcome<Attributes> Tree::getattr(PosixFile& file) { return live_attributes(file
 
 Outcome<> Tree::setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
                         const std::optional<Time>& guard, Wcc& wcc) {
+  PlannedSync plan;
   {
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto free = ask_back(who, file, OwnChange::attributes);
     if (!free) return base::fail(free.error());
     if (guard && *guard != change.before().ctime) return base::fail(Error::not_sync);
+    plan = plan_sync(file);
     if (auto applied = apply(who, file, set, change.before(), nullptr); !applied) return applied;
   }
-  return sync_file(file);
+  return carry_out(plan);
 }
 
 Outcome<> Tree::setattr_open(const Credentials& who, PosixOpenFile& open, const SetAttributes& set,
                              Wcc& wcc) {
   PosixFile& file = open.node();
+  PlannedSync plan;
   {
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
+    plan = plan_sync(file);
     if (auto applied = apply(who, file, set, change.before(), &open); !applied) return applied;
   }
-  return sync_file(file);
+  return carry_out(plan);
 }
 
-// Through `open`, if there is one, the size is changed with its rights.
+// Through `open`, if there is one, the size is changed with its rights. What comes after the first change
+// fails as a late step does.
 Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttributes& set,
                       const Attributes& now, const PosixOpenFile* open) {
   if (set.uid == no_change || set.gid == no_change) return base::fail(Error::inval);
+  bool begun = false;
+  const auto failed = [&](Error error) -> Outcome<> {
+    if (begun) return late(error);
+    return base::fail(error);
+  };
   if (set.size) {
     const auto done =
         open == nullptr ? truncate(who, file, *set.size, now) : truncate_open(who, *open, *set.size);
     if (!done) return done;
+    begun = true;
   }
   if (set.uid || set.gid) {
     const auto done = identity_.as(who, [&] {
       return outcome_of(
           ::fchownat(file.fd(), "", set.uid.value_or(no_change), set.gid.value_or(no_change), AT_EMPTY_PATH));
     });
-    if (!done) return done;
+    if (!done) return failed(done.error());
+    begun = true;
   }
   // A symbolic link has no mode; knfsd ignores it too.
   if (set.mode && file.type() != FileType::symlink) {
@@ -119,9 +131,11 @@ Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttribut
     }
     const auto done =
         identity_.as(who, [&] { return change_mode(file.fd(), mode, root_.descriptors.get()); });
-    if (!done) return done;
+    if (!done) return failed(done.error());
+    begun = true;
   }
-  return change_times(who, file, set, now);
+  if (auto done = change_times(who, file, set, now); !done) return failed(done.error());
+  return {};
 }
 
 Outcome<> Tree::truncate(const Credentials& who, PosixFile& file, std::uint64_t size, const Attributes& now) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 
 #include "base/arith.h"
 #include "vfs/posix/tree.h"
@@ -70,10 +71,13 @@ Outcome<> Tree::clone(const Credentials& who, const PosixOpenFile& from, std::ui
   range.src_offset = from_offset;
   range.src_length = length;
   range.dest_offset = to_offset;
+  const PlannedSync plan = plan_sync(to);
+  std::optional<FileSyncs::UnsyncedWrite> unsynced;
+  if (!syncs() && !root_.traits.in_memory) unsynced.emplace(to.node().syncs(*write_back_), to.fd());
   const auto done = identity_.as(who, [&] { return outcome_of(::ioctl(to.fd(), FICLONERANGE, &range)); });
   to.node().changes().changed();
-  if (!done || !syncs()) return done;
-  return synced(::fsync(to.fd()));
+  if (!done) return done;
+  return carry_out(plan);
 }
 
 // Not synced: COPY answers how stable its data is, and COMMIT makes the rest (RFC 7862 15.2.3).
@@ -85,6 +89,8 @@ Outcome<std::uint64_t> Tree::copy(const Credentials& who, const PosixOpenFile& f
   const std::uint64_t wanted = std::min(length == 0 ? copy_slice_bytes : length, copy_slice_bytes);
   auto at = static_cast<off_t>(from_offset);
   auto onto = static_cast<off_t>(to_offset);
+  std::optional<FileSyncs::UnsyncedWrite> unsynced;
+  if (!root_.traits.in_memory) unsynced.emplace(to.node().syncs(*write_back_), to.fd());
   const auto done = identity_.as(who, [&]() -> Outcome<std::uint64_t> {
     const ssize_t copied = ::copy_file_range(from.fd(), &at, to.fd(), &onto, wanted, 0);
     if (copied >= 0) return static_cast<std::uint64_t>(copied);

@@ -58,10 +58,15 @@ Outcome<base::UniqueFd> create_marked(int directory, const Name& name, const Ver
     fd = base::UniqueFd(::openat(directory, name.c_str(), flags, born.mode));
     if (!fd) return failed_call();
   }
+  // A file with a name is there already.
+  const auto failed = [&](Error error) -> Outcome<base::UniqueFd> {
+    if (nameless) return base::fail(error);
+    return late(error);
+  };
   if (born.uid || born.gid)
     if (::fchown(fd.get(), born.uid.value_or(no_owner), born.gid.value_or(no_owner)) != 0)
-      return failed_call();
-  if (auto marked = mark(fd.get(), verifier); !marked) return base::fail(marked.error());
+      return failed(error_of(errno));
+  if (auto marked = mark(fd.get(), verifier); !marked) return failed(marked.error());
   if (!nameless) return fd;
   const std::string source = fmt::format("{}", fd.get());
   const auto linked =
@@ -75,6 +80,7 @@ Outcome<base::UniqueFd> create_marked(int directory, const Name& name, const Ver
 Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::string_view text,
                             const CreateHow& how, Wcc& wcc) {
   Found out;
+  PlannedSync plan;
   {
     const Change change(*this, directory, wcc);
     if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
@@ -83,13 +89,13 @@ Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::s
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
     const auto free = ask_back_to_add(who, directory, *name);
     if (!free) return base::fail(free.error());
+    plan = plan_sync(directory);
     auto made = create_new(who, directory, *name, how);
     if (!made && made.error() == Error::exist) made = create_existing(who, directory, *name, how);
     if (!made) return base::fail(made.error());
     out = std::move(*made);
   }
-  if (auto done = sync_new(directory, static_cast<PosixFile&>(*out.file)); !done)
-    return base::fail(done.error());
+  if (auto done = sync_new(plan, static_cast<PosixFile&>(*out.file)); !done) return base::fail(done.error());
   return out;
 }
 
@@ -127,11 +133,12 @@ Outcome<Found> Tree::create_new(const Credentials& who, PosixFile& directory, co
   auto fd = create_descriptor(who, directory, name, how, O_RDWR);
   if (!fd) return base::fail(fd.error());
   auto made = adopt(directory, name, std::move(*fd), Opened::write);
-  if (!made || is_exclusive(how)) return made;
+  if (!made) return base::fail(made.error());
+  if (is_exclusive(how)) return std::move(*made);
   SetAttributes rest = how.attributes;
   if (rest.size == 0) rest.size.reset();
   if (auto done = apply_initial(who, *made, rest, nullptr); !done) return base::fail(done.error());
-  return made;
+  return std::move(*made);
 }
 
 // Of the call that made this file.
@@ -153,16 +160,19 @@ Outcome<Found> Tree::create_existing(const Credentials& who, PosixFile& director
     return Found{std::move(*file), *now};
   }
   // Of the attributes only the size is for a file that exists, and only a regular one has a size to set.
-  if (existing.type() == FileType::regular && how.attributes.size)
+  const bool truncates = existing.type() == FileType::regular && how.attributes.size;
+  if (truncates)
     if (auto done = truncate(who, existing, *how.attributes.size, *now); !done)
       return base::fail(done.error());
-  return found(std::move(*file));
+  auto out = found(std::move(*file));
+  if (!out && truncates) return late(out.error());
+  return out;
 }
 
 // What the creating call could not set. Times of the server's clock are set already; giving away a new object
 // is for user 0 alone, and others ask for their own ids. (As knfsd.)
-Outcome<> Tree::apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
-                              const PosixOpenFile* open) {
+Late<> Tree::apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
+                           const PosixOpenFile* open) {
   SetAttributes rest = set;
   rest.mode.reset();
   if (!identity_.is_superuser(who)) {
@@ -175,9 +185,9 @@ Outcome<> Tree::apply_initial(const Credentials& who, Found& made, const SetAttr
       rest.mtime.how == SetTime::How::leave)
     return {};
   auto& file = static_cast<PosixFile&>(*made.file);
-  if (auto done = apply(who, file, rest, made.attributes, open); !done) return done;
+  if (auto done = apply(who, file, rest, made.attributes, open); !done) return late(done.error());
   const auto now = live_attributes(file);
-  if (!now) return base::fail(now.error());
+  if (!now) return late(now.error());
   made.attributes = *now;
   return {};
 }

@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 
 #include "base/arith.h"
 #include "base/assert.h"
+#include "vfs/posix/late.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -27,50 +30,62 @@ int flags_of(Stability stability) {
   return RWF_SYNC;
 }
 
+// How far the bytes of a WRITE got.
+struct Written {
+  std::size_t count = 0;
+  int failure = 0;     // the errno that ended it; 0: none
+  bool synced = true;  // false: all of it is in the page cache, but the medium did not take it
+};
+
 // The range of `data` at byte `from`, which is in a pipe.
-Outcome<std::size_t> drain_pipe(int fd, std::uint64_t offset, const io::Payload& data, std::size_t from) {
+base::Result<std::size_t> drain_pipe(int fd, std::uint64_t offset, const io::Payload& data,
+                                     std::size_t from) {
   std::size_t start = 0;
   for (const io::SlabRange& range : data.ranges()) {
-    if (from < start + range.length) {
-      const auto drained = range.slab.pipe()->drain_to_file(fd, offset + from, start + range.length - from);
-      if (!drained) return base::fail(error_of(base::number_of(drained.error())));
-      return *drained;
-    }
+    if (from < start + range.length)
+      return range.slab.pipe()->drain_to_file(fd, offset + from, start + range.length - from);
     start += range.length;
   }
   return std::size_t{0};
 }
 
-// splice(2) has no flags for that.
-Outcome<> sync_piped(int fd, int flags) {
-  if (flags == 0) return {};
-  if ((flags == RWF_SYNC ? ::fsync(fd) : ::fdatasync(fd)) != 0) return failed_call();
-  return {};
+// A stable write that was interrupted may have been so in its sync.
+base::Result<std::size_t> put_vectors(int fd, std::uint64_t offset, std::span<const iovec> vectors,
+                                      int flags) {
+  for (;;) {
+    const ssize_t put =
+        ::pwritev2(fd, vectors.data(), static_cast<int>(vectors.size()), static_cast<off_t>(offset), flags);
+    if (put >= 0) return static_cast<std::size_t>(put);
+    if (errno != EINTR || flags != 0) return base::fail(base::last_errno());
+  }
+}
+
+Written write_payload(int fd, std::uint64_t offset, const io::Payload& data, int flags) {
+  Written out;
+  while (out.count < data.size()) {
+    std::array<iovec, 64> vectors;
+    const std::size_t used = io::to_iovecs(data, out.count, vectors);
+    const auto put = used == 0 ? drain_pipe(fd, offset, data, out.count)
+                               : put_vectors(fd, offset + out.count, std::span(vectors).first(used), flags);
+    if (!put) out.failure = base::number_of(put.error());
+    if (!put || *put == 0) break;
+    out.count += *put;
+  }
+  // splice(2) has no flags for that.
+  if (out.count > 0 && data.piped() && flags != 0)
+    out.synced = (flags == RWF_SYNC ? ::fsync(fd) : ::fdatasync(fd)) == 0;
+  if (!out.synced) out.failure = errno;
+  return out;
 }
 
 // Bytes written: all, or fewer when something went wrong after the first.
-Outcome<std::uint32_t> write_payload(int fd, std::uint64_t offset, const io::Payload& data, int flags) {
-  std::size_t written = 0;
-  while (written < data.size()) {
-    std::array<iovec, 64> vectors;
-    const std::size_t used = io::to_iovecs(data, written, vectors);
-    if (used == 0) {
-      const auto drained = drain_pipe(fd, offset, data, written);
-      if (!drained && written == 0) return base::fail(drained.error());
-      if (!drained || *drained == 0) break;
-      written += *drained;
-      continue;
-    }
-    const ssize_t put =
-        ::pwritev2(fd, vectors.data(), static_cast<int>(used), static_cast<off_t>(offset + written), flags);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0 && written == 0) return failed_call();
-    if (put <= 0) break;
-    written += static_cast<std::size_t>(put);
+Outcome<std::uint32_t> result_of(const Written& written, int flags) {
+  if (written.failure != 0 && (written.count == 0 || !written.synced)) {
+    // Of a stable write nobody can say whether the bytes or the medium failed, and a pipe is empty by now.
+    if (flags != 0) return late(error_of(written.failure));
+    return base::fail(error_of(written.failure));
   }
-  if (data.piped())
-    if (auto synced = sync_piped(fd, flags); !synced) return base::fail(synced.error());
-  return static_cast<std::uint32_t>(written);
+  return static_cast<std::uint32_t>(written.count);
 }
 
 }  // namespace
@@ -176,13 +191,9 @@ Outcome<WriteResult> Tree::write_open(const Credentials& who, const PosixOpenFil
     if (!stat) return base::fail(stat.error());
     as_caller = (stat->stx_mode & set_id_bits) != 0;
   }
-  const auto put = [&] { return write_payload(open.fd(), offset, data, flags); };
-  const auto written = as_caller ? identity_.as(who, put) : put();
+  const auto written = put_data(as_caller ? &who : nullptr, open.node(), open.fd(), offset, data, flags);
   open.node().changes().changed();
-  if (!written) {
-    if (written.error() == Error::io && flags != 0) lost_writes();
-    return base::fail(written.error());
-  }
+  if (!written) return base::fail(written.error());
   return WriteResult{*written, in_memory ? Stability::file_sync : stability};
 }
 
@@ -190,13 +201,29 @@ Outcome<std::uint32_t> Tree::write_data(const Credentials& who, PosixFile& file,
                                         const io::Payload& data, int flags, const Attributes& now) {
   const auto fd = data_descriptor(file, Opened::write);
   if (!fd) return base::fail(fd.error());
-  const auto put = [&] { return write_payload(*fd, offset, data, flags); };
   // As the caller, so that the kernel clears set-id bits and keeps reserved blocks from ordinary users; where
   // neither can happen the switch is saved.
   const bool as_caller = root_.traits.privileged_blocks || (now.mode & set_id_bits) != 0;
-  auto written = as_caller ? identity_.as(who, put) : put();
-  if (!written && written.error() == Error::io && flags != 0) lost_writes();
-  return written;
+  return put_data(as_caller ? &who : nullptr, file, *fd, offset, data, flags);
+}
+
+Outcome<std::uint32_t> Tree::put_data(const Credentials* who, PosixFile& file, int fd, std::uint64_t offset,
+                                      const io::Payload& data, int flags) {
+  // Network file systems tell a writer of earlier write-backs, whether the write is stable or not.
+  const bool hears = flags != 0 || !root_.traits.local;
+  std::optional<FileSyncs::Hearing> hearing;
+  std::optional<FileSyncs::UnsyncedWrite> unsynced;
+  if (flags == 0 && !root_.traits.in_memory) unsynced.emplace(file.syncs(*write_back_), fd);
+  if (hears) hearing.emplace(file.syncs(*write_back_));
+  const auto put = [&]() -> Outcome<Written> { return write_payload(fd, offset, data, flags); };
+  const auto written = who != nullptr ? identity_.as(*who, put) : put();
+  if (!written) return base::fail(written.error());
+  // After its first bytes a write fails for what the medium has not taken, as far as anybody can tell.
+  const bool failed = written->failure != 0 && (hears || written->count > 0);
+  if (failed && !hears) write_back_->lost();
+  if (hears && flags == 0) hearing->leave(failed);
+  if (flags != 0 && !hearing->end(failed) && !failed) return late(Error::io);
+  return result_of(*written, flags);
 }
 
 Outcome<> Tree::commit(const Credentials& who, PosixFile& file, Wcc& wcc) {

@@ -1,5 +1,3 @@
-#include <unistd.h>
-
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -13,34 +11,67 @@ Outcome<Tree::Readable> Tree::readable(PosixFile& file) {
   return Readable{*fd, nullptr};
 }
 
-Outcome<> Tree::synced(int returned) {
-  if (returned == 0) return {};
-  const auto failure = failed_call();
-  lost_writes();
-  return failure;
+// Whoever was overtaken by another's failure cannot tell whether it was his, too.
+Late<> Tree::told_of(const FileSyncs::Synced& synced) {
+  if (synced.failure != 0) return late(error_of(synced.failure));
+  if (synced.overtaken) return late(Error::io);
+  return {};
 }
 
+// When another's sync has failed meanwhile, the client sees by the verifier that its bytes may be gone. Where
+// this one fails the error is told, whatever it is, as it would be to a local process: to try again later
+// would find nothing to sync.
 Outcome<> Tree::sync_data(PosixFile& file) {
-  const auto data = readable(file);
-  if (!data) return base::fail(data.error());
-  return synced(::fsync(data->fd));
+  const auto done = file.syncs(*write_back_).commit(file.fd());
+  if (!done) return base::fail(done.error());
+  if (done->failure != 0) return late(error_of(done->failure));
+  return {};
 }
 
-Outcome<> Tree::sync_file(PosixFile& file) {
+void Tree::settle(PosixFile& file) {
+  if (root_.traits.in_memory) return;
+  // What fails has changed the verifier.
+  if (FileSyncs& syncs = file.syncs(*write_back_); syncs.kept()) (void)syncs.commit(file.fd());
+}
+
+Tree::PlannedSync Tree::plan_sync(PosixFile& file) {
   if (!syncs()) return {};
+  PlannedSync plan;
   const bool has_data = file.type() == FileType::regular || file.type() == FileType::directory;
-  const auto data = has_data ? readable(file) : Outcome<Readable>(base::fail(Error::inval));
-  // Links and special files cannot be opened, nor can a file that this process may not read.
-  return synced(data ? ::fsync(data->fd) : ::syncfs(root_.fd.get()));
+  auto data = has_data ? readable(file) : Outcome<Readable>(base::fail(Error::inval));
+  if (data) {
+    plan.syncs = &file.syncs(*write_back_);
+    plan.through = std::move(*data);
+  } else {
+    // Links and special files cannot be opened, nor can a file that this process may not read.
+    plan.syncs = &write_back_->whole();
+    plan.how = FileSyncs::How::syncfs;
+    plan.through.fd = root_.fd.get();
+  }
+  plan.since = plan.syncs->failures();
+  return plan;
+}
+
+Tree::PlannedSync Tree::plan_sync(const PosixOpenFile& open) {
+  if (!syncs()) return {};
+  PlannedSync plan;
+  plan.syncs = &open.node().syncs(*write_back_);
+  plan.through.fd = open.fd();
+  plan.since = plan.syncs->failures();
+  return plan;
+}
+
+Late<> Tree::carry_out(const PlannedSync& plan) {
+  if (plan.syncs == nullptr) return {};
+  return told_of(plan.syncs->sync(plan.how, plan.through.fd, plan.since));
 }
 
 // The object's own attributes, then the name that leads to it. What cannot be opened comes with its
 // directory.
-Outcome<> Tree::sync_new(PosixFile& directory, PosixFile& made) {
-  if (!syncs()) return {};
+Late<> Tree::sync_new(const PlannedSync& directory, PosixFile& made) {
   if (made.type() == FileType::regular || made.type() == FileType::directory)
-    if (auto done = sync_file(made); !done) return done;
-  return sync_file(directory);
+    if (auto done = carry_out(plan_sync(made)); !done) return done;
+  return carry_out(directory);
 }
 
 }  // namespace braid::vfs::posix

@@ -13,6 +13,22 @@ Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   return {};
 }
 
+PosixFile::~PosixFile() { closing(fd_.get()); }
+
+void PosixFile::closing(int fd) {
+  if (FileSyncs* const known = syncs_.load(std::memory_order_acquire); known != nullptr) known->closing(fd);
+}
+
+FileSyncs& PosixFile::syncs(WriteBack& back) {
+  if (FileSyncs* const known = syncs_.load(std::memory_order_acquire); known != nullptr) return *known;
+  std::scoped_lock lock(upgrading_);
+  if (syncs_held_ == nullptr) {
+    syncs_held_ = back.file(identity_.device, identity_.fileid);
+    syncs_.store(syncs_held_.get(), std::memory_order_release);
+  }
+  return *syncs_held_;
+}
+
 PosixFile::Leases PosixFile::leases(LeaseHolder holder) const {
   return holdings_.with([&](const std::unique_ptr<Holdings>& held) {
     Leases out;

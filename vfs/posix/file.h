@@ -17,6 +17,7 @@
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/listing.h"
 #include "vfs/posix/lock_table.h"
+#include "vfs/posix/write_back.h"
 
 namespace braid::vfs::posix {
 
@@ -152,12 +153,14 @@ struct FileIdentity {
   FileType type = FileType::regular;
   std::uint64_t fileid = 0;
   std::uint64_t fsid = 0;
+  std::uint64_t device = 0;  // this kernel's name for what the number is unique in
 };
 
 // One per handle at a time: FileCache sees to that as long as somebody holds it. Thread-safe.
 class PosixFile final : public File {
  public:
   PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot);
+  ~PosixFile() override;
 
   [[nodiscard]] const FileHandle& handle() const override { return identity_.handle; }
   [[nodiscard]] const FileIdentity& identity() const { return identity_; }
@@ -169,6 +172,11 @@ class PosixFile final : public File {
   [[nodiscard]] Opened opened() const { return opened_.load(std::memory_order_acquire); }
   // Puts a better description behind the same number: calls that are under way keep the one they began with.
   Outcome<> upgrade(const base::UniqueFd& fresh, Opened opened);
+
+  // What syncs it, in all exports of the file system.
+  FileSyncs& syncs(WriteBack& back);
+  // Whoever wrote through `fd` is about to close it.
+  void closing(int fd);
 
   // Of a directory: whether its last listing handed on more entries than a reactor should wait for.
   [[nodiscard]] bool lists_long() const { return lists_long_.load(std::memory_order_relaxed); }
@@ -224,6 +232,8 @@ class PosixFile final : public File {
   std::atomic<bool> lists_long_{false};
   std::atomic<std::uint64_t> size_seen_{0};
   std::mutex upgrading_;
+  std::shared_ptr<FileSyncs> syncs_held_;  // ends before the descriptor, which keeps the inode's number
+  std::atomic<FileSyncs*> syncs_{nullptr};
   ChangeCounter changes_;
   base::Guarded<Grants> grants_;
   base::Guarded<ChangeStamp> stamp_;

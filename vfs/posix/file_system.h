@@ -29,6 +29,8 @@ struct PosixOptions {
 
 struct PosixStats {
   FileCacheStats cache;
+  std::size_t unsynced =
+      0;  // descriptors that only wait for written bytes; of all exports of the file system
   std::uint64_t stalls = 0;  // calls that blocked a reactor longer than they should
 };
 
@@ -50,8 +52,11 @@ class PosixFileSystem final : public FileSystem {
   void sweep() {
     tree_.cache().sweep(clock_.now());
     tree_.leases().look_for_removed();
+    tree_.sweep_write_back();
   }
-  [[nodiscard]] PosixStats stats() const { return {tree_.cache().stats(), placement_.stalls()}; }
+  [[nodiscard]] PosixStats stats() const {
+    return {tree_.cache().stats(), tree_.unsynced(), placement_.stalls()};
+  }
 
   [[nodiscard]] FileRef root() const override { return tree_.root(); }
   VfsOp<FileRef> resolve(base::BytesView handle) override;

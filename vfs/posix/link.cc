@@ -8,6 +8,7 @@ namespace braid::vfs::posix {
 
 Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directory, std::string_view text,
                      Wcc& wcc) {
+  PlannedSync file_plan, directory_plan;
   {
     const Change change(*this, directory, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
@@ -19,6 +20,8 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
     const auto entry_free = ask_back_to_add(who, directory, *name);
     if (!free) return base::fail(free.error());
     if (!entry_free) return base::fail(entry_free.error());
+    file_plan = plan_sync(file);
+    directory_plan = plan_sync(directory);
     // The link count and ctime of the file change too.
     const ChangeCounter::Ticket ticket = file.changes().begin();
     const auto done = link_as(who, file, directory, *name);
@@ -26,8 +29,8 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
     file.changes().end(ticket);
     if (!done) return done;
   }
-  if (auto done = sync_file(file); !done) return done;
-  return sync_file(directory);
+  if (auto done = carry_out(file_plan); !done) return done;
+  return carry_out(directory_plan);
 }
 
 // Linking a descriptor is a privilege; linking what /proc/self/fd leads to is not, and is checked like any

@@ -28,11 +28,11 @@ mode_t format_of(FileType type) {
 }  // namespace
 
 // Opens what was just made; noent when it was replaced by something of another type before that.
-Outcome<Found> Tree::new_object(PosixFile& directory, const Name& name, FileType type) {
-  auto fd = with_room([&] { return open_path(directory.fd(), name.c_str()); });
+Late<Found> Tree::new_object(PosixFile& directory, const Name& name, FileType type, base::UniqueFd spare) {
+  auto fd = open_made(std::move(spare), [&] { return open_path(directory.fd(), name.c_str()); });
   if (!fd) return base::fail(fd.error());
   auto made = adopt(directory, name, std::move(*fd), Opened::path);
-  if (made && made->attributes.type != type) return base::fail(Error::noent);
+  if (made && made->attributes.type != type) return late(Error::noent);
   return made;
 }
 
@@ -40,6 +40,7 @@ template <class F>
 Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::string_view text, FileType type,
                           const SetAttributes& set, Wcc& wcc, F make_it) {
   Found out;
+  PlannedSync plan;
   {
     const Change change(*this, directory, wcc);
     if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
@@ -48,15 +49,20 @@ Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::str
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
     const auto free = ask_back_to_add(who, directory, *name);
     if (!free) return base::fail(free.error());
+    auto spare = with_room([&] { return spares_.take(root_.fd.get()); });
+    if (!spare) return base::fail(spare.error());
+    plan = plan_sync(directory);
     const auto done = identity_.as(who, [&] { return outcome_of(make_it(name->c_str())); });
-    if (!done) return base::fail(done.error());
-    auto made = new_object(directory, *name, type);
+    if (!done) {
+      spares_.give_back(std::move(*spare));
+      return base::fail(done.error());
+    }
+    auto made = new_object(directory, *name, type, std::move(*spare));
     if (!made) return base::fail(made.error());
     out = std::move(*made);
     if (auto set_rest = apply_initial(who, out, set, nullptr); !set_rest) return base::fail(set_rest.error());
   }
-  if (auto done = sync_new(directory, static_cast<PosixFile&>(*out.file)); !done)
-    return base::fail(done.error());
+  if (auto done = sync_new(plan, static_cast<PosixFile&>(*out.file)); !done) return base::fail(done.error());
   return out;
 }
 

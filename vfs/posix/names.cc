@@ -44,7 +44,8 @@ Outcome<FileRef> Tree::keep(const FileHandle& handle, base::UniqueFd fd, Opened 
 
 Outcome<FileRef> Tree::keep(const FileHandle& handle, base::UniqueFd fd, Opened opened, const Stat& stat) {
   if (stat.stx_nlink == 0) return base::fail(Error::stale);
-  return cache_.insert({handle, type_of(stat), stat.stx_ino, fsid_of(handle, stat)}, std::move(fd), opened);
+  return cache_.insert({handle, type_of(stat), stat.stx_ino, fsid_of(handle, stat), device_of(stat)},
+                       std::move(fd), opened);
 }
 
 // The handle of what is called directory/name, without opening it. The caller's right to search was checked.
@@ -79,23 +80,27 @@ Outcome<FileRef> Tree::file_at(PosixFile& directory, const Name& name) {
 }
 
 // Takes in a descriptor of what was just made as directory/name.
-Outcome<Found> Tree::adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened) {
+Late<Found> Tree::adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened) {
   const auto stat = stat_of(fd.get());
-  if (!stat) return base::fail(stat.error());
+  if (!stat) return late(stat.error());
   FileHandle handle;
   if (transient_) {
     handle = transient_->handle_of(*stat);
     transient_->place(handle, directory.handle(), name.view());
   } else {
     const auto kernel = kernel_handle(fd.get(), "");
-    if (!kernel) return base::fail(kernel.error());
+    if (!kernel) return late(kernel.error());
     handle = codec_.seal({false, kernel->type, kernel->view()});
   }
   auto file = keep(handle, std::move(fd), opened, *stat);
-  if (!file) return base::fail(file.error());
+  if (!file) return late(file.error());
   auto& node = static_cast<PosixFile&>(**file);
   // Others may have found it by its name by now, and changed it.
-  if (node.changes().changes() != 0) return found(std::move(*file));
+  if (node.changes().changes() != 0) {
+    auto as_it_is = found(std::move(*file));
+    if (!as_it_is) return late(as_it_is.error());
+    return std::move(*as_it_is);
+  }
   const Attributes now = seen(node, *stat, 0);
   return Found{std::move(*file), now};
 }

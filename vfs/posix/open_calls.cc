@@ -71,6 +71,7 @@ VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, 
       Call::lock, [this, &open, type, holder, broken = std::move(broken)]() mutable -> Outcome<LeaseRef> {
         // Elsewhere other machines change files, and nobody here is told.
         if (!tree_.base().traits.local) return base::fail(Error::notsupp);
+        if (type == LeaseType::write) tree_.settle(opened(open).node());
         return PosixLease::take(tree_.leases(), std::static_pointer_cast<PosixOpenFile>(open), type,
                                 std::make_shared<LeaseNotice>(holder, std::move(broken)));
       });

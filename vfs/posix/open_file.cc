@@ -14,6 +14,7 @@ std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<const void> o
 }
 
 PosixOpenFile::~PosixOpenFile() {
+  node().closing(fd());
   const bool forget = node().hold([&](Holdings& held) {
     held.opens.erase(listed_);
     return held.opens.empty() && held.nameless;

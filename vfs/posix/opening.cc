@@ -73,6 +73,7 @@ Outcome<base::UniqueFd> Tree::open_for(const Credentials& who, PosixFile& file, 
 Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& directory, std::string_view text,
                                        OpenAccess access, const CreateHow& how, Wcc& wcc) {
   OpenCreated out;
+  PlannedSync plan;
   {
     const Change change(*this, directory, wcc);
     if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
@@ -81,17 +82,18 @@ Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& direct
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);
     const auto free = ask_back_to_add(who, directory, *name);
     if (!free) return base::fail(free.error());
+    plan = plan_sync(directory);
     auto opened = open_new(who, directory, *name, access, how);
     if (!opened && opened.error() == Error::exist) opened = open_existing(who, directory, *name, access, how);
     if (!opened) return base::fail(opened.error());
     out = std::move(*opened);
   }
   auto& file = static_cast<PosixFile&>(*out.open->file());
-  Outcome<> done;
+  Late<> done;
   if (out.created)
-    done = sync_new(directory, file);
+    done = sync_new(plan, file);
   else if (out.truncated)
-    done = sync_file(file);
+    done = carry_out(plan_sync(file));
   if (!done) return base::fail(done.error());
   return out;
 }
@@ -102,9 +104,14 @@ Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory
   // Before there is a file that would be left behind.
   auto slot = room_for_open();
   if (!slot) return base::fail(slot.error());
+  auto spare = with_room([&] { return spares_.take(root_.fd.get()); });
+  if (!spare) return base::fail(spare.error());
   auto fd = create_descriptor(who, directory, name, how, flags_of(access));
-  if (!fd) return base::fail(fd.error());
-  auto path = with_room([&] { return open_descriptor(fd->get(), O_PATH | O_CLOEXEC); });
+  if (!fd) {
+    spares_.give_back(std::move(*spare));
+    return base::fail(fd.error());
+  }
+  auto path = open_made(std::move(*spare), [&] { return open_descriptor(fd->get(), O_PATH | O_CLOEXEC); });
   if (!path) return base::fail(path.error());
   auto made = adopt(directory, name, std::move(*path), Opened::path);
   if (!made) return base::fail(made.error());
@@ -151,6 +158,7 @@ Outcome<OpenCreated> Tree::open_existing(const Credentials& who, PosixFile& dire
     out.truncated = true;
   }
   const auto now = live_attributes(existing);
+  if (!now && out.truncated) return late(now.error());
   if (!now) return base::fail(now.error());
   out.attributes = *now;
   return out;

@@ -21,6 +21,7 @@ Outcome<> Tree::rmdir(const Credentials& who, PosixFile& directory, std::string_
 Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::string_view text, int flags,
                             Wcc& wcc) {
   std::optional<FileHandle> victim;
+  PlannedSync plan;
   {
     const Change change(*this, directory, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
@@ -33,12 +34,13 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
     const auto entry_free = victim ? ask_back_entry(who, directory, *name) : OwnChanges();
     if (!free) return base::fail(free.error());
     if (!entry_free) return base::fail(entry_free.error());
+    plan = plan_sync(directory);
     const auto done =
         identity_.as(who, [&] { return outcome_of(::unlinkat(directory.fd(), name->c_str(), flags)); });
     if (!done) return done;
   }
   forget_if_gone(victim);
-  return sync_file(directory);
+  return carry_out(plan);
 }
 
 // An open descriptor of ours would keep the space of a removed file: its handle is found while the name still
@@ -57,6 +59,7 @@ void Tree::forget_if_gone(const std::optional<FileHandle>& handle) {
     lost_last_name(static_cast<PosixFile&>(*file));
   }
   if (transient_) transient_->forget(*handle);
+  write_back_->forget_removed();
 }
 
 }  // namespace braid::vfs::posix

@@ -11,6 +11,7 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
                        std::string_view to_text, Wcc& from_wcc, Wcc& to_wcc) {
   const auto from_name = Name::of(from_text);
   const auto to_name = Name::of(to_text);
+  PlannedSync from_plan, to_plan;
   Outcome<> done;
   {
     Change from_change(*this, from, from_wcc);
@@ -22,6 +23,8 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
     if (done && !from_name) done = base::fail(from_name.error());
     if (done && !to_name) done = base::fail(to_name.error());
     if (done) {
+      from_plan = plan_sync(from);
+      if (&from != &to) to_plan = plan_sync(to);
       const auto renamed = rename_within(who, from, *from_name, to, *to_name);
       if (!renamed) {
         done = base::fail(renamed.error());
@@ -33,9 +36,8 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
   }
   if (&from == &to) to_wcc = from_wcc;
   if (!done) return done;
-  if (&from != &to)
-    if (auto synced = sync_file(to); !synced) return synced;
-  return sync_file(from);
+  if (auto synced = carry_out(to_plan); !synced) return synced;
+  return carry_out(from_plan);
 }
 
 Outcome<bool> Tree::rename_within(const Credentials& who, PosixFile& from, const Name& from_name,

@@ -1,6 +1,8 @@
 // SEEK, ALLOCATE, DEALLOCATE and IO_ADVISE.
 #include <unistd.h>
 
+#include <optional>
+
 #include "base/arith.h"
 #include "vfs/posix/tree.h"
 
@@ -48,12 +50,15 @@ Outcome<> Tree::allocate(const Credentials& who, const PosixOpenFile& open, std:
   if (auto allowed = may_write(open); !allowed) return allowed;
   if (length == 0) return base::fail(Error::inval);
   if (!base::end_of<std::uint64_t>(offset, length, offset_max)) return base::fail(Error::fbig);
+  const PlannedSync plan = plan_sync(open);
+  std::optional<FileSyncs::UnsyncedWrite> unsynced;
+  if (!syncs() && !root_.traits.in_memory) unsynced.emplace(open.node().syncs(*write_back_), open.fd());
   const auto done = identity_.as(who, [&] {
     return outcome_of(::fallocate(open.fd(), mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });
   open.node().changes().changed();
-  if (!done || !syncs()) return done;
-  return synced(::fsync(open.fd()));
+  if (!done) return done;
+  return carry_out(plan);
 }
 
 Outcome<> Tree::advise(const PosixOpenFile& open, std::uint64_t offset, std::uint64_t length, Advice advice) {

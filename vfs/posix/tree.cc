@@ -40,6 +40,8 @@ Tree::Tree(ExportRoot root, const TreeOptions& options, const base::Clock& clock
       options_(options),
       clock_(clock),
       codec_(options.id, options.key),
+      write_back_(options.write_backs == nullptr ? std::make_shared<WriteBack>()
+                                                 : options.write_backs->of(root_.filesystem)),
       fsid_(mix(root_.filesystem, hash_of(options.export_path))),
       cache_(options.cache) {
   if (!root_.transient_because.empty())
@@ -70,13 +72,6 @@ base::Result<void> Tree::start(std::weak_ptr<const void> owner) {
 std::uint64_t Tree::fsid_of(const FileHandle& handle, const Stat& stat) const {
   const std::uint64_t subvolume = subvolume_of(handle, stat);
   return subvolume == root_subvolume_ ? fsid_ : mix(fsid_, subvolume);
-}
-
-Verifier Tree::write_verifier() const {
-  const std::uint64_t value = verifier_ + failed_syncs_.load(std::memory_order_relaxed);
-  Verifier out;
-  std::memcpy(out.bytes.data(), &value, sizeof value);
-  return out;
 }
 
 }  // namespace braid::vfs::posix

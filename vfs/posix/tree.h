@@ -17,10 +17,13 @@
 #include "vfs/posix/handle_memo.h"
 #include "vfs/posix/identity.h"
 #include "vfs/posix/kernel.h"
+#include "vfs/posix/late.h"
 #include "vfs/posix/lease.h"
 #include "vfs/posix/listing.h"
 #include "vfs/posix/open_file.h"
+#include "vfs/posix/spare_descriptors.h"
 #include "vfs/posix/transient_handles.h"
+#include "vfs/posix/write_back.h"
 
 namespace braid::vfs::posix {
 
@@ -32,6 +35,8 @@ struct TreeOptions {
   bool sync = true;  // names and attributes are durable when a call returns
   FileCacheOptions cache;
   std::size_t transient_handles_max = 1'000'000;
+  // Shared by the exports of a server; null: this export is alone.
+  std::shared_ptr<WriteBacks> write_backs;
   // What a less permissive system would not give; for tests.
   ExportRootOptions root;
   std::optional<bool> stable_positions;
@@ -59,7 +64,7 @@ class Tree {
   [[nodiscard]] LeaseMonitor& leases() { return leases_; }
   // True if changes wait for the medium.
   [[nodiscard]] bool syncs() const { return options_.sync && !root_.traits.in_memory; }
-  [[nodiscard]] Verifier write_verifier() const;
+  [[nodiscard]] Verifier write_verifier() const { return write_back_->verifier(); }
   [[nodiscard]] bool few_opens_left() const { return cache_.few_left(); }
   // Opens the root; once, before anything else. `owner`: the file system that this belongs to.
   base::Result<void> start(std::weak_ptr<const void> owner);
@@ -115,6 +120,12 @@ class Tree {
                                                  LockType type);
   Outcome<> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range);
 
+  // Before a write lease is taken: no description of ours is left that only waits for the file's bytes.
+  void settle(PosixFile& file);
+  // For local removals; about every second.
+  void sweep_write_back() { write_back_->forget_removed(); }
+  [[nodiscard]] std::size_t unsynced() const { return write_back_->kept(); }
+
   // notdir; crowded: no room for one more descriptor; stale; others: it cannot be watched.
   Outcome<LeaseRef> lease_directory(const FileRef& directory, std::shared_ptr<LeaseNotice> notice);
 
@@ -150,7 +161,7 @@ class Tree {
   Outcome<FileHandle> handle_at(const PosixFile& directory, const Name& name);
   Outcome<FileRef> file_at(PosixFile& directory, const Name& name);
   Outcome<Found> found(FileRef file);
-  Outcome<Found> adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened);
+  Late<Found> adopt(PosixFile& directory, const Name& name, base::UniqueFd fd, Opened opened);
   Outcome<FileRef> keep(const FileHandle& handle, base::UniqueFd fd, Opened opened);
   Outcome<FileRef> keep(const FileHandle& handle, base::UniqueFd fd, Opened opened, const Stat& stat);
   Outcome<FileRef> walk_to(const FileHandle& handle);
@@ -162,6 +173,22 @@ class Tree {
     if (opened || opened.error() != Error::delay) return opened;
     cache_.shrink(shrink_step);
     return open();
+  }
+
+  // Opens what was just made, which is not to fail for want of descriptors: `spare` was taken before.
+  template <class F>
+  Late<base::UniqueFd> open_made(base::UniqueFd spare, F open) {
+    Outcome<base::UniqueFd> opened = open();
+    // Whatever becomes free may go to another thread.
+    constexpr int attempts_max = 16;
+    for (int attempt = 0; attempt < attempts_max && !opened && opened.error() == Error::delay; ++attempt) {
+      spare = {};
+      cache_.shrink(shrink_step);
+      opened = open();
+    }
+    spares_.give_back(std::move(spare));
+    if (!opened) return late(opened.error());
+    return std::move(*opened);
   }
 
   // Attributes and permissions (attributes.cc, permission.cc).
@@ -188,6 +215,9 @@ class Tree {
   // Data (data.cc).
   Outcome<std::uint32_t> write_data(const Credentials& who, PosixFile& file, std::uint64_t offset,
                                     const io::Payload& data, int flags, const Attributes& now);
+  // Through `fd`, as the caller or as this process. `flags` as in pwritev2(2).
+  Outcome<std::uint32_t> put_data(const Credentials* who, PosixFile& file, int fd, std::uint64_t offset,
+                                  const io::Payload& data, int flags);
 
   // Making and removing names (create.cc, make.cc, remove.cc, rename.cc).
   [[nodiscard]] std::uint32_t initial_mode(const PosixFile& directory, const SetAttributes& set) const;
@@ -198,9 +228,9 @@ class Tree {
                             const CreateHow& how);
   Outcome<Found> create_existing(const Credentials& who, PosixFile& directory, const Name& name,
                                  const CreateHow& how);
-  Outcome<Found> new_object(PosixFile& directory, const Name& name, FileType type);
-  Outcome<> apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
-                          const PosixOpenFile* open);
+  Late<Found> new_object(PosixFile& directory, const Name& name, FileType type, base::UniqueFd spare);
+  Late<> apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
+                       const PosixOpenFile* open);
   template <class F>
   Outcome<Found> make(const Credentials& who, PosixFile& directory, std::string_view name, FileType type,
                       const SetAttributes& set, Wcc& wcc, F make_it);
@@ -260,11 +290,20 @@ class Tree {
     std::shared_ptr<PosixOpenFile> keep;
   };
   Outcome<Readable> readable(PosixFile& file);
-  Outcome<> synced(int returned);
+  static Late<> told_of(const FileSyncs::Synced& synced);
   Outcome<> sync_data(PosixFile& file);
-  Outcome<> sync_file(PosixFile& file);
-  Outcome<> sync_new(PosixFile& directory, PosixFile& made);
-  void lost_writes() { failed_syncs_.fetch_add(1, std::memory_order_relaxed); }
+  // How a change of an object will be synced: made before the change, so that nothing can be wanting after
+  // it, and no failure of others in between goes unnoticed. The object outlives it.
+  struct PlannedSync {
+    FileSyncs* syncs = nullptr;  // null: nothing is to be done
+    FileSyncs::How how = FileSyncs::How::fsync;
+    Readable through;
+    std::uint64_t since = 0;
+  };
+  PlannedSync plan_sync(PosixFile& file);
+  PlannedSync plan_sync(const PosixOpenFile& open);
+  static Late<> carry_out(const PlannedSync& plan);
+  Late<> sync_new(const PlannedSync& directory, PosixFile& made);
 
   const ExportRoot root_;
   const TreeOptions options_;
@@ -272,14 +311,14 @@ class Tree {
   const base::Clock& clock_;
   const HandleCodec codec_;
   const base::SipKey fingerprint_key_ = base::random_sip_key();
-  const std::uint64_t verifier_ = base::random_sip_key()[0];
-  std::atomic<std::uint64_t> failed_syncs_{0};
+  const std::shared_ptr<WriteBack> write_back_;
   std::optional<TransientHandles> transient_;
   std::uint64_t fsid_ = 0;
   std::uint64_t root_subvolume_ = 0;
   HandleMemo handle_memo_;
   std::weak_ptr<const void> owner_;
   FileCache cache_;
+  SpareDescriptors spares_;
   FileRef root_file_;
   LeaseMonitor leases_;
 };

@@ -75,6 +75,7 @@ Outcome<std::size_t> Tree::get_xattr(const Credentials& who, PosixFile& file, st
 
 Outcome<> Tree::set_xattr(const Credentials& who, PosixFile& file, std::string_view name,
                           base::BytesView value, XattrMode mode, Wcc& wcc) {
+  PlannedSync plan;
   {
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
@@ -83,13 +84,14 @@ Outcome<> Tree::set_xattr(const Credentials& who, PosixFile& file, std::string_v
     const auto free = ask_back(who, file, OwnChange::attributes);
     if (!free) return base::fail(free.error());
     const std::string path = path_of(file.fd());
+    plan = plan_sync(file);
     const auto done = identity_.as(who, [&] {
       return xattr_outcome_of(
           ::setxattr(path.c_str(), full->c_str(), value.data(), value.size(), flags_of(mode)));
     });
     if (!done) return done;
   }
-  return sync_file(file);
+  return carry_out(plan);
 }
 
 // In the order of a keyed hash of the names, which is the cookie: a name keeps its place whatever comes and
@@ -118,6 +120,7 @@ Outcome<bool> Tree::list_xattrs(const Credentials& who, PosixFile& file, std::ui
 }
 
 Outcome<> Tree::remove_xattr(const Credentials& who, PosixFile& file, std::string_view name, Wcc& wcc) {
+  PlannedSync plan;
   {
     const Change change(*this, file, wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
@@ -126,11 +129,12 @@ Outcome<> Tree::remove_xattr(const Credentials& who, PosixFile& file, std::strin
     const auto free = ask_back(who, file, OwnChange::attributes);
     if (!free) return base::fail(free.error());
     const std::string path = path_of(file.fd());
+    plan = plan_sync(file);
     const auto done =
         identity_.as(who, [&] { return xattr_outcome_of(::removexattr(path.c_str(), full->c_str())); });
     if (!done) return done;
   }
-  return sync_file(file);
+  return carry_out(plan);
 }
 
 }  // namespace braid::vfs::posix

@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <string>
 
 #include "base/assert.h"
@@ -113,6 +115,48 @@ TEST_F(PipeTest, a_file_that_takes_no_splice_gets_the_bytes_by_a_copy) {
   std::string got(60'000, '\0');
   ASSERT_EQ(::pread(out.get(), got.data(), got.size(), 0), 50'000);
   EXPECT_EQ(got.substr(0, 50'000), text_.substr(0, 50'000));
+}
+
+// The size that a file of this process may have; more is refused with EFBIG, after a short write.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t bytes) {
+    base::check(::getrlimit(RLIMIT_FSIZE, &before_) == 0);
+    const rlimit limit{bytes, before_.rlim_max};
+    handler_ = std::signal(SIGXFSZ, SIG_IGN);
+    base::check(::setrlimit(RLIMIT_FSIZE, &limit) == 0);
+  }
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int) = nullptr;
+};
+
+TEST_F(PipeTest, what_a_copy_could_not_write_is_still_in_the_pipe) {
+  constexpr std::size_t all = 50'000, allowed = 10'000;
+  PipePool pool;
+  SlabRef piped = pool.take().value();
+  Pipe& pipe = *piped.pipe();
+  ASSERT_EQ(pipe.fill(file_.get(), 0, all).value(), all);
+  base::UniqueFd out(::memfd_create("out", MFD_CLOEXEC));
+  ASSERT_EQ(::fcntl(out.get(), F_SETFL, O_APPEND), 0);
+  {
+    const FileSizeLimit limit(allowed);
+    EXPECT_EQ(pipe.drain_to_file(out.get(), 0, all).value(), allowed);
+    EXPECT_EQ(pipe.size(), all - allowed);
+    EXPECT_EQ(pipe.drain_to_file(out.get(), allowed, all - allowed).error(), base::errno_of(EFBIG));
+    EXPECT_EQ(pipe.size(), all - allowed);
+  }
+  while (pipe.size() > 0) ASSERT_TRUE(pipe.drain_to_file(out.get(), all - pipe.size(), pipe.size()));
+  std::string got(all + 1, '\0');
+  ASSERT_EQ(::pread(out.get(), got.data(), got.size(), 0), static_cast<ssize_t>(all));
+  EXPECT_EQ(got.substr(0, all), text_.substr(0, all));
 }
 
 TEST_F(PipeTest, an_error_of_the_file_is_told) {
