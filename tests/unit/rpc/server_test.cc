@@ -132,7 +132,7 @@ TEST_F(ServerTest, every_status_has_its_reply) {
       {"PROG_MISMATCH between", call_of(3, program, 3, 0), words({3, 1, 0, 0, 0, 2, 2, 4})},
       {"PROG_MISMATCH above", call_of(3, program, 0xffffffff, 1), words({3, 1, 0, 0, 0, 2, 2, 4})},
       {"PROC_UNAVAIL in a hole", call_of(3, program, 2, 3), words({3, 1, 0, 0, 0, 3})},
-      {"PROC_UNAVAIL behind the end", call_of(3, program, 2, 14), words({3, 1, 0, 0, 0, 3})},
+      {"PROC_UNAVAIL behind the end", call_of(3, program, 2, 15), words({3, 1, 0, 0, 0, 3})},
       {"PROC_UNAVAIL far away", call_of(3, program, 2, 0xffffffff), words({3, 1, 0, 0, 0, 3})},
       {"GARBAGE_ARGS", call_of(3, program, 2, 1), words({3, 1, 0, 0, 0, 4})},
       {"GARBAGE_ARGS by length", call_of(3, program, 2, 1, words({0xfffffffe, 1})),
