@@ -213,24 +213,29 @@ class ShortLease : public OpenCompound {
   World quick_{with_lease(std::chrono::seconds(20))};
   SessionClient carol_{quick_, 2, "carol"};
   SessionClient dave_{quick_, 1, "dave", {.address = "192.0.2.2"}};
+  SessionClient erin_{quick_, 1, "erin", {.address = "192.0.2.3"}};
 };
-TEST_F(ShortLease, who_waits_for_a_lock_loses_the_turn_after_a_lease_time) {
+TEST_F(ShortLease, who_waits_for_a_lock_has_its_place_for_a_lease_time) {
   quick_.write_local("file", "content");
   const stateid4 mine = opened(carol_, open_args("file", both_access));
   const stateid4 theirs = opened(dave_, open_args("file", both_access));
-  Reply locked = on_file(carol_, "file", OP_LOCK, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 10));
-  const stateid4 id = locked.result<LOCK4res>(OP_LOCK).resok4()->lock_stateid;
-  EXPECT_EQ(lock(dave_, lock_args(theirs, "b", nfs_lock_type4::WRITEW_LT, 0, 10)), NFS4ERR_DENIED);
-  const LOCKU4args unlock{nfs_lock_type4::WRITE_LT, 0, id, 0, UINT64_MAX};
-  EXPECT_EQ(on_file(carol_, "file", OP_LOCKU, unlock).status(), NFS4_OK);
-  const LOCK4args late = lock_args(mine, "late", nfs_lock_type4::WRITE_LT, 0, 10);
-  EXPECT_EQ(lock(carol_, late), NFS4ERR_DENIED);
-  for (int i = 0; i < 2; ++i) {
-    quick_.advance(std::chrono::seconds(10));
-    EXPECT_EQ(quick_.send(carol_.request(), carol_.caller()).status(), NFS4_OK);
-    EXPECT_EQ(quick_.send(dave_.request(), dave_.caller()).status(), NFS4_OK);
-  }
-  EXPECT_EQ(lock(carol_, late), NFS4_OK);
+  const stateid4 third = opened(erin_, open_args("file", both_access));
+  const LOCK4args late = lock_args(third, "late", nfs_lock_type4::WRITE_LT, 0, 10);
+  const auto lock_by_late = [&](int tens_of_seconds) {
+    Reply locked = on_file(carol_, "file", OP_LOCK, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 10));
+    const stateid4 id = locked.result<LOCK4res>(OP_LOCK).resok4()->lock_stateid;
+    EXPECT_EQ(lock(dave_, lock_args(theirs, "b", nfs_lock_type4::WRITEW_LT, 0, 10)), NFS4ERR_DENIED);
+    for (int i = 0; i < tens_of_seconds; ++i) {
+      quick_.advance(std::chrono::seconds(10));
+      for (SessionClient* client : {&carol_, &dave_, &erin_})
+        EXPECT_EQ(quick_.send(client->request(), client->caller()).status(), NFS4_OK);
+    }
+    const LOCKU4args unlock{nfs_lock_type4::WRITE_LT, 0, id, 0, UINT64_MAX};
+    EXPECT_EQ(on_file(carol_, "file", OP_LOCKU, unlock).status(), NFS4_OK);
+    return lock(erin_, late);
+  };
+  EXPECT_EQ(lock_by_late(1), NFS4ERR_DENIED);
+  EXPECT_EQ(lock_by_late(2), NFS4_OK);
 }
 
 TEST_F(OpenCompound, a_client_whose_lease_is_over_is_in_nobodys_way) {
