@@ -94,7 +94,8 @@ class FileCache {
   void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
 
   const FileCacheOptions options_;
-  const std::shared_ptr<DescriptorCount> descriptors_ = std::make_shared<DescriptorCount>();
+  const std::shared_ptr<DescriptorCount> descriptors_ =
+      std::make_shared<DescriptorCount>(options_.descriptors_max);
   std::atomic<std::int64_t> now_{0};  // of the last sweep
   std::atomic<std::uint64_t> crowded_{0};
   std::atomic<std::size_t> reserved_{0};  // where reserve() looks first, in turn

@@ -13,10 +13,11 @@ Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   return {};
 }
 
-PosixFile::~PosixFile() { closing(fd_.get()); }
+PosixFile::~PosixFile() { closing(fd_.get(), slot_); }
 
-void PosixFile::closing(int fd) {
-  if (FileSyncs* const known = syncs_.load(std::memory_order_acquire); known != nullptr) known->closing(fd);
+void PosixFile::closing(int fd, const DescriptorSlot& slot) {
+  if (FileSyncs* const known = syncs_.load(std::memory_order_acquire); known != nullptr)
+    known->closing(fd, slot);
 }
 
 FileSyncs& PosixFile::syncs(WriteBack& back) {

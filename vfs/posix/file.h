@@ -13,6 +13,7 @@
 #include "base/guarded.h"
 #include "base/unique_fd.h"
 #include "vfs/file_system.h"
+#include "vfs/posix/descriptor_slot.h"
 #include "vfs/posix/grants.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/listing.h"
@@ -29,39 +30,6 @@ enum class Opened : std::uint8_t {
 };
 
 class PosixOpenFile;
-
-// Descriptors that are open now. Thread-safe.
-struct DescriptorCount {
-  std::atomic<std::size_t> all{0};
-  std::atomic<std::size_t> held{0};  // those of opens and locks, which cannot be closed to make room
-};
-
-// One descriptor in the count, from birth to death.
-class DescriptorSlot {
- public:
-  explicit DescriptorSlot(std::shared_ptr<DescriptorCount> count, bool held = false)
-      : count_(std::move(count)), held_(held) {
-    count_->all.fetch_add(1, std::memory_order_relaxed);
-    if (held_) count_->held.fetch_add(1, std::memory_order_relaxed);
-  }
-  DescriptorSlot(DescriptorSlot&& other) noexcept : count_(std::move(other.count_)), held_(other.held_) {}
-  DescriptorSlot& operator=(DescriptorSlot&& other) noexcept {
-    std::swap(count_, other.count_);
-    std::swap(held_, other.held_);
-    return *this;
-  }
-  DescriptorSlot(const DescriptorSlot&) = delete;
-  DescriptorSlot& operator=(const DescriptorSlot&) = delete;
-  ~DescriptorSlot() {
-    if (count_ == nullptr) return;
-    count_->all.fetch_sub(1, std::memory_order_relaxed);
-    if (held_) count_->held.fetch_sub(1, std::memory_order_relaxed);
-  }
-
- private:
-  std::shared_ptr<DescriptorCount> count_;
-  bool held_;
-};
 
 // Tells whether changes of ours to one object overlapped, and whether there were any. Thread-safe.
 class ChangeCounter {
@@ -176,7 +144,7 @@ class PosixFile final : public File {
   // What syncs it, in all exports of the file system.
   FileSyncs& syncs(WriteBack& back);
   // Whoever wrote through `fd` is about to close it.
-  void closing(int fd);
+  void closing(int fd, const DescriptorSlot& slot);
 
   // Of a directory: whether its last listing handed on more entries than a reactor should wait for.
   [[nodiscard]] bool lists_long() const { return lists_long_.load(std::memory_order_relaxed); }

@@ -14,7 +14,7 @@ std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<const void> o
 }
 
 PosixOpenFile::~PosixOpenFile() {
-  node().closing(fd());
+  node().closing(fd(), slot_);
   const bool forget = node().hold([&](Holdings& held) {
     held.opens.erase(listed_);
     return held.opens.empty() && held.nameless;

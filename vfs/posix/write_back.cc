@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/siphash.h"
 
@@ -15,10 +16,10 @@ namespace braid::vfs::posix {
 
 WriteBack::WriteBack()
     : first_verifier_(base::random_sip_key()[0]),
-      whole_(std::make_unique<FileSyncs>(*this, FileSyncs::Inode{})) {}
+      whole_(std::make_unique<FileSyncs>(losses_, std::weak_ptr<WriteBack>(), FileSyncs::Inode{})) {}
 
 Verifier WriteBack::verifier() const {
-  const std::uint64_t value = first_verifier_ + losses_.load(std::memory_order_acquire);
+  const std::uint64_t value = first_verifier_ + losses_->load(std::memory_order_acquire);
   Verifier out;
   std::memcpy(out.bytes.data(), &value, sizeof value);
   return out;
@@ -30,7 +31,7 @@ std::shared_ptr<FileSyncs> WriteBack::file(std::uint64_t device, std::uint64_t i
   std::weak_ptr<FileSyncs>& known = files_[name];
   auto out = known.lock();
   if (out == nullptr) {
-    out = std::make_shared<FileSyncs>(*this, name);
+    out = std::make_shared<FileSyncs>(losses_, weak_from_this(), name);
     known = out;
   }
   return out;
@@ -76,10 +77,11 @@ std::shared_ptr<WriteBack> WriteBacks::of(std::uint64_t filesystem) {
   return found;
 }
 
-// That of the whole file system is in no table.
 FileSyncs::~FileSyncs() {
-  if (inode_ != Inode{}) back_.forget(inode_);
+  if (const auto back = back_.lock()) back->forget(inode_);
 }
+
+void FileSyncs::note_loss() { losses_->fetch_add(1, std::memory_order_acq_rel); }
 
 std::uint64_t FileSyncs::announce() {
   under_way_.push_back(++last_ticket_);
@@ -89,7 +91,7 @@ std::uint64_t FileSyncs::announce() {
 // The verifier has changed before anybody who waited for this call goes on.
 void FileSyncs::leave(std::uint64_t ticket, bool failed) {
   if (failed) {
-    back_.lost();
+    note_loss();
     failures_.fetch_add(1, std::memory_order_acq_rel);
   }
   std::erase(under_way_, ticket);
@@ -165,7 +167,7 @@ FileSyncs::UnsyncedWrite::~UnsyncedWrite() {
 
 bool FileSyncs::kept() const {
   const std::scoped_lock lock(mutex_);
-  return static_cast<bool>(kept_);
+  return kept_.has_value();
 }
 
 // What an errseq_t holds for this description, without any input or output: of a range without pages.
@@ -173,7 +175,7 @@ bool FileSyncs::kept() const {
 void FileSyncs::ask(int fd) {
   constexpr off64_t nowhere = std::numeric_limits<off64_t>::max() - 1;
   if (::sync_file_range(fd, nowhere, 1, SYNC_FILE_RANGE_WAIT_BEFORE) == 0) return;
-  back_.lost();
+  note_loss();
   failures_.fetch_add(1, std::memory_order_acq_rel);
 }
 
@@ -181,7 +183,9 @@ FileSyncs::Released FileSyncs::release() {
   synced_ = begun_;
   witness_ = -1;
   if (!kept_) return {};
-  return {std::move(kept_), back_.let_go(inode_)};
+  Released out{std::exchange(kept_, std::nullopt), nullptr};
+  if (const auto back = back_.lock()) out.file = back->let_go(inode_);
+  return out;
 }
 
 Outcome<FileSyncs::Synced> FileSyncs::commit(int held) {
@@ -223,21 +227,23 @@ void FileSyncs::sync_before_closing(Lock& lock, int fd) {
   const Synced done = sync(How::fsync, fd, since);
   lock.lock();
   if (!done.led) ask(fd);
-  if (!quiet || begun_ != covers) back_.lost();
+  if (!quiet || begun_ != covers) note_loss();
 }
 
-void FileSyncs::closing(int fd) {
+void FileSyncs::closing(int fd, const DescriptorSlot& slot) {
   Released released;
+  const auto back = back_.lock();
   Lock lock(mutex_);
-  if (witness_ != fd || kept_) return;
+  if (witness_ != fd) return;
   struct stat now{};
   const bool removed = ::fstat(fd, &now) == 0 && now.st_nlink == 0;
-  if (removed && writing_ == 0) {
+  // Without a file system there is nobody who could commit any more.
+  if ((removed && writing_ == 0) || back == nullptr) {
     released = release();
     return;
   }
   base::UniqueFd stand_in;
-  if (back_.kept() < WriteBack::kept_max)
+  if (back->kept() < WriteBack::kept_max && slot.room_beside(back->kept()))
     stand_in = base::UniqueFd(::open(path_of(fd).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!stand_in) {
     sync_before_closing(lock, fd);
@@ -245,15 +251,15 @@ void FileSyncs::closing(int fd) {
     return;
   }
   ask(fd);
-  kept_ = std::move(stand_in);
-  witness_ = kept_.get();
-  back_.keep(inode_, shared_from_this());
+  witness_ = stand_in.get();
+  kept_ = Kept{std::move(stand_in), slot.beside()};
+  back->keep(inode_, shared_from_this());
 }
 
 FileSyncs::Released FileSyncs::release_if_removed() {
   const std::scoped_lock lock(mutex_);
   struct stat now{};
-  if (!kept_ || writing_ != 0 || ::fstat(kept_.get(), &now) != 0 || now.st_nlink != 0) return {};
+  if (!kept_ || writing_ != 0 || ::fstat(kept_->fd.get(), &now) != 0 || now.st_nlink != 0) return {};
   return release();
 }
 

@@ -32,11 +32,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
 #include "vfs/file_system.h"
+#include "vfs/posix/descriptor_slot.h"
 #include "vfs/posix/late.h"
 
 namespace braid::vfs::posix {
@@ -44,7 +46,7 @@ namespace braid::vfs::posix {
 class FileSyncs;
 
 // Of one file system, whatever the number of exports on it. Thread-safe.
-class WriteBack {
+class WriteBack : public std::enable_shared_from_this<WriteBack> {
  public:
   WriteBack();
   WriteBack(const WriteBack&) = delete;
@@ -52,7 +54,7 @@ class WriteBack {
 
   [[nodiscard]] Verifier verifier() const;
   // Bytes that were answered UNSTABLE may be gone.
-  void lost() { losses_.fetch_add(1, std::memory_order_acq_rel); }
+  void lost() { losses_->fetch_add(1, std::memory_order_acq_rel); }
   // What syncs the whole file system, as syncfs(2) does.
   [[nodiscard]] FileSyncs& whole() { return *whole_; }
   // The same object for the same inode, which must stay open as long as somebody has the result: its number
@@ -73,7 +75,8 @@ class WriteBack {
   std::shared_ptr<FileSyncs> let_go(const Inode& inode);
 
   const std::uint64_t first_verifier_;
-  std::atomic<std::uint64_t> losses_{0};
+  using Losses = std::atomic<std::uint64_t>;
+  const std::shared_ptr<Losses> losses_ = std::make_shared<Losses>(0);
   const std::unique_ptr<FileSyncs> whole_;
   std::mutex mutex_;
   std::map<Inode, std::weak_ptr<FileSyncs>> files_;
@@ -94,11 +97,13 @@ class WriteBacks {
 };
 
 // The bytes of one file on their way to the medium, in all exports. Thread-safe; what waits for the medium
-// says so. The WriteBack outlives it.
+// says so.
 class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
  public:
   using Inode = std::pair<std::uint64_t, std::uint64_t>;
-  FileSyncs(WriteBack& back, Inode inode) : back_(back), inode_(inode) {}
+  // `back` has it in its table under this name, or nobody has.
+  FileSyncs(std::shared_ptr<std::atomic<std::uint64_t>> losses, std::weak_ptr<WriteBack> back, Inode inode)
+      : losses_(std::move(losses)), back_(std::move(back)), inode_(inode) {}
   ~FileSyncs();
   FileSyncs(const FileSyncs&) = delete;
   FileSyncs& operator=(const FileSyncs&) = delete;
@@ -153,7 +158,7 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   // stays open until the return, or -1. delay: there is no descriptor to do it through. Waits for the medium.
   Outcome<Synced> commit(int held);
   // Whoever wrote through `fd` is about to close it.
-  void closing(int fd);
+  void closing(int fd, const DescriptorSlot& slot);
   // True if a descriptor of its own keeps the file open.
   [[nodiscard]] bool kept() const;
 
@@ -164,8 +169,12 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   void sync_before_closing(Lock& lock, int fd);
   void ask(int fd);
   // The bytes need nobody any more; what is returned ends outside of the lock.
-  struct Released {
+  struct Kept {
     base::UniqueFd fd;
+    DescriptorSlot slot;
+  };
+  struct Released {
+    std::optional<Kept> kept;
     std::shared_ptr<FileSyncs> file;
   };
   Released release();
@@ -174,7 +183,10 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   void leave(std::uint64_t ticket, bool failed);
   void wait_for_earlier(Lock& lock);
 
-  WriteBack& back_;
+  void note_loss();
+
+  const std::shared_ptr<std::atomic<std::uint64_t>> losses_;
+  const std::weak_ptr<WriteBack> back_;
   const Inode inode_;
   mutable std::mutex mutex_;
   std::condition_variable left_;  // a call that was announced has ended, or a round has
@@ -189,7 +201,7 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   std::uint64_t synced_ = 0;  // of them those that are on the medium
   std::size_t writing_ = 0;   // under way now
   int witness_ = -1;          // while there are unsynced ones
-  base::UniqueFd kept_;       // it, if nobody else has it open
+  std::optional<Kept> kept_;  // it, if nobody else has it open
 };
 
 }  // namespace braid::vfs::posix
