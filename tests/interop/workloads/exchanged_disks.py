@@ -5,8 +5,7 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, join, metric, read_file, refused, start, step, write_file
 
-VARIANTS = ("ext4", "btrfs")
-VERSIONS = ("4.0", "4.2")
+RUNS = ("ext4", "btrfs", "ext4,4.2", "ext4,4.0")
 TIMEOUT_S = 300
 
 lab = Lab()
