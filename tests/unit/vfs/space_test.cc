@@ -1,9 +1,13 @@
 // Holes, reserved space, clones and copies.
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <string>
 
 #include "posix_fixture.h"
 
@@ -139,7 +143,7 @@ TEST_P(SpaceTest, a_copy_may_come_from_another_export_on_another_file_system) {
     const FileRef root = other->root();
     const FileRef file = run(other->lookup({}, root, "from"))->file;
     const OpenFileRef from = run(other->open({}, file, OpenAccess::read, OpenRule::caller)).value();
-    const OpenFileRef to = open(create(kind)->file);
+    const OpenFileRef to = made(kind);
     std::uint64_t done = 0;
     while (const std::uint64_t copied = copy(from, done, to, done, text.size() - done).value())
       done += copied;
