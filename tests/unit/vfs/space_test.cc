@@ -170,11 +170,12 @@ TEST_P(SpaceTest, a_copy_needs_the_rights_of_both_opens) {
 
 TEST_P(SpaceTest, a_clone_shares_blocks_until_one_side_changes) {
   const std::uint32_t block = run(fs_->limits(root_))->clone_block_bytes;
+  ASSERT_EQ(block != 0, kernel_clones());
   const auto from = made("from", std::string(64 * base::KiB, 'x'));
   const auto to = made("to");
   if (block == 0) {
     EXPECT_FALSE(run(fs_->clone({}, from, 0, to, 0, 0)));
-    GTEST_SKIP() << "no reflinks here";
+    return;
   }
   ASSERT_TRUE(run(fs_->clone({}, from, 0, to, 0, 0)));
   EXPECT_EQ(local_read("to"), std::string(64 * base::KiB, 'x'));
