@@ -4,12 +4,8 @@ import os
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, run, sha256, step, write_file
 
-<<<<<<< HEAD
 RUNS = ("ext4", "xfs")
 VERSIONS = ("4.2",)
-=======
-VARIANTS = ("ext4", "xfs")
->>>>>>> rights
 
 lab = Lab()
 lab.export()

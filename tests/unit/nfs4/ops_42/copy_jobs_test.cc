@@ -205,17 +205,9 @@ TEST_F(CopyJobsTest, the_state_of_a_client_that_goes_waits_for_its_slices) {
 TEST_F(CopyJobsTest, nothing_begins_for_a_client_that_is_gone) {
   state::ClientTable table({}, 5, {}, [](clientid4) { return false; });
   const base::TimePoint now;
-<<<<<<< HEAD
   state::Introduction who;
   who.minor_version = 2;
   const auto met = table.exchange_id(std::move(who), false, now);
-=======
-  state::Introduction introduction;
-  introduction.minor_version = 2;
-  introduction.owner = {std::byte{1}};
-  const auto met = table.exchange_id(std::move(introduction), false, now);
-  ASSERT_TRUE(met);
->>>>>>> rights
   state::CreateSessionRequest request{};
   request.client = met->client;
   request.sequence = met->sequence;
@@ -225,11 +217,7 @@ TEST_F(CopyJobsTest, nothing_begins_for_a_client_that_is_gone) {
                                  .operations_max = 16,
                                  .slots = 8};
   const auto made = table.create_session(request, now);
-<<<<<<< HEAD
   ASSERT_TRUE(made);
-=======
-  ASSERT_TRUE(made) << static_cast<unsigned>(made.error());
->>>>>>> rights
   const state::ClientRef client = table.find_session(made->session)->client;
   EXPECT_TRUE(start(client));
   table.remove(client->id, state::Departure::evicted);
