@@ -45,8 +45,10 @@ io::Op<rpc::Answer> write(rpc::Service& service, rpc::Call& call, rpc::Reply& re
   std::uint32_t after;
   if (!call.args.payload(data, bytes_max) || !call.args.u32(after)) return rpc::Answer::garbage_args;
   std::uint32_t sum = 0;
-  for (const io::SlabRange& range : data.ranges())
-    for (const std::byte byte : range.memory().value()) sum += std::to_integer<std::uint32_t>(byte);
+  for (const io::SlabRange& range : data.ranges()) {
+    const base::BytesView bytes = range.memory().value();
+    for (const std::byte byte : bytes) sum += std::to_integer<std::uint32_t>(byte);
+  }
   xdr::Encoder& out = reply.begin();
   out.u32(static_cast<std::uint32_t>(data.size()));
   out.u32(sum);
