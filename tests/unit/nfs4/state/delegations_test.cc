@@ -285,7 +285,8 @@ TEST_F(DelegationsTest, only_who_keeps_the_times_says_what_they_are) {
   EXPECT_EQ(states.check_timestamps(use(bob, *keeper, handle(2)), share_read)->client, bob);
   EXPECT_EQ(status_of(states.check_timestamps(use(bob, *keeper, handle(2)), share_write)), NFS4ERR_OPENMODE)
       << "who reads has nothing to say of the mtime";
-  StateUse anothers = use(bob, *keeper, handle(2));
+  const vfs::FileHandle second = handle(2);
+  StateUse anothers = use(bob, *keeper, second);
   EXPECT_FALSE(states.check_timestamps(anothers, share_read)->borrowed);
   anothers.caller = {1000, 1000};
   EXPECT_TRUE(states.check_timestamps(anothers, share_read)->borrowed);
