@@ -89,9 +89,9 @@ std::uint64_t FileSyncs::announce() {
 }
 
 // The verifier has changed before anybody who waited for this call goes on.
-void FileSyncs::leave(std::uint64_t ticket, bool failed) {
+void FileSyncs::leave(std::uint64_t ticket, bool failed, bool loss) {
   if (failed) {
-    note_loss();
+    if (loss) note_loss();
     failures_.fetch_add(1, std::memory_order_acq_rel);
   }
   std::erase(under_way_, ticket);
@@ -117,7 +117,7 @@ FileSyncs::Synced FileSyncs::sync(How how, int fd, std::uint64_t since) {
     lock.unlock();
     const int failure = (how == How::fsync ? ::fsync(fd) : ::syncfs(fd)) == 0 ? 0 : errno;
     lock.lock();
-    leave(ticket, failure != 0);
+    leave(ticket, failure != 0, true);
     wait_for_earlier(lock);
     out.failure = failure;
     out.led = true;
@@ -142,13 +142,13 @@ FileSyncs::Hearing::~Hearing() {
 void FileSyncs::Hearing::leave(bool failed) {
   ended_ = true;
   const std::scoped_lock lock(file_.mutex_);
-  file_.leave(ticket_, failed);
+  file_.leave(ticket_, failed, !file_.clean());
 }
 
 bool FileSyncs::Hearing::end(bool failed) {
   ended_ = true;
   Lock lock(file_.mutex_);
-  file_.leave(ticket_, failed);
+  file_.leave(ticket_, failed, !file_.clean());
   if (!failed) file_.wait_for_earlier(lock);
   return file_.failures() == since_;
 }

@@ -8,7 +8,9 @@
 // the caller that is told, or of any other who has written to the file before. So
 //
 //   1. whatever call says so, and whatever errno it says, the verifier of the whole file system changes. All
-//      exports on it have one WriteBack, and so one verifier.
+//      exports on it have one WriteBack, and so one verifier. One exception: a write that fails on a file
+//      without unsynced bytes makes nobody's answer wrong, but those of other writes that are under way, and
+//      they see the number of failures. So who has used his quota up does not have all others write again.
 //   2. no answer overtakes such news. Calls that can take an error from a description are announced to the
 //      file's FileSyncs before they begin and leave it when the verifier has changed. Who was told that all
 //      is well waits for those that were under way at that moment, because one of them may have been told in
@@ -180,7 +182,7 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   Released release();
   Released release_if_removed();
   std::uint64_t announce();
-  void leave(std::uint64_t ticket, bool failed);
+  void leave(std::uint64_t ticket, bool failed, bool loss);
   void wait_for_earlier(Lock& lock);
 
   void note_loss();

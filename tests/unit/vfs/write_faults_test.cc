@@ -50,6 +50,7 @@ TEST_P(WriteFaultsTest, a_stable_write_from_a_pipe_is_never_to_be_repeated) {
     for (const int error : sync_errors) {
       io::PipePool pipes;
       const io::Payload data = piped(pipes, text);
+      ASSERT_TRUE(write(file, "unsynced"));
       const Verifier before = verifier();
       SystemFaults faults;
       faults.add({.call = call, .error = error});
@@ -103,6 +104,7 @@ TEST_P(WriteFaultsTest, whatever_a_stable_write_says_the_verifier_changes) {
     for (const Stability stability : {Stability::data_sync, Stability::file_sync})
       for (const int error : sync_errors) {
         const io::Payload data = payload("text");
+        ASSERT_TRUE(write(file, "unsynced"));
         const Verifier before = verifier();
         SystemFaults faults;
         faults.add({.call = SystemCall::pwritev2, .error = error, .done = true});
@@ -114,8 +116,23 @@ TEST_P(WriteFaultsTest, whatever_a_stable_write_says_the_verifier_changes) {
       }
 }
 
+TEST_P(WriteFaultsTest, a_stable_write_that_fails_where_all_is_synced_changes_no_verifier) {
+  const auto file = create("file")->file;
+  ASSERT_TRUE(write(file, "text"));
+  ASSERT_TRUE(commit(file));
+  const io::Payload data = payload("more");
+  const Verifier before = verifier();
+  for (const int error : {EDQUOT, EIO}) {
+    SystemFaults faults;
+    faults.add({.call = SystemCall::pwritev2, .error = error, .done = true});
+    EXPECT_FALSE(run(fs_->write({}, file, 0, data, Stability::file_sync, wcc_)));
+    EXPECT_EQ(verifier(), before);
+  }
+}
+
 TEST_P(WriteFaultsTest, a_write_that_ends_after_its_first_bytes_changes_the_verifier) {
   const auto file = create("file")->file;
+  ASSERT_TRUE(write(file, "unsynced"));
   for (const Stability stability : {Stability::unstable, Stability::file_sync}) {
     io::PipePool pipes;
     io::Payload data = payload("first");
