@@ -51,6 +51,7 @@ SlabPool::~SlabPool() {
 base::Result<void> SlabPool::grow(SlabSize size) {
   const std::size_t regions_max = std::max<std::size_t>(1, options_.bytes_max / region_bytes);
   if (regions_.size() >= regions_max) {
+    if (recut_a_free_region(size)) return {};
     ++exhausted_;
     return base::fail(ENOBUFS);
   }
@@ -65,18 +66,34 @@ base::Result<void> SlabPool::grow(SlabSize size) {
       return done;
     }
   }
-  Region region{memory, size, nullptr, region_bytes / bytes_of(size)};
+  regions_.emplace_back().data = memory;
+  cut(index, size);
+  return {};
+}
+
+void SlabPool::cut(std::uint32_t index, SlabSize size) {
+  Region& region = regions_[index];
+  region.size = size;
+  region.slab_count = region_bytes / bytes_of(size);
   region.slabs = std::make_unique<Slab[]>(region.slab_count);
   for (std::size_t i = region.slab_count; i-- > 0;) {
     Slab& slab = region.slabs[i];
     slab.region = index;
     slab.size = size;
-    slab.data = memory + i * bytes_of(size);
+    slab.data = region.data + i * bytes_of(size);
     slab.pool = this;
     free_[index_of(size)].push_back(&slab);
   }
-  regions_.push_back(std::move(region));
-  return {};
+}
+
+bool SlabPool::recut_a_free_region(SlabSize size) {
+  const auto found = std::ranges::find_if(
+      regions_, [&](const Region& region) { return region.used == 0 && region.size != size; });
+  if (found == regions_.end()) return false;
+  const auto index = static_cast<std::uint32_t>(found - regions_.begin());
+  std::erase_if(free_[index_of(found->size)], [&](const Slab* slab) { return slab->region == index; });
+  cut(index, size);
+  return true;
 }
 
 base::Result<SlabRef> SlabPool::acquire(SlabSize size) {
@@ -87,6 +104,7 @@ base::Result<SlabRef> SlabPool::acquire(SlabSize size) {
   Slab* slab = free.back();
   free.pop_back();
   bytes_used_ += bytes_of(size);
+  ++regions_[slab->region].used;
   slab->references.store(1, std::memory_order_relaxed);
   return SlabRef(slab);
 }
@@ -94,6 +112,7 @@ base::Result<SlabRef> SlabPool::acquire(SlabSize size) {
 void SlabPool::give_back(Slab* slab) {
   std::scoped_lock lock(mutex_);
   bytes_used_ -= bytes_of(slab->size);
+  --regions_[slab->region].used;
   free_[index_of(slab->size)].push_back(slab);
 }
 

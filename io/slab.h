@@ -98,7 +98,9 @@ struct SlabPoolStats {
 };
 
 // Thread-safe. Free slabs are handed out last-in first-out, so a busy buffer stays in the CPU's cache.
-// Outlives every SlabRef. Regions are mapped on demand and kept until the pool ends.
+// Outlives every SlabRef. Regions are mapped on demand and kept until the pool ends. When there can be no more, a
+// region whose slabs are all free is cut anew into the size that is wanted: what was needed once does not keep
+// memory from what is needed now.
 class SlabPool {
  public:
   explicit SlabPool(const SlabPoolOptions& options);
@@ -121,8 +123,11 @@ class SlabPool {
     SlabSize size = SlabSize::small;
     std::unique_ptr<Slab[]> slabs;
     std::size_t slab_count = 0;
+    std::size_t used = 0;  // slabs that somebody holds
   };
   base::Result<void> grow(SlabSize size);
+  bool recut_a_free_region(SlabSize size);
+  void cut(std::uint32_t index, SlabSize size);
   void give_back(Slab* slab);
 
   const SlabPoolOptions options_;

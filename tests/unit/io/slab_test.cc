@@ -50,6 +50,28 @@ TEST(SlabTest, a_pool_in_use_refuses_and_recovers) {
   EXPECT_TRUE(pool.acquire(SlabSize::large));
 }
 
+TEST(SlabTest, what_was_needed_in_one_size_is_there_in_the_other_once_it_is_free) {
+  SlabPool pool({.bytes_max = 2 * region_bytes});
+  const auto fill = [&](SlabSize size) {
+    std::vector<SlabRef> held;
+    while (auto slab = pool.acquire(size)) held.push_back(std::move(*slab));
+    return held;
+  };
+  for (int round = 0; round < 2; ++round)
+    for (const SlabSize size : {SlabSize::small, SlabSize::large})
+      EXPECT_EQ(fill(size).size() * bytes_of(size), 2 * region_bytes);
+
+  // A region that somebody has a part of stays as it is.
+  std::vector<SlabRef> small = fill(SlabSize::small);
+  SlabRef last = small.back();
+  small.clear();
+  std::vector<SlabRef> large = fill(SlabSize::large);
+  EXPECT_EQ(large.size() * large_slab_bytes, region_bytes);
+  for (const SlabRef& slab : large) EXPECT_NE(slab.region(), last.region());
+  EXPECT_EQ(last.bytes(), small_slab_bytes);
+  EXPECT_EQ(pool.stats().bytes_mapped, 2 * region_bytes);
+}
+
 TEST(SlabTest, a_shared_slab_returns_with_its_last_reference) {
   SlabPool pool({});
   SlabRef first = pool.acquire(SlabSize::small).value();
