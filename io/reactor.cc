@@ -233,6 +233,10 @@ void Reactor::run() {
     run_end_of_turn();
     submit_and_wait();
   }
+  // A turn has a budget: whoever called stop() may stand behind it with the rest of his way.
+  while (ready_.run(ready_budget) > 0) {
+  }
+  run_end_of_turn();
   ReadyQueue::make_current(nullptr);
   current_reactor = nullptr;
 }

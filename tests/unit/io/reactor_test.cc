@@ -119,6 +119,16 @@ TEST_F(ReactorTest, posts_from_many_threads_all_arrive_once) {
   EXPECT_EQ(count, threads * each);
 }
 
+TEST_F(ReactorTest, what_is_ready_when_it_is_stopped_still_runs) {
+  constexpr int items = 2000;  // more than one turn's
+  int count = 0;
+  reactor_->post([&] { reactor_->stop(); });
+  for (int i = 0; i < items; ++i)
+    reactor_->post(ReadyItem{[](void* counter) { ++*static_cast<int*>(counter); }, &count});
+  reactor_->run();
+  EXPECT_EQ(count, items);
+}
+
 TEST_F(ReactorTest, end_of_turn_work_runs_once_after_the_ready_coroutines) {
   std::string order;
   run([&]() -> Op<> {
