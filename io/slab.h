@@ -98,9 +98,9 @@ struct SlabPoolStats {
 };
 
 // Thread-safe. Free slabs are handed out last-in first-out, so a busy buffer stays in the CPU's cache.
-// Outlives every SlabRef. Regions are mapped on demand and kept until the pool ends. When there can be no more, a
-// region whose slabs are all free is cut anew into the size that is wanted: what was needed once does not keep
-// memory from what is needed now.
+// Outlives every SlabRef. Regions are mapped on demand and kept until the pool ends. When there can be no
+// more, a region whose slabs are all free is cut anew into the size that is wanted: what was needed once does
+// not keep memory from what is needed now.
 class SlabPool {
  public:
   explicit SlabPool(const SlabPoolOptions& options);
