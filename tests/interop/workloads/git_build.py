@@ -8,7 +8,7 @@ RUNS = ("ext4", "ext4,4.2")
 TAKES_S = 30
 TIMEOUT_S = 300
 
-UNITS = 12
+UNITS = 6
 ORIGIN = "/run/tmp/origin"
 MAKEFILE = f"""OBJECTS = main.o {' '.join(f'unit{n}.o' for n in range(UNITS))}
 program: libunits.a main.o

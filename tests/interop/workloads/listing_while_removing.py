@@ -1,4 +1,4 @@
-"""A listing of 10,000 entries while entries are removed and added: none is lost and none repeated."""
+"""A listing of thousands of entries while entries are removed and added: none is lost and none repeated."""
 
 import os
 
@@ -8,10 +8,8 @@ RUNS = ("tmpfs", "ext4", "xfs", "btrfs", "tmpfs,4.2")
 TAKES_S = 30
 TIMEOUT_S = 300
 
-ENTRIES = 10_000
 
-
-def fill(directory, count=ENTRIES):
+def fill(directory, count):
     """Made on the server's side, which is faster; half of the names are long, so that entries differ in size."""
     lab.host(f"mkdir {lab.path}/{directory} && cd {lab.path}/{directory} && seq -f '%05.0f' {count} | "
              "awk '{ print (NR % 2) ? $0 : $0 \"-a-longer-name-that-takes-more-room-in-a-reply\" }' | xargs touch")
@@ -28,7 +26,7 @@ def exactly(seen, wanted, what):
 
 def remove_each_while_listing():
     step("remove every entry while listing")
-    names = fill("all")
+    names = fill("all", many)
     seen = []
     with os.scandir(f"{mnt}/all") as entries:
         for entry in entries:
@@ -41,7 +39,7 @@ def remove_each_while_listing():
 
 def remove_behind_the_listing():
     step("remove what was listed already, in another process, in batches")
-    names = fill("behind")
+    names = fill("behind", many)
     seen = []
     with os.scandir(f"{mnt}/behind") as entries:
         for entry in entries:
@@ -54,7 +52,7 @@ def remove_behind_the_listing():
 def entries_that_stay():
     """Entries that exist from the beginning to the end are listed exactly once, whatever happens around them."""
     step("remove and add others while listing")
-    names = fill("mixed", 4000)
+    names = fill("mixed", many // 2)
     removed = {name for name in names if int(name[:5]) % 3 == 0}
 
     def disturb():
@@ -89,6 +87,8 @@ def tree_removal():
 
 lab = Lab()
 mnt = lab.ready(size_mib=256)
+# A directory of ext4 is a tree of blocks; the others have one way to order any number.
+many = 10_000 if lab.variant == "ext4" else 4_000
 remove_each_while_listing()
 remove_behind_the_listing()
 entries_that_stay()

@@ -1,4 +1,4 @@
-"""kill -9 of the server, twenty times, while fio writes at random and verifies what it reads: no error, no damage."""
+"""kill -9 of the server, again and again, while fio writes at random and verifies what it reads: no error, no damage."""
 
 import os
 import random
@@ -10,7 +10,6 @@ RUNS = ("ext4", "ext4,4.2")
 TAKES_S = 40
 TIMEOUT_S = 400
 
-KILLS = 20
 STOP = "/run/tmp/stop"
 # Both jobs verify each block soon after it was written, and the whole file at the end; fio leaves at the first block
 # that differs. One writes past the client's cache.
@@ -34,6 +33,8 @@ mnt = lab.ready(size_mib=256)
 write_file("/run/tmp/rounds", b"0")
 child = start(verify_on)
 before = 0
+# Each finds other opens and locks to be reclaimed; NFSv3 has only data.
+kills = 10 if lab.version == "3" else 20
 
 
 def used():
@@ -46,7 +47,7 @@ def used_since(before, enough):
     return used() >= before + enough
 
 
-for number in range(KILLS):
+for number in range(kills):
     enough = random.randrange(20, 800)
     until(lambda: used_since(before, enough), f"{enough} reads and writes")
     before = used()
