@@ -235,7 +235,7 @@ void FileSyncs::closing(int fd, const DescriptorSlot& slot) {
   const auto back = back_.lock();
   Lock lock(mutex_);
   if (witness_ != fd) return;
-  struct stat now {};
+  struct stat now{};
   const bool removed = ::fstat(fd, &now) == 0 && now.st_nlink == 0;
   // Without a file system there is nobody who could commit any more.
   if ((removed && writing_ == 0) || back == nullptr) {
@@ -258,7 +258,7 @@ void FileSyncs::closing(int fd, const DescriptorSlot& slot) {
 
 FileSyncs::Released FileSyncs::release_if_removed() {
   const std::scoped_lock lock(mutex_);
-  struct stat now {};
+  struct stat now{};
   if (!kept_ || writing_ != 0 || ::fstat(kept_->fd.get(), &now) != 0 || now.st_nlink != 0) return {};
   return release();
 }
