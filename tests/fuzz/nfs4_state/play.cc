@@ -1,13 +1,16 @@
 #include "tests/fuzz/nfs4_state/play.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/unique_fd.h"
 #include "tests/fuzz/nfs4_reply.h"
 
 namespace braid::nfs4::fuzz {
@@ -60,6 +63,13 @@ bool same(const io::Payload& left, const io::Payload& right) {
   left.in_memory().value().copy_to(0, a);
   right.in_memory().value().copy_to(0, b);
   return a == b;
+}
+
+// A local process, which does not wait for a delegation to come back: nobody would have time pass meanwhile.
+void write_locally(const std::string& path, std::string_view text) {
+  const base::UniqueFd file(
+      ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC, 0644));
+  if (file) (void)!::write(file.get(), text.data(), text.size());
 }
 
 }  // namespace
@@ -209,7 +219,7 @@ void Play::happen(const Step& step) {
       ::unlink((world_.directory() + "/file").c_str());
       break;
     case 6:
-      world_.write_local("file", "other text, of another length");
+      write_locally(world_.directory() + "/file", "other text, of another length");
       break;
     case 7:
       peers_[bytes.byte() & 1U]->silent = bytes.flag();
@@ -236,7 +246,7 @@ void Play::happen(const Step& step) {
       world_.offer_pipes(pipes_ = !pipes_);
       break;
     case 13:
-      world_.write_local("new", "");
+      write_locally(world_.directory() + "/new", "");
       break;
     default:
       pass(100ms);
