@@ -104,10 +104,17 @@ Op4<> create_name(Compound& compound, const Place& dir, std::string_view name, c
   // An existing file is not truncated before we know that nobody denies writing, so it must not be the file
   // system that does both at once.
   if (unchecked) plan.how.mode = Mode::guarded;
+  // A client that has all it may is told before anything is made: afterwards it would find what it made in
+  // its own way.
+  const auto admitted = compound.server().files.with(
+      [&](const state::FileStates& files) { return files.admit_one_more(*opening.client, opening.owner); });
+  if (!admitted && !unchecked) co_await refuse(admitted.error());
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
-    const bool made = co_await make(compound, dir, name, plan, opening);
-    if (made) co_return;
-    if (!unchecked) co_await refuse(nfsstat4::NFS4ERR_EXIST);
+    if (admitted) {
+      const bool made = co_await make(compound, dir, name, plan, opening);
+      if (made) co_return;
+      if (!unchecked) co_await refuse(nfsstat4::NFS4ERR_EXIST);
+    }
     const auto opened = co_await open_existing(compound, dir, name, opening).as_result();
     if (opened) {
       if (plan.how.attributes.size == 0) {
@@ -117,6 +124,7 @@ Op4<> create_name(Compound& compound, const Place& dir, std::string_view name, c
       co_return;
     }
     if (opened.error() != nfsstat4::NFS4ERR_NOENT) co_await refuse(opened.error());
+    if (!admitted) co_await refuse(admitted.error());
   }
   co_await refuse(nfsstat4::NFS4ERR_DELAY);
 }

@@ -272,6 +272,11 @@ class FileStates {
   // own opens are others, too, unless it reclaims.
   base::Result<void, Refusal> admit_open(const OpenRequest& request, Aftermath& after);
 
+  // Whether the limits leave room for one more open of this owner: asked before a file is made for it, since
+  // what was made is not unmade. RESOURCE (DELAY in 4.1).
+  [[nodiscard]] base::Result<void, nfsstat4> admit_one_more(const Client& client,
+                                                            std::string_view owner) const;
+
   // Whether the client has more files open than it could if all had as many, one more client among them.
   [[nodiscard]] bool opens_much(clientid4 client) const;
 

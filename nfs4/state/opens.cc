@@ -57,6 +57,17 @@ OpenState* FileStates::open_state_for(ClientStates& states, FileState& file, Ope
   return open;
 }
 
+base::Result<void, nfsstat4> FileStates::admit_one_more(const Client& client, std::string_view owner) const {
+  const ClientStates* states = find_client(client.id);
+  const bool known = states != nullptr && states->open_owners.contains(owner);
+  const bool owners_left =
+      known || (owners_ < limits_.owners_max &&
+                (states == nullptr || states->open_owners.size() < limits_.owners_per_client));
+  const bool states_left = !table_.full() && (states == nullptr || states->count < limits_.states_per_client);
+  if (owners_left && states_left) return {};
+  return base::fail(limit_status(client.minor_version()));
+}
+
 bool FileStates::opens_much(clientid4 client) const {
   const ClientStates* states = find_client(client);
   return states != nullptr && std::uint64_t{states->counts.opens} * (clients_.size() + 1) > counts_.opens;

@@ -18,6 +18,8 @@ std::uint32_t low_bits(clientid4 client) {
 StateIdTable::StateIdTable(std::uint32_t epoch, std::uint32_t states_max)
     : epoch_(epoch & StateIdParts::epoch_mask), states_max_(std::min(states_max, StateIdParts::index_max)) {}
 
+bool StateIdTable::full() const { return free_.empty() && slots_.size() >= states_max_; }
+
 std::optional<std::uint32_t> StateIdTable::free_index() {
   const bool full = slots_.size() >= states_max_;
   if (!free_.empty() && (full || free_.size() > resting_min)) {

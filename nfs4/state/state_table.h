@@ -75,6 +75,8 @@ class StateIdTable {
   void remember_expired(clientid4 client);
 
   [[nodiscard]] std::size_t size() const { return size_; }
+  // add() would give null.
+  [[nodiscard]] bool full() const;
   // Every state has a place below places(); null where there is none.
   [[nodiscard]] std::uint32_t places() const { return static_cast<std::uint32_t>(slots_.size()); }
   [[nodiscard]] const State* at(std::uint32_t place) const { return slots_[place].state.get(); }

@@ -57,6 +57,25 @@ TEST_F(OpenCompound, create_modes_do_what_they_say) {
   EXPECT_EQ(open(alice_, open_args("none", read_access)).status, NFS4ERR_NOENT);
 }
 
+// Who is told to come back later would find the file that the first attempt has made.
+TEST_F(OpenCompound, nothing_is_made_for_a_client_that_has_all_it_may) {
+  EngineOptions options;
+  options.states.states_per_client = 1;
+  World world(options);
+  SessionClient full(world, 2, "full");
+  const auto open = [&](const OPEN4args& args) {
+    Reply reply = full.send(full.request().add(OP_PUTROOTFH).add(OP_OPEN, args));
+    EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+    return reply.result<OPEN4res>(OP_OPEN).status;
+  };
+  EXPECT_EQ(open(create_args("first", guarded())), NFS4_OK);
+  for (const createhow4& how : {guarded(), unchecked(no_attributes()), exclusive(1)}) {
+    EXPECT_EQ(open(create_args("second", how)), NFS4ERR_DELAY);
+    EXPECT_FALSE(std::filesystem::exists(world.directory() + "/second"));
+  }
+  EXPECT_EQ(open(create_args("first", unchecked(no_attributes()))), NFS4_OK) << "open already";
+}
+
 TEST_F(OpenCompound, creating_says_how_the_directory_changed) {
   const OPEN4res result = open(alice_, create_args("new", guarded()));
   ASSERT_NE(result.resok4(), nullptr);
