@@ -108,6 +108,11 @@ base::Result<IoGrant, Refusal> FileStates::authorize_without_state(const StateUs
   return base::Failure<Refusal>{std::move(refusal)};
 }
 
+bool FileStates::has(const stateid4& id) const {
+  const auto found = table_.find(id, 1);
+  return found && !(*found)->revoked;
+}
+
 nfsstat4 FileStates::test(const stateid4& id, const Client& client) const {
   if (special_of(id, client.minor_version()) != SpecialStateId::none) return bad_stateid;
   const auto found = table_.find(id, client.minor_version());

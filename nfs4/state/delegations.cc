@@ -185,6 +185,10 @@ std::optional<WriteHolder> FileStates::write_holder(const vfs::FileHandle& handl
   return std::nullopt;
 }
 
+bool FileStates::delegations_at_rest() const {
+  return delegation_stats_.reading + delegation_stats_.writing > 0 && recalled_.empty();
+}
+
 std::vector<Surplus> FileStates::surplus(base::TimePoint now) {
   std::vector<Surplus> out;
   const auto scarce = [](std::uint64_t used, std::uint64_t limit) { return 4 * used > 3 * limit; };

@@ -334,9 +334,7 @@ class FileStates {
   std::vector<Surplus> surplus(base::TimePoint now);
   [[nodiscard]] const DelegationStats& delegation_stats() const { return delegation_stats_; }
   // There are delegations, and nobody minds.
-  [[nodiscard]] bool delegations_at_rest() const {
-    return delegation_stats_.reading + delegation_stats_.writing > 0 && recalled_.empty();
-  }
+  [[nodiscard]] bool delegations_at_rest() const;
   // Those recalled before `before` are taken back by force. Their clients learn it from SEQUENCE and keep a
   // revoked stateid to free (4.1), or find theirs to be bad (4.0).
   std::size_t revoke_unreturned(base::TimePoint before, Aftermath& after);
@@ -382,10 +380,7 @@ class FileStates {
   // RFC 8881 18.50.3: CLIENTID_BUSY
   [[nodiscard]] bool holds_state(clientid4 client) const;
   // Whether this state is still there, whatever its seqid.
-  [[nodiscard]] bool has(const stateid4& id) const {
-    const auto found = table_.find(id, 1);
-    return found && !(*found)->revoked;
-  }
+  [[nodiscard]] bool has(const stateid4& id) const;
   // Forgets 4.0 owners without state that were not used since `before`, and waiters who gave up.
   void sweep(base::TimePoint before, base::TimePoint now, Aftermath& after);
 
