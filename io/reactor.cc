@@ -224,7 +224,8 @@ void Reactor::run() {
   ReadyQueue::make_current(&ready_);
   enable_ring(ring_);
   arm_wakeup();
-  while (!stopping_.load(std::memory_order_relaxed)) {
+  // A turn has a budget: whoever called stop() may stand behind it with the rest of his way.
+  while (!stopping_.load(std::memory_order_relaxed) || !ready_.empty()) {
     count(counters_.turns, 1);
     take_posted();
     reap();
@@ -233,10 +234,6 @@ void Reactor::run() {
     run_end_of_turn();
     submit_and_wait();
   }
-  // A turn has a budget: whoever called stop() may stand behind it with the rest of his way.
-  while (ready_.run(ready_budget) > 0) {
-  }
-  run_end_of_turn();
   ReadyQueue::make_current(nullptr);
   current_reactor = nullptr;
 }

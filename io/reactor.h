@@ -91,7 +91,7 @@ class Reactor {
   Reactor(const Reactor&) = delete;
   Reactor& operator=(const Reactor&) = delete;
 
-  // Runs until stop(), and then what is ready; also makes this thread's ReadyQueue the reactor's.
+  // Runs until stop(), and then on until nothing is ready; also makes this thread's ReadyQueue the reactor's.
   void run();
   // Any thread: run() returns soon, leaving whatever still waits.
   void stop();

@@ -74,9 +74,9 @@ base::Result<void> SlabPool::grow(SlabSize size) {
 void SlabPool::cut(std::uint32_t index, SlabSize size) {
   Region& region = regions_[index];
   region.size = size;
-  region.slab_count = region_bytes / bytes_of(size);
-  region.slabs = std::make_unique<Slab[]>(region.slab_count);
-  for (std::size_t i = region.slab_count; i-- > 0;) {
+  const std::size_t slab_count = region_bytes / bytes_of(size);
+  region.slabs = std::make_unique<Slab[]>(slab_count);
+  for (std::size_t i = slab_count; i-- > 0;) {
     Slab& slab = region.slabs[i];
     slab.region = index;
     slab.size = size;

@@ -122,7 +122,6 @@ class SlabPool {
     std::byte* data = nullptr;
     SlabSize size = SlabSize::small;
     std::unique_ptr<Slab[]> slabs;
-    std::size_t slab_count = 0;
     std::size_t used = 0;  // slabs that somebody holds
   };
   base::Result<void> grow(SlabSize size);

@@ -78,7 +78,7 @@ base::Result<LockOwner*, nfsstat4> FileStates::lock_owner_for(ClientStates& stat
                                                               const LockRequest& request) {
   auto found = states.lock_owners.find(*request.new_owner);
   if (found == states.lock_owners.end()) {
-    if (states.lock_owners.size() >= limits_.owners_per_client || owners_ >= limits_.owners_max)
+    if (!room_for_owner(states.lock_owners.size(), owners_, limits_))
       return base::fail(limit_status(request.use.minor_version));
     found = states.lock_owners.emplace(std::string(*request.new_owner), std::make_unique<LockOwner>(owners_))
                 .first;

@@ -34,8 +34,7 @@ bool needs_all_back(const Share& share) {
 OpenOwner* FileStates::open_owner_for(ClientStates& states, std::string_view name, base::TimePoint now) {
   auto found = states.open_owners.find(name);
   if (found == states.open_owners.end()) {
-    if (states.open_owners.size() >= limits_.owners_per_client || owners_ >= limits_.owners_max)
-      return nullptr;
+    if (!room_for_owner(states.open_owners.size(), owners_, limits_)) return nullptr;
     found = states.open_owners.emplace(std::string(name), std::make_unique<OpenOwner>(owners_)).first;
     found->second->name = name;
     found->second->confirmed = states.client->minor_version() > 0;
@@ -59,12 +58,11 @@ OpenState* FileStates::open_state_for(ClientStates& states, FileState& file, Ope
 
 base::Result<void, nfsstat4> FileStates::admit_one_more(const Client& client, std::string_view owner) const {
   const ClientStates* states = find_client(client.id);
-  const bool known = states != nullptr && states->open_owners.contains(owner);
-  const bool owners_left =
-      known || (owners_ < limits_.owners_max &&
-                (states == nullptr || states->open_owners.size() < limits_.owners_per_client));
-  const bool states_left = !table_.full() && (states == nullptr || states->count < limits_.states_per_client);
-  if (owners_left && states_left) return {};
+  const bool owner_fits =
+      (states != nullptr && states->open_owners.contains(owner)) ||
+      room_for_owner(states == nullptr ? 0 : states->open_owners.size(), owners_, limits_);
+  const bool state_fits = !table_.full() && (states == nullptr || states->count < limits_.states_per_client);
+  if (owner_fits && state_fits) return {};
   return base::fail(limit_status(client.minor_version()));
 }
 

@@ -16,6 +16,11 @@ inline nfsstat4 limit_status(std::uint32_t minor_version) {
   return minor_version == 0 ? nfsstat4::NFS4ERR_RESOURCE : nfsstat4::NFS4ERR_DELAY;
 }
 
+// Whether a client with `owned` owners of a kind may have one more, while there are `all` of all clients.
+inline bool room_for_owner(std::size_t owned, std::size_t all, const StateLimits& limits) {
+  return owned < limits.owners_per_client && all < limits.owners_max;
+}
+
 inline base::Failure<Refusal> refused(nfsstat4 status) { return base::Failure<Refusal>{{status, {}}}; }
 
 // Nothing for kinds of others.

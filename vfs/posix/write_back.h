@@ -182,6 +182,7 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   Released release();
   Released release_if_removed();
   std::uint64_t announce();
+  // `loss`: a failure may be that of unsynced bytes.
   void leave(std::uint64_t ticket, bool failed, bool loss);
   void wait_for_earlier(Lock& lock);
 

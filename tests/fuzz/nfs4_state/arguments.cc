@@ -119,12 +119,9 @@ void add_attribute(Request& request, nfs_opnum4 operation, Bytes& bytes, const R
     case OP_OPENATTR:
       request.add(operation, OPENATTR4args{bytes.flag()});
       return;
-    case OP_SETATTR: {
-      const stateid4 state = from.state(bytes);
-      const Attributes attributes(bytes);
-      request.add(operation, SETATTR4args{state, attributes.value});
+    case OP_SETATTR:
+      request.add(operation, SETATTR4args{from.state(bytes), Attributes(bytes).value});
       return;
-    }
     case OP_VERIFY:
       request.add(operation, VERIFY4args{Attributes(bytes).value});
       return;
@@ -194,7 +191,6 @@ void add_operation(Request& request, const Step& step, const Registers& register
   if (add_data(request, operation, bytes, registers)) return;
   if (add_copy(request, operation, bytes, registers)) return;
   if (add_name(request, operation, bytes, registers)) return;
-  if (add_directory(request, operation, bytes, registers)) return;
   add_attribute(request, operation, bytes, registers);
 }
 

@@ -43,6 +43,5 @@ bool add_lock_state(test::Request& request, nfs_opnum4 operation, Bytes& bytes, 
 bool add_data(test::Request& request, nfs_opnum4 operation, Bytes& bytes, const Registers& from);
 bool add_copy(test::Request& request, nfs_opnum4 operation, Bytes& bytes, const Registers& from);
 bool add_name(test::Request& request, nfs_opnum4 operation, Bytes& bytes, const Registers& from);
-bool add_directory(test::Request& request, nfs_opnum4 operation, Bytes& bytes, const Registers& from);
 
 }  // namespace braid::nfs4::fuzz

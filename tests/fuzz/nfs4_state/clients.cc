@@ -62,11 +62,9 @@ bool add_client(Request& request, nfs_opnum4 operation, Bytes& bytes, const Regi
     case OP_DELEGPURGE:
       request.add(operation, DELEGPURGE4args{from.client(bytes)});
       return true;
-    case OP_RELEASE_LOCKOWNER: {
-      const clientid4 client = from.client(bytes);
-      request.add(operation, RELEASE_LOCKOWNER4args{{client, owner_of(bytes)}});
+    case OP_RELEASE_LOCKOWNER:
+      request.add(operation, RELEASE_LOCKOWNER4args{{from.client(bytes), owner_of(bytes)}});
       return true;
-    }
     case OP_DESTROY_CLIENTID:
       request.add(operation, DESTROY_CLIENTID4args{from.client(bytes)});
       return true;
@@ -100,12 +98,10 @@ bool add_session(Request& request, nfs_opnum4 operation, Bytes& bytes, const Reg
     case OP_DESTROY_SESSION:
       request.add(operation, DESTROY_SESSION4args{from.sessions.at(bytes.byte())});
       return true;
-    case OP_BIND_CONN_TO_SESSION: {
-      const std::uint8_t which = bytes.byte();
-      request.add(operation,
-                  BIND_CONN_TO_SESSION4args{from.sessions.at(which), bytes.of(directions), bytes.flag()});
+    case OP_BIND_CONN_TO_SESSION:
+      request.add(operation, BIND_CONN_TO_SESSION4args{from.sessions.at(bytes.byte()), bytes.of(directions),
+                                                       bytes.flag()});
       return true;
-    }
     case OP_BACKCHANNEL_CTL:
       request.add(operation, BACKCHANNEL_CTL4args{bytes.byte(), security});
       return true;

@@ -26,19 +26,14 @@ io::Payload text(std::uint32_t bytes) {
 
 // Data.
 bool add_data(Request& request, nfs_opnum4 operation, Bytes& bytes, const Registers& from) {
+  constexpr data_content4 contents[] = {data_content4::NFS4_CONTENT_HOLE, data_content4::NFS4_CONTENT_DATA};
   switch (operation) {
-    case OP_READ: {
-      const stateid4 state = from.state(bytes);
-      const offset4 offset = bytes.of(offsets);
-      request.add(operation, READ4args{state, offset, bytes.of(counts)});
+    case OP_READ:
+      request.add(operation, READ4args{from.state(bytes), bytes.of(offsets), bytes.of(counts)});
       return true;
-    }
-    case OP_READ_PLUS: {
-      const stateid4 state = from.state(bytes);
-      const offset4 offset = bytes.of(offsets);
-      request.add(operation, READ_PLUS4args{state, offset, bytes.of(counts)});
+    case OP_READ_PLUS:
+      request.add(operation, READ_PLUS4args{from.state(bytes), bytes.of(offsets), bytes.of(counts)});
       return true;
-    }
     case OP_WRITE: {
       constexpr std::uint32_t sizes[] = {0, 1, 100, 5000, 100'000};
       constexpr offset4 places[] = {0, 1, 4096, 1U << 20, ~std::uint64_t{0} - 3};
@@ -53,14 +48,9 @@ bool add_data(Request& request, nfs_opnum4 operation, Bytes& bytes, const Regist
     case OP_COMMIT:
       request.add(operation, COMMIT4args{bytes.of(offsets), bytes.of(counts)});
       return true;
-    case OP_SEEK: {
-      const stateid4 state = from.state(bytes);
-      const offset4 offset = bytes.of(offsets);
-      request.add(operation, SEEK4args{state, offset,
-                                       bytes.flag() ? data_content4::NFS4_CONTENT_DATA
-                                                    : data_content4::NFS4_CONTENT_HOLE});
+    case OP_SEEK:
+      request.add(operation, SEEK4args{from.state(bytes), bytes.of(offsets), bytes.of(contents)});
       return true;
-    }
     case OP_IO_ADVISE: {
       static constexpr std::array<std::uint32_t, 1> hints{0xff};
       request.add(operation, IO_ADVISE4args{from.state(bytes), 0, 100, hints});
@@ -103,19 +93,12 @@ bool add_copy(Request& request, nfs_opnum4 operation, Bytes& bytes, const Regist
     case OP_OFFLOAD_CANCEL:
       request.add(operation, OFFLOAD_CANCEL4args{from.state(bytes)});
       return true;
-    case OP_ALLOCATE: {
-      const stateid4 state = from.state(bytes);
-      const offset4 offset = bytes.of(offsets);
-      // What a file system has room for; it would be filled otherwise.
-      request.add(operation, ALLOCATE4args{state, offset, lengths[bytes.byte() % 4]});
+    case OP_ALLOCATE:  // what a file system has room for; it would be filled otherwise
+      request.add(operation, ALLOCATE4args{from.state(bytes), bytes.of(offsets), lengths[bytes.byte() % 4]});
       return true;
-    }
-    case OP_DEALLOCATE: {
-      const stateid4 state = from.state(bytes);
-      const offset4 offset = bytes.of(offsets);
-      request.add(operation, DEALLOCATE4args{state, offset, bytes.of(lengths)});
+    case OP_DEALLOCATE:
+      request.add(operation, DEALLOCATE4args{from.state(bytes), bytes.of(offsets), bytes.of(lengths)});
       return true;
-    }
     default:
       return false;
   }

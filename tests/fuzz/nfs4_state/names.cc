@@ -31,11 +31,9 @@ bool add_name(Request& request, nfs_opnum4 operation, Bytes& bytes, const Regist
     case OP_LINK:
       request.add(operation, LINK4args{bytes.of(names)});
       return true;
-    case OP_RENAME: {
-      const std::string_view old = bytes.of(names);
-      request.add(operation, RENAME4args{old, bytes.of(names)});
+    case OP_RENAME:
+      request.add(operation, RENAME4args{bytes.of(names), bytes.of(names)});
       return true;
-    }
     case OP_CREATE: {
       constexpr nfs_ftype4 types[] = {nfs_ftype4::NF4LNK, nfs_ftype4::NF4DIR, nfs_ftype4::NF4SOCK,
                                       nfs_ftype4::NF4FIFO};
@@ -49,14 +47,6 @@ bool add_name(Request& request, nfs_opnum4 operation, Bytes& bytes, const Regist
       request.add(operation, args);
       return true;
     }
-    default:
-      return false;
-  }
-}
-
-// Listings, and objects that are no files.
-bool add_directory(Request& request, nfs_opnum4 operation, Bytes& bytes, const Registers& from) {
-  switch (operation) {
     case OP_READDIR: {
       static constexpr std::array<std::uint32_t, 2> wanted{0x0018'0b9a, 0x0030'a03a};
       READDIR4args args;

@@ -65,6 +65,13 @@ bool same(const io::Payload& left, const io::Payload& right) {
   return a == b;
 }
 
+// RFC 8881 2.10.6.1.3: the same answer, or none.
+void check_repeated(const io::Payload& first, const io::Payload& reply) {
+  const Outcome outcome = outcome_of(reply);
+  if (outcome.sequence != NFS4_OK || outcome.whole == NFS4ERR_RETRY_UNCACHED_REP) return;
+  base::check(same(first, reply), "a repeated message has the answer of the first");
+}
+
 // A local process, which does not wait for a delegation to come back: nobody would have time pass meanwhile.
 void write_locally(const std::string& path, std::string_view text) {
   const base::UniqueFd file(
@@ -168,18 +175,11 @@ void Play::finish(Message message) {
   if (!message.session) return;
   Slot& slot = slot_of(message);
   if (message.again) {
-    check_repeated(message, slot, reply.bytes());
+    if (slot.kept) check_repeated(slot.reply, reply.bytes());
   } else if (outcome_of(reply.bytes()).sequence == NFS4_OK) {
     slot.reply = reply.bytes();
     slot.kept = true;
   }
-}
-
-// RFC 8881 2.10.6.1.3: the same answer, or none.
-void Play::check_repeated(const Message& /*message*/, const Slot& slot, const io::Payload& reply) {
-  const Outcome outcome = outcome_of(reply);
-  if (!slot.kept || outcome.sequence != NFS4_OK || outcome.whole == NFS4ERR_RETRY_UNCACHED_REP) return;
-  base::check(same(slot.reply, reply), "a repeated message has the answer of the first");
 }
 
 void Play::finish_all() {
@@ -243,7 +243,7 @@ void Play::happen(const Step& step) {
       break;
     }
     case 12:
-      world_.offer_pipes(pipes_ = !pipes_);
+      world_.offer_pipes(bytes.flag());
       break;
     case 13:
       write_locally(world_.directory() + "/new", "");

@@ -44,7 +44,6 @@ class Play {
   void begin(const Step& step);
   void send();
   void finish(Message message);
-  void check_repeated(const Message& message, const Slot& slot, const io::Payload& reply);
   void finish_all();
   void happen(const Step& step);
   void pass(base::Duration time);
@@ -60,7 +59,6 @@ class Play {
   std::optional<Message> message_;
   std::vector<Message> beside_;
   std::map<sessionid4, std::array<Slot, 9>> slots_;
-  bool pipes_ = false;
 };
 
 }  // namespace braid::nfs4::fuzz

@@ -35,7 +35,6 @@ struct Registers {
   Register<sessionid4> sessions;
   Register<stateid4, 16> states;
   Register<std::string> handles;  // bytes of filehandles
-  Register<nfs_cookie4> cookies;
   Register<verifier4> verifiers;
 
   // As it was given, or nearly so.

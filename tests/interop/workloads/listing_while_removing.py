@@ -87,7 +87,7 @@ def tree_removal():
 
 lab = Lab()
 mnt = lab.ready(size_mib=256)
-# A directory of ext4 is a tree of blocks; the others have one way to order any number.
+# Many replies of READDIR either way. The cookies of ext4 are hashes of names: the more, the nearer to each other.
 many = 10_000 if lab.variant == "ext4" else 4_000
 remove_each_while_listing()
 remove_behind_the_listing()
