@@ -79,6 +79,8 @@ def rename_over_an_open_file():
     os.fsync(descriptor)
     equal(read_file(f"{mnt}/old"), b"new data", "the replacing file")
     os.close(descriptor)
+    # The client removes the replaced file after close() has returned: it does not wait for the answer.
+    becomes(names, ["old"], "what is left")
     drop_caches()
     equal((names(), read_file(f"{mnt}/old")), (["old"], b"new data"), "after close")
     os.unlink(f"{mnt}/old")
