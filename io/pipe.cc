@@ -27,10 +27,7 @@ base::Result<std::size_t> Pipe::fill(int file, std::uint64_t offset, std::size_t
     // Non-blocking concerns the pipe: a full one answers EAGAIN. The read from the medium still waits.
     const ssize_t n = ::splice(file, &position, write_end_.get(), nullptr, count - moved, SPLICE_F_NONBLOCK);
     if (n == 0 || (n < 0 && errno == EAGAIN)) break;
-    if (n < 0) {
-      if (errno == EINTR) continue;
-      return base::fail(base::last_errno());
-    }
+    if (n < 0) return base::fail(base::last_errno());
     moved += static_cast<std::size_t>(n);
     size_ += static_cast<std::size_t>(n);
   }
@@ -56,15 +53,12 @@ base::Result<std::size_t> Pipe::drain_to_file(int file, std::uint64_t offset, st
   base::check(count <= size_, "no more is drained than there is");
   if (!taken_out_.empty()) return copy_to_file(file, offset, count);
   auto position = static_cast<loff_t>(offset);
-  for (;;) {
-    const ssize_t n = ::splice(read_end_.get(), nullptr, file, &position, count, 0);
-    if (n >= 0) {
-      size_ -= static_cast<std::size_t>(n);
-      return static_cast<std::size_t>(n);
-    }
-    if (errno == EINVAL) return copy_to_file(file, offset, count);  // the file system does not know splice
-    if (errno != EINTR) return base::fail(base::last_errno());
-  }
+  const ssize_t n = ::splice(read_end_.get(), nullptr, file, &position, count, 0);
+  if (n < 0 && errno == EINVAL)
+    return copy_to_file(file, offset, count);  // the file system does not know splice
+  if (n < 0) return base::fail(base::last_errno());
+  size_ -= static_cast<std::size_t>(n);
+  return static_cast<std::size_t>(n);
 }
 
 base::Result<void> Pipe::take_out(std::size_t count) {
@@ -83,10 +77,8 @@ base::Result<void> Pipe::take_out(std::size_t count) {
 base::Result<std::size_t> Pipe::copy_to_file(int file, std::uint64_t offset, std::size_t count) {
   if (taken_out_.empty())
     if (auto taken = take_out(count); !taken) return base::fail(taken.error());
-  ssize_t put;
-  do {
-    put = ::pwrite(file, taken_out_.data(), std::min(count, taken_out_.size()), static_cast<off_t>(offset));
-  } while (put < 0 && errno == EINTR);
+  const ssize_t put =
+      ::pwrite(file, taken_out_.data(), std::min(count, taken_out_.size()), static_cast<off_t>(offset));
   if (put < 0) return base::fail(base::last_errno());
   taken_out_.erase(taken_out_.begin(), taken_out_.begin() + put);
   size_ -= static_cast<std::size_t>(put);

@@ -24,7 +24,6 @@ Outcome<std::size_t> write_piece(int fd, base::BytesView bytes, off_t at) {
   while (done < bytes.size()) {
     const ssize_t wrote =
         ::pwrite(fd, bytes.data() + done, bytes.size() - done, at + static_cast<off_t>(done));
-    if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && done == 0) return failed_call();
     if (wrote <= 0) break;
     done += static_cast<std::size_t>(wrote);
@@ -40,7 +39,6 @@ Outcome<std::uint64_t> copy_by_hand(int from, off_t at, int to, off_t onto, std:
     const auto done = static_cast<off_t>(copied);
     const std::size_t wanted = std::min<std::uint64_t>(length - copied, piece.size());
     const ssize_t got = ::pread(from, piece.data(), wanted, at + done);
-    if (got < 0 && errno == EINTR) continue;
     if (got < 0 && copied == 0) return failed_call();
     if (got <= 0) break;
     const auto wrote =

@@ -49,15 +49,12 @@ base::Result<std::size_t> drain_pipe(int fd, std::uint64_t offset, const io::Pay
   return std::size_t{0};
 }
 
-// A stable write that was interrupted may have been so in its sync.
 base::Result<std::size_t> put_vectors(int fd, std::uint64_t offset, std::span<const iovec> vectors,
                                       int flags) {
-  for (;;) {
-    const ssize_t put =
-        ::pwritev2(fd, vectors.data(), static_cast<int>(vectors.size()), static_cast<off_t>(offset), flags);
-    if (put >= 0) return static_cast<std::size_t>(put);
-    if (errno != EINTR || flags != 0) return base::fail(base::last_errno());
-  }
+  const ssize_t put =
+      ::pwritev2(fd, vectors.data(), static_cast<int>(vectors.size()), static_cast<off_t>(offset), flags);
+  if (put < 0) return base::fail(base::last_errno());
+  return static_cast<std::size_t>(put);
 }
 
 Written write_payload(int fd, std::uint64_t offset, const io::Payload& data, int flags) {

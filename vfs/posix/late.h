@@ -8,15 +8,27 @@ namespace braid::vfs::posix {
 // Why something failed when a part of the call was done already. It is never `delay` or `crowded`: those mean
 // that nothing has happened, and whoever hears them does all of it again: a name that was removed is then not
 // there, one that was made exists, a RENAME that was done moves a newer file over its target, and bytes that
-// left a pipe are not in it any more. It turns into an Error by itself; an Error turns into it by late()
-// alone.
+// left a pipe are not in it any more. Nor is it `noent` or `exist`, which say that nothing was done: what was
+// made and is gone again is stale. It turns into an Error by itself; an Error turns into it by late() alone.
 class LateError {
  public:
-  explicit LateError(Error error)
-      : error_(error == Error::delay || error == Error::crowded ? Error::io : error) {}
+  explicit LateError(Error error) : error_(after_effect(error)) {}
   operator Error() const { return error_; }  // NOLINT(google-explicit-constructor)
 
  private:
+  static Error after_effect(Error error) {
+    switch (error) {
+      case Error::delay:
+      case Error::crowded:
+      case Error::exist:
+        return Error::io;
+      case Error::noent:
+        return Error::stale;
+      default:
+        return error;
+    }
+  }
+
   Error error_;
 };
 

@@ -48,7 +48,6 @@ class PosixFileSystem::ReadBuffer {
       const std::size_t used = io::to_iovecs(data_, filled_, vectors);
       const ssize_t got =
           ::preadv2(fd, vectors.data(), static_cast<int>(used), static_cast<off_t>(offset + filled_), flags);
-      if (got < 0 && errno == EINTR) continue;
       if (got < 0) return failed_call();
       if (got == 0) return {};
       filled_ += static_cast<std::size_t>(got);

@@ -149,6 +149,22 @@ TEST_P(NameFaultsTest, what_was_just_made_and_cannot_be_looked_at_is_not_made_ag
   EXPECT_TRUE(there("directory"));
 }
 
+// Whoever hears NOENT or EXIST believes that nothing was made.
+TEST_P(NameFaultsTest, what_was_just_made_and_is_gone_is_stale) {
+  int number = 0;
+  for (const auto& [said, answered] : {std::pair{ENOENT, Error::stale}, std::pair{EEXIST, Error::io}}) {
+    SystemFaults faults;
+    const auto blind = [&faults, said = said] {
+      faults.add({.call = SystemCall::openat, .error = said, .nth = every});
+      faults.add({.call = SystemCall::open_by_handle_at, .error = said, .nth = every});
+    };
+    faults.add({.call = SystemCall::mkdirat, .before = blind});
+    const std::string name = "directory" + std::to_string(++number);
+    EXPECT_EQ(mkdir(name).error(), answered);
+    EXPECT_TRUE(there(name));
+  }
+}
+
 TEST_P(NameFaultsTest, a_change_whose_first_step_fails_may_be_made_again) {
   const FileRef file = create("file")->file;
   ASSERT_TRUE(write(file, "text"));

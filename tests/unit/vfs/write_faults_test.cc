@@ -65,7 +65,7 @@ TEST_P(WriteFaultsTest, a_stable_write_from_a_pipe_is_never_to_be_repeated) {
 TEST_P(WriteFaultsTest, what_a_pipe_could_not_give_is_given_when_the_write_is_repeated) {
   const auto file = create("file")->file;
   const std::string text(100'000, 'x');
-  for (const int error : {EAGAIN, ENOMEM}) {
+  for (const int error : {EAGAIN, ENOMEM, EINTR}) {
     io::PipePool pipes;
     const io::Payload data = piped(pipes, text);
     SystemFaults faults;
@@ -74,6 +74,17 @@ TEST_P(WriteFaultsTest, what_a_pipe_could_not_give_is_given_when_the_write_is_re
     EXPECT_EQ(run(fs_->write({}, file, 0, data, Stability::unstable, wcc_))->count, text.size());
     EXPECT_EQ(local_read("file"), text);
   }
+}
+
+TEST_P(WriteFaultsTest, a_write_that_is_always_interrupted_ends) {
+  const auto file = create("file")->file;
+  io::PipePool pipes;
+  const io::Payload data = piped(pipes, std::string(100'000, 'x'));
+  SystemFaults faults;
+  faults.add({.call = SystemCall::pwritev2, .error = EINTR, .nth = every});
+  faults.add({.call = SystemCall::splice, .error = EINTR, .nth = every});
+  EXPECT_EQ(write(file, "text").error(), Error::delay);
+  EXPECT_EQ(run(fs_->write({}, file, 0, data, Stability::unstable, wcc_)).error(), Error::delay);
 }
 
 TEST_P(WriteFaultsTest, whatever_a_sync_says_the_verifier_changes) {
