@@ -212,14 +212,16 @@ class Lab:
                                  mkfs_options=list(mkfs), mount_options=options)
         return self.path
 
-    def serve(self, squash="none", read_only=False, anon=65534, config="", open_files_max=0, listen=None, lease_s=None):
+    def serve(self, squash="none", read_only=False, anon=65534, config="", open_files_max=0, listen=None, lease_s=None,
+              faults=False):
         """Serves the export as /, or what the text of a braid configuration file says; on ADDRESS, or on `listen`.
-        Without `lease_s` the lease is the server's own, in runs with NFSv4.0 a short one."""
+        Without `lease_s` the lease is the server's own, in runs with NFSv4.0 a short one. With `faults`, its system calls
+        on the exported file system can fail on demand (faults/control.py)."""
         if lease_s is None and self.version == "4.0":
             lease_s = SHORT_LEASE_S
         self.request("start", options={"path": self.path, "squash": squash, "read_only": read_only, "anon": anon,
                                        "config": config, "open_files_max": open_files_max, "listen": listen,
-                                       "lease_s": lease_s})
+                                       "lease_s": lease_s, "faults": faults})
 
     def config(self, server="", limits=""):
         """The text of a configuration that serves the export as /, with metrics and more lines for these sections."""
@@ -275,6 +277,14 @@ class Lab:
     def log(self):
         """What the servers of this run have logged."""
         return self.request("log")
+
+    def arm(self, call, error, nth):
+        """From now on the nth such system call of the server fails (faults/control.py); serve() was told `faults`."""
+        self.request("arm", call=call, error=error, nth=nth)
+
+    def clear(self):
+        """No system call fails any more. Returns how many did."""
+        return self.request("clear")
 
     def server_pid(self):
         return self.request("pid")

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+from faults.control import Control
 from harness import exports
 from harness.constants import SKIP
 from harness.here import Here
@@ -73,6 +74,13 @@ class Host:
         done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, check=False)
         return {"status": done.returncode, "output": done.stdout.decode("utf-8", "surrogateescape")}
+
+    def op_arm(self, call, error, nth):
+        """That system call of the server fails from now on (faults/control.py)."""
+        Control(self.base).arm(call, error, nth)
+
+    def op_clear(self):
+        return Control(self.base).clear()
 
     def op_relay(self, procedures, every):
         """Starts a relay that loses replies; returns the port to mount through."""

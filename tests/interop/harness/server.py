@@ -9,6 +9,7 @@ import struct
 import subprocess
 import time
 
+from faults import control
 from harness.constants import ADDRESS, PORT
 from harness.exports import Unavailable
 
@@ -74,7 +75,8 @@ class Server:
             config = os.path.join(state, "braid.toml")
             with open(config, "w", encoding="utf-8") as file:
                 file.write(text)
-        return {**os.environ, "ADDRESS": ADDRESS, "PORT": str(PORT), "STATE": state, "EXPORT": options["path"],
+        faults = control.environment(self.base, options["path"]) if options.get("faults") else {}
+        return {**os.environ, **faults, "ADDRESS": ADDRESS, "PORT": str(PORT), "STATE": state, "EXPORT": options["path"],
                 "SQUASH": options["squash"], "READ_ONLY": "1" if options["read_only"] else "",
                 "ANON": str(options["anon"]), "CONFIG": config, "RDMA": self.rdma, "LISTEN": options.get("listen") or ADDRESS}
 

@@ -1,0 +1,149 @@
+"""System calls of the server that fail, with every errno: what was acknowledged is on the disk after a power cut."""
+
+import hashlib
+import os
+import shlex
+
+from faults.control import CALLS, EVERY, MEDIUM
+from harness.client import Lab, expect, step
+
+RUNS = ("ext4", "xfs", "ext4,4.2")
+TAKES_S = 60
+TIMEOUT_S = 300
+
+# More than one WRITE, or Linux asks for no COMMIT; large ones, or their data does not go through a pipe.
+WRITE = 256 << 10
+PIECE = 2 * WRITE + (64 << 10)
+FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NOT_IN_NFS3 = ("setxattr",)
+
+
+def on_the_server(module, *arguments):
+    words = " ".join(shlex.quote(word) for word in arguments)
+    done = lab.request("shell", command=f"cd / && PYTHONPATH={FOLDER} python3 -B -m {module} {base} {lab.path} {words}")
+    print(done["output"].strip() or ".", flush=True)
+    return done["status"] == 0
+
+
+def table_of_nfs3():
+    """Each answer as it came: no kernel's client calls again, or writes again, by itself."""
+    good = True
+    for call in CALLS:
+        if call in NOT_IN_NFS3:
+            continue
+        step(call)
+        good = on_the_server("faults.table", "tell", call) and good
+        lab.power_cut()
+        good = on_the_server("faults.table", "check") and good
+        lab.host(f"rm -rf {lab.path}/E*")
+        lab.start()
+    expect(good, "a rule is broken")
+
+
+class File:
+    """One that is written in two pieces; a piece is acknowledged by the fsync() after it."""
+
+    def __init__(self, name, flags=0):
+        self.name = name
+        self.descriptor = os.open(f"{mnt}/{name}", os.O_RDWR | os.O_CREAT | flags, 0o644)
+
+    def sha256(self):
+        return hashlib.sha256(self.data(0) + self.data(1)).hexdigest()
+
+    def data(self, number):
+        seed = f"{self.name} {number} ".encode()
+        return (seed * (PIECE // len(seed) + 1))[:PIECE]
+
+    def write(self, number):
+        """Returns whether it is acknowledged."""
+        try:
+            os.pwrite(self.descriptor, self.data(number), number * PIECE)
+            os.fsync(self.descriptor)
+        except OSError:
+            return False
+        return True
+
+    def close(self):
+        try:
+            os.close(self.descriptor)
+        except OSError:
+            pass  # it says again what a write has said
+
+
+def written_by_linux():
+    """Linux writes again what a changed verifier tells it to: where fsync() returns 0, the bytes are on the disk."""
+    files = []
+    for call in ("fsync", "fdatasync", "pwritev2", "splice"):
+        step(f"{call} fails, and Linux writes")
+        failed = 0
+        for error in CALLS[call][1]:
+            # To be called again for ever is no answer that can be tried with every call.
+            again = call in ("pwritev2", "splice") and error in ("EINTR", "EAGAIN", "ENOMEM", "ETIMEDOUT", "ENOBUFS")
+            for nth in (1, 2) if again else (1, 2, EVERY):
+                file = File(f"{call}-{error}-{nth or 'EVERY'}", os.O_SYNC if nth == 2 else 0)
+                lab.arm(call, error, nth)
+                missing = [number for number in range(2) if not file.write(number)]
+                failed += lab.clear()
+                for number in missing:
+                    # The error of a write may be told by the next one.
+                    expect(file.write(number) or file.write(number), f"{file.name}: no write succeeds any more")
+                file.close()
+                files.append(file)
+        expect(failed > 0 or call == "fdatasync", f"{call} was never called")
+    return files
+
+
+def changed_by_linux():
+    """Returns (names that are there, names that are not there)."""
+    there, gone = set(), set()
+    for call in ("openat", "mkdirat", "renameat", "unlinkat", "setxattr", "fsync"):
+        step(f"{call} fails, and Linux changes names")
+        failed = 0
+        for error in MEDIUM:
+            stem = f"{call}-{error}"
+            with open(f"{mnt}/{stem}-old", "w", encoding="ascii"), open(f"{mnt}/{stem}-doomed", "w", encoding="ascii"):
+                pass
+            # One at a time meets the fault; the others follow undisturbed.
+            changes = (
+                (lambda name: os.close(os.open(f"{name}-file", os.O_CREAT | os.O_EXCL | os.O_WRONLY)), ("file",), ()),
+                (lambda name: os.mkdir(f"{name}-directory"), ("directory",), ()),
+                (lambda name: os.rename(f"{name}-old", f"{name}-new"), ("new",), ("old",)),
+                (lambda name: os.unlink(f"{name}-doomed"), (), ("doomed",)),
+                (lambda name: os.setxattr(f"{name}-new", "user.set", b"value"), (), ()))
+            for change, appear, vanish in changes:
+                lab.arm(call, error, 1)
+                try:
+                    change(f"{mnt}/{stem}")
+                    there.update(f"{stem}-{name}" for name in appear)
+                    gone.update(f"{stem}-{name}" for name in vanish)
+                except (FileExistsError, FileNotFoundError) as reason:
+                    # The rename may have failed, and what has its new name is then not there.
+                    expect(change is changes[-1][0], f"{stem}: {reason}: the server met its own effect")
+                except OSError:
+                    pass
+                failed += lab.clear()
+        expect(failed > 0, f"{call} was never called")
+    return there, gone
+
+
+def with_linux():
+    files = written_by_linux()
+    there, gone = changed_by_linux()
+    lab.power_cut()
+    found = dict(reversed(line.split()) for line in lab.host(f"cd {lab.path} && sha256sum *-EVERY *-[12]").splitlines())
+    lost = [file.name for file in files if found.get(file.name) != file.sha256()]
+    expect(not lost, f"acknowledged bytes are lost: {lost}")
+    names = set(lab.host(f"ls {lab.path}").split())
+    expect(there <= names, f"lost: {there - names}")
+    expect(not gone & names, f"back: {gone & names}")
+
+
+lab = Lab()
+base = os.path.dirname(lab.control)
+lab.export(size_mib=512)
+lab.serve(faults=True)
+if lab.version == "3":
+    table_of_nfs3()
+else:
+    mnt = lab.mount(options=f"wsize={WRITE}")
+    with_linux()
