@@ -152,15 +152,15 @@ TEST_P(NameFaultsTest, what_was_just_made_and_cannot_be_looked_at_is_not_made_ag
 // Whoever hears NOENT or EXIST believes that nothing was made.
 TEST_P(NameFaultsTest, what_was_just_made_and_is_gone_is_stale) {
   int number = 0;
-  for (const auto& [said, answered] : {std::pair{ENOENT, Error::stale}, std::pair{EEXIST, Error::io}}) {
+  for (const auto& said : {std::pair{ENOENT, Error::stale}, std::pair{EEXIST, Error::io}}) {
     SystemFaults faults;
-    const auto blind = [&faults, said = said] {
-      faults.add({.call = SystemCall::openat, .error = said, .nth = every});
-      faults.add({.call = SystemCall::open_by_handle_at, .error = said, .nth = every});
+    const auto blind = [&] {
+      faults.add({.call = SystemCall::openat, .error = said.first, .nth = every});
+      faults.add({.call = SystemCall::open_by_handle_at, .error = said.first, .nth = every});
     };
     faults.add({.call = SystemCall::mkdirat, .before = blind});
     const std::string name = "directory" + std::to_string(++number);
-    EXPECT_EQ(mkdir(name).error(), answered);
+    EXPECT_EQ(mkdir(name).error(), said.second);
     EXPECT_TRUE(there(name));
   }
 }
