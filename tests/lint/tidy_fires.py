@@ -87,9 +87,13 @@ def configured(root):
 
 
 def tidy(root, program, directory, name, text):
-    path = os.path.join(directory, name + ".cc")
-    with open(path, "w", encoding="utf-8") as file:
+    """The snippet is a source of a batch, which includes it."""
+    os.makedirs(os.path.join(directory, "base"), exist_ok=True)
+    with open(os.path.join(directory, "base", name + ".cc"), "w", encoding="utf-8") as file:
         file.write(text + "\n")
+    path = os.path.join(directory, name + ".cxx")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(f'#include "base/{name}.cc"\n')
     return subprocess.run([program, "--quiet", "--config-file=" + os.path.join(root, ".clang-tidy"), path, "--", "-std=c++23"],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
 

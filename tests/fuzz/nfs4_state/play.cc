@@ -42,6 +42,7 @@ EngineOptions options() {
 struct Outcome {
   nfsstat4 whole = NFS4_OK;
   std::optional<nfsstat4> sequence;
+  std::size_t operations = 0;
 };
 Outcome outcome_of(const io::Payload& reply) {
   xdr::Arena arena;
@@ -50,6 +51,7 @@ Outcome outcome_of(const io::Payload& reply) {
   Outcome out;
   if (!decode(in, head)) return out;
   out.whole = head.status;
+  out.operations = head.resarray_count;
   nfs_opnum4 first{};
   nfsstat4 status{};
   if (head.resarray_count > 0 && decode(in, first) && first == OP_SEQUENCE && decode(in, status))
@@ -65,10 +67,12 @@ bool same(const io::Payload& left, const io::Payload& right) {
   return a == b;
 }
 
-// RFC 8881 2.10.6.1.3: the same answer, or none.
-void check_repeated(const io::Payload& first, const io::Payload& reply) {
+// RFC 8881 2.10.6.1.3: the same answer, or none. One that nobody asked to keep: a SEQUENCE alone is answered
+// anew.
+void check_repeated(const io::Payload& first, bool cached, const io::Payload& reply) {
   const Outcome outcome = outcome_of(reply);
   if (outcome.sequence != NFS4_OK || outcome.whole == NFS4ERR_RETRY_UNCACHED_REP) return;
+  if (!cached && outcome.operations == 1) return;
   base::check(same(first, reply), "a repeated message has the answer of the first");
 }
 
@@ -137,7 +141,9 @@ void Play::begin(const Step& step) {
       const sequenceid4 sequence = known.sequence + ((special & 4) != 0 ? 2 : 1);
       message.request.add(OP_SEQUENCE, SEQUENCE4args{session, sequence, slot, slot, (special & 1) != 0});
       if ((special & 4) == 0) known.sequence = sequence;
+      message.cached = (special & 1) != 0;
     }
+    message.sequence = known.sequence;
   }
   if ((special & 8) != 0) message.request.cut_last(bytes.byte() % 8);
   if ((special & 64) != 0) message.request.claim_count(bytes.byte());
@@ -151,6 +157,7 @@ void Play::send() {
   if (message.session && message.again) message.request = slot_of(message).request;
   if (message.session && !message.again) {
     slot_of(message).request = message.request;
+    slot_of(message).cached = message.cached;
     slot_of(message).kept = false;
   }
   message.sent = world_.start(message.request, message.caller);
@@ -174,8 +181,9 @@ void Play::finish(Message message) {
   keep_results(reply.bytes(), registers_);
   if (!message.session) return;
   Slot& slot = slot_of(message);
+  if (message.sequence != slot.sequence) return;  // another one has followed
   if (message.again) {
-    if (slot.kept) check_repeated(slot.reply, reply.bytes());
+    if (slot.kept) check_repeated(slot.reply, slot.cached, reply.bytes());
   } else if (outcome_of(reply.bytes()).sequence == NFS4_OK) {
     slot.reply = reply.bytes();
     slot.kept = true;

@@ -29,6 +29,8 @@ class Play {
     test::Caller caller;
     std::optional<sessionid4> session;  // of the SEQUENCE in front
     slotid4 slot = 0;
+    sequenceid4 sequence = 0;
+    bool cached = false;  // the answer is to be kept
     bool again = false;   // the slot's message before, as it was
     bool beside = false;  // not waited for
     std::shared_ptr<test::Sent> sent;
@@ -38,7 +40,8 @@ class Play {
     sequenceid4 sequence = 0;
     test::Request request{0};
     io::Payload reply;
-    bool kept = false;  // the answer must come again
+    bool cached = false;  // the server was asked to keep the answer
+    bool kept = false;    // the answer must come again
   };
 
   void begin(const Step& step);
