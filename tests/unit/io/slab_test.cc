@@ -145,6 +145,21 @@ TEST(SlabTest, a_cursor_refills_its_slab_once_nobody_uses_it) {
   EXPECT_EQ(pool.stats().bytes_used, small_slab_bytes);
 }
 
+TEST(SlabTest, several_threads_take_and_give_back_slabs_of_one_pool) {
+  SlabPool pool({});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&pool, i] {
+      for (int j = 0; j < 1000; ++j) {
+        const auto slab = pool.acquire((i + j) % 2 == 0 ? SlabSize::small : SlabSize::large);
+        ASSERT_TRUE(slab);
+        *slab->data() = std::byte{1};
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(pool.stats().bytes_used, 0U);
+}
+
 TEST(SlabTest, references_may_be_dropped_on_any_thread) {
   SlabPool pool({});
   SlabRef slab = pool.acquire(SlabSize::small).value();
