@@ -113,15 +113,20 @@ static int reopen(int fd) {
   return REAL(open)(path, O_RDWR | O_CLOEXEC);
 }
 
-static void remember(int fd) {
+// The disk has these bytes now; of no others is anything known that was not known before.
+static void remember(int fd, size_t from, size_t bytes) {
   struct stat what;
   if (fstat(fd, &what) != 0 || !S_ISREG(what.st_mode)) return;
   const int again = reopen(fd);
   if (again < 0) return;
   struct OnDisk* file = on_disk(again);
-  file->bytes = (size_t)what.st_size;
-  file->data = realloc(file->data, file->bytes + 1);
-  if (!file->data || pread(again, file->data, file->bytes, 0) < 0) abort();
+  const size_t size = (size_t)what.st_size;
+  const size_t end = bytes < size - from ? from + bytes : size;
+  file->data = realloc(file->data, size + 1);
+  if (!file->data) abort();
+  if (size > file->bytes) memset(file->data + file->bytes, 0, size - file->bytes);
+  file->bytes = size;
+  if (end > from && pread(again, file->data + from, end - from, (off_t)from) < 0) abort();
   close(again);
 }
 
@@ -138,8 +143,8 @@ static void lose(int fd) {
   close(again);
 }
 
-// A sync of `fd`: fails if it is its turn, or makes the call.
-#define SYNC(call, fd, made)                   \
+// A sync of these bytes of `fd`: fails if it is its turn, or makes the call.
+#define SYNC(call, fd, from, bytes, made)      \
   do {                                         \
     if (!fd_is_ours(fd)) return made;          \
     pthread_mutex_lock(&mutex);                \
@@ -147,7 +152,7 @@ static void lose(int fd) {
     const ssize_t done_ = error_ ? -1 : made;  \
     const int kept_ = error_ ? error_ : errno; \
     if (error_) lose(fd);                      \
-    if (done_ >= 0) remember(fd);              \
+    if (done_ >= 0) remember(fd, from, bytes); \
     pthread_mutex_unlock(&mutex);              \
     errno = kept_;                             \
     return (__typeof__(made))done_;            \
@@ -164,13 +169,14 @@ static void lose(int fd) {
     return -1;                                 \
   } while (0)
 
-int fsync(int fd) { SYNC(CALL_FSYNC, fd, REAL(fsync)(fd)); }
-int fdatasync(int fd) { SYNC(CALL_FDATASYNC, fd, REAL(fdatasync)(fd)); }
+int fsync(int fd) { SYNC(CALL_FSYNC, fd, 0, SIZE_MAX, REAL(fsync)(fd)); }
+int fdatasync(int fd) { SYNC(CALL_FDATASYNC, fd, 0, SIZE_MAX, REAL(fdatasync)(fd)); }
 int syncfs(int fd) { MEET(CALL_SYNCFS, fd_is_ours(fd), REAL(syncfs)(fd)); }
 
-// One that is stable is a sync, too.
+// One that is stable is a sync of what it writes, too.
 ssize_t pwritev2(int fd, const struct iovec* vectors, int count, off_t offset, int flags) {
-  if (flags & (RWF_DSYNC | RWF_SYNC)) SYNC(CALL_PWRITEV2, fd, REAL(pwritev2)(fd, vectors, count, offset, flags));
+  if (flags & (RWF_DSYNC | RWF_SYNC))
+    SYNC(CALL_PWRITEV2, fd, (size_t)offset, (size_t)done_, REAL(pwritev2)(fd, vectors, count, offset, flags));
   MEET(CALL_PWRITEV2, fd_is_ours(fd), REAL(pwritev2)(fd, vectors, count, offset, flags));
 }
 

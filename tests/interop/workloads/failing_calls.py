@@ -94,8 +94,8 @@ def written_by_linux():
 
 
 def changed_by_linux():
-    """Returns (names that are there, names that are not there)."""
-    there, gone = set(), set()
+    """Returns (names that are there, names that are not there, files with an attribute)."""
+    there, gone, marked = set(), set(), set()
     for call in ("openat", "mkdirat", "renameat", "unlinkat", "setxattr", "fsync"):
         step(f"{call} fails, and Linux changes names")
         failed = 0
@@ -116,6 +116,8 @@ def changed_by_linux():
                     change(f"{mnt}/{stem}")
                     there.update(f"{stem}-{name}" for name in appear)
                     gone.update(f"{stem}-{name}" for name in vanish)
+                    if change is changes[-1][0]:
+                        marked.add(f"{stem}-new")
                 except (FileExistsError, FileNotFoundError) as reason:
                     # The rename may have failed, and what has its new name is then not there.
                     expect(change is changes[-1][0], f"{stem}: {reason}: the server met its own effect")
@@ -123,12 +125,12 @@ def changed_by_linux():
                     pass
                 failed += lab.clear()
         expect(failed > 0, f"{call} was never called")
-    return there, gone
+    return there, gone, marked
 
 
 def with_linux():
     files = written_by_linux()
-    there, gone = changed_by_linux()
+    there, gone, marked = changed_by_linux()
     lab.power_cut()
     found = dict(reversed(line.split()) for line in lab.host(f"cd {lab.path} && sha256sum *-EVERY *-[12]").splitlines())
     lost = [file.name for file in files if found.get(file.name) != file.sha256()]
@@ -136,6 +138,9 @@ def with_linux():
     names = set(lab.host(f"ls {lab.path}").split())
     expect(there <= names, f"lost: {there - names}")
     expect(not gone & names, f"back: {gone & names}")
+    look = "import os; print(*(n for n in os.listdir() if 'user.set' in os.listxattr(n, follow_symlinks=False)))"
+    lost = marked - set(lab.host(f'cd {lab.path} && python3 -c "{look}"').split())
+    expect(marked and not lost, f"lost attributes: {lost}")
 
 
 lab = Lab()
