@@ -65,7 +65,13 @@ LatencyHistogram::Snapshot LatencyHistogram::snapshot() const {
   return sum;
 }
 
+std::string MetricRegistry::in_whole(std::string_view labels) const {
+  const std::string_view comma = labels_.empty() || labels.empty() ? "" : ",";
+  return fmt::format("{}{}{}", labels_, comma, labels);
+}
+
 Counter& MetricRegistry::counter(std::string_view name, std::string_view help, std::string_view labels) {
+  if (whole_ != nullptr) return whole_->counter(name, help, in_whole(labels));
   std::scoped_lock lock(mutex_);
   Counter& counter = counters_.emplace_back();
   entries_.push_back(
@@ -75,6 +81,7 @@ Counter& MetricRegistry::counter(std::string_view name, std::string_view help, s
 
 LatencyHistogram& MetricRegistry::histogram(std::string_view name, std::string_view help,
                                             std::string_view labels) {
+  if (whole_ != nullptr) return whole_->histogram(name, help, in_whole(labels));
   std::scoped_lock lock(mutex_);
   LatencyHistogram& histogram = histograms_.emplace_back();
   entries_.push_back(
@@ -84,6 +91,7 @@ LatencyHistogram& MetricRegistry::histogram(std::string_view name, std::string_v
 
 void MetricRegistry::gauge(std::string_view name, std::string_view help, std::string_view labels,
                            std::function<double()> read) {
+  if (whole_ != nullptr) return whole_->gauge(name, help, in_whole(labels), std::move(read));
   std::scoped_lock lock(mutex_);
   entries_.push_back({Kind::gauge, std::string(name), std::string(help), std::string(labels), nullptr,
                       nullptr, std::move(read)});
@@ -91,12 +99,14 @@ void MetricRegistry::gauge(std::string_view name, std::string_view help, std::st
 
 void MetricRegistry::counter_function(std::string_view name, std::string_view help, std::string_view labels,
                                       std::function<double()> read) {
+  if (whole_ != nullptr) return whole_->counter_function(name, help, in_whole(labels), std::move(read));
   std::scoped_lock lock(mutex_);
   entries_.push_back({Kind::counter_function, std::string(name), std::string(help), std::string(labels),
                       nullptr, nullptr, std::move(read)});
 }
 
 std::string MetricRegistry::prometheus() const {
+  if (whole_ != nullptr) return whole_->prometheus();
   std::scoped_lock lock(mutex_);
   // The format wants the series of one name side by side; they are registered in any order.
   std::vector<std::pair<std::string_view, std::vector<const Entry*>>> families;

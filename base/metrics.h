@@ -69,6 +69,13 @@ class LatencyHistogram {
 // registry. `labels` is the inside of the braces, e.g. `proc="READ",version="3"`, or empty.
 class MetricRegistry {
  public:
+  MetricRegistry() = default;
+  // A part of another registry, for one of several that would register the same: what is registered here is
+  // registered in `whole`, which outlives this one, and has `labels` before its own.
+  MetricRegistry(MetricRegistry& whole, std::string_view labels) : whole_(&whole), labels_(labels) {}
+  MetricRegistry(const MetricRegistry&) = delete;
+  MetricRegistry& operator=(const MetricRegistry&) = delete;
+
   Counter& counter(std::string_view name, std::string_view help, std::string_view labels = {});
   LatencyHistogram& histogram(std::string_view name, std::string_view help, std::string_view labels = {});
   // A value read when somebody looks.
@@ -77,7 +84,7 @@ class MetricRegistry {
   // Same, for a value that only grows.
   void counter_function(std::string_view name, std::string_view help, std::string_view labels,
                         std::function<double()> read);
-  // Prometheus text exposition format 0.0.4, metrics of one name together.
+  // Prometheus text exposition format 0.0.4, metrics of one name together; of a part, those of the whole.
   [[nodiscard]] std::string prometheus() const;
 
  private:
@@ -89,6 +96,11 @@ class MetricRegistry {
     LatencyHistogram* histogram = nullptr;
     std::function<double()> read;
   };
+  // The labels of a series of this part, for the whole.
+  [[nodiscard]] std::string in_whole(std::string_view labels) const;
+
+  MetricRegistry* const whole_ = nullptr;
+  const std::string labels_;
   mutable std::mutex mutex_;
   std::deque<Counter> counters_;
   std::deque<LatencyHistogram> histograms_;

@@ -31,11 +31,11 @@ constexpr std::size_t dropped_bytes_max = base::MiB;  // at a time
 }  // namespace
 
 TcpConnection::TcpConnection(TcpWorker& worker, base::UniqueFd socket, const PeerAddress& peer,
-                             bool of_client)
+                             Acceptor* acceptor)
     : worker_(worker),
       socket_(std::move(socket)),
       peer_(peer),
-      of_client_(of_client),
+      acceptor_(acceptor),
       reader_(RecordLimits{.record_bytes_max = worker.options_.record_bytes_max}),
       received_at_(worker.reactor_.clock().now()) {}
 
@@ -352,7 +352,7 @@ base::Counter* TcpConnection::overdue(base::TimePoint now, base::Duration stall_
   // A pause is ours, not the peer's.
   if (record_since_ && !paused_ && now - *record_since_ > stall_limit)
     return &worker_.metrics_.closed_stalled;
-  if (of_client_ && quiet() && now - received_at_ > worker_.options_.idle_limit)
+  if (acceptor_ != nullptr && quiet() && now - received_at_ > worker_.options_.idle_limit)
     return &worker_.metrics_.closed_idle;
   return nullptr;
 }

@@ -28,8 +28,9 @@ namespace braid::rpc {
 // Owned by its worker; belongs to the worker's thread.
 class TcpConnection final : public Connection {
  public:
-  // `of_client`: the peer is a client of ours, which may not idle for ever.
-  TcpConnection(TcpWorker& worker, base::UniqueFd socket, const PeerAddress& peer, bool of_client);
+  // `acceptor`: whose client the peer is, which may not idle for ever; null: the connection is one of ours to
+  // a server.
+  TcpConnection(TcpWorker& worker, base::UniqueFd socket, const PeerAddress& peer, Acceptor* acceptor);
   ~TcpConnection() override;
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
@@ -87,7 +88,7 @@ class TcpConnection final : public Connection {
   const PeerAddress peer_;
   Receiver* receiver_ = nullptr;  // from run() on
   std::size_t index_ = 0;         // in the worker's list
-  const bool of_client_;
+  Acceptor* const acceptor_;
   bool closing_ = false;
   bool in_batch_ = false;       // receive() will flush
   std::size_t turn_bytes_ = 0;  // of replies, since receive() began

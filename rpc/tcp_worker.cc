@@ -92,7 +92,7 @@ void TcpWorker::adopt(base::UniqueFd socket, Acceptor& acceptor) {
       return;
     }
     metrics_.accepted.add();
-    acceptor_ = &acceptor;
+    if (std::ranges::find(acceptors_, &acceptor) == acceptors_.end()) acceptors_.push_back(&acceptor);
     add(std::move(owned), &acceptor, nullptr);
   }));
 }
@@ -100,7 +100,7 @@ void TcpWorker::adopt(base::UniqueFd socket, Acceptor& acceptor) {
 TcpConnection& TcpWorker::add(base::UniqueFd socket, Acceptor* acceptor, Receiver* receiver) {
   set_up_socket(socket.get(), options_);
   const PeerAddress peer = peer_of(socket.get()).value_or(PeerAddress{});
-  auto connection = std::make_unique<TcpConnection>(*this, std::move(socket), peer, acceptor != nullptr);
+  auto connection = std::make_unique<TcpConnection>(*this, std::move(socket), peer, acceptor);
   TcpConnection& added = *connection;
   added.index_ = open_.size();
   open_.push_back(&added);
@@ -125,7 +125,7 @@ void TcpWorker::evict_idle() {
   reactor_.post(std::function<void()>([this] {
     TcpConnection* oldest = nullptr;
     for (TcpConnection* connection : open_) {
-      if (!connection->of_client_ || connection->closing_ || !connection->quiet()) continue;
+      if (connection->acceptor_ == nullptr || connection->closing_ || !connection->quiet()) continue;
       if (oldest == nullptr || connection->received_at_ < oldest->received_at_) oldest = connection;
     }
     if (oldest != nullptr) oldest->close_for(metrics_.closed_limit, "connections_max");
@@ -153,11 +153,15 @@ void TcpWorker::check_limits() {
   const base::TimePoint now = reactor_.clock().now();
   const std::uint64_t exhausted = pool_.stats().exhausted;
   const bool pool_short = std::exchange(exhausted_seen_, exhausted) != exhausted;
-  const bool memory_short = pool_short || (acceptor_ != nullptr && acceptor_->short_of_memory());
-  const base::Duration stall_limit = memory_short ? options_.stall_limit_short : options_.stall_limit;
-  for (TcpConnection* connection : open_)
+  const auto short_of_memory = [](const Acceptor* acceptor) { return acceptor->short_of_memory(); };
+  const bool any_short = pool_short || std::ranges::any_of(acceptors_, short_of_memory);
+  for (TcpConnection* connection : open_) {
+    const bool memory_short = any_short && (pool_short || connection->acceptor_ == nullptr ||
+                                            short_of_memory(connection->acceptor_));
+    const base::Duration stall_limit = memory_short ? options_.stall_limit_short : options_.stall_limit;
     if (base::Counter* counter = connection->overdue(now, stall_limit))
       connection->close_for(*counter, counter == &metrics_.closed_idle ? "idle" : "stalled");
+  }
 }
 
 bool TcpWorker::all_quiet() const {

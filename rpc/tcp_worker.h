@@ -70,7 +70,8 @@ class TcpWorker {
 
   // A connection of ours to a server: its messages go to `receiver`, which must live until its on_closed().
   Connection& open(base::UniqueFd socket, Receiver& receiver);
-  // Any thread: takes over a connection from a client. `acceptor` lives as long as the worker.
+  // Any thread: takes over a connection from a client. Several acceptors may share a worker; each lives as
+  // long as the worker.
   void adopt(base::UniqueFd socket, Acceptor& acceptor);
   // Any thread: connections taken over and not yet closed.
   [[nodiscard]] std::size_t connections() const { return count_.load(std::memory_order_relaxed); }
@@ -115,7 +116,7 @@ class TcpWorker {
   io::PipePool* const pipes_;
   const TcpOptions options_;
   TcpMetrics& metrics_;
-  Acceptor* acceptor_ = nullptr;
+  std::vector<Acceptor*> acceptors_;  // that connections were taken over for
   std::vector<TcpConnection*> open_;
   std::atomic<std::size_t> count_{0};
   ReceiveBuffer buffer_;

@@ -90,6 +90,24 @@ TEST(MetricRegistry, functions_are_asked_each_time) {
   EXPECT_THAT(registry.prometheus(), HasSubstr("braid_turns_total{reactor=\"0\"} 12345678\n"));
 }
 
+TEST(MetricRegistry, series_of_a_part_are_in_the_whole_with_the_labels_of_the_part) {
+  MetricRegistry whole;
+  MetricRegistry first(whole, ""), second(whole, R"(role="second")");
+  for (MetricRegistry* part : {&first, &second}) {
+    part->counter("braid_calls_total", "Calls.", "proc=\"READ\"").add();
+    part->gauge("braid_connections", "Open connections.", "", [] { return 2.0; });
+  }
+  EXPECT_EQ(whole.prometheus(),
+            "# HELP braid_calls_total Calls.\n"
+            "# TYPE braid_calls_total counter\n"
+            "braid_calls_total{proc=\"READ\"} 1\n"
+            "braid_calls_total{role=\"second\",proc=\"READ\"} 1\n"
+            "# HELP braid_connections Open connections.\n"
+            "# TYPE braid_connections gauge\n"
+            "braid_connections 2\n"
+            "braid_connections{role=\"second\"} 2\n");
+}
+
 TEST(MetricRegistry, help_stays_on_its_line) {
   MetricRegistry registry;
   registry.counter("braid_x_total", "one\ntwo \\ three");
