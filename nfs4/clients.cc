@@ -38,21 +38,43 @@ void log_silence(const ClientTable::Silence& one, base::TimePoint now) {
 
 }  // namespace
 
-Clients::Clients(const state::ClientOptions& options, recovery::ClientStore& store, const base::SipKey& key,
-                 io::BlockingPool& pool, state::StateHooks hooks, base::TimePoint now)
+Clients::Clients(const state::ClientOptions& options, recovery::ClientRecords& records,
+                 const base::SipKey& key, io::BlockingPool& pool,
+                 std::vector<state::ClientObserver*> observers, base::TimePoint now)
     : options_(options),
-      store_(store),
+      records_(records),
       pool_(pool),
-      epoch_(store.epoch()),
+      epoch_(records.epoch()),
       key_(key),
-      server_owner_(store.server_id()),
-      hooks_(std::move(hooks)),
-      table_(std::in_place, options, epoch_, key, hooks_.holds_state),
-      grace_(std::in_place, store.known(), now, options.lease),
-      in_grace_(!store.known().empty()) {
+      server_owner_(records.server_id()),
+      observers_(std::move(observers)),
+      table_(std::in_place, options, epoch_, key, [this](clientid4 client) { return holds_state(client); }),
+      grace_(std::in_place, records.known(), now, options.lease),
+      in_grace_(!records.known().empty()) {
   if (in_grace())
-    base::log_event(base::Level::info, "grace_began", "clients={} seconds={}", store.known().size(),
+    base::log_event(base::Level::info, "grace_began", "clients={} seconds={}", records.known().size(),
                     seconds_of(options.lease));
+}
+
+bool Clients::holds_state(clientid4 client) const {
+  return std::ranges::any_of(observers_, [&](const auto* observer) { return observer->holds_state(client); });
+}
+
+bool Clients::stopping(clientid4 client) const {
+  return std::ranges::any_of(observers_, [&](const auto* observer) { return observer->stopping(client); });
+}
+
+void Clients::stop(clientid4 client) const {
+  for (state::ClientObserver* const observer : observers_) observer->stop(client);
+}
+
+io::Op<> Clients::stopped(clientid4 client) const {
+  for (state::ClientObserver* const observer : observers_)
+    (void)co_await observer->stopped(client).as_result();
+}
+
+void Clients::release(clientid4 client) const {
+  for (state::ClientObserver* const observer : observers_) observer->release(client);
 }
 
 void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
@@ -61,13 +83,13 @@ void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
     gone_.at(static_cast<std::size_t>(why)).fetch_add(1, std::memory_order_relaxed);
     base::log_event(base::Level::info, "client_gone", "client={:#x} peer={} minor_version={} reason={}",
                     client->id, client->intro.peer, client->minor_version(), name_of(why));
-    hooks_.stop(client->id);
+    stop(client->id);
     if (!replaced) grace_.with([&](Grace& grace) { grace.forget(*client); });
     const bool on_record = client->recorded() && !replaced;
-    if (on_record || hooks_.stopping(client->id))
+    if (on_record || stopping(client->id))
       departing_.with([&](auto& all) { all.push_back({client, on_record}); });
     else
-      hooks_.release(client->id);
+      release(client->id);
   }
 }
 
@@ -126,7 +148,7 @@ Op4<> Clients::on_disk(F f) {
 
 Op4<> Clients::ensure_recorded(ClientRef client) {
   if (client->recorded()) co_return;
-  co_await on_disk([this, &client] { return store_.record(state::known_as(*client), client->id); });
+  co_await on_disk([this, &client] { return records_.record(state::known_as(*client), client->id); });
   client->set_recorded();
 }
 
@@ -146,9 +168,9 @@ Op4<> Clients::reclaim_complete(ClientRef client) {
 
 Op4<> Clients::depart(Departing one) {
   const Client& client = *one.client;
-  if (hooks_.stopped) (void)co_await hooks_.stopped(client.id).as_result();
-  if (one.on_record) co_await on_disk([&] { return store_.forget(state::known_as(client), client.id); });
-  hooks_.release(client.id);
+  (void)co_await stopped(client.id).as_result();
+  if (one.on_record) co_await on_disk([&] { return records_.forget(state::known_as(client), client.id); });
+  release(client.id);
   departing_.with([&](auto& all) { std::erase_if(all, [&](auto& it) { return it.client == one.client; }); });
 }
 
@@ -157,7 +179,7 @@ Op4<> Clients::depart_all(std::optional<clientid4> only) {
   for (const Departing& one : due) {
     const clientid4 id = one.client->id;
     // Nobody waits for one whose disk takes long, unless it is the one.
-    if (only ? id == *only : !hooks_.stopping(id)) co_await depart(one);
+    if (only ? id == *only : !stopping(id)) co_await depart(one);
   }
 }
 
@@ -195,18 +217,18 @@ Op4<> Clients::revoke(clientid4 id) {
   if (client == nullptr) co_await refuse(NFS4ERR_STALE_CLIENTID);
   if (client->minor_version() == 0) co_await refuse(NFS4ERR_MINOR_VERS_MISMATCH);
   if (client->recorded())
-    co_await on_disk([this, &client] { return store_.forget(state::known_as(*client), client->id); });
+    co_await on_disk([this, &client] { return records_.forget(state::known_as(*client), client->id); });
   client->clear_recorded();
   grace_.with([&](Grace& grace) { grace.forget(*client); });
   base::log_event(base::Level::info, "client_revoked", "client={:#x} peer={}", client->id,
                   client->intro.peer);
-  hooks_.stop(id);
-  if (hooks_.stopped) (void)co_await hooks_.stopped(id).as_result();
-  hooks_.revoke(id);
+  stop(id);
+  (void)co_await stopped(id).as_result();
+  for (state::ClientObserver* const observer : observers_) observer->revoke(id);
 }
 
 Op4<> Clients::end_grace() {
-  co_await on_disk([this] { return store_.end_grace(); });
+  co_await on_disk([this] { return records_.end_grace(); });
   const std::size_t missing = grace_.with([](Grace& grace) {
     const std::size_t waiting = grace.waiting();
     grace.end();
@@ -219,7 +241,7 @@ Op4<> Clients::end_grace() {
 // During the grace period there are files that nobody watches yet.
 Op4<> Clients::note_watching() {
   if (in_grace()) co_return;
-  co_await on_disk([this] { return store_.note_watching(); });
+  co_await on_disk([this] { return records_.note_watching(); });
 }
 
 // What a delegation is worth that is reclaimed: local programs may have changed the file while nobody
@@ -227,7 +249,7 @@ Op4<> Clients::note_watching() {
 // not told.
 bool Clients::watched_since(const vfs::Time& change) const {
   constexpr std::int64_t last_moments_s = 2;
-  const std::optional<vfs::Time>& until = store_.watched_until();
+  const std::optional<vfs::Time>& until = records_.watched_until();
   return until && vfs::Time{change.seconds + last_moments_s, change.nanoseconds} < *until;
 }
 

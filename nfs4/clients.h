@@ -19,7 +19,8 @@
 #include "io/blocking_pool.h"
 #include "io/op.h"
 #include "nfs4/op4.h"
-#include "nfs4/recovery/client_store.h"
+#include "nfs4/recovery/client_records.h"
+#include "nfs4/state/client_observer.h"
 #include "nfs4/state/client_table.h"
 #include "nfs4/state/grace.h"
 
@@ -29,10 +30,10 @@ namespace braid::nfs4 {
 // state; nothing here may be called under the latter.
 class Clients {
  public:
-  // `store` and `pool` outlive this. Grace begins now if the store knows clients; it lasts a lease time, or
-  // until all of them have reclaimed.
-  Clients(const state::ClientOptions& options, recovery::ClientStore& store, const base::SipKey& key,
-          io::BlockingPool& pool, state::StateHooks hooks, base::TimePoint now);
+  // `records`, `pool` and `observers`, which are called in this order, outlive this. Grace begins now if the
+  // records have clients; it lasts a lease time, or until all of them have reclaimed.
+  Clients(const state::ClientOptions& options, recovery::ClientRecords& records, const base::SipKey& key,
+          io::BlockingPool& pool, std::vector<state::ClientObserver*> observers, base::TimePoint now);
   Clients(const Clients&) = delete;
   Clients& operator=(const Clients&) = delete;
 
@@ -132,6 +133,12 @@ class Clients {
  private:
   [[nodiscard]] std::uint32_t back_channel_flags(const state::Session& session) const;
   void dismiss(const std::vector<state::ClientTable::Gone>& gone);
+  // What the observers have to say, or to be told.
+  [[nodiscard]] bool holds_state(clientid4 client) const;
+  [[nodiscard]] bool stopping(clientid4 client) const;
+  void stop(clientid4 client) const;
+  io::Op<> stopped(clientid4 client) const;
+  void release(clientid4 client) const;
   struct Departing {
     state::ClientRef client;
     bool on_record = false;  // by a record that is its own
@@ -146,12 +153,12 @@ class Clients {
   Op4<> end_grace();
 
   const state::ClientOptions options_;
-  recovery::ClientStore& store_;
+  recovery::ClientRecords& records_;
   io::BlockingPool& pool_;
   const std::uint32_t epoch_;
   const base::SipKey key_;
   const std::string server_owner_;
-  const state::StateHooks hooks_;
+  const std::vector<state::ClientObserver*> observers_;
   base::Guarded<state::ClientTable> table_;
   base::Guarded<state::Grace> grace_;
   std::atomic<bool> in_grace_;

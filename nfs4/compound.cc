@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "nfs4/caller.h"
+#include "nfs4/handle_resolver.h"
 #include "nfs4/pseudo/pseudo_tree.h"
 #include "nfs4/state/session.h"
 #include "nfs4/state/state_id.h"
@@ -75,6 +76,7 @@ Result4<Place> Compound::place_of(const PseudoNode& node) const {
 Result4<Place> Compound::root() const { return place_of(pseudo_tree().root()); }
 
 Op4<Place> Compound::resolve(base::BytesView handle) const {
+  if (server_.handles != nullptr) return server_.handles->resolve(*this, handle);
   if (PseudoTree::owns(handle)) {
     const PseudoNode* node = pseudo_tree().find(handle);
     // Anybody can make up the handle of a directory whose path he guesses: it is not to tell what there is.

@@ -19,12 +19,6 @@ constexpr std::size_t result_header_bytes = 8;  // number and status
 // Of an operation that is not executed: SETATTR has a bitmap with every status (RFC 8881 18.30.2).
 constexpr std::size_t error_bytes_max = result_header_bytes + 4;
 
-// RFC 8178 section 4.4.2: what a later minor version added is no operation in an earlier one.
-std::uint32_t first_minor_of(nfs_opnum4 number) {
-  if (number <= nfs_opnum4::OP_RELEASE_LOCKOWNER) return 0;
-  return number <= nfs_opnum4::OP_RECLAIM_COMPLETE ? 1 : 2;
-}
-
 bool is(const Operation& row, nfs_opnum4 number) { return row.number == number; }
 
 }  // namespace
@@ -59,7 +53,7 @@ const Operation* CompoundRun::next() {
   std::uint32_t number = 0;
   const bool decoded = compound_.call().args.u32(number);
   const Operation* row = decoded ? table_.find(number) : nullptr;
-  if (row != nullptr && first_minor_of(row->number) <= compound_.minor_version()) {
+  if (row != nullptr && row->minors.first() <= compound_.minor_version()) {
     running_ = row->number;
     return row;
   }
@@ -76,8 +70,7 @@ void CompoundRun::end(const Operation& row, nfsstat4 status, bool waited) {
   // A reply that is known already needs no results.
   if (!written_ && !compound_.replay) {
     put_status(status_);
-    // RFC 8881 18.30.2: SETATTR4res has its bitmap with every status.
-    if (running_ == nfs_opnum4::OP_SETATTR) out_->u32(0);
+    if (row.flags.bitmap_with_errors) out_->u32(0);
   }
   if (waited || measured_since_) compound_.began_ = compound_.server().clock.now();
   if (measured_since_) metrics_.measured(row.number, compound_.began_ - *measured_since_);
@@ -100,8 +93,7 @@ io::Op<nfsstat4> CompoundRun::execute(const Operation& row) {
 
 std::optional<base::Duration> CompoundRun::pause_before_again(const Operation& row, nfsstat4 status) {
   if (!std::exchange(compound_.waits_for_recall_, false) || status != NFS4ERR_DELAY || written_) return {};
-  // RFC 7530 9.1.7: its sequence id is used up.
-  if (compound_.minor_version() == 0 && is(row, nfs_opnum4::OP_OPEN)) return {};
+  if (compound_.minor_version() == 0 && row.flags.seqid_40) return {};
   const base::Duration pause = std::min(pause_, patience_);
   if (pause <= base::Duration::zero()) return {};
   patience_ -= pause;

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/siphash.h"
-#include "nfs4/operations.h"
 #include "nfs4/ops/lock_support.h"
 #include "nfs4/ops/open_support.h"
+#include "nfs4/recovery/client_store.h"
 
 namespace braid::nfs4 {
 namespace {
@@ -31,13 +31,15 @@ callback::CallbackOptions callback_options(base::Duration lease) {
   return options;
 }
 
-attributes::ServerFacts facts_of(const EngineOptions& options) {
+attributes::ServerFacts facts_of(const EngineOptions& options, const EngineParts& parts) {
   attributes::ServerFacts facts;
   facts.lease_seconds = static_cast<std::uint32_t>(
       std::chrono::duration_cast<std::chrono::seconds>(options.clients.lease).count());
   facts.read_bytes_max = options.nfs.read_bytes_max;
   facts.write_bytes_max = options.nfs.write_bytes_max;
   facts.delegated_times = options.nfs.delegations != Delegations::none;
+  facts.role_flags = parts.role_flags;
+  facts.layout_types = parts.layout_types;
   return facts;
 }
 
@@ -45,10 +47,11 @@ attributes::ServerFacts facts_of(const EngineOptions& options) {
 
 base::Result<std::unique_ptr<Nfs4Engine>> Nfs4Engine::create(const EngineOptions& options,
                                                              const EngineResources& resources,
-                                                             const std::string& state_dir) {
+                                                             const std::string& state_dir,
+                                                             EngineParts parts) {
   auto store = recovery::ClientStore::open(state_dir + "/nfs4");
   if (!store) return base::fail(store.error());
-  return std::unique_ptr<Nfs4Engine>(new Nfs4Engine(options, resources, std::move(*store)));
+  return std::make_unique<Nfs4Engine>(options, resources, std::move(*store), std::move(parts));
 }
 
 std::optional<int> Nfs4Engine::user_of(const std::string& state_dir) {
@@ -56,16 +59,16 @@ std::optional<int> Nfs4Engine::user_of(const std::string& state_dir) {
 }
 
 Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& resources,
-                       std::unique_ptr<recovery::ClientStore> store)
+                       std::unique_ptr<recovery::ClientRecords> records, EngineParts parts)
     : options_(within_limits(options)),
       resources_(resources),
-      facts_(facts_of(options_)),
+      facts_(facts_of(options_, parts)),
       pseudo_(resources.clock),
       ids_(options_.ids, names_, &resources.pool, base::random_sip_key()),
-      store_(std::move(store)),
-      files_(std::in_place, store_->epoch(), options_.states),
-      clients_(options_.clients, *store_, base::random_sip_key(), resources.pool, hooks(),
-               resources.clock.now()),
+      records_(std::move(records)),
+      files_(std::in_place, records_->epoch(), options_.states),
+      clients_(options_.clients, *records_, base::random_sip_key(), resources.pool,
+               observers(parts.observers), resources.clock.now()),
       state_{.options = options_.nfs,
              .clock = resources.clock,
              .exports = resources.exports,
@@ -76,8 +79,10 @@ Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& reso
              .files = files_,
              .callbacks = nullptr,
              .pool = resources.pool,
-             .copies = nullptr},
-      service_(state_, standard_operations(), resources.metrics) {
+             .copies = nullptr,
+             .handles = parts.handles,
+             .authorizer = parts.authorizer},
+      service_(state_, parts.operations, resources.metrics) {
   register_metrics(resources.metrics);
 }
 
@@ -88,25 +93,35 @@ Nfs4Engine::~Nfs4Engine() {
   files_.with([&](state::FileStates& files) { files.end_leases(after); });
 }
 
-state::StateHooks Nfs4Engine::hooks() {
-  const auto with_files = [this](auto f) {
-    return [this, f](clientid4 client) {
-      return files_.with([&](state::FileStates& files) { return f(files, client); });
-    };
-  };
-  using state::FileStates;
-  return {.holds_state = with_files([](FileStates& files, clientid4 id) { return files.holds_state(id); }),
-          .release = with_files([](FileStates& files, clientid4 id) { files.drop_client(id); }),
-          .stop =
-              [this](clientid4 client) {
-                if (copies_) copies_->cancel_all(client);
-              },
-          .stopping = [this](clientid4 client) { return copies_ && copies_->stopping(client); },
-          .stopped = [this](clientid4 client) -> io::Op<> {
-            if (copies_) return copies_->stopped(client);
-            return base::Result<void>();
-          },
-          .revoke = with_files([](FileStates& files, clientid4 id) { files.revoke_client(id); })};
+std::vector<state::ClientObserver*> Nfs4Engine::observers(const std::vector<state::ClientObserver*>& others) {
+  std::vector<state::ClientObserver*> all{&own_state_};
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
+}
+
+bool Nfs4Engine::OwnState::holds_state(clientid4 client) const {
+  return engine_.files_.with([&](const state::FileStates& files) { return files.holds_state(client); });
+}
+
+void Nfs4Engine::OwnState::stop(clientid4 client) {
+  if (engine_.copies_) engine_.copies_->cancel_all(client);
+}
+
+bool Nfs4Engine::OwnState::stopping(clientid4 client) const {
+  return engine_.copies_ && engine_.copies_->stopping(client);
+}
+
+io::Op<> Nfs4Engine::OwnState::stopped(clientid4 client) {
+  if (engine_.copies_) return engine_.copies_->stopped(client);
+  return base::Result<void>();
+}
+
+void Nfs4Engine::OwnState::release(clientid4 client) {
+  engine_.files_.with([&](state::FileStates& files) { files.drop_client(client); });
+}
+
+void Nfs4Engine::OwnState::revoke(clientid4 client) {
+  engine_.files_.with([&](state::FileStates& files) { files.revoke_client(client); });
 }
 
 void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
@@ -156,7 +171,7 @@ void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
 void Nfs4Engine::start(io::Reactor& reactor, rpc::TcpWorker& tcp) {
   callbacks_.emplace(clients_, tcp, resources_.slabs, callback_options(options_.clients.lease));
   state_.callbacks = &*callbacks_;
-  copies_.emplace(reactor, copy_callbacks(*callbacks_), store_->epoch(), CopyJobLimits{});
+  copies_.emplace(reactor, copy_callbacks(*callbacks_), records_->epoch(), CopyJobLimits{});
   state_.copies = &*copies_;
 }
 

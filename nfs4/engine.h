@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/guarded.h"
@@ -17,10 +18,11 @@
 #include "nfs4/callback/callbacks.h"
 #include "nfs4/clients.h"
 #include "nfs4/copy_jobs.h"
+#include "nfs4/engine_parts.h"
 #include "nfs4/idmap/id_map.h"
 #include "nfs4/options.h"
 #include "nfs4/pseudo/pseudo_tree.h"
-#include "nfs4/recovery/client_store.h"
+#include "nfs4/recovery/client_records.h"
 #include "nfs4/server_state.h"
 #include "nfs4/service.h"
 #include "nfs4/state/file_states.h"
@@ -50,7 +52,11 @@ class Nfs4Engine {
   // What must outlive restarts is kept in `state_dir`, which exists. Errors as of ClientStore::open().
   static base::Result<std::unique_ptr<Nfs4Engine>> create(const EngineOptions& options,
                                                           const EngineResources& resources,
-                                                          const std::string& state_dir);
+                                                          const std::string& state_dir,
+                                                          EngineParts parts = {});
+  // With other records, or none (recovery::NoRecords).
+  Nfs4Engine(const EngineOptions& options, const EngineResources& resources,
+             std::unique_ptr<recovery::ClientRecords> records, EngineParts parts);
   // The process that uses this state directory, as far as the system tells.
   static std::optional<int> user_of(const std::string& state_dir);
   Nfs4Engine(const Nfs4Engine&) = delete;
@@ -75,9 +81,23 @@ class Nfs4Engine {
   [[nodiscard]] const OperationMetrics& metrics() const { return service_.metrics(); }
 
  private:
-  Nfs4Engine(const EngineOptions& options, const EngineResources& resources,
-             std::unique_ptr<recovery::ClientStore> store);
-  [[nodiscard]] state::StateHooks hooks();
+  // Opens, locks and delegations, and the copies that run for a client.
+  class OwnState final : public state::ClientObserver {
+   public:
+    explicit OwnState(Nfs4Engine& engine) : engine_(engine) {}
+    [[nodiscard]] bool holds_state(clientid4 client) const override;
+    void stop(clientid4 client) override;
+    [[nodiscard]] bool stopping(clientid4 client) const override;
+    io::Op<> stopped(clientid4 client) override;
+    void release(clientid4 client) override;
+    void revoke(clientid4 client) override;
+
+   private:
+    Nfs4Engine& engine_;
+  };
+
+  [[nodiscard]] std::vector<state::ClientObserver*> observers(
+      const std::vector<state::ClientObserver*>& others);
   void register_metrics(base::MetricRegistry& registry);
   void register_delegation_metrics(base::MetricRegistry& registry);
 
@@ -87,8 +107,9 @@ class Nfs4Engine {
   PseudoFileSystem pseudo_;
   SystemNames names_;
   IdMap ids_;
-  const std::unique_ptr<recovery::ClientStore> store_;
+  const std::unique_ptr<recovery::ClientRecords> records_;
   base::Guarded<state::FileStates> files_;
+  OwnState own_state_{*this};
   Clients clients_;
   ServerState state_;
   Nfs4Service service_;

@@ -1,13 +1,17 @@
-// Makes the handler of a table row out of an operation:
+// Makes a row of the operation table out of an operation:
 //
 //   Op4<READ4resok> read(Compound& compound, const READ4args& args);
-//   constexpr Binding binding{nfs_opnum4::OP_READ, handler_of<read>};
+//   constexpr Operation reading = row<read>(nfs_opnum4::OP_READ, "READ", all_minors, {.needs_current = true},
+//   0,
+//                                           "RFC 8881 18.22");
 //
 // An OK body of a type of its own (a READDIR reply, whose entries are encoded already) has
 // `encode(xdr::Encoder&, const T&)` and `encoded_size(const T&)` beside it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string_view>
 #include <utility>
 
 #include "nfs4/compound.h"
@@ -83,10 +87,17 @@ io::Op<nfsstat4> handler_of(Compound& compound, ResultSink& out) {
     co_return out.put(nfsstat4::NFS4_OK, *result);
 }
 
-// An operation and its handler; the rest of its row is in operations.cc.
-struct Binding {
-  nfs_opnum4 number = nfs_opnum4::OP_ILLEGAL;
-  OperationHandler handler = nullptr;
-};
+// The row of an operation.
+template <auto operation>
+consteval Operation row(nfs_opnum4 number, std::string_view name, Minors minors, OperationFlags flags,
+                        std::uint32_t result_bytes_max, std::string_view section) {
+  return {number, name, minors, handler_of<operation>, flags, result_bytes_max, section};
+}
+
+// The row of an operation that exists and is not executed here: NFS4ERR_NOTSUPP.
+consteval Operation unsupported(nfs_opnum4 number, std::string_view name, Minors minors, OperationFlags flags,
+                                std::string_view section) {
+  return {number, name, minors, nullptr, flags, 0, section};
+}
 
 }  // namespace braid::nfs4

@@ -2,6 +2,7 @@
 // combine rows of several folders.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -26,6 +27,8 @@ struct Minors {
   [[nodiscard]] constexpr bool has(std::uint32_t minor) const {
     return (minor == 0 && v0) || (minor == 1 && v1) || (minor == 2 && v2);
   }
+  // The one that added it. RFC 8178 section 4.4.2: it is no operation in an earlier one.
+  [[nodiscard]] constexpr std::uint32_t first() const { return v0 ? 0 : v1 ? 1 : 2; }
 };
 constexpr Minors only_40{true, false, false};
 constexpr Minors from_41{false, true, true};
@@ -43,9 +46,14 @@ struct OperationFlags {
   // Changes nothing and does not wait: what the operations before have seen of the current filehandle is true
   // after it.
   bool looks = false;
+  // In 4.0 it carries a seqid, which is used up by the first answer (RFC 7530 9.1.7): it is not executed
+  // again within its COMPOUND.
+  bool seqid_40 = false;
+  // Its result has a bitmap4 with every status (RFC 8881 18.30.2).
+  bool bitmap_with_errors = false;
 };
 
-// One operation.
+// One operation: all there is to say of it. Made by row() and unsupported() of operation_handler.h.
 struct Operation {
   nfs_opnum4 number = nfs_opnum4::OP_ILLEGAL;
   std::string_view name;
@@ -69,9 +77,12 @@ class OperationTable {
   void add(std::span<const Operation> rows) {
     for (const Operation& row : rows) rows_[static_cast<std::uint32_t>(row.number)] = row;
   }
-  // Gives a row its handler.
-  void bind(nfs_opnum4 number, OperationHandler handler) {
-    rows_[static_cast<std::uint32_t>(number)].handler = handler;
+  // The same, where only these are executed: the others are NFS4ERR_NOTSUPP.
+  [[nodiscard]] OperationTable only(std::span<const nfs_opnum4> executed) const {
+    OperationTable table(*this);
+    for (Operation& row : table.rows_)
+      if (std::ranges::find(executed, row.number) == executed.end()) row.handler = nullptr;
+    return table;
   }
   // Null for numbers that no minor version defines.
   [[nodiscard]] const Operation* find(std::uint32_t number) const {

@@ -5,7 +5,8 @@
 
 namespace braid::nfs4 {
 
-// Every operation by its rules; those that a list of ops/operations.h implements have a handler.
+// Every operation of the minor versions 0 to 2, as a server without layouts has it. Another role replaces
+// rows (OperationTable::add), or takes only some (OperationTable::only).
 OperationTable standard_operations();
 
 }  // namespace braid::nfs4

@@ -14,7 +14,9 @@ namespace braid::nfs4 {
 struct Nfs4Options;
 class Clients;
 class CopyJobs;
+class HandleResolver;
 class IdMap;
+class IoAuthorizer;
 class PseudoFileSystem;
 class OperationTable;
 namespace attributes {
@@ -39,7 +41,9 @@ struct ServerState {
   base::Guarded<state::FileStates>& files;
   callback::Callbacks* callbacks;  // null: nobody can be called back
   io::BlockingPool& pool;
-  CopyJobs* copies = nullptr;  // null: a COPY is done before it is answered
+  CopyJobs* copies = nullptr;          // null: a COPY is done before it is answered
+  HandleResolver* handles = nullptr;   // null: handles are those of exports
+  IoAuthorizer* authorizer = nullptr;  // null: opens, locks and delegations say who may read and write
 };
 
 }  // namespace braid::nfs4

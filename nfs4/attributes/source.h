@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "nfs4/idmap/owner_text.h"
@@ -34,6 +35,10 @@ struct ServerFacts {
   OpenArguments open_arguments;
   // Whether delegations may carry time stamps (RFC 9754 section 5).
   bool delegated_times = true;
+  // EXCHGID4_FLAG_USE_*: what the server is to its clients (RFC 8881 13.1).
+  std::uint32_t role_flags = EXCHGID4_FLAG_USE_NON_PNFS;
+  // fs_layout_type of every export (RFC 8881 5.12.1); empty: the attribute is not supported.
+  std::vector<layouttype4> layout_types;
 };
 
 // Groups of facts that cost a call each.

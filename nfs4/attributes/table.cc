@@ -342,7 +342,16 @@ constexpr auto table = std::to_array<Row>({
     none(FATTR4_SACL, "sacl", 1, Use::both, "RFC 8881 6.2.3"),
     none(FATTR4_CHANGE_POLICY, "change_policy", 1, Use::read, "RFC 8881 5.8.2.8"),
     none(FATTR4_FS_STATUS, "fs_status", 1, Use::read, "RFC 8881 11.18"),
-    none(FATTR4_FS_LAYOUT_TYPES, "fs_layout_types", 1, Use::read, "RFC 8881 5.12.1"),
+    {.number = FATTR4_FS_LAYOUT_TYPES,
+     .name = "fs_layout_types",
+     .minor = 1,
+     .bytes_of = [](const Source& s) { return 4 + 4 * s.server->layout_types.size(); },
+     .put =
+         [](Out& out, const Source& s) {
+           out.u32(static_cast<std::uint32_t>(s.server->layout_types.size()));
+           for (const layouttype4 type : s.server->layout_types) out.u32(static_cast<std::uint32_t>(type));
+         },
+     .section = "RFC 8881 5.12.1"},
     none(FATTR4_LAYOUT_HINT, "layout_hint", 1, Use::write, "RFC 8881 5.12.4"),
     none(FATTR4_LAYOUT_TYPES, "layout_types", 1, Use::read, "RFC 8881 5.12.5"),
     none(FATTR4_LAYOUT_BLKSIZE, "layout_blksize", 1, Use::read, "RFC 8881 5.12.3"),
@@ -431,6 +440,7 @@ Bitmap supported(const AttributeSource& source) {
   if (source.object.btime == vfs::Time{}) map.remove(FATTR4_TIME_CREATE);
   if (source.limits.clone_block_bytes == 0) map.remove(FATTR4_CLONE_BLKSIZE);
   if (!source.server->delegated_times) map = map - times_of_delegations;
+  if (source.server->layout_types.empty()) map.remove(FATTR4_FS_LAYOUT_TYPES);
   return map;
 }
 

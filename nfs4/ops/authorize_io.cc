@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "nfs4/io_authorizer.h"
 #include "nfs4/ops/open_support.h"
 
 namespace braid::nfs4::ops {
@@ -40,6 +41,8 @@ Op4<IoGrant> settle_and_retry(Compound& compound, const Place& at, state::StateU
 
 Op4<IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4& id, std::uint8_t access) {
   if (!at || at.pseudo()) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
+  if (IoAuthorizer* const authorizer = compound.server().authorizer)
+    return authorizer->authorize(compound, at, &id, access);
   const auto named = compound.named(id);
   if (!named) return refuse(named.error());
   // RFC 8881 9.1.2: without a stateid nobody knows whether an open that is yet to be reclaimed denies this.

@@ -15,7 +15,7 @@ namespace braid::nfs4::ops {
 // caller's own rights count (read ...). BAD_STATEID, OLD_STATEID, STALE_STATEID, EXPIRED, ADMIN_REVOKED,
 // DELEG_REVOKED; OPENMODE: not opened for this; LOCKED: no stateid, and somebody denies this; GRACE: no
 // stateid, and somebody may yet reclaim such an open; DELAY: a delegation is being recalled; ACCESS: somebody
-// else has opened the file, and the caller might not.
+// else has opened the file, and the caller might not. Where the server has an IoAuthorizer, that decides.
 Op4<state::IoGrant> authorize_io(Compound& compound, const stateid4& id, std::uint8_t access);
 // The same for the saved filehandle and another file than the current one: `at` outlives the result.
 Op4<state::IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4& id,

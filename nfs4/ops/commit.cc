@@ -1,7 +1,9 @@
 #include <limits>
 
 #include "base/arith.h"
+#include "nfs4/io_authorizer.h"
 #include "nfs4/ops/file_operations.h"
+#include "nfs4/state/share.h"
 
 namespace braid::nfs4::ops {
 
@@ -12,6 +14,8 @@ Op4<COMMIT4resok> commit(Compound& compound, const COMMIT4args& args) {
   // A range that no file can have means the whole file.
   constexpr std::uint64_t offset_max = std::numeric_limits<std::int64_t>::max();
   const bool possible = base::end_of<std::uint64_t>(args.offset, args.count, offset_max).has_value();
+  if (IoAuthorizer* const authorizer = compound.server().authorizer)
+    co_await authorizer->authorize(compound, at, nullptr, state::share_write);
   vfs::Wcc wcc;
   const auto done = co_await at.fs()
                         .commit(at.who, at.file, possible ? args.offset : 0, possible ? args.count : 0, wcc)

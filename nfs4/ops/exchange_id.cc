@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "nfs4/attributes/source.h"
 #include "nfs4/clients.h"
 #include "nfs4/ops/client_operations.h"
 
@@ -73,7 +74,7 @@ Op4<EXCHANGE_ID4resok> exchange_id(Compound& compound, const EXCHANGE_ID4args& a
   });
 
   EXCHANGE_ID4resok out{.eir_clientid = client.client, .eir_sequenceid = client.sequence};
-  out.eir_flags = EXCHGID4_FLAG_USE_NON_PNFS | (client.confirmed ? EXCHGID4_FLAG_CONFIRMED_R : 0);
+  out.eir_flags = compound.server().facts.role_flags | (client.confirmed ? EXCHGID4_FLAG_CONFIRMED_R : 0);
   if (client.machine) {
     const bitmap4 enforce = co_await bitmap_of(compound, client.machine->enforce);
     const bitmap4 allow = co_await bitmap_of(compound, client.machine->allow);

@@ -1,10 +1,8 @@
 #include "nfs4/ops/file_operations.h"
 
-#include <array>
 #include <utility>
 
 #include "nfs4/ops/open_for_io.h"
-#include "nfs4/ops/operations.h"
 #include "nfs4/state/file_states.h"
 
 namespace braid::nfs4::ops {
@@ -57,23 +55,6 @@ Op4<> refuse_on_file(Compound& compound, const Place& at, vfs::Error error) {
     if (attributes) co_await compound.check_regular(attributes->type);
   }
   co_await refuse(error);
-}
-
-std::span<const Binding> file_operations() {
-  using enum nfs_opnum4;
-  static constexpr std::array bindings{
-      Binding{OP_ACCESS, handler_of<access>},       Binding{OP_COMMIT, handler_of<commit>},
-      Binding{OP_CREATE, handler_of<create>},       Binding{OP_GETFH, handler_of<getfh>},
-      Binding{OP_LINK, handler_of<link>},           Binding{OP_LOOKUP, handler_of<lookup>},
-      Binding{OP_LOOKUPP, handler_of<lookupp>},     Binding{OP_PUTFH, handler_of<putfh>},
-      Binding{OP_PUTPUBFH, handler_of<putpubfh>},   Binding{OP_PUTROOTFH, handler_of<putrootfh>},
-      Binding{OP_READ, handler_of<read>},           Binding{OP_READLINK, handler_of<readlink>},
-      Binding{OP_REMOVE, handler_of<remove>},       Binding{OP_RENAME, handler_of<rename>},
-      Binding{OP_RESTOREFH, handler_of<restorefh>}, Binding{OP_SAVEFH, handler_of<savefh>},
-      Binding{OP_SECINFO, handler_of<secinfo>},     Binding{OP_SECINFO_NO_NAME, handler_of<secinfo_no_name>},
-      Binding{OP_WRITE, handler_of<write>},
-  };
-  return bindings;
 }
 
 }  // namespace braid::nfs4::ops

@@ -18,7 +18,6 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/siphash.h"
-#include "io/op.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/client.h"
 #include "nfs4/state/client_ids.h"
@@ -47,20 +46,6 @@ struct ClientOptions {
                          .cached_bytes_max = 0,
                          .operations_max = 2,
                          .slots = 16};
-};
-
-// What the table needs to know of the state that clients hold, and tells about it. Called with the table's
-// lock held (holds_state) or without it (the others); must not call the table.
-struct StateHooks {
-  std::function<bool(clientid4)> holds_state;
-  std::function<void(clientid4)> release;
-  // The client has just gone: what it has going on in the background is to end. Before release().
-  std::function<void(clientid4)> stop = [](clientid4) {};
-  // Whether some of that has not ended yet, and its end: others may have what the client held after that.
-  std::function<bool(clientid4)> stopping = [](clientid4) { return false; };
-  std::function<io::Op<>(clientid4)> stopped{};
-  // An administrator takes its state back, and it lives.
-  std::function<void(clientid4)> revoke = [](clientid4) {};
 };
 
 // Why a confirmed client is gone.

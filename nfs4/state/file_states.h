@@ -25,6 +25,7 @@
 #include "nfs4/state/aftermath.h"
 #include "nfs4/state/contention.h"
 #include "nfs4/state/file_state.h"
+#include "nfs4/state/io_grant.h"
 
 namespace braid::nfs4::state {
 
@@ -182,13 +183,6 @@ struct LocalWait {
 struct LockRefusal {
   Refusal why;
   std::optional<LockHolder> holder;  // with NFS4ERR_DENIED
-};
-
-// What READ, WRITE and the like may work with.
-struct IoGrant {
-  vfs::OpenFileRef open;  // null: under the caller's own rights
-  ClientRef client;       // null: no state was named
-  bool borrowed = false;  // somebody else than the caller opened the file
 };
 
 // A 4.0 owner, by name: owners come and go while operations wait.

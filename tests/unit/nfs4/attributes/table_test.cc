@@ -22,6 +22,7 @@ class Object {
     server_.write_bytes_max = 0x80000;
     server_.open_arguments = {0xe, 0xf, 0x300038, 0x51, 0xf};
     server_.delegated_times = true;
+    server_.layout_types = {layouttype4::LAYOUT4_NFSV4_1_FILES, layouttype4::LAYOUT4_FLEX_FILES};
     source_.minor = 2;
     source_.server = &server_;
     source_.object = {.type = vfs::FileType::symlink,
@@ -144,6 +145,7 @@ const std::array golden{
     Golden{FATTR4_TIME_METADATA, "00000000 00000003 0000001e"},
     Golden{FATTR4_TIME_MODIFY, "00000000 00000002 00000014"},
     Golden{FATTR4_MOUNTED_ON_FILEID, "00000000 0000002b"},
+    Golden{FATTR4_FS_LAYOUT_TYPES, "00000002 00000001 00000004"},
     Golden{FATTR4_FS_CHARSET_CAP, "00000001"},
     Golden{FATTR4_CLONE_BLKSIZE, "00001000"},
     Golden{FATTR4_CHANGE_ATTR_TYPE, "00000003"},
@@ -171,7 +173,7 @@ TEST(Table, what_is_supported_is_said_in_supported_attrs) {
   for (const Row& row : rows())
     if (row.put != nullptr || row.take != nullptr) expected.add(row.number);
   EXPECT_EQ(supported(object.source()), expected);
-  EXPECT_EQ(object.value_of(FATTR4_SUPPORTED_ATTRS), "00000003 fdffbfff 00fdbe3e 0076bc00");
+  EXPECT_EQ(object.value_of(FATTR4_SUPPORTED_ATTRS), "00000003 fdffbfff 40fdbe3e 0076bc00");
   object.source().minor = 0;
   EXPECT_EQ(object.value_of(FATTR4_SUPPORTED_ATTRS), "00000002 fdffbfff 00fdbe3e");
 }
@@ -218,6 +220,7 @@ TEST(Table, what_the_file_system_lacks_is_not_supported) {
   lacking(FATTR4_TIME_CREATE, [&] { object.source().object.btime = {}; });
   lacking(FATTR4_CLONE_BLKSIZE, [&] { object.source().limits.clone_block_bytes = 0; });
   lacking(FATTR4_TIME_DELEG_ACCESS, [&] { object.server().delegated_times = false; });
+  lacking(FATTR4_FS_LAYOUT_TYPES, [&] { object.server().layout_types.clear(); });
   EXPECT_EQ(object.value_of(FATTR4_ACLSUPPORT), "00000000");
 }
 

@@ -19,6 +19,7 @@ class Values : public ::testing::Test {
  protected:
   Values() {
     server_.delegated_times = true;
+    server_.layout_types = {layouttype4::LAYOUT4_NFSV4_1_FILES};
     source_.minor = 2;
     source_.server = &server_;
     source_.object.btime = {1, 0};

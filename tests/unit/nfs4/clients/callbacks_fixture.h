@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nfs4/callback/callbacks.h"
+#include "nfs4/recovery/client_store.h"
 #include "rpc/memory_transport.h"
 #include "rpc/session.h"
 #include "tests/unit/rpc/bytes.h"
@@ -47,7 +48,7 @@ class CallbacksTest : public testing::Test {
     EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
     store_ = recovery::ClientStore::open(directory_ + "/nfs4").value();
     clients_.emplace(state::ClientOptions(), *store_, base::SipKey{3, 4}, blocking_,
-                     state::StateHooks{[](clientid4) { return false; }, [](clientid4) {}}, clock_.now());
+                     std::vector<state::ClientObserver*>{}, clock_.now());
   }
   ~CallbacksTest() override {
     clients_.reset();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "nfs4/clients.h"
+#include "nfs4/recovery/client_store.h"
 #include "tests/unit/nfs4/clients/client_table_fixture.h"
 #include "tests/unit/rpc/loop.h"
 
@@ -23,6 +24,27 @@ using state::Departure;
 
 class DeparturesTest : public state::ClientTableTest {
  protected:
+  // Notes what it is told, and how many clients are on record then.
+  class Observer final : public state::ClientObserver {
+   public:
+    explicit Observer(DeparturesTest& test) : test_(test) {}
+    [[nodiscard]] bool holds_state(clientid4 client) const override {
+      return test_.holders_.contains(client);
+    }
+    void stop(clientid4 /*client*/) override { test_.note("stop "); }
+    [[nodiscard]] bool stopping(clientid4 /*client*/) const override { return test_.stopping_; }
+    io::Op<> stopped(clientid4 /*client*/) override {
+      if (test_.stopping_) test_.done_.emplace_back("waited");
+      test_.stopping_ = false;
+      return base::Result<void>();
+    }
+    void release(clientid4 /*client*/) override { test_.note("release "); }
+    void revoke(clientid4 /*client*/) override { test_.note("revoke "); }
+
+   private:
+    DeparturesTest& test_;
+  };
+
   DeparturesTest() : directory_(testing::TempDir() + "departures_XXXXXX") {
     EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
     open();
@@ -38,22 +60,10 @@ class DeparturesTest : public state::ClientTableTest {
     clients_.reset();
     store_.reset();
     store_ = recovery::ClientStore::open(directory_ + "/nfs4").value();
-    const auto note = [this](const char* what) {
-      return [this, what](clientid4) { done_.push_back(what + std::to_string(on_record())); };
-    };
     clients_.emplace(options_, *store_, base::SipKey{3, 4}, blocking_,
-                     state::StateHooks{.holds_state = [this](clientid4 id) { return holders_.contains(id); },
-                                       .release = note("release "),
-                                       .stop = note("stop "),
-                                       .stopping = [this](clientid4) { return stopping_; },
-                                       .stopped = [this](clientid4) -> io::Op<> {
-                                         if (stopping_) done_.emplace_back("waited");
-                                         stopping_ = false;
-                                         return base::Result<void>();
-                                       },
-                                       .revoke = note("revoke ")},
-                     now_);
+                     std::vector<state::ClientObserver*>{&observer_}, now_);
   }
+  void note(const char* what) { done_.push_back(what + std::to_string(on_record())); }
   [[nodiscard]] std::size_t on_record() const {
     std::size_t count = 0;
     for (const auto& entry : std::filesystem::directory_iterator(directory_ + "/nfs4"))
@@ -96,6 +106,7 @@ class DeparturesTest : public state::ClientTableTest {
   std::string directory_;
   base::ManualClock clock_;
   io::BlockingPool blocking_{{.threads_max = 1}};
+  Observer observer_{*this};
   std::unique_ptr<recovery::ClientStore> store_;
   std::optional<Clients> clients_;
   std::vector<std::string> done_;

@@ -118,8 +118,7 @@ vfs::FaultyFileSystem& World::watched() {
 
 void World::open_engine() {
   metrics_ = std::make_unique<base::MetricRegistry>();
-  engine_ =
-      Nfs4Engine::create(options_, {clock_, *exports_, pool_, slabs_, *metrics_}, base_ + "/state").value();
+  engine_ = Nfs4Engine::create(options_, resources(), base_ + "/state").value();
 }
 
 void World::restart() {
@@ -149,7 +148,8 @@ std::shared_ptr<Sent> World::start_raw(io::Payload args, const Caller& caller) {
   rpc::AuthSys sys;
   sys.uid = caller.uid;
   sys.gid = caller.gid;
-  auto sent = std::make_shared<Sent>(*engine_, std::move(args), peer, sys, caller.connection,
+  Nfs4Engine& engine = caller.engine != nullptr ? *caller.engine : *engine_;
+  auto sent = std::make_shared<Sent>(engine, std::move(args), peer, sys, caller.connection,
                                      pipes_offered_ ? &pipes_ : nullptr, *cursor_);
   on_reactor([&] { sent->run(); });
   return sent;
@@ -174,10 +174,10 @@ Reply World::send_raw(io::Payload args, const Caller& caller) {
   return wait(start_raw(std::move(args), caller));
 }
 
-void World::on_engine(const std::function<io::Op<>(Nfs4Engine&)>& f) {
+void World::on_engine(Nfs4Engine& engine, const std::function<io::Op<>(Nfs4Engine&)>& f) {
   std::optional<io::Op<>> op;
   on_reactor([&] {
-    op.emplace(f(*engine_));
+    op.emplace(f(engine));
     op->start();
   });
   for (bool done = false; !done; std::this_thread::yield()) on_reactor([&] { done = op->done(); });

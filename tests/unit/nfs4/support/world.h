@@ -36,6 +36,7 @@ struct Caller {
   std::string_view address = "192.0.2.1";
   rpc::Session* connection = nullptr;  // that it is called back by
   std::uint8_t boot = 0;               // another one after it has crashed
+  Nfs4Engine* engine = nullptr;        // that it talks to; null: the world's own
 };
 
 struct ExportSpec {
@@ -84,7 +85,8 @@ class World {
   // What the server does every second.
   void tick();
   // Runs what f(engine) makes until it ends.
-  void on_engine(const std::function<io::Op<>(Nfs4Engine&)>& f);
+  void on_engine(const std::function<io::Op<>(Nfs4Engine&)>& f) { on_engine(*engine_, f); }
+  void on_engine(Nfs4Engine& engine, const std::function<io::Op<>(Nfs4Engine&)>& f);
 
   // The directory behind an export, by the order of the specifications.
   [[nodiscard]] std::string directory(std::size_t number = 0) const;
@@ -109,6 +111,9 @@ class World {
     on_reactor([&] { clock_.advance(by); });
   }
   Nfs4Engine& engine() { return *engine_; }
+  // For another engine beside it. The registry is another one after a restart.
+  [[nodiscard]] EngineResources resources() { return {clock_, *exports_, pool_, slabs_, *metrics_}; }
+  [[nodiscard]] const base::MetricRegistry& metrics() const { return *metrics_; }
   io::SlabPool& slabs() { return slabs_; }
 
  private:
