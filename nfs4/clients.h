@@ -20,9 +20,9 @@
 #include "io/op.h"
 #include "nfs4/op4.h"
 #include "nfs4/recovery/client_records.h"
-#include "nfs4/state/client_observer.h"
-#include "nfs4/state/client_table.h"
-#include "nfs4/state/grace.h"
+#include "nfs4/state/clients/client_observer.h"
+#include "nfs4/state/clients/client_table.h"
+#include "nfs4/state/clients/grace.h"
 
 namespace braid::nfs4 {
 

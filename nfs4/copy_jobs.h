@@ -16,7 +16,7 @@
 #include "io/reactor.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/op4.h"
-#include "nfs4/state/client.h"
+#include "nfs4/state/clients/client.h"
 #include "vfs/file_system.h"
 
 namespace braid::nfs4 {

@@ -66,7 +66,7 @@ Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& reso
       pseudo_(resources.clock),
       ids_(options_.ids, names_, &resources.pool, base::random_sip_key()),
       records_(std::move(records)),
-      files_(std::in_place, records_->epoch(), options_.states),
+      states_(std::in_place, records_->epoch(), options_.states, parts.kinds),
       clients_(options_.clients, *records_, base::random_sip_key(), resources.pool,
                observers(parts.observers), resources.clock.now()),
       state_{.options = options_.nfs,
@@ -76,7 +76,7 @@ Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& reso
              .ids = ids_,
              .facts = facts_,
              .clients = clients_,
-             .files = files_,
+             .states = states_,
              .callbacks = nullptr,
              .pool = resources.pool,
              .copies = nullptr,
@@ -89,8 +89,8 @@ Nfs4Engine::Nfs4Engine(const EngineOptions& options, const EngineResources& reso
 // Who breaks a lease is told of in another thread, at any time: the leases end first, and their end waits for
 // that.
 Nfs4Engine::~Nfs4Engine() {
-  state::Aftermath after;
-  files_.with([&](state::FileStates& files) { files.end_leases(after); });
+  state::DeferredWork after;
+  states_.with([&](state::States& states) { states.delegations().end_leases(after); });
 }
 
 std::vector<state::ClientObserver*> Nfs4Engine::observers(const std::vector<state::ClientObserver*>& others) {
@@ -100,7 +100,7 @@ std::vector<state::ClientObserver*> Nfs4Engine::observers(const std::vector<stat
 }
 
 bool Nfs4Engine::OwnState::holds_state(clientid4 client) const {
-  return engine_.files_.with([&](const state::FileStates& files) { return files.holds_state(client); });
+  return engine_.states_.with([&](const state::States& states) { return states.holds_state(client); });
 }
 
 void Nfs4Engine::OwnState::stop(clientid4 client) {
@@ -117,29 +117,26 @@ io::Op<> Nfs4Engine::OwnState::stopped(clientid4 client) {
 }
 
 void Nfs4Engine::OwnState::release(clientid4 client) {
-  engine_.files_.with([&](state::FileStates& files) { files.drop_client(client); });
+  engine_.states_.with([&](state::States& states) { states.drop_client(client); });
 }
 
 void Nfs4Engine::OwnState::revoke(clientid4 client) {
-  engine_.files_.with([&](state::FileStates& files) { files.revoke_client(client); });
+  engine_.states_.with([&](state::States& states) { states.revoke_client(client); });
 }
 
 void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
   clients_.register_metrics(registry);
-  const auto gauge = [&](std::string_view kind, std::uint32_t state::StateCounts::* count) {
+  for (const state::Kind* const kind :
+       states_.with([](const state::States& states) { return states.kinds(); }))
     registry.gauge("braid_nfs4_states", "Opens, locks and delegations that NFSv4 clients hold",
-                   fmt::format(R"(kind="{}")", kind), [this, count] {
-                     return static_cast<double>(
-                         files_.with([&](const state::FileStates& files) { return files.count().*count; }));
+                   fmt::format(R"(kind="{}")", kind->traits.name), [this, number = kind->traits.kind] {
+                     return static_cast<double>(states_.with(
+                         [&](const state::States& states) { return states.count().of(number); }));
                    });
-  };
-  gauge("open", &state::StateCounts::opens);
-  gauge("lock", &state::StateCounts::locks);
-  gauge("delegation", &state::StateCounts::delegations);
   registry.counter_function("braid_nfs4_lock_turns_total",
                             "Clients told that a lock they wait for is free (CB_NOTIFY_LOCK)", {}, [this] {
-                              return static_cast<double>(files_.with(
-                                  [](const state::FileStates& files) { return files.lock_turns(); }));
+                              return static_cast<double>(states_.with(
+                                  [](const state::States& states) { return states.locks().turns_given(); }));
                             });
   registry.counter_function("braid_nfs4_background_copies_total",
                             "Copies that went on after their COPY was answered", {},
@@ -151,7 +148,7 @@ void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
   const auto value_of = [this](auto state::DelegationStats::* member) {
     return [this, member] {
       return static_cast<double>(
-          files_.with([&](const state::FileStates& files) { return files.delegation_stats().*member; }));
+          states_.with([&](const state::States& states) { return states.delegations().stats().*member; }));
     };
   };
   registry.gauge("braid_nfs4_delegations", "Delegations that clients hold", R"(type="read")",
@@ -184,15 +181,14 @@ io::Op<> Nfs4Engine::tick() {
   const base::TimePoint now = resources_.clock.now();
   (void)co_await clients_.tick(now).as_result();
   // Courtesy ends where there is no room for others.
-  const bool crowded = files_.with(
-      [&](const state::FileStates& files) { return files.size() > options_.states.states_max / 4 * 3; });
+  const bool crowded = states_.with(
+      [&](const state::States& states) { return states.size() > options_.states.states_max / 4 * 3; });
   if (crowded) (void)co_await clients_.evict_longest_silent(now).as_result();
   const base::TimePoint lease_ago = now - options_.clients.lease;
-  state::Aftermath after;
-  const std::vector<state::Surplus> surplus = files_.with([&](state::FileStates& files) {
-    files.revoke_unreturned(lease_ago, after);
-    files.sweep(lease_ago, now, after);
-    return files.surplus(now);
+  state::DeferredWork after;
+  const std::vector<state::Surplus> surplus = states_.with([&](state::States& states) {
+    states.tick(lease_ago, now, after);
+    return states.delegations().surplus(now);
   });
   const std::vector<state::SessionRef> shrinking =
       clients_.with([](state::ClientTable& table) { return table.take_shrinking(); });
@@ -205,7 +201,7 @@ io::Op<> Nfs4Engine::tick() {
   (void)co_await ops::settle_left(state_).as_result();
   (void)co_await ops::look_for_local_waits(state_).as_result();
   const bool at_rest =
-      files_.with([](const state::FileStates& files) { return files.delegations_at_rest(); });
+      states_.with([](const state::States& states) { return states.delegations().at_rest(); });
   if (at_rest) (void)co_await clients_.note_watching().as_result();
 }
 

@@ -25,7 +25,7 @@
 #include "nfs4/recovery/client_records.h"
 #include "nfs4/server_state.h"
 #include "nfs4/service.h"
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 #include "rpc/tcp_worker.h"
 
 namespace braid::nfs4 {
@@ -108,7 +108,7 @@ class Nfs4Engine {
   SystemNames names_;
   IdMap ids_;
   const std::unique_ptr<recovery::ClientRecords> records_;
-  base::Guarded<state::FileStates> files_;
+  base::Guarded<state::States> states_;
   OwnState own_state_{*this};
   Clients clients_;
   ServerState state_;

@@ -8,7 +8,8 @@
 #include "nfs4/io_authorizer.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/operations.h"
-#include "nfs4/state/client_observer.h"
+#include "nfs4/state/clients/client_observer.h"
+#include "nfs4/state/kind.h"
 
 namespace braid::nfs4 {
 
@@ -21,6 +22,7 @@ struct EngineParts {
   std::vector<layouttype4> layout_types;
   HandleResolver* handles = nullptr;   // null: handles are those of exports
   IoAuthorizer* authorizer = nullptr;  // null: opens, locks and delegations say who may read and write
+  std::vector<state::Kind*> kinds;     // of state, beside opens, locks and delegations
   std::vector<state::ClientObserver*> observers;  // called after the engine's own
 };
 

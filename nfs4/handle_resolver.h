@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/bytes.h"
+#include "nfs4/compound/place.h"
 #include "nfs4/op4.h"
-#include "nfs4/place.h"
 
 namespace braid::nfs4 {
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "nfs4/compound/place.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/op4.h"
-#include "nfs4/place.h"
 #include "nfs4/state/io_grant.h"
 
 namespace braid::nfs4 {

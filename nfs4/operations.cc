@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "nfs4/operation_handler.h"
+#include "nfs4/compound/operation_handler.h"
 #include "nfs4/ops/attribute_operations.h"
 #include "nfs4/ops/client_operations.h"
 #include "nfs4/ops/extended_operations.h"

@@ -1,7 +1,7 @@
 // The operations of RFC 7530, 8881, 7862 and 8276 as a table.
 #pragma once
 
-#include "nfs4/operation_table.h"
+#include "nfs4/compound/operation_table.h"
 
 namespace braid::nfs4 {
 

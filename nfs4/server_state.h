@@ -26,7 +26,7 @@ namespace callback {
 class Callbacks;
 }
 namespace state {
-class FileStates;
+class States;
 }
 
 // Assembled by whoever owns the parts (Nfs4Engine); copied into nothing, referred to by each Compound.
@@ -38,7 +38,7 @@ struct ServerState {
   IdMap& ids;
   const attributes::ServerFacts& facts;
   Clients& clients;
-  base::Guarded<state::FileStates>& files;
+  base::Guarded<state::States>& states;
   callback::Callbacks* callbacks;  // null: nobody can be called back
   io::BlockingPool& pool;
   CopyJobs* copies = nullptr;          // null: a COPY is done before it is answered

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "io/reactor.h"
-#include "nfs4/compound_run.h"
+#include "nfs4/compound/compound_run.h"
 #include "nfs4/names.h"
 #include "xdr/decoder.h"
 

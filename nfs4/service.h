@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/metrics.h"
-#include "nfs4/operation_metrics.h"
-#include "nfs4/operation_table.h"
+#include "nfs4/compound/operation_metrics.h"
+#include "nfs4/compound/operation_table.h"
 #include "nfs4/options.h"
 #include "nfs4/server_state.h"
 #include "rpc/program.h"

@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 #include "server/server.h"
 #include "vfs/posix/file.h"
 
@@ -71,9 +71,9 @@ json client_json(const nfs4::state::ClientReport& client, const nfs4::state::Sta
           {"callbacks", client.callbacks},
           {"recorded", client.recorded},
           {"sessions", client.sessions},
-          {"opens", counts.opens},
-          {"locks", counts.locks},
-          {"delegations", counts.delegations}};
+          {"opens", counts.of(StateKind::open)},
+          {"locks", counts.of(StateKind::lock)},
+          {"delegations", counts.of(StateKind::delegation)}};
 }
 
 std::string clients_page(Server& server, const AdminRequest& request) {
@@ -82,9 +82,9 @@ std::string clients_page(Server& server, const AdminRequest& request) {
   if (!after) return wrong_from();
   const auto clients = state.clients.report(state.clock.now(), *after, lines_max);
   json lines = json::array();
-  state.files.with([&](const nfs4::state::FileStates& files) {
+  state.states.with([&](const nfs4::state::States& states) {
     for (const auto& client : clients)
-      lines.push_back(client_json(client, files.count(client.client), state.clients.lease()));
+      lines.push_back(client_json(client, states.count(client.client), state.clients.lease()));
   });
   json page{{"clients", std::move(lines)}};
   if (clients.size() == lines_max) page["next"] = client_text(clients.back().client);
@@ -180,8 +180,8 @@ std::string states_page(Server& server, const char* name, StateKind kind, const 
   const char* const end = request.from.data() + request.from.size();
   if (!request.from.empty() && std::from_chars(request.from.data(), end, query.from).ptr != end)
     return wrong_from();
-  const nfs4::state::StatePage found = server.nfs4().state().files.with(
-      [&](const nfs4::state::FileStates& files) { return files.list(query); });
+  const nfs4::state::StatePage found = server.nfs4().state().states.with(
+      [&](const nfs4::state::States& states) { return states.list(query); });
   const auto exports = server.exports().table().current();
   json lines = json::array();
   const base::TimePoint now = server.nfs4().state().clock.now();

@@ -77,17 +77,18 @@ json operations_of(Server& server) {
 }
 
 json nfs4_of(Server& server, base::TimePoint now) {
+  using nfs4::state::StateKind;
   const nfs4::ServerState& state = server.nfs4().state();
   const nfs4::Clients::Summary clients = state.clients.summary(now);
-  const nfs4::state::StateCounts states =
-      state.files.with([](const nfs4::state::FileStates& files) { return files.count(); });
+  const nfs4::state::StateCounts counts =
+      state.states.with([](const nfs4::state::States& states) { return states.count(); });
   const auto left = std::chrono::ceil<std::chrono::seconds>(clients.grace_left).count();
   return {{"clients", clients.confirmed},
           {"courteous_clients", clients.courteous},
           {"sessions", clients.sessions},
-          {"opens", states.opens},
-          {"locks", states.locks},
-          {"delegations", states.delegations},
+          {"opens", counts.of(StateKind::open)},
+          {"locks", counts.of(StateKind::lock)},
+          {"delegations", counts.of(StateKind::delegation)},
           {"grace", state.clients.in_grace()},
           {"grace_left_seconds", left},
           {"reclaiming_clients", clients.reclaiming}};

@@ -6,7 +6,7 @@
 
 #include "nfs4/attributes/bitmap.h"
 #include "nfs4/attributes/settable.h"
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "vfs/acl.h"
 #include "vfs/types.h"

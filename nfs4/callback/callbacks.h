@@ -30,7 +30,7 @@
 #include "nfs4/callback/cb_compound.h"
 #include "nfs4/clients.h"
 #include "nfs4/nfs4.x.h"
-#include "nfs4/state/aftermath.h"
+#include "nfs4/state/deferred_work.h"
 #include "rpc/back_channel.h"
 #include "rpc/tcp_worker.h"
 

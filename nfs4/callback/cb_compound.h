@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "nfs4/callback/answer.h"
 #include "nfs4/nfs4.x.h"
-#include "nfs4/state/session.h"
+#include "nfs4/state/clients/session.h"
 #include "rpc/client.h"
 #include "xdr/encoder.h"
 

@@ -9,7 +9,7 @@
 #include "io/slab.h"
 #include "nfs4/callback/answer.h"
 #include "nfs4/callback/cb_compound.h"
-#include "nfs4/state/client.h"
+#include "nfs4/state/clients/client.h"
 #include "rpc/client.h"
 #include "rpc/tcp_worker.h"
 

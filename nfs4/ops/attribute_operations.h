@@ -3,7 +3,7 @@
 
 #include "nfs4/attributes/bitmap.h"
 #include "nfs4/attributes/reply.h"
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "nfs4/ops/directory_page.h"
 

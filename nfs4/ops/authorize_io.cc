@@ -25,12 +25,12 @@ Op4<IoGrant> check_borrower(const Place& at, std::uint8_t access, IoGrant grant)
 
 // Somebody is in the way, or is called back.
 Op4<IoGrant> settle_and_retry(Compound& compound, const Place& at, state::StateUse use, std::uint8_t access,
-                              Refusal refusal, state::Aftermath after) {
+                              Refusal refusal, state::DeferredWork after) {
   (void)co_await settle(compound.server(), std::move(after)).as_result();
   if (refusal.blockers.empty()) co_return refuse(refusal.status);
-  auto granted = co_await with_states<IoGrant, Refusal>(compound, [&](state::FileStates& files,
-                                                                      state::Aftermath& aftermath) {
-                   return files.authorize(use, access, aftermath);
+  auto granted = co_await with_states<IoGrant, Refusal>(compound, [&](state::States& states,
+                                                                      state::DeferredWork& aftermath) {
+                   return states.authorize(use, access, aftermath);
                  }).as_result();
   if (!granted) co_return refuse(granted.error().status);
   if (granted->borrowed) co_return co_await check_borrower(at, access, std::move(*granted));
@@ -54,9 +54,9 @@ Op4<IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4
 
   state::StateUse use = use_of(compound, *named, at.file->handle());
   use.caller = {at.who.uid, at.who.gid};
-  state::Aftermath after;
-  auto granted = compound.server().files.with(
-      [&](state::FileStates& files) { return files.authorize(use, access, after); });
+  state::DeferredWork after;
+  auto granted = compound.server().states.with(
+      [&](state::States& states) { return states.authorize(use, access, after); });
   if (!granted)
     return settle_and_retry(compound, at, use, access, std::move(granted.error()), std::move(after));
   if (granted->borrowed) return check_borrower(at, access, std::move(*granted));
@@ -72,8 +72,8 @@ Op4<IoGrant> authorize_times(Compound& compound, const stateid4& id, std::uint8_
   const stateid4 named = co_await compound.named(id);
   state::StateUse use = use_of(compound, named, at.file->handle());
   use.caller = {at.who.uid, at.who.gid};
-  IoGrant grant = co_await compound.server().files.with(
-      [&](const state::FileStates& files) { return files.check_timestamps(use, access); });
+  IoGrant grant = co_await compound.server().states.with(
+      [&](const state::States& states) { return states.delegations().check_timestamps(use, access); });
   if (grant.borrowed) co_return co_await check_borrower(at, access, std::move(grant));
   co_return std::move(grant);
 }

@@ -4,9 +4,9 @@
 
 #include <cstdint>
 
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 
 namespace braid::nfs4::ops {
 

@@ -6,7 +6,7 @@
 
 #include "nfs4/nfs4.x.h"
 #include "nfs4/op4.h"
-#include "nfs4/state/session.h"
+#include "nfs4/state/clients/session.h"
 #include "rpc/call.h"
 
 namespace braid::nfs4::ops {

@@ -1,7 +1,7 @@
 // The operations on clients and sessions, a file each.
 #pragma once
 
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/op4.h"
 

@@ -9,7 +9,8 @@ Op4<stateid4> close_open(Compound& compound, stateid4 id) {
   const vfs::FileHandle file = compound.current().file->handle();
   const state::StateUse use = use_of(compound, id, file);
   const stateid4 closed = co_await with_own_state<stateid4>(
-      compound, [&](state::FileStates& files, state::Aftermath& after) { return files.close(use, after); });
+      compound,
+      [&](state::States& states, state::DeferredWork& after) { return states.opens().close(use, after); });
   compound.set_current_stateid(closed);
   co_return closed;
 }

@@ -3,7 +3,7 @@
 #include "base/arith.h"
 #include "nfs4/io_authorizer.h"
 #include "nfs4/ops/file_operations.h"
-#include "nfs4/state/share.h"
+#include "nfs4/state/opens/share.h"
 
 namespace braid::nfs4::ops {
 

@@ -7,7 +7,7 @@
 #include "nfs4/ops/file_operations.h"
 #include "nfs4/ops/open_for_io.h"
 #include "nfs4/server_state.h"
-#include "nfs4/state/client.h"
+#include "nfs4/state/clients/client.h"
 
 namespace braid::nfs4::ops {
 namespace {

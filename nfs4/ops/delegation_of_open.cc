@@ -135,8 +135,9 @@ Op4<> describe_file(const Opening& opening, state::DelegationRequest& request) {
 }  // namespace
 
 void recall_all(const ServerState& server, const vfs::FileHandle& file) {
-  state::Aftermath after;
-  server.files.with([&](state::FileStates& files) { files.recall_all(file, server.clock.now(), after); });
+  state::DeferredWork after;
+  server.states.with(
+      [&](state::States& states) { states.delegations().recall_all(file, server.clock.now(), after); });
   for (state::Recall& recall : after.recalls) server.callbacks->recall(std::move(recall));
 }
 
@@ -187,8 +188,8 @@ Op4<GivenDelegation> give_delegation(Compound& compound, const OPEN4args& args, 
   request.recalled = reclaim && (!lease || !described || !callable(compound, opening));
   std::optional<stateid4> id;
   if (reclaim || (lease && described))
-    id = compound.server().files.with(
-        [&](state::FileStates& files) { return files.delegate(noted, request); });
+    id = compound.server().states.with(
+        [&](state::States& states) { return states.delegations().give(noted, request); });
   if (!id) {
     const bool wanted = lease.has_value() || lease.error() == vfs::Error::delay;
     out.wire = none(compound, args, wanted ? WND4_CONTENTION : WND4_RESOURCE);

@@ -1,7 +1,7 @@
 // The delegation that OPEN gives, or the reason why it gives none (RFC 8881 10.4, 18.16; RFC 9754).
 #pragma once
 
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "nfs4/ops/opening.h"
 

@@ -11,7 +11,7 @@
 #include "nfs4/attributes/bitmap.h"
 #include "nfs4/attributes/reply.h"
 #include "nfs4/attributes/source.h"
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "vfs/file_system.h"
 #include "xdr/encoder.h"

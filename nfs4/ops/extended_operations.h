@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "io/payload.h"
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "xdr/encoder.h"
 

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "nfs4/ops/open_for_io.h"
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 
 namespace braid::nfs4::ops {
 
@@ -16,7 +16,7 @@ change_info4 change_info_of(const vfs::Wcc& wcc) {
 
 Op4<> break_delegations_of(Compound& compound, const Place& dir, std::string_view name) {
   const bool any =
-      compound.server().files.with([](const state::FileStates& files) { return files.size() > 0; });
+      compound.server().states.with([](const state::States& states) { return states.size() > 0; });
   if (!any) co_return;
   auto found = co_await dir.fs().lookup(dir.who, dir.file, name).as_result();
   if (!found) co_return;
@@ -26,8 +26,9 @@ Op4<> break_delegations_of(Compound& compound, const Place& dir, std::string_vie
 
 bool delegated_to_others(const Compound& compound, const Place& at) {
   const state::ClientRef by = compound.client();
-  return compound.server().files.with(
-      [&](const state::FileStates& files) { return files.delegated_to_others(at.file->handle(), by.get()); });
+  return compound.server().states.with([&](const state::States& states) {
+    return states.delegations().held_by_others(at.file->handle(), by.get());
+  });
 }
 
 Op4<> break_directory_delegations(Compound& compound, const Place& dir, std::string_view name,

@@ -1,7 +1,7 @@
 // Operations on filehandles, names and data, one per file.
 #pragma once
 
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "vfs/types.h"
 #include "xdr/encoder.h"

@@ -34,8 +34,8 @@ bool admitted(const Compound& compound, const Place& at) {
   if (server.options.delegations == Delegations::none) return false;
   if (server.callbacks == nullptr || !server.callbacks->reachable(client->id)) return false;
   if (!server.clients.admit_new(*client)) return false;
-  return server.files.with([&](const state::FileStates& files) {
-    return files.admits_directory(*client, at.file->handle(), compound.now());
+  return server.states.with([&](const state::States& states) {
+    return states.delegations().admits_directory(*client, at.file->handle(), compound.now());
   });
 }
 
@@ -63,7 +63,8 @@ Op4<std::optional<stateid4>> take(Compound& compound, const Place& at) {
   if (!lease) co_return std::nullopt;
   state::DirectoryDelegationRequest request{
       .client = client, .directory = directory, .lease = std::move(*lease), .now = compound.now()};
-  const auto id = server.files.with([&](state::FileStates& files) { return files.delegate(request); });
+  const auto id =
+      server.states.with([&](state::States& states) { return states.delegations().give(request); });
   if (id && broken->load()) recall_all(server, directory);
   co_return id;
 }

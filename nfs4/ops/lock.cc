@@ -43,10 +43,10 @@ LockOp confirm_locally(Compound& compound, state::LockAnswer answer, const state
       co_await at.fs().lock(answer.open, answer.owner, to_vfs(wanted.range), to_vfs(wanted.mode)).as_result();
   // File systems without such locks have no local ones that could be in the way.
   const bool held = conflict ? !*conflict : conflict.error() == vfs::Error::notsupp;
-  state::Aftermath after;
-  const bool kept = compound.server().files.with([&](state::FileStates& files) {
-    if (!held) files.undo_lock(answer, request, conflict.has_value(), after);
-    return files.has(answer.id);
+  state::DeferredWork after;
+  const bool kept = compound.server().states.with([&](state::States& states) {
+    if (!held) states.locks().undo(answer, request, conflict.has_value(), after);
+    return states.has(answer.id);
   });
   if (held && kept) co_return granted;
   if (held) {
@@ -88,9 +88,9 @@ LockOp run(Compound& compound, const LOCK4args& args, stateid4 id) {
     request.new_owner_seqid = fresh->lock_seqid;
   }
   auto locked =
-      co_await with_states<state::LockAnswer, state::LockRefusal>(compound, [&](state::FileStates& files,
-                                                                                state::Aftermath& after) {
-        return files.lock(request, after);
+      co_await with_states<state::LockAnswer, state::LockRefusal>(compound, [&](state::States& states,
+                                                                                state::DeferredWork& after) {
+        return states.locks().lock(request, after);
       }).as_result();
   if (!locked) {
     if (!locked.error().holder) co_return cannot(locked.error().why.status);

@@ -68,10 +68,10 @@ Op4<> check_lockable(Compound& compound) {
 
 io::Op<> look_for_local_waits(const ServerState& server) {
   std::vector<state::LocalWait> waits =
-      server.files.with([](const state::FileStates& files) { return files.local_waits(); });
+      server.states.with([](const state::States& states) { return states.locks().local_waits(); });
   if (waits.empty()) co_return;
   const std::shared_ptr<const vfs::ExportTable> exports = server.exports.current();
-  state::Aftermath after;
+  state::DeferredWork after;
   for (state::LocalWait& wait : waits) {
     if (wait.open == nullptr) continue;
     if (const auto home = home_of(*exports, *wait.open); home != nullptr) {
@@ -80,7 +80,7 @@ io::Op<> look_for_local_waits(const ServerState& server) {
               ->test_lock(wait.open->file(), wait.id, to_vfs(wait.wanted.range), to_vfs(wait.wanted.mode))
               .as_result();
       if (conflict && !*conflict)
-        server.files.with([&](state::FileStates& files) { files.local_gone(wait, after); });
+        server.states.with([&](state::States& states) { states.locks().local_gone(wait, after); });
     }
     after.unused.push_back(std::move(wait.open));
   }

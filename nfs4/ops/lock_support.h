@@ -4,11 +4,11 @@
 #include <cstdint>
 
 #include "io/op.h"
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "nfs4/server_state.h"
-#include "nfs4/state/file_states.h"
-#include "nfs4/state/range_set.h"
+#include "nfs4/state/locks/range_set.h"
+#include "nfs4/state/states.h"
 #include "vfs/open_file.h"
 
 namespace braid::nfs4::ops {

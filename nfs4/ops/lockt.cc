@@ -18,9 +18,9 @@ Op4<std::optional<LOCK4denied>> conflict(Compound& compound, const LOCKT4args& a
   const std::string_view owner = base::text_of(args.owner.owner);
 
   std::optional<vfs::LockOwnerId> known;
-  const auto holder = compound.server().files.with([&](const state::FileStates& files) {
-    known = files.lock_owner_id(client->id, owner);
-    return files.test_lock(client->id, owner, at.file->handle(), {range, mode});
+  const auto holder = compound.server().states.with([&](const state::States& states) {
+    known = states.locks().owner_id(client->id, owner);
+    return states.locks().test(client->id, owner, at.file->handle(), {range, mode});
   });
   if (holder) co_return co_await denied(compound, *holder);
 

@@ -10,9 +10,10 @@ Op4<stateid4> run(Compound& compound, stateid4 id, offset4 offset, length4 lengt
   const state::ByteRange range = co_await range_of(offset, length);
   const vfs::FileHandle file = compound.current().file->handle();
   const state::StateUse use = use_of(compound, id, file);
-  const stateid4 left = co_await with_own_state<stateid4>(
-      compound,
-      [&](state::FileStates& files, state::Aftermath& after) { return files.unlock(use, range, after); });
+  const stateid4 left =
+      co_await with_own_state<stateid4>(compound, [&](state::States& states, state::DeferredWork& after) {
+        return states.locks().unlock(use, range, after);
+      });
   compound.set_current_stateid(left);
   co_return left;
 }

@@ -1,7 +1,7 @@
 #include "nfs4/copy_jobs.h"
 #include "nfs4/ops/extended_operations.h"
 #include "nfs4/server_state.h"
-#include "nfs4/state/client.h"
+#include "nfs4/state/clients/client.h"
 
 namespace braid::nfs4::ops {
 

@@ -52,8 +52,8 @@ Result4<void> check_grace(const Compound& compound, const Opening& opening) {
 // delegation's descriptor, if its caller might open the file. False: there is none that fits.
 Op4<bool> share_delegated(Compound& compound, Opening& opening, const vfs::Attributes& attributes) {
   const Place& at = opening.at;
-  vfs::OpenFileRef held = compound.server().files.with([&](const state::FileStates& files) {
-    return files.delegated(*opening.client, at.file->handle(), opening.share.access);
+  vfs::OpenFileRef held = compound.server().states.with([&](const state::States& states) {
+    return states.delegations().descriptor_of(*opening.client, at.file->handle(), opening.share.access);
   });
   if (held == nullptr) co_return false;
   const bool allowed = co_await may_use(at, opening.share.access);
@@ -92,11 +92,11 @@ state::OpenRequest request_of(const Compound& compound, const Opening& opening) 
 // or has been silent for so long that it is removed.
 Op4<> make_way(Compound& compound, const Opening& opening) {
   const state::OpenRequest request = request_of(compound, opening);
-  const auto attempt = [&](state::FileStates& files,
-                           state::Aftermath& after) -> base::Result<bool, state::Refusal> {
-    auto admitted = files.admit_open(request, after);
+  const auto attempt = [&](state::States& states,
+                           state::DeferredWork& after) -> base::Result<bool, state::Refusal> {
+    auto admitted = states.opens().admit(request, after);
     if (!admitted) return base::fail(std::move(admitted.error()));
-    files.give_up_own(request.file, *request.client, request.now, after);
+    states.delegations().give_up_own(request.file, *request.client, request.now, after);
     return true;
   };
   const auto way = co_await with_states<bool, state::Refusal>(compound, attempt).as_result();
@@ -140,8 +140,8 @@ Op4<> check_delegation(Compound& compound, stateid4 id, const Opening& opening) 
   const stateid4 named = co_await compound.named(id);
   const vfs::FileHandle file = opening.at.file->handle();
   const state::StateUse use = use_of(compound, named, file);
-  co_await compound.server().files.with(
-      [&](const state::FileStates& files) { return files.check_delegation(use); });
+  co_await compound.server().states.with(
+      [&](const state::States& states) { return states.delegations().check(use); });
 }
 
 Op4<> claim_delegate_cur(Compound& compound, const open_claim_delegate_cur4& claim, Opening& opening) {
@@ -190,8 +190,8 @@ Op4<> truncate(const Opening& opening) {
 }
 
 io::Op<> undo(const Compound& compound, const state::OpenAnswer& noted) {
-  state::Aftermath after;
-  compound.server().files.with([&](state::FileStates& files) { files.undo_open(noted, after); });
+  state::DeferredWork after;
+  compound.server().states.with([&](state::States& states) { states.opens().undo(noted, after); });
   (void)co_await settle(compound.server(), std::move(after)).as_result();
 }
 
@@ -199,9 +199,9 @@ io::Op<> undo(const Compound& compound, const state::OpenAnswer& noted) {
 Op4<state::OpenAnswer> note(Compound& compound, Opening& opening) {
   state::OpenRequest request = request_of(compound, opening);
   auto noted =
-      co_await with_states<state::OpenAnswer, state::Refusal>(compound, [&](state::FileStates& files,
-                                                                            state::Aftermath& after) {
-        return files.open(request, after);
+      co_await with_states<state::OpenAnswer, state::Refusal>(compound, [&](state::States& states,
+                                                                            state::DeferredWork& after) {
+        return states.opens().open(request, after);
       }).as_result();
   request.descriptor.reset();
   if (!noted) {
@@ -294,9 +294,9 @@ Op4<OPEN4resok> repeat(Compound& compound, const state::OwnerTurn& turn) {
 }
 
 Op4<OPEN4resok> run_in_sequence(Compound& compound, const OPEN4args& args, state::ClientRef client) {
-  const auto begin = [&](state::FileStates& files, state::Aftermath& after, state::TurnWaiter* waiter) {
-    return files.begin_open(client, base::text_of(args.owner.owner), args.seqid, compound.now(), after,
-                            waiter);
+  const auto begin = [&](state::States& states, state::DeferredWork& after, state::TurnWaiter* waiter) {
+    return states.turns().begin_open(client, base::text_of(args.owner.owner), args.seqid, compound.now(),
+                                     after, waiter);
   };
   const auto begun = co_await await_turn(compound, begin).as_result();
   if (!begun) co_return refuse(nfsstat4::NFS4ERR_SERVERFAULT);

@@ -9,7 +9,7 @@ Op4<OPEN_CONFIRM4resok> confirm(Compound& compound, stateid4 id) {
   const vfs::FileHandle file = compound.current().file->handle();
   const state::StateUse use = use_of(compound, id, file);
   const stateid4 confirmed = co_await with_own_state<stateid4>(
-      compound, [&](state::FileStates& files, state::Aftermath&) { return files.confirm(use); });
+      compound, [&](state::States& states, state::DeferredWork&) { return states.opens().confirm(use); });
   co_return OPEN_CONFIRM4resok{confirmed};
 }
 

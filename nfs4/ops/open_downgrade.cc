@@ -11,9 +11,10 @@ Op4<OPEN_DOWNGRADE4resok> run(Compound& compound, stateid4 id, std::uint32_t acc
   const state::Share share = co_await share_of(bits, deny);
   const vfs::FileHandle file = compound.current().file->handle();
   const state::StateUse use = use_of(compound, id, file);
-  const stateid4 left = co_await with_own_state<stateid4>(
-      compound,
-      [&](state::FileStates& files, state::Aftermath& after) { return files.downgrade(use, share, after); });
+  const stateid4 left =
+      co_await with_own_state<stateid4>(compound, [&](state::States& states, state::DeferredWork& after) {
+        return states.opens().downgrade(use, share, after);
+      });
   compound.set_current_stateid(left);
   co_return OPEN_DOWNGRADE4resok{left};
 }

@@ -3,7 +3,7 @@
 #include "nfs4/ops/authorize_io.h"
 #include "nfs4/ops/file_operations.h"
 #include "nfs4/ops/open_support.h"
-#include "nfs4/state/share.h"
+#include "nfs4/state/opens/share.h"
 
 namespace braid::nfs4::ops {
 
@@ -22,9 +22,9 @@ Op4<vfs::OpenFileRef> open_for_io(Compound& compound, const Place& at, const sta
 Op4<> break_delegations(Compound& compound, const Place& at) {
   const state::ClientRef by = compound.client();
   const vfs::FileHandle file = at.file->handle();
-  const auto attempt = [&](state::FileStates& files,
-                           state::Aftermath& after) -> base::Result<bool, state::Refusal> {
-    auto broken = files.break_delegations(file, by.get(), true, compound.now(), after);
+  const auto attempt = [&](state::States& states,
+                           state::DeferredWork& after) -> base::Result<bool, state::Refusal> {
+    auto broken = states.delegations().break_for(file, by.get(), true, compound.now(), after);
     if (!broken) return base::fail(std::move(broken.error()));
     return true;
   };

@@ -1,7 +1,7 @@
 // What operations on the content and the attributes of files need before they begin.
 #pragma once
 
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "vfs/open_file.h"
 

@@ -1,7 +1,7 @@
 // Operations on opens, locks and delegations.
 #pragma once
 
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 
 namespace braid::nfs4::ops {

@@ -13,12 +13,12 @@ std::shared_ptr<vfs::FileSystem> home_of(const vfs::ExportTable& exports, const 
   return from == nullptr ? nullptr : from->file_system;
 }
 
-io::Op<> settle(const ServerState& server, state::Aftermath after) {
+io::Op<> settle(const ServerState& server, state::DeferredWork after) {
   if (server.callbacks != nullptr) {
     for (state::Recall& recall : after.recalls) server.callbacks->recall(std::move(recall));
     for (state::LockTurn& turn : after.turns) server.callbacks->notify_lock(std::move(turn));
   }
-  if (after.released.empty() && after.unused.empty() && after.leases.empty()) co_return;
+  if (after.released.empty() && after.unused.empty() && after.leases.empty() && after.more.empty()) co_return;
   const std::shared_ptr<const vfs::ExportTable> exports = server.exports.current();
   for (state::ReleasedRange& range : after.released) {
     if (const auto home = home_of(*exports, *range.open); home != nullptr)
@@ -31,10 +31,11 @@ io::Op<> settle(const ServerState& server, state::Aftermath after) {
   }
   // Whoever waited for them may go on when this returns.
   after.leases.clear();
+  for (auto& one : after.more) (void)co_await one().as_result();
 }
 
 io::Op<> settle_left(const ServerState& server) {
-  return settle(server, server.files.with([](state::FileStates& files) { return files.take_left(); }));
+  return settle(server, server.states.with([](state::States& states) { return states.take_left(); }));
 }
 
 state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHandle& file) {
@@ -75,8 +76,8 @@ nfsstat4 crowded_status(const Compound& compound) {
 
 Op4<> leave_room(Compound& compound, const vfs::FileSystem& fs, const state::ClientRef& client) {
   if (!fs.few_opens_left()) co_return;
-  const bool much = compound.server().files.with(
-      [&](const state::FileStates& files) { return files.opens_much(client->id); });
+  const bool much = compound.server().states.with(
+      [&](const state::States& states) { return states.opens().more_than_its_share(client->id); });
   if (!much) co_return;
   const bool room = co_await evict_for_room(compound);
   if (!room) co_await refuse(crowded_status(compound));
@@ -97,8 +98,8 @@ io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> bloc
     any = any || (gone && *gone);
   }
   if (any) {
-    state::Aftermath left =
-        compound.server().files.with([](state::FileStates& files) { return files.take_left(); });
+    state::DeferredWork left =
+        compound.server().states.with([](state::States& states) { return states.take_left(); });
     co_await settle(compound.server(), std::move(left));
   }
   co_return any;
@@ -123,8 +124,8 @@ bool copy_views(Compound& /*compound*/, OPEN4resok& body) {
 }
 
 io::Op<state::OwnerTurn> begin_turn(Compound& compound, OwnerStep step) {
-  const auto begin = [&](state::FileStates& files, state::Aftermath& after, state::TurnWaiter* waiter) {
-    return files.begin(step.id, step.kind, step.seqid, step.op, compound.now(), after, waiter);
+  const auto begin = [&](state::States& states, state::DeferredWork& after, state::TurnWaiter* waiter) {
+    return states.turns().begin(step.id, step.kind, step.seqid, step.op, compound.now(), after, waiter);
   };
   co_return co_await await_turn(compound, begin);
 }

@@ -14,10 +14,10 @@
 #include "io/op.h"
 #include "io/reactor.h"
 #include "nfs4/clients.h"
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "nfs4/server_state.h"
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 #include "xdr/decoder.h"
 #include "xdr/encoder.h"
 
@@ -28,7 +28,7 @@ std::shared_ptr<vfs::FileSystem> home_of(const vfs::ExportTable& exports, const 
 
 // Closes files, tells the file system of released locks, and calls clients back. Never fails; what goes wrong
 // is somebody else's next try.
-io::Op<> settle(const ServerState& server, state::Aftermath after);
+io::Op<> settle(const ServerState& server, state::DeferredWork after);
 // The same for what clients have left that are gone: their locks are others' to take when this ends.
 io::Op<> settle_left(const ServerState& server);
 
@@ -65,16 +65,16 @@ Op4<bool> evict_for_room(Compound& compound);
 // Removes those of `blockers` whose lease has run out; true if one is gone now.
 io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> blockers);
 
-// Runs `attempt(FileStates&, Aftermath&)` under the lock. As long as a client whose lease is over is in the
+// Runs `attempt(States&, DeferredWork&)` under the lock. As long as a client whose lease is over is in the
 // way, removes it and tries again: a courteous server (RFC 8881 8.4.2.1) keeps state until somebody minds.
 // Whoever ends with NFS4ERR_DELAY for what others have to give back must have done nothing yet: the whole
 // operation is executed again when they have.
 template <class T, class E, class F>
 io::Op<T, E> with_states(Compound& compound, F attempt) {
   for (;;) {
-    state::Aftermath after;
-    auto result = compound.server().files.with(
-        [&](state::FileStates& files) -> base::Result<T, E> { return attempt(files, after); });
+    state::DeferredWork after;
+    auto result = compound.server().states.with(
+        [&](state::States& states) -> base::Result<T, E> { return attempt(states, after); });
     (void)co_await settle(compound.server(), std::move(after)).as_result();
     if (result || blockers_of(result.error()).empty()) co_return std::move(result);
     const auto evicted = co_await evict_silent(compound, blockers_of(result.error())).as_result();
@@ -84,12 +84,12 @@ io::Op<T, E> with_states(Compound& compound, F attempt) {
   }
 }
 
-// For what nobody can be in the way of: `attempt(FileStates&, Aftermath&)` returns a Result4<T>.
+// For what nobody can be in the way of: `attempt(States&, DeferredWork&)` returns a Result4<T>.
 template <class T, class F>
 Op4<T> with_own_state(Compound& compound, F attempt) {
-  state::Aftermath after;
-  auto result = compound.server().files.with(
-      [&](state::FileStates& files) -> Result4<T> { return attempt(files, after); });
+  state::DeferredWork after;
+  auto result = compound.server().states.with(
+      [&](state::States& states) -> Result4<T> { return attempt(states, after); });
   (void)co_await settle(compound.server(), std::move(after)).as_result();
   co_return co_await std::move(result);
 }
@@ -150,25 +150,25 @@ class TurnWait : public state::TurnWaiter {
   io::Reactor& reactor_;
 };
 
-// co_await TurnBegin(...): what `begin(FileStates&, Aftermath&, TurnWaiter*)` said; How::wait when it has
+// co_await TurnBegin(...): what `begin(States&, DeferredWork&, TurnWaiter*)` said; How::wait when it has
 // waited, and is to be called again.
 template <class F>
 class TurnBegin final : private TurnWait {
  public:
-  TurnBegin(base::Guarded<state::FileStates>& files, const F& begin, state::Aftermath& after)
-      : TurnWait(*io::Reactor::current()), files_(files), begin_(begin), after_(after) {}
+  TurnBegin(base::Guarded<state::States>& states, const F& begin, state::DeferredWork& after)
+      : TurnWait(*io::Reactor::current()), states_(states), begin_(begin), after_(after) {}
   [[nodiscard]] bool await_ready() const { return false; }
   bool await_suspend(std::coroutine_handle<> handle) {
     handle_ = handle;
-    turn_ = files_.with([&](state::FileStates& files) { return begin_(files, after_, this); });
+    turn_ = states_.with([&](state::States& states) { return begin_(states, after_, this); });
     return turn_.how == state::OwnerTurn::How::wait;
   }
   state::OwnerTurn await_resume() { return std::move(turn_); }
 
  private:
-  base::Guarded<state::FileStates>& files_;
+  base::Guarded<state::States>& states_;
   const F& begin_;
-  state::Aftermath& after_;
+  state::DeferredWork& after_;
   state::OwnerTurn turn_;
 };
 
@@ -177,16 +177,16 @@ template <class F>
 io::Op<state::OwnerTurn> await_turn(Compound& compound, F begin) {
   state::OwnerTurn turn;
   do {
-    state::Aftermath after;
-    turn = co_await TurnBegin<F>(compound.server().files, begin, after);
+    state::DeferredWork after;
+    turn = co_await TurnBegin<F>(compound.server().states, begin, after);
     (void)co_await settle(compound.server(), std::move(after)).as_result();
   } while (turn.how == state::OwnerTurn::How::wait);
   co_return turn;
 }
 // The reply is kept; who waited goes on.
 inline void end_turn(Compound& compound, const state::OwnerTurn& turn, nfsstat4 status, base::Bytes reply) {
-  TurnWait::wake(compound.server().files.with(
-      [&](state::FileStates& files) { return files.end_turn(turn.owner, status, std::move(reply)); }));
+  TurnWait::wake(compound.server().states.with(
+      [&](state::States& states) { return states.turns().end(turn.owner, status, std::move(reply)); }));
 }
 
 // A 4.0 operation in its owner's sequence (RFC 7530 9.1.7): `body` runs if it is new; otherwise it is

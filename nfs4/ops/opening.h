@@ -5,9 +5,9 @@
 #include <string_view>
 
 #include "nfs4/attributes/bitmap.h"
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 #include "vfs/open_file.h"
 
 namespace braid::nfs4::ops {

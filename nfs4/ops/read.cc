@@ -4,7 +4,7 @@
 #include "nfs4/ops/authorize_io.h"
 #include "nfs4/ops/file_operations.h"
 #include "nfs4/options.h"
-#include "nfs4/state/share.h"
+#include "nfs4/state/opens/share.h"
 
 namespace braid::nfs4::ops {
 

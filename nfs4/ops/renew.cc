@@ -1,7 +1,7 @@
 #include "nfs4/callback/callbacks.h"
 #include "nfs4/clients.h"
 #include "nfs4/ops/client_operations.h"
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 
 namespace braid::nfs4::ops {
 
@@ -11,8 +11,9 @@ Op4<> renew(Compound& compound, const RENEW4args& args) {
   const ServerState& server = compound.server();
   const auto client = server.clients.find_and_renew_40(args.clientid, compound.now());
   if (!client) return refuse(client.error());
-  const bool holds_delegations = server.files.with(
-      [&](const state::FileStates& files) { return files.count(args.clientid).delegations > 0; });
+  const bool holds_delegations = server.states.with([&](const state::States& states) {
+    return states.count(args.clientid).of(state::StateKind::delegation) > 0;
+  });
   const auto reachable = [&] {
     return server.callbacks != nullptr && server.callbacks->reachable(args.clientid);
   };

@@ -23,8 +23,9 @@ bool is_own(const Compound& compound, const state::WriteHolder& holder) {
 
 std::optional<state::WriteHolder> holder_of(Compound& compound, const Place& at) {
   const state::ClientRef by = compound.client();
-  auto holder = compound.server().files.with(
-      [&](const state::FileStates& files) { return files.write_holder(at.file->handle(), by.get()); });
+  auto holder = compound.server().states.with([&](const state::States& states) {
+    return states.delegations().write_holder(at.file->handle(), by.get());
+  });
   if (holder && is_own(compound, *holder)) holder.reset();
   return holder;
 }
@@ -33,9 +34,9 @@ std::optional<state::WriteHolder> holder_of(Compound& compound, const Place& at)
 Op4<> recall(Compound& compound, const Place& at) {
   const state::ClientRef by = compound.client();
   const vfs::FileHandle& file = at.file->handle();
-  const auto attempt = [&](state::FileStates& files,
-                           state::Aftermath& after) -> base::Result<bool, state::Refusal> {
-    auto broken = files.break_delegations(file, by.get(), false, compound.now(), after);
+  const auto attempt = [&](state::States& states,
+                           state::DeferredWork& after) -> base::Result<bool, state::Refusal> {
+    auto broken = states.delegations().break_for(file, by.get(), false, compound.now(), after);
     if (!broken) return base::fail(std::move(broken.error()));
     return true;
   };

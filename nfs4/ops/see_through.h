@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "nfs4/attributes/bitmap.h"
-#include "nfs4/compound.h"
+#include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 
 namespace braid::nfs4::ops {

@@ -4,8 +4,8 @@
 
 #include "base/siphash.h"
 #include "nfs4/clients.h"
+#include "nfs4/compound/slot_wait.h"
 #include "nfs4/ops/client_operations.h"
-#include "nfs4/slot_wait.h"
 #include "rpc/bulk_receiver.h"
 
 namespace braid::nfs4::ops {

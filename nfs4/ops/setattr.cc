@@ -8,7 +8,7 @@
 #include "nfs4/ops/authorize_io.h"
 #include "nfs4/ops/delegated_times.h"
 #include "nfs4/ops/open_support.h"
-#include "nfs4/state/share.h"
+#include "nfs4/state/opens/share.h"
 
 namespace braid::nfs4::ops {
 namespace {
@@ -72,9 +72,9 @@ Op4<> gain_access(Compound& compound, Change& change) {
   }
   if (change.grant.client != nullptr) change.at.who.holder = vfs::LeaseHolder(change.grant.client->id);
   const state::ClientRef by = change.grant.client != nullptr ? change.grant.client : compound.client();
-  const auto give_way = [&](state::FileStates& files,
-                            state::Aftermath& after) -> base::Result<bool, state::Refusal> {
-    auto broken = files.break_delegations(file, by.get(), true, compound.now(), after);
+  const auto give_way = [&](state::States& states,
+                            state::DeferredWork& after) -> base::Result<bool, state::Refusal> {
+    auto broken = states.delegations().break_for(file, by.get(), true, compound.now(), after);
     if (!broken) return base::fail(std::move(broken.error()));
     return true;
   };

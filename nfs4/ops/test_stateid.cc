@@ -10,8 +10,8 @@ Op4<TEST_STATEID4resok> test_stateid(Compound& compound, const TEST_STATEID4args
   bool fits = false;
   const std::span<nfsstat4> statuses = compound.arena().make<nfsstat4>(args.ts_stateids.size(), fits);
   if (!fits) return refuse(nfsstat4::NFS4ERR_DELAY);
-  compound.server().files.with([&](const state::FileStates& files) {
-    for (std::size_t i = 0; i < statuses.size(); ++i) statuses[i] = files.test(args.ts_stateids[i], *client);
+  compound.server().states.with([&](const state::States& states) {
+    for (std::size_t i = 0; i < statuses.size(); ++i) statuses[i] = states.test(args.ts_stateids[i], *client);
   });
   return TEST_STATEID4resok{statuses};
 }

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "nfs4/state/grace.h"
+#include "nfs4/state/clients/grace.h"
 #include "vfs/types.h"
 
 namespace braid::nfs4::recovery {

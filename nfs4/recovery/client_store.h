@@ -14,7 +14,7 @@
 #include "base/siphash.h"
 #include "base/unique_fd.h"
 #include "nfs4/recovery/client_records.h"
-#include "nfs4/state/grace.h"
+#include "nfs4/state/clients/grace.h"
 #include "vfs/types.h"
 
 namespace braid::nfs4::recovery {

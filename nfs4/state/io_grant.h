@@ -1,7 +1,7 @@
 // What READ, WRITE and the like may work with.
 #pragma once
 
-#include "nfs4/state/client.h"
+#include "nfs4/state/clients/client.h"
 #include "vfs/open_file.h"
 
 namespace braid::nfs4::state {

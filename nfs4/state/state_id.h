@@ -24,6 +24,7 @@ enum class StateKind : std::uint8_t {
   layout = 4,      // a client's layouts of one file
   copy = 5,        // an asynchronous COPY
 };
+constexpr std::size_t state_kinds = 6;  // numbers that a StateKind may have
 
 struct StateIdParts {
   static constexpr std::uint32_t epoch_mask = 0xff'ffff;

@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "nfs4/nfs4.x.h"
-#include "nfs4/state/client.h"
+#include "nfs4/state/clients/client.h"
 #include "nfs4/state/state_id.h"
 
 namespace braid::nfs4::state {

@@ -266,9 +266,9 @@ void Play::happen(const Step& step) {
 void Play::check_end() {
   for (int times = 0; times < 4; ++times) pass(1h);
   const ServerState& state = world_.engine().state();
-  state.files.with([](const state::FileStates& files) {
-    base::check(files.size() == 0, "no state outlives its client");
-    base::check(files.delegation_stats().held() == 0, "no delegation outlives its client");
+  state.states.with([](const state::States& states) {
+    base::check(states.size() == 0, "no state outlives its client");
+    base::check(states.delegations().stats().held() == 0, "no delegation outlives its client");
   });
   world_.offer_pipes(false);
   Request probe(0);

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "nfs4/recovery/client_records.h"
-#include "nfs4/state/share.h"
+#include "nfs4/state/opens/share.h"
 #include "tests/unit/nfs4/support/world.h"
 
 namespace braid::nfs4::test {

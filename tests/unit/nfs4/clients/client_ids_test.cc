@@ -1,4 +1,4 @@
-#include "nfs4/state/client_ids.h"
+#include "nfs4/state/clients/client_ids.h"
 
 #include <gtest/gtest.h>
 

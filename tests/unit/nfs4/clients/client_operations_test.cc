@@ -4,8 +4,8 @@
 #include <array>
 #include <string>
 
-#include "nfs4/state/file_states.h"
-#include "nfs4/state/session.h"
+#include "nfs4/state/clients/session.h"
+#include "nfs4/state/states.h"
 #include "tests/unit/nfs4/support/world.h"
 
 namespace braid::nfs4::test {
@@ -376,25 +376,25 @@ TEST(Renew, tells_a_client_with_delegations_that_it_cannot_be_called) {
   ASSERT_EQ(world.send(Request(0).add(OP_SETCLIENTID_CONFIRM, confirm)).status(), NFS4_OK);
   const ServerState& server = world.engine().state();
   const state::ClientRef client = *server.clients.find_and_renew_40(set.clientid, world.clock().now());
-  const bool given = server.files.with([&](state::FileStates& files) {
-    state::Aftermath after;
+  const bool given = server.states.with([&](state::States& states) {
+    state::DeferredWork after;
     vfs::FileHandle file;
     file.size = 4;
-    const auto opened = files.open({.client = client,
-                                    .minor_version = 0,
-                                    .owner = "owner",
-                                    .file = file,
-                                    .share = {.access = state::share_read, .deny = 0},
-                                    .opener = {},
-                                    .descriptor = nullptr,
-                                    .wish = state::DelegationWish::read,
-                                    .reclaim = true,
-                                    .now = world.clock().now()},
-                                   after);
+    const auto opened = states.opens().open({.client = client,
+                                             .minor_version = 0,
+                                             .owner = "owner",
+                                             .file = file,
+                                             .share = {.access = state::share_read, .deny = 0},
+                                             .opener = {},
+                                             .descriptor = nullptr,
+                                             .wish = state::DelegationWish::read,
+                                             .reclaim = true,
+                                             .now = world.clock().now()},
+                                            after);
     state::DelegationRequest request;
     request.reclaim = true;
     request.now = world.clock().now();
-    return opened && files.delegate(*opened, request);
+    return opened && states.delegations().give(*opened, request);
   });
   ASSERT_TRUE(given);
   const Request renew = Request(0).add(OP_RENEW, RENEW4args{set.clientid});
@@ -403,7 +403,7 @@ TEST(Renew, tells_a_client_with_delegations_that_it_cannot_be_called) {
   world.advance(80s);
   world.tick();
   EXPECT_EQ(client->standing(), state::Standing::confirmed) << "the lease is renewed nevertheless";
-  server.files.with([&](state::FileStates& files) { files.drop_client(client->id); });
+  server.states.with([&](state::States& states) { states.drop_client(client->id); });
   EXPECT_EQ(world.send(renew).status(), NFS4_OK);
 }
 

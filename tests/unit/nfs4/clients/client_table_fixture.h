@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "nfs4/state/client_table.h"
+#include "nfs4/state/clients/client_table.h"
 
 namespace braid::nfs4::state {
 

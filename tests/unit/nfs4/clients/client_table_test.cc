@@ -1,4 +1,4 @@
-#include "nfs4/state/client_table.h"
+#include "nfs4/state/clients/client_table.h"
 
 #include <gtest/gtest.h>
 

@@ -110,35 +110,37 @@ TEST_F(SetClientIdTest, what_a_client_that_is_gone_still_has_is_expired) {
   const ClientRef client = table_.find_any(made->client);
 
   int opens_alive = 0;
-  Aftermath after;
-  FileStates states(epoch, {});
-  const auto open =
-      states.open({.client = client,
-                   .minor_version = 0,
-                   .owner = "process",
-                   .file = test::handle(1),
-                   .share = test::reads,
-                   .opener = {},
-                   .descriptor = std::make_shared<test::FakeOpenFile>(vfs::OpenAccess::read, opens_alive),
-                   .wish = DelegationWish::none,
-                   .reclaim = false,
-                   .also_writes = false,
-                   .now = now_},
-                  after);
+  DeferredWork after;
+  States states(epoch, {});
+  const auto open = states.opens().open(
+      {.client = client,
+       .minor_version = 0,
+       .owner = "process",
+       .file = test::handle(1),
+       .share = test::reads,
+       .opener = {},
+       .descriptor = std::make_shared<test::FakeOpenFile>(vfs::OpenAccess::read, opens_alive),
+       .wish = DelegationWish::none,
+       .reclaim = false,
+       .also_writes = false,
+       .now = now_},
+      after);
   ASSERT_TRUE(open.has_value());
   StateUse use{.id = open->id, .minor_version = 0, .client = nullptr, .file = test::handle(1), .now = now_};
-  const auto confirmed = states.confirm(use);
+  const auto confirmed = states.opens().confirm(use);
   ASSERT_TRUE(confirmed);
   use.id = *confirmed;
   const auto turn = [&] {
-    return states.begin(use.id, StateKind::open, 1, nfs_opnum4::OP_CLOSE, now_, after, nullptr).status;
+    return states.turns()
+        .begin(use.id, StateKind::open, 1, nfs_opnum4::OP_CLOSE, now_, after, nullptr)
+        .status;
   };
   ASSERT_EQ(test::status_of(states.authorize(use, share_read, after)), NFS4_OK);
 
   now_ += 200s;
   ASSERT_TRUE(table_.remove(made->client, Departure::displaced));
   EXPECT_EQ(test::status_of(states.authorize(use, share_read, after)), NFS4ERR_EXPIRED);
-  EXPECT_EQ(test::status_of(states.close(use, after)), NFS4ERR_EXPIRED);
+  EXPECT_EQ(test::status_of(states.opens().close(use, after)), NFS4ERR_EXPIRED);
   EXPECT_EQ(turn(), NFS4ERR_EXPIRED);
   EXPECT_TRUE(client->lease_over(now_, options_.lease)) << "it is not renewed any more";
 }

@@ -1,4 +1,4 @@
-#include "nfs4/state/slots.h"
+#include "nfs4/state/clients/slots.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <memory>
 #include <string_view>
 
-#include "nfs4/state/session.h"
+#include "nfs4/state/clients/session.h"
 
 namespace braid::nfs4::state {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "nfs4/recovery/client_store.h"
-#include "nfs4/state/grace.h"
+#include "nfs4/state/clients/grace.h"
 
 namespace braid::nfs4::recovery {
 namespace {

@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "nfs4/state/client_table.h"
+#include "nfs4/state/clients/client_table.h"
 #include "nfs4/state/state_id.h"
 #include "vfs/faulty.h"
 #include "vfs/posix/file_system.h"

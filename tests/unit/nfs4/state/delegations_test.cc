@@ -1,4 +1,4 @@
-// Delegations on FileStates: who gets one, and who must give it back.
+// Delegations on States: who gets one, and who must give it back.
 #include <array>
 #include <memory>
 #include <optional>
@@ -9,14 +9,14 @@
 namespace braid::nfs4::state::test {
 namespace {
 
-class DelegationsTest : public FileStatesTest {
+class DelegationsTest : public StatesTest {
  protected:
-  explicit DelegationsTest(const StateLimits& limits = {}) : FileStatesTest(limits) {}
+  explicit DelegationsTest(const StateLimits& limits = {}) : StatesTest(limits) {}
   std::optional<stateid4> given(const OpenAnswer& answer) {
     DelegationRequest request;
     request.type = *answer.delegation;
     request.now = now;
-    return states.delegate(answer, request);
+    return states.delegations().give(answer, request);
   }
   std::optional<stateid4> delegated(const ClientRef& client, const Share& share, DelegationWish wish,
                                     const vfs::FileHandle& file = handle(1)) {
@@ -38,7 +38,7 @@ TEST_F(DelegationsTest, readers_share_read_delegations_and_a_writer_has_them_rec
   EXPECT_EQ(after.recalls[0].id.other, first->other);
   EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4ERR_DELAY);
   EXPECT_EQ(after.recalls.size(), 1U) << "one recall is enough";
-  EXPECT_EQ(status_of(states.return_delegation(use(alice, *first), after)), NFS4_OK);
+  EXPECT_EQ(status_of(states.delegations().give_back(use(alice, *first), after)), NFS4_OK);
   EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4_OK);
 }
 
@@ -59,8 +59,8 @@ TEST_F(DelegationsTest, none_is_given_against_opens_of_others_or_soon_after_a_re
   const auto contended = open(alice, "o", reads, handle(2), DelegationWish::read);
   ASSERT_TRUE(contended->delegation);
   const auto id = given(*contended);
-  states.recall_all(handle(2), now, after);
-  ASSERT_EQ(status_of(states.return_delegation(use(alice, *id, handle(2)), after)), NFS4_OK);
+  states.delegations().recall_all(handle(2), now, after);
+  ASSERT_EQ(status_of(states.delegations().give_back(use(alice, *id, handle(2)), after)), NFS4_OK);
   EXPECT_FALSE(open(alice, "o", reads, handle(2), DelegationWish::read)->delegation);
   now += states.limits().contention;
   EXPECT_TRUE(open(alice, "o", reads, handle(2), DelegationWish::read)->delegation);
@@ -68,9 +68,9 @@ TEST_F(DelegationsTest, none_is_given_against_opens_of_others_or_soon_after_a_re
 
 TEST_F(DelegationsTest, one_that_is_not_returned_is_revoked_and_stays_to_be_freed) {
   const auto id = delegated(alice, reads, DelegationWish::read);
-  states.recall_all(handle(1), now, after);
-  EXPECT_EQ(states.revoke_unreturned(now - 1ns, after), 0U);
-  EXPECT_EQ(states.revoke_unreturned(now, after), 1U);
+  states.delegations().recall_all(handle(1), now, after);
+  EXPECT_EQ(states.delegations().revoke_unreturned(now - 1ns, after), 0U);
+  EXPECT_EQ(states.delegations().revoke_unreturned(now, after), 1U);
   EXPECT_EQ(io(alice, *id, share_read), NFS4ERR_DELEG_REVOKED);
   EXPECT_EQ(states.test(*id, *alice), NFS4ERR_DELEG_REVOKED);
   EXPECT_NE(alice->status() & SEQ4_STATUS_RECALLABLE_STATE_REVOKED, 0U);
@@ -82,10 +82,10 @@ TEST_F(DelegationsTest, one_that_is_not_returned_is_revoked_and_stays_to_be_free
 
 TEST_F(DelegationsTest, a_change_by_another_client_has_delegations_recalled) {
   ASSERT_TRUE(delegated(alice, reads, DelegationWish::read));
-  EXPECT_EQ(status_of(states.break_delegations(handle(1), alice.get(), true, now, after)), NFS4_OK);
-  EXPECT_EQ(status_of(states.break_delegations(handle(1), bob.get(), false, now, after)), NFS4_OK);
+  EXPECT_EQ(status_of(states.delegations().break_for(handle(1), alice.get(), true, now, after)), NFS4_OK);
+  EXPECT_EQ(status_of(states.delegations().break_for(handle(1), bob.get(), false, now, after)), NFS4_OK);
   EXPECT_TRUE(after.recalls.empty());
-  EXPECT_EQ(status_of(states.break_delegations(handle(1), bob.get(), true, now, after)), NFS4ERR_DELAY);
+  EXPECT_EQ(status_of(states.delegations().break_for(handle(1), bob.get(), true, now, after)), NFS4ERR_DELAY);
   EXPECT_EQ(after.recalls.size(), 1U);
 }
 
@@ -135,7 +135,7 @@ TEST_F(DelegationsTest, what_changed_between_the_offer_and_the_grant_counts) {
   ASSERT_TRUE(answer->delegation);
   opened(bob, "b", writes);
   EXPECT_FALSE(given(*answer));
-  EXPECT_EQ(states.delegation_stats().reading, 0U);
+  EXPECT_EQ(states.delegations().stats().reading, 0U);
 }
 
 TEST_F(DelegationsTest, its_holder_has_none_a_second_time) {
@@ -155,28 +155,28 @@ TEST_F(DelegationsTest, one_that_was_held_before_a_restart_is_given_again) {
                       .reclaim = true,
                       .also_writes = false,
                       .now = now};
-  const auto answer = states.open(std::move(request), after);
+  const auto answer = states.opens().open(std::move(request), after);
   ASSERT_TRUE(answer);
   DelegationRequest wanted;
   wanted.reclaim = true;
   wanted.recalled = true;
   wanted.now = now;
-  const auto id = states.delegate(*answer, wanted);
+  const auto id = states.delegations().give(*answer, wanted);
   ASSERT_TRUE(id);
   EXPECT_TRUE(after.recalls.empty()) << "the answer itself tells the client";
-  EXPECT_EQ(states.revoke_unreturned(now, after), 1U);
+  EXPECT_EQ(states.delegations().revoke_unreturned(now, after), 1U);
 }
 
 TEST_F(DelegationsTest, the_holder_of_a_write_delegation_is_found_by_everybody_else) {
   const auto id = delegated(alice, reads_and_writes, DelegationWish::any);
-  EXPECT_FALSE(states.write_holder(handle(1), alice.get()));
-  const auto holder = states.write_holder(handle(1), bob.get());
+  EXPECT_FALSE(states.delegations().write_holder(handle(1), alice.get()));
+  const auto holder = states.delegations().write_holder(handle(1), bob.get());
   ASSERT_TRUE(holder);
   EXPECT_EQ(holder->client, alice);
   EXPECT_EQ(holder->id, *id);
   EXPECT_FALSE(holder->recalled);
-  states.recall_all(handle(1), now, after);
-  EXPECT_TRUE(states.write_holder(handle(1), bob.get())->recalled);
+  states.delegations().recall_all(handle(1), now, after);
+  EXPECT_TRUE(states.delegations().write_holder(handle(1), bob.get())->recalled);
 }
 
 class DirectoriesTest : public DelegationsTest {
@@ -195,8 +195,8 @@ class DirectoriesTest : public DelegationsTest {
   std::optional<stateid4> watching(const ClientRef& client, const vfs::FileHandle& directory = handle(1)) {
     DirectoryDelegationRequest request{
         .client = client, .directory = directory, .lease = std::make_unique<FakeLease>(leases), .now = now};
-    const bool admitted = states.admits_directory(*client, directory, now);
-    const auto id = states.delegate(request);
+    const bool admitted = states.delegations().admits_directory(*client, directory, now);
+    const auto id = states.delegations().give(request);
     EXPECT_EQ(id.has_value(), admitted);
     EXPECT_EQ(request.lease == nullptr, id.has_value()) << "who gets none keeps its lease";
     return id;
@@ -210,11 +210,11 @@ TEST_F(DirectoriesTest, each_client_may_watch_it_once_and_nobody_after_a_recall)
   EXPECT_FALSE(watching(alice));
   const auto second = watching(bob);
   ASSERT_TRUE(second);
-  EXPECT_EQ(states.delegation_stats().directories, 2U);
-  EXPECT_EQ(states.delegation_stats().reading, 0U);
-  states.recall_all(handle(1), now, after);
+  EXPECT_EQ(states.delegations().stats().directories, 2U);
+  EXPECT_EQ(states.delegations().stats().reading, 0U);
+  states.delegations().recall_all(handle(1), now, after);
   EXPECT_EQ(after.recalls.size(), 2U);
-  EXPECT_EQ(status_of(states.return_delegation(use(alice, *first), after)), NFS4_OK);
+  EXPECT_EQ(status_of(states.delegations().give_back(use(alice, *first), after)), NFS4_OK);
   EXPECT_FALSE(watching(alice));
   now += states.limits().contention;
   EXPECT_TRUE(watching(alice));
@@ -226,24 +226,24 @@ TEST_F(DirectoriesTest, each_client_may_watch_it_once_and_nobody_after_a_recall)
 TEST_F(DirectoriesTest, a_change_by_another_client_has_it_recalled) {
   const auto id = watching(alice);
   ASSERT_TRUE(id);
-  EXPECT_FALSE(states.delegated_to_others(handle(1), alice.get()));
-  EXPECT_TRUE(states.delegated_to_others(handle(1), bob.get()));
-  EXPECT_TRUE(states.delegated_to_others(handle(1), nullptr));
-  EXPECT_FALSE(states.delegated_to_others(handle(2), bob.get()));
-  EXPECT_EQ(status_of(states.break_delegations(handle(1), alice.get(), true, now, after)), NFS4_OK);
+  EXPECT_FALSE(states.delegations().held_by_others(handle(1), alice.get()));
+  EXPECT_TRUE(states.delegations().held_by_others(handle(1), bob.get()));
+  EXPECT_TRUE(states.delegations().held_by_others(handle(1), nullptr));
+  EXPECT_FALSE(states.delegations().held_by_others(handle(2), bob.get()));
+  EXPECT_EQ(status_of(states.delegations().break_for(handle(1), alice.get(), true, now, after)), NFS4_OK);
   EXPECT_TRUE(after.recalls.empty());
-  EXPECT_EQ(status_of(states.break_delegations(handle(1), bob.get(), true, now, after)), NFS4ERR_DELAY);
+  EXPECT_EQ(status_of(states.delegations().break_for(handle(1), bob.get(), true, now, after)), NFS4ERR_DELAY);
   ASSERT_EQ(after.recalls.size(), 1U);
   EXPECT_EQ(after.recalls[0].id.other, id->other);
 }
 
 TEST_F(DirectoriesTest, one_that_is_revoked_holds_no_lease_and_stays_to_be_freed) {
   const auto id = watching(alice);
-  states.recall_all(handle(1), now, after);
-  EXPECT_EQ(states.revoke_unreturned(now, after), 1U);
+  states.delegations().recall_all(handle(1), now, after);
+  EXPECT_EQ(states.delegations().revoke_unreturned(now, after), 1U);
   after = {};
   EXPECT_EQ(*leases, 0);
-  EXPECT_EQ(states.delegation_stats().directories, 0U);
+  EXPECT_EQ(states.delegations().stats().directories, 0U);
   EXPECT_EQ(states.test(*id, *alice), NFS4ERR_DELEG_REVOKED);
   EXPECT_EQ(status_of(states.free(*id, *alice, after)), NFS4_OK);
   EXPECT_EQ(states.test(*id, *alice), NFS4ERR_BAD_STATEID);
@@ -257,12 +257,12 @@ TEST_F(DirectoriesTest, ends_with_its_client) {
   after = states.take_left();
   after = {};
   EXPECT_EQ(*leases, 0);
-  EXPECT_EQ(states.delegation_stats().directories, 0U);
+  EXPECT_EQ(states.delegations().stats().directories, 0U);
 }
 
 TEST_F(DirectoriesTest, is_listed_as_what_it_is) {
   const auto id = watching(alice);
-  states.recall_all(handle(1), now, after);
+  states.delegations().recall_all(handle(1), now, after);
   const StatePage page =
       states.list({.kind = StateKind::delegation, .client = std::nullopt, .from = 0, .lines_max = 8});
   ASSERT_EQ(page.lines.size(), 1U);
@@ -276,20 +276,21 @@ TEST_F(DirectoriesTest, is_listed_as_what_it_is) {
 
 TEST_F(DelegationsTest, only_who_keeps_the_times_says_what_they_are) {
   const auto plain = delegated(alice, reads, DelegationWish::read);
-  EXPECT_EQ(status_of(states.check_timestamps(use(alice, *plain), share_read)), NFS4ERR_INVAL);
+  EXPECT_EQ(status_of(states.delegations().check_timestamps(use(alice, *plain), share_read)), NFS4ERR_INVAL);
   const auto answer = open(bob, "b", reads, handle(2), DelegationWish::read);
   DelegationRequest request;
   request.timestamps = true;
   request.now = now;
-  const auto keeper = states.delegate(*answer, request);
-  EXPECT_EQ(states.check_timestamps(use(bob, *keeper, handle(2)), share_read)->client, bob);
-  EXPECT_EQ(status_of(states.check_timestamps(use(bob, *keeper, handle(2)), share_write)), NFS4ERR_OPENMODE)
+  const auto keeper = states.delegations().give(*answer, request);
+  EXPECT_EQ(states.delegations().check_timestamps(use(bob, *keeper, handle(2)), share_read)->client, bob);
+  EXPECT_EQ(status_of(states.delegations().check_timestamps(use(bob, *keeper, handle(2)), share_write)),
+            NFS4ERR_OPENMODE)
       << "who reads has nothing to say of the mtime";
   const vfs::FileHandle second = handle(2);
   StateUse anothers = use(bob, *keeper, second);
-  EXPECT_FALSE(states.check_timestamps(anothers, share_read)->borrowed);
+  EXPECT_FALSE(states.delegations().check_timestamps(anothers, share_read)->borrowed);
   anothers.caller = {1000, 1000};
-  EXPECT_TRUE(states.check_timestamps(anothers, share_read)->borrowed);
+  EXPECT_TRUE(states.delegations().check_timestamps(anothers, share_read)->borrowed);
 }
 
 class FewDelegationsTest : public DelegationsTest {
@@ -315,21 +316,21 @@ TEST_F(FewDelegationsTest, are_bounded_per_client_and_in_all) {
   EXPECT_EQ(take(bob, 1, 10), 2U);
   EXPECT_EQ(open(bob, "o", reads, handle(9), DelegationWish::read)->no_delegation,
             why_no_delegation4::WND4_RESOURCE);
-  EXPECT_EQ(states.delegation_stats().reading, 8U);
+  EXPECT_EQ(states.delegations().stats().reading, 8U);
 }
 
 TEST_F(FewDelegationsTest, who_has_many_is_asked_for_some_when_they_run_short) {
   EXPECT_EQ(take(alice, 1, 4), 4U);
-  EXPECT_TRUE(states.surplus(now).empty());
+  EXPECT_TRUE(states.delegations().surplus(now).empty());
   EXPECT_EQ(take(alice, 5, 1), 1U);
   EXPECT_EQ(take(bob, 1, 2), 2U);
-  const auto surplus = states.surplus(now);
+  const auto surplus = states.delegations().surplus(now);
   ASSERT_EQ(surplus.size(), 1U);
   EXPECT_EQ(surplus[0].client, alice);
   EXPECT_EQ(surplus[0].keep, 2U);
-  EXPECT_TRUE(states.surplus(now).empty()) << "it needs time";
+  EXPECT_TRUE(states.delegations().surplus(now).empty()) << "it needs time";
   now += 60s;
-  EXPECT_EQ(states.surplus(now).size(), 1U);
+  EXPECT_EQ(states.delegations().surplus(now).size(), 1U);
 }
 
 class FewDirectoriesTest : public DirectoriesTest {
@@ -352,7 +353,7 @@ class FewDirectoriesTest : public DirectoriesTest {
 
 TEST_F(FewDirectoriesTest, count_like_other_delegations) {
   EXPECT_EQ(take(alice, 10), 6U);
-  EXPECT_EQ(states.surplus(now).size(), 1U) << "some are asked for";
+  EXPECT_EQ(states.delegations().surplus(now).size(), 1U) << "some are asked for";
   ASSERT_TRUE(delegated(bob, reads, DelegationWish::read, handle(20)));
   EXPECT_EQ(take(bob, 10), 1U);
   EXPECT_FALSE(delegated(make_client(4, 1), reads, DelegationWish::read, handle(21)));

@@ -70,8 +70,8 @@ class DirectoryDelegations : public DelegationCompound {
     return reply.result<SEQUENCE4res>(OP_SEQUENCE).sr_resok4()->sr_status_flags;
   }
   [[nodiscard]] std::uint32_t held() {
-    return world_.engine().state().files.with(
-        [](const state::FileStates& files) { return files.delegation_stats().directories; });
+    return world_.engine().state().states.with(
+        [](const state::States& states) { return states.delegations().stats().directories; });
   }
 
   CallbackPeer other_peer_{world_};

@@ -11,12 +11,12 @@
 namespace braid::nfs4::state::test {
 namespace {
 
-class LockTurnsTest : public FileStatesTest {
+class LockTurnsTest : public StatesTest {
  protected:
   stateid4 by_alice = opened(alice, "a", reads_and_writes);
   stateid4 by_bob = opened(bob, "b", reads_and_writes);
   stateid4 held = lock(alice, by_alice, "holder", write_0_9)->id;
-  void release() { held = states.unlock(use(alice, held), {0, 9}, after).value(); }
+  void release() { held = states.locks().unlock(use(alice, held), {0, 9}, after).value(); }
 };
 
 TEST_F(LockTurnsTest, who_waits_gets_the_lock_before_who_comes_later) {
@@ -44,14 +44,15 @@ TEST_F(LockTurnsTest, a_turn_that_is_not_used_is_over_after_a_moment) {
   release();
   after = {};
   EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4ERR_DENIED);
-  EXPECT_TRUE(states.test_lock(alice->id, "late", file_one, write_0_9)) << "LOCKT says what LOCK would say";
+  EXPECT_TRUE(states.locks().test(alice->id, "late", file_one, write_0_9))
+      << "LOCKT says what LOCK would say";
   now += states.limits().lock_turn;
   // The next in the queue is told at once.
   EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4ERR_DENIED);
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "next");
   now += states.limits().lock_turn;
-  EXPECT_FALSE(states.test_lock(bob->id, "next", file_one, write_0_9));
+  EXPECT_FALSE(states.locks().test(bob->id, "next", file_one, write_0_9));
   EXPECT_EQ(status_of(lock(alice, by_alice, "late", write_0_9)), NFS4_OK);
 }
 
@@ -60,10 +61,10 @@ TEST_F(LockTurnsTest, a_turn_ends_without_anybody_asking) {
   EXPECT_EQ(status_of(lock(bob, by_bob, "next", write_0_9, true)), NFS4ERR_DENIED);
   release();
   after = {};
-  states.sweep(now, now, after);
+  states.tick(now, now, after);
   EXPECT_TRUE(after.turns.empty());
   now += states.limits().lock_turn;
-  states.sweep(now, now, after);
+  states.tick(now, now, after);
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "next");
 }
@@ -77,7 +78,7 @@ TEST_F(LockTurnsTest, who_waits_for_other_bytes_in_front_does_not_pass_one_whose
   EXPECT_EQ(status_of(lock(bob, by_bob, "in front", write_0_9)), NFS4ERR_DENIED);
   EXPECT_EQ(status_of(lock(alice, by_alice, "waiter", write_0_9, true)), NFS4_OK);
   after = {};
-  ASSERT_TRUE(states.unlock(use(alice, other), {20, 29}, after));
+  ASSERT_TRUE(states.locks().unlock(use(alice, other), {20, 29}, after));
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "in front") << "it has kept its place for what it waits for";
 }
@@ -97,7 +98,7 @@ TEST_F(LockTurnsTest, waiters_are_served_in_the_order_in_which_they_asked) {
   const auto first = lock(bob, by_bob, "first", write_0_9, true);
   ASSERT_TRUE(first);
   after = {};
-  ASSERT_TRUE(states.unlock(use(bob, first->id), {0, 9}, after));
+  ASSERT_TRUE(states.locks().unlock(use(bob, first->id), {0, 9}, after));
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "second");
 }
@@ -115,9 +116,9 @@ TEST_F(LockTurnsTest, whoever_was_in_the_way_of_what_the_file_system_refused_is_
 TEST_F(LockTurnsTest, who_waits_for_other_bytes_is_not_told) {
   EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
   const stateid4 elsewhere = lock(alice, by_alice, "other", {{20, 29}, LockMode::write})->id;
-  ASSERT_TRUE(states.unlock(use(alice, elsewhere), {20, 29}, after));
+  ASSERT_TRUE(states.locks().unlock(use(alice, elsewhere), {20, 29}, after));
   EXPECT_TRUE(after.turns.empty());
-  ASSERT_TRUE(states.close(use(alice, by_alice), after));
+  ASSERT_TRUE(states.opens().close(use(alice, by_alice), after));
   EXPECT_EQ(after.turns.size(), 1U) << "closing releases all";
 }
 
@@ -155,14 +156,14 @@ class Contender {
   }
 };
 
-class PollingTest : public FileStatesTest {
+class PollingTest : public StatesTest {
  protected:
   static constexpr base::Duration work = 2ms;
 
   void step(Contender& one) {
     now = std::max(now, one.next);
     if (one.holds) {
-      one.id = states.unlock(use(one.client, one.id), {0, 9}, after).value();
+      one.id = states.locks().unlock(use(one.client, one.id), {0, 9}, after).value();
       one.holds = false;
       ++one.rounds;
       one.next = now + work;
@@ -189,7 +190,7 @@ TEST_F(PollingTest, two_clients_in_contention_do_not_wait_for_each_other_in_ever
     Contender& first = both[1].rounds == rounds || (both[0].rounds < rounds && both[0].next <= both[1].next)
                            ? both[0]
                            : both[1];
-    for (; tick < first.next; tick += 1s) states.sweep(tick, tick, after);
+    for (; tick < first.next; tick += 1s) states.tick(tick, tick, after);
     step(first);
   }
   EXPECT_LE(both[0].waited + both[1].waited, 3s);
@@ -201,7 +202,7 @@ TEST_F(PollingTest, a_third_client_does_not_take_the_turn_of_one_that_polls) {
   const stateid4 by_older = opened(older, "o", reads_and_writes);
   const stateid4 by_bob = opened(bob, "b", reads_and_writes);
   EXPECT_EQ(status_of(lock(older, by_older, "l", write_0_9, true)), NFS4ERR_DENIED);
-  ASSERT_TRUE(states.unlock(use(old, held), {0, 9}, after));
+  ASSERT_TRUE(states.locks().unlock(use(old, held), {0, 9}, after));
   EXPECT_TRUE(after.turns.empty());
   EXPECT_EQ(status_of(lock(bob, by_bob, "third", write_0_9)), NFS4ERR_DENIED);
   EXPECT_EQ(status_of(lock(older, by_older, "l", write_0_9, true)), NFS4_OK);
@@ -212,7 +213,7 @@ TEST_F(PollingTest, owners_of_one_client_are_served_in_their_order) {
   const stateid4 open_id = opened(old, "o", reads_and_writes);
   const stateid4 held = lock(old, open_id, "first", write_0_9)->id;
   EXPECT_EQ(status_of(lock(old, open_id, "second", write_0_9, true)), NFS4ERR_DENIED);
-  ASSERT_TRUE(states.unlock(use(old, held), {0, 9}, after));
+  ASSERT_TRUE(states.locks().unlock(use(old, held), {0, 9}, after));
   EXPECT_EQ(status_of(lock(old, open_id, "third", write_0_9)), NFS4ERR_DENIED);
   EXPECT_EQ(status_of(lock(old, open_id, "second", write_0_9, true)), NFS4_OK);
 }

@@ -87,7 +87,7 @@ TEST_P(RangeModelTest, one_owner_holds_what_a_table_of_bytes_says) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RangeModelTest, testing::Range(1U, 9U));
 
 // Several owners of two clients on one file.
-class OwnersModelTest : public FileStatesTest, public testing::WithParamInterface<std::uint32_t> {
+class OwnersModelTest : public StatesTest, public testing::WithParamInterface<std::uint32_t> {
  protected:
   static constexpr std::size_t owners = 4;
   struct Owner {
@@ -132,7 +132,7 @@ class OwnersModelTest : public FileStatesTest, public testing::WithParamInterfac
   }
   void unlock(Owner& owner, const Span& span) {
     if (!owner.locks) return;
-    const auto left = states.unlock(use(owner.client, *owner.locks), span.bytes(), after);
+    const auto left = states.locks().unlock(use(owner.client, *owner.locks), span.bytes(), after);
     ASSERT_TRUE(left);
     ASSERT_EQ(left->seqid, owner.locks->seqid + 1);
     owner.locks = *left;
@@ -151,7 +151,7 @@ TEST_P(OwnersModelTest, a_lock_is_granted_exactly_when_no_other_owner_is_in_the_
       ASSERT_NO_FATAL_FAILURE(unlock(owner, random.span())) << "step " << step;
     const Span probe = random.span();
     const LockMode mode = random.mode();
-    ASSERT_EQ(states.test_lock(owner.client->id, owner.name, handle(1), {probe.bytes(), mode}).has_value(),
+    ASSERT_EQ(states.locks().test(owner.client->id, owner.name, handle(1), {probe.bytes(), mode}).has_value(),
               others_conflict(owner, probe, mode));
     after = {};
   }
@@ -185,7 +185,7 @@ TEST(Ranges, end_where_offset_and_length_say_or_are_refused) {
 
 // --- Rules around locks.
 
-using LocksTest = FileStatesTest;
+using LocksTest = StatesTest;
 TEST_F(LocksTest, a_lock_needs_an_open_of_its_kind) {
   const stateid4 to_read = opened(alice, "r", reads);
   const stateid4 to_write = opened(alice, "w", writes);
@@ -206,11 +206,11 @@ TEST_F(LocksTest, closing_a_file_releases_its_locks_and_says_so_to_the_file_syst
   const auto locked = lock(alice, open_id, "l", write_0_9);
   const stateid4 other = opened(bob, "b", reads_and_writes);
   EXPECT_EQ(status_of(lock(bob, other, "m", read_0_9)), NFS4ERR_DENIED);
-  ASSERT_TRUE(states.close(use(alice, open_id), after));
+  ASSERT_TRUE(states.opens().close(use(alice, open_id), after));
   ASSERT_EQ(after.released.size(), 1U);
   EXPECT_EQ(after.released[0].owner, locked->owner);
   EXPECT_EQ(status_of(lock(bob, other, "m", read_0_9)), NFS4_OK);
-  EXPECT_EQ(status_of(states.unlock(use(alice, locked->id), {0, 9}, after)), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(status_of(states.locks().unlock(use(alice, locked->id), {0, 9}, after)), NFS4ERR_BAD_STATEID);
 }
 
 TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_what_was_there) {
@@ -219,9 +219,9 @@ TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_what_was_there) {
   const HeldRange more{{2, 9}, LockMode::write};
   const auto second = lock(alice, first, std::nullopt, more);
   undo(*second, more, false);
-  EXPECT_FALSE(states.test_lock(bob->id, "m", handle(1), {{0, 4}, LockMode::read}));
-  EXPECT_TRUE(states.test_lock(bob->id, "m", handle(1), {{4, 4}, LockMode::write}));
-  EXPECT_FALSE(states.test_lock(bob->id, "m", handle(1), {{5, 9}, LockMode::write}));
+  EXPECT_FALSE(states.locks().test(bob->id, "m", handle(1), {{0, 4}, LockMode::read}));
+  EXPECT_TRUE(states.locks().test(bob->id, "m", handle(1), {{4, 4}, LockMode::write}));
+  EXPECT_FALSE(states.locks().test(bob->id, "m", handle(1), {{5, 9}, LockMode::write}));
 }
 
 TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_the_stateid_as_the_client_knows_it) {
@@ -230,7 +230,7 @@ TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_the_stateid_as_the_
   const HeldRange more{{20, 29}, LockMode::write};
   const auto refused = lock(alice, known, std::nullopt, more);
   undo(*refused, more, false);
-  const auto next = states.unlock(use(alice, known), {0, 4}, after);
+  const auto next = states.locks().unlock(use(alice, known), {0, 4}, after);
   ASSERT_TRUE(next);
   EXPECT_EQ(next->seqid, known.seqid + 1);
 }
@@ -244,10 +244,10 @@ TEST_F(LocksTest, what_was_done_while_the_file_system_refused_counts) {
   ASSERT_FALSE(meanwhile) << "it was sent with a stateid that is old by now";
   stateid4 latest = known;
   latest.seqid = 0;
-  const auto unlocked = states.unlock(use(alice, latest), {0, 4}, after);
+  const auto unlocked = states.locks().unlock(use(alice, latest), {0, 4}, after);
   ASSERT_TRUE(unlocked);
   undo(*refused, more, false);
-  EXPECT_TRUE(states.unlock(use(alice, *unlocked), {5, 9}, after));
+  EXPECT_TRUE(states.locks().unlock(use(alice, *unlocked), {5, 9}, after));
 }
 
 TEST_F(LocksTest, an_owner_whose_first_lock_the_file_system_refused_may_begin_again) {
@@ -262,7 +262,7 @@ TEST_F(LocksTest, a_lock_stateid_can_be_freed_once_it_locks_nothing) {
   const stateid4 locked = lock(alice, open_id, "l", write_0_9)->id;
   EXPECT_EQ(status_of(states.free(open_id, *alice, after)), NFS4ERR_LOCKS_HELD);
   EXPECT_EQ(status_of(states.free(locked, *alice, after)), NFS4ERR_LOCKS_HELD);
-  const stateid4 empty = states.unlock(use(alice, locked), {0, offset_max}, after).value();
+  const stateid4 empty = states.locks().unlock(use(alice, locked), {0, offset_max}, after).value();
   EXPECT_EQ(status_of(states.free(empty, *alice, after)), NFS4_OK);
   EXPECT_EQ(states.test(empty, *alice), NFS4ERR_BAD_STATEID);
 }
@@ -270,49 +270,49 @@ TEST_F(LocksTest, a_lock_stateid_can_be_freed_once_it_locks_nothing) {
 TEST_F(LocksTest, an_owner_with_locks_is_not_released) {
   const stateid4 open_id = opened(old, "a", reads_and_writes);
   const auto locked = lock(old, open_id, "l", write_0_9);
-  EXPECT_EQ(status_of(states.release_lock_owner(old->id, "l", after)), NFS4ERR_LOCKS_HELD);
-  ASSERT_TRUE(states.unlock(use(old, locked->id), {0, 9}, after));
-  EXPECT_EQ(status_of(states.release_lock_owner(old->id, "l", after)), NFS4_OK);
-  EXPECT_EQ(states.lock_owner_id(old->id, "l"), std::nullopt);
-  EXPECT_EQ(status_of(states.release_lock_owner(old->id, "nobody", after)), NFS4_OK);
+  EXPECT_EQ(status_of(states.locks().release_owner(old->id, "l", after)), NFS4ERR_LOCKS_HELD);
+  ASSERT_TRUE(states.locks().unlock(use(old, locked->id), {0, 9}, after));
+  EXPECT_EQ(status_of(states.locks().release_owner(old->id, "l", after)), NFS4_OK);
+  EXPECT_EQ(states.locks().owner_id(old->id, "l"), std::nullopt);
+  EXPECT_EQ(status_of(states.locks().release_owner(old->id, "nobody", after)), NFS4_OK);
 }
 
 TEST_F(LocksTest, an_owner_whose_last_lock_takes_it_with_it_is_released_once) {
   const stateid4 open_id = opened(alice, "a", reads_and_writes);
   const stateid4 other_id = opened(alice, "a", reads_and_writes, handle(2));
   const auto locked = lock(alice, open_id, "l", write_0_9);
-  ASSERT_TRUE(states.unlock(use(alice, locked->id), {0, 9}, after));
-  EXPECT_EQ(status_of(states.release_lock_owner(alice->id, "l", after)), NFS4_OK);
-  EXPECT_EQ(states.lock_owner_id(alice->id, "l"), std::nullopt);
+  ASSERT_TRUE(states.locks().unlock(use(alice, locked->id), {0, 9}, after));
+  EXPECT_EQ(status_of(states.locks().release_owner(alice->id, "l", after)), NFS4_OK);
+  EXPECT_EQ(states.locks().owner_id(alice->id, "l"), std::nullopt);
   EXPECT_EQ(states.size(), 2U);
   EXPECT_EQ(states.test(other_id, *alice), NFS4_OK);
   EXPECT_EQ(status_of(lock(alice, open_id, "l", write_0_9)), NFS4_OK);
 }
 
-class FullLocksTest : public FileStatesTest {
+class FullLocksTest : public StatesTest {
  protected:
   static StateLimits one_state() {
     StateLimits limits;
     limits.states_per_client = 1;
     return limits;
   }
-  FullLocksTest() : FileStatesTest(one_state()) {}
+  FullLocksTest() : StatesTest(one_state()) {}
 };
 
 TEST_F(FullLocksTest, a_lock_that_finds_no_room_leaves_no_owner) {
   const HeldRange wanted{{0, 9}, LockMode::write};
   const stateid4 open_id = opened(alice, "a", reads_and_writes);
   EXPECT_EQ(status_of(lock(alice, open_id, "l", wanted)), NFS4ERR_DELAY);
-  EXPECT_EQ(states.lock_owner_id(alice->id, "l"), std::nullopt);
+  EXPECT_EQ(states.locks().owner_id(alice->id, "l"), std::nullopt);
   const stateid4 old_id = opened(old, "a", reads_and_writes);
   EXPECT_EQ(status_of(lock(old, old_id, "l", wanted)), NFS4ERR_RESOURCE);
   now += 60s;
-  states.sweep(now, now, after);
-  EXPECT_EQ(states.lock_owner_id(old->id, "l"), std::nullopt);
+  states.tick(now, now, after);
+  EXPECT_EQ(states.locks().owner_id(old->id, "l"), std::nullopt);
 }
 
 // Somebody local holds bytes 0 to 9.
-class LocalWaitsTest : public FileStatesTest {
+class LocalWaitsTest : public StatesTest {
  protected:
   stateid4 by_alice = opened(alice, "a", reads_and_writes);
   stateid4 by_bob = opened(bob, "b", reads_and_writes);
@@ -329,20 +329,20 @@ TEST_F(LocalWaitsTest, who_waits_for_somebody_local_is_told_when_that_one_is_gon
   refused_locally(bob, by_bob, "second", true);
   refused_locally(bob, by_bob, "tries", false);
   EXPECT_TRUE(after.turns.empty());
-  const std::vector<LocalWait> waits = states.local_waits();
+  const std::vector<LocalWait> waits = states.locks().local_waits();
   ASSERT_EQ(waits.size(), 2U);
   EXPECT_EQ(waits[0].owner, "first");
   EXPECT_EQ(waits[0].file, file_one);
   EXPECT_EQ(waits[0].wanted, write_0_9);
   EXPECT_NE(waits[0].open, nullptr);
-  for (const LocalWait& wait : waits) states.local_gone(wait, after);
+  for (const LocalWait& wait : waits) states.locks().local_gone(wait, after);
   ASSERT_EQ(after.turns.size(), 1U) << "one after the other";
   EXPECT_EQ(after.turns[0].owner, "first");
-  EXPECT_TRUE(states.local_waits().empty());
+  EXPECT_TRUE(states.locks().local_waits().empty());
   const auto first = lock(alice, by_alice, "first", write_0_9, true);
   ASSERT_TRUE(first);
   after = {};
-  ASSERT_TRUE(states.unlock(use(alice, first->id), {0, 9}, after));
+  ASSERT_TRUE(states.locks().unlock(use(alice, first->id), {0, 9}, after));
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "second");
 }
@@ -351,21 +351,21 @@ TEST_F(LocalWaitsTest, others_may_take_what_they_can_get_meanwhile) {
   refused_locally(alice, by_alice, "waits", true);
   const auto other = lock(bob, by_bob, "other", {{5, 20}, LockMode::write});
   ASSERT_TRUE(other);
-  for (const LocalWait& wait : states.local_waits()) states.local_gone(wait, after);
+  for (const LocalWait& wait : states.locks().local_waits()) states.locks().local_gone(wait, after);
   EXPECT_TRUE(after.turns.empty()) << "another client has it by now";
-  ASSERT_TRUE(states.unlock(use(bob, other->id), {5, 20}, after));
+  ASSERT_TRUE(states.locks().unlock(use(bob, other->id), {5, 20}, after));
   EXPECT_EQ(after.turns.size(), 1U);
 }
 
 TEST_F(LocalWaitsTest, who_does_not_ask_again_or_has_closed_the_file_waits_no_more) {
   refused_locally(alice, by_alice, "waits", true);
   now += states.limits().lock_patience;
-  states.sweep(now, now, after);
-  EXPECT_TRUE(states.local_waits().empty());
+  states.tick(now, now, after);
+  EXPECT_TRUE(states.locks().local_waits().empty());
   refused_locally(alice, by_alice, "waits", true);
-  ASSERT_TRUE(states.close(use(alice, by_alice), after));
-  ASSERT_TRUE(states.close(use(bob, by_bob), after));
-  EXPECT_TRUE(states.local_waits().empty());
+  ASSERT_TRUE(states.opens().close(use(alice, by_alice), after));
+  ASSERT_TRUE(states.opens().close(use(bob, by_bob), after));
+  EXPECT_TRUE(states.locks().local_waits().empty());
 }
 
 }  // namespace

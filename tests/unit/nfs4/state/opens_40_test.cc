@@ -64,7 +64,7 @@ TEST_F(OpenCompound40, the_id_of_a_client_with_sessions_is_unknown) {
   EXPECT_EQ(open_40(1).status, NFS4ERR_STALE_CLIENTID);
   LOCKT4args test{.locktype = nfs_lock_type4::WRITE_LT, .offset = 0, .length = 10, .owner = locker};
   EXPECT_EQ(on_file_40(OP_LOCKT, test).status(), NFS4ERR_STALE_CLIENTID);
-  EXPECT_EQ(world_.engine().state().files.with([](const auto& files) { return files.size(); }), 2U);
+  EXPECT_EQ(world_.engine().state().states.with([](const auto& states) { return states.size(); }), 2U);
 }
 
 TEST_F(OpenCompound40, an_owner_opens_confirms_locks_unlocks_and_closes) {

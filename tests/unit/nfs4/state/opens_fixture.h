@@ -1,4 +1,4 @@
-// Clients, files and opens for tests of FileStates.
+// Clients, files and opens for tests of States.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <string_view>
 #include <utility>
 
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 
 namespace braid::nfs4::state::test {
 
@@ -50,10 +50,10 @@ constexpr Share reads{.access = share_read, .deny = 0};
 constexpr Share writes{.access = share_write, .deny = 0};
 constexpr Share reads_and_writes{.access = share_both, .deny = 0};
 
-class FileStatesTest : public testing::Test {
+class StatesTest : public testing::Test {
  protected:
-  explicit FileStatesTest(const StateLimits& limits = {}) : states(7, limits) {}
-  ~FileStatesTest() override { after = {}; }
+  explicit StatesTest(const StateLimits& limits = {}) : states(7, limits) {}
+  ~StatesTest() override { after = {}; }
 
   vfs::OpenFileRef descriptor(std::uint8_t access) {
     return std::make_shared<FakeOpenFile>(static_cast<vfs::OpenAccess>(access), opens_alive);
@@ -61,18 +61,18 @@ class FileStatesTest : public testing::Test {
   base::Result<OpenAnswer, Refusal> open(const ClientRef& client, std::string_view owner, const Share& share,
                                          const vfs::FileHandle& file = handle(1),
                                          DelegationWish wish = DelegationWish::none) {
-    return states.open({.client = client,
-                        .minor_version = client->minor_version(),
-                        .owner = owner,
-                        .file = file,
-                        .share = share,
-                        .opener = {},
-                        .descriptor = descriptor(share.access),
-                        .wish = wish,
-                        .reclaim = false,
-                        .also_writes = false,
-                        .now = now},
-                       after);
+    return states.opens().open({.client = client,
+                                .minor_version = client->minor_version(),
+                                .owner = owner,
+                                .file = file,
+                                .share = share,
+                                .opener = {},
+                                .descriptor = descriptor(share.access),
+                                .wish = wish,
+                                .reclaim = false,
+                                .also_writes = false,
+                                .now = now},
+                               after);
   }
   // An open that has to work, of a confirmed owner.
   stateid4 opened(const ClientRef& client, std::string_view owner, const Share& share,
@@ -81,7 +81,7 @@ class FileStatesTest : public testing::Test {
     EXPECT_TRUE(answer.has_value());
     if (!answer) return {};
     if (!answer->confirm) return answer->id;
-    return states.confirm(use(client, answer->id, file)).value_or(stateid4{});
+    return states.opens().confirm(use(client, answer->id, file)).value_or(stateid4{});
   }
   StateUse use(const ClientRef& client, const stateid4& id, const vfs::FileHandle& file = file_one) {
     return {.id = id,
@@ -93,24 +93,24 @@ class FileStatesTest : public testing::Test {
   base::Result<LockAnswer, LockRefusal> lock(const ClientRef& client, const stateid4& id,
                                              std::optional<std::string_view> new_owner,
                                              const HeldRange& wanted, bool blocking = false) {
-    return states.lock({.use = use(client, id),
-                        .new_owner = new_owner,
-                        .new_owner_seqid = 0,
-                        .wanted = wanted,
-                        .blocking = blocking,
-                        .can_be_told = client->minor_version() > 0},
-                       after);
+    return states.locks().lock({.use = use(client, id),
+                                .new_owner = new_owner,
+                                .new_owner_seqid = 0,
+                                .wanted = wanted,
+                                .blocking = blocking,
+                                .can_be_told = client->minor_version() > 0},
+                               after);
   }
   // The file system refused what lock() had granted, to somebody who would wait or who would not.
   void undo(const LockAnswer& answer, const HeldRange& wanted, bool blocking) {
-    states.undo_lock(answer,
-                     {.use = use(alice, answer.id),
-                      .new_owner = std::nullopt,
-                      .new_owner_seqid = 0,
-                      .wanted = wanted,
-                      .blocking = blocking,
-                      .can_be_told = true},
-                     true, after);
+    states.locks().undo(answer,
+                        {.use = use(alice, answer.id),
+                         .new_owner = std::nullopt,
+                         .new_owner_seqid = 0,
+                         .wanted = wanted,
+                         .blocking = blocking,
+                         .can_be_told = true},
+                        true, after);
   }
   nfsstat4 io(const ClientRef& client, const stateid4& id, std::uint8_t access) {
     const auto grant = states.authorize(use(client, id), access, after);
@@ -120,8 +120,8 @@ class FileStatesTest : public testing::Test {
   static inline const vfs::FileHandle file_one = handle(1);
   int opens_alive = 0;
   base::TimePoint now{std::chrono::seconds(100)};
-  Aftermath after;
-  FileStates states;
+  DeferredWork after;
+  States states;
   const ClientRef alice = make_client(1, 1);
   const ClientRef bob = make_client(2, 2);
   const ClientRef old = make_client(3, 0);  // speaks 4.0

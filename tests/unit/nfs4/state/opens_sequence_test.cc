@@ -49,13 +49,13 @@ TEST(OwnerSequenceTest, errors_after_which_clients_do_not_count_on_leave_the_seq
   EXPECT_EQ(sequence.begin(2, nfs_opnum4::OP_OPEN), Turn::run) << "any other error counts";
 }
 
-class OwnersTest : public FileStatesTest {
+class OwnersTest : public StatesTest {
  protected:
   OwnerTurn begin_open(std::string_view owner, std::uint32_t seqid) {
-    return states.begin_open(old, owner, seqid, now, after);
+    return states.turns().begin_open(old, owner, seqid, now, after);
   }
   OwnerTurn begin(const stateid4& id, std::uint32_t seqid, nfs_opnum4 op) {
-    return states.begin(id, StateKind::open, seqid, op, now, after);
+    return states.turns().begin(id, StateKind::open, seqid, op, now, after);
   }
   // OPEN with its seqid.
   OpenAnswer open_in_turn(std::string_view owner, std::uint32_t seqid, const Share& share,
@@ -63,14 +63,14 @@ class OwnersTest : public FileStatesTest {
     const OwnerTurn turn = begin_open(owner, seqid);
     EXPECT_EQ(turn.how, How::run);
     auto answer = open(old, owner, share, file);
-    (void)states.end_turn(turn.owner, NFS4_OK, some_bytes());
+    (void)states.turns().end(turn.owner, NFS4_OK, some_bytes());
     return answer.value_or(OpenAnswer{});
   }
   stateid4 confirm_in_turn(const stateid4& id, std::uint32_t seqid, const vfs::FileHandle& file = file_one) {
     const OwnerTurn turn = begin(id, seqid, nfs_opnum4::OP_OPEN_CONFIRM);
     EXPECT_EQ(turn.how, How::run);
-    const auto confirmed = states.confirm(use(old, id, file));
-    (void)states.end_turn(turn.owner, status_of(confirmed), {});
+    const auto confirmed = states.opens().confirm(use(old, id, file));
+    (void)states.turns().end(turn.owner, status_of(confirmed), {});
     return confirmed.value_or(stateid4{});
   }
 };
@@ -79,11 +79,11 @@ TEST_F(OwnersTest, a_new_owner_has_to_confirm_before_its_open_is_worth_anything)
   const OpenAnswer answer = open_in_turn("a", 10, reads);
   EXPECT_TRUE(answer.confirm);
   EXPECT_EQ(io(old, answer.id, share_read), NFS4ERR_BAD_STATEID);
-  EXPECT_EQ(status_of(states.close(use(old, answer.id), after)), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(status_of(states.opens().close(use(old, answer.id), after)), NFS4ERR_BAD_STATEID);
   const stateid4 id = confirm_in_turn(answer.id, 11);
   EXPECT_EQ(id.seqid, answer.id.seqid + 1);
   EXPECT_EQ(io(old, id, share_read), NFS4_OK);
-  EXPECT_EQ(status_of(states.confirm(use(old, id))), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(status_of(states.opens().confirm(use(old, id))), NFS4ERR_BAD_STATEID);
   EXPECT_FALSE(open_in_turn("a", 12, reads, handle(2)).confirm);
 }
 
@@ -91,32 +91,32 @@ TEST_F(OwnersTest, an_owner_that_never_confirmed_begins_anew_with_its_next_open)
   const OpenAnswer first = open_in_turn("a", 10, {share_both, share_both});
   const OpenAnswer second = open_in_turn("a", 500, reads, handle(2));
   EXPECT_TRUE(second.confirm);
-  EXPECT_EQ(status_of(states.confirm(use(old, first.id))), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(status_of(states.opens().confirm(use(old, first.id))), NFS4ERR_BAD_STATEID);
   EXPECT_EQ(status_of(open(bob, "b", reads_and_writes)), NFS4_OK) << "its first open is gone";
 }
 
 TEST_F(OwnersTest, who_reclaims_need_not_confirm) {
-  const auto answer = states.open({.client = old,
-                                   .minor_version = 0,
-                                   .owner = "a",
-                                   .file = handle(1),
-                                   .share = reads,
-                                   .opener = {},
-                                   .descriptor = descriptor(share_read),
-                                   .wish = DelegationWish::none,
-                                   .reclaim = true,
-                                   .also_writes = false,
-                                   .now = now},
-                                  after);
+  const auto answer = states.opens().open({.client = old,
+                                           .minor_version = 0,
+                                           .owner = "a",
+                                           .file = handle(1),
+                                           .share = reads,
+                                           .opener = {},
+                                           .descriptor = descriptor(share_read),
+                                           .wish = DelegationWish::none,
+                                           .reclaim = true,
+                                           .also_writes = false,
+                                           .now = now},
+                                          after);
   EXPECT_FALSE(answer->confirm);
 }
 
 TEST_F(OwnersTest, a_close_can_be_repeated_until_the_owner_goes_on) {
   const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
   const OwnerTurn turn = begin(id, 3, nfs_opnum4::OP_CLOSE);
-  const auto closed = states.close(use(old, id), after);
+  const auto closed = states.opens().close(use(old, id), after);
   EXPECT_EQ(closed->seqid, id.seqid + 1);
-  (void)states.end_turn(turn.owner, NFS4_OK, some_bytes());
+  (void)states.turns().end(turn.owner, NFS4_OK, some_bytes());
 
   const OwnerTurn again = begin(id, 3, nfs_opnum4::OP_CLOSE);
   EXPECT_EQ(again.how, How::replay);
@@ -140,24 +140,25 @@ TEST_F(OwnersTest, the_first_lock_of_an_owner_starts_its_own_sequence) {
   const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
   const HeldRange range{{0, 9}, LockMode::read};
   LockRequest request{.use = use(old, id), .new_owner = "l", .new_owner_seqid = 40, .wanted = range};
-  const auto locked = states.lock(request, after);
+  const auto locked = states.locks().lock(request, after);
   ASSERT_TRUE(locked);
-  EXPECT_EQ(states.begin(locked->id, StateKind::lock, 40, nfs_opnum4::OP_LOCKU, now, after).status,
+  EXPECT_EQ(states.turns().begin(locked->id, StateKind::lock, 40, nfs_opnum4::OP_LOCKU, now, after).status,
             NFS4ERR_BAD_SEQID);
   request.new_owner_seqid = 50;
-  EXPECT_EQ(status_of(states.lock(request, after)), NFS4ERR_BAD_SEQID);
-  EXPECT_EQ(states.begin(locked->id, StateKind::lock, 41, nfs_opnum4::OP_LOCKU, now, after).how, How::run);
+  EXPECT_EQ(status_of(states.locks().lock(request, after)), NFS4ERR_BAD_SEQID);
+  EXPECT_EQ(states.turns().begin(locked->id, StateKind::lock, 41, nfs_opnum4::OP_LOCKU, now, after).how,
+            How::run);
 }
 
 TEST_F(OwnersTest, owners_without_state_are_forgotten_after_a_while) {
   const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
   const OwnerTurn turn = begin(id, 3, nfs_opnum4::OP_CLOSE);
-  ASSERT_TRUE(states.close(use(old, id), after));
-  (void)states.end_turn(turn.owner, NFS4_OK, {});
+  ASSERT_TRUE(states.opens().close(use(old, id), after));
+  (void)states.turns().end(turn.owner, NFS4_OK, {});
   open_in_turn("never confirmed", 1, {share_both, share_both});
   const stateid4 kept = confirm_in_turn(open_in_turn("stays", 1, reads, handle(2)).id, 2, handle(2));
 
-  states.sweep(now, now + 90s, after);
+  states.tick(now, now + 90s, after);
   EXPECT_EQ(states.size(), 1U);
   EXPECT_EQ(states.test(kept, *old), NFS4_OK);
   EXPECT_EQ(status_of(open(bob, "b", {share_both, share_both})), NFS4_OK);

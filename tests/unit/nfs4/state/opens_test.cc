@@ -8,7 +8,7 @@
 namespace braid::nfs4::state::test {
 namespace {
 
-using OpensTest = FileStatesTest;
+using OpensTest = StatesTest;
 
 std::vector<Share> all_shares() {
   std::vector<Share> shares;
@@ -18,7 +18,7 @@ std::vector<Share> all_shares() {
 }
 
 // Whether an owner of this client may open after another one did.
-class ShareTest : public FileStatesTest {
+class ShareTest : public StatesTest {
  protected:
   void expect_as_rfc(const ClientRef& client, std::string_view owner) {
     std::uint8_t file = 0;
@@ -46,16 +46,16 @@ TEST_F(ShareTest, an_owner_denies_it_to_itself) { expect_as_rfc(alice, "a"); }
 
 TEST_F(ShareTest, what_denies_may_be_reclaimed_twice) {
   const auto reclaim = [&](const ClientRef& client, std::string_view owner) {
-    return status_of(states.open({.client = client,
-                                  .minor_version = 1,
-                                  .owner = owner,
-                                  .file = file_one,
-                                  .share = {share_both, share_both},
-                                  .opener = {},
-                                  .descriptor = descriptor(share_both),
-                                  .reclaim = true,
-                                  .now = now},
-                                 after));
+    return status_of(states.opens().open({.client = client,
+                                          .minor_version = 1,
+                                          .owner = owner,
+                                          .file = file_one,
+                                          .share = {share_both, share_both},
+                                          .opener = {},
+                                          .descriptor = descriptor(share_both),
+                                          .reclaim = true,
+                                          .now = now},
+                                         after));
   };
   EXPECT_EQ(reclaim(alice, "a"), NFS4_OK);
   EXPECT_EQ(reclaim(alice, "a"), NFS4_OK);
@@ -101,7 +101,7 @@ TEST_F(OpensTest, a_downgrade_goes_back_to_a_union_of_earlier_opens_only) {
     SCOPED_TRACE(testing::Message() << "case " << int{number});
     stateid4 id;
     for (const Share& share : one.opens) id = opened(alice, "a", share, file);
-    const auto left = states.downgrade(use(alice, id, file), one.to, after);
+    const auto left = states.opens().downgrade(use(alice, id, file), one.to, after);
     EXPECT_EQ(status_of(left), one.allowed ? NFS4_OK : NFS4ERR_INVAL);
     EXPECT_TRUE(!left || left->seqid == id.seqid + 1);
   }
@@ -110,9 +110,9 @@ TEST_F(OpensTest, a_downgrade_goes_back_to_a_union_of_earlier_opens_only) {
 TEST_F(OpensTest, what_was_given_up_by_a_downgrade_is_gone) {
   opened(alice, "a", {share_read, 0});
   const stateid4 both = opened(alice, "a", {share_write, share_write});
-  const stateid4 left = states.downgrade(use(alice, both), reads, after).value();
+  const stateid4 left = states.opens().downgrade(use(alice, both), reads, after).value();
   EXPECT_EQ(io(alice, left, share_write), NFS4ERR_OPENMODE);
-  EXPECT_EQ(status_of(states.downgrade(use(alice, left), reads_and_writes, after)), NFS4ERR_INVAL);
+  EXPECT_EQ(status_of(states.opens().downgrade(use(alice, left), reads_and_writes, after)), NFS4ERR_INVAL);
   EXPECT_EQ(status_of(open(bob, "b", writes)), NFS4_OK);
   after = {};
   EXPECT_EQ(opens_alive, 2) << "the descriptor for writing has been closed";
@@ -120,9 +120,9 @@ TEST_F(OpensTest, what_was_given_up_by_a_downgrade_is_gone) {
 
 TEST_F(OpensTest, a_closed_open_denies_nothing_and_its_stateid_is_bad) {
   const stateid4 id = opened(alice, "a", {share_both, share_both});
-  EXPECT_EQ(states.close(use(alice, id), after).value(), invalid_stateid());
+  EXPECT_EQ(states.opens().close(use(alice, id), after).value(), invalid_stateid());
   EXPECT_EQ(io(alice, id, share_read), NFS4ERR_BAD_STATEID);
-  EXPECT_EQ(status_of(states.close(use(alice, id), after)), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(status_of(states.opens().close(use(alice, id), after)), NFS4ERR_BAD_STATEID);
   EXPECT_EQ(status_of(open(bob, "b", {share_both, share_both})), NFS4_OK);
   after = {};
   EXPECT_EQ(opens_alive, 1);
@@ -167,16 +167,16 @@ TEST_F(OpensTest, without_a_stateid_denials_hold_except_for_reading_past_them) {
 
 TEST_F(OpensTest, an_open_that_failed_after_all_leaves_everything_as_it_was) {
   const auto fresh = open(alice, "a", {share_both, share_both});
-  states.undo_open(*fresh, after);
+  states.opens().undo(*fresh, after);
   EXPECT_EQ(states.size(), 0U);
 
   const stateid4 id = opened(alice, "a", reads);
   const auto upgraded = open(alice, "a", {share_write, share_both});
-  states.undo_open(*upgraded, after);
+  states.opens().undo(*upgraded, after);
   EXPECT_EQ(io(alice, id, share_read), NFS4_OK);
   EXPECT_EQ(io(alice, id, share_write), NFS4ERR_OPENMODE);
   EXPECT_EQ(status_of(open(bob, "b", reads)), NFS4_OK);
-  EXPECT_EQ(status_of(states.downgrade(use(alice, id), writes, after)), NFS4ERR_INVAL);
+  EXPECT_EQ(status_of(states.opens().downgrade(use(alice, id), writes, after)), NFS4ERR_INVAL);
 }
 
 TEST_F(OpensTest, a_client_that_is_dropped_holds_nothing_and_its_stateids_have_expired) {
@@ -192,14 +192,14 @@ TEST_F(OpensTest, a_client_that_is_dropped_holds_nothing_and_its_stateids_have_e
   EXPECT_EQ(opens_alive, 1);
 }
 
-class FewStatesTest : public FileStatesTest {
+class FewStatesTest : public StatesTest {
  protected:
   FewStatesTest()
-      : FileStatesTest({.states_max = 5,
-                        .states_per_client = 3,
-                        .owners_max = 3,
-                        .owners_per_client = 2,
-                        .lock_ranges_per_client = 4}) {}
+      : StatesTest({.states_max = 5,
+                    .states_per_client = 3,
+                    .owners_max = 3,
+                    .owners_per_client = 2,
+                    .lock_ranges_per_client = 4}) {}
 };
 
 TEST_F(FewStatesTest, a_client_has_no_more_states_than_it_may) {
@@ -228,15 +228,15 @@ TEST_F(FewStatesTest, all_clients_together_have_no_more_owners_than_there_is_roo
   opened(bob, "c", reads);
   EXPECT_EQ(status_of(open(bob, "d", reads)), NFS4ERR_DELAY);
   EXPECT_EQ(status_of(lock(alice, id, "l", {{0, 0}, LockMode::read})), NFS4ERR_DELAY);
-  ASSERT_TRUE(states.close(use(alice, id), after));
+  ASSERT_TRUE(states.opens().close(use(alice, id), after));
   EXPECT_EQ(status_of(open(bob, "d", reads)), NFS4_OK);
 }
 
 TEST_F(FewStatesTest, an_owner_that_could_not_open_anything_takes_no_room) {
   for (const char* name : {"a", "b", "c"}) {
-    const OwnerTurn turn = states.begin_open(old, name, 1, now, after);
+    const OwnerTurn turn = states.turns().begin_open(old, name, 1, now, after);
     ASSERT_EQ(turn.how, OwnerTurn::How::run);
-    EXPECT_EQ(states.end_turn(turn.owner, NFS4ERR_NOENT, {}), nullptr);
+    EXPECT_EQ(states.turns().end(turn.owner, NFS4ERR_NOENT, {}), nullptr);
   }
 }
 
@@ -253,7 +253,7 @@ TEST_F(FewStatesTest, unlocking_leaves_no_more_ranges_than_a_client_may_have) {
   stateid4 locks = lock(old, id, "l", {{0, UINT64_MAX}, LockMode::read})->id;
   std::uint64_t at = 1;
   for (; at < 100; at += 2) {
-    const auto unlocked = states.unlock(use(old, locks), {at, at}, after);
+    const auto unlocked = states.locks().unlock(use(old, locks), {at, at}, after);
     if (!unlocked) {
       EXPECT_EQ(unlocked.error(), NFS4ERR_RESOURCE);
       break;
@@ -261,7 +261,7 @@ TEST_F(FewStatesTest, unlocking_leaves_no_more_ranges_than_a_client_may_have) {
     locks = *unlocked;
   }
   EXPECT_LT(at, 20U);
-  EXPECT_TRUE(states.unlock(use(old, locks), {at, UINT64_MAX}, after)) << "this leaves one of one";
+  EXPECT_TRUE(states.locks().unlock(use(old, locks), {at, UINT64_MAX}, after)) << "this leaves one of one";
 }
 
 // --- Stateids.

@@ -17,7 +17,7 @@ StateQuery from(std::uint32_t place, std::size_t lines_max) {
   return {.kind = std::nullopt, .client = std::nullopt, .from = place, .lines_max = lines_max};
 }
 
-class RevocationTest : public FileStatesTest {
+class RevocationTest : public StatesTest {
  protected:
   nfsstat4 freed(const stateid4& id) { return status_of(states.free(id, *alice, after)); }
 };
@@ -31,12 +31,12 @@ TEST_F(RevocationTest, what_is_revoked_keeps_nobody_out_and_stays_to_be_freed) {
 
   EXPECT_EQ(io(alice, opened_id, share_read), NFS4ERR_ADMIN_REVOKED);
   EXPECT_EQ(io(alice, locked->id, share_read), NFS4ERR_ADMIN_REVOKED);
-  EXPECT_EQ(status_of(states.close(use(alice, opened_id), after)), NFS4ERR_ADMIN_REVOKED);
+  EXPECT_EQ(status_of(states.opens().close(use(alice, opened_id), after)), NFS4ERR_ADMIN_REVOKED);
   EXPECT_EQ(states.test(opened_id, *alice), NFS4ERR_ADMIN_REVOKED);
   EXPECT_EQ(states.test(locked->id, *alice), NFS4ERR_ADMIN_REVOKED);
   EXPECT_FALSE(states.has(locked->id));
   EXPECT_EQ(status_of(open(bob, "b", {share_both, share_both})), NFS4_OK);
-  const Aftermath left = states.take_left();
+  const DeferredWork left = states.take_left();
   ASSERT_EQ(left.released.size(), 1U) << "local processes are to get the lock, too";
   EXPECT_EQ(left.released[0].owner, locked->owner);
   EXPECT_EQ(left.unused.size(), 1U);
@@ -71,7 +71,7 @@ TEST_F(RevocationTest, who_waits_for_a_revoked_lock_gets_its_turn) {
   const stateid4 waits = opened(bob, "b", reads_and_writes);
   ASSERT_FALSE(lock(bob, waits, "m", whole, true));
   states.revoke_client(alice->id);
-  const Aftermath left = states.take_left();
+  const DeferredWork left = states.take_left();
   ASSERT_EQ(left.turns.size(), 1U);
   EXPECT_EQ(left.turns[0].client, bob->id);
 }
@@ -90,10 +90,10 @@ TEST_F(RevocationTest, states_are_counted_and_listed_by_kind_and_client) {
   const auto locked = lock(alice, id, "l", whole);
   now += std::chrono::seconds(3);
   opened(bob, "b", {share_read, share_write}, handle(2));
-  EXPECT_EQ(states.count().opens, 2U);
-  EXPECT_EQ(states.count().locks, 1U);
-  EXPECT_EQ(states.count(alice->id).opens, 1U);
-  EXPECT_EQ(states.count(old->id).opens, 0U);
+  EXPECT_EQ(states.count().of(StateKind::open), 2U);
+  EXPECT_EQ(states.count().of(StateKind::lock), 1U);
+  EXPECT_EQ(states.count(alice->id).of(StateKind::open), 1U);
+  EXPECT_EQ(states.count(old->id).of(StateKind::open), 0U);
 
   const StatePage opens = states.list(of(StateKind::open));
   ASSERT_EQ(opens.lines.size(), 2U);

@@ -11,22 +11,22 @@ namespace {
 
 using How = OwnerTurn::How;
 
-class TurnsTest : public FileStatesTest {
+class TurnsTest : public StatesTest {
  protected:
   OwnerTurn begin(std::uint32_t seqid, TurnWaiter* waiter, const ClientRef& client,
                   std::string_view owner = "a") {
-    return states.begin_open(client, owner, seqid, now, after, waiter);
+    return states.turns().begin_open(client, owner, seqid, now, after, waiter);
   }
   OwnerTurn begin(std::uint32_t seqid, TurnWaiter* waiter) { return begin(seqid, waiter, old); }
   // An owner that has opened and confirmed with seqids 1 and 2.
   stateid4 known_owner() {
     const OwnerTurn turn = begin(1, nullptr);
     const auto answer = open(old, "a", reads);
-    EXPECT_EQ(states.end_turn(turn.owner, NFS4_OK, {}), nullptr);
+    EXPECT_EQ(states.turns().end(turn.owner, NFS4_OK, {}), nullptr);
     const OwnerTurn next =
-        states.begin(answer->id, StateKind::open, 2, nfs_opnum4::OP_OPEN_CONFIRM, now, after);
-    const auto confirmed = states.confirm(use(old, answer->id));
-    EXPECT_EQ(states.end_turn(next.owner, NFS4_OK, {}), nullptr);
+        states.turns().begin(answer->id, StateKind::open, 2, nfs_opnum4::OP_OPEN_CONFIRM, now, after);
+    const auto confirmed = states.opens().confirm(use(old, answer->id));
+    EXPECT_EQ(states.turns().end(next.owner, NFS4_OK, {}), nullptr);
     return confirmed.value_or(stateid4{});
   }
 };
@@ -37,7 +37,7 @@ TEST_F(TurnsTest, a_repetition_of_a_running_operation_waits_and_gets_its_reply) 
   ASSERT_EQ(first.how, How::run);
   TurnWaiter waiter;
   EXPECT_EQ(begin(3, &waiter).how, How::wait);
-  EXPECT_EQ(states.end_turn(first.owner, NFS4ERR_NOENT, {std::byte{7}}), &waiter);
+  EXPECT_EQ(states.turns().end(first.owner, NFS4ERR_NOENT, {std::byte{7}}), &waiter);
   const OwnerTurn again = begin(3, &waiter);
   EXPECT_EQ(again.how, How::replay);
   EXPECT_EQ(again.status, NFS4ERR_NOENT);
@@ -49,10 +49,10 @@ TEST_F(TurnsTest, the_next_operation_waits_and_then_runs) {
   const OwnerTurn first = begin(3, nullptr);
   TurnWaiter waiter;
   const auto close = [&] {
-    return states.begin(id, StateKind::open, 4, nfs_opnum4::OP_CLOSE, now, after, &waiter).how;
+    return states.turns().begin(id, StateKind::open, 4, nfs_opnum4::OP_CLOSE, now, after, &waiter).how;
   };
   EXPECT_EQ(close(), How::wait);
-  EXPECT_EQ(states.end_turn(first.owner, NFS4_OK, {}), &waiter);
+  EXPECT_EQ(states.turns().end(first.owner, NFS4_OK, {}), &waiter);
   EXPECT_EQ(close(), How::run);
 }
 
@@ -65,7 +65,7 @@ TEST_F(TurnsTest, who_waits_is_woken_in_the_order_of_coming_and_only_so_many_do)
   EXPECT_GT(waiting, 1U);
   EXPECT_LT(waiting, waiters.size());
   EXPECT_EQ(begin(3, &waiters.back()).status, NFS4ERR_RESOURCE) << "the client does not count its seqid up";
-  const TurnWaiter* woken = states.end_turn(first.owner, NFS4_OK, {});
+  const TurnWaiter* woken = states.turns().end(first.owner, NFS4_OK, {});
   for (std::size_t i = 0; i < waiting; ++i, woken = woken->next) ASSERT_EQ(woken, &waiters.at(i));
   EXPECT_EQ(woken, nullptr);
 }
@@ -84,7 +84,7 @@ TEST_F(TurnsTest, who_waits_for_an_owner_whose_client_goes_is_woken_all_the_same
   TurnWaiter waiter;
   ASSERT_EQ(begin(3, &waiter).how, How::wait);
   states.drop_client(old->id);
-  EXPECT_EQ(states.end_turn(first.owner, NFS4_OK, {}), &waiter);
+  EXPECT_EQ(states.turns().end(first.owner, NFS4_OK, {}), &waiter);
 }
 
 TEST_F(TurnsTest, the_first_open_of_an_owner_is_not_executed_again_when_it_is_repeated) {
@@ -93,9 +93,9 @@ TEST_F(TurnsTest, the_first_open_of_an_owner_is_not_executed_again_when_it_is_re
   TurnWaiter waiter;
   ASSERT_EQ(begin(10, &waiter).how, How::wait);
   const auto answer = open(old, "a", reads);
-  (void)states.end_turn(first.owner, NFS4_OK, {std::byte{1}});
+  (void)states.turns().end(first.owner, NFS4_OK, {std::byte{1}});
   EXPECT_EQ(begin(10, &waiter).how, How::replay);
-  EXPECT_EQ(status_of(states.confirm(use(old, answer->id))), NFS4_OK);
+  EXPECT_EQ(status_of(states.opens().confirm(use(old, answer->id))), NFS4_OK);
 }
 
 }  // namespace

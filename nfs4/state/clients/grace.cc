@@ -1,0 +1,63 @@
+#include "nfs4/state/clients/grace.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace braid::nfs4::state {
+
+using enum nfsstat4;
+
+namespace {
+
+// Who has reclaimed something and asks for nothing more during this time is done, or gone.
+base::Duration pause_max(base::Duration length) {
+  return std::min<base::Duration>(length / 10, std::chrono::seconds(5));
+}
+
+}  // namespace
+
+KnownClient known_as(const Client& client) {
+  return {.minor_version = client.minor_version() == 0 ? 0U : 1U, .owner = client.intro.owner};
+}
+
+Grace::Grace(std::vector<KnownClient> known, base::TimePoint now, base::Duration length)
+    : known_(std::make_move_iterator(known.begin()), std::make_move_iterator(known.end())),
+      waiting_(known_),
+      length_(length),
+      prolonged_max_(now + 2 * length),
+      until_(now + length),
+      active_(!known_.empty()) {}
+
+base::Result<void, nfsstat4> Grace::admit_reclaim(const Client& client) const {
+  if (!active_ || client.reclaim_complete() || !known_.contains(known_as(client)))
+    return base::fail(NFS4ERR_NO_GRACE);
+  return {};
+}
+
+void Grace::note_reclaim(base::TimePoint now) {
+  until_ = std::clamp(now + pause_max(length_), until_, prolonged_max_);
+}
+
+base::Result<void, nfsstat4> Grace::admit_new(const Client& client) const {
+  if (active_) return base::fail(NFS4ERR_GRACE);
+  if (client.minor_version() > 0 && !client.reclaim_complete()) return base::fail(NFS4ERR_GRACE);
+  return {};
+}
+
+void Grace::completed(const Client& client) { waiting_.erase(known_as(client)); }
+
+void Grace::forget(const Client& client) {
+  const KnownClient name = known_as(client);
+  known_.erase(name);
+  waiting_.erase(name);
+}
+
+bool Grace::due(base::TimePoint now) const { return active_ && (waiting_.empty() || now >= until_); }
+
+void Grace::end() {
+  active_ = false;
+  known_.clear();
+  waiting_.clear();
+}
+
+}  // namespace braid::nfs4::state

@@ -1,0 +1,67 @@
+// The grace period after a start (RFC 8881 8.4.2, RFC 7530 9.6.2): clients that held state before reclaim it,
+// and nobody else gets any.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "nfs4/nfs4.x.h"
+#include "nfs4/state/clients/client.h"
+
+namespace braid::nfs4::state {
+
+// A client of an earlier run, by what it calls itself.
+struct KnownClient {
+  std::uint32_t minor_version = 0;  // 0, or 1 for all with sessions
+  base::Bytes owner;
+  friend auto operator<=>(const KnownClient&, const KnownClient&) = default;
+};
+
+KnownClient known_as(const Client& client);
+
+// It lasts for its length, and on while somebody reclaims: as long as reclaims come, for its length again at
+// most.
+//
+// Not thread-safe: Clients guards it. Life: with known clients it begins active; once due(), the end is made
+// durable (recovery/client_store.h) and then end() called.
+class Grace {
+ public:
+  // Without known clients there is nothing to wait for.
+  Grace(std::vector<KnownClient> known, base::TimePoint now, base::Duration length);
+
+  [[nodiscard]] bool active() const { return active_; }
+  // Whether this client may still reclaim. Errors: NO_GRACE: the period is over, or the client has said that
+  // it is done, or it held nothing when the server went down (RFC 8881 8.4.3: an edge condition).
+  base::Result<void, nfsstat4> admit_reclaim(const Client& client) const;
+  // It does so now, and may have more to reclaim.
+  void note_reclaim(base::TimePoint now);
+  // Whether this client may get state that conflicts with what others may reclaim. Errors: GRACE: not yet,
+  // or the client has not said RECLAIM_COMPLETE (RFC 8881 18.51.3).
+  base::Result<void, nfsstat4> admit_new(const Client& client) const;
+  // The client has said that it is done.
+  void completed(const Client& client);
+  // The client is gone for good (evicted, DESTROY_CLIENTID): nobody has to wait for it, and it may not come
+  // back and reclaim.
+  void forget(const Client& client);
+
+  // Time is up, or all have reclaimed.
+  [[nodiscard]] bool due(base::TimePoint now) const;
+  void end();
+  [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
+  // Until then, or a little longer than the last reclaim.
+  [[nodiscard]] base::TimePoint until() const { return until_; }
+
+ private:
+  std::set<KnownClient> known_;
+  std::set<KnownClient> waiting_;  // of the known ones, who may still come
+  const base::Duration length_;
+  const base::TimePoint prolonged_max_;
+  base::TimePoint until_;
+  bool active_;
+};
+
+}  // namespace braid::nfs4::state

@@ -1,0 +1,38 @@
+// Byte-range locks and the owners that clients name for them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "nfs4/state/locks/range_set.h"
+#include "nfs4/state/opens/open_state.h"
+#include "vfs/types.h"
+
+namespace braid::nfs4::state {
+
+// lock_owner4
+struct LockOwner {
+  explicit LockOwner(std::size_t& owners) : counted(owners) {}
+  const Counted counted;
+  std::string name;
+  vfs::LockOwnerId id;
+  OwnerSequence sequence;  // 4.0
+  std::vector<LockState*> locks;
+  base::TimePoint used{};
+};
+
+// The byte-range locks of one lock owner on one file. Ends with the open that it came from.
+struct LockState final : State {
+  static constexpr StateKind of_kind = StateKind::lock;
+  LockState(ClientRef whose, FileState& of, LockOwner& by, OpenState& from)
+      : State(of_kind, std::move(whose)), file(&of), owner(&by), open(&from) {}
+  FileState* file;  // this and the next two are null once revoked
+  LockOwner* owner;
+  OpenState* open;
+  RangeSet ranges;
+};
+
+}  // namespace braid::nfs4::state

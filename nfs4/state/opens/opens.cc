@@ -1,0 +1,281 @@
+#include "nfs4/state/opens/opens.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace braid::nfs4::state {
+
+namespace {
+
+// Whether `share` conflicts with opens of this file; whose they are, if not the client's own.
+bool denied(const FileState& file, const OpenRequest& request, const Share& share,
+            std::vector<ClientRef>& blockers) {
+  bool any = false;
+  for (const OpenState* open : file.opens) {
+    const bool own = open->client == request.client && open->owner->name == request.owner;
+    // RFC 7530 9.9, RFC 8881 9.7: the owner's own opens count as well. But what is reclaimed twice was one
+    // open.
+    if ((own && request.reclaim) || !open->share.conflicts(share)) continue;
+    any = true;
+    if (open->client != request.client) blockers.push_back(open->client);
+  }
+  return any;
+}
+
+}  // namespace
+
+vfs::OpenFileRef Descriptors::get(std::uint8_t access) const {
+  for (const vfs::OpenFileRef& open : opens_)
+    if ((static_cast<std::uint8_t>(open->access()) & access) == access) return open;
+  return nullptr;
+}
+
+vfs::OpenFileRef Descriptors::any() const { return opens_.empty() ? nullptr : opens_.front(); }
+
+void Descriptors::add(vfs::OpenFileRef open, std::vector<vfs::OpenFileRef>& unused) {
+  if (open == nullptr) return;
+  if (get(static_cast<std::uint8_t>(open->access())) != nullptr) {
+    unused.push_back(std::move(open));
+    return;
+  }
+  opens_.push_back(std::move(open));
+}
+
+void Descriptors::keep_only(std::uint8_t access, std::vector<vfs::OpenFileRef>& unused) {
+  std::erase_if(opens_, [&](vfs::OpenFileRef& open) {
+    if ((static_cast<std::uint8_t>(open->access()) & access) != 0) return false;
+    unused.push_back(std::move(open));
+    return true;
+  });
+}
+
+Opens::Opens(StateRegistry& registry)
+    : Kind({.kind = StateKind::open,
+            .name = "open",
+            .when_revoked = nfsstat4::NFS4ERR_ADMIN_REVOKED,
+            .sequence_flag = SEQ4_STATUS_ADMIN_STATE_REVOKED}),
+      registry_(registry) {}
+
+OpenOwner* Opens::owner_for(ClientStates& states, std::string_view name, base::TimePoint now) {
+  auto found = states.open_owners.find(name);
+  if (found == states.open_owners.end()) {
+    if (!registry_.room_for_owner(states.open_owners.size())) return nullptr;
+    found =
+        states.open_owners.emplace(std::string(name), std::make_unique<OpenOwner>(registry_.owners())).first;
+    found->second->name = name;
+    found->second->confirmed = states.client->minor_version() > 0;
+  }
+  found->second->used = now;
+  return found->second.get();
+}
+
+OpenState* Opens::state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool& fresh) {
+  for (OpenState* open : file.opens)
+    if (open->owner == &owner) return open;
+  auto* open = registry_.make<OpenState>(states, file, owner);
+  if (open == nullptr) return nullptr;
+  fresh = true;
+  open->made = owner.used;
+  file.opens.push_back(open);
+  ++owner.opens;
+  if (!owner.confirmed) owner.latest = open;
+  return open;
+}
+
+base::Result<void, nfsstat4> Opens::admit_one_more(const Client& client, std::string_view owner) const {
+  const ClientStates* states = registry_.find_client(client.id);
+  const bool owner_fits = (states != nullptr && states->open_owners.contains(owner)) ||
+                          registry_.room_for_owner(states == nullptr ? 0 : states->open_owners.size());
+  const bool state_fits =
+      !registry_.ids().full() && (states == nullptr || states->count < registry_.limits().states_per_client);
+  if (owner_fits && state_fits) return {};
+  return base::fail(limit_status(client.minor_version()));
+}
+
+bool Opens::more_than_its_share(clientid4 client) const {
+  const ClientStates* states = registry_.find_client(client);
+  return states != nullptr &&
+         std::uint64_t{states->counts.of(StateKind::open)} * (registry_.clients().size() + 1) >
+             registry_.counts().of(StateKind::open);
+}
+
+base::Result<void, Refusal> Opens::admit(const OpenRequest& request, DeferredWork& work) {
+  FileState* file = registry_.find_file(request.file);
+  if (file == nullptr) return {};
+  Refusal refusal{nfsstat4::NFS4ERR_SHARE_DENIED, {}};
+  if (denied(*file, request, request.needed(), refusal.blockers))
+    return base::Failure<Refusal>{std::move(refusal)};
+  refusal.status = nfsstat4::NFS4ERR_DELAY;
+  bool waits = false;
+  for (Kind* const kind : registry_.kinds())
+    waits = kind->in_the_way(*file, request, refusal.blockers, work) || waits;
+  if (waits) return base::Failure<Refusal>{std::move(refusal)};
+  return {};
+}
+
+base::Result<OpenAnswer, Refusal> Opens::open(OpenRequest request, DeferredWork& work) {
+  // A client may be removed while its OPEN waits for the file system; state made now would stay for ever.
+  if (request.client->gone()) return refused(nfsstat4::NFS4ERR_EXPIRED);
+  if (auto admitted = admit(request, work); !admitted) {
+    work.unused.push_back(std::move(request.descriptor));
+    return base::Failure<Refusal>{std::move(admitted.error())};
+  }
+  ClientStates& states = registry_.states_of(request.client);
+  OpenOwner* owner = owner_for(states, request.owner, request.now);
+  if (owner == nullptr) return refused(limit_status(request.minor_version));
+  FileState& file = registry_.file_of(request.file);
+  bool fresh = false;
+  OpenState* open = state_for(states, file, *owner, fresh);
+  if (open == nullptr) {
+    registry_.forget_if_unused(request.file);
+    if (request.minor_version > 0 && owner->opens == 0)
+      states.open_owners.erase(states.open_owners.find(request.owner));
+    return refused(limit_status(request.minor_version));
+  }
+  if (request.reclaim) owner->confirmed = true;  // RFC 7530 9.1.11: who reclaims has been confirmed before
+  OpenAnswer answer{.id = {},
+                    .fresh = fresh,
+                    .confirm = !owner->confirmed,
+                    .delegation = std::nullopt,
+                    .no_delegation = why_no_delegation4::WND4_NOT_WANTED,
+                    .descriptor = nullptr,
+                    .former = open->share,
+                    .former_history = open->history,
+                    .former_seqid = open->seqid};
+  if (fresh) open->opener = request.opener;
+  open->share = open->share.with(request.share);
+  open->history.add(request.share);
+  open->descriptors.add(std::move(request.descriptor), work.unused);
+  answer.id = fresh ? open->id() : open->bump();
+  for (const Kind* const kind : registry_.kinds()) kind->offer(*open, request, answer);
+  return answer;
+}
+
+void Opens::undo(const OpenAnswer& answer, DeferredWork& work) {
+  const auto found = registry_.ids().find(answer.id, 1);
+  if (!found || (*found)->kind != StateKind::open) return;
+  auto& open = static_cast<OpenState&>(**found);
+  if (open.file == nullptr || open.seqid != answer.id.seqid) return;  // others have built on it
+  if (answer.fresh) {
+    end(open, work);
+    return;
+  }
+  open.share = answer.former;
+  open.history = answer.former_history;
+  open.seqid = answer.former_seqid;
+  open.descriptors.keep_only(open.share.access, work.unused);
+}
+
+base::Result<stateid4, nfsstat4> Opens::confirm(const StateUse& use) {
+  const auto open = registry_.find<OpenState>(use);
+  if (!open) return base::fail(open.error());
+  OpenOwner& owner = *(*open)->owner;
+  if (owner.confirmed) return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+  owner.confirmed = true;
+  owner.latest = nullptr;
+  return (*open)->bump();
+}
+
+base::Result<stateid4, nfsstat4> Opens::downgrade(const StateUse& use, const Share& share,
+                                                  DeferredWork& work) {
+  const auto found = registry_.find<OpenState>(use);
+  if (!found) return base::fail(found.error());
+  OpenState& open = **found;
+  if (!open.owner->confirmed) return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+  if (!open.share.covers(share) || !open.history.allows(share)) return base::fail(nfsstat4::NFS4ERR_INVAL);
+  open.share = share;
+  open.history.cut(share);
+  open.descriptors.keep_only(share.access, work.unused);
+  return open.bump();
+}
+
+base::Result<stateid4, nfsstat4> Opens::close(const StateUse& use, DeferredWork& work) {
+  const auto found = registry_.find<OpenState>(use);
+  if (!found) return base::fail(found.error());
+  OpenState& open = **found;
+  if (!open.owner->confirmed) return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+  if (use.minor_version > 0) {
+    end(open, work);
+    return invalid_stateid();  // RFC 8881 18.2.4
+  }
+  // RFC 7530 16.3.5: the stateid stays known until the owner's next operation, so that a repetition finds
+  // the owner.
+  drop_closed(*open.owner, work);
+  detach(open, work);
+  open.closed = true;
+  open.owner->latest = &open;
+  open.owner->used = use.now;
+  return open.bump();
+}
+
+void Opens::detach(OpenState& open, DeferredWork& work) {
+  for (Kind* const kind : registry_.kinds()) kind->open_ends(open, work);
+  open.descriptors.keep_only(0, work.unused);
+  FileState& file = *std::exchange(open.file, nullptr);
+  std::erase(file.opens, &open);
+  --open.owner->opens;
+  const bool last =
+      std::ranges::none_of(file.opens, [&](const OpenState* other) { return other->client == open.client; });
+  if (last)
+    for (Kind* const kind : registry_.kinds()) kind->last_close(file, *open.client, work);
+  const vfs::FileHandle handle = file.handle;
+  registry_.forget_if_unused(handle);
+}
+
+void Opens::end(State& state, DeferredWork& work) {
+  auto& open = static_cast<OpenState&>(state);
+  if (open.revoked) {
+    registry_.note_freed(open);
+    registry_.erase(open, work);
+    return;
+  }
+  if (open.file != nullptr) detach(open, work);
+  OpenOwner& owner = *open.owner;
+  ClientStates& states = *registry_.find_client(open.client->id);
+  if (owner.latest == &open) owner.latest = nullptr;
+  const bool sessions = open.client->minor_version() > 0;
+  registry_.erase(open, work);
+  if (sessions && owner.opens == 0) states.open_owners.erase(states.open_owners.find(owner.name));
+}
+
+// Its locks have been revoked before it.
+void Opens::revoke(State& state, DeferredWork& work) {
+  auto& open = static_cast<OpenState&>(state);
+  ClientStates& states = *registry_.find_client(open.client->id);
+  OpenOwner& owner = *open.owner;
+  detach(open, work);
+  open.owner = nullptr;
+  registry_.note_revoked(open);
+  if (owner.opens == 0) states.open_owners.erase(states.open_owners.find(owner.name));
+}
+
+bool Opens::describe(const State& state, StateLine& line) const {
+  const auto& open = static_cast<const OpenState&>(state);
+  if (open.file == nullptr) return false;
+  line.file = open.file->handle;
+  line.owner = open.owner->name;
+  line.share = open.share;
+  line.open = open.descriptors.any();
+  return true;
+}
+
+void Opens::drop_closed(OpenOwner& owner, DeferredWork& work) {
+  if (owner.latest == nullptr || !owner.latest->closed) return;
+  OpenState& closed = *owner.latest;
+  owner.latest = nullptr;
+  registry_.erase(closed, work);
+}
+
+void Opens::sweep(ClientStates& states, base::TimePoint before, DeferredWork& work) {
+  std::erase_if(states.open_owners, [&](const auto& entry) {
+    OpenOwner& owner = *entry.second;
+    if (owner.sequence.busy() || owner.used > before) return false;
+    if (!owner.confirmed && owner.latest != nullptr && !owner.latest->closed) end(*owner.latest, work);
+    if (owner.opens > 0) return false;
+    drop_closed(owner, work);
+    return true;
+  });
+}
+
+}  // namespace braid::nfs4::state

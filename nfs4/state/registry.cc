@@ -1,0 +1,123 @@
+#include "nfs4/state/registry.h"
+
+#include "base/assert.h"
+#include "nfs4/state/locks/lock_state.h"
+#include "nfs4/state/opens/open_state.h"
+
+namespace braid::nfs4::state {
+
+ClientStates::ClientStates(ClientRef whose) : client(std::move(whose)) {}
+ClientStates::~ClientStates() = default;
+
+StateRegistry::StateRegistry(std::uint32_t epoch, const StateLimits& limits)
+    : limits_(limits), ids_(epoch, limits.states_max) {}
+
+StateRegistry::~StateRegistry() = default;
+
+void StateRegistry::add(Kind& kind) {
+  Kind*& place = by_number_.at(static_cast<std::size_t>(kind.traits.kind));
+  base::check(place == nullptr, "each kind of state is added once");
+  place = &kind;
+  kinds_.push_back(&kind);
+  kind.added_to(*this);
+}
+
+ClientStates& StateRegistry::states_of(const ClientRef& client) {
+  std::unique_ptr<ClientStates>& states = clients_[client->id];
+  if (!states) states = std::make_unique<ClientStates>(client);
+  return *states;
+}
+
+ClientStates* StateRegistry::find_client(clientid4 client) const {
+  const auto found = clients_.find(client);
+  return found == clients_.end() ? nullptr : found->second.get();
+}
+
+FileState& StateRegistry::file_of(const vfs::FileHandle& handle) {
+  std::unique_ptr<FileState>& file = files_[handle];
+  if (!file) {
+    file = std::make_unique<FileState>();
+    file->handle = handle;
+  }
+  return *file;
+}
+
+FileState* StateRegistry::find_file(const vfs::FileHandle& handle) const {
+  const auto found = files_.find(handle);
+  return found == files_.end() ? nullptr : found->second.get();
+}
+
+void StateRegistry::forget_if_unused(const vfs::FileHandle& handle) {
+  const auto found = files_.find(handle);
+  if (found == files_.end() || !found->second->unused()) return;
+  files_.erase(found);
+}
+
+void StateRegistry::forget_if_unused(clientid4 client) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  const ClientStates& states = *found->second;
+  if (states.states == nullptr && states.open_owners.empty() && states.lock_owners.empty())
+    clients_.erase(found);
+}
+
+void StateRegistry::note_made(ClientStates& states, State& state) {
+  state.next = states.states;
+  if (state.next != nullptr) state.next->previous = &state;
+  states.states = &state;
+  ++states.count;
+  ++states.counts.of(state.kind);
+  ++counts_.of(state.kind);
+}
+
+void StateRegistry::erase(State& state, DeferredWork& work) {
+  ClientStates* states = find_client(state.client->id);
+  base::check(states != nullptr, "whoever has a state is known");
+  if (state.previous != nullptr)
+    state.previous->next = state.next;
+  else
+    states->states = state.next;
+  if (state.next != nullptr) state.next->previous = state.previous;
+  --states->count;
+  --states->counts.of(state.kind);
+  --counts_.of(state.kind);
+  work.gone.push_back(ids_.erase(state));
+}
+
+base::Result<State*, nfsstat4> StateRegistry::find(const StateUse& use) const {
+  if (special_of(use.id, use.minor_version) != SpecialStateId::none)
+    return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+  const auto found = ids_.find(use.id, use.minor_version);
+  if (!found) return found;
+  State& state = **found;
+  // RFC 8881 8.2.4: a stateid belongs to the client of the session it is used in.
+  if (use.client != nullptr ? state.client != use.client : state.client->minor_version() != 0)
+    return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+  // It is released when the client's record is off the disk.
+  if (state.client->gone()) return base::fail(nfsstat4::NFS4ERR_EXPIRED);
+  if (state.revoked) return base::fail(kind_of(state).traits.when_revoked);
+  if (auto current = StateIdTable::check_seqid(state, use.id.seqid, use.minor_version); !current)
+    return base::fail(current.error());
+  // RFC 7530 9.5: whoever uses a stateid renews the lease that it belongs to.
+  if (use.minor_version == 0) state.client->renew(use.now);
+  return &state;
+}
+
+std::uint32_t& StateRegistry::revoked_of(ClientStates& states, std::uint32_t sequence_flag) {
+  return sequence_flag == SEQ4_STATUS_RECALLABLE_STATE_REVOKED ? states.recallable_revoked
+                                                               : states.admin_revoked;
+}
+
+void StateRegistry::note_revoked(State& state) {
+  const std::uint32_t flag = kind_of(state).traits.sequence_flag;
+  state.revoked = true;
+  ++revoked_of(*find_client(state.client->id), flag);
+  state.client->raise_status(flag);
+}
+
+void StateRegistry::note_freed(const State& state) {
+  const std::uint32_t flag = kind_of(state).traits.sequence_flag;
+  if (--revoked_of(*find_client(state.client->id), flag) == 0) state.client->lower_status(flag);
+}
+
+}  // namespace braid::nfs4::state

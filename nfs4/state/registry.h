@@ -1,0 +1,123 @@
+// What all kinds of state share: the stateids, the files and clients that have state, the limits, the counts.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "nfs4/state/deferred_work.h"
+#include "nfs4/state/file_state.h"
+#include "nfs4/state/kind.h"
+#include "nfs4/state/limits.h"
+#include "nfs4/state/state_table.h"
+#include "nfs4/state/state_use.h"
+
+namespace braid::nfs4::state {
+
+struct FileHandleHash {
+  std::size_t operator()(const vfs::FileHandle& handle) const {
+    return std::hash<std::string_view>{}(base::text_of(handle.view()));
+  }
+};
+
+// Not thread-safe: behind the lock of States.
+class StateRegistry {
+ public:
+  using Files = std::unordered_map<vfs::FileHandle, std::unique_ptr<FileState>, FileHandleHash>;
+  using Clients = std::unordered_map<clientid4, std::unique_ptr<ClientStates>>;
+
+  StateRegistry(std::uint32_t epoch, const StateLimits& limits);
+  ~StateRegistry();
+  StateRegistry(const StateRegistry&) = delete;
+  StateRegistry& operator=(const StateRegistry&) = delete;
+
+  [[nodiscard]] const StateLimits& limits() const { return limits_; }
+  [[nodiscard]] StateIdTable& ids() { return ids_; }
+  [[nodiscard]] const StateIdTable& ids() const { return ids_; }
+
+  // --- Kinds, in the order in which they were added.
+  // `kind` outlives this; one of each StateKind.
+  void add(Kind& kind);
+  [[nodiscard]] std::span<Kind* const> kinds() const { return kinds_; }
+  [[nodiscard]] Kind& kind_of(const State& state) const {
+    return *by_number_[static_cast<std::size_t>(state.kind)];
+  }
+
+  // --- Files and clients.
+  ClientStates& states_of(const ClientRef& client);
+  [[nodiscard]] ClientStates* find_client(clientid4 client) const;
+  FileState& file_of(const vfs::FileHandle& handle);
+  [[nodiscard]] FileState* find_file(const vfs::FileHandle& handle) const;
+  void forget_if_unused(const vfs::FileHandle& handle);
+  void forget_if_unused(clientid4 client);
+  [[nodiscard]] const Files& files() const { return files_; }
+  [[nodiscard]] const Clients& clients() const { return clients_; }
+
+  // --- Owners, of opens and of locks.
+  // They count themselves here.
+  [[nodiscard]] std::size_t& owners() { return owners_; }
+  // Whether a client with `owned` owners of a kind may have one more.
+  [[nodiscard]] bool room_for_owner(std::size_t owned) const {
+    return owned < limits_.owners_per_client && owners_ < limits_.owners_max;
+  }
+
+  // --- States.
+  // Null when a limit is reached.
+  template <class T, class... Args>
+  T* make(ClientStates& states, Args&&... args) {
+    if (states.count >= limits_.states_per_client) return nullptr;
+    T* made = ids_.add(std::make_unique<T>(states.client, std::forward<Args>(args)...));
+    if (made != nullptr) note_made(states, *made);
+    return made;
+  }
+  // Hands it to `work`, where it dies.
+  void erase(State& state, DeferredWork& work);
+  // The state that `use` names. BAD_STATEID, OLD_STATEID, STALE_STATEID, EXPIRED, and what its kind says of
+  // revoked ones.
+  [[nodiscard]] base::Result<State*, nfsstat4> find(const StateUse& use) const;
+  // The same of one kind (T::of_kind), on the file of `use`.
+  template <class T>
+  [[nodiscard]] base::Result<T*, nfsstat4> find(const StateUse& use) const {
+    const auto found = find(use);
+    if (!found) return base::fail(found.error());
+    if ((*found)->kind != T::of_kind) return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+    auto* state = static_cast<T*>(*found);
+    if (state->file == nullptr || state->file->handle != use.file)
+      return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+    return state;
+  }
+  // Its kind has revoked it, or ends one that was revoked: the client is told by SEQUENCE until it has freed
+  // the last one.
+  void note_revoked(State& state);
+  void note_freed(const State& state);
+
+  [[nodiscard]] std::size_t size() const { return ids_.size(); }
+  [[nodiscard]] const StateCounts& counts() const { return counts_; }
+  // All of a client is gone but what it has in clients().
+  void erase_client(clientid4 client) { clients_.erase(client); }
+
+ private:
+  void note_made(ClientStates& states, State& state);
+  // Of the revoked states whose clients see this flag.
+  static std::uint32_t& revoked_of(ClientStates& states, std::uint32_t sequence_flag);
+
+  const StateLimits limits_;
+  StateIdTable ids_;
+  std::vector<Kind*> kinds_;
+  std::array<Kind*, state_kinds> by_number_{};
+  Files files_;
+  std::size_t owners_ = 0;
+  Clients clients_;
+  StateCounts counts_;
+};
+
+}  // namespace braid::nfs4::state

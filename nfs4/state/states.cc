@@ -1,0 +1,177 @@
+#include "nfs4/state/states.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace braid::nfs4::state {
+
+namespace {
+
+constexpr auto bad_stateid = nfsstat4::NFS4ERR_BAD_STATEID;
+
+bool is_of(const FileState* state, const vfs::FileHandle& file) {
+  return state != nullptr && state->handle == file;
+}
+
+}  // namespace
+
+// The order in which a client's states are revoked: locks before the opens that they rest on.
+States::States(std::uint32_t epoch, const StateLimits& limits, std::span<Kind* const> more)
+    : registry_(epoch, limits) {
+  registry_.add(locks_);
+  registry_.add(opens_);
+  registry_.add(delegations_);
+  for (Kind* const kind : more) registry_.add(*kind);
+}
+
+base::Result<IoGrant, Refusal> States::authorize(const StateUse& use, std::uint8_t access,
+                                                 DeferredWork& work) {
+  const SpecialStateId special = special_of(use.id, use.minor_version);
+  if (special != SpecialStateId::none) return authorize_without_state(use, access, special, work);
+  const auto found = registry_.find(use);
+  if (!found) return refused(found.error());
+  if ((*found)->kind == StateKind::delegation) {
+    const auto& delegation = static_cast<const DelegationState&>(**found);
+    if (!is_of(delegation.file, use.file)) return refused(bad_stateid);
+    if (!delegation.write && (access & share_write) != 0) return refused(nfsstat4::NFS4ERR_OPENMODE);
+    const bool fits = delegation.descriptor != nullptr &&
+                      (static_cast<std::uint8_t>(delegation.descriptor->access()) & access) == access;
+    return IoGrant{fits ? delegation.descriptor : nullptr, delegation.client,
+                   delegation.opener != use.caller};
+  }
+  if ((*found)->kind != StateKind::open && (*found)->kind != StateKind::lock) return refused(bad_stateid);
+  const OpenState& open = (*found)->kind == StateKind::open ? static_cast<const OpenState&>(**found)
+                                                            : *static_cast<const LockState&>(**found).open;
+  if (!is_of(open.file, use.file) || !open.owner->confirmed) return refused(bad_stateid);
+  if ((open.share.access & access) != access) return refused(nfsstat4::NFS4ERR_OPENMODE);
+  return IoGrant{open.descriptors.get(access), open.client, open.opener != use.caller};
+}
+
+base::Result<IoGrant, Refusal> States::authorize_without_state(const StateUse& use, std::uint8_t access,
+                                                               SpecialStateId special, DeferredWork& work) {
+  if (special != SpecialStateId::anonymous && special != SpecialStateId::read_bypass)
+    return refused(bad_stateid);
+  FileState* file = registry_.find_file(use.file);
+  if (file == nullptr) return IoGrant{};
+  Refusal refusal;
+  const bool writes = (access & share_write) != 0;
+  if (delegations_.recall_conflicting(*file, use.client.get(), writes, use.now, refusal.blockers, work)) {
+    refusal.status = nfsstat4::NFS4ERR_DELAY;
+    return base::Failure<Refusal>{std::move(refusal)};
+  }
+  // RFC 8881 8.2.3: only reading with all bits set passes by share reservations.
+  if (special == SpecialStateId::read_bypass && !writes) return IoGrant{};
+  for (const OpenState* open : file->opens)
+    if ((open->share.deny & access) != 0) refusal.blockers.push_back(open->client);
+  if (refusal.blockers.empty()) return IoGrant{};
+  refusal.status = nfsstat4::NFS4ERR_LOCKED;
+  return base::Failure<Refusal>{std::move(refusal)};
+}
+
+bool States::has(const stateid4& id) const {
+  const auto found = registry_.ids().find(id, 1);
+  return found && !(*found)->revoked;
+}
+
+nfsstat4 States::test(const stateid4& id, const Client& client) const {
+  if (special_of(id, client.minor_version()) != SpecialStateId::none) return bad_stateid;
+  const auto found = registry_.ids().find(id, client.minor_version());
+  if (!found) return found.error();
+  const State& state = **found;
+  if (state.client.get() != &client) return bad_stateid;
+  if (state.revoked) return registry_.kind_of(state).traits.when_revoked;
+  const auto current = StateIdTable::check_seqid(state, id.seqid, client.minor_version());
+  return current ? nfsstat4::NFS4_OK : current.error();
+}
+
+base::Result<void, nfsstat4> States::free(const stateid4& id, const Client& client, DeferredWork& work) {
+  if (special_of(id, client.minor_version()) != SpecialStateId::none) return base::fail(bad_stateid);
+  const auto found = registry_.ids().find(id, client.minor_version());
+  if (!found) return base::fail(found.error());
+  State& state = **found;
+  if (state.client.get() != &client) return base::fail(bad_stateid);
+  if (auto current = StateIdTable::check_seqid(state, id.seqid, client.minor_version()); !current)
+    return current;
+  Kind& kind = registry_.kind_of(state);
+  if (!kind.freeable(state)) return base::fail(nfsstat4::NFS4ERR_LOCKS_HELD);
+  kind.end(state, work);
+  return {};
+}
+
+void States::drop_client(clientid4 client) {
+  registry_.ids().remember_expired(client);
+  for (Kind* const kind : registry_.kinds()) kind->client_leaves(client, left_);
+  const ClientStates* states = registry_.find_client(client);
+  if (states == nullptr) return;
+  while (states->states != nullptr) registry_.kind_of(*states->states).end(*states->states, left_);
+  registry_.erase_client(client);
+}
+
+void States::revoke_client(clientid4 client) {
+  const ClientStates* states = registry_.find_client(client);
+  if (states == nullptr || states->client->minor_version() == 0) return;
+  for (Kind* const kind : registry_.kinds()) kind->client_leaves(client, left_);
+  for (Kind* const kind : registry_.kinds())
+    for (State* state = states->states; state != nullptr; state = state->next)
+      if (state->kind == kind->traits.kind && !state->revoked) kind->revoke(*state, left_);
+}
+
+bool States::holds_state(clientid4 client) const {
+  const ClientStates* states = registry_.find_client(client);
+  return states != nullptr && states->states != nullptr;
+}
+
+void States::tick(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work) {
+  for (Kind* const kind : registry_.kinds()) kind->tick(lease_ago, now, work);
+  if (now < next_sweep_) return;
+  next_sweep_ = now + sweep_pause;
+  std::vector<clientid4> unused;
+  for (const auto& [id, states] : registry_.clients()) {
+    // Those of clients with sessions go with the last state of theirs.
+    if (states->client->minor_version() > 0 && states->states != nullptr) continue;
+    opens_.sweep(*states, lease_ago, work);
+    Locks::sweep(*states, lease_ago);
+    unused.push_back(id);
+  }
+  for (const clientid4 id : unused) registry_.forget_if_unused(id);
+}
+
+StatePage States::list(const StateQuery& query) const {
+  constexpr std::uint32_t places_max = 4096;
+  StatePage page;
+  if (query.from >= registry_.ids().places()) return page;
+  const std::uint32_t end = query.from + std::min(places_max, registry_.ids().places() - query.from);
+  for (std::uint32_t index = query.from; index < end; ++index) {
+    const State* state = registry_.ids().at(index);
+    if (state == nullptr || (query.kind && state->kind != *query.kind)) continue;
+    if (query.client && state->client->id != *query.client) continue;
+    if (page.lines.size() == query.lines_max) {
+      page.next = index;
+      return page;
+    }
+    if (auto line = line_of(*state)) page.lines.push_back(std::move(*line));
+  }
+  if (end < registry_.ids().places()) page.next = end;
+  return page;
+}
+
+std::optional<StateLine> States::line_of(const State& state) const {
+  if (state.revoked) return std::nullopt;
+  StateLine line;
+  line.client = state.client->id;
+  line.peer = state.client->intro.peer;
+  line.minor_version = state.client->minor_version();
+  line.kind = state.kind;
+  line.id = state.id();
+  line.made = state.made;
+  if (!registry_.kind_of(state).describe(state, line)) return std::nullopt;
+  return line;
+}
+
+StateCounts States::count(clientid4 client) const {
+  const ClientStates* states = registry_.find_client(client);
+  return states == nullptr ? StateCounts() : states->counts;
+}
+
+}  // namespace braid::nfs4::state
