@@ -13,13 +13,13 @@
 namespace braid::server {
 namespace {
 
-std::string registry_trouble(const ExportConfig& config, base::Errno error) {
+std::string registry_trouble(const config::ExportConfig& config, base::Errno error) {
   return fmt::format("cannot keep the handle key of the export {} in the state directory: {}", config.path,
                      base::message_of(error));
 }
 
 std::string other_text(const vfs::Registration& registered, const vfs::DirectoryIdentity& found,
-                       const ExportConfig& config) {
+                       const config::ExportConfig& config) {
   return fmt::format(
       "{} leads to another directory than before (it was {} on {}, is {} on {}); if that is meant: "
       "braid export accept {}",
@@ -27,7 +27,7 @@ std::string other_text(const vfs::Registration& registered, const vfs::Directory
       found.file_system, config.path);
 }
 
-std::string missing_text(const ExportConfig& config, base::Errno error) {
+std::string missing_text(const config::ExportConfig& config, base::Errno error) {
   return fmt::format("{} cannot be opened: {}", config.directory, base::message_of(error));
 }
 
@@ -50,7 +50,7 @@ void warn_of_device(const ExportSet::Entry& entry) {
 }
 
 vfs::Export exported(const ExportSet::Entry& entry) {
-  const ExportConfig& config = entry.config;
+  const config::ExportConfig& config = entry.config;
   vfs::Export offered;
   offered.id = entry.registered.identity.id;
   offered.path = config.path;
@@ -74,10 +74,10 @@ ExportSet::ExportSet(const ExportResources& resources, vfs::ExportRegistry regis
       registry_(std::move(registry)),
       exports_(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})) {}
 
-std::expected<void, std::string> ExportSet::apply(const std::vector<ExportConfig>& exports) {
+std::expected<void, std::string> ExportSet::apply(const std::vector<config::ExportConfig>& exports) {
   std::vector<Entry> entries;
   const std::size_t share = std::max<std::size_t>(resources_.open_files_max / exports.size(), 16);
-  for (const ExportConfig& config : exports) {
+  for (const config::ExportConfig& config : exports) {
     auto offered = offer(config, share);
     if (!offered) return std::unexpected(std::move(offered.error()));
     entries.push_back(std::move(*offered));
@@ -94,7 +94,7 @@ void ExportSet::publish() {
   exports_.replace(std::make_shared<const vfs::ExportTable>(std::move(table)));
 }
 
-const ExportSet::Entry* ExportSet::same_file_system(const ExportConfig& config) const {
+const ExportSet::Entry* ExportSet::same_file_system(const config::ExportConfig& config) const {
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.config.path == config.path && entry.config.directory == config.directory &&
            entry.config.read_only == config.read_only && entry.config.sync == config.sync &&
@@ -103,7 +103,7 @@ const ExportSet::Entry* ExportSet::same_file_system(const ExportConfig& config) 
   return found == entries_.end() ? nullptr : &*found;
 }
 
-std::expected<ExportSet::Entry, std::string> ExportSet::offer(const ExportConfig& config,
+std::expected<ExportSet::Entry, std::string> ExportSet::offer(const config::ExportConfig& config,
                                                               std::size_t open_files_max) {
   if (const Entry* kept = same_file_system(config)) {
     Entry entry = *kept;
@@ -119,7 +119,7 @@ std::expected<ExportSet::Entry, std::string> ExportSet::offer(const ExportConfig
 
 // What is at the directory now is looked at before it is served, and again as it was opened.
 std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_files_max) {
-  const ExportConfig& config = entry.config;
+  const config::ExportConfig& config = entry.config;
   const auto found = vfs::posix::directory_identity(config.directory, config.fsid);
   auto registered = registry_.look_up(config.path, config.directory, found ? &*found : nullptr);
   if (!registered && !found && registered.error() == base::errno_of(ENOENT))
@@ -195,7 +195,7 @@ std::expected<void, std::string> ExportSet::accept(std::string_view export_path)
   const auto entry = std::ranges::find(entries_, export_path,
                                        [](const Entry& e) -> std::string_view { return e.config.path; });
   if (entry == entries_.end()) return std::unexpected(fmt::format("there is no export {}", export_path));
-  const ExportConfig& config = entry->config;
+  const config::ExportConfig& config = entry->config;
   const auto found = vfs::posix::directory_identity(config.directory, config.fsid);
   if (!found) return std::unexpected(missing_text(config, found.error()));
   const auto registered = registry_.accept(config.path, config.directory, *found);

@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "io/blocking_pool.h"
 #include "io/slab.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "vfs/export.h"
 #include "vfs/export_registry.h"
 #include "vfs/posix/file_system.h"
@@ -36,12 +36,12 @@ class ExportSet {
   // Puts these exports into force. File systems whose directory and options stay are kept, with what they
   // have open. One that is known, and whose directory is not there, or not what it was, is unavailable. On an
   // error, a sentence, nothing has changed. Opens directories: may block.
-  std::expected<void, std::string> apply(const std::vector<ExportConfig>& exports);
+  std::expected<void, std::string> apply(const std::vector<config::ExportConfig>& exports);
   // What protocols use; any thread.
   [[nodiscard]] const vfs::Exports& table() const { return exports_; }
 
   struct Entry {
-    ExportConfig config;
+    config::ExportConfig config;
     vfs::Registration registered;
     std::shared_ptr<vfs::posix::PosixFileSystem> file_system;  // null: unavailable since the start
     std::string unavailable;                                   // why, a sentence; empty: it is served
@@ -54,8 +54,8 @@ class ExportSet {
   std::expected<void, std::string> accept(std::string_view export_path);
 
  private:
-  std::expected<Entry, std::string> offer(const ExportConfig& config, std::size_t open_files_max);
-  [[nodiscard]] const Entry* same_file_system(const ExportConfig& config) const;
+  std::expected<Entry, std::string> offer(const config::ExportConfig& config, std::size_t open_files_max);
+  [[nodiscard]] const Entry* same_file_system(const config::ExportConfig& config) const;
   std::expected<void, std::string> open(Entry& entry, std::size_t open_files_max);
   // True if the export has come or gone.
   bool look_at(Entry& entry);

@@ -58,10 +58,10 @@ std::uint64_t raise_descriptor_limit() {
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
-std::expected<DescriptorPlan, std::string> plan_descriptors(const Config& config, unsigned threads,
+std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config& config, unsigned threads,
                                                             std::uint64_t descriptors) {
   constexpr std::uint64_t derived_max = 65536, pipes_max = 64;
-  const Limits& limits = config.limits;
+  const config::Limits& limits = config.limits;
   DescriptorPlan plan;
   plan.connections_max =
       limits.connections_max != 0 ? limits.connections_max : std::min(descriptors / 4, derived_max);

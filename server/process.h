@@ -5,7 +5,7 @@
 #include <expected>
 #include <string>
 
-#include "server/config.h"
+#include "server/config/config.h"
 
 namespace braid::server {
 
@@ -19,7 +19,7 @@ struct DescriptorPlan {
   std::size_t pipes_max = 0;  // two descriptors each
 };
 // Fills what the configuration leaves open, from the descriptors there are. The error is a sentence.
-std::expected<DescriptorPlan, std::string> plan_descriptors(const Config& config, unsigned threads,
+std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config& config, unsigned threads,
                                                             std::uint64_t descriptors);
 
 // Whether RLIMIT_MEMLOCK does not count for this process (CAP_IPC_LOCK).

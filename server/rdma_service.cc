@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "rdma/ibverbs/provider.h"
-#include "server/endpoint.h"
+#include "server/config/endpoint.h"
 #include "server/rdma_memory.h"
 
 namespace braid::server {
@@ -29,7 +29,7 @@ std::string device_error(base::Errno error) {
   }
 }
 
-rdma::RdmaOptions options_of(const Config& config) {
+rdma::RdmaOptions options_of(const config::Config& config) {
   constexpr std::uint64_t header_bytes_max = 64 * base::KiB;
   constexpr base::Duration never = std::chrono::hours(24 * 3650);
   rdma::RdmaOptions options;
@@ -43,7 +43,7 @@ rdma::RdmaOptions options_of(const Config& config) {
 
 }  // namespace
 
-std::expected<std::unique_ptr<RdmaService>, std::string> RdmaService::create(const Config& config,
+std::expected<std::unique_ptr<RdmaService>, std::string> RdmaService::create(const config::Config& config,
                                                                              io::SlabPool& slabs,
                                                                              base::MetricRegistry& metrics,
                                                                              std::size_t connections_max) {
@@ -57,8 +57,8 @@ std::expected<std::unique_ptr<RdmaService>, std::string> RdmaService::create(con
       new RdmaService(std::move(*provider), config, slabs, metrics, connections_max));
 }
 
-RdmaService::RdmaService(std::unique_ptr<rdma::Provider> provider, const Config& config, io::SlabPool& slabs,
-                         base::MetricRegistry& metrics, std::size_t connections_max)
+RdmaService::RdmaService(std::unique_ptr<rdma::Provider> provider, const config::Config& config,
+                         io::SlabPool& slabs, base::MetricRegistry& metrics, std::size_t connections_max)
     : provider_(std::move(provider)),
       metrics_(metrics),
       maps_(slabs, config.rdma.registration, metrics_.registration),

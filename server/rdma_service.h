@@ -17,7 +17,7 @@
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
 #include "rpc/call.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/lane.h"
 
 namespace braid::server {
@@ -26,7 +26,7 @@ namespace braid::server {
 class RdmaService final {
  public:
   // Errors, here and below, are sentences for the user.
-  static std::expected<std::unique_ptr<RdmaService>, std::string> create(const Config& config,
+  static std::expected<std::unique_ptr<RdmaService>, std::string> create(const config::Config& config,
                                                                          io::SlabPool& slabs,
                                                                          base::MetricRegistry& metrics,
                                                                          std::size_t connections_max);
@@ -49,7 +49,7 @@ class RdmaService final {
   [[nodiscard]] rdma::Registration registration() const { return maps_.strategy(); }
 
  private:
-  RdmaService(std::unique_ptr<rdma::Provider> provider, const Config& config, io::SlabPool& slabs,
+  RdmaService(std::unique_ptr<rdma::Provider> provider, const config::Config& config, io::SlabPool& slabs,
               base::MetricRegistry& metrics, std::size_t connections_max);
   // With those of TCP.
   [[nodiscard]] std::size_t all_connections() const;

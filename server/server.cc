@@ -11,20 +11,20 @@
 
 #include "base/log.h"
 #include "rpc/socket_address.h"
-#include "server/endpoint.h"
-#include "server/nfs4_options.h"
+#include "server/config/endpoint.h"
+#include "server/roles/nfs/nfs4_options.h"
 
 namespace braid::server {
 namespace {
 
 constexpr std::uint16_t nfs_port = 2049;
 
-nfs3::Nfs3Options nfs3_options(const Limits& limits) {
+nfs3::Nfs3Options nfs3_options(const config::Limits& limits) {
   const auto payload = static_cast<std::uint32_t>(limits.payload_bytes_max);
   return {.read_bytes_max = payload, .write_bytes_max = payload};
 }
 
-rpc::ServerOptions rpc_options(const Limits& limits) {
+rpc::ServerOptions rpc_options(const config::Limits& limits) {
   constexpr std::size_t entry_bytes = 512;  // an entry with a typical reply
   rpc::ServerOptions options;
   options.connection_bytes_max = limits.connection_bytes_max;
@@ -35,7 +35,7 @@ rpc::ServerOptions rpc_options(const Limits& limits) {
   return options;
 }
 
-rpc::TcpOptions tcp_options(const Limits& limits) {
+rpc::TcpOptions tcp_options(const config::Limits& limits) {
   constexpr std::size_t header_bytes_max = 64 * base::KiB;
   constexpr base::Duration never = std::chrono::hours(24 * 3650);
   rpc::TcpOptions options;
@@ -51,7 +51,7 @@ std::string listen_error(const rpc::PeerAddress& address, base::Errno error) {
           "port {} is in use already, perhaps by another NFS server; give another one with --port",
           address.port);
     case EADDRNOTAVAIL:
-      return fmt::format("{} is not an address of this host", host_text(address));
+      return fmt::format("{} is not an address of this host", config::host_text(address));
     case EACCES:
       return fmt::format("port {} is reserved to root; give one above 1023 with --port", address.port);
     default:
@@ -82,7 +82,7 @@ base::Result<base::UniqueFd> listen_on_all(std::uint16_t port) {
 
 }  // namespace
 
-std::expected<std::unique_ptr<Server>, std::string> Server::create(const Config& config,
+std::expected<std::unique_ptr<Server>, std::string> Server::create(const config::Config& config,
                                                                    const DescriptorPlan& plan,
                                                                    const std::string& state_dir,
                                                                    const base::Clock& clock) {
@@ -99,7 +99,7 @@ std::expected<std::unique_ptr<Server>, std::string> Server::create(const Config&
   return server;
 }
 
-Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
+Server::Server(const config::Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
                const base::Clock& clock)
     : announces_(config.rpcbind.value_or(config.port == nfs_port)),
       connections_max_(plan.connections_max),
@@ -115,11 +115,13 @@ Server::Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegi
       tcp_metrics_(metrics_),
       clock_(clock) {}
 
-std::expected<void, std::string> Server::open_protocols(const Config& config, const DescriptorPlan& plan,
+std::expected<void, std::string> Server::open_protocols(const config::Config& config,
+                                                        const DescriptorPlan& plan,
                                                         const std::string& state_dir) {
   const nfs4::EngineResources resources{clock_, exports_.table(), pool_, slabs_, metrics_};
   const auto open = [&] {
-    return nfs4::Nfs4Engine::create(nfs4_options(config, plan.open_files_max), resources, state_dir);
+    return nfs4::Nfs4Engine::create(roles::nfs::nfs4_options(config, plan.open_files_max), resources,
+                                    state_dir);
   };
   auto opened = open();
   // One that is about to end has that long to do so.
@@ -152,7 +154,7 @@ io::Op<> Server::tick() {
   return nfs4_->tick();
 }
 
-unsigned Server::threads_of(const Config& config) {
+unsigned Server::threads_of(const config::Config& config) {
   return config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
 }
 
@@ -160,13 +162,14 @@ Server::~Server() {
   for (const auto& lane : lanes_) lane->end();
 }
 
-std::expected<void, std::string> Server::open_listeners(const Config& config) {
+std::expected<void, std::string> Server::open_listeners(const config::Config& config) {
   std::vector<rpc::PeerAddress> wanted;
   wanted.reserve(config.listen.size());
   for (const std::string& text : config.listen) wanted.push_back(*rpc::parse_address(text, config.port));
   // "::" includes every IPv4 address.
-  const bool all = wanted.empty() ||
-                   std::ranges::any_of(wanted, [](const auto& a) { return is_any(a) && !rpc::is_ipv4(a); });
+  const bool all = wanted.empty() || std::ranges::any_of(wanted, [](const auto& a) {
+                     return config::is_any(a) && !rpc::is_ipv4(a);
+                   });
   if (all) wanted = {*rpc::parse_address("::", config.port)};
   for (rpc::PeerAddress address : wanted) {
     // With port 0 the system chooses once, for all addresses.

@@ -18,7 +18,7 @@
 #include "rpc/rpcbind.h"
 #include "rpc/server.h"
 #include "rpc/tcp_listener.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/export_set.h"
 #include "server/lane.h"
 #include "server/process.h"
@@ -31,7 +31,7 @@ class Server {
  public:
   // Opens the exports and the listening sockets; starts no thread and serves nobody yet. Errors, here and
   // below, are sentences for the user.
-  static std::expected<std::unique_ptr<Server>, std::string> create(const Config& config,
+  static std::expected<std::unique_ptr<Server>, std::string> create(const config::Config& config,
                                                                     const DescriptorPlan& plan,
                                                                     const std::string& state_dir,
                                                                     const base::Clock& clock);
@@ -50,7 +50,7 @@ class Server {
   io::Op<> tick();
 
   // Threads that a server with this configuration starts.
-  static unsigned threads_of(const Config& config);
+  static unsigned threads_of(const config::Config& config);
 
   [[nodiscard]] ExportSet& exports() { return exports_; }
   [[nodiscard]] const ExportSet& exports() const { return exports_; }
@@ -71,11 +71,11 @@ class Server {
   [[nodiscard]] const std::string& rdma_refusal() const { return rdma_refusal_; }
 
  private:
-  Server(const Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
+  Server(const config::Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
          const base::Clock& clock);
-  std::expected<void, std::string> open_protocols(const Config& config, const DescriptorPlan& plan,
+  std::expected<void, std::string> open_protocols(const config::Config& config, const DescriptorPlan& plan,
                                                   const std::string& state_dir);
-  std::expected<void, std::string> open_listeners(const Config& config);
+  std::expected<void, std::string> open_listeners(const config::Config& config);
   std::expected<void, std::string> start_lanes();
   io::Op<> accept_on_all();
   void start_rdma();
@@ -86,7 +86,7 @@ class Server {
   const std::size_t connections_max_;
   const unsigned threads_;
   const rpc::TcpOptions tcp_options_;
-  const Config config_;
+  const config::Config config_;
   base::MetricRegistry metrics_;
   io::SlabPool slabs_;
   io::BlockingPool pool_;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/clock.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/process.h"
 #include "server/server.h"
 
@@ -16,7 +16,7 @@ namespace braid::e2e {
 
 struct ServedDirectory::State {
   base::SystemClock clock;
-  server::Config config;
+  server::config::Config config;
   std::filesystem::path base, shared, frozen;
   std::unique_ptr<server::Server> server;
 
@@ -49,11 +49,11 @@ ServedDirectory::ServedDirectory() : state_(std::make_unique<State>()) {
   state.config.threads = 2;
   state.config.rpcbind = false;
   state.config.limits.buffer_bytes_max = 128 * base::MiB;
-  server::ExportConfig main;
+  server::config::ExportConfig main;
   main.path = "/";
   main.directory = state.shared;
   main.squash = ::geteuid() == 0 ? vfs::Squash::none : vfs::Squash::all;
-  server::ExportConfig read_only = main;
+  server::config::ExportConfig read_only = main;
   read_only.path = "/frozen";
   read_only.directory = state.frozen;
   read_only.read_only = true;

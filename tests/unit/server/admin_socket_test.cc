@@ -1,4 +1,4 @@
-#include "server/admin_socket.h"
+#include "server/admin/admin_socket.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -18,9 +18,9 @@
 #include <thread>
 #include <vector>
 
-#include "server/admin_client.h"
+#include "server/cli/admin_client.h"
 
-namespace braid::server {
+namespace braid::server::admin {
 namespace {
 
 using testing::HasSubstr;
@@ -124,8 +124,9 @@ TEST_F(AdminSocketTest, the_socket_of_a_running_server_is_left_alone) {
 TEST_F(AdminSocketTest, a_server_that_does_not_answer_is_not_waited_for_for_ever) {
   const auto silent = AdminSocket::create(path_);
   ASSERT_TRUE(silent) << silent.error();
-  const ServerChoice choice{.admin_socket = path_, .port = {}, .patience = std::chrono::milliseconds(50)};
-  EXPECT_EQ(ask_server(choice, R"({"command":"status"})").error(),
+  const cli::ServerChoice choice{
+      .admin_socket = path_, .port = {}, .patience = std::chrono::milliseconds(50)};
+  EXPECT_EQ(cli::ask_server(choice, R"({"command":"status"})").error(),
             "the server runs, but has not answered for 0.05 seconds");
 }
 
@@ -152,7 +153,7 @@ TEST_F(AdminSocketTest, a_signal_does_not_end_the_wait_for_an_answer) {
     }
     EXPECT_EQ(::send(connection.get(), "{}\n", 3, MSG_NOSIGNAL), 3);
   });
-  const auto got = ask_server({.admin_socket = path_, .port = {}}, R"({"command":"status"})");
+  const auto got = cli::ask_server({.admin_socket = path_, .port = {}}, R"({"command":"status"})");
   server.join();
   ::sigaction(SIGUSR1, &before, nullptr);
   EXPECT_EQ(got.value_or(got ? "" : got.error()), "{}\n");
@@ -173,4 +174,4 @@ TEST_F(AdminSocketTest, a_path_beyond_the_limit_of_unix_sockets_is_an_error) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::admin

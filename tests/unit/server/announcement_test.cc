@@ -1,10 +1,10 @@
-#include "server/announcement.h"
+#include "server/run/announcement.h"
 
 #include <gtest/gtest.h>
 
 #include "rpc/socket_address.h"
 
-namespace braid::server {
+namespace braid::server::run {
 namespace {
 
 rpc::PeerAddress peer(const char* text, std::uint16_t port) { return rpc::parse_address(text, port).value(); }
@@ -97,4 +97,4 @@ TEST(Announcement, restrictions_and_read_only_exports_are_named) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::run

@@ -1,4 +1,4 @@
-#include "server/command_line.h"
+#include "server/cli/command_line.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace braid::server {
+#include "base/exit_code.h"
+
+namespace braid::server::cli {
 namespace {
 
 using testing::ElementsAre;
@@ -18,24 +20,24 @@ std::expected<Command, Exit> parse(std::vector<const char*> arguments) {
   return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
 }
 
-ServeCommand served(std::vector<const char*> arguments) {
+run::ServeCommand served(std::vector<const char*> arguments) {
   auto command = parse(std::move(arguments));
   EXPECT_TRUE(command.has_value()) << command.error().text;
-  return command ? std::get<ServeCommand>(*command) : ServeCommand{};
+  return command ? std::get<run::ServeCommand>(*command) : run::ServeCommand{};
 }
 
 // What the user reads; the exit code must be that of a wrong command line.
 std::string refused(std::vector<const char*> arguments) {
   const auto command = parse(std::move(arguments));
   if (command) return "accepted";
-  EXPECT_EQ(command.error().code, exit_usage);
+  EXPECT_EQ(command.error().code, base::exit_usage);
   return command.error().text;
 }
 
 TEST(CommandLine, a_directory_alone_is_exported_as_the_root_with_the_defaults) {
-  const ServeCommand command = served({"serve", "/srv/data"});
+  const run::ServeCommand command = served({"serve", "/srv/data"});
   ASSERT_EQ(command.config.exports.size(), 1u);
-  const ExportConfig& e = command.config.exports[0];
+  const config::ExportConfig& e = command.config.exports[0];
   EXPECT_EQ(e.path, "/");
   EXPECT_EQ(e.directory, "/srv/data");
   EXPECT_EQ(e.squash, vfs::Squash::root);
@@ -46,7 +48,7 @@ TEST(CommandLine, a_directory_alone_is_exported_as_the_root_with_the_defaults) {
 
 TEST(CommandLine, rdma_has_its_usual_port_or_another) {
   EXPECT_FALSE(served({"serve", "/srv"}).config.rdma.on);
-  const ServeCommand usual = served({"serve", "/srv", "--rdma"});
+  const run::ServeCommand usual = served({"serve", "/srv", "--rdma"});
   EXPECT_TRUE(usual.config.rdma.on);
   EXPECT_EQ(usual.config.rdma.port, 20049);
   EXPECT_EQ(served({"serve", "/srv", "--rdma", "--port", "12049"}).config.rdma.port, 20049);
@@ -55,13 +57,13 @@ TEST(CommandLine, rdma_has_its_usual_port_or_another) {
 }
 
 TEST(CommandLine, every_option_reaches_the_configuration) {
-  const ServeCommand command =
+  const run::ServeCommand command =
       served({"serve",          "--listen",    "127.0.0.1", "--listen",   "::1",         "--port",
               "12049",          "--squash",    "all",       "--anonuid",  "1000",        "--anongid",
               "1001",           "--read-only", "--allow",   "10.0.0.0/8", "--allow",     "::1",
               "--no-sync",      "--threads",   "2",         "--state",    "/tmp/s",      "--metrics",
               "127.0.0.1:9100", "--log-level", "debug",     "--admin",    "/tmp/a.sock", "/srv"});
-  const Config& c = command.config;
+  const config::Config& c = command.config;
   EXPECT_THAT(c.listen, ElementsAre("127.0.0.1", "::1"));
   EXPECT_EQ(c.port, 12049);
   EXPECT_EQ(c.threads, 2u);
@@ -69,7 +71,7 @@ TEST(CommandLine, every_option_reaches_the_configuration) {
   EXPECT_EQ(c.metrics->text(), "127.0.0.1:9100");
   EXPECT_EQ(c.log_level, base::Level::debug);
   EXPECT_EQ(c.admin_socket, "/tmp/a.sock");
-  const ExportConfig& e = c.exports.at(0);
+  const config::ExportConfig& e = c.exports.at(0);
   EXPECT_EQ(e.directory, "/srv");
   EXPECT_EQ(e.squash, vfs::Squash::all);
   EXPECT_EQ(e.anon_uid, 1000u);
@@ -80,19 +82,19 @@ TEST(CommandLine, every_option_reaches_the_configuration) {
 }
 
 TEST(CommandLine, options_of_the_server_win_over_the_file) {
-  ServeCommand command = served({"serve", "--config", "/etc/braid/braid.toml", "--port", "5000"});
+  run::ServeCommand command = served({"serve", "--config", "/etc/braid/braid.toml", "--port", "5000"});
   EXPECT_EQ(command.config_file, "/etc/braid/braid.toml");
   EXPECT_FALSE(command.check_only);
-  Config from_file;
+  config::Config from_file;
   from_file.port = 2049;
   from_file.threads = 7;
-  apply(command.overrides, from_file);
+  run::apply(command.overrides, from_file);
   EXPECT_EQ(from_file.port, 5000);
   EXPECT_EQ(from_file.threads, 7u);
 }
 
 TEST(CommandLine, a_file_can_be_checked_only) {
-  const ServeCommand command = served({"serve", "--check-config", "b.toml"});
+  const run::ServeCommand command = served({"serve", "--check-config", "b.toml"});
   EXPECT_EQ(command.config_file, "b.toml");
   EXPECT_TRUE(command.check_only);
 }
@@ -193,4 +195,4 @@ TEST(CommandLine, combinations_that_make_no_sense_are_refused) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::cli

@@ -1,4 +1,4 @@
-#include "server/config.h"
+#include "server/config/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-namespace braid::server {
+namespace braid::server::config {
 namespace {
 
 using testing::ElementsAre;
@@ -363,4 +363,4 @@ TEST(Config, a_file_is_read_whole) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::config

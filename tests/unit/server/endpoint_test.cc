@@ -1,10 +1,10 @@
-#include "server/endpoint.h"
+#include "server/config/endpoint.h"
 
 #include <gtest/gtest.h>
 
 #include "rpc/socket_address.h"
 
-namespace braid::server {
+namespace braid::server::config {
 namespace {
 
 rpc::PeerAddress address(const char* text) { return rpc::parse_address(text, 2049).value(); }
@@ -40,4 +40,4 @@ TEST(Endpoint, addresses_of_all_and_of_this_host_are_recognised) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::config

@@ -61,7 +61,7 @@ class ExportSetTest : public testing::Test {
   }
 
   std::string base_;
-  ExportConfig config_;
+  config::ExportConfig config_;
   base::SystemClock clock_;
   io::BlockingPool pool_{{.threads_max = 1}};
   io::SlabPool slabs_{{.bytes_max = io::region_bytes, .huge_pages = false}};

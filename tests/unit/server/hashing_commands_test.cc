@@ -8,11 +8,12 @@
 #include <set>
 #include <sstream>
 
-#include "server/command_line.h"
-#include "server/dedup_command.h"
-#include "server/hash_command.h"
+#include "base/exit_code.h"
+#include "server/cli/command_line.h"
+#include "server/cli/dedup_command.h"
+#include "server/cli/hash_command.h"
 
-namespace braid::server {
+namespace braid::server::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -105,9 +106,9 @@ TEST_F(HashingCommands, say_what_is_wrong) {
   EXPECT_THAT(run({"hash"}), HasSubstr("FILE"));
   EXPECT_THAT(run({"hash", "--profile", "huge", "f"}), HasSubstr("huge"));
   EXPECT_THAT(run({"dedup"}), HasSubstr("braid dedup"));
-  EXPECT_EQ(run({"hash", path("none")}, exit_failed), "");
-  EXPECT_EQ(run({"hash", "--key-file", write("short", "31 bytes"), path("none")}, exit_usage), "");
+  EXPECT_EQ(run({"hash", path("none")}, base::exit_failed), "");
+  EXPECT_EQ(run({"hash", "--key-file", write("short", "31 bytes"), path("none")}, base::exit_usage), "");
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::cli

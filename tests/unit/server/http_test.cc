@@ -1,9 +1,9 @@
-#include "server/http.h"
+#include "server/metrics/http.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace braid::server {
+namespace braid::server::metrics {
 namespace {
 
 using testing::EndsWith;
@@ -56,4 +56,4 @@ TEST(Http, a_request_is_complete_at_the_empty_line) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::metrics

@@ -1,8 +1,8 @@
-#include "server/nfs4_options.h"
+#include "server/roles/nfs/nfs4_options.h"
 
 #include <gtest/gtest.h>
 
-namespace braid::server {
+namespace braid::server::roles::nfs {
 namespace {
 
 constexpr std::size_t plenty = 1'000'000;  // descriptors
@@ -28,7 +28,7 @@ TEST(Nfs4Options, the_documented_defaults_are_those_of_the_engine) {
 }
 
 TEST(Nfs4Options, what_clients_may_hold_is_configured) {
-  Config config;
+  config::Config config;
   config.limits.clients_max = 100;
   config.limits.states_max = 100'000;
   config.limits.client_states_max = 16'000;
@@ -54,7 +54,7 @@ TEST(Nfs4Options, delegations_take_a_quarter_of_the_descriptors_at_most) {
 }
 
 TEST(Nfs4Options, owners_are_of_the_configured_domain) {
-  Config config;
+  config::Config config;
   config.idmap_domain = "example.com";
   config.send_names = true;
   const nfs4::EngineOptions options = nfs4_options(config, plenty);
@@ -63,4 +63,4 @@ TEST(Nfs4Options, owners_are_of_the_configured_domain) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::roles::nfs

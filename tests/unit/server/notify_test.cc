@@ -1,4 +1,4 @@
-#include "server/notify.h"
+#include "server/run/notify.h"
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 #include <iterator>
 #include <string>
 
-namespace braid::server {
+namespace braid::server::run {
 namespace {
 
 // A service manager's socket at `name` ('@': abstract).
@@ -81,4 +81,4 @@ TEST(Notifier, a_manager_that_went_away_and_came_back_is_told_again) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::run

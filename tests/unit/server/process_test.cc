@@ -7,8 +7,8 @@
 namespace braid::server {
 namespace {
 
-Config with_one_export() {
-  Config config;
+config::Config with_one_export() {
+  config::Config config;
   config.exports.resize(1);
   return config;
 }
@@ -28,7 +28,7 @@ TEST(DescriptorPlan, neither_grows_beyond_65536) {
 }
 
 TEST(DescriptorPlan, what_the_configuration_says_is_kept) {
-  Config config = with_one_export();
+  config::Config config = with_one_export();
   config.limits.open_files_max = 500;
   config.limits.connections_max = 100;
   const auto plan = plan_descriptors(config, 2, 1024);
@@ -38,7 +38,7 @@ TEST(DescriptorPlan, what_the_configuration_says_is_kept) {
 }
 
 TEST(DescriptorPlan, more_than_there_are_is_an_error_that_says_what_to_do) {
-  Config config = with_one_export();
+  config::Config config = with_one_export();
   config.limits.open_files_max = 2000;
   config.limits.connections_max = 100;
   const auto plan = plan_descriptors(config, 2, 1024);

@@ -1,4 +1,4 @@
-#include "server/request_server.h"
+#include "server/admin/request_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,10 +13,10 @@
 
 #include "rpc/socket_address.h"
 #include "rpc/tcp_listener.h"
-#include "server/admin_socket.h"
-#include "server/http.h"
+#include "server/admin/admin_socket.h"
+#include "server/metrics/http.h"
 
-namespace braid::server {
+namespace braid::server::admin {
 namespace {
 
 using testing::HasSubstr;
@@ -47,9 +47,9 @@ class RequestServerTest : public testing::Test {
   }
 
   void start_http() {
-    start(limit, {http_complete, [](std::string_view request) {
-                    return http_answer(request, [](std::string_view) {
-                      return HttpPage{.body = std::string(1 << 20, 'x'), .status = 200};
+    start(limit, {metrics::http_complete, [](std::string_view request) {
+                    return metrics::http_answer(request, [](std::string_view) {
+                      return metrics::HttpPage{.body = std::string(1 << 20, 'x'), .status = 200};
                     });
                   }});
   }
@@ -143,7 +143,7 @@ TEST_F(RequestServerTest, a_peer_that_says_nothing_is_closed_at_the_time_limit) 
 TEST_F(RequestServerTest, a_peer_that_does_not_read_is_closed_at_the_time_limit) {
   // More than the sockets of both sides take.
   static constexpr std::size_t answer_bytes = 64 * base::MiB;
-  start(limit, {http_complete, [](std::string_view) { return std::string(answer_bytes, 'x'); }});
+  start(limit, {metrics::http_complete, [](std::string_view) { return std::string(answer_bytes, 'x'); }});
   const base::UniqueFd socket = connect();
   put(socket, "GET / HTTP/1.1\r\n\r\n");
   pollfd begun{.fd = socket.get(), .events = POLLIN, .revents = 0};
@@ -187,4 +187,4 @@ TEST_F(RequestServerTest, the_admin_dialogue_answers_one_line_when_it_can) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::admin

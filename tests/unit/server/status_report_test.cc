@@ -1,11 +1,11 @@
-#include "server/status_report.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "server/state_command.h"
+#include "server/cli/state_command.h"
+#include "server/cli/status_table.h"
+#include "server/metrics/quantile.h"
 
-namespace braid::server {
+namespace braid::server::cli {
 namespace {
 
 using testing::HasSubstr;
@@ -13,12 +13,12 @@ using testing::Not;
 
 TEST(Quantile, it_is_the_upper_bound_of_the_bucket_that_holds_it) {
   base::LatencyHistogram::Snapshot snapshot;
-  EXPECT_EQ(quantile_us(snapshot, 0.99), 0u);
+  EXPECT_EQ(metrics::quantile_us(snapshot, 0.99), 0u);
   snapshot.counts[3] = 98;
   snapshot.counts[10] = 2;
-  EXPECT_EQ(quantile_us(snapshot, 0.5), 8u);
-  EXPECT_EQ(quantile_us(snapshot, 0.98), 8u);
-  EXPECT_EQ(quantile_us(snapshot, 0.99), 1024u);
+  EXPECT_EQ(metrics::quantile_us(snapshot, 0.5), 8u);
+  EXPECT_EQ(metrics::quantile_us(snapshot, 0.98), 8u);
+  EXPECT_EQ(metrics::quantile_us(snapshot, 0.99), 1024u);
 }
 
 constexpr std::string_view report = R"({
@@ -131,4 +131,4 @@ TEST(StateTable, what_is_no_such_list_is_nothing) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::cli

@@ -1,11 +1,11 @@
-#include "server/suggest.h"
+#include "server/config/suggest.h"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <string>
 
-namespace braid::server {
+namespace braid::server::config {
 namespace {
 
 constexpr std::array<std::string_view, 4> known{"port", "listen", "state_dir", "read_only"};
@@ -28,4 +28,4 @@ TEST(Suggest, a_word_far_from_all_finds_none) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::config

@@ -1,8 +1,8 @@
-#include "server/units.h"
+#include "server/config/units.h"
 
 #include <gtest/gtest.h>
 
-namespace braid::server {
+namespace braid::server::config {
 namespace {
 
 TEST(Units, sizes_are_read_with_and_without_unit) {
@@ -39,4 +39,4 @@ TEST(Units, durations_are_written_in_two_units) {
 }
 
 }  // namespace
-}  // namespace braid::server
+}  // namespace braid::server::config

@@ -1,0 +1,81 @@
+#include "server/cli/hash_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+
+#include "base/clock.h"
+#include "base/exit_code.h"
+#include "hashing/stream_cutter.h"
+#include "server/cli/hash_files.h"
+
+namespace braid::server::cli {
+namespace {
+
+constexpr std::size_t read_bytes = 8 * base::MiB;
+
+hashing::Algorithm algorithm_of(const std::string& name) {
+  using hashing::Algorithm;
+  for (const Algorithm a : {Algorithm::sha256_tree, Algorithm::md5_tree})
+    if (hashing::name_of(a) == name) return a;
+  return Algorithm::blake3;
+}
+
+base::Result<void> print_digest(const std::string& file, const hashing::blake3::Mode& mode,
+                                base::MutableBytes buffer) {
+  hashing::Blake3 hasher(mode);
+  auto done = read_pieces(file, buffer, [&](base::BytesView piece, bool) {
+    hasher.update(piece);
+    return base::Result<void>();
+  });
+  if (done) fmt::print("{}  {}\n", hashing::hex_of(hasher.digest()), file);
+  return done;
+}
+
+base::Result<void> print_chunks(const std::string& file, hashing::StreamCutter& cutter,
+                                base::MutableBytes buffer) {
+  return read_pieces(file, buffer, [&](base::BytesView piece, bool is_end) -> base::Result<void> {
+    const auto chunks = cutter.feed(piece, is_end);
+    if (!chunks) return base::fail(chunks.error());
+    for (const hashing::Chunk& chunk : *chunks)
+      fmt::print("{:>14} {:>8}  {}\n", chunk.offset, chunk.length, hashing::hex_of(chunk.id));
+    return {};
+  });
+}
+
+}  // namespace
+
+int hash_files(const HashCommand& command) {
+  hashing::Key key;
+  if (!command.key_file.empty()) {
+    const auto read = read_key(command.key_file);
+    if (!read) {
+      const bool wrong_length = read.error() == base::errno_of(EINVAL);
+      fmt::print(stderr, "braid hash: {}: {}\n", command.key_file,
+                 wrong_length ? "a key is 32 bytes" : base::message_of(read.error()));
+      return base::exit_usage;
+    }
+    key = *read;
+  }
+  const auto mode =
+      command.key_file.empty() ? hashing::blake3::plain_mode() : hashing::blake3::keyed_mode(key);
+  const auto profile = hashing::parse_profile(command.profile).value_or(hashing::Profile::general);
+  const auto params = hashing::ChunkParams::of(profile, key);
+  const base::SystemClock clock;
+  hashing::CpuHasher hasher(clock);
+  base::Bytes buffer(read_bytes);
+  int code = 0;
+  for (const std::string& file : command.files) {
+    if (!command.whole && command.files.size() > 1) fmt::print("{}:\n", file);
+    hashing::StreamCutter cutter(hasher, algorithm_of(command.algorithm), params, key);
+    const auto done = command.whole ? print_digest(file, mode, buffer) : print_chunks(file, cutter, buffer);
+    if (done) continue;
+    fmt::print(stderr, "braid hash: {}: {}\n", file, base::message_of(done.error()));
+    code = base::exit_failed;
+  }
+  return code;
+}
+
+}  // namespace braid::server::cli

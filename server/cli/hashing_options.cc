@@ -1,0 +1,38 @@
+#include "server/cli/hashing_options.h"
+
+namespace braid::server::cli {
+
+CLI::App* add_hash(CLI::App& app, HashCommand& command) {
+  CLI::App* hash = app.add_subcommand("hash", "Print the chunks of files and their ids");
+  hash->add_option("FILE", command.files, "Files to cut and hash")->required()->type_name(" ");
+  hash->add_option("--profile", command.profile,
+                   "How to cut: general (default), bulk, checkpoint, block or whole")
+      ->type_name("PROFILE")
+      ->check(CLI::IsMember({"general", "bulk", "checkpoint", "block", "whole"}));
+  hash->add_option("--algorithm", command.algorithm, "blake3 (default), sha256-tree or md5-tree")
+      ->type_name("NAME")
+      ->check(CLI::IsMember({"blake3", "sha256-tree", "md5-tree"}));
+  hash->add_option("--key-file", command.key_file, "File of 32 bytes: the key of ids and boundaries")
+      ->type_name("FILE");
+  hash->add_flag("--whole", command.whole,
+                 "One BLAKE3 digest per file, as b3sum prints it (with a key: b3sum --keyed)");
+  return hash;
+}
+
+CLI::App* add_dedup(CLI::App& app, DedupCommand& command) {
+  CLI::App* dedup = app.add_subcommand("dedup", "What storing chunks once would save");
+  dedup->require_subcommand(1);
+  CLI::App* estimate =
+      dedup->add_subcommand("estimate", "Read the files of a directory and say what each profile saves");
+  estimate->add_option("DIR", command.directory, "Directory to read")->required()->type_name(" ");
+  estimate->add_option("--key-file", command.key_file, "File of 32 bytes: the key of ids and boundaries")
+      ->type_name("FILE");
+  estimate->add_option("--ids", command.ids_file, "Write profile, length and id of every chunk to this file")
+      ->type_name("FILE");
+  estimate->add_option("--threads", command.threads, "Threads that read and hash (one per CPU)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256, "1 to 256"));
+  return dedup;
+}
+
+}  // namespace braid::server::cli

@@ -1,0 +1,14 @@
+// Tables for people.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace braid::server::cli {
+
+// Rows of as many cells as the first one has. Columns are as wide as their widest cell; the first
+// `text_columns` begin at the left, the others, numbers, end at the right.
+std::string table_text(const std::vector<std::vector<std::string>>& rows, std::size_t text_columns);
+
+}  // namespace braid::server::cli

@@ -1,0 +1,103 @@
+// What a server is told: by the command line, or by one TOML file. docs/configuration.md is the reference.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <expected>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "nfs4/options.h"
+#include "rdma/registration.h"
+#include "rpc/call.h"
+#include "vfs/export.h"
+#include "vfs/network.h"
+
+namespace braid::server::config {
+
+// Bounds of what clients can make a server use. 0 stands for "derived from the machine" where a comment says
+// so.
+struct Limits {
+  std::size_t payload_bytes_max = base::MiB;            // of one READ or WRITE
+  std::size_t buffer_bytes_max = base::GiB;             // slab pool: payload, records, replies
+  std::size_t replay_cache_bytes_max = 16 * base::MiB;  // duplicate-request cache
+  std::size_t connection_bytes_max = 16 * base::MiB;    // admitted calls and unsent replies of one connection
+  unsigned connections_max = 0;                         // 0: a quarter of the descriptors, at most 65536
+  unsigned open_files_max = 0;  // cached descriptors; 0: half of the descriptors, at most 65536
+  unsigned blocking_threads_max = 16;
+  unsigned idle_seconds = 360;            // a connection without a call is closed; 0: never
+  unsigned drain_seconds = 15;            // how long running requests may take at shutdown
+  unsigned lease_seconds = 90;            // NFSv4: after so long without a word a client may lose its state
+  unsigned courtesy_seconds = 86400;      // NFSv4: and after so long more it does, even if nobody minds
+  unsigned delegations_max = 16384;       // NFSv4: of all clients; at most an eighth of open_files_max
+  unsigned clients_max = 10'000;          // NFSv4: confirmed ones
+  unsigned states_max = 4U << 20;         // NFSv4: opens, locks and delegations of all clients
+  unsigned client_states_max = 1U << 20;  // NFSv4: the same of one client
+  std::size_t session_replies_bytes_max = 256 * base::MiB;  // NFSv4: kept replies of all sessions
+};
+
+// RPC over RDMA, docs/rdma.md.
+struct RdmaConfig {
+  bool on = false;
+  std::uint16_t port = 20049;  // RFC 8267 section 8
+  unsigned credits = 128;      // calls of a connection at once
+  std::size_t inline_bytes_max = 4 * base::KiB;
+  rdma::Registration registration = rdma::Registration::cache;
+};
+
+struct ExportConfig {
+  std::string path;       // as clients mount it: "/" or "/name/..."
+  std::string directory;  // absolute
+  vfs::Squash squash = vfs::Squash::root;
+  std::uint32_t anon_uid = 65534;
+  std::uint32_t anon_gid = 65534;
+  bool read_only = false;
+  // False: what the protocol calls stable is answered before it reaches the medium; faster, and lost at a
+  // power cut.
+  bool sync = true;
+  std::vector<std::string> clients;  // networks in text form, valid; empty: everybody
+  std::string fsid;                  // names a file system that has no UUID; empty: its device number does
+};
+
+struct Config {
+  std::vector<std::string> listen;  // numeric addresses; empty: all
+  std::uint16_t port = 2049;
+  unsigned threads = 0;      // reactors; 0: one per CPU
+  std::string state_dir;     // empty: default_state_dir()
+  std::string admin_socket;  // empty: default_admin_socket()
+  std::optional<rpc::PeerAddress> metrics;
+  std::optional<bool> rpcbind;  // announce the programs to an rpcbind; unset: if the port is 2049
+  base::Level log_level = base::Level::info;
+  nfs4::Delegations delegations = nfs4::Delegations::read;
+  std::string idmap_domain;  // of "user@domain" in NFSv4, in lower case; empty: that of the host's name
+  bool send_names = false;   // owners are sent as "user@domain"
+  RdmaConfig rdma;
+  Limits limits;
+  std::vector<ExportConfig> exports;
+};
+
+// Something wrong in a configuration file: what, and what to write instead. Line 0: the file as a whole.
+struct Problem {
+  std::uint32_t line = 0;
+  std::string what;
+};
+// "FILE:LINE: WHAT", one line per problem.
+std::string problems_text(std::string_view file, const std::vector<Problem>& problems);
+
+// All problems of `text` at once, in the order of their lines, or the configuration.
+std::expected<Config, std::vector<Problem>> parse_config(std::string_view text);
+// The same for a file; one that cannot be read is a problem too.
+std::expected<Config, std::vector<Problem>> read_config(const std::string& file);
+
+// Values that appear both in the file and on the command line.
+std::optional<vfs::Squash> parse_squash(std::string_view text);
+std::string_view name_of(vfs::Squash squash);
+std::optional<base::Level> parse_level(std::string_view text);
+std::optional<nfs4::Delegations> parse_delegations(std::string_view text);
+std::optional<rdma::Registration> parse_registration(std::string_view text);
+
+}  // namespace braid::server::config

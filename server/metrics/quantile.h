@@ -1,0 +1,14 @@
+// Shares of measured durations.
+#pragma once
+
+#include <cstdint>
+
+#include "base/metrics.h"
+
+namespace braid::server::metrics {
+
+// The upper bound, in microseconds, of the bucket that the given share (0.99 ...) of the durations lies
+// below; 0 if there are none.
+std::uint64_t quantile_us(const base::LatencyHistogram::Snapshot& snapshot, double share);
+
+}  // namespace braid::server::metrics

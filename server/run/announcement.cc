@@ -1,0 +1,77 @@
+#include "server/run/announcement.h"
+
+#include <fmt/format.h>
+
+#include <iterator>
+
+#include "rpc/socket_address.h"
+#include "server/config/endpoint.h"
+
+namespace braid::server::run {
+namespace {
+
+constexpr std::uint16_t default_port = 2049;
+
+// The address that a client should use: the first that is not of this host only.
+rpc::PeerAddress advertised(const std::vector<rpc::PeerAddress>& addresses,
+                            const rpc::PeerAddress& reachable) {
+  rpc::PeerAddress best = addresses.front();
+  for (const rpc::PeerAddress& address : addresses)
+    if (config::is_loopback(best) && !config::is_loopback(address)) best = address;
+  if (!config::is_any(best)) return best;
+  rpc::PeerAddress host = reachable;
+  host.port = best.port;
+  return host;
+}
+
+std::string_view proto_of(const rpc::PeerAddress& host) { return rpc::is_ipv4(host) ? "tcp" : "tcp6"; }
+
+std::string name_of(const rpc::PeerAddress& host) {
+  return rpc::is_ipv4(host) ? config::host_text(host) : fmt::format("[{}]", config::host_text(host));
+}
+
+}  // namespace
+
+std::string mount_command_v4(const rpc::PeerAddress& host, const std::string& path) {
+  std::string options = fmt::format("vers=4.2,proto={}", proto_of(host));
+  if (host.port != default_port) options += fmt::format(",port={}", host.port);
+  return fmt::format("mount -t nfs -o {} {}:{} /mnt", options, name_of(host), path);
+}
+
+std::string mount_command_rdma(const rpc::PeerAddress& host, std::uint16_t port, const std::string& path) {
+  return fmt::format("mount -t nfs -o vers=4.2,proto={},port={} {}:{} /mnt",
+                     rpc::is_ipv4(host) ? "rdma" : "rdma6", port, name_of(host), path);
+}
+
+std::string mount_command_v3(const rpc::PeerAddress& host, bool found_by_rpcbind, const std::string& path) {
+  const std::string_view proto = proto_of(host);
+  std::string options = fmt::format("vers=3,proto={}", proto);
+  if (!found_by_rpcbind || host.port != default_port)
+    options += fmt::format(",port={0},mountport={0},mountproto={1}", host.port, proto);
+  return fmt::format("mount -t nfs -o {},nolock {}:{} /mnt", options, name_of(host), path);
+}
+
+std::string announcement_text(const Announcement& announcement, const rpc::PeerAddress& reachable) {
+  const rpc::PeerAddress host = advertised(announcement.addresses, reachable);
+  std::string out;
+  for (const config::ExportConfig& config : announcement.exports)
+    fmt::format_to(std::back_inserter(out), "Serving {} as {}{} on port {}\n", config.directory, config.path,
+                   config.read_only ? ", read-only," : "", host.port);
+  for (const std::string& restriction : announcement.restrictions)
+    fmt::format_to(std::back_inserter(out), "Note: {}\n", restriction);
+  out += "Mount it on a client, as root, with\n";
+  for (const config::ExportConfig& config : announcement.exports)
+    fmt::format_to(std::back_inserter(out), "  {}\n", mount_command_v4(host, config.path));
+  out += "or, with NFSv3,\n";
+  for (const config::ExportConfig& config : announcement.exports)
+    fmt::format_to(std::back_inserter(out), "  {}\n",
+                   mount_command_v3(host, announcement.found_by_rpcbind, config.path));
+  if (!announcement.rdma_port) return out;
+  out += "or, over RDMA,\n";
+  for (const config::ExportConfig& config : announcement.exports)
+    fmt::format_to(std::back_inserter(out), "  {}\n",
+                   mount_command_rdma(host, *announcement.rdma_port, config.path));
+  return out;
+}
+
+}  // namespace braid::server::run

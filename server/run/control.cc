@@ -1,0 +1,95 @@
+#include "server/run/control.h"
+
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/log.h"
+#include "server/metrics/http.h"
+#include "server/roles/nfs/state_report.h"
+#include "server/run/status_report.h"
+#include "server/server.h"
+
+namespace braid::server::run {
+
+Control::Control(io::Reactor& reactor, Server& server, Signals& signals, ControlOptions options)
+    : reactor_(reactor),
+      server_(server),
+      signals_(signals),
+      started_(reactor.clock().now()),
+      reload_(std::move(options.reload)),
+      commands_(admin_commands()),
+      admin_(reactor, std::move(options.admin_listener),
+             {.name = "admin", .request_bytes_max = admin::admin_request_bytes_max}, admin_dialogue()),
+      sweep_timer_(reactor) {
+  if (options.metrics_listener)
+    metrics_.emplace(
+        reactor, std::move(options.metrics_listener),
+        admin::RequestServerOptions{.name = "metrics", .request_bytes_max = metrics::http_request_bytes_max},
+        metrics_dialogue());
+}
+
+std::vector<admin::AdminCommand> Control::admin_commands() {
+  std::vector<admin::AdminCommand> commands = roles::nfs::state_commands(server_);
+  commands.insert(commands.begin(), {"status", [this](const admin::AdminRequest&) -> io::Op<std::string> {
+                                       return status_json(server_, started_, reactor_.clock().now());
+                                     }});
+  commands.push_back({"accept", [this](const admin::AdminRequest& request) -> io::Op<std::string> {
+                        if (request.path.empty()) return admin::admin_error("the request has no \"path\"");
+                        const auto done = server_.exports().accept(request.path);
+                        if (!done) return admin::admin_error(done.error());
+                        return nlohmann::json{{"accepted", request.path}}.dump();
+                      }});
+  return commands;
+}
+
+admin::Dialogue Control::admin_dialogue() {
+  return {admin::admin_complete,
+          [this](std::string_view line) { return admin::admin_answer(line, commands_); }};
+}
+
+admin::Dialogue Control::metrics_dialogue() {
+  const metrics::HttpPages pages = [this](std::string_view path) -> std::optional<metrics::HttpPage> {
+    if (path == "/healthz") return metrics::HttpPage{.body = "ok\n"};
+    if (path != "/metrics") return std::nullopt;
+    return metrics::HttpPage{.body = server_.metrics().prometheus(),
+                             .content_type = "text/plain; version=0.0.4; charset=utf-8"};
+  };
+  return {metrics::http_complete, [pages](std::string_view request) -> io::Op<std::string> {
+            return metrics::http_answer(request, pages);
+          }};
+}
+
+int Control::run() {
+  reactor_.post([this] {
+    admin_.start();
+    if (metrics_) metrics_->start();
+    io::spawn(gate_, sweep());
+    io::spawn(gate_, attend());
+  });
+  reactor_.run();
+  return last_signal_;
+}
+
+io::Op<> Control::attend() {
+  do {
+    last_signal_ = co_await signals_.next(reactor_);
+    if (last_signal_ == SIGHUP) reload_();
+  } while (last_signal_ == SIGHUP);
+  co_await admin_.stop();
+  if (metrics_) co_await metrics_->stop();
+  gate_.close();
+  sweep_timer_.cancel();
+  while (gate_.count() > 1) co_await reactor_.yield();
+  reactor_.stop();
+}
+
+io::Op<> Control::sweep() {
+  constexpr base::Duration interval = std::chrono::seconds(1);
+  while (!gate_.closed()) {
+    (void)co_await sweep_timer_.until(reactor_.clock().now() + interval);
+    (void)co_await server_.tick().as_result();
+  }
+}
+
+}  // namespace braid::server::run

@@ -1,0 +1,200 @@
+#include "server/run/serve.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/exit_code.h"
+#include "base/log.h"
+#include "rpc/socket_address.h"
+#include "rpc/tcp_listener.h"
+#include "server/admin/admin_socket.h"
+#include "server/config/endpoint.h"
+#include "server/config/paths.h"
+#include "server/metrics/server_metrics.h"
+#include "server/process.h"
+#include "server/run/announcement.h"
+#include "server/run/control.h"
+#include "server/run/notify.h"
+#include "server/server.h"
+
+namespace braid::server::run {
+namespace {
+
+using base::Level;
+using base::log_event;
+
+int failed(std::string_view why) {
+  fmt::print(stderr, "braid: {}\n", why);
+  return base::exit_failed;
+}
+
+std::string text_of_environment(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+// The configuration in force, or the problems of its file.
+std::expected<config::Config, std::string> configuration(const ServeCommand& command) {
+  if (command.config_file.empty()) return command.config;
+  auto config = config::read_config(command.config_file);
+  if (!config) return std::unexpected(config::problems_text(command.config_file, config.error()));
+  apply(command.overrides, *config);
+  return std::move(*config);
+}
+
+// The command line's directory may be relative; everything behind it wants it absolute.
+void make_absolute(std::vector<config::ExportConfig>& exports) {
+  for (config::ExportConfig& config : exports) {
+    std::error_code error;
+    const auto path = std::filesystem::absolute(config.directory, error).lexically_normal();
+    if (!error) config.directory = path.string();
+    if (config.directory.size() > 1 && config.directory.ends_with('/')) config.directory.pop_back();
+  }
+}
+
+std::expected<base::UniqueFd, std::string> metrics_listener(const std::optional<rpc::PeerAddress>& address) {
+  if (!address) return base::UniqueFd();
+  auto socket = rpc::listen_on(*address);
+  if (!socket)
+    return std::unexpected(fmt::format("cannot serve metrics on {}: {}; give another address with --metrics",
+                                       address->text(), base::message_of(socket.error())));
+  return std::move(*socket);
+}
+
+std::expected<admin::AdminSocket, std::string> admin_socket(const config::Config& config,
+                                                            std::uint16_t port) {
+  if (!config.admin_socket.empty()) return admin::AdminSocket::create(config.admin_socket);
+  if (auto made = config::make_private_directory(config::default_runtime_dir()); !made)
+    return std::unexpected(made.error());
+  return admin::AdminSocket::create(config::default_admin_socket(port));
+}
+
+Announcement announcement_of(const Server& server) {
+  Announcement out;
+  out.addresses = server.addresses();
+  out.found_by_rpcbind = server.rpcbind().accepted > 0;
+  if (const RdmaService* rdma = server.rdma()) out.rdma_port = rdma->port();
+  for (const ExportSet::Entry& entry : server.exports().entries()) {
+    out.exports.push_back(entry.config);
+    const std::string restricted = entry.file_system == nullptr ? "" : entry.file_system->restricted();
+    if (!restricted.empty() && std::ranges::find(out.restrictions, restricted) == out.restrictions.end())
+      out.restrictions.push_back(restricted);
+  }
+  return out;
+}
+
+// Puts the exports of the changed file into force; a wrong file changes nothing.
+void reload(const ServeCommand& command, Server& server, const Notifier& notifier, const base::Clock& clock) {
+  if (command.config_file.empty()) {
+    log_event(Level::warning, "reload_ignored", "there is no configuration file");
+    return;
+  }
+  notifier.reloading(clock.now());
+  auto config = configuration(command);
+  std::expected<void, std::string> done;
+  if (config)
+    done = server.exports().apply(config->exports);
+  else
+    done = std::unexpected(config.error());
+  if (done)
+    log_event(Level::info, "reloaded", "exports={} file={}", config->exports.size(), command.config_file);
+  else
+    log_event(Level::error, "reload_failed", "the exports stay as they were: {}", done.error());
+  notifier.ready(done ? "serving" : "serving; the last reload failed");
+}
+
+// A second signal from here on ends the process at once.
+void restore_signals() {
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
+}
+
+int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, base::UniqueFd metrics_socket,
+        const config::Config& config, const base::Clock& clock, Signals& signals) {
+  const Notifier notifier(text_of_environment("NOTIFY_SOCKET"));
+  auto reactor = io::Reactor::create({.ring_entries = 64}, clock);
+  if (!reactor)
+    return failed(fmt::format("io_uring is not available here: {}", base::message_of(reactor.error())));
+  if (auto started = server.start(); !started) return failed(started.error());
+  metrics::register_metrics(server, clock.wall());
+  Control control(**reactor, server, signals,
+                  {.admin_listener = admin.take_listener(),
+                   .metrics_listener = std::move(metrics_socket),
+                   .reload = [&] { reload(command, server, notifier, clock); }});
+  fmt::print("{}", announcement_text(announcement_of(server), config::reachable_address()));
+  std::fflush(stdout);
+  notifier.ready(fmt::format("serving {} exports on port {}", config.exports.size(), server.port()));
+  log_event(Level::info, "serving", "port={} exports={} threads={} admin={}", server.port(),
+            config.exports.size(), server.lanes().size(), admin.path());
+
+  const int signal = control.run();
+  restore_signals();
+  notifier.stopping();
+  log_event(Level::info, "stopping", "signal={} connections={}", signal, server.connections());
+  if (!server.stop(std::chrono::seconds(config.limits.drain_seconds))) {
+    log_event(Level::error, "stop_timed_out", "calls still hang in the file system after {} s; ending anyway",
+              config.limits.drain_seconds);
+    ::unlink(admin.path().c_str());
+    std::_Exit(base::exit_failed);
+  }
+  log_event(Level::info, "stopped", "every call was answered");
+  return 0;
+}
+
+}  // namespace
+
+void apply(const ServeCommand::Overrides& overrides, config::Config& config) {
+  if (!overrides.listen.empty()) config.listen = overrides.listen;
+  if (overrides.port) config.port = *overrides.port;
+  if (overrides.rdma_port) {
+    config.rdma.on = true;
+    config.rdma.port = *overrides.rdma_port;
+  }
+  if (overrides.threads) config.threads = *overrides.threads;
+  if (!overrides.state_dir.empty()) config.state_dir = overrides.state_dir;
+  if (!overrides.admin_socket.empty()) config.admin_socket = overrides.admin_socket;
+  if (overrides.metrics) config.metrics = overrides.metrics;
+  if (overrides.log_level) config.log_level = *overrides.log_level;
+}
+
+int serve(const ServeCommand& command) {
+  auto config = configuration(command);
+  if (!config) {
+    fmt::print(stderr, "{}", config.error());
+    return base::exit_usage;
+  }
+  if (command.check_only) {
+    fmt::print("{}: right; {} exports\n", command.config_file, config->exports.size());
+    return 0;
+  }
+  base::configure_log(
+      {.level = config->log_level, .journal = !text_of_environment("JOURNAL_STREAM").empty()});
+  make_absolute(config->exports);
+  const auto plan = plan_descriptors(*config, Server::threads_of(*config), raise_descriptor_limit());
+  if (!plan) return failed(plan.error());
+  const std::string state_dir = config->state_dir.empty() ? config::default_state_dir() : config->state_dir;
+
+  // Everything that belongs to the process comes before the first thread.
+  Signals signals({SIGTERM, SIGINT, SIGHUP});
+  const base::SystemClock clock;
+  auto server = Server::create(*config, *plan, state_dir, clock);
+  if (!server) return failed(server.error());
+  auto metrics_socket = metrics_listener(config->metrics);
+  if (!metrics_socket) return failed(metrics_socket.error());
+  auto admin = admin_socket(*config, (*server)->port());
+  if (!admin) return failed(admin.error());
+  prepare_process();
+  return run(command, **server, std::move(*admin), std::move(*metrics_socket), *config, clock, signals);
+}
+
+}  // namespace braid::server::run

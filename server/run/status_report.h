@@ -1,0 +1,17 @@
+// What the admin socket answers to "status": a JSON object of the server's state.
+#pragma once
+
+#include <string>
+
+#include "base/clock.h"
+
+namespace braid::server {
+class Server;
+}
+
+namespace braid::server::run {
+
+// One JSON object without line feeds. docs/operations.md describes its members.
+std::string status_json(Server& server, base::TimePoint started, base::TimePoint now);
+
+}  // namespace braid::server::run
