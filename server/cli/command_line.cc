@@ -9,8 +9,8 @@
 #include "base/exit_code.h"
 #include "rpc/socket_address.h"
 #include "server/admin/admin_socket.h"
-#include "server/cli/hashing_options.h"
 #include "server/config/endpoint.h"
+#include "tools/hashing_options.h"
 #include "vfs/network.h"
 
 namespace braid::server::cli {
@@ -28,8 +28,8 @@ struct Written {
   ListCommand list;
   ClientCommand client;
   ExportCommand accepted;
-  HashCommand hash;
-  DedupCommand dedup;
+  tools::HashCommand hash;
+  tools::DedupCommand dedup;
 };
 
 // A check that says what to write; the texts reach the user as "--option: TEXT".
@@ -255,8 +255,8 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
   add_lists(app, written);
   add_client(app, written);
   const CLI::App* accept = add_export(app, written);
-  const CLI::App* hash = add_hash(app, written.hash);
-  const CLI::App* dedup = add_dedup(app, written.dedup);
+  const CLI::App* hash = tools::add_hash(app, written.hash);
+  const CLI::App* dedup = tools::add_dedup(app, written.dedup);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version

@@ -6,9 +6,9 @@
 #include <variant>
 
 #include "server/cli/admin_client.h"
-#include "server/cli/dedup_command.h"
-#include "server/cli/hash_command.h"
 #include "server/run/serve.h"
+#include "tools/dedup_command.h"
+#include "tools/hash_command.h"
 
 namespace braid::server::cli {
 
@@ -40,7 +40,7 @@ struct ExportCommand {
 };
 
 using Command = std::variant<run::ServeCommand, StatusCommand, ListCommand, ClientCommand, ExportCommand,
-                             HashCommand, DedupCommand>;
+                             tools::HashCommand, tools::DedupCommand>;
 
 // The program is to end now: with a text for people and an exit code.
 struct Exit {

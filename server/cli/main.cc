@@ -5,14 +5,15 @@
 #include <variant>
 
 #include "server/cli/command_line.h"
-#include "server/cli/dedup_command.h"
-#include "server/cli/hash_command.h"
 #include "server/cli/state_command.h"
 #include "server/cli/status_command.h"
 #include "server/run/serve.h"
+#include "tools/dedup_command.h"
+#include "tools/hash_command.h"
 
 using namespace braid::server::cli;
 namespace run = braid::server::run;
+namespace tools = braid::tools;
 
 int main(int argc, char** argv) {
   const auto command = parse_command_line(argc, argv);
@@ -24,7 +25,7 @@ int main(int argc, char** argv) {
   if (const auto* list = std::get_if<ListCommand>(&*command)) return list_state(*list);
   if (const auto* client = std::get_if<ClientCommand>(&*command)) return act_on_client(*client);
   if (const auto* accepted = std::get_if<ExportCommand>(&*command)) return accept_export(*accepted);
-  if (const auto* hash = std::get_if<HashCommand>(&*command)) return hash_files(*hash);
-  if (const auto* dedup = std::get_if<DedupCommand>(&*command)) return estimate_dedup(*dedup);
+  if (const auto* hash = std::get_if<tools::HashCommand>(&*command)) return tools::hash_files(*hash);
+  if (const auto* dedup = std::get_if<tools::DedupCommand>(&*command)) return tools::estimate_dedup(*dedup);
   return run::serve(std::get<run::ServeCommand>(*command));
 }

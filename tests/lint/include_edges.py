@@ -26,7 +26,8 @@ USES = {
     "nfs4": ("rpc", "vfs"),
     "pnfs_mds": ("nfs3", "nfs4"),
     "pnfs_ds": ("nfs3", "nfs4"),
-    "server": ("pnfs_mds", "pnfs_ds", "rdma"),
+    "tools": ("hashing",),
+    "server": ("pnfs_mds", "pnfs_ds", "rdma", "tools"),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
@@ -78,7 +79,8 @@ def self_test():
     for path, include in (("base/log.h", "io/op.h"), ("io/op.h", "xdr/arena.h"), ("rpc/call.h", "vfs/types.h"),
                           ("vfs/posix/tree.h", "rpc/call.h"), ("nfs3/service.h", "nfs4/compound.h"),
                           ("nfs4/compound.h", "pnfs_mds/layout.h"), ("rdma/verbs.h", "nfs4/compound.h"),
-                          ("rpc/server.h", "server/server.h"), ("io/op.h", "tests/unit/io/loop.h"),
+                          ("rpc/server.h", "server/server.h"), ("tools/hash_files.h", "server/server.h"),
+                          ("io/op.h", "tests/unit/io/loop.h"),
                           ("io/op.h", "gate.h")):
         found = check_tree({**right, path: f'// A planted mistake.\n#  include "{include}"\n'})
         assert len(found) == 1 and found[0].startswith(f"{path}:2: "), (path, include, found)

@@ -8,7 +8,7 @@ import re
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
 FOLDERS = ("base", "io", "xdr", "hashing", "rpc", "rdma", "store", "vfs", "nfs3", "nfs4", "pnfs_mds", "pnfs_ds",
-           "server", "tests", "bench")
+           "tools", "server", "tests", "bench")
 
 
 def paths(root):

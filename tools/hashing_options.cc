@@ -1,6 +1,6 @@
-#include "server/cli/hashing_options.h"
+#include "tools/hashing_options.h"
 
-namespace braid::server::cli {
+namespace braid::tools {
 
 CLI::App* add_hash(CLI::App& app, HashCommand& command) {
   CLI::App* hash = app.add_subcommand("hash", "Print the chunks of files and their ids");
@@ -35,4 +35,4 @@ CLI::App* add_dedup(CLI::App& app, DedupCommand& command) {
   return dedup;
 }
 
-}  // namespace braid::server::cli
+}  // namespace braid::tools

@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace braid::server::cli {
+namespace braid::tools {
 
 struct DedupCommand {
   std::string directory;
@@ -16,4 +16,4 @@ struct DedupCommand {
 // 1 if something could not be read.
 int estimate_dedup(const DedupCommand& command);
 
-}  // namespace braid::server::cli
+}  // namespace braid::tools

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "hashing/digest.h"
 
-namespace braid::server::cli {
+namespace braid::tools {
 
 // The 32 bytes of a key file. EINVAL: it holds more or fewer.
 base::Result<hashing::Key> read_key(const std::string& path);
@@ -20,4 +20,4 @@ base::Result<void> read_pieces(
     const std::string& path, base::MutableBytes buffer,
     const std::function<base::Result<void>(base::BytesView piece, bool is_end)>& take);
 
-}  // namespace braid::server::cli
+}  // namespace braid::tools

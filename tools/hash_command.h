@@ -6,7 +6,7 @@
 
 #include "hashing/job.h"
 
-namespace braid::server::cli {
+namespace braid::tools {
 
 struct HashCommand {
   std::vector<std::string> files;
@@ -20,4 +20,4 @@ struct HashCommand {
 // some file could not be read.
 int hash_files(const HashCommand& command);
 
-}  // namespace braid::server::cli
+}  // namespace braid::tools

@@ -1,4 +1,4 @@
-#include "server/cli/hash_command.h"
+#include "tools/hash_command.h"
 
 #include <fmt/format.h>
 
@@ -9,9 +9,9 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "hashing/stream_cutter.h"
-#include "server/cli/hash_files.h"
+#include "tools/hash_files.h"
 
-namespace braid::server::cli {
+namespace braid::tools {
 namespace {
 
 constexpr std::size_t read_bytes = 8 * base::MiB;
@@ -78,4 +78,4 @@ int hash_files(const HashCommand& command) {
   return code;
 }
 
-}  // namespace braid::server::cli
+}  // namespace braid::tools

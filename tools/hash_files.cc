@@ -1,4 +1,4 @@
-#include "server/cli/hash_files.h"
+#include "tools/hash_files.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -6,7 +6,7 @@
 
 #include "base/unique_fd.h"
 
-namespace braid::server::cli {
+namespace braid::tools {
 namespace {
 
 // Fills the buffer unless the file ends; returns how much there is.
@@ -51,4 +51,4 @@ base::Result<void> read_pieces(
   return {};
 }
 
-}  // namespace braid::server::cli
+}  // namespace braid::tools

@@ -10,10 +10,10 @@
 
 #include "base/exit_code.h"
 #include "server/cli/command_line.h"
-#include "server/cli/dedup_command.h"
-#include "server/cli/hash_command.h"
+#include "tools/dedup_command.h"
+#include "tools/hash_command.h"
 
-namespace braid::server::cli {
+namespace braid::tools {
 namespace {
 
 using testing::HasSubstr;
@@ -38,7 +38,7 @@ class HashingCommands : public testing::Test {
   std::string run(std::vector<std::string> arguments, int code = 0) {
     std::vector<const char*> argv{"braid"};
     for (const std::string& a : arguments) argv.push_back(a.c_str());
-    const auto command = parse_command_line(static_cast<int>(argv.size()), argv.data());
+    const auto command = server::cli::parse_command_line(static_cast<int>(argv.size()), argv.data());
     if (!command) return command.error().text;
     testing::internal::CaptureStdout();
     int got = -1;
@@ -111,4 +111,4 @@ TEST_F(HashingCommands, say_what_is_wrong) {
 }
 
 }  // namespace
-}  // namespace braid::server::cli
+}  // namespace braid::tools

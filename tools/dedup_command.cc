@@ -1,4 +1,4 @@
-#include "server/cli/dedup_command.h"
+#include "tools/dedup_command.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -20,9 +20,9 @@
 #include "base/exit_code.h"
 #include "base/guarded.h"
 #include "hashing/stream_cutter.h"
-#include "server/cli/hash_files.h"
+#include "tools/hash_files.h"
 
-namespace braid::server::cli {
+namespace braid::tools {
 namespace {
 
 constexpr std::size_t piece_bytes = 4 * base::MiB;
@@ -231,4 +231,4 @@ int estimate_dedup(const DedupCommand& command) {
   return failed == 0 ? 0 : base::exit_failed;
 }
 
-}  // namespace braid::server::cli
+}  // namespace braid::tools

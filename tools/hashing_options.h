@@ -3,13 +3,13 @@
 
 #include <CLI/CLI.hpp>
 
-#include "server/cli/dedup_command.h"
-#include "server/cli/hash_command.h"
+#include "tools/dedup_command.h"
+#include "tools/hash_command.h"
 
-namespace braid::server::cli {
+namespace braid::tools {
 
 // Each adds its subcommand to `app`, to be parsed into `command`.
 CLI::App* add_hash(CLI::App& app, HashCommand& command);
 CLI::App* add_dedup(CLI::App& app, DedupCommand& command);
 
-}  // namespace braid::server::cli
+}  // namespace braid::tools
