@@ -73,19 +73,20 @@ RdmaService::RdmaService(std::unique_ptr<rdma::Provider> provider, const config:
 
 RdmaService::~RdmaService() = default;
 
-std::expected<void, std::string> RdmaService::start(const std::vector<std::unique_ptr<Lane>>& lanes,
+std::expected<void, std::string> RdmaService::start(std::span<const std::unique_ptr<ServerThread>> threads,
+                                                    std::size_t role,
                                                     const std::vector<rpc::PeerAddress>& addresses) {
   if (auto registered = register_with(provider_->devices(), maps_); !registered) return registered;
   std::vector<rdma::Admission::Target> targets;
-  for (const auto& lane : lanes) {
-    const auto error = lane->start_rdma({*provider_, maps_, metrics_, options_}).get();
+  for (const auto& thread : threads) {
+    const auto error = thread->start_rdma({*provider_, maps_, metrics_, options_}).get();
     if (error) return std::unexpected(device_error(*error));
-    lanes_.push_back(lane.get());
-    targets.push_back(lane->rdma_target());
+    threads_.push_back(thread.get());
+    targets.push_back(thread->rdma_target(role));
   }
   admission_.emplace(std::move(targets), connections_max_, [this] { return all_connections(); }, metrics_);
-  lanes_.front()->run([&] { return watch_devices(); }).get();
-  const auto error = lanes_.front()->run([&] { return listen(addresses); }).get();
+  threads_.front()->run([&] { return watch_devices(); }).get();
+  const auto error = threads_.front()->run([&] { return listen(addresses); }).get();
   if (!error) return {};
   stop();
   if (*error == base::errno_of(EADDRINUSE))
@@ -99,7 +100,7 @@ io::Op<std::optional<base::Errno>> RdmaService::listen(const std::vector<rpc::Pe
   std::optional<base::Errno> refused;
   for (rpc::PeerAddress address : addresses) {
     address.port = port_;
-    auto listener = lanes_.front()->verbs().listen(address, *admission_);
+    auto listener = threads_.front()->verbs().listen(address, *admission_);
     if (listener) {
       listeners_.push_back(std::move(*listener));
       continue;
@@ -112,12 +113,12 @@ io::Op<std::optional<base::Errno>> RdmaService::listen(const std::vector<rpc::Pe
 }
 
 void RdmaService::stop() {
-  if (!lanes_.empty()) lanes_.front()->run([this] { return end_listening(); }).get();
+  if (!threads_.empty()) threads_.front()->run([this] { return end_listening(); }).get();
 }
 
 // Without it the server knows no less than its connections tell.
 io::Op<> RdmaService::watch_devices() {
-  auto watch = provider_->watch(lanes_.front()->reactor(), device_log_);
+  auto watch = provider_->watch(threads_.front()->reactor(), device_log_);
   if (watch)
     watch_ = std::move(*watch);
   else
@@ -135,13 +136,13 @@ io::Op<> RdmaService::end_listening() {
 
 std::size_t RdmaService::connections() const {
   std::size_t sum = 0;
-  for (const Lane* lane : lanes_) sum += lane->rdma_connections();
+  for (const ServerThread* thread : threads_) sum += thread->rdma_connections();
   return sum;
 }
 
 std::size_t RdmaService::all_connections() const {
   std::size_t sum = 0;
-  for (const Lane* lane : lanes_) sum += lane->connections();
+  for (const ServerThread* thread : threads_) sum += thread->connections();
   return sum;
 }
 

@@ -1,11 +1,12 @@
-// RPC over RDMA of a server: its devices, its listeners, and the lanes that take the connections. Where there
-// is no RDMA the server goes on without it and says why.
+// RPC over RDMA of a server: its devices, its listeners, and the server threads that take the connections.
+// Where there is no RDMA the server goes on without it and says why.
 #pragma once
 
 #include <cstdint>
 #include <expected>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,11 +19,11 @@
 #include "rdma/verbs.h"
 #include "rpc/call.h"
 #include "server/config/config.h"
-#include "server/lane.h"
+#include "server/server_thread.h"
 
 namespace braid::server {
 
-// Used by the control thread. stop() before the lanes are drained; destroyed after that.
+// Used by the control thread. stop() before the threads are drained; destroyed after that.
 class RdmaService final {
  public:
   // Errors, here and below, are sentences for the user.
@@ -34,10 +35,10 @@ class RdmaService final {
   RdmaService(const RdmaService&) = delete;
   RdmaService& operator=(const RdmaService&) = delete;
 
-  // Every lane takes connections from now on, and the first one listens on those of the addresses that a
-  // device has, at the port of the configuration. Fails if there is none.
-  std::expected<void, std::string> start(const std::vector<std::unique_ptr<Lane>>& lanes,
-                                         const std::vector<rpc::PeerAddress>& addresses);
+  // Every thread takes connections to this role from now on, and the first one listens on those of the
+  // addresses that a device has, at the port of the configuration. Fails if there is none.
+  std::expected<void, std::string> start(std::span<const std::unique_ptr<ServerThread>> threads,
+                                         std::size_t role, const std::vector<rpc::PeerAddress>& addresses);
   // Takes no more connections.
   void stop();
 
@@ -65,9 +66,9 @@ class RdmaService final {
   const std::uint16_t port_;
   const rdma::RdmaOptions options_;
   const std::size_t connections_max_;  // with those of TCP; one more is refused
-  std::vector<Lane*> lanes_;
+  std::vector<ServerThread*> threads_;
   std::optional<rdma::Admission> admission_;
-  // Of the first lane's thread.
+  // Of the first thread.
   std::vector<std::unique_ptr<rdma::Listener>> listeners_;
   std::unique_ptr<rdma::DeviceWatch> watch_;
 };

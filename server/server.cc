@@ -3,35 +3,26 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <csignal>
 #include <future>
+#include <ranges>
 #include <thread>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/log.h"
-#include "rpc/socket_address.h"
-#include "server/config/endpoint.h"
-#include "server/roles/nfs/nfs4_options.h"
 
 namespace braid::server {
 namespace {
 
-constexpr std::uint16_t nfs_port = 2049;
-
-nfs3::Nfs3Options nfs3_options(const config::Limits& limits) {
-  const auto payload = static_cast<std::uint32_t>(limits.payload_bytes_max);
-  return {.read_bytes_max = payload, .write_bytes_max = payload};
-}
-
-rpc::ServerOptions rpc_options(const config::Limits& limits) {
+// A role's share of what calls may take.
+rpc::ServerOptions rpc_options(const config::Limits& limits, std::size_t roles) {
   constexpr std::size_t entry_bytes = 512;  // an entry with a typical reply
   rpc::ServerOptions options;
   options.connection_bytes_max = limits.connection_bytes_max;
   // Slabs are held whole by ranges that fill them in part: half of the pool is for that.
-  options.bytes_max = limits.buffer_bytes_max / 2;
-  options.replay.bytes_max = limits.replay_cache_bytes_max;
-  options.replay.entries_max = limits.replay_cache_bytes_max / entry_bytes;
+  options.bytes_max = limits.buffer_bytes_max / 2 / roles;
+  options.replay.bytes_max = limits.replay_cache_bytes_max / roles;
+  options.replay.entries_max = options.replay.bytes_max / entry_bytes;
   return options;
 }
 
@@ -44,48 +35,16 @@ rpc::TcpOptions tcp_options(const config::Limits& limits) {
   return options;
 }
 
-std::string listen_error(const rpc::PeerAddress& address, base::Errno error) {
-  switch (base::number_of(error)) {
-    case EADDRINUSE:
-      return fmt::format(
-          "port {} is in use already, perhaps by another NFS server; give another one with --port",
-          address.port);
-    case EADDRNOTAVAIL:
-      return fmt::format("{} is not an address of this host", config::host_text(address));
-    case EACCES:
-      return fmt::format("port {} is reserved to root; give one above 1023 with --port", address.port);
-    default:
-      return fmt::format("cannot listen on {}: {}", address.text(), base::message_of(error));
-  }
-}
-
-std::string other_server(const std::string& state_dir) {
-  const auto process = nfs4::Nfs4Engine::user_of(state_dir);
-  return process ? fmt::format("another server (process {})", *process) : "another server";
-}
-
-// These signals are held back until somebody attends to them.
-bool told_to_end() {
-  sigset_t pending;
-  ::sigemptyset(&pending);
-  ::sigpending(&pending);
-  return ::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGINT) == 1;
-}
-
-// One socket on "::" takes IPv4 too; a system without IPv6 has only the other.
-base::Result<base::UniqueFd> listen_on_all(std::uint16_t port) {
-  auto socket = rpc::listen_on(*rpc::parse_address("::", port));
-  if (!socket && socket.error() == base::errno_of(EAFNOSUPPORT))
-    return rpc::listen_on(*rpc::parse_address("0.0.0.0", port));
-  return socket;
-}
-
 }  // namespace
+
+Server::HostedRole::HostedRole(std::string name, base::MetricRegistry& all)
+    : label(std::move(name)), metrics(all, label.empty() ? "" : fmt::format(R"(role="{}")", label)) {}
 
 std::expected<std::unique_ptr<Server>, std::string> Server::create(const config::Config& config,
                                                                    const DescriptorPlan& plan,
                                                                    const std::string& state_dir,
-                                                                   const base::Clock& clock) {
+                                                                   const base::Clock& clock,
+                                                                   const std::vector<RoleMaker>& roles) {
   auto registry = vfs::ExportRegistry::open(state_dir);
   if (!registry)
     return std::unexpected(fmt::format("cannot use the state directory {}: {}; give another one with --state",
@@ -93,65 +52,67 @@ std::expected<std::unique_ptr<Server>, std::string> Server::create(const config:
   std::unique_ptr<Server> server(new Server(config, plan, std::move(*registry), clock));
   if (auto done = server->exports_.apply(config.exports); !done)
     return std::unexpected(std::move(done.error()));
-  if (auto done = server->open_protocols(config, plan, state_dir); !done)
+  if (auto done = server->open_roles(roles, state_dir); !done)
     return std::unexpected(std::move(done.error()));
-  if (auto done = server->open_listeners(config); !done) return std::unexpected(std::move(done.error()));
+  if (auto done = server->open_listeners(); !done) return std::unexpected(std::move(done.error()));
   return server;
 }
 
 Server::Server(const config::Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
                const base::Clock& clock)
-    : announces_(config.rpcbind.value_or(config.port == nfs_port)),
-      connections_max_(plan.connections_max),
-      threads_(threads_of(config)),
+    : plan_(plan),
+      thread_count_(threads_of(config)),
       tcp_options_(tcp_options(config.limits)),
       config_(config),
       slabs_({.bytes_max = config.limits.buffer_bytes_max, .huge_pages = true}),
       pool_({.threads_max = config.limits.blocking_threads_max, .queue_max = 4096, .idle_seconds = 10}),
       pipes_(plan.pipes_max),
       exports_({clock, pool_, slabs_, plan.open_files_max}, std::move(registry)),
-      nfs_(exports_.table(), nfs3_options(config.limits)),
-      mount_(exports_.table()),
       tcp_metrics_(metrics_),
       clock_(clock) {}
 
-std::expected<void, std::string> Server::open_protocols(const config::Config& config,
-                                                        const DescriptorPlan& plan,
-                                                        const std::string& state_dir) {
-  const nfs4::EngineResources resources{clock_, exports_.table(), pool_, slabs_, metrics_};
-  const auto open = [&] {
-    return nfs4::Nfs4Engine::create(roles::nfs::nfs4_options(config, plan.open_files_max), resources,
-                                    state_dir);
-  };
-  auto opened = open();
-  // One that is about to end has that long to do so.
-  const base::TimePoint patience = clock_.now() + std::chrono::seconds(config.limits.drain_seconds);
-  const auto in_use = [&] { return !opened && opened.error() == base::errno_of(EBUSY); };
-  if (in_use())
-    base::log_event(base::Level::warning, "state_directory_in_use",
-                    "{} uses the state directory {}; waiting up to {} s for its end", other_server(state_dir),
-                    state_dir, config.limits.drain_seconds);
-  while (in_use() && clock_.now() < patience && !told_to_end()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    opened = open();
+std::expected<void, std::string> Server::open_roles(const std::vector<RoleMaker>& makers,
+                                                    const std::string& state_dir) {
+  base::check(!makers.empty(), "a server has a role");
+  for (const RoleMaker& maker : makers) {
+    base::check(maker.label.empty() == roles_.empty() &&
+                    std::ranges::find(roles_, maker.label, &HostedRole::label) == roles_.end(),
+                "the first role has no label, and the others have labels that differ");
+    auto hosted = std::make_unique<HostedRole>(maker.label, metrics_);
+    auto role = maker.make({.clock = clock_,
+                            .pool = pool_,
+                            .slabs = slabs_,
+                            .exports = exports_.table(),
+                            .metrics = hosted->metrics,
+                            .state_dir = state_dir,
+                            .open_files_max = plan_.open_files_max,
+                            .rpc = rpc_options(config_.limits, makers.size())},
+                           config_);
+    if (!role) return std::unexpected(std::move(role.error()));
+    hosted->role = std::move(*role);
+    hosted->listen = hosted->role->listen();
+    roles_.push_back(std::move(hosted));
   }
-  if (!opened) {
-    if (in_use())
-      return std::unexpected(fmt::format("{} uses the state directory {}; give another one with --state",
-                                         other_server(state_dir), state_dir));
-    return std::unexpected(
-        fmt::format("cannot keep the records of NFSv4 clients in the state directory {}: {}", state_dir,
-                    base::message_of(opened.error())));
+  return {};
+}
+
+std::expected<void, std::string> Server::open_listeners() {
+  for (const auto& hosted : roles_) {
+    auto opened = open_sockets(hosted->listen);
+    if (!opened) return std::unexpected(std::move(opened.error()));
+    hosted->listening = std::move(*opened);
   }
-  nfs4_ = std::move(*opened);
-  programs_ = {nfs_.program(), mount_.program(), nfs4_->program()};
-  rpc_.emplace(rpc_options(config.limits), programs_, metrics_, base::random_sip_key());
   return {};
 }
 
 io::Op<> Server::tick() {
   exports_.sweep();
-  return nfs4_->tick();
+  return tick_roles();
+}
+
+// What one role cannot do now keeps no other from doing it.
+io::Op<> Server::tick_roles() {
+  for (const auto& hosted : roles_) (void)co_await hosted->role->tick().as_result();
 }
 
 unsigned Server::threads_of(const config::Config& config) {
@@ -159,75 +120,81 @@ unsigned Server::threads_of(const config::Config& config) {
 }
 
 Server::~Server() {
-  for (const auto& lane : lanes_) lane->end();
+  for (const auto& thread : threads_) thread->end();
 }
 
-std::expected<void, std::string> Server::open_listeners(const config::Config& config) {
-  std::vector<rpc::PeerAddress> wanted;
-  wanted.reserve(config.listen.size());
-  for (const std::string& text : config.listen) wanted.push_back(*rpc::parse_address(text, config.port));
-  // "::" includes every IPv4 address.
-  const bool all = wanted.empty() || std::ranges::any_of(wanted, [](const auto& a) {
-                     return config::is_any(a) && !rpc::is_ipv4(a);
-                   });
-  if (all) wanted = {*rpc::parse_address("::", config.port)};
-  for (rpc::PeerAddress address : wanted) {
-    // With port 0 the system chooses once, for all addresses.
-    if (!addresses_.empty()) address.port = addresses_.front().port;
-    auto socket = all ? listen_on_all(address.port) : rpc::listen_on(address);
-    if (!socket) return std::unexpected(listen_error(address, socket.error()));
-    addresses_.push_back(rpc::local_of(socket->get()).value_or(address));
-    sockets_.push_back(std::move(*socket));
-  }
-  return {};
-}
-
-std::expected<void, std::string> Server::start_lanes() {
-  const LaneResources resources{clock_, slabs_, pipes_, *rpc_, tcp_metrics_, tcp_options_};
-  for (unsigned i = 0; i < threads_; ++i) {
-    auto lane = Lane::create(resources);
-    if (!lane)
+std::expected<void, std::string> Server::start_threads() {
+  std::vector<rpc::Server*> servers;
+  for (const auto& hosted : roles_) servers.push_back(&hosted->role->rpc());
+  const ServerThreadResources resources{clock_, slabs_, pipes_, servers, tcp_metrics_, tcp_options_};
+  for (unsigned i = 0; i < thread_count_; ++i) {
+    auto thread = ServerThread::create(resources);
+    if (!thread)
       return std::unexpected(
           fmt::format("io_uring is not available here ({}); it needs Linux 5.19 or later, and "
                       "containers must allow it",
-                      base::message_of(lane.error())));
-    lanes_.push_back(std::move(*lane));
+                      base::message_of(thread.error())));
+    threads_.push_back(std::move(*thread));
   }
   return {};
 }
 
+void Server::make_listeners() {
+  for (std::size_t role = 0; role < roles_.size(); ++role) {
+    std::vector<rpc::TcpListener::Target> targets;
+    targets.reserve(threads_.size());
+    for (const auto& thread : threads_) targets.push_back(thread->target(role));
+    // The limit is one of all roles: a listener counts every connection of the workers that it hands out to.
+    listeners_.push_back(std::make_unique<rpc::TcpListener>(
+        threads_.front()->reactor(), std::move(targets),
+        rpc::TcpListenerOptions{.connections_max = plan_.connections_max}, tcp_metrics_));
+  }
+}
+
 std::expected<void, std::string> Server::start() {
-  if (auto done = start_lanes(); !done) return done;
-  nfs4_->start(lanes_.front()->reactor(), lanes_.front()->tcp());
-  std::vector<rpc::TcpListener::Target> targets;
-  targets.reserve(lanes_.size());
-  for (const auto& lane : lanes_) targets.push_back(lane->target());
-  listener_ = std::make_unique<rpc::TcpListener>(lanes_.front()->reactor(), std::move(targets),
-                                                 rpc::TcpListenerOptions{.connections_max = connections_max_},
-                                                 tcp_metrics_);
+  if (auto done = start_threads(); !done) return done;
+  for (const auto& hosted : roles_) hosted->role->start(threads_);
+  make_listeners();
   start_rdma();  // before TCP: whoever is answered there finds RDMA too
-  lanes_.front()->run([this] { return accept_on_all(); }).get();
+  threads_.front()->run([this] { return accept_on_all(); }).get();
   announce();
   return {};
 }
 
-void Server::announce() {
-  if (!announces_) return;
+std::optional<std::uint16_t> Server::rdma_port(const HostedRole& hosted) const {
   const RdmaService* service = rdma();
-  rpcbind_ = rpc::register_with_rpcbind(programs_, port(),
-                                        service != nullptr ? std::optional(service->port()) : std::nullopt);
+  return hosted.listen.rdma && service != nullptr ? std::optional(service->port()) : std::nullopt;
+}
+
+void Server::announce() {
+  for (const auto& hosted : roles_) {
+    if (!hosted->listen.rpcbind) continue;
+    const rpc::RpcbindOutcome outcome = rpc::register_with_rpcbind(
+        hosted->role->programs(), hosted->listening.addresses.front().port, rdma_port(*hosted));
+    rpcbind_.present = rpcbind_.present || outcome.present;
+    rpcbind_.accepted += outcome.accepted;
+    rpcbind_.refused += outcome.refused;
+  }
   if (rpcbind_.refused > 0)
     base::log_event(base::Level::warning, "rpcbind_refused", "announcements={} accepted={}", rpcbind_.refused,
                     rpcbind_.accepted);
 }
 
+void Server::withdraw() {
+  if (rpcbind_.accepted == 0) return;
+  for (const auto& hosted : roles_)
+    if (hosted->listen.rpcbind) (void)rpc::unregister_with_rpcbind(hosted->role->programs());
+}
+
 // TCP goes on without it.
 void Server::start_rdma() {
-  if (!config_.rdma.on) return;
-  auto service = RdmaService::create(config_, slabs_, metrics_, connections_max_);
+  const auto wanted = std::ranges::find_if(roles_, [](const auto& hosted) { return hosted->listen.rdma; });
+  if (wanted == roles_.end()) return;
+  auto service = RdmaService::create(config_, slabs_, metrics_, plan_.connections_max);
   if (service) {
     rdma_ = std::move(*service);
-    auto started = rdma_->start(lanes_, addresses_);
+    auto started = rdma_->start(threads_, static_cast<std::size_t>(wanted - roles_.begin()),
+                                (*wanted)->listening.addresses);
     if (started) return;
     rdma_refusal_ = std::move(started.error());
   } else {
@@ -236,20 +203,24 @@ void Server::start_rdma() {
   base::log_event(base::Level::warning, "rdma_off", "reason=\"{}\"", rdma_refusal_);
 }
 
+// On the first thread, whose the listeners are.
 io::Op<> Server::accept_on_all() {
-  for (base::UniqueFd& socket : sockets_) listener_->accept_on(std::move(socket));
-  sockets_.clear();
+  for (std::size_t role = 0; role < roles_.size(); ++role)
+    for (base::UniqueFd& socket : std::exchange(roles_[role]->listening.sockets, {}))
+      listeners_[role]->accept_on(std::move(socket));
   return io::ready_op();
 }
 
 bool Server::stop(base::Duration limit) {
-  if (rpcbind_.accepted > 0) (void)rpc::unregister_with_rpcbind(programs_);
-  lanes_.front()->run([this] { return listener_->stop(); }).get();
+  withdraw();
+  ServerThread& first = *threads_.front();
+  for (const auto& listener : listeners_) first.run([&listener] { return listener->stop(); }).get();
   if (rdma_) rdma_->stop();
-  lanes_.front()->run([this] { return nfs4_->close(); }).get();
+  for (const auto& hosted : std::views::reverse(roles_))
+    first.run([&hosted] { return hosted->role->close(); }).get();
   std::vector<std::future<bool>> drains;
-  drains.reserve(lanes_.size());
-  for (const auto& lane : lanes_) drains.push_back(lane->drain(limit));
+  drains.reserve(threads_.size());
+  for (const auto& thread : threads_) drains.push_back(thread->drain(limit));
   bool ended = true;
   for (std::future<bool>& drain : drains) ended = drain.get() && ended;
   if (!ended) return false;
@@ -259,7 +230,7 @@ bool Server::stop(base::Duration limit) {
 
 std::size_t Server::connections() const {
   std::size_t sum = 0;
-  for (const auto& lane : lanes_) sum += lane->connections();
+  for (const auto& thread : threads_) sum += thread->connections();
   return sum;
 }
 

@@ -43,9 +43,10 @@ void register_memory(base::MetricRegistry& metrics, Server& server) {
                 [&slabs] { return number(slabs.stats().bytes_used); });
   metrics.counter_function("braid_slab_exhausted_total", "Requests for a slab that were refused", "",
                            [&slabs] { return number(slabs.stats().exhausted); });
-  rpc::Server& rpc = server.rpc();
-  metrics.gauge("braid_rpc_admitted_bytes", "Memory that calls in progress and unsent replies may take", "",
-                [&rpc] { return number(rpc.budget().used()); });
+  for (const auto& hosted : server.roles())
+    hosted->metrics.gauge("braid_rpc_admitted_bytes",
+                          "Memory that calls in progress and unsent replies may take", "",
+                          [&rpc = hosted->role->rpc()] { return number(rpc.budget().used()); });
 }
 
 void register_pool(base::MetricRegistry& metrics, const io::BlockingPool& pool) {
@@ -62,17 +63,17 @@ void register_pool(base::MetricRegistry& metrics, const io::BlockingPool& pool) 
 }
 
 void register_reactors(base::MetricRegistry& metrics, Server& server) {
-  for (std::size_t i = 0; i < server.lanes().size(); ++i) {
-    const Lane& lane = *server.lanes()[i];
+  for (std::size_t i = 0; i < server.threads().size(); ++i) {
+    const ServerThread& thread = *server.threads()[i];
     const std::string label = fmt::format("reactor=\"{}\"", i);
     metrics.gauge("braid_connections", "Open connections of clients", label,
-                  [&lane] { return number(lane.connections()); });
+                  [&thread] { return number(thread.connections()); });
     metrics.counter_function("braid_reactor_turns_total", "Turns of the event loop", label,
-                             [&lane] { return number(lane.reactor().stats().turns); });
+                             [&thread] { return number(thread.reactor().stats().turns); });
     metrics.counter_function("braid_reactor_sleeps_total", "Turns that waited in the kernel", label,
-                             [&lane] { return number(lane.reactor().stats().sleeps); });
+                             [&thread] { return number(thread.reactor().stats().sleeps); });
     metrics.counter_function("braid_reactor_completions_total", "Completions of the ring", label,
-                             [&lane] { return number(lane.reactor().stats().completions); });
+                             [&thread] { return number(thread.reactor().stats().completions); });
   }
 }
 

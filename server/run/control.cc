@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "server/metrics/http.h"
-#include "server/roles/nfs/state_report.h"
 #include "server/run/status_report.h"
 #include "server/server.h"
 
@@ -30,10 +29,11 @@ Control::Control(io::Reactor& reactor, Server& server, Signals& signals, Control
 }
 
 std::vector<admin::AdminCommand> Control::admin_commands() {
-  std::vector<admin::AdminCommand> commands = roles::nfs::state_commands(server_);
-  commands.insert(commands.begin(), {"status", [this](const admin::AdminRequest&) -> io::Op<std::string> {
-                                       return status_json(server_, started_, reactor_.clock().now());
-                                     }});
+  std::vector<admin::AdminCommand> commands{
+      {"status", [this](const admin::AdminRequest&) -> io::Op<std::string> {
+         return status_json(server_, started_, reactor_.clock().now());
+       }}};
+  for (const auto& hosted : server_.roles()) hosted->role->describe(commands);
   commands.push_back({"accept", [this](const admin::AdminRequest& request) -> io::Op<std::string> {
                         if (request.path.empty()) return admin::admin_error("the request has no \"path\"");
                         const auto done = server_.exports().accept(request.path);

@@ -24,6 +24,7 @@
 #include "server/run/announcement.h"
 #include "server/run/control.h"
 #include "server/run/notify.h"
+#include "server/run/roles.h"
 #include "server/server.h"
 
 namespace braid::server::run {
@@ -135,7 +136,7 @@ int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, b
   std::fflush(stdout);
   notifier.ready(fmt::format("serving {} exports on port {}", config.exports.size(), server.port()));
   log_event(Level::info, "serving", "port={} exports={} threads={} admin={}", server.port(),
-            config.exports.size(), server.lanes().size(), admin.path());
+            config.exports.size(), server.threads().size(), admin.path());
 
   const int signal = control.run();
   restore_signals();
@@ -187,7 +188,7 @@ int serve(const ServeCommand& command) {
   // Everything that belongs to the process comes before the first thread.
   Signals signals({SIGTERM, SIGINT, SIGHUP});
   const base::SystemClock clock;
-  auto server = Server::create(*config, *plan, state_dir, clock);
+  auto server = Server::create(*config, *plan, state_dir, clock, roles_of());
   if (!server) return failed(server.error());
   auto metrics_socket = metrics_listener(config->metrics);
   if (!metrics_socket) return failed(metrics_socket.error());

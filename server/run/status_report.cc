@@ -4,7 +4,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
-#include <numeric>
+#include <vector>
 
 #include "server/metrics/quantile.h"
 #include "server/metrics/server_metrics.h"
@@ -14,6 +14,12 @@ namespace braid::server::run {
 namespace {
 
 using nlohmann::json;
+
+json texts_of(const std::vector<rpc::PeerAddress>& addresses) {
+  json list = json::array();
+  for (const rpc::PeerAddress& address : addresses) list.push_back(address.text());
+  return list;
+}
 
 json exports_of(const Server& server) {
   json list = json::array();
@@ -37,15 +43,11 @@ json exports_of(const Server& server) {
   return list;
 }
 
-std::uint64_t calls_of(const base::LatencyHistogram::Snapshot& latency) {
-  return std::accumulate(latency.counts.begin(), latency.counts.end(), std::uint64_t{0});
-}
-
-json procedures_of(Server& server) {
+json procedures_of(const rpc::DispatchTable& table) {
   json list = json::array();
-  for (const rpc::DispatchTable::Row& row : server.rpc().table().rows()) {
+  for (const rpc::DispatchTable::Row& row : table.rows()) {
     const base::LatencyHistogram::Snapshot latency = row.metrics->latency.snapshot();
-    const std::uint64_t calls = calls_of(latency);
+    const std::uint64_t calls = metrics::calls_of(latency);
     list.push_back({{"program", row.program},
                     {"version", row.version},
                     {"procedure", row.procedure},
@@ -59,43 +61,8 @@ json procedures_of(Server& server) {
   return list;
 }
 
-json operations_of(Server& server) {
-  json list = json::array();
-  const nfs4::Nfs4Engine& engine = server.nfs4();
-  for (const nfs4::Operation& row : engine.table().rows()) {
-    if (row.handler == nullptr) continue;
-    const nfs4::OperationMetrics::Entry& entry = engine.metrics().of(row.number);
-    const base::LatencyHistogram::Snapshot latency = entry.latency->snapshot();
-    const std::uint64_t measured = calls_of(latency);
-    list.push_back({{"operation", row.name},
-                    {"calls", entry.operations->value()},
-                    {"errors", entry.errors->value()},
-                    {"mean_us", measured == 0 ? 0 : latency.nanoseconds / measured / 1000},
-                    {"p99_us", metrics::quantile_us(latency, 0.99)}});
-  }
-  return list;
-}
-
-json nfs4_of(Server& server, base::TimePoint now) {
-  using nfs4::state::StateKind;
-  const nfs4::ServerState& state = server.nfs4().state();
-  const nfs4::Clients::Summary clients = state.clients.summary(now);
-  const nfs4::state::StateCounts counts =
-      state.states.with([](const nfs4::state::States& states) { return states.count(); });
-  const auto left = std::chrono::ceil<std::chrono::seconds>(clients.grace_left).count();
-  return {{"clients", clients.confirmed},
-          {"courteous_clients", clients.courteous},
-          {"sessions", clients.sessions},
-          {"opens", counts.of(StateKind::open)},
-          {"locks", counts.of(StateKind::lock)},
-          {"delegations", counts.of(StateKind::delegation)},
-          {"grace", state.clients.in_grace()},
-          {"grace_left_seconds", left},
-          {"reclaiming_clients", clients.reclaiming}};
-}
-
-json replay_cache_of(Server& server) {
-  const rpc::ReplayStats stats = server.rpc().replays().stats();
+json replay_cache_of(rpc::ReplayCache& replays) {
+  const rpc::ReplayStats stats = replays.stats();
   return {{"entries", stats.entries},           {"bytes", stats.bytes},   {"hits", stats.hits},
           {"running_hits", stats.running_hits}, {"misses", stats.misses}, {"evictions", stats.evictions}};
 }
@@ -142,9 +109,9 @@ json rdma_of(const Server& server) {
 
 json reactors_of(const Server& server) {
   json list = json::array();
-  for (const auto& lane : server.lanes()) {
-    const io::ReactorStats stats = lane->reactor().stats();
-    list.push_back({{"connections", lane->connections()},
+  for (const auto& thread : server.threads()) {
+    const io::ReactorStats stats = thread->reactor().stats();
+    list.push_back({{"connections", thread->connections()},
                     {"turns", stats.turns},
                     {"sleeps", stats.sleeps},
                     {"completions", stats.completions}});
@@ -152,28 +119,31 @@ json reactors_of(const Server& server) {
   return list;
 }
 
+// What every role has, and what it says of itself.
+void add_role(json& members, const Server::HostedRole& hosted) {
+  members["listen"] = texts_of(hosted.listening.addresses);
+  members["procedures"] = procedures_of(hosted.role->rpc().table());
+  members["replay_cache"] = replay_cache_of(hosted.role->rpc().replays());
+  hosted.role->report(members);
+}
+
 }  // namespace
 
-std::string status_json(Server& server, base::TimePoint started, base::TimePoint now) {
-  json listen = json::array();
-  for (const rpc::PeerAddress& address : server.addresses()) listen.push_back(address.text());
-  const json report{
-      {"version", BRAID_VERSION},
-      {"pid", ::getpid()},
-      {"uptime_seconds", std::chrono::duration_cast<std::chrono::seconds>(now - started).count()},
-      {"listen", listen},
-      {"rpcbind", server.rpcbind().accepted > 0},
-      {"connections", server.connections()},
-      {"rdma", rdma_of(server)},
-      {"open_descriptors", metrics::open_descriptors()},
-      {"exports", exports_of(server)},
-      {"procedures", procedures_of(server)},
-      {"nfs4", nfs4_of(server, now)},
-      {"operations", operations_of(server)},
-      {"replay_cache", replay_cache_of(server)},
-      {"memory", memory_of(server)},
-      {"blocking_pool", pool_of(server)},
-      {"reactors", reactors_of(server)}};
+std::string status_json(const Server& server, base::TimePoint started, base::TimePoint now) {
+  json report{{"version", BRAID_VERSION},
+              {"pid", ::getpid()},
+              {"uptime_seconds", std::chrono::duration_cast<std::chrono::seconds>(now - started).count()},
+              {"rpcbind", server.rpcbind().accepted > 0},
+              {"connections", server.connections()},
+              {"rdma", rdma_of(server)},
+              {"open_descriptors", metrics::open_descriptors()},
+              {"exports", exports_of(server)},
+              {"memory", memory_of(server)},
+              {"blocking_pool", pool_of(server)},
+              {"reactors", reactors_of(server)}};
+  // The first role's members are the report's own; each other one has an object.
+  for (const auto& hosted : server.roles())
+    add_role(hosted->label.empty() ? report : report["roles"][hosted->label], *hosted);
   // Directory names may be no UTF-8.
   return report.dump(-1, ' ', false, json::error_handler_t::replace);
 }

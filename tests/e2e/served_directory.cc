@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "server/config/config.h"
 #include "server/process.h"
+#include "server/run/roles.h"
 #include "server/server.h"
 
 namespace braid::e2e {
@@ -23,7 +24,7 @@ struct ServedDirectory::State {
   void start() {
     const auto plan = server::plan_descriptors(config, config.threads, server::raise_descriptor_limit());
     if (!plan) throw std::runtime_error(plan.error());
-    auto made = server::Server::create(config, *plan, base / "state", clock);
+    auto made = server::Server::create(config, *plan, base / "state", clock, server::run::roles_of());
     if (!made) throw std::runtime_error(made.error());
     server = std::move(*made);
     if (auto started = server->start(); !started) throw std::runtime_error(started.error());

@@ -12,7 +12,9 @@ import tempfile
 
 import sources
 
-# What each folder may use directly; what those use is included. Tests and benchmarks may use everything.
+# What each folder may use directly; what those use is included. Tests and benchmarks may use everything. Subfolders
+# belong to their folder, except below `server`: there each is named, and the folder's own name stands for the files that
+# lie in it directly.
 USES = {
     "base": (),
     "io": ("base",),
@@ -27,10 +29,24 @@ USES = {
     "pnfs_mds": ("nfs3", "nfs4"),
     "pnfs_ds": ("nfs3", "nfs4"),
     "tools": ("hashing",),
-    "server": ("pnfs_mds", "pnfs_ds", "rdma", "tools"),
+    "server/config": ("pnfs_mds", "pnfs_ds", "rdma"),
+    "server/admin": ("io",),
+    "server": ("server/config", "server/admin"),
+    "server/metrics": ("server",),
+    "server/roles/nfs": ("server/metrics",),
+    "server/run": ("server/roles/nfs",),
+    "server/cli": ("server/run", "tools"),
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
+
+
+def folder_of(path):
+    """The entry of USES that a path belongs to, or its first folder if it belongs to none."""
+    first, directory = path.split("/")[0], os.path.dirname(path)
+    if any(folder.startswith(first + "/") for folder in USES):
+        return directory
+    return first
 
 
 def allowed(folder):
@@ -44,12 +60,14 @@ def allowed(folder):
 def wrong_edges(root):
     out = []
     for path, lines in sources.files(root):
-        folder = path.split("/")[0]
+        folder = folder_of(path)
+        if folder not in USES and folder.startswith(tuple(f + "/" for f in USES)):
+            out.append(f"{path}:1: {folder} is not among the folders of this check; add it, with what it may use")
         for number, line in enumerate(lines, 1):
             match = INCLUDE.match(line)
             if not match:
                 continue
-            target = match.group(1).split("/")[0]
+            target = folder_of(match.group(1))
             if "/" not in match.group(1) and folder in USES:
                 out.append(f'{path}:{number}: #include "{match.group(1)}" has no folder; write the path from the root')
             elif folder in USES and target not in allowed(folder):
@@ -72,7 +90,8 @@ def self_test():
     right = {
         "rpc/server.cc": '#include "rpc/server.h"\n#include "io/op.h"\n#include <vector>\n',
         "nfs3/procs/read.cc": '#include "vfs/types.h"\n#include "nfs3/nfs3.x.h"\n',
-        "server/main.cc": '#include "rdma/verbs.h"\n#include "nfs4/compound.h"\n',
+        "server/server.cc": '#include "rdma/verbs.h"\n#include "nfs4/state/opens.h"\n#include "server/config/config.h"\n',
+        "server/cli/main.cc": '#include "server/run/serve.h"\n#include "server/roles/nfs/nfs_role.h"\n#include "server/role.h"\n',
         "tests/unit/io/op_test.cc": '#include "server/server.h"\n',
     }
     assert check_tree(right) == [], check_tree(right)
@@ -80,10 +99,15 @@ def self_test():
                           ("vfs/posix/tree.h", "rpc/call.h"), ("nfs3/service.h", "nfs4/compound.h"),
                           ("nfs4/compound.h", "pnfs_mds/layout.h"), ("rdma/verbs.h", "nfs4/compound.h"),
                           ("rpc/server.h", "server/server.h"), ("tools/hash_files.h", "server/server.h"),
+                          ("server/server.h", "server/run/serve.h"), ("server/config/config.h", "server/role.h"),
+                          ("server/run/serve.h", "server/cli/command_line.h"), ("server/server.h", "server/roles/nfs/nfs_role.h"),
+                          ("server/metrics/http.h", "server/other/other.h"),
                           ("io/op.h", "tests/unit/io/loop.h"),
                           ("io/op.h", "gate.h")):
         found = check_tree({**right, path: f'// A planted mistake.\n#  include "{include}"\n'})
         assert len(found) == 1 and found[0].startswith(f"{path}:2: "), (path, include, found)
+    found = check_tree({**right, "server/other/other.h": ""})
+    assert len(found) == 1 and found[0].startswith("server/other/other.h:1: server/other is not among"), found
 
 
 if __name__ == "__main__":

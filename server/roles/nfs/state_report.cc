@@ -13,7 +13,6 @@
 
 #include "base/bytes.h"
 #include "nfs4/state/states.h"
-#include "server/server.h"
 #include "vfs/posix/file.h"
 
 namespace braid::server::roles::nfs {
@@ -76,8 +75,7 @@ json client_json(const nfs4::state::ClientReport& client, const nfs4::state::Sta
           {"delegations", counts.of(StateKind::delegation)}};
 }
 
-std::string clients_page(Server& server, const admin::AdminRequest& request) {
-  const nfs4::ServerState& state = server.nfs4().state();
+std::string clients_page(const nfs4::ServerState& state, const admin::AdminRequest& request) {
   const auto after =
       request.from.empty() ? std::optional<std::uint64_t>(0) : admin::parse_client(request.from);
   if (!after) return wrong_from();
@@ -111,11 +109,10 @@ json session_json(const nfs4::state::SessionReport& session, base::TimePoint now
           {"back_connections", session.back_connections}};
 }
 
-std::string sessions_page(Server& server, const admin::AdminRequest& request) {
+std::string sessions_page(const nfs4::ServerState& state, const admin::AdminRequest& request) {
   const auto after =
       request.from.empty() ? std::optional(nfs4::state::SessionId{}) : parse_hex<16>(request.from);
   if (!after) return wrong_from();
-  const nfs4::ServerState& state = server.nfs4().state();
   const auto sessions = state.clients.report_sessions(*after, lines_max);
   const base::TimePoint now = state.clock.now();
   json lines = json::array();
@@ -176,17 +173,17 @@ json line_json(const StateLine& line, const vfs::ExportTable& exports, base::Tim
   return out;
 }
 
-std::string states_page(Server& server, const char* name, StateKind kind,
-                        const admin::AdminRequest& request) {
+std::string states_page(const nfs4::ServerState& state, const vfs::Exports& table, const char* name,
+                        StateKind kind, const admin::AdminRequest& request) {
   nfs4::state::StateQuery query{.kind = kind, .client = request.client, .from = 0, .lines_max = lines_max};
   const char* const end = request.from.data() + request.from.size();
   if (!request.from.empty() && std::from_chars(request.from.data(), end, query.from).ptr != end)
     return wrong_from();
-  const nfs4::state::StatePage found = server.nfs4().state().states.with(
-      [&](const nfs4::state::States& states) { return states.list(query); });
-  const auto exports = server.exports().table().current();
+  const nfs4::state::StatePage found =
+      state.states.with([&](const nfs4::state::States& states) { return states.list(query); });
+  const auto exports = table.current();
   json lines = json::array();
-  const base::TimePoint now = server.nfs4().state().clock.now();
+  const base::TimePoint now = state.clock.now();
   for (const StateLine& line : found.lines) lines.push_back(line_json(line, *exports, now));
   json page{{name, std::move(lines)}};
   if (found.next) page["next"] = std::to_string(*found.next);
@@ -197,10 +194,10 @@ std::string no_client(std::uint64_t client) {
   return admin::admin_error(fmt::format("there is no client {}", client_text(client)));
 }
 
-io::Op<std::string> evict(Server& server, const admin::AdminRequest& request) {
+io::Op<std::string> evict(nfs4::Nfs4Engine& engine, const admin::AdminRequest& request) {
   if (!request.client) co_return admin::admin_error("the request has no \"client\"");
   const std::uint64_t client = *request.client;
-  const auto gone = co_await server.nfs4().evict(client).as_result();
+  const auto gone = co_await engine.evict(client).as_result();
   if (gone && !*gone) co_return no_client(client);
   if (gone) co_return json{{"evicted", client_text(client)}}.dump();
   co_return admin::admin_error(fmt::format(
@@ -220,35 +217,34 @@ std::string trouble_text(nfsstat4 status, std::uint64_t client) {
                                         client_text(client), name_of(status)));
 }
 
-io::Op<std::string> revoke(Server& server, const admin::AdminRequest& request) {
+io::Op<std::string> revoke(nfs4::Nfs4Engine& engine, const admin::AdminRequest& request) {
   if (!request.client) co_return admin::admin_error("the request has no \"client\"");
-  const auto done = co_await server.nfs4().revoke(*request.client).as_result();
+  const auto done = co_await engine.revoke(*request.client).as_result();
   if (!done) co_return trouble_text(done.error(), *request.client);
   co_return json{{"revoked", client_text(*request.client)}}.dump();
 }
 
-admin::AdminCommand states_command(Server& server, const char* name, StateKind kind) {
-  return {name, [&server, name, kind](const admin::AdminRequest& request) -> io::Op<std::string> {
-            return states_page(server, name, kind, request);
-          }};
-}
-
 }  // namespace
 
-std::vector<admin::AdminCommand> state_commands(Server& server) {
+std::vector<admin::AdminCommand> state_commands(nfs4::Nfs4Engine& engine, const vfs::Exports& exports) {
+  const auto states = [&](const char* name, StateKind kind) -> admin::AdminCommand {
+    return {name,
+            [&state = engine.state(), &exports, name, kind](const admin::AdminRequest& request)
+                -> io::Op<std::string> { return states_page(state, exports, name, kind, request); }};
+  };
   return {{"clients",
-           [&server](const admin::AdminRequest& request) -> io::Op<std::string> {
-             return clients_page(server, request);
+           [&state = engine.state()](const admin::AdminRequest& request) -> io::Op<std::string> {
+             return clients_page(state, request);
            }},
           {"sessions",
-           [&server](const admin::AdminRequest& request) -> io::Op<std::string> {
-             return sessions_page(server, request);
+           [&state = engine.state()](const admin::AdminRequest& request) -> io::Op<std::string> {
+             return sessions_page(state, request);
            }},
-          states_command(server, "opens", StateKind::open),
-          states_command(server, "locks", StateKind::lock),
-          states_command(server, "delegations", StateKind::delegation),
-          {"evict", [&server](const admin::AdminRequest& request) { return evict(server, request); }},
-          {"revoke", [&server](const admin::AdminRequest& request) { return revoke(server, request); }}};
+          states("opens", StateKind::open),
+          states("locks", StateKind::lock),
+          states("delegations", StateKind::delegation),
+          {"evict", [&engine](const admin::AdminRequest& request) { return evict(engine, request); }},
+          {"revoke", [&engine](const admin::AdminRequest& request) { return revoke(engine, request); }}};
 }
 
 }  // namespace braid::server::roles::nfs

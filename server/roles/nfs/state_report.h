@@ -3,17 +3,15 @@
 
 #include <vector>
 
+#include "nfs4/engine.h"
 #include "server/admin/admin_socket.h"
-
-namespace braid::server {
-class Server;
-}
+#include "vfs/export.h"
 
 namespace braid::server::roles::nfs {
 
 // "clients", "sessions", "opens", "locks", "delegations": lists in pages, which are made on the calling
-// reactor's thread; no lock is held for longer than one page takes. "evict" and "revoke". The server outlives
-// them.
-std::vector<admin::AdminCommand> state_commands(Server& server);
+// reactor's thread; no lock is held for longer than one page takes. "evict" and "revoke". The engine and
+// the exports outlive them.
+std::vector<admin::AdminCommand> state_commands(nfs4::Nfs4Engine& engine, const vfs::Exports& exports);
 
 }  // namespace braid::server::roles::nfs

@@ -1,9 +1,12 @@
-// One reactor's thread and what serves on it.
+// One of the threads that serve: a reactor, and what serves on it.
 #pragma once
 
+#include <cstddef>
+#include <deque>
 #include <future>
 #include <memory>
 #include <optional>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -23,32 +26,34 @@
 
 namespace braid::server {
 
-// What lanes share; outlives them.
-struct LaneResources {
+// What server threads share; outlives them.
+struct ServerThreadResources {
   const base::Clock& clock;
   io::SlabPool& slabs;
   io::PipePool& pipes;
-  rpc::Server& rpc;
+  std::span<rpc::Server* const>
+      roles;  // the RPC server of each role; the span itself is needed by create() only
   rpc::TcpMetrics& tcp_metrics;
   rpc::TcpOptions tcp;
 };
 
 // Used by the control thread. The thread runs from create() on; end() must be called before destruction.
-class Lane {
+class ServerThread {
  public:
   // Fails with the errno of io_uring_setup.
-  static base::Result<std::unique_ptr<Lane>> create(const LaneResources& resources);
-  ~Lane();
-  Lane(const Lane&) = delete;
-  Lane& operator=(const Lane&) = delete;
+  static base::Result<std::unique_ptr<ServerThread>> create(const ServerThreadResources& resources);
+  ~ServerThread();
+  ServerThread(const ServerThread&) = delete;
+  ServerThread& operator=(const ServerThread&) = delete;
 
-  [[nodiscard]] rpc::TcpListener::Target target() { return {&tcp_, &worker_}; }
+  // Where connections to a role go; `role` is its place in the resources.
+  [[nodiscard]] rpc::TcpListener::Target target(std::size_t role) { return {&tcp_, &workers_[role]}; }
   [[nodiscard]] rpc::TcpWorker& tcp() { return tcp_; }
   [[nodiscard]] io::Reactor& reactor() { return *reactor_; }
   [[nodiscard]] const io::Reactor& reactor() const { return *reactor_; }
   [[nodiscard]] std::size_t connections() const { return tcp_.connections() + rdma_connections(); }
 
-  // Serves RPC over RDMA too; what it is given outlives the lane's drain(). The errno of the device, or
+  // Serves RPC over RDMA too; what it is given outlives drain(). The errno of the device, or
   // nothing if it worked.
   struct RdmaResources {
     rdma::Provider& provider;
@@ -57,12 +62,12 @@ class Lane {
     rdma::RdmaOptions options;
   };
   std::future<std::optional<base::Errno>> start_rdma(const RdmaResources& resources);
-  // After start_rdma() succeeded; on the lane's thread.
+  // After start_rdma() succeeded; on the thread.
   [[nodiscard]] rdma::Verbs& verbs() { return *verbs_; }
-  [[nodiscard]] rdma::Admission::Target rdma_target() { return {&*rdma_, &worker_}; }
+  [[nodiscard]] rdma::Admission::Target rdma_target(std::size_t role) { return {&*rdma_, &workers_[role]}; }
   [[nodiscard]] std::size_t rdma_connections() const { return rdma_ ? rdma_->connections() : 0; }
 
-  // Runs f(), an Op<T> that cannot fail, on the lane's thread; the future is for another thread.
+  // Runs f(), an Op<T> that cannot fail, on the thread; the future is for another thread.
   template <class F>
   auto run(F f) {
     using Value = typename std::invoke_result_t<F&>::value_type;
@@ -74,7 +79,7 @@ class Lane {
   }
 
   // Finishes running calls for at most `limit`, then closes all connections; true if every call has ended.
-  // Calls that hang in the file system keep the lane from being destroyed.
+  // Calls that hang in the file system keep this object from being destroyed.
   std::future<bool> drain(base::Duration limit);
   // Ends the thread, after drain() said true.
   void end();
@@ -96,15 +101,17 @@ class Lane {
     }
   }
 
-  Lane(std::unique_ptr<io::Reactor> reactor, const LaneResources& resources);
+  ServerThread(std::unique_ptr<io::Reactor> reactor, const ServerThreadResources& resources);
   io::Op<bool> drain_calls(base::Duration limit);
   io::Op<std::optional<base::Errno>> open_rdma(const RdmaResources& resources);
   io::Op<> end_rdma(base::Duration limit);
+  // Connections of every role, and ended ones whose calls still run.
+  [[nodiscard]] std::size_t sessions() const;
 
   std::unique_ptr<io::Reactor> reactor_;
   io::Gate tasks_;
   io::SlabPool& slabs_;
-  rpc::ServerWorker worker_;
+  std::deque<rpc::ServerWorker> workers_;  // one per role
   rpc::TcpWorker tcp_;
   std::unique_ptr<rdma::Verbs> verbs_;
   std::optional<rdma::RdmaWorker> rdma_;

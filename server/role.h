@@ -1,0 +1,71 @@
+// What a server serves: RPC programs with their state, on addresses of their own. A server has one role or
+// several; the same threads serve them all, and each connection reaches the programs of its role only.
+#pragma once
+
+#include <cstddef>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "io/blocking_pool.h"
+#include "io/op.h"
+#include "io/slab.h"
+#include "rpc/program.h"
+#include "rpc/server.h"
+#include "server/admin/admin_socket.h"
+#include "server/config/config.h"
+#include "server/listening.h"
+#include "server/server_thread.h"
+#include "vfs/export.h"
+
+namespace braid::server {
+
+// What the roles of a server share, and a role's part of it; what is referred to outlives the role.
+struct Shared {
+  const base::Clock& clock;
+  io::BlockingPool& pool;
+  io::SlabPool& slabs;
+  const vfs::Exports& exports;
+  base::MetricRegistry& metrics;   // the series that a role registers carry its label
+  std::string state_dir;           // exists
+  std::size_t open_files_max = 0;  // descriptors for files in use, of all roles
+  rpc::ServerOptions rpc;          // what the role's calls may take: its share of the server's memory
+};
+
+// Used by the control thread, except where noted. Made by a RoleMaker; start() once, then close() before the
+// server's threads end.
+class Role {
+ public:
+  virtual ~Role() = default;
+  // The role's own; both live as long as the role.
+  [[nodiscard]] virtual rpc::Server& rpc() = 0;
+  [[nodiscard]] virtual std::span<const rpc::Program> programs() const = 0;
+  [[nodiscard]] virtual Listen listen() const = 0;
+  // The threads run, at least one, and nobody is served yet.
+  virtual void start(std::span<const std::unique_ptr<ServerThread>> threads) = 0;
+  // About once a second, on the control thread's reactor.
+  virtual io::Op<> tick() = 0;
+  // On the first thread, when no more connections are accepted: ends what the role does of its own accord.
+  // Calls may still run afterwards; nothing may go on that outlives them.
+  virtual io::Op<> close() = 0;
+  // Adds the role's commands to those of the admin socket. They are run on the control thread's reactor.
+  virtual void describe(std::vector<admin::AdminCommand>& commands) = 0;
+  // Adds the role's own members to the report of `braid status`, a JSON object.
+  virtual void report(nlohmann::json& members) const = 0;
+};
+
+// How a role comes to be. The error is a sentence for the user.
+struct RoleMaker {
+  std::string label;  // names the role in metrics and reports; empty for the first role, and only there
+  std::function<std::expected<std::unique_ptr<Role>, std::string>(const Shared& shared,
+                                                                  const config::Config& config)>
+      make;
+};
+
+}  // namespace braid::server

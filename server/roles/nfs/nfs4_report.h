@@ -1,0 +1,14 @@
+// What `braid status` says of NFSv4.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+
+#include "nfs4/engine.h"
+
+namespace braid::server::roles::nfs {
+
+// Adds "nfs4", what clients hold and the grace period, and "operations", to this JSON object.
+// docs/operations.md describes their members.
+void add_nfs4(nlohmann::json& report, const nfs4::Nfs4Engine& engine);
+
+}  // namespace braid::server::roles::nfs
