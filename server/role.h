@@ -18,7 +18,7 @@
 #include "io/slab.h"
 #include "rpc/program.h"
 #include "rpc/server.h"
-#include "server/admin/admin_socket.h"
+#include "server/admin/admin_command.h"
 #include "server/config/config.h"
 #include "server/listening.h"
 #include "server/server_thread.h"

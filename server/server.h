@@ -75,6 +75,7 @@ class Server {
   [[nodiscard]] const rpc::RpcbindOutcome& rpcbind() const { return rpcbind_; }
 
   // For reports.
+  [[nodiscard]] const base::Clock& clock() const { return clock_; }
   [[nodiscard]] const io::SlabPool& slabs() const { return slabs_; }
   [[nodiscard]] const io::BlockingPool& pool() const { return pool_; }
   [[nodiscard]] const std::vector<std::unique_ptr<ServerThread>>& threads() const { return threads_; }

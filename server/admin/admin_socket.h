@@ -1,19 +1,11 @@
-// The Unix socket that `braid status` and others talk to: one line of JSON in, one line of JSON out, then
-// closed. docs/admin-socket.md describes the lines.
+// The Unix socket that `braid status` and others talk to.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <expected>
-#include <functional>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/unique_fd.h"
-#include "io/op.h"
 
 namespace braid::server::admin {
 
@@ -42,31 +34,5 @@ class AdminSocket {
 
 // Connects to the socket of a running server. The error is a sentence.
 std::expected<base::UniqueFd, std::string> connect_admin(const std::string& path);
-
-constexpr std::size_t admin_request_bytes_max = 4096;
-
-// Whether a line has ended.
-bool admin_complete(std::string_view so_far);
-
-// What a line asks for.
-struct AdminRequest {
-  std::string command;
-  std::optional<std::uint64_t> client;
-  std::string path;  // of an export; empty: none
-  std::string from;  // what the page before said to go on with; empty: from the beginning
-};
-// Something that may be asked for: `answer` returns JSON without line feeds. The request outlives the Op.
-struct AdminCommand {
-  std::string_view name;
-  std::function<io::Op<std::string>(const AdminRequest& request)> answer;
-};
-// The answer to a line: what the command of that name says; {"error":"..."} if there is none. Ends with a
-// line feed. The commands outlive the Op.
-io::Op<std::string> admin_answer(std::string_view line, const std::vector<AdminCommand>& commands);
-// {"error":"..."}
-std::string admin_error(std::string_view what);
-
-// A client's id as people write it: "0x500000001", or decimal.
-std::optional<std::uint64_t> parse_client(std::string_view text);
 
 }  // namespace braid::server::admin

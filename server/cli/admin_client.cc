@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "base/exit_code.h"
 #include "server/admin/admin_socket.h"
@@ -67,6 +68,19 @@ std::expected<std::string, std::string> ask_server(const ServerChoice& server, s
                                        std::chrono::duration<double>(server.patience).count()));
   if (!answer.ends_with('\n')) return std::unexpected(std::string(hung_up));
   return answer;
+}
+
+std::expected<nlohmann::json, std::string> ask_json(const ServerChoice& server,
+                                                    const nlohmann::json& request) {
+  constexpr bool no_exceptions = false;
+  const auto answer = ask_server(server, request.dump());
+  if (!answer) return std::unexpected(answer.error());
+  nlohmann::json object = nlohmann::json::parse(*answer, nullptr, no_exceptions);
+  if (!object.is_object())
+    return std::unexpected(fmt::format("the server's answer is not understood: {}", *answer));
+  if (const auto error = object.find("error"); error != object.end() && error->is_string())
+    return std::unexpected(error->get<std::string>());
+  return object;
 }
 
 int failed(std::string_view command, std::string_view why) {

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <expected>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,10 @@ struct ServerChoice {
 
 // The answer to one line, which carries a command as JSON. Errors, here and below, are sentences.
 std::expected<std::string, std::string> ask_server(const ServerChoice& server, std::string_view request);
+
+// The same of a request as a JSON object; an answer that is one, and no error of the server.
+std::expected<nlohmann::json, std::string> ask_json(const ServerChoice& server,
+                                                    const nlohmann::json& request);
 
 // Says on standard error why `command` failed; returns the exit code.
 int failed(std::string_view command, std::string_view why);

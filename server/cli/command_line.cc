@@ -3,260 +3,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <sstream>
+#include <string>
 #include <utility>
-#include <vector>
 
 #include "base/exit_code.h"
-#include "rpc/socket_address.h"
-#include "server/admin/admin_socket.h"
-#include "server/config/endpoint.h"
-#include "tools/hashing_options.h"
-#include "vfs/network.h"
 
 namespace braid::server::cli {
-namespace {
 
-// What the user wrote, before it is judged as a whole.
-struct Written {
-  std::string directory, config_file, check_file;
-  std::string squash, metrics, log_level;
-  std::uint32_t anon_uid = 65534, anon_gid = 65534;
-  bool read_only = false, no_sync = false;
-  std::vector<std::string> allow;
-  run::ServeCommand::Overrides overrides;
-  StatusCommand status;
-  ListCommand list;
-  ClientCommand client;
-  ExportCommand accepted;
-  tools::HashCommand hash;
-  tools::DedupCommand dedup;
-};
-
-// A check that says what to write; the texts reach the user as "--option: TEXT".
-CLI::Validator must(bool (*right)(const std::string&), const std::string& advice) {
-  return CLI::Validator(
-      [right, advice](std::string& value) {
-        return right(value) ? std::string() : fmt::format("'{}' is wrong; {}", value, advice);
-      },
-      "");
-}
-
-void add_export_options(CLI::App& serve, Written& written) {
-  const std::string group = "Options of the export (with DIR)";
-  serve
-      .add_option("--squash", written.squash,
-                  "Whose identity becomes the anonymous one: none, root (default) or all")
-      ->type_name("none|root|all")
-      ->check(must([](const std::string& s) { return config::parse_squash(s).has_value(); },
-                   "write none, root or all"))
-      ->group(group);
-  serve.add_option("--anonuid", written.anon_uid, "User id of the anonymous identity (65534)")
-      ->type_name("ID")
-      ->group(group);
-  serve.add_option("--anongid", written.anon_gid, "Group id of the anonymous identity (65534)")
-      ->type_name("ID")
-      ->group(group);
-  serve.add_flag("--read-only", written.read_only, "Refuse every change")->group(group);
-  serve
-      .add_option("--allow", written.allow,
-                  "Clients that may mount: a network or an address; may be repeated")
-      ->type_name("NETWORK")
-      ->check(must([](const std::string& s) { return vfs::Network::parse(s).has_value(); },
-                   "write a network such as 10.0.0.0/8 or fd00::/8, or one address"))
-      ->allow_extra_args(false)
-      ->group(group);
-  serve
-      .add_flag("--no-sync", written.no_sync,
-                "Answer before data reaches the medium: faster, and lost at a power cut")
-      ->group(group);
-}
-
-void add_server_options(CLI::App& serve, Written& written) {
-  const std::string group = "Options of the server";
-  run::ServeCommand::Overrides& o = written.overrides;
-  serve.add_option("--listen", o.listen, "Address to listen on (all addresses); may be repeated")
-      ->type_name("ADDRESS")
-      ->check(must([](const std::string& s) { return rpc::parse_address(s, 0).has_value(); },
-                   "write an IP address without a port; the port is --port"))
-      ->allow_extra_args(false)
-      ->group(group);
-  serve.add_option("--port", o.port, "TCP port (2049); 0 takes a free one")->type_name("PORT")->group(group);
-  serve.add_option("--rdma", o.rdma_port, "Serve RPC over RDMA too, on this port (20049)")
-      ->type_name("PORT")
-      ->expected(0, 1)
-      ->default_str("20049")
-      ->check(CLI::Range(1, 65535, "1 to 65535"))
-      ->group(group);
-  serve.add_option("--threads", o.threads, "Threads that serve (one per CPU)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 256, "1 to 256"))
-      ->group(group);
-  serve.add_option("--state", o.state_dir, "Directory for keys that must survive a restart")
-      ->type_name("DIR")
-      ->group(group);
-  serve.add_option("--metrics", written.metrics, "Prometheus metrics over HTTP on this ADDRESS:PORT")
-      ->type_name("ADDRESS:PORT")
-      ->check(must([](const std::string& s) { return config::parse_endpoint(s).has_value(); },
-                   "write ADDRESS:PORT, e.g. 127.0.0.1:9049 or [::1]:9049"))
-      ->group(group);
-  serve.add_option("--log-level", written.log_level, "debug, info (default), warning or error")
-      ->type_name("LEVEL")
-      ->check(must([](const std::string& s) { return config::parse_level(s).has_value(); },
-                   "write debug, info, warning or error"))
-      ->group(group);
-  serve.add_option("--admin", o.admin_socket, "Path of the admin socket")->type_name("SOCKET")->group(group);
-}
-
-CLI::App* add_serve(CLI::App& app, Written& written) {
-  CLI::App* serve = app.add_subcommand("serve", "Serve a directory, or the exports of a configuration file");
-  serve->add_option("DIR", written.directory, "Directory to serve; clients mount it as /")->type_name(" ");
-  serve->add_option("--config", written.config_file, "TOML file that describes server and exports")
-      ->type_name("FILE");
-  serve->add_option("--check-config", written.check_file, "Say whether this TOML file is right, and end")
-      ->type_name("FILE");
-  add_export_options(*serve, written);
-  add_server_options(*serve, written);
-  return serve;
-}
-
-void add_server_choice(CLI::App& command, ServerChoice& server) {
-  command.add_option("--port", server.port, "The server on this port, if several run")->type_name("PORT");
-  command.add_option("--admin", server.admin_socket, "Path of the server's admin socket")
-      ->type_name("SOCKET");
-}
-
-CLI::App* add_status(CLI::App& app, Written& written) {
-  CLI::App* status = app.add_subcommand("status", "Show what a running server does");
-  status->add_flag("--json", written.status.json, "As JSON");
-  add_server_choice(*status, written.status.server);
-  return status;
-}
-
-CLI::Validator is_client() {
-  return must([](const std::string& s) { return admin::parse_client(s).has_value(); },
-              "write the id as `braid clients` shows it, e.g. 0x500000001");
-}
-
-struct NamedCommand {
-  const char* name;
-  const char* description;
-};
-
-void add_lists(CLI::App& app, Written& written) {
-  constexpr NamedCommand lists[] = {{"clients", "List the NFSv4 clients of a running server"},
-                                    {"sessions", "List the sessions of NFSv4 clients"},
-                                    {"opens", "List the files that NFSv4 clients have open"},
-                                    {"locks", "List the byte-range locks of NFSv4 clients"},
-                                    {"delegations", "List the delegations of NFSv4 clients"}};
-  for (const NamedCommand& one : lists) {
-    CLI::App* list = app.add_subcommand(one.name, one.description);
-    list->callback([&written, name = one.name] { written.list.what = name; });
-    list->add_flag("--json", written.list.json, "As JSON");
-    if (std::string_view(one.name) != "clients")
-      list->add_option("--client", written.list.client, "Of this client only")
-          ->type_name("ID")
-          ->check(is_client());
-    add_server_choice(*list, written.list.server);
-  }
-}
-
-void add_client(CLI::App& app, Written& written) {
-  constexpr NamedCommand actions[] = {
-      {"evict", "Forget a client and all that it holds; it has to begin anew"},
-      {"revoke", "Take back what a client of NFSv4.1 or later holds, and let it go on"}};
-  CLI::App* client = app.add_subcommand("client", "Take something from an NFSv4 client");
-  client->require_subcommand(1);
-  for (const NamedCommand& one : actions) {
-    CLI::App* action = client->add_subcommand(one.name, one.description);
-    action->callback([&written, name = one.name] { written.client.action = name; });
-    action->add_option("ID", written.client.client, "The client, as `braid clients` shows it")
-        ->type_name(" ")
-        ->required()
-        ->check(is_client());
-    add_server_choice(*action, written.client.server);
-  }
-}
-
-const CLI::App* add_export(CLI::App& app, Written& written) {
-  CLI::App* command = app.add_subcommand("export", "Decide about an export of a running server");
-  command->require_subcommand(1);
-  CLI::App* accept = command->add_subcommand(
-      "accept", "Serve what its directory leads to now, if that is another one than before");
-  accept->add_option("PATH", written.accepted.path, "The export, as clients mount it")
-      ->type_name(" ")
-      ->required();
-  add_server_choice(*accept, written.accepted.server);
-  return accept;
-}
-
-Exit usage(std::string what) {
-  return {base::exit_usage, fmt::format("braid serve: {}\nTry: braid serve --help\n", what)};
-}
-
-// The first option about an export that was given beside a file.
-std::string export_option_beside_file(const CLI::App& serve) {
-  for (const char* name : {"--squash", "--anonuid", "--anongid", "--read-only", "--allow", "--no-sync"})
-    if (serve.count(name) != 0) return name;
-  return {};
-}
-
-std::expected<Command, Exit> serve_with_file(const CLI::App& serve, Written written) {
-  run::ServeCommand command;
-  command.check_only = !written.check_file.empty();
-  command.config_file = command.check_only ? written.check_file : written.config_file;
-  if (!written.directory.empty())
-    return std::unexpected(usage("DIR and a configuration file exclude each other; write one of them"));
-  if (const std::string option = export_option_beside_file(serve); !option.empty())
-    return std::unexpected(usage(fmt::format(
-        "{} belongs to an export; with a configuration file write it there, in [[export]]", option)));
-  command.overrides = std::move(written.overrides);
-  return command;
-}
-
-std::expected<Command, Exit> serve_directory(const CLI::App& serve, Written written) {
-  if (written.directory.empty())
-    return std::unexpected(usage("nothing to serve; write braid serve DIR, or braid serve --config FILE"));
-  run::ServeCommand command;
-  config::ExportConfig only;
-  only.path = "/";
-  only.directory = std::move(written.directory);
-  if (!written.squash.empty()) only.squash = *config::parse_squash(written.squash);
-  for (const char* name : {"--anonuid", "--anongid"})
-    if (only.squash == vfs::Squash::none && serve.count(name) != 0)
-      return std::unexpected(usage(fmt::format(
-          "{} has no effect with --squash none; remove it, or write --squash root or all", name)));
-  only.anon_uid = written.anon_uid;
-  only.anon_gid = written.anon_gid;
-  only.read_only = written.read_only;
-  only.sync = !written.no_sync;
-  only.clients = std::move(written.allow);
-  run::apply(written.overrides, command.config);
-  command.config.exports.push_back(std::move(only));
-  return command;
-}
-
-std::expected<Command, Exit> judge_serve(const CLI::App& serve, Written written) {
-  if (!written.metrics.empty()) written.overrides.metrics = config::parse_endpoint(written.metrics);
-  if (!written.log_level.empty()) written.overrides.log_level = config::parse_level(written.log_level);
-  if (!written.config_file.empty() || !written.check_file.empty())
-    return serve_with_file(serve, std::move(written));
-  return serve_directory(serve, std::move(written));
-}
-
-}  // namespace
-
-std::expected<Command, Exit> parse_command_line(int argc, const char* const* argv) {
+std::expected<std::unique_ptr<Command>, Exit> parse_command_line(int argc, const char* const* argv) {
   CLI::App app("Braid: an NFS server for Linux", "braid");
   app.set_version_flag("--version", "braid " BRAID_VERSION);
   app.require_subcommand(1);
-  Written written;
-  const CLI::App* serve = add_serve(app, written);
-  const CLI::App* status = add_status(app, written);
-  add_lists(app, written);
-  add_client(app, written);
-  const CLI::App* accept = add_export(app, written);
-  const CLI::App* hash = tools::add_hash(app, written.hash);
-  const CLI::App* dedup = tools::add_dedup(app, written.dedup);
+  Chosen chosen;
+  for (const AddCommand add : commands()) add(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& wanted) {  // --help, --version
@@ -269,13 +29,7 @@ std::expected<Command, Exit> parse_command_line(int argc, const char* const* arg
     return std::unexpected(
         Exit{base::exit_usage, fmt::format("{0}: {1}\nTry: {0} --help\n", name, error.what())});
   }
-  if (status->parsed()) return std::move(written.status);
-  if (!written.list.what.empty()) return std::move(written.list);
-  if (!written.client.action.empty()) return std::move(written.client);
-  if (accept->parsed()) return std::move(written.accepted);
-  if (hash->parsed()) return std::move(written.hash);
-  if (dedup->parsed()) return std::move(written.dedup);
-  return judge_serve(*serve, std::move(written));
+  return std::move(chosen.value());
 }
 
 }  // namespace braid::server::cli

@@ -2,26 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
+
+#include "server/admin/admin_command.h"
+#include "server/cli/options.h"
+#include "server/roles/nfs/commands.h"
 
 namespace braid::server::cli {
 namespace {
 
 using nlohmann::json;
-
-// An answer that is a JSON object and no error.
-std::expected<json, std::string> ask(const ServerChoice& server, const json& request) {
-  constexpr bool no_exceptions = false;
-  const auto answer = ask_server(server, request.dump());
-  if (!answer) return std::unexpected(answer.error());
-  json object = json::parse(*answer, nullptr, no_exceptions);
-  if (!object.is_object())
-    return std::unexpected(fmt::format("the server's answer is not understood: {}", *answer));
-  if (const auto error = object.find("error"); error != object.end() && error->is_string())
-    return std::unexpected(error->get<std::string>());
-  return object;
-}
 
 // All pages of a list.
 std::expected<json, std::string> all_of(const ListCommand& command) {
@@ -29,7 +21,7 @@ std::expected<json, std::string> all_of(const ListCommand& command) {
   if (!command.client.empty()) request["client"] = command.client;
   json lines = json::array();
   for (;;) {
-    auto page = ask(command.server, request);
+    auto page = ask_json(command.server, request);
     if (!page) return std::unexpected(page.error());
     const auto list = page->find(command.what);
     if (list == page->end() || !list->is_array())
@@ -39,6 +31,11 @@ std::expected<json, std::string> all_of(const ListCommand& command) {
     if (next == page->end()) return json{{command.what, std::move(lines)}};
     request["from"] = *next;
   }
+}
+
+CLI::Validator is_client() {
+  return must([](const std::string& s) { return admin::parse_client(s).has_value(); },
+              "write the id as `braid clients` shows it, e.g. 0x500000001");
 }
 
 }  // namespace
@@ -58,7 +55,7 @@ int list_state(const ListCommand& command) {
 }
 
 int act_on_client(const ClientCommand& command) {
-  const auto done = ask(command.server, {{"command", command.action}, {"client", command.client}});
+  const auto done = ask_json(command.server, {{"command", command.action}, {"client", command.client}});
   if (!done) return failed("braid client " + command.action, done.error());
   if (command.action == "evict")
     fmt::print("Client {} is forgotten.\n", command.client);
@@ -67,11 +64,37 @@ int act_on_client(const ClientCommand& command) {
   return 0;
 }
 
-int accept_export(const ExportCommand& command) {
-  const auto done = ask(command.server, {{"command", "accept"}, {"path", command.path}});
-  if (!done) return failed("braid export accept", done.error());
-  fmt::print("The export {} is what its directory leads to now.\n", command.path);
-  return 0;
+void add_lists(CLI::App& app, Chosen& chosen) {
+  namespace nfs = roles::nfs;
+  for (const admin::CommandName& name : {nfs::clients_command, nfs::sessions_command, nfs::opens_command,
+                                         nfs::locks_command, nfs::delegations_command}) {
+    const auto wanted = std::make_shared<ListCommand>();
+    wanted->what = name.name;
+    CLI::App* list = add_subcommand(app, name);
+    list->add_flag("--json", wanted->json, "As JSON");
+    if (name.name != nfs::clients_command.name)
+      list->add_option("--client", wanted->client, "Of this client only")
+          ->type_name("ID")
+          ->check(is_client());
+    add_server_choice(*list, wanted->server);
+    list->callback([wanted, &chosen] { choose(chosen, *wanted, list_state); });
+  }
+}
+
+void add_client(CLI::App& app, Chosen& chosen) {
+  CLI::App* client = app.add_subcommand("client", "Take something from an NFSv4 client");
+  client->require_subcommand(1);
+  for (const admin::CommandName& name : {roles::nfs::evict_command, roles::nfs::revoke_command}) {
+    const auto wanted = std::make_shared<ClientCommand>();
+    wanted->action = name.name;
+    CLI::App* action = add_subcommand(*client, name);
+    action->add_option("ID", wanted->client, "The client, as `braid clients` shows it")
+        ->type_name(" ")
+        ->required()
+        ->check(is_client());
+    add_server_choice(*action, wanted->server);
+    action->callback([wanted, &chosen] { choose(chosen, *wanted, act_on_client); });
+  }
 }
 
 }  // namespace braid::server::cli

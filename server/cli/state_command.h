@@ -1,21 +1,37 @@
-// braid clients, sessions, opens, locks, delegations; braid client evict, revoke: what NFSv4 clients hold;
-// and braid export accept.
+// braid clients, sessions, opens, locks, delegations; braid client evict, revoke: what NFSv4 clients hold.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
 
-#include "server/cli/command_line.h"
+#include "server/cli/admin_client.h"
+#include "server/cli/command.h"
 
 namespace braid::server::cli {
+
+// braid clients, sessions, opens, locks, delegations
+struct ListCommand {
+  ServerChoice server;
+  std::string what;    // the command's name
+  std::string client;  // whose; empty: all
+  bool json = false;
+};
+
+// braid client evict ID, braid client revoke ID
+struct ClientCommand {
+  ServerChoice server;
+  std::string action;  // "evict" or "revoke"
+  std::string client;
+};
 
 // Asks a running server, page by page, and prints its answers; returns the exit code.
 int list_state(const ListCommand& command);
 // Has a server take something from a client; returns the exit code.
 int act_on_client(const ClientCommand& command);
-// Has a server take what is at an export's directory now for what is meant; returns the exit code.
-int accept_export(const ExportCommand& command);
+
+void add_lists(CLI::App& app, Chosen& chosen);
+void add_client(CLI::App& app, Chosen& chosen);
 
 // The list of `what` ("clients" ...) as a table for people; nothing if `json` is no such list (another
 // version's, or an error).

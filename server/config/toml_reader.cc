@@ -139,6 +139,23 @@ bool TomlReader::texts(std::string_view key, std::vector<std::string>& out, std:
   return true;
 }
 
+void TomlReader::absolute_path(std::string_view key, std::string& out, std::string_view example) {
+  if (!text(key, out, example)) return;
+  if (out.empty() || out.front() != '/')
+    problem(key, fmt::format("'{}' is \"{}\"; write an absolute path: {}", key, out, example));
+}
+
+std::optional<TomlReader> TomlReader::section(std::string_view key) {
+  const toml::node* found = node(key);
+  if (found == nullptr) return std::nullopt;
+  const toml::table* const table = found->as_table();
+  if (table == nullptr) {
+    problem(key, fmt::format("'{0}' is {1}; write the section [{0}]", key, type_name(*found)));
+    return std::nullopt;
+  }
+  return TomlReader(*table, fmt::format("[{}]", key), problems_);
+}
+
 void TomlReader::finish() {
   for (const auto& [key, value] : table_) {
     const std::string_view name = key.str();

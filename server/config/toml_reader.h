@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,12 +32,18 @@ class TomlReader {
   // An integer of bytes, or a text such as "64MiB".
   bool bytes(std::string_view key, std::size_t& out, std::uint64_t least, std::uint64_t most);
   bool texts(std::string_view key, std::vector<std::string>& out, std::string_view example);
+  // A text that is an absolute path.
+  void absolute_path(std::string_view key, std::string& out, std::string_view example);
+  // The table [key], or nothing if it is absent or something else. Its finish() is the caller's.
+  std::optional<TomlReader> section(std::string_view key);
   // The node of a key that the caller reads itself, or null.
   const toml::node* node(std::string_view key);
 
   [[nodiscard]] std::uint32_t line_of(std::string_view key) const;  // of the table if the key is absent
   [[nodiscard]] bool has(std::string_view key) const { return table_.contains(key); }
   void problem(std::string_view at_key, std::string what);
+  // Of the whole file, for problems at other lines than a key's.
+  [[nodiscard]] std::vector<Problem>& problems() { return problems_; }
   // Complains about keys that were not asked for.
   void finish();
 

@@ -1,12 +1,11 @@
 #include "server/run/control.h"
 
 #include <csignal>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/log.h"
 #include "server/metrics/http.h"
-#include "server/run/status_report.h"
+#include "server/run/admin_commands.h"
 #include "server/server.h"
 
 namespace braid::server::run {
@@ -15,9 +14,8 @@ Control::Control(io::Reactor& reactor, Server& server, Signals& signals, Control
     : reactor_(reactor),
       server_(server),
       signals_(signals),
-      started_(reactor.clock().now()),
       reload_(std::move(options.reload)),
-      commands_(admin_commands()),
+      commands_(admin_commands(server, reactor.clock().now())),
       admin_(reactor, std::move(options.admin_listener),
              {.name = "admin", .request_bytes_max = admin::admin_request_bytes_max}, admin_dialogue()),
       sweep_timer_(reactor) {
@@ -26,21 +24,6 @@ Control::Control(io::Reactor& reactor, Server& server, Signals& signals, Control
         reactor, std::move(options.metrics_listener),
         admin::RequestServerOptions{.name = "metrics", .request_bytes_max = metrics::http_request_bytes_max},
         metrics_dialogue());
-}
-
-std::vector<admin::AdminCommand> Control::admin_commands() {
-  std::vector<admin::AdminCommand> commands{
-      {"status", [this](const admin::AdminRequest&) -> io::Op<std::string> {
-         return status_json(server_, started_, reactor_.clock().now());
-       }}};
-  for (const auto& hosted : server_.roles()) hosted->role->describe(commands);
-  commands.push_back({"accept", [this](const admin::AdminRequest& request) -> io::Op<std::string> {
-                        if (request.path.empty()) return admin::admin_error("the request has no \"path\"");
-                        const auto done = server_.exports().accept(request.path);
-                        if (!done) return admin::admin_error(done.error());
-                        return nlohmann::json{{"accepted", request.path}}.dump();
-                      }});
-  return commands;
 }
 
 admin::Dialogue Control::admin_dialogue() {

@@ -10,7 +10,7 @@
 #include "base/unique_fd.h"
 #include "io/gate.h"
 #include "io/reactor.h"
-#include "server/admin/admin_socket.h"
+#include "server/admin/admin_command.h"
 #include "server/admin/request_server.h"
 #include "server/run/signals.h"
 
@@ -35,7 +35,6 @@ class Control {
 
  private:
   admin::Dialogue admin_dialogue();
-  std::vector<admin::AdminCommand> admin_commands();
   admin::Dialogue metrics_dialogue();
   io::Op<> attend();
   io::Op<> sweep();
@@ -43,7 +42,6 @@ class Control {
   io::Reactor& reactor_;
   Server& server_;
   Signals& signals_;
-  const base::TimePoint started_;
   const std::function<void()> reload_;
   const std::vector<admin::AdminCommand> commands_;
   admin::RequestServer admin_;

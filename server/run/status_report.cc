@@ -129,10 +129,11 @@ void add_role(json& members, const Server::HostedRole& hosted) {
 
 }  // namespace
 
-std::string status_json(const Server& server, base::TimePoint started, base::TimePoint now) {
+std::string status_json(const Server& server, base::TimePoint started) {
+  const base::Duration uptime = server.clock().now() - started;
   json report{{"version", BRAID_VERSION},
               {"pid", ::getpid()},
-              {"uptime_seconds", std::chrono::duration_cast<std::chrono::seconds>(now - started).count()},
+              {"uptime_seconds", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
               {"rpcbind", server.rpcbind().accepted > 0},
               {"connections", server.connections()},
               {"rdma", rdma_of(server)},

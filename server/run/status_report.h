@@ -12,6 +12,6 @@ class Server;
 namespace braid::server::run {
 
 // One JSON object without line feeds. docs/operations.md describes its members.
-std::string status_json(const Server& server, base::TimePoint started, base::TimePoint now);
+std::string status_json(const Server& server, base::TimePoint started);
 
 }  // namespace braid::server::run

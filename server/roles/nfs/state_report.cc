@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "nfs4/state/states.h"
+#include "server/roles/nfs/commands.h"
 #include "vfs/posix/file.h"
 
 namespace braid::server::roles::nfs {
@@ -173,7 +174,7 @@ json line_json(const StateLine& line, const vfs::ExportTable& exports, base::Tim
   return out;
 }
 
-std::string states_page(const nfs4::ServerState& state, const vfs::Exports& table, const char* name,
+std::string states_page(const nfs4::ServerState& state, const vfs::Exports& table, std::string_view name,
                         StateKind kind, const admin::AdminRequest& request) {
   nfs4::state::StateQuery query{.kind = kind, .client = request.client, .from = 0, .lines_max = lines_max};
   const char* const end = request.from.data() + request.from.size();
@@ -227,24 +228,25 @@ io::Op<std::string> revoke(nfs4::Nfs4Engine& engine, const admin::AdminRequest& 
 }  // namespace
 
 std::vector<admin::AdminCommand> state_commands(nfs4::Nfs4Engine& engine, const vfs::Exports& exports) {
-  const auto states = [&](const char* name, StateKind kind) -> admin::AdminCommand {
-    return {name,
-            [&state = engine.state(), &exports, name, kind](const admin::AdminRequest& request)
+  using Request = const admin::AdminRequest&;
+  const auto states = [&](const admin::CommandName& command, StateKind kind) -> admin::AdminCommand {
+    return {command,
+            [&state = engine.state(), &exports, name = command.name, kind](Request request)
                 -> io::Op<std::string> { return states_page(state, exports, name, kind, request); }};
   };
-  return {{"clients",
-           [&state = engine.state()](const admin::AdminRequest& request) -> io::Op<std::string> {
+  return {{clients_command,
+           [&state = engine.state()](Request request) -> io::Op<std::string> {
              return clients_page(state, request);
            }},
-          {"sessions",
-           [&state = engine.state()](const admin::AdminRequest& request) -> io::Op<std::string> {
+          {sessions_command,
+           [&state = engine.state()](Request request) -> io::Op<std::string> {
              return sessions_page(state, request);
            }},
-          states("opens", StateKind::open),
-          states("locks", StateKind::lock),
-          states("delegations", StateKind::delegation),
-          {"evict", [&engine](const admin::AdminRequest& request) { return evict(engine, request); }},
-          {"revoke", [&engine](const admin::AdminRequest& request) { return revoke(engine, request); }}};
+          states(opens_command, StateKind::open),
+          states(locks_command, StateKind::lock),
+          states(delegations_command, StateKind::delegation),
+          {evict_command, [&engine](Request request) { return evict(engine, request); }},
+          {revoke_command, [&engine](Request request) { return revoke(engine, request); }}};
 }
 
 }  // namespace braid::server::roles::nfs

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "nfs4/engine.h"
-#include "server/admin/admin_socket.h"
+#include "server/admin/admin_command.h"
 #include "vfs/export.h"
 
 namespace braid::server::roles::nfs {

@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "server/admin/admin_command.h"
 #include "server/cli/admin_client.h"
 
 namespace braid::server::admin {
@@ -31,7 +32,7 @@ std::string answer(std::string_view line, AdminRequest* seen = nullptr) {
     if (seen != nullptr) *seen = request;
     return R"({"version":"1"})";
   };
-  const std::vector<AdminCommand> commands{{"status", note}, {"opens", note}};
+  const std::vector<AdminCommand> commands{{{"status", ""}, note}, {{"opens", ""}, note}};
   auto op = admin_answer(line, commands);
   op.start();
   return op.result().value_or("");

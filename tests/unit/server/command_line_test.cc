@@ -3,10 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/exit_code.h"
+#include "server/cli/export_command.h"
+#include "server/cli/state_command.h"
+#include "server/cli/status_command.h"
+#include "server/run/serve.h"
 
 namespace braid::server::cli {
 namespace {
@@ -15,15 +20,23 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-std::expected<Command, Exit> parse(std::vector<const char*> arguments) {
+std::expected<std::unique_ptr<Command>, Exit> parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "braid");
   return parse_command_line(static_cast<int>(arguments.size()), arguments.data());
+}
+
+// What a command gets that takes such options.
+template <class Options>
+Options options_of(const std::unique_ptr<Command>& command) {
+  const auto* const taken = dynamic_cast<const CommandOf<Options>*>(command.get());
+  EXPECT_NE(taken, nullptr);
+  return taken == nullptr ? Options{} : taken->options;
 }
 
 run::ServeCommand served(std::vector<const char*> arguments) {
   auto command = parse(std::move(arguments));
   EXPECT_TRUE(command.has_value()) << command.error().text;
-  return command ? std::get<run::ServeCommand>(*command) : run::ServeCommand{};
+  return command ? options_of<run::ServeCommand>(*command) : run::ServeCommand{};
 }
 
 // What the user reads; the exit code must be that of a wrong command line.
@@ -102,7 +115,7 @@ TEST(CommandLine, a_file_can_be_checked_only) {
 TEST(CommandLine, status_takes_a_port_a_socket_and_json) {
   const auto command = parse({"status", "--port", "12049", "--admin", "/tmp/a.sock", "--json"});
   ASSERT_TRUE(command.has_value());
-  const auto& status = std::get<StatusCommand>(*command);
+  const auto status = options_of<StatusCommand>(*command);
   EXPECT_EQ(status.server.port, 12049);
   EXPECT_EQ(status.server.admin_socket, "/tmp/a.sock");
   EXPECT_TRUE(status.json);
@@ -112,7 +125,7 @@ TEST(CommandLine, lists_of_state_take_a_server_a_client_and_json) {
   for (const char* what : {"clients", "sessions", "opens", "locks", "delegations"}) {
     const auto command = parse({what, "--port", "12049", "--json"});
     ASSERT_TRUE(command.has_value()) << command.error().text;
-    const auto& list = std::get<ListCommand>(*command);
+    const auto list = options_of<ListCommand>(*command);
     EXPECT_EQ(list.what, what);
     EXPECT_EQ(list.server.port, 12049);
     EXPECT_TRUE(list.json);
@@ -120,8 +133,8 @@ TEST(CommandLine, lists_of_state_take_a_server_a_client_and_json) {
   }
   const auto locks = parse({"locks", "--client", "0x500000001", "--admin", "/tmp/a.sock"});
   ASSERT_TRUE(locks.has_value());
-  EXPECT_EQ(std::get<ListCommand>(*locks).client, "0x500000001");
-  EXPECT_EQ(std::get<ListCommand>(*locks).server.admin_socket, "/tmp/a.sock");
+  EXPECT_EQ(options_of<ListCommand>(*locks).client, "0x500000001");
+  EXPECT_EQ(options_of<ListCommand>(*locks).server.admin_socket, "/tmp/a.sock");
   EXPECT_THAT(
       refused({"locks", "--client", "me"}),
       HasSubstr("--client: 'me' is wrong; write the id as `braid clients` shows it, e.g. 0x500000001"));
@@ -132,7 +145,7 @@ TEST(CommandLine, a_client_is_evicted_or_its_state_revoked) {
   for (const char* action : {"evict", "revoke"}) {
     const auto command = parse({"client", action, "0x500000001", "--port", "7"});
     ASSERT_TRUE(command.has_value()) << command.error().text;
-    const auto& client = std::get<ClientCommand>(*command);
+    const auto client = options_of<ClientCommand>(*command);
     EXPECT_EQ(client.action, action);
     EXPECT_EQ(client.client, "0x500000001");
     EXPECT_EQ(client.server.port, 7);
@@ -146,7 +159,7 @@ TEST(CommandLine, a_client_is_evicted_or_its_state_revoked) {
 TEST(CommandLine, what_is_at_an_export_is_accepted) {
   const auto command = parse({"export", "accept", "/data", "--port", "7"});
   ASSERT_TRUE(command.has_value()) << command.error().text;
-  const auto& accepted = std::get<ExportCommand>(*command);
+  const auto accepted = options_of<ExportCommand>(*command);
   EXPECT_EQ(accepted.path, "/data");
   EXPECT_EQ(accepted.server.port, 7);
   EXPECT_THAT(refused({"export", "accept"}), HasSubstr("PATH"));

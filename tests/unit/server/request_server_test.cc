@@ -13,7 +13,7 @@
 
 #include "rpc/socket_address.h"
 #include "rpc/tcp_listener.h"
-#include "server/admin/admin_socket.h"
+#include "server/admin/admin_command.h"
 #include "server/metrics/http.h"
 
 namespace braid::server::admin {
@@ -177,7 +177,8 @@ io::Op<std::string> answer_later() {
 }
 
 TEST_F(RequestServerTest, the_admin_dialogue_answers_one_line_when_it_can) {
-  const std::vector<AdminCommand> commands{{"status", [](const AdminRequest&) { return answer_later(); }}};
+  const std::vector<AdminCommand> commands{
+      {{"status", ""}, [](const AdminRequest&) { return answer_later(); }}};
   start(limit,
         {admin_complete, [&commands](std::string_view request) { return admin_answer(request, commands); }});
   const base::UniqueFd socket = connect();

@@ -10,8 +10,6 @@
 
 #include "base/exit_code.h"
 #include "server/cli/command_line.h"
-#include "tools/dedup_command.h"
-#include "tools/hash_command.h"
 
 namespace braid::tools {
 namespace {
@@ -41,9 +39,7 @@ class HashingCommands : public testing::Test {
     const auto command = server::cli::parse_command_line(static_cast<int>(argv.size()), argv.data());
     if (!command) return command.error().text;
     testing::internal::CaptureStdout();
-    int got = -1;
-    if (const auto* hash = std::get_if<HashCommand>(&*command)) got = hash_files(*hash);
-    if (const auto* dedup = std::get_if<DedupCommand>(&*command)) got = estimate_dedup(*dedup);
+    const int got = (*command)->run();
     std::fflush(stdout);
     EXPECT_EQ(got, code);
     return testing::internal::GetCapturedStdout();

@@ -1,0 +1,17 @@
+#include "server/cli/command.h"
+#include "server/cli/export_command.h"
+#include "server/cli/serve_command.h"
+#include "server/cli/state_command.h"
+#include "server/cli/status_command.h"
+#include "server/cli/tool_commands.h"
+
+namespace braid::server::cli {
+
+std::span<const AddCommand> commands() {
+  static constexpr AddCommand all[] = {
+      add_serve, add_status, add_lists, add_client, add_export, add_hash, add_dedup,
+  };
+  return all;
+}
+
+}  // namespace braid::server::cli

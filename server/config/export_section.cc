@@ -1,0 +1,141 @@
+// [[export]]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "server/config/section.h"
+#include "vfs/export.h"
+#include "vfs/network.h"
+
+namespace braid::server::config {
+namespace {
+
+constexpr std::uint32_t nobody_max = 0xfffffffe;  // 2^32 - 1 means "leave it" in chown(2)
+
+// What is wrong with the path of an export, or nothing.
+std::string_view path_mistake(std::string_view path) {
+  if (path.empty() || path.front() != '/') return "does not begin with '/'";
+  if (path == "/") return {};
+  if (path.back() == '/') return "ends with '/'";
+  for (std::size_t at = 1; at <= path.size();) {
+    const std::size_t end = std::min(path.find('/', at), path.size());
+    const std::string_view component = path.substr(at, end - at);
+    if (component.empty() || component == "." || component == "..")
+      return "has an empty, '.' or '..' component";
+    at = end + 1;
+  }
+  return {};
+}
+
+void read_squash(TomlReader& table, ExportConfig& config) {
+  std::string squash;
+  if (table.text("squash", squash, R"(squash = "root")")) {
+    if (const auto parsed = parse_squash(squash))
+      config.squash = *parsed;
+    else
+      table.problem("squash", fmt::format("'squash' is \"{}\"; write \"none\", \"root\" or \"all\"", squash));
+  }
+  table.integer("anon_uid", config.anon_uid, 0u, nobody_max);
+  table.integer("anon_gid", config.anon_gid, 0u, nobody_max);
+  for (std::string_view key : {"anon_uid", "anon_gid"})
+    if (config.squash == vfs::Squash::none && table.has(key))
+      table.problem(key,
+                    fmt::format("'{}' has no effect with squash = \"none\"; remove it, or write squash = "
+                                "\"root\" or \"all\"",
+                                key));
+}
+
+void read_clients(TomlReader& table, ExportConfig& config) {
+  if (!table.texts("clients", config.clients, R"(clients = ["10.0.0.0/8"])")) return;
+  for (const std::string& network : config.clients)
+    if (!vfs::Network::parse(network))
+      table.problem("clients",
+                    fmt::format("'clients' holds \"{}\", which is no network; write e.g. \"10.0.0.0/8\", "
+                                "\"fd00::/8\" or one address",
+                                network));
+  if (config.clients.empty())
+    table.problem("clients",
+                  "'clients' is empty, so nobody could mount this export; write networks, or remove the "
+                  "key to allow everybody");
+}
+
+void read_security(TomlReader& table) {
+  constexpr std::string_view example = R"(security = ["sys"])";
+  std::vector<std::string> flavours;
+  if (!table.texts("security", flavours, example)) return;
+  if (flavours.empty()) table.problem("security", fmt::format("'security' is empty; write {}", example));
+  for (const std::string& flavour : flavours)
+    if (flavour != "sys")
+      table.problem("security",
+                    fmt::format("'security' holds \"{}\"; this version offers \"sys\" only: write {}",
+                                flavour, example));
+}
+
+void read_fsid(TomlReader& table, ExportConfig& config) {
+  constexpr std::size_t bytes_max = 64;
+  constexpr std::string_view example = R"(fsid = "archive")";
+  if (table.text("fsid", config.fsid, example) && (config.fsid.empty() || config.fsid.size() > bytes_max))
+    table.problem("fsid", fmt::format("'fsid' has {} bytes; write 1 to {}, e.g. {}", config.fsid.size(),
+                                      bytes_max, example));
+}
+
+ExportConfig read_export(TomlReader table) {
+  ExportConfig config;
+  constexpr std::string_view path_example = R"(path = "/data")",
+                             directory_example = R"(directory = "/srv/data")";
+  if (table.text("path", config.path, path_example)) {
+    if (const std::string_view mistake = path_mistake(config.path); !mistake.empty())
+      table.problem("path", fmt::format("'path' is \"{}\", which {}; write e.g. {}", config.path, mistake,
+                                        path_example));
+  } else if (!table.has("path")) {
+    table.problem("path", fmt::format("[[export]] has no 'path'; write {}", path_example));
+  }
+  table.absolute_path("directory", config.directory, directory_example);
+  if (!table.has("directory"))
+    table.problem("directory", fmt::format("[[export]] has no 'directory'; write {}", directory_example));
+  read_squash(table, config);
+  table.boolean("read_only", config.read_only);
+  table.boolean("sync", config.sync);
+  read_clients(table, config);
+  read_fsid(table, config);
+  read_security(table);
+  table.finish();
+  return config;
+}
+
+}  // namespace
+
+void read_exports(TomlReader& file, std::string_view name, Config& config) {
+  constexpr std::string_view advice = "write [[export]], then path = \"/data\" and directory = \"/srv/data\"";
+  const toml::node* const node = file.node(name);
+  std::vector<Problem>& problems = file.problems();
+  const toml::array* exports = node == nullptr ? nullptr : node->as_array();
+  if (exports == nullptr || !exports->is_array_of_tables()) {
+    const std::string what = node == nullptr    ? "there is no export"
+                             : node->is_table() ? "[export] is one table; exports are a list"
+                                                : fmt::format("'export' is {}", type_name(*node));
+    problems.push_back(
+        {node == nullptr ? 0 : node->source().begin.line, fmt::format("{}; {}", what, advice)});
+    return;
+  }
+  std::map<std::string, std::uint32_t> line_of_path;
+  for (const toml::node& element : *exports) {
+    TomlReader table(*element.as_table(), "[[export]]", problems);
+    const std::uint32_t line = table.line_of("path");
+    config.exports.push_back(read_export(table));
+    const std::string& path = config.exports.back().path;
+    const auto [first, is_new] = line_of_path.emplace(path, line);
+    if (!is_new && !path.empty())
+      problems.push_back(
+          {line, fmt::format("the path \"{}\" is exported twice (first on line {}); write another path", path,
+                             first->second)});
+  }
+}
+
+}  // namespace braid::server::config

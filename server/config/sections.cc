@@ -1,0 +1,15 @@
+#include "server/config/section.h"
+
+namespace braid::server::config {
+
+std::span<const Section> sections() {
+  static constexpr Section all[] = {
+      {"server", read_server},
+      {"limits", read_limits},
+      {"rdma", read_rdma},
+      {"export", read_exports},
+  };
+  return all;
+}
+
+}  // namespace braid::server::config

@@ -1,0 +1,24 @@
+// The commands of a server's admin socket.
+#pragma once
+
+#include <vector>
+
+#include "base/clock.h"
+#include "server/admin/admin_command.h"
+
+namespace braid::server {
+class Server;
+}
+
+namespace braid::server::run {
+
+constexpr admin::CommandName status_command{"status", "Show what a running server does"};
+constexpr admin::CommandName accept_command{
+    "accept", "Serve what its directory leads to now, if that is another one than before"};
+
+// Those of the server as a whole and of its roles; no two have the same name. To be run on the control
+// thread's reactor. The server outlives them. A new one is a function in a file of its own, and a line in the
+// list, here or in Role::describe().
+std::vector<admin::AdminCommand> admin_commands(Server& server, base::TimePoint started);
+
+}  // namespace braid::server::run
