@@ -102,7 +102,7 @@ VfsOp<WriteResult> FaultyFileSystem::write(const Credentials& who, const FileRef
   });
 }
 
-VfsOp<> FaultyFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
+VfsOp<Verifier> FaultyFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
                                  std::uint32_t count, Wcc& wcc) {
   return guarded(Operation::commit, [this, &who, &file, offset, count, &wcc] {
     return inner_->commit(who, file, offset, count, wcc);

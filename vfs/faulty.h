@@ -93,8 +93,8 @@ class FaultyFileSystem final : public FileSystem {
                          std::uint32_t count, ReadMemory memory) override;
   VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
                            const io::Payload& data, Stability stability, Wcc& wcc) override;
-  VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
-                 Wcc& wcc) override;
+  VfsOp<Verifier> commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                         std::uint32_t count, Wcc& wcc) override;
   [[nodiscard]] Verifier write_verifier() const override { return inner_->write_verifier(); }
   // As if only a few more files could be opened.
   void be_short_of_opens() { short_of_opens_ = true; }

@@ -41,14 +41,17 @@ struct ReadMemory {
   io::PipePool* pipes;  // null: the data must be in memory
 };
 
-struct WriteResult {
-  std::uint32_t count = 0;
-  Stability committed = Stability::unstable;
-};
-
 struct Verifier {  // 8 opaque bytes
   std::array<std::byte, 8> bytes{};
   friend bool operator==(const Verifier&, const Verifier&) = default;
+};
+
+struct WriteResult {
+  std::uint32_t count = 0;
+  Stability committed = Stability::unstable;
+  // As it was before the first byte was written. It changes when data that was answered `unstable` may have
+  // been lost: at every start and after a failed write-back.
+  Verifier verifier;
 };
 
 // How a regular file is created (RFC 1813 3.3.8 createmode3, RFC 8881 18.16.1 createmode4).
@@ -123,11 +126,11 @@ class FileSystem {
                                  std::uint32_t count, ReadMemory memory) = 0;
   virtual VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
                                    const io::Payload& data, Stability stability, Wcc& wcc) = 0;
-  // Makes earlier WRITEs durable; count 0 means to the end of the file.
-  virtual VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                         std::uint32_t count, Wcc& wcc) = 0;
-  // Changes when data that was answered `unstable` may have been lost: at every start and after a failed
-  // write-back.
+  // Makes earlier WRITEs durable; count 0 means to the end of the file. The result is the verifier after that:
+  // if it is the one of a WRITE, the bytes of that WRITE are on the medium.
+  virtual VfsOp<Verifier> commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
+                                 std::uint32_t count, Wcc& wcc) = 0;
+  // What a WRITE that begins now would answer: for COPY, which answers before its data is written.
   [[nodiscard]] virtual Verifier write_verifier() const = 0;
 
   virtual VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,

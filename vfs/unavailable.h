@@ -48,7 +48,7 @@ class UnavailableFileSystem final : public FileSystem {
                            const io::Payload& /*data*/, Stability /*stability*/, Wcc& /*wcc*/) override {
     return later();
   }
-  VfsOp<> commit(const Credentials& /*who*/, const FileRef& /*file*/, std::uint64_t /*offset*/,
+  VfsOp<Verifier> commit(const Credentials& /*who*/, const FileRef& /*file*/, std::uint64_t /*offset*/,
                  std::uint32_t /*count*/, Wcc& /*wcc*/) override {
     return later();
   }

@@ -16,8 +16,7 @@ Op3<COMMIT3resok, COMMIT3resfail> commit(Request& request, const COMMIT3args& ar
   vfs::Wcc wcc;
   const auto done = co_await target.fs().commit(target.who, target.file, offset, count, wcc).as_result();
   if (!done) co_return refuse(done.error(), COMMIT3resfail{wcc_data_of(wcc)});
-  // Taken after the data is on the medium: if some was lost before, the verifier has changed by now.
-  co_return COMMIT3resok{wcc_data_of(wcc), target.fs().write_verifier().bytes};
+  co_return COMMIT3resok{wcc_data_of(wcc), done->bytes};
 }
 
 }  // namespace braid::nfs3::procs

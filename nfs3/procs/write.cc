@@ -55,8 +55,6 @@ Op3<WRITE3resok, WRITE3resfail> write(Request& request, const WRITE3args& args) 
   io::Payload front;
   if (args.data.size() > count) front = args.data.slice(0, count);
   const io::Payload& data = args.data.size() > count ? front : args.data;
-  // Taken before the data is: if data gets lost meanwhile, the client sees that the verifier has changed.
-  const vfs::Verifier verifier = target.fs().write_verifier();
   vfs::Wcc wcc;
   const auto done = co_await target.fs()
                         .write(target.who, target.file, args.offset, data, stability_of(args.stable), wcc)
@@ -65,7 +63,7 @@ Op3<WRITE3resok, WRITE3resfail> write(Request& request, const WRITE3args& args) 
   co_return WRITE3resok{.file_wcc = wcc_data_of(wcc),
                         .count = done->count,
                         .committed = stable_how_of(done->committed),
-                        .verf = verifier.bytes};
+                        .verf = done->verifier.bytes};
 }
 
 }  // namespace braid::nfs3::procs

@@ -21,8 +21,7 @@ Op4<COMMIT4resok> commit(Compound& compound, const COMMIT4args& args) {
                         .commit(at.who, at.file, possible ? args.offset : 0, possible ? args.count : 0, wcc)
                         .as_result();
   if (!done) co_await refuse_on_file(compound, at, done.error());
-  // Taken after the data is on the medium: if some was lost before, the verifier has changed by now.
-  co_return COMMIT4resok{at.fs().write_verifier().bytes};
+  co_return COMMIT4resok{done->bytes};
 }
 
 }  // namespace braid::nfs4::ops

@@ -48,14 +48,12 @@ Op4<WRITE4resok> write(Compound& compound, const WRITE4args& args) {
   if (args.data.size() > count) front = args.data.slice(0, count);
   const io::Payload& data = args.data.size() > count ? front : args.data;
   const vfs::Stability stability = stability_of(args.stable);
-  // Taken before the data is: if data gets lost meanwhile, the client sees that the verifier has changed.
-  const vfs::Verifier verifier = at.fs().write_verifier();
   vfs::Wcc wcc;
   auto writing = grant.open ? at.fs().write_open(at.who, grant.open, args.offset, data, stability)
                             : at.fs().write(at.who, at.file, args.offset, data, stability, wcc);
   const auto done = co_await std::move(writing).as_result();
   if (!done) co_await refuse_on_file(compound, at, done.error());
-  co_return WRITE4resok{done->count, stable_how_of(done->committed), verifier.bytes};
+  co_return WRITE4resok{done->count, stable_how_of(done->committed), done->verifier.bytes};
 }
 
 }  // namespace braid::nfs4::ops

@@ -201,12 +201,15 @@ VfsOp<vfs::WriteResult> MemoryFileSystem::write(const vfs::Credentials& /*who*/,
   }
   storage_.touch(at);
   wcc.after = at.attributes;
-  co_return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), vfs::Stability::file_sync};
+  co_return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), vfs::Stability::file_sync,
+                             write_verifier()};
 }
 
-VfsOp<> MemoryFileSystem::commit(const vfs::Credentials& /*who*/, const vfs::FileRef& /*file*/,
-                                 std::uint64_t /*offset*/, std::uint32_t /*count*/, vfs::Wcc& /*wcc*/) {
+VfsOp<vfs::Verifier> MemoryFileSystem::commit(const vfs::Credentials& /*who*/, const vfs::FileRef& /*file*/,
+                                              std::uint64_t /*offset*/, std::uint32_t /*count*/,
+                                              vfs::Wcc& /*wcc*/) {
   co_await pause();
+  co_return write_verifier();
 }
 
 base::Result<vfs::Found, Error> MemoryFileSystem::make(std::string_view name, vfs::FileType type,

@@ -143,6 +143,8 @@ Outcome<ReadPlan> Tree::plan_read(const Credentials& who, PosixFile& file, std::
 Outcome<WriteResult> Tree::write(const Credentials& who, PosixFile& file, std::uint64_t offset,
                                  const io::Payload& data, Stability stability, Wcc& wcc) {
   const bool in_memory = root_.traits.in_memory;
+  // Taken before the data is written: if some gets lost meanwhile, the client sees that it has changed.
+  const Verifier verifier = write_verifier();
   WriteResult result;
   {
     const Change change(*this, file, wcc);
@@ -154,7 +156,7 @@ Outcome<WriteResult> Tree::write(const Credentials& who, PosixFile& file, std::u
     const auto written =
         write_data(who, file, offset, data, in_memory ? 0 : flags_of(stability), change.before());
     if (!written) return base::fail(written.error());
-    result = {*written, in_memory ? Stability::file_sync : stability};
+    result = {*written, in_memory ? Stability::file_sync : stability, verifier};
   }
   // Whoever removed the last name meanwhile took the data along.
   if (wcc.after && wcc.after->nlink == 0 && !file.held_open()) return base::fail(Error::stale);
@@ -182,6 +184,7 @@ Outcome<WriteResult> Tree::write_open(const Credentials& who, const PosixOpenFil
   if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) return base::fail(Error::fbig);
   const bool in_memory = root_.traits.in_memory;
   const int flags = in_memory ? 0 : flags_of(stability);
+  const Verifier verifier = write_verifier();  // before the data is written, as in write()
   bool as_caller = root_.traits.privileged_blocks;
   if (!as_caller) {
     const auto stat = stat_of(open.fd());
@@ -191,7 +194,7 @@ Outcome<WriteResult> Tree::write_open(const Credentials& who, const PosixOpenFil
   const auto written = put_data(as_caller ? &who : nullptr, open.node(), open.fd(), offset, data, flags);
   open.node().changes().changed();
   if (!written) return base::fail(written.error());
-  return WriteResult{*written, in_memory ? Stability::file_sync : stability};
+  return WriteResult{*written, in_memory ? Stability::file_sync : stability, verifier};
 }
 
 Outcome<std::uint32_t> Tree::write_data(const Credentials& who, PosixFile& file, std::uint64_t offset,
@@ -223,13 +226,16 @@ Outcome<std::uint32_t> Tree::put_data(const Credentials* who, PosixFile& file, i
   return result_of(*written, flags);
 }
 
-Outcome<> Tree::commit(const Credentials& who, PosixFile& file, Wcc& wcc) {
+// The verifier is taken after the data is on the medium: if some was lost before, it has changed by then.
+Outcome<Verifier> Tree::commit(const Credentials& who, PosixFile& file, Wcc& wcc) {
   const Change change(*this, file, wcc);
-  if (auto allowed = change.allowed(); !allowed) return allowed;
-  if (auto regular = require_regular(file); !regular) return regular;
-  if (auto permitted = permit_data(who, file, W_OK, change.before()); !permitted) return permitted;
-  if (root_.traits.in_memory) return {};
-  return sync_data(file);
+  if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
+  if (auto regular = require_regular(file); !regular) return base::fail(regular.error());
+  if (auto permitted = permit_data(who, file, W_OK, change.before()); !permitted)
+    return base::fail(permitted.error());
+  if (!root_.traits.in_memory)
+    if (auto synced = sync_data(file); !synced) return base::fail(synced.error());
+  return write_verifier();
 }
 
 }  // namespace braid::vfs::posix

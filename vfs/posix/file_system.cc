@@ -83,7 +83,7 @@ VfsOp<WriteResult> PosixFileSystem::write(const Credentials& who, const FileRef&
 }
 
 // The range is not used: fsync(2) alone makes the metadata durable that the data needs.
-VfsOp<> PosixFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t /*offset*/,
+VfsOp<Verifier> PosixFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t /*offset*/,
                                 std::uint32_t /*count*/, Wcc& wcc) {
   return placement_.run_blocking(Call::sync,
                                  [this, &who, &file, &wcc] { return tree_.commit(who, node(file), wcc); });

@@ -71,7 +71,7 @@ class PosixFileSystem final : public FileSystem {
                          std::uint32_t count, ReadMemory memory) override;
   VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
                            const io::Payload& data, Stability stability, Wcc& wcc) override;
-  VfsOp<> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
+  VfsOp<Verifier> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
                  Wcc& wcc) override;
   [[nodiscard]] Verifier write_verifier() const override { return tree_.write_verifier(); }
   [[nodiscard]] bool few_opens_left() const override { return tree_.few_opens_left(); }

@@ -86,7 +86,7 @@ class Tree {
                               std::uint32_t count);
   Outcome<WriteResult> write(const Credentials& who, PosixFile& file, std::uint64_t offset,
                              const io::Payload& data, Stability stability, Wcc& wcc);
-  Outcome<> commit(const Credentials& who, PosixFile& file, Wcc& wcc);
+  Outcome<Verifier> commit(const Credentials& who, PosixFile& file, Wcc& wcc);
   Outcome<Found> create(const Credentials& who, PosixFile& directory, std::string_view name,
                         const CreateHow& how, Wcc& wcc);
   Outcome<Found> mkdir(const Credentials& who, PosixFile& directory, std::string_view name,

@@ -52,7 +52,7 @@ class WarmFileSystem final : public FakeFileSystem {
                                      const io::Payload& data, vfs::Stability stability,
                                      vfs::Wcc& wcc) override {
     wcc = {vfs::Before{}, attributes_};
-    return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), stability};
+    return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), stability, {}};
   }
 
  private:

@@ -234,17 +234,17 @@ VfsOp<vfs::WriteResult> FakeFileSystem::write(const vfs::Credentials& who, const
   node.attributes.size = node.attributes.space = node.content.size();
   touch(node);
   wcc.after = node.attributes;
-  return answer<vfs::WriteResult>(vfs::WriteResult{count, committed.value_or(stability)});
+  return answer<vfs::WriteResult>(vfs::WriteResult{count, committed.value_or(stability), verifier});
 }
 
-VfsOp<> FakeFileSystem::commit(const vfs::Credentials& who, const FileRef& file, std::uint64_t offset,
-                               std::uint32_t count, Wcc& wcc) {
+VfsOp<vfs::Verifier> FakeFileSystem::commit(const vfs::Credentials& who, const FileRef& file,
+                                            std::uint64_t offset, std::uint32_t count, Wcc& wcc) {
   Node& node = *node_of(file);
   wcc.before = before_of(node);
   wcc.after = node.attributes;
   const std::string range = std::to_string(offset) + "+" + std::to_string(count);
-  if (auto error = begin("commit", who, range)) return answer<void>(base::fail(*error));
-  return answer<void>({});
+  if (auto error = begin("commit", who, range)) return answer<vfs::Verifier>(base::fail(*error));
+  return answer<vfs::Verifier>(verifier);
 }
 
 FakeFileSystem::Outcome<vfs::Found> FakeFileSystem::make(const vfs::Credentials& who,

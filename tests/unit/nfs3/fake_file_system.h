@@ -97,8 +97,8 @@ class FakeFileSystem : public vfs::FileSystem {
   vfs::VfsOp<vfs::WriteResult> write(const vfs::Credentials& who, const vfs::FileRef& file,
                                      std::uint64_t offset, const io::Payload& data, vfs::Stability stability,
                                      vfs::Wcc& wcc) override;
-  vfs::VfsOp<> commit(const vfs::Credentials& who, const vfs::FileRef& file, std::uint64_t offset,
-                      std::uint32_t count, vfs::Wcc& wcc) override;
+  vfs::VfsOp<vfs::Verifier> commit(const vfs::Credentials& who, const vfs::FileRef& file,
+                                   std::uint64_t offset, std::uint32_t count, vfs::Wcc& wcc) override;
   [[nodiscard]] vfs::Verifier write_verifier() const override { return verifier; }
   vfs::VfsOp<vfs::Found> create(const vfs::Credentials& who, const vfs::FileRef& directory,
                                 std::string_view name, const vfs::CreateHow& how, vfs::Wcc& wcc) override;

@@ -27,7 +27,7 @@ class WriteFaultsTest : public PosixTest {
     if (GetParam() == "tmpfs") GTEST_SKIP() << "nothing is synced there";
   }
   [[nodiscard]] Verifier verifier() const { return fs_->write_verifier(); }
-  Outcome<> commit(const FileRef& file) {
+  Outcome<Verifier> commit(const FileRef& file) {
     Wcc wcc;
     return run(fs_->commit({}, file, 0, 0, wcc));
   }
