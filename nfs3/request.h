@@ -24,6 +24,8 @@ struct Target {
 
   [[nodiscard]] vfs::FileSystem& fs() const { return *from->file_system; }
   [[nodiscard]] vfs::VfsOp<vfs::Attributes> attributes() const { return fs().getattr(file); }
+  // Its content, as long as this Target.
+  [[nodiscard]] vfs::Borrowed content() const { return fs().borrow(who, file); }
 };
 
 // `Target t = co_await request.target(handle);` in a procedure: an error ends the procedure with its status

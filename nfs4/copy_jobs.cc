@@ -188,9 +188,9 @@ Op4<> CopyJobs::copy_all(Job& job) {
   CopyWork& work = job.work;
   while (job.copied < work.length && !job.cancelled) {
     const std::uint64_t done = job.copied;
-    const auto slice = co_await work.fs
-                           ->copy(work.who, work.from, work.from_offset + done, work.to,
-                                  work.to_offset + done, work.length - done)
+    const auto slice = co_await work.to
+                           ->copy_from(work.who, *work.from, work.from_offset + done, work.to_offset + done,
+                                       work.length - done)
                            .as_result();
     if (!slice) co_await base::fail(status_of(slice.error()));
     if (*slice == 0) break;
@@ -200,11 +200,13 @@ Op4<> CopyJobs::copy_all(Job& job) {
 
 io::Op<> CopyJobs::run(JobRef job) {
   // Taken before the copy: if data of it gets lost, the verifier that the client is told has gone by.
-  const vfs::Verifier verifier = job->work.fs->write_verifier();
+  const vfs::Verifier verifier = job->work.to->write_verifier();
   const auto copied = co_await copy_all(*job).as_result();
-  (void)co_await job->work.from_fs->close(std::exchange(job->work.from, nullptr)).as_result();
   const vfs::FileHandle target = job->work.to->file()->handle();
-  (void)co_await job->work.fs->close(std::exchange(job->work.to, nullptr)).as_result();
+  for (vfs::OpenFileRef* const open : {&job->work.from, &job->work.to}) {
+    const std::shared_ptr<vfs::FileSystem> home = (*open)->file_system();
+    (void)co_await home->close(std::exchange(*open, nullptr)).as_result();
+  }
   const nfsstat4 status = copied ? nfsstat4::NFS4_OK : copied.error();
   job->ended = static_cast<std::uint32_t>(status);
   become_quiet(job);

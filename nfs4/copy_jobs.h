@@ -28,8 +28,6 @@ class Callbacks;
 // One copy between files, of one export or of two.
 struct CopyWork {
   state::ClientRef client;
-  std::shared_ptr<vfs::FileSystem> from_fs;
-  std::shared_ptr<vfs::FileSystem> fs;  // of `to`
   vfs::Credentials who;
   vfs::OpenFileRef from, to;
   std::uint64_t from_offset = 0, to_offset = 0;

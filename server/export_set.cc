@@ -90,8 +90,20 @@ std::expected<void, std::string> ExportSet::apply(const std::vector<config::Expo
 void ExportSet::publish() {
   std::vector<vfs::Export> table;
   table.reserve(entries_.size());
-  for (const Entry& entry : entries_) table.push_back(exported(entry));
+  for (const Entry& entry : entries_) {
+    vfs::posix::OpensOptions& opens = *opens_of(entry);
+    opens.read_only = entry.config.read_only;
+    opens.sync = entry.config.sync;
+    table.push_back(exported(entry));
+  }
   exports_.replace(std::make_shared<const vfs::ExportTable>(std::move(table)));
+}
+
+std::shared_ptr<vfs::posix::OpensOptions>& ExportSet::opens_of(const Entry& entry) {
+  auto& opens = opens_[entry.registered.identity.id];
+  if (opens == nullptr)
+    opens = std::make_shared<vfs::posix::OpensOptions>(entry.config.read_only, entry.config.sync);
+  return opens;
 }
 
 const ExportSet::Entry* ExportSet::same_file_system(const config::ExportConfig& config) const {
@@ -141,6 +153,7 @@ std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_
   options.tree.export_path = config.path;
   options.tree.read_only = config.read_only;
   options.tree.sync = config.sync;
+  options.tree.opens = opens_of(entry);
   options.tree.write_backs = write_backs_;
   options.tree.cache.descriptors_max = open_files_max;
   options.tree.root.fsid = config.fsid;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -59,11 +60,14 @@ class ExportSet {
   std::expected<void, std::string> open(Entry& entry, std::size_t open_files_max);
   // True if the export has come or gone.
   bool look_at(Entry& entry);
+  // What the files that are open in this export obey, since whatever reload they are.
+  std::shared_ptr<vfs::posix::OpensOptions>& opens_of(const Entry& entry);
   void publish();
 
   const ExportResources resources_;
   vfs::ExportRegistry registry_;
   const std::shared_ptr<vfs::posix::WriteBacks> write_backs_ = std::make_shared<vfs::posix::WriteBacks>();
+  std::map<vfs::ExportId, std::shared_ptr<vfs::posix::OpensOptions>> opens_;
   std::vector<Entry> entries_;
   vfs::Exports exports_;
 };

@@ -1,6 +1,7 @@
 #include "vfs/faulty.h"
 
 #include <type_traits>
+#include <utility>
 
 #include "io/reactor.h"
 
@@ -57,6 +58,119 @@ auto FaultyFileSystem::guarded(Operation operation, F call) -> std::invoke_resul
   return faulty(*fault, std::move(call));
 }
 
+class FaultyFileSystem::Opened final : public OpenFile {
+ public:
+  Opened(std::shared_ptr<FaultyFileSystem> home, OpenFileRef inner)
+      : home_(std::move(home)), inner_(std::move(inner)) {}
+  [[nodiscard]] const OpenFileRef& inner() const { return inner_; }
+  [[nodiscard]] const FileRef& file() const override { return inner_->file(); }
+  [[nodiscard]] OpenAccess access() const override { return inner_->access(); }
+  [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override { return home_; }
+  [[nodiscard]] Verifier write_verifier() const override { return inner_->write_verifier(); }
+  [[nodiscard]] int descriptor() const override { return inner_->descriptor(); }
+
+  VfsOp<ReadResult> read(std::uint64_t offset, std::uint32_t count, ReadMemory memory) override {
+    return home_->guarded(Operation::read,
+                          [this, offset, count, memory] { return inner_->read(offset, count, memory); });
+  }
+  VfsOp<WriteResult> write(const Credentials& who, std::uint64_t offset, const io::Payload& data,
+                           Stability stability, Wcc* wcc) override {
+    return home_->guarded(Operation::write, [this, &who, offset, &data, stability, wcc] {
+      return inner_->write(who, offset, data, stability, wcc);
+    });
+  }
+  VfsOp<Verifier> commit(const Credentials& who, std::uint64_t offset, std::uint32_t count,
+                         Wcc* wcc) override {
+    return home_->guarded(Operation::commit, [this, &who, offset, count, wcc] {
+      return inner_->commit(who, offset, count, wcc);
+    });
+  }
+  VfsOp<> set(const Credentials& who, const SetAttributes& set, Wcc* wcc) override {
+    return home_->guarded(Operation::set, [this, &who, &set, wcc] { return inner_->set(who, set, wcc); });
+  }
+  VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what) override {
+    return home_->guarded(Operation::seek, [this, offset, what] { return inner_->seek(offset, what); });
+  }
+  VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override {
+    return home_->guarded(Operation::allocate,
+                          [this, &who, offset, length] { return inner_->allocate(who, offset, length); });
+  }
+  VfsOp<> deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override {
+    return home_->guarded(Operation::deallocate,
+                          [this, &who, offset, length] { return inner_->deallocate(who, offset, length); });
+  }
+  VfsOp<> clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+                     std::uint64_t to_offset, std::uint64_t length) override {
+    return home_->guarded(Operation::clone, [this, &who, &from, from_offset, to_offset, length] {
+      return inner_->clone_from(who, from, from_offset, to_offset, length);
+    });
+  }
+  VfsOp<std::uint64_t> copy_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+                                 std::uint64_t to_offset, std::uint64_t length) override {
+    return home_->guarded(Operation::copy, [this, &who, &from, from_offset, to_offset, length] {
+      return inner_->copy_from(who, from, from_offset, to_offset, length);
+    });
+  }
+  VfsOp<> advise(std::uint64_t offset, std::uint64_t length, Advice advice) override {
+    return home_->guarded(Operation::advise,
+                          [this, offset, length, advice] { return inner_->advise(offset, length, advice); });
+  }
+
+ private:
+  const std::shared_ptr<FaultyFileSystem> home_;
+  const OpenFileRef inner_;
+};
+
+// Borrows the inner file in each call.
+class FaultyFileSystem::Lent final : public OpenFile {
+ public:
+  Lent(FaultyFileSystem& home, const Credentials& who, const FileRef& file)
+      : home_(home), who_(who), file_(file) {}
+  [[nodiscard]] const FileRef& file() const override { return file_; }
+  [[nodiscard]] OpenAccess access() const override { return OpenAccess::both; }
+  [[nodiscard]] Verifier write_verifier() const override {
+    return home_.inner_->borrow(who_, file_)->write_verifier();
+  }
+
+  VfsOp<ReadResult> read(std::uint64_t offset, std::uint32_t count, ReadMemory memory) override {
+    return lend(Operation::read,
+                [offset, count, memory](OpenFile& inner) { return inner.read(offset, count, memory); });
+  }
+  VfsOp<WriteResult> write(const Credentials& who, std::uint64_t offset, const io::Payload& data,
+                           Stability stability, Wcc* wcc) override {
+    return lend(Operation::write, [&who, offset, &data, stability, wcc](OpenFile& inner) {
+      return inner.write(who, offset, data, stability, wcc);
+    });
+  }
+  VfsOp<Verifier> commit(const Credentials& who, std::uint64_t offset, std::uint32_t count,
+                         Wcc* wcc) override {
+    return lend(Operation::commit, [&who, offset, count, wcc](OpenFile& inner) {
+      return inner.commit(who, offset, count, wcc);
+    });
+  }
+  VfsOp<> set(const Credentials& who, const SetAttributes& set, Wcc* wcc) override {
+    return lend(Operation::set, [&who, &set, wcc](OpenFile& inner) { return inner.set(who, set, wcc); });
+  }
+
+ private:
+  template <class F>
+  static auto borrowing(const Lent& self, F use) -> std::invoke_result_t<F&, OpenFile&> {
+    const Borrowed inner = self.home_.inner_->borrow(self.who_, self.file_);
+    if constexpr (std::is_void_v<typename std::invoke_result_t<F&, OpenFile&>::value_type>)
+      co_await use(*inner);
+    else
+      co_return co_await use(*inner);
+  }
+  template <class F>
+  auto lend(Operation operation, F use) -> std::invoke_result_t<F&, OpenFile&> {
+    return home_.guarded(operation, [this, use] { return borrowing(*this, use); });
+  }
+
+  FaultyFileSystem& home_;
+  const Credentials& who_;
+  const FileRef& file_;
+};
+
 VfsOp<FileRef> FaultyFileSystem::resolve(base::BytesView handle) {
   return guarded(Operation::resolve, [this, handle] { return inner_->resolve(handle); });
 }
@@ -66,8 +180,8 @@ VfsOp<Attributes> FaultyFileSystem::getattr(const FileRef& file) {
 }
 
 VfsOp<> FaultyFileSystem::setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                                  const std::optional<Time>& guard, Wcc& wcc) {
-  return guarded(Operation::setattr, [this, &who, &file, &set, &guard, &wcc] {
+                                  const std::optional<Time>& guard, Wcc* wcc) {
+  return guarded(Operation::setattr, [this, &who, &file, &set, &guard, wcc] {
     return inner_->setattr(who, file, set, guard, wcc);
   });
 }
@@ -88,25 +202,8 @@ VfsOp<io::Payload> FaultyFileSystem::readlink(const Credentials& who, const File
   return guarded(Operation::readlink, [this, &who, &link] { return inner_->readlink(who, link); });
 }
 
-VfsOp<ReadResult> FaultyFileSystem::read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                         std::uint32_t count, ReadMemory memory) {
-  return guarded(Operation::read, [this, &who, &file, offset, count, memory] {
-    return inner_->read(who, file, offset, count, memory);
-  });
-}
-
-VfsOp<WriteResult> FaultyFileSystem::write(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                           const io::Payload& data, Stability stability, Wcc& wcc) {
-  return guarded(Operation::write, [this, &who, &file, offset, &data, stability, &wcc] {
-    return inner_->write(who, file, offset, data, stability, wcc);
-  });
-}
-
-VfsOp<Verifier> FaultyFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                 std::uint32_t count, Wcc& wcc) {
-  return guarded(Operation::commit, [this, &who, &file, offset, count, &wcc] {
-    return inner_->commit(who, file, offset, count, wcc);
-  });
+Borrowed FaultyFileSystem::borrow(const Credentials& who, const FileRef& file) {
+  return Borrowed(std::in_place_type<Lent>, *this, who, file);
 }
 
 VfsOp<Found> FaultyFileSystem::create(const Credentials& who, const FileRef& directory, std::string_view name,
@@ -183,43 +280,38 @@ VfsOp<FileSystemLimits> FaultyFileSystem::limits(const FileRef& file) {
 
 VfsOp<OpenFileRef> FaultyFileSystem::open(const Credentials& who, const FileRef& file, OpenAccess access,
                                           OpenRule rule) {
-  return guarded(Operation::open,
-                 [this, &who, &file, access, rule] { return inner_->open(who, file, access, rule); });
+  const OpenFileRef open = co_await guarded(
+      Operation::open, [this, &who, &file, access, rule] { return inner_->open(who, file, access, rule); });
+  co_return std::make_shared<Opened>(shared_from_this(), open);
 }
 
 VfsOp<OpenCreated> FaultyFileSystem::open_create(const Credentials& who, const FileRef& directory,
                                                  std::string_view name, OpenAccess access,
                                                  const CreateHow& how, Wcc& wcc) {
-  return guarded(Operation::open_create, [this, &who, &directory, name, access, &how, &wcc] {
-    return inner_->open_create(who, directory, name, access, how, wcc);
-  });
+  OpenCreated made =
+      co_await guarded(Operation::open_create, [this, &who, &directory, name, access, &how, &wcc] {
+        return inner_->open_create(who, directory, name, access, how, wcc);
+      });
+  made.open = std::make_shared<Opened>(shared_from_this(), made.open);
+  co_return made;
 }
 
-VfsOp<ReadResult> FaultyFileSystem::read_open(const OpenFileRef& open, std::uint64_t offset,
-                                              std::uint32_t count, ReadMemory memory) {
-  return guarded(Operation::read_open, [this, &open, offset, count, memory] {
-    return inner_->read_open(open, offset, count, memory);
-  });
+const OpenFileRef& FaultyFileSystem::inner_of(const OpenFileRef& open) const {
+  if (open == nullptr || open->file_system().get() != this) return open;
+  return static_cast<const Opened&>(*open).inner();
 }
 
-VfsOp<WriteResult> FaultyFileSystem::write_open(const Credentials& who, const OpenFileRef& open,
-                                                std::uint64_t offset, const io::Payload& data,
-                                                Stability stability) {
-  return guarded(Operation::write_open, [this, &who, &open, offset, &data, stability] {
-    return inner_->write_open(who, open, offset, data, stability);
-  });
-}
-
-VfsOp<> FaultyFileSystem::setattr_open(const Credentials& who, const OpenFileRef& open,
-                                       const SetAttributes& set, Wcc& wcc) {
-  return guarded(Operation::setattr_open,
-                 [this, &who, &open, &set, &wcc] { return inner_->setattr_open(who, open, set, wcc); });
+VfsOp<> FaultyFileSystem::close(OpenFileRef open) {
+  OpenFileRef inner = inner_of(open);
+  open.reset();
+  return inner_->close(std::move(inner));
 }
 
 VfsOp<std::optional<LockConflict>> FaultyFileSystem::lock(const OpenFileRef& open, LockOwnerId owner,
                                                           LockRange range, LockType type) {
-  return guarded(Operation::lock,
-                 [this, &open, owner, range, type] { return inner_->lock(open, owner, range, type); });
+  return guarded(Operation::lock, [this, &open, owner, range, type] {
+    return inner_->lock(inner_of(open), owner, range, type);
+  });
 }
 
 VfsOp<std::optional<LockConflict>> FaultyFileSystem::test_lock(const FileRef& file, LockOwnerId owner,
@@ -236,7 +328,7 @@ VfsOp<> FaultyFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRan
 VfsOp<LeaseRef> FaultyFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
                                         LeaseBreak broken) {
   return guarded(Operation::lease, [this, &open, type, holder, broken = std::move(broken)]() mutable {
-    return inner_->lease(open, type, holder, std::move(broken));
+    return inner_->lease(inner_of(open), type, holder, std::move(broken));
   });
 }
 
@@ -246,45 +338,6 @@ VfsOp<LeaseRef> FaultyFileSystem::lease_directory(const FileRef& directory, Leas
                  [this, &directory, holder, broken = std::move(broken)]() mutable {
                    return inner_->lease_directory(directory, holder, std::move(broken));
                  });
-}
-
-VfsOp<SeekResult> FaultyFileSystem::seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) {
-  return guarded(Operation::seek, [this, &open, offset, what] { return inner_->seek(open, offset, what); });
-}
-
-VfsOp<> FaultyFileSystem::allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                                   std::uint64_t length) {
-  return guarded(Operation::allocate,
-                 [this, &who, &open, offset, length] { return inner_->allocate(who, open, offset, length); });
-}
-
-VfsOp<> FaultyFileSystem::deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                                     std::uint64_t length) {
-  return guarded(Operation::deallocate, [this, &who, &open, offset, length] {
-    return inner_->deallocate(who, open, offset, length);
-  });
-}
-
-VfsOp<> FaultyFileSystem::clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
-                                const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) {
-  return guarded(Operation::clone, [this, &who, &from, from_offset, &to, to_offset, length] {
-    return inner_->clone(who, from, from_offset, to, to_offset, length);
-  });
-}
-
-VfsOp<std::uint64_t> FaultyFileSystem::copy(const Credentials& who, const OpenFileRef& from,
-                                            std::uint64_t from_offset, const OpenFileRef& to,
-                                            std::uint64_t to_offset, std::uint64_t length) {
-  return guarded(Operation::copy, [this, &who, &from, from_offset, &to, to_offset, length] {
-    return inner_->copy(who, from, from_offset, to, to_offset, length);
-  });
-}
-
-VfsOp<> FaultyFileSystem::advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length,
-                                 Advice advice) {
-  return guarded(Operation::advise, [this, &open, offset, length, advice] {
-    return inner_->advise(open, offset, length, advice);
-  });
 }
 
 VfsOp<io::Payload> FaultyFileSystem::get_xattr(const Credentials& who, const FileRef& file,
@@ -316,9 +369,9 @@ VfsOp<PosixAcl> FaultyFileSystem::get_acl(const FileRef& file) {
   return guarded(Operation::get_acl, [this, &file] { return inner_->get_acl(file); });
 }
 
-VfsOp<> FaultyFileSystem::set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc) {
+VfsOp<> FaultyFileSystem::set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc) {
   return guarded(Operation::set_acl,
-                 [this, &who, &file, &set, &wcc] { return inner_->set_acl(who, file, set, wcc); });
+                 [this, &who, &file, &set, wcc] { return inner_->set_acl(who, file, set, wcc); });
 }
 
 }  // namespace braid::vfs

@@ -38,9 +38,7 @@ enum class Operation : std::uint8_t {
   limits,
   open,
   open_create,
-  read_open,
-  write_open,
-  setattr_open,
+  set,
   lock,
   test_lock,
   unlock,
@@ -59,7 +57,7 @@ enum class Operation : std::uint8_t {
   get_acl,
   set_acl
 };
-constexpr std::size_t operations = 42;
+constexpr std::size_t operations = 40;
 
 struct Fault {
   Operation operation = Operation::getattr;
@@ -70,8 +68,9 @@ struct Fault {
   base::Duration delay{};        // before anything else; needs a reactor on the calling thread
 };
 
-// Hands every call to `inner` unless a fault applies. Thread-safe.
-class FaultyFileSystem final : public FileSystem {
+// Hands every call to `inner` unless a fault applies, those of files that were opened here, too. Belongs to a
+// shared_ptr. Thread-safe.
+class FaultyFileSystem final : public FileSystem, public std::enable_shared_from_this<FaultyFileSystem> {
  public:
   explicit FaultyFileSystem(std::shared_ptr<FileSystem> inner) : inner_(std::move(inner)) {}
 
@@ -84,18 +83,12 @@ class FaultyFileSystem final : public FileSystem {
   VfsOp<FileRef> resolve(base::BytesView handle) override;
   VfsOp<Attributes> getattr(const FileRef& file) override;
   VfsOp<> setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                  const std::optional<Time>& guard, Wcc& wcc) override;
+                  const std::optional<Time>& guard, Wcc* wcc) override;
   VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) override;
   VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted,
                               std::optional<Attributes>& now) override;
   VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) override;
-  VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                         std::uint32_t count, ReadMemory memory) override;
-  VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                           const io::Payload& data, Stability stability, Wcc& wcc) override;
-  VfsOp<Verifier> commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                         std::uint32_t count, Wcc& wcc) override;
-  [[nodiscard]] Verifier write_verifier() const override { return inner_->write_verifier(); }
+  Borrowed borrow(const Credentials& who, const FileRef& file) override;
   // As if only a few more files could be opened.
   void be_short_of_opens() { short_of_opens_ = true; }
   [[nodiscard]] bool few_opens_left() const override { return short_of_opens_ || inner_->few_opens_left(); }
@@ -123,13 +116,7 @@ class FaultyFileSystem final : public FileSystem {
   VfsOp<OpenCreated> open_create(const Credentials& who, const FileRef& directory, std::string_view name,
                                  OpenAccess access, const CreateHow& how, Wcc& wcc) override;
   // A close has no failure to inject.
-  VfsOp<> close(OpenFileRef open) override { return inner_->close(std::move(open)); }
-  VfsOp<ReadResult> read_open(const OpenFileRef& open, std::uint64_t offset, std::uint32_t count,
-                              ReadMemory memory) override;
-  VfsOp<WriteResult> write_open(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                                const io::Payload& data, Stability stability) override;
-  VfsOp<> setattr_open(const Credentials& who, const OpenFileRef& open, const SetAttributes& set,
-                       Wcc& wcc) override;
+  VfsOp<> close(OpenFileRef open) override;
   VfsOp<std::optional<LockConflict>> lock(const OpenFileRef& open, LockOwnerId owner, LockRange range,
                                           LockType type) override;
   VfsOp<std::optional<LockConflict>> test_lock(const FileRef& file, LockOwnerId owner, LockRange range,
@@ -138,16 +125,6 @@ class FaultyFileSystem final : public FileSystem {
   VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
                         LeaseBreak broken) override;
   VfsOp<LeaseRef> lease_directory(const FileRef& directory, LeaseHolder holder, LeaseBreak broken) override;
-  VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) override;
-  VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                   std::uint64_t length) override;
-  VfsOp<> deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                     std::uint64_t length) override;
-  VfsOp<> clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
-                const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) override;
-  VfsOp<std::uint64_t> copy(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
-                            const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) override;
-  VfsOp<> advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length, Advice advice) override;
   VfsOp<io::Payload> get_xattr(const Credentials& who, const FileRef& file, std::string_view name) override;
   VfsOp<> set_xattr(const Credentials& who, const FileRef& file, std::string_view name, base::BytesView value,
                     XattrMode mode, Wcc& wcc) override;
@@ -155,13 +132,17 @@ class FaultyFileSystem final : public FileSystem {
                           const XattrSink& sink) override;
   VfsOp<> remove_xattr(const Credentials& who, const FileRef& file, std::string_view name, Wcc& wcc) override;
   VfsOp<PosixAcl> get_acl(const FileRef& file) override;
-  VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc) override;
+  VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc) override;
 
  private:
   struct Script {
     std::array<std::vector<Fault>, operations> faults;
     std::array<std::uint64_t, operations> calls{};
   };
+  class Opened;
+  class Lent;
+  // What was opened before this file system took the place of `inner` is the inner one's already.
+  [[nodiscard]] const OpenFileRef& inner_of(const OpenFileRef& open) const;
   std::optional<Fault> next_fault(Operation operation);
   template <class F>
   auto guarded(Operation operation, F call) -> std::invoke_result_t<F&>;

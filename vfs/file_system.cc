@@ -18,22 +18,6 @@ VfsOp<> FileSystem::close(OpenFileRef open) {
   return io::ready_op<Error>();
 }
 
-VfsOp<ReadResult> FileSystem::read_open(const OpenFileRef& /*open*/, std::uint64_t /*offset*/,
-                                        std::uint32_t /*count*/, ReadMemory /*memory*/) {
-  return base::fail(Error::notsupp);
-}
-
-VfsOp<WriteResult> FileSystem::write_open(const Credentials& /*who*/, const OpenFileRef& /*open*/,
-                                          std::uint64_t /*offset*/, const io::Payload& /*data*/,
-                                          Stability /*stability*/) {
-  return base::fail(Error::notsupp);
-}
-
-VfsOp<> FileSystem::setattr_open(const Credentials& /*who*/, const OpenFileRef& /*open*/,
-                                 const SetAttributes& /*set*/, Wcc& /*wcc*/) {
-  return base::fail(Error::notsupp);
-}
-
 VfsOp<std::optional<LockConflict>> FileSystem::lock(const OpenFileRef& /*open*/, LockOwnerId /*owner*/,
                                                     LockRange /*range*/, LockType /*type*/) {
   return base::fail(Error::notsupp);
@@ -60,37 +44,6 @@ VfsOp<LeaseRef> FileSystem::lease_directory(
   return base::fail(Error::notsupp);
 }
 
-VfsOp<SeekResult> FileSystem::seek(const OpenFileRef& /*open*/, std::uint64_t /*offset*/, SeekTo /*what*/) {
-  return base::fail(Error::notsupp);
-}
-
-VfsOp<> FileSystem::allocate(const Credentials& /*who*/, const OpenFileRef& /*open*/,
-                             std::uint64_t /*offset*/, std::uint64_t /*length*/) {
-  return base::fail(Error::notsupp);
-}
-
-VfsOp<> FileSystem::deallocate(const Credentials& /*who*/, const OpenFileRef& /*open*/,
-                               std::uint64_t /*offset*/, std::uint64_t /*length*/) {
-  return base::fail(Error::notsupp);
-}
-
-VfsOp<> FileSystem::clone(const Credentials& /*who*/, const OpenFileRef& /*from*/,
-                          std::uint64_t /*from_offset*/, const OpenFileRef& /*to*/,
-                          std::uint64_t /*to_offset*/, std::uint64_t /*length*/) {
-  return base::fail(Error::notsupp);
-}
-
-VfsOp<std::uint64_t> FileSystem::copy(const Credentials& /*who*/, const OpenFileRef& /*from*/,
-                                      std::uint64_t /*from_offset*/, const OpenFileRef& /*to*/,
-                                      std::uint64_t /*to_offset*/, std::uint64_t /*length*/) {
-  return base::fail(Error::notsupp);
-}
-
-VfsOp<> FileSystem::advise(const OpenFileRef& /*open*/, std::uint64_t /*offset*/, std::uint64_t /*length*/,
-                           Advice /*advice*/) {
-  return base::fail(Error::notsupp);
-}
-
 VfsOp<io::Payload> FileSystem::get_xattr(const Credentials& /*who*/, const FileRef& /*file*/,
                                          std::string_view /*name*/) {
   return base::fail(Error::notsupp);
@@ -114,7 +67,7 @@ VfsOp<> FileSystem::remove_xattr(const Credentials& /*who*/, const FileRef& /*fi
 VfsOp<PosixAcl> FileSystem::get_acl(const FileRef& /*file*/) { return base::fail(Error::notsupp); }
 
 VfsOp<> FileSystem::set_acl(const Credentials& /*who*/, const FileRef& /*file*/, const SetAcl& /*set*/,
-                            Wcc& /*wcc*/) {
+                            Wcc* /*wcc*/) {
   return base::fail(Error::notsupp);
 }
 

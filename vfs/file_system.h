@@ -3,16 +3,13 @@
 // interface.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <optional>
 #include <string_view>
 #include <utility>
 
-#include "io/op.h"
 #include "io/payload.h"
-#include "io/pipe.h"
 #include "vfs/acl.h"
 #include "vfs/file.h"
 #include "vfs/open_file.h"
@@ -20,38 +17,9 @@
 
 namespace braid::vfs {
 
-template <class T = void>
-using VfsOp = io::Op<T, Error>;
-
 struct Found {
   FileRef file;
   Attributes attributes;
-};
-
-struct ReadResult {
-  io::Payload data;
-  bool eof = false;
-  Attributes attributes;  // of read() only
-};
-
-// Where the data of a READ may go. The cursor belongs to the calling thread.
-struct ReadMemory {
-  ReadMemory(io::SlabCursor& slabs, io::PipePool* piped = nullptr) : cursor(slabs), pipes(piped) {}  // NOLINT
-  io::SlabCursor& cursor;
-  io::PipePool* pipes;  // null: the data must be in memory
-};
-
-struct Verifier {  // 8 opaque bytes
-  std::array<std::byte, 8> bytes{};
-  friend bool operator==(const Verifier&, const Verifier&) = default;
-};
-
-struct WriteResult {
-  std::uint32_t count = 0;
-  Stability committed = Stability::unstable;
-  // As it was before the first byte was written. It changes when data that was answered `unstable` may have
-  // been lost: at every start and after a failed write-back.
-  Verifier verifier;
 };
 
 // How a regular file is created (RFC 1813 3.3.8 createmode3, RFC 8881 18.16.1 createmode4).
@@ -98,8 +66,9 @@ struct ReadDirectoryRequest {
 
 // One exported tree. Thread-safe: any reactor may call any operation. References and views passed in must
 // stay valid until the Op ends. Every operation that changes something fills `wcc` whether it succeeds or
-// fails. What an operation reports as done is as durable as the protocol promises: namespace and attribute
-// changes when they return, WRITE according to its Stability, COMMIT for all earlier WRITEs.
+// fails; null: nobody asks, and nothing is looked at for it. What an operation reports as done is as durable
+// as the protocol promises: namespace and attribute changes when they return, WRITE according to its
+// Stability, COMMIT for all earlier WRITEs. Content is read and written through an OpenFile.
 class FileSystem {
  public:
   virtual ~FileSystem() = default;
@@ -112,7 +81,7 @@ class FileSystem {
   virtual VfsOp<Attributes> getattr(const FileRef& file) = 0;
   // `guard`: the ctime that the file must still have (RFC 1813 3.3.2), else not_sync.
   virtual VfsOp<> setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                          const std::optional<Time>& guard, Wcc& wcc) = 0;
+                          const std::optional<Time>& guard, Wcc* wcc) = 0;
   // "." and ".." are names too; ".." of the root is the root.
   virtual VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) = 0;
   // The subset of `wanted` (AccessBits) that is allowed. `now`: the attributes as they are; looked at, and
@@ -121,17 +90,10 @@ class FileSystem {
                                       std::optional<Attributes>& now) = 0;
   // The target, at most 4096 bytes, in a payload.
   virtual VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) = 0;
-  // At most `count` bytes; none only at the end of the file.
-  virtual VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                 std::uint32_t count, ReadMemory memory) = 0;
-  virtual VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                   const io::Payload& data, Stability stability, Wcc& wcc) = 0;
-  // Makes earlier WRITEs durable; count 0 means to the end of the file. The result is the verifier after that:
-  // if it is the one of a WRITE, the bytes of that WRITE are on the medium.
-  virtual VfsOp<Verifier> commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                 std::uint32_t count, Wcc& wcc) = 0;
-  // What a WRITE that begins now would answer: for COPY, which answers before its data is written.
-  [[nodiscard]] virtual Verifier write_verifier() const = 0;
+  // The content of `file` for one call of somebody who has not opened it (NFSv3, a special stateid): no
+  // system call, and no memory. Each of its functions asks for the rights of `who`, who with `file` outlives
+  // it: RFC 1813 4.4. isdir, or inval for what is no regular file.
+  virtual Borrowed borrow(const Credentials& who, const FileRef& file) = 0;
 
   virtual VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
                               const CreateHow& how, Wcc& wcc) = 0;
@@ -175,17 +137,6 @@ class FileSystem {
                                          std::string_view name, OpenAccess access, const CreateHow& how,
                                          Wcc& wcc);
   virtual VfsOp<> close(OpenFileRef open);
-  // As read() and write(), with the rights of the open. read_open() gives no attributes, and where a local
-  // process has cut the file short it may tell of the end one call late. `who` is for set-id bits, quotas and
-  // reserved blocks.
-  virtual VfsOp<ReadResult> read_open(const OpenFileRef& open, std::uint64_t offset, std::uint32_t count,
-                                      ReadMemory memory);
-  virtual VfsOp<WriteResult> write_open(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                                        const io::Payload& data, Stability stability);
-  // As setattr(); the size is changed with the rights of the open.
-  virtual VfsOp<> setattr_open(const Credentials& who, const OpenFileRef& open, const SetAttributes& set,
-                               Wcc& wcc);
-
   // Byte-range locks that local processes see, too (fcntl(2)). Nothing waits: who is in the way is the
   // result. Locks of one owner do not conflict with each other: a new one replaces the type of what it
   // overlaps. They last until unlock(); lock() needs an open that allows the type, or answers inval.
@@ -201,24 +152,6 @@ class FileSystem {
   // the directory loses its name.
   virtual VfsOp<LeaseRef> lease_directory(const FileRef& directory, LeaseHolder holder, LeaseBreak broken);
 
-  // nxio: the offset is not before the end of the file (RFC 7862 15.11).
-  virtual VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what);
-  // Reserves space, extending the file (RFC 7862 15.1), or makes a hole (15.4).
-  virtual VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                           std::uint64_t length);
-  virtual VfsOp<> deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                             std::uint64_t length);
-  // `to` must be of this FileSystem, in clone() `from`, too. `length` 0 means to the end of `from`. clone()
-  // shares blocks: inval for offsets that are no multiples of FileSystemLimits::clone_block_bytes.
-  virtual VfsOp<> clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
-                        const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length);
-  // Copies at most `length` bytes, and not more than a few MiB in one call; returns how many, 0 at the end of
-  // `from`. That may be a file of another FileSystem: xdev if it cannot be read from here.
-  virtual VfsOp<std::uint64_t> copy(const Credentials& who, const OpenFileRef& from,
-                                    std::uint64_t from_offset, const OpenFileRef& to, std::uint64_t to_offset,
-                                    std::uint64_t length);
-  virtual VfsOp<> advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length, Advice advice);
-
   // Extended attributes that clients name without the "user." of local processes; of regular files and
   // directories. The value is at most 65536 bytes, in one range of the payload.
   virtual VfsOp<io::Payload> get_xattr(const Credentials& who, const FileRef& file, std::string_view name);
@@ -231,7 +164,7 @@ class FileSystem {
   virtual VfsOp<> remove_xattr(const Credentials& who, const FileRef& file, std::string_view name, Wcc& wcc);
 
   virtual VfsOp<PosixAcl> get_acl(const FileRef& file);
-  virtual VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc);
+  virtual VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc);
 };
 
 }  // namespace braid::vfs

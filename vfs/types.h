@@ -142,6 +142,11 @@ struct Wcc {
   std::optional<Attributes> after;
 };
 
+struct Verifier {  // 8 opaque bytes
+  std::array<std::byte, 8> bytes{};
+  friend bool operator==(const Verifier&, const Verifier&) = default;
+};
+
 // How far WRITE data has got (RFC 1813 3.3.7 stable_how).
 enum class Stability : std::uint8_t { unstable, data_sync, file_sync };
 

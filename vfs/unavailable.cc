@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "vfs/wire_handle.h"
 
@@ -17,6 +18,30 @@ class UnavailableRoot final : public File {
 
  private:
   const FileHandle handle_;
+};
+
+class UnavailableFile final : public OpenFile {
+ public:
+  explicit UnavailableFile(const FileRef& file) : file_(file) {}
+  [[nodiscard]] const FileRef& file() const override { return file_; }
+  [[nodiscard]] OpenAccess access() const override { return OpenAccess::both; }
+  VfsOp<ReadResult> read(std::uint64_t /*offset*/, std::uint32_t /*count*/, ReadMemory /*memory*/) override {
+    return base::fail(Error::delay);
+  }
+  VfsOp<WriteResult> write(const Credentials& /*who*/, std::uint64_t /*offset*/, const io::Payload& /*data*/,
+                           Stability /*stability*/, Wcc* /*wcc*/) override {
+    return base::fail(Error::delay);
+  }
+  VfsOp<Verifier> commit(const Credentials& /*who*/, std::uint64_t /*offset*/, std::uint32_t /*count*/,
+                         Wcc* /*wcc*/) override {
+    return base::fail(Error::delay);
+  }
+  VfsOp<> set(const Credentials& /*who*/, const SetAttributes& /*set*/, Wcc* /*wcc*/) override {
+    return base::fail(Error::delay);
+  }
+
+ private:
+  const FileRef& file_;
 };
 
 // TYPE.BYTES in hexadecimal; false for anything else.
@@ -49,8 +74,8 @@ UnavailableFileSystem::UnavailableFileSystem(const Registration& registered,
     : root_(behind != nullptr ? behind->root() : FileRef(new UnavailableRoot(root_handle(registered)))),
       behind_(std::move(behind)) {}
 
-Verifier UnavailableFileSystem::write_verifier() const {
-  return behind_ != nullptr ? behind_->write_verifier() : Verifier{};
+Borrowed UnavailableFileSystem::borrow(const Credentials& /*who*/, const FileRef& file) {
+  return Borrowed(std::in_place_type<UnavailableFile>, file);
 }
 
 VfsOp<> UnavailableFileSystem::close(OpenFileRef open) {

@@ -18,7 +18,6 @@ class UnavailableFileSystem final : public FileSystem {
   UnavailableFileSystem(const Registration& registered, std::shared_ptr<FileSystem> behind);
 
   [[nodiscard]] FileRef root() const override { return root_; }
-  [[nodiscard]] Verifier write_verifier() const override;
   // What was opened before can be given up.
   VfsOp<> close(OpenFileRef open) override;
   VfsOp<> unlock(const FileRef& file, LockOwnerId owner, LockRange range) override;
@@ -26,7 +25,7 @@ class UnavailableFileSystem final : public FileSystem {
   VfsOp<FileRef> resolve(base::BytesView /*handle*/) override { return later(); }
   VfsOp<Attributes> getattr(const FileRef& /*file*/) override { return later(); }
   VfsOp<> setattr(const Credentials& /*who*/, const FileRef& /*file*/, const SetAttributes& /*set*/,
-                  const std::optional<Time>& /*guard*/, Wcc& /*wcc*/) override {
+                  const std::optional<Time>& /*guard*/, Wcc* /*wcc*/) override {
     return later();
   }
   VfsOp<Found> lookup(const Credentials& /*who*/, const FileRef& /*directory*/,
@@ -40,18 +39,7 @@ class UnavailableFileSystem final : public FileSystem {
   VfsOp<io::Payload> readlink(const Credentials& /*who*/, const FileRef& /*link*/) override {
     return later();
   }
-  VfsOp<ReadResult> read(const Credentials& /*who*/, const FileRef& /*file*/, std::uint64_t /*offset*/,
-                         std::uint32_t /*count*/, ReadMemory /*memory*/) override {
-    return later();
-  }
-  VfsOp<WriteResult> write(const Credentials& /*who*/, const FileRef& /*file*/, std::uint64_t /*offset*/,
-                           const io::Payload& /*data*/, Stability /*stability*/, Wcc& /*wcc*/) override {
-    return later();
-  }
-  VfsOp<Verifier> commit(const Credentials& /*who*/, const FileRef& /*file*/, std::uint64_t /*offset*/,
-                 std::uint32_t /*count*/, Wcc& /*wcc*/) override {
-    return later();
-  }
+  Borrowed borrow(const Credentials& who, const FileRef& file) override;
   VfsOp<Found> create(const Credentials& /*who*/, const FileRef& /*directory*/, std::string_view /*name*/,
                       const CreateHow& /*how*/, Wcc& /*wcc*/) override {
     return later();
@@ -100,19 +88,6 @@ class UnavailableFileSystem final : public FileSystem {
                                  Wcc& /*wcc*/) override {
     return later();
   }
-  VfsOp<ReadResult> read_open(const OpenFileRef& /*open*/, std::uint64_t /*offset*/, std::uint32_t /*count*/,
-                              ReadMemory /*memory*/) override {
-    return later();
-  }
-  VfsOp<WriteResult> write_open(const Credentials& /*who*/, const OpenFileRef& /*open*/,
-                                std::uint64_t /*offset*/, const io::Payload& /*data*/,
-                                Stability /*stability*/) override {
-    return later();
-  }
-  VfsOp<> setattr_open(const Credentials& /*who*/, const OpenFileRef& /*open*/, const SetAttributes& /*set*/,
-                       Wcc& /*wcc*/) override {
-    return later();
-  }
   VfsOp<std::optional<LockConflict>> lock(const OpenFileRef& /*open*/, LockOwnerId /*owner*/,
                                           LockRange /*range*/, LockType /*type*/) override {
     return later();
@@ -127,30 +102,6 @@ class UnavailableFileSystem final : public FileSystem {
   }
   VfsOp<LeaseRef> lease_directory(const FileRef& /*directory*/, LeaseHolder /*holder*/,
                                   LeaseBreak /*broken*/) override {
-    return later();
-  }
-  VfsOp<SeekResult> seek(const OpenFileRef& /*open*/, std::uint64_t /*offset*/, SeekTo /*what*/) override {
-    return later();
-  }
-  VfsOp<> allocate(const Credentials& /*who*/, const OpenFileRef& /*open*/, std::uint64_t /*offset*/,
-                   std::uint64_t /*length*/) override {
-    return later();
-  }
-  VfsOp<> deallocate(const Credentials& /*who*/, const OpenFileRef& /*open*/, std::uint64_t /*offset*/,
-                     std::uint64_t /*length*/) override {
-    return later();
-  }
-  VfsOp<> clone(const Credentials& /*who*/, const OpenFileRef& /*from*/, std::uint64_t /*from_offset*/,
-                const OpenFileRef& /*to*/, std::uint64_t /*to_offset*/, std::uint64_t /*length*/) override {
-    return later();
-  }
-  VfsOp<std::uint64_t> copy(const Credentials& /*who*/, const OpenFileRef& /*from*/,
-                            std::uint64_t /*from_offset*/, const OpenFileRef& /*to*/,
-                            std::uint64_t /*to_offset*/, std::uint64_t /*length*/) override {
-    return later();
-  }
-  VfsOp<> advise(const OpenFileRef& /*open*/, std::uint64_t /*offset*/, std::uint64_t /*length*/,
-                 Advice /*advice*/) override {
     return later();
   }
   VfsOp<io::Payload> get_xattr(const Credentials& /*who*/, const FileRef& /*file*/,
@@ -171,7 +122,7 @@ class UnavailableFileSystem final : public FileSystem {
   }
   VfsOp<PosixAcl> get_acl(const FileRef& /*file*/) override { return later(); }
   VfsOp<> set_acl(const Credentials& /*who*/, const FileRef& /*file*/, const SetAcl& /*set*/,
-                  Wcc& /*wcc*/) override {
+                  Wcc* /*wcc*/) override {
     return later();
   }
 

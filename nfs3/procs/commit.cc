@@ -14,7 +14,8 @@ Op3<COMMIT3resok, COMMIT3resfail> commit(Request& request, const COMMIT3args& ar
   const std::uint64_t offset = possible ? args.offset : 0;
   const std::uint32_t count = possible ? args.count : 0;
   vfs::Wcc wcc;
-  const auto done = co_await target.fs().commit(target.who, target.file, offset, count, wcc).as_result();
+  const vfs::Borrowed content = target.content();
+  const auto done = co_await content->commit(target.who, offset, count, &wcc).as_result();
   if (!done) co_return refuse(done.error(), COMMIT3resfail{wcc_data_of(wcc)});
   co_return COMMIT3resok{wcc_data_of(wcc), done->bytes};
 }

@@ -14,7 +14,8 @@ Op3<READ3resok, READ3resfail> read(Request& request, const READ3args& args) {
   const std::uint64_t offset = std::min(args.offset, offset_max);
   const auto count = static_cast<std::uint32_t>(
       std::min<std::uint64_t>(std::min(args.count, request.options().read_bytes_max), offset_max - offset));
-  auto got = co_await target.fs().read(target.who, target.file, offset, count, request.memory()).as_result();
+  const vfs::Borrowed content = target.content();
+  auto got = co_await content->read(offset, count, request.memory()).as_result();
   if (!got) {
     const post_op_attr attributes = post_op_attr_of(co_await target.attributes().as_result());
     co_return refuse(got.error(), READ3resfail{attributes});

@@ -12,7 +12,7 @@ Op3<SETATTR3resok, SETATTR3resfail> setattr(Request& request, const SETATTR3args
   std::optional<vfs::Time> guard;
   if (const nfstime3* ctime = args.guard.obj_ctime()) guard = vfs::Time{ctime->seconds, ctime->nseconds};
   vfs::Wcc wcc;
-  const auto done = co_await target.fs().setattr(target.who, target.file, *set, guard, wcc).as_result();
+  const auto done = co_await target.fs().setattr(target.who, target.file, *set, guard, &wcc).as_result();
   if (!done) co_return refuse(done.error(), SETATTR3resfail{wcc_data_of(wcc)});
   co_return SETATTR3resok{wcc_data_of(wcc)};
 }

@@ -56,9 +56,9 @@ Op3<WRITE3resok, WRITE3resfail> write(Request& request, const WRITE3args& args) 
   if (args.data.size() > count) front = args.data.slice(0, count);
   const io::Payload& data = args.data.size() > count ? front : args.data;
   vfs::Wcc wcc;
-  const auto done = co_await target.fs()
-                        .write(target.who, target.file, args.offset, data, stability_of(args.stable), wcc)
-                        .as_result();
+  const vfs::Borrowed content = target.content();
+  const auto done =
+      co_await content->write(target.who, args.offset, data, stability_of(args.stable), &wcc).as_result();
   if (!done) co_return refuse(done.error(), WRITE3resfail{wcc_data_of(wcc)});
   co_return WRITE3resok{.file_wcc = wcc_data_of(wcc),
                         .count = done->count,

@@ -80,8 +80,7 @@ Op4<Creation> begin_creation(Compound& compound, const Place& parent, const fatt
 
 Op4<> finish_creation(Compound&, const Place& made, const Creation& creation) {
   if (!creation.acl) co_return;
-  vfs::Wcc wcc;
-  const auto done = co_await made.fs().set_acl(made.who, made.file, *creation.acl, wcc).as_result();
+  const auto done = co_await made.fs().set_acl(made.who, made.file, *creation.acl, nullptr).as_result();
   // To try again later would be to make it again.
   const bool later = !done && done.error() == vfs::Error::delay;
   if (!done) co_await refuse(later ? vfs::Error::io : done.error());

@@ -16,10 +16,9 @@ Op4<COMMIT4resok> commit(Compound& compound, const COMMIT4args& args) {
   const bool possible = base::end_of<std::uint64_t>(args.offset, args.count, offset_max).has_value();
   if (IoAuthorizer* const authorizer = compound.server().authorizer)
     co_await authorizer->authorize(compound, at, nullptr, state::share_write);
-  vfs::Wcc wcc;
-  const auto done = co_await at.fs()
-                        .commit(at.who, at.file, possible ? args.offset : 0, possible ? args.count : 0, wcc)
-                        .as_result();
+  const vfs::Borrowed file = at.fs().borrow(at.who, at.file);
+  const auto done =
+      co_await file->commit(at.who, possible ? args.offset : 0, possible ? args.count : 0).as_result();
   if (!done) co_await refuse_on_file(compound, at, done.error());
   co_return COMMIT4resok{done->bytes};
 }

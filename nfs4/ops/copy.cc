@@ -65,9 +65,9 @@ Op4<std::uint64_t> copy_now(const CopyWork& work) {
   std::uint64_t copied = 0;
   // Who is gone has lost the right to write: others may have what it held.
   while (copied < wanted && (work.client == nullptr || !work.client->gone())) {
-    const auto slice = co_await work.fs
-                           ->copy(work.who, work.from, work.from_offset + copied, work.to,
-                                  work.to_offset + copied, wanted - copied)
+    const auto slice = co_await work.to
+                           ->copy_from(work.who, *work.from, work.from_offset + copied,
+                                       work.to_offset + copied, wanted - copied)
                            .as_result();
     if (!slice && copied == 0) co_await refuse(slice.error());
     if (!slice || *slice == 0) break;
@@ -85,14 +85,12 @@ Op4<COPY4resok> run(Compound& compound, const COPY4args& args) {
   CopyWork work;
   work.from = co_await open_for_io(compound, from, args.ca_src_stateid, vfs::OpenAccess::read);
   work.to = co_await open_for_io(compound, to, args.ca_dst_stateid, vfs::OpenAccess::write);
-  work.from_fs = from.from->file_system;
-  work.fs = to.from->file_system;
   work.who = to.who;
   work.from_offset = args.ca_src_offset;
   work.to_offset = args.ca_dst_offset;
   work.length = co_await length_of(args, from, to);
   work.client = compound.client();
-  const vfs::Verifier verifier = work.fs->write_verifier();
+  const vfs::Verifier verifier = work.to->write_verifier();
   if (work.length == 0) co_return answer({}, 0, verifier);
   auto background = co_await begin_in_background(compound, args, work, verifier);
   if (background) co_return *background;

@@ -37,7 +37,7 @@ Op4<IO_ADVISE4resok> io_advise(Compound& compound, const IO_ADVISE4args& args) {
   for (const Row& row : advice_rows) {
     const std::uint32_t bit = 1U << static_cast<std::uint32_t>(row.hint);
     if ((wanted & bit) == 0) continue;
-    const auto done = co_await at.fs().advise(open, args.iaa_offset, args.iaa_count, row.advice).as_result();
+    const auto done = co_await open->advise(args.iaa_offset, args.iaa_count, row.advice).as_result();
     if (done) taken |= bit;
   }
   bool fits = false;

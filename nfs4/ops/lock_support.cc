@@ -1,11 +1,9 @@
 #include "nfs4/ops/lock_support.h"
 
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "nfs4/ops/open_support.h"
-#include "vfs/export.h"
 
 namespace braid::nfs4::ops {
 
@@ -70,11 +68,10 @@ io::Op<> look_for_local_waits(const ServerState& server) {
   std::vector<state::LocalWait> waits =
       server.states.with([](const state::States& states) { return states.locks().local_waits(); });
   if (waits.empty()) co_return;
-  const std::shared_ptr<const vfs::ExportTable> exports = server.exports.current();
   state::DeferredWork after;
   for (state::LocalWait& wait : waits) {
     if (wait.open == nullptr) continue;
-    if (const auto home = home_of(*exports, *wait.open); home != nullptr) {
+    if (const auto home = wait.open->file_system(); home != nullptr) {
       const auto conflict =
           co_await home
               ->test_lock(wait.open->file(), wait.id, to_vfs(wait.wanted.range), to_vfs(wait.wanted.mode))

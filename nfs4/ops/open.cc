@@ -180,12 +180,11 @@ Op4<> claim(Compound& compound, const OPEN4args& args, Opening& opening) {
 Op4<> truncate(const Opening& opening) {
   vfs::SetAttributes set;
   set.size = 0;
-  vfs::Wcc wcc;
-  vfs::FileSystem& fs = opening.at.fs();
   const bool writes = (opening.share.access & state::share_write) != 0;
-  const auto done =
-      writes ? co_await fs.setattr_open(opening.at.who, opening.descriptor, set, wcc).as_result()
-             : co_await fs.setattr(opening.at.who, opening.at.file, set, std::nullopt, wcc).as_result();
+  auto setting = writes
+                     ? opening.descriptor->set(opening.at.who, set)
+                     : opening.at.fs().setattr(opening.at.who, opening.at.file, set, std::nullopt, nullptr);
+  const auto done = co_await std::move(setting).as_result();
   if (!done) co_await refuse(done.error());
 }
 

@@ -3,6 +3,8 @@
 
 #include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
+#include "nfs4/place.h"
+#include "nfs4/state/file_states.h"
 #include "vfs/open_file.h"
 
 namespace braid::nfs4::ops {
@@ -12,6 +14,20 @@ namespace braid::nfs4::ops {
 // Errors as those of authorize_io(), and of opening the file.
 Op4<vfs::OpenFileRef> open_for_io(Compound& compound, const Place& at, const stateid4& id,
                                   vfs::OpenAccess access);
+
+// What READ, WRITE and SETATTR of the size go through: the open that their stateid stands for, or, under a
+// special stateid, what is borrowed for this operation. `grant` and `at` outlive it.
+class GrantedFile {
+ public:
+  GrantedFile(const state::IoGrant& grant, const Place& at)
+      : lent_(grant.open != nullptr ? vfs::Borrowed() : at.fs().borrow(at.who, at.file)),
+        file_(grant.open != nullptr ? *grant.open : *lent_) {}
+  vfs::OpenFile* operator->() const { return &file_; }
+
+ private:
+  const vfs::Borrowed lent_;
+  vfs::OpenFile& file_;
+};
 
 // Takes back what others hold of the current filehandle that a change of attributes would make wrong: DELAY
 // while delegations are recalled.

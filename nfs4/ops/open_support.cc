@@ -4,14 +4,8 @@
 #include <optional>
 
 #include "nfs4/callback/callbacks.h"
-#include "vfs/export.h"
 
 namespace braid::nfs4::ops {
-
-std::shared_ptr<vfs::FileSystem> home_of(const vfs::ExportTable& exports, const vfs::OpenFile& open) {
-  const vfs::Export* from = exports.by_handle(open.file()->handle().view());
-  return from == nullptr ? nullptr : from->file_system;
-}
 
 io::Op<> settle(const ServerState& server, state::DeferredWork after) {
   if (server.callbacks != nullptr) {
@@ -19,14 +13,13 @@ io::Op<> settle(const ServerState& server, state::DeferredWork after) {
     for (state::LockTurn& turn : after.turns) server.callbacks->notify_lock(std::move(turn));
   }
   if (after.released.empty() && after.unused.empty() && after.leases.empty() && after.more.empty()) co_return;
-  const std::shared_ptr<const vfs::ExportTable> exports = server.exports.current();
   for (state::ReleasedRange& range : after.released) {
-    if (const auto home = home_of(*exports, *range.open); home != nullptr)
+    if (const auto home = range.open->file_system(); home != nullptr)
       (void)co_await home->unlock(range.open->file(), range.owner, range.range).as_result();
   }
   after.released.clear();
   for (vfs::OpenFileRef& open : after.unused) {
-    if (const auto home = home_of(*exports, *open); home != nullptr)
+    if (const auto home = open->file_system(); home != nullptr)
       (void)co_await home->close(std::move(open)).as_result();
   }
   // Whoever waited for them may go on when this returns.

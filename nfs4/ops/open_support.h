@@ -23,9 +23,6 @@
 
 namespace braid::nfs4::ops {
 
-// The file system of an open file, as long as it is exported; else null.
-std::shared_ptr<vfs::FileSystem> home_of(const vfs::ExportTable& exports, const vfs::OpenFile& open);
-
 // Closes files, tells the file system of released locks, and calls clients back. Never fails; what goes wrong
 // is somebody else's next try.
 io::Op<> settle(const ServerState& server, state::DeferredWork after);

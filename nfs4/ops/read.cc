@@ -3,6 +3,7 @@
 
 #include "nfs4/ops/authorize_io.h"
 #include "nfs4/ops/file_operations.h"
+#include "nfs4/ops/open_for_io.h"
 #include "nfs4/options.h"
 #include "nfs4/state/opens/share.h"
 
@@ -17,10 +18,8 @@ Op4<READ4resok> read(Compound& compound, const READ4args& args) {
   const std::uint64_t offset = std::min(args.offset, offset_max);
   const std::uint32_t wanted = std::min(args.count, compound.server().options.read_bytes_max);
   const auto count = static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, offset_max - offset));
-  const vfs::ReadMemory memory = compound.read_memory();
-  auto reading = grant.open ? at.fs().read_open(grant.open, offset, count, memory)
-                            : at.fs().read(at.who, at.file, offset, count, memory);
-  auto got = co_await std::move(reading).as_result();
+  const GrantedFile file(grant, at);
+  auto got = co_await file->read(offset, count, compound.read_memory()).as_result();
   if (!got) co_await refuse_on_file(compound, at, got.error());
   co_return READ4resok{.eof = got->eof, .data = std::move(got->data)};
 }

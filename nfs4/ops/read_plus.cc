@@ -19,7 +19,6 @@ constexpr std::size_t piece_bytes = 20;
 
 // One READ_PLUS on its way through the file.
 struct Progress {
-  const Place& at;
   vfs::OpenFileRef open;
   std::uint64_t position = 0;
   std::uint64_t end = 0;
@@ -38,8 +37,7 @@ std::uint64_t bounded_count(Compound& compound, const READ_PLUS4args& args) {
 // Where the data that begins at the position ends, at most the end of the range. A file system that does not
 // know has data everywhere.
 Op4<std::uint64_t> end_of_data(Progress& progress) {
-  const auto hole =
-      co_await progress.at.fs().seek(progress.open, progress.position, vfs::SeekTo::hole).as_result();
+  const auto hole = co_await progress.open->seek(progress.position, vfs::SeekTo::hole).as_result();
   co_return hole ? std::min(hole->offset, progress.end) : progress.end;
 }
 
@@ -47,9 +45,7 @@ Op4<std::uint64_t> end_of_data(Progress& progress) {
 Op4<bool> take_data(Compound& compound, Progress& progress) {
   const std::uint64_t end = co_await end_of_data(progress);
   const auto count = static_cast<std::uint32_t>(end - progress.position);
-  auto got = co_await progress.at.fs()
-                 .read_open(progress.open, progress.position, count, compound.read_memory())
-                 .as_result();
+  auto got = co_await progress.open->read(progress.position, count, compound.read_memory()).as_result();
   if (!got) co_await refuse(got.error());
   const std::size_t bytes = got->data.size();
   if (bytes > 0) progress.result.contents.emplace_back(ReadPlusData{progress.position, std::move(got->data)});
@@ -60,8 +56,7 @@ Op4<bool> take_data(Compound& compound, Progress& progress) {
 
 // The hole at the position, if there is one. Nothing when the position is not inside the file.
 Op4<std::optional<std::uint64_t>> data_after(Progress& progress) {
-  const auto data =
-      co_await progress.at.fs().seek(progress.open, progress.position, vfs::SeekTo::data).as_result();
+  const auto data = co_await progress.open->seek(progress.position, vfs::SeekTo::data).as_result();
   if (!data && data.error() == vfs::Error::nxio) {
     progress.result.eof = true;
     co_return std::nullopt;
@@ -77,8 +72,7 @@ Op4<std::optional<std::uint64_t>> data_after(Progress& progress) {
 Op4<ReadPlusResult> read_plus(Compound& compound, const READ_PLUS4args& args) {
   const Place& at = *co_await compound.current_in_export(nfsstat4::NFS4ERR_ISDIR);
   vfs::OpenFileRef open = co_await open_for_io(compound, at, args.rpa_stateid, vfs::OpenAccess::read);
-  Progress progress{.at = at,
-                    .open = std::move(open),
+  Progress progress{.open = std::move(open),
                     .position = args.rpa_offset,
                     .end = args.rpa_offset + bounded_count(compound, args),
                     .result = {}};

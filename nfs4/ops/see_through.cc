@@ -68,8 +68,7 @@ Op4<> mark_changed(const Compound& compound, const Place& at, const state::Write
   vfs::Credentials server;
   server.holder = vfs::LeaseHolder(holder.client->id);
   const vfs::SetAttributes times = co_await times_of_change(compound, at, holder, told);
-  vfs::Wcc wcc;
-  const auto set = co_await at.fs().setattr(server, at.file, times, std::nullopt, wcc).as_result();
+  const auto set = co_await at.fs().setattr(server, at.file, times, std::nullopt, nullptr).as_result();
   if (!set) co_await refuse(set.error());
 }
 

@@ -7,6 +7,7 @@
 #include "nfs4/ops/attribute_operations.h"
 #include "nfs4/ops/authorize_io.h"
 #include "nfs4/ops/delegated_times.h"
+#include "nfs4/ops/open_for_io.h"
 #include "nfs4/ops/open_support.h"
 #include "nfs4/state/opens/share.h"
 
@@ -95,12 +96,8 @@ Op4<> set_size(Change& change) {
     change.set.mtime = {};
     bits.add(FATTR4_TIME_MODIFY_SET);
   }
-  vfs::FileSystem& fs = change.at.fs();
-  vfs::Wcc wcc;
-  auto setting = change.grant.open != nullptr
-                     ? fs.setattr_open(change.at.who, change.grant.open, sizing, wcc)
-                     : fs.setattr(change.at.who, change.at.file, sizing, std::nullopt, wcc);
-  const auto set = co_await std::move(setting).as_result();
+  const GrantedFile file(change.grant, change.at);
+  const auto set = co_await file->set(change.at.who, sizing).as_result();
   if (!set) co_await refuse(set.error());
   change.done = change.done | bits;
 }
@@ -116,9 +113,8 @@ Op4<> set_delegated_times(const Compound& compound, Change& change) {
   times.mtime = delegated_time(change.request.delegated_mtime, known.mtime, now);
   vfs::Credentials server;
   server.holder = change.at.who.holder;
-  vfs::Wcc wcc;
   const auto set =
-      co_await change.at.fs().setattr(server, change.at.file, times, std::nullopt, wcc).as_result();
+      co_await change.at.fs().setattr(server, change.at.file, times, std::nullopt, nullptr).as_result();
   if (!set) co_await refuse(set.error());
   change.done = change.done | bits;
 }
@@ -126,9 +122,8 @@ Op4<> set_delegated_times(const Compound& compound, Change& change) {
 Op4<> set_others(Change& change) {
   const Bitmap bits = change.request.named - change.done - Bitmap{FATTR4_ACL};
   if (bits.empty()) co_return;
-  vfs::Wcc wcc;
   const auto set = co_await change.at.fs()
-                       .setattr(change.at.who, change.at.file, change.set, std::nullopt, wcc)
+                       .setattr(change.at.who, change.at.file, change.set, std::nullopt, nullptr)
                        .as_result();
   if (!set) co_await refuse(set.error());
   change.done = change.done | bits;
@@ -137,9 +132,8 @@ Op4<> set_others(Change& change) {
 // RFC 8881 6.4.1.3: after the mode.
 Op4<> set_acl(Change& change) {
   if (!change.acl) co_return;
-  vfs::Wcc wcc;
   const auto set =
-      co_await change.at.fs().set_acl(change.at.who, change.at.file, *change.acl, wcc).as_result();
+      co_await change.at.fs().set_acl(change.at.who, change.at.file, *change.acl, nullptr).as_result();
   if (!set) co_await refuse(set.error());
   change.done.add(FATTR4_ACL);
 }

@@ -4,6 +4,7 @@
 #include "base/arith.h"
 #include "nfs4/ops/authorize_io.h"
 #include "nfs4/ops/file_operations.h"
+#include "nfs4/ops/open_for_io.h"
 #include "nfs4/options.h"
 #include "nfs4/state/opens/share.h"
 
@@ -47,11 +48,8 @@ Op4<WRITE4resok> write(Compound& compound, const WRITE4args& args) {
   io::Payload front;
   if (args.data.size() > count) front = args.data.slice(0, count);
   const io::Payload& data = args.data.size() > count ? front : args.data;
-  const vfs::Stability stability = stability_of(args.stable);
-  vfs::Wcc wcc;
-  auto writing = grant.open ? at.fs().write_open(at.who, grant.open, args.offset, data, stability)
-                            : at.fs().write(at.who, at.file, args.offset, data, stability, wcc);
-  const auto done = co_await std::move(writing).as_result();
+  const GrantedFile file(grant, at);
+  const auto done = co_await file->write(at.who, args.offset, data, stability_of(args.stable)).as_result();
   if (!done) co_await refuse_on_file(compound, at, done.error());
   co_return WRITE4resok{done->count, stable_how_of(done->committed), done->verifier.bytes};
 }

@@ -28,11 +28,31 @@ class MemoryFile final : public vfs::File {
 
 class MemoryOpen final : public vfs::OpenFile {
  public:
-  MemoryOpen(vfs::FileRef file, vfs::OpenAccess access) : file_(std::move(file)), access_(access) {}
+  MemoryOpen(MemoryFileSystem& home, vfs::FileRef file, vfs::OpenAccess access)
+      : home_(home), file_(std::move(file)), access_(access) {}
   [[nodiscard]] const vfs::FileRef& file() const override { return file_; }
   [[nodiscard]] vfs::OpenAccess access() const override { return access_; }
+  [[nodiscard]] std::shared_ptr<vfs::FileSystem> file_system() const override {
+    return home_.shared_from_this();
+  }
+  VfsOp<vfs::ReadResult> read(std::uint64_t offset, std::uint32_t count, vfs::ReadMemory memory) override {
+    return home_.read(file_, offset, count, memory);
+  }
+  VfsOp<vfs::WriteResult> write(const vfs::Credentials& /*who*/, std::uint64_t offset,
+                                const io::Payload& data, vfs::Stability /*stability*/,
+                                vfs::Wcc* wcc) override {
+    return home_.write(file_, offset, data, wcc);
+  }
+  VfsOp<vfs::Verifier> commit(const vfs::Credentials& /*who*/, std::uint64_t /*offset*/,
+                              std::uint32_t /*count*/, vfs::Wcc* /*wcc*/) override {
+    return home_.commit();
+  }
+  VfsOp<> set(const vfs::Credentials& who, const vfs::SetAttributes& set, vfs::Wcc* wcc) override {
+    return home_.setattr(who, file_, set, std::nullopt, wcc);
+  }
 
  private:
+  MemoryFileSystem& home_;
   const vfs::FileRef file_;
   const vfs::OpenAccess access_;
 };
@@ -139,14 +159,14 @@ VfsOp<vfs::Attributes> MemoryFileSystem::getattr(const vfs::FileRef& file) {
 
 VfsOp<> MemoryFileSystem::setattr(const vfs::Credentials& /*who*/, const vfs::FileRef& file,
                                   const vfs::SetAttributes& set, const std::optional<vfs::Time>& /*guard*/,
-                                  vfs::Wcc& wcc) {
+                                  vfs::Wcc* wcc) {
   co_await pause();
   Storage::Node& at = *co_await node(file);
-  wcc.before = before_of(at);
+  if (wcc != nullptr) wcc->before = before_of(at);
   if (set.size) at.content.resize(*set.size);
   if (set.mode) at.attributes.mode = *set.mode;
   storage_.touch(at);
-  wcc.after = at.attributes;
+  if (wcc != nullptr) wcc->after = at.attributes;
 }
 
 VfsOp<vfs::Found> MemoryFileSystem::lookup(const vfs::Credentials& /*who*/, const vfs::FileRef& /*directory*/,
@@ -168,9 +188,12 @@ VfsOp<io::Payload> MemoryFileSystem::readlink(const vfs::Credentials& /*who*/, c
   return base::fail(Error::inval);
 }
 
-VfsOp<vfs::ReadResult> MemoryFileSystem::read(const vfs::Credentials& /*who*/, const vfs::FileRef& file,
-                                              std::uint64_t offset, std::uint32_t count,
-                                              vfs::ReadMemory memory) {
+vfs::Borrowed MemoryFileSystem::borrow(const vfs::Credentials& /*who*/, const vfs::FileRef& file) {
+  return vfs::Borrowed(std::in_place_type<MemoryOpen>, *this, file, vfs::OpenAccess::both);
+}
+
+VfsOp<vfs::ReadResult> MemoryFileSystem::read(const vfs::FileRef& file, std::uint64_t offset,
+                                              std::uint32_t count, vfs::ReadMemory memory) {
   co_await pause();
   const Storage::Node& at = *co_await node(file);
   vfs::ReadResult out;
@@ -185,12 +208,11 @@ VfsOp<vfs::ReadResult> MemoryFileSystem::read(const vfs::Credentials& /*who*/, c
   co_return out;
 }
 
-VfsOp<vfs::WriteResult> MemoryFileSystem::write(const vfs::Credentials& /*who*/, const vfs::FileRef& file,
-                                                std::uint64_t offset, const io::Payload& data,
-                                                vfs::Stability /*stability*/, vfs::Wcc& wcc) {
+VfsOp<vfs::WriteResult> MemoryFileSystem::write(const vfs::FileRef& file, std::uint64_t offset,
+                                                const io::Payload& data, vfs::Wcc* wcc) {
   co_await pause();
   Storage::Node& at = *co_await node(file);
-  wcc.before = before_of(at);
+  if (wcc != nullptr) wcc->before = before_of(at);
   if (at.content.size() < offset + data.size()) at.content.resize(offset + data.size());
   data.in_memory().value().copy_to(
       0, std::as_writable_bytes(std::span(at.content).subspan(offset, data.size())));
@@ -200,16 +222,13 @@ VfsOp<vfs::WriteResult> MemoryFileSystem::write(const vfs::Credentials& /*who*/,
     storage_.note("write " + std::to_string(tag));
   }
   storage_.touch(at);
-  wcc.after = at.attributes;
-  co_return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), vfs::Stability::file_sync,
-                             write_verifier()};
+  if (wcc != nullptr) wcc->after = at.attributes;
+  co_return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), vfs::Stability::file_sync, {}};
 }
 
-VfsOp<vfs::Verifier> MemoryFileSystem::commit(const vfs::Credentials& /*who*/, const vfs::FileRef& /*file*/,
-                                              std::uint64_t /*offset*/, std::uint32_t /*count*/,
-                                              vfs::Wcc& /*wcc*/) {
+VfsOp<vfs::Verifier> MemoryFileSystem::commit() {
   co_await pause();
-  co_return write_verifier();
+  co_return vfs::Verifier{};
 }
 
 base::Result<vfs::Found, Error> MemoryFileSystem::make(std::string_view name, vfs::FileType type,
@@ -317,7 +336,7 @@ VfsOp<vfs::OpenFileRef> MemoryFileSystem::open(const vfs::Credentials& /*who*/, 
   co_await pause();
   const Storage::Node& at = *co_await node(file);
   if (at.attributes.type != vfs::FileType::regular) co_await base::fail(Error::isdir);
-  co_return std::make_shared<MemoryOpen>(file, access);
+  co_return std::make_shared<MemoryOpen>(*this, file, access);
 }
 
 VfsOp<vfs::OpenCreated> MemoryFileSystem::open_create(const vfs::Credentials& /*who*/,
@@ -329,29 +348,13 @@ VfsOp<vfs::OpenCreated> MemoryFileSystem::open_create(const vfs::Credentials& /*
   if (existing != storage_.root().entries.end() && is_exclusive(how)) {
     const Storage::Node& at = *storage_.find(existing->second);
     if (at.created_by == how.verifier)
-      co_return vfs::OpenCreated{std::make_shared<MemoryOpen>(file_of(existing->second), access),
+      co_return vfs::OpenCreated{std::make_shared<MemoryOpen>(*this, file_of(existing->second), access),
                                  at.attributes, true, false};
   }
   auto made = co_await make(name, vfs::FileType::regular, wcc);
   storage_.find(made.attributes.fileid)->created_by = how.verifier;
-  co_return vfs::OpenCreated{std::make_shared<MemoryOpen>(made.file, access), made.attributes, true, false};
-}
-
-VfsOp<vfs::ReadResult> MemoryFileSystem::read_open(const vfs::OpenFileRef& open, std::uint64_t offset,
-                                                   std::uint32_t count, vfs::ReadMemory memory) {
-  return read({}, open->file(), offset, count, memory);
-}
-
-VfsOp<vfs::WriteResult> MemoryFileSystem::write_open(const vfs::Credentials& who,
-                                                     const vfs::OpenFileRef& open, std::uint64_t offset,
-                                                     const io::Payload& data, vfs::Stability stability) {
-  vfs::Wcc wcc;
-  co_return co_await write(who, open->file(), offset, data, stability, wcc);
-}
-
-VfsOp<> MemoryFileSystem::setattr_open(const vfs::Credentials& who, const vfs::OpenFileRef& open,
-                                       const vfs::SetAttributes& set, vfs::Wcc& wcc) {
-  co_await setattr(who, open->file(), set, std::nullopt, wcc);
+  co_return vfs::OpenCreated{std::make_shared<MemoryOpen>(*this, made.file, access), made.attributes, true,
+                             false};
 }
 
 VfsOp<std::optional<vfs::LockConflict>> MemoryFileSystem::lock(const vfs::OpenFileRef& /*open*/,

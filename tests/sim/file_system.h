@@ -56,7 +56,7 @@ class Storage {
 };
 
 // WRITEs of 8 bytes are noted as "write N", N being those bytes.
-class MemoryFileSystem final : public vfs::FileSystem {
+class MemoryFileSystem final : public vfs::FileSystem, public std::enable_shared_from_this<MemoryFileSystem> {
  public:
   MemoryFileSystem(Storage& storage, Scheduler& scheduler, const Random& delays)
       : storage_(storage), scheduler_(scheduler), delays_(delays) {}
@@ -67,21 +67,13 @@ class MemoryFileSystem final : public vfs::FileSystem {
   vfs::VfsOp<vfs::FileRef> resolve(base::BytesView handle) override;
   vfs::VfsOp<vfs::Attributes> getattr(const vfs::FileRef& file) override;
   vfs::VfsOp<> setattr(const vfs::Credentials& who, const vfs::FileRef& file, const vfs::SetAttributes& set,
-                       const std::optional<vfs::Time>& guard, vfs::Wcc& wcc) override;
+                       const std::optional<vfs::Time>& guard, vfs::Wcc* wcc) override;
   vfs::VfsOp<vfs::Found> lookup(const vfs::Credentials& who, const vfs::FileRef& directory,
                                 std::string_view name) override;
   vfs::VfsOp<std::uint32_t> access(const vfs::Credentials& who, const vfs::FileRef& file,
                                    std::uint32_t wanted, std::optional<vfs::Attributes>& now) override;
   vfs::VfsOp<io::Payload> readlink(const vfs::Credentials& who, const vfs::FileRef& link) override;
-  vfs::VfsOp<vfs::ReadResult> read(const vfs::Credentials& who, const vfs::FileRef& file,
-                                   std::uint64_t offset, std::uint32_t count,
-                                   vfs::ReadMemory memory) override;
-  vfs::VfsOp<vfs::WriteResult> write(const vfs::Credentials& who, const vfs::FileRef& file,
-                                     std::uint64_t offset, const io::Payload& data, vfs::Stability stability,
-                                     vfs::Wcc& wcc) override;
-  vfs::VfsOp<vfs::Verifier> commit(const vfs::Credentials& who, const vfs::FileRef& file,
-                                   std::uint64_t offset, std::uint32_t count, vfs::Wcc& wcc) override;
-  [[nodiscard]] vfs::Verifier write_verifier() const override { return {}; }
+  vfs::Borrowed borrow(const vfs::Credentials& who, const vfs::FileRef& file) override;
   vfs::VfsOp<vfs::Found> create(const vfs::Credentials& who, const vfs::FileRef& directory,
                                 std::string_view name, const vfs::CreateHow& how, vfs::Wcc& wcc) override;
   vfs::VfsOp<vfs::Found> mkdir(const vfs::Credentials& who, const vfs::FileRef& directory,
@@ -111,13 +103,6 @@ class MemoryFileSystem final : public vfs::FileSystem {
   vfs::VfsOp<vfs::OpenCreated> open_create(const vfs::Credentials& who, const vfs::FileRef& directory,
                                            std::string_view name, vfs::OpenAccess access,
                                            const vfs::CreateHow& how, vfs::Wcc& wcc) override;
-  vfs::VfsOp<vfs::ReadResult> read_open(const vfs::OpenFileRef& open, std::uint64_t offset,
-                                        std::uint32_t count, vfs::ReadMemory memory) override;
-  vfs::VfsOp<vfs::WriteResult> write_open(const vfs::Credentials& who, const vfs::OpenFileRef& open,
-                                          std::uint64_t offset, const io::Payload& data,
-                                          vfs::Stability stability) override;
-  vfs::VfsOp<> setattr_open(const vfs::Credentials& who, const vfs::OpenFileRef& open,
-                            const vfs::SetAttributes& set, vfs::Wcc& wcc) override;
   // No local process is ever in the way.
   vfs::VfsOp<std::optional<vfs::LockConflict>> lock(const vfs::OpenFileRef& open, vfs::LockOwnerId owner,
                                                     vfs::LockRange range, vfs::LockType type) override;
@@ -126,6 +111,13 @@ class MemoryFileSystem final : public vfs::FileSystem {
   vfs::VfsOp<> unlock(const vfs::FileRef& file, vfs::LockOwnerId owner, vfs::LockRange range) override;
   vfs::VfsOp<vfs::LeaseRef> lease(const vfs::OpenFileRef& open, vfs::LeaseType type, vfs::LeaseHolder holder,
                                   vfs::LeaseBreak broken) override;
+
+  // Of its files, open or borrowed.
+  vfs::VfsOp<vfs::ReadResult> read(const vfs::FileRef& file, std::uint64_t offset, std::uint32_t count,
+                                   vfs::ReadMemory memory);
+  vfs::VfsOp<vfs::WriteResult> write(const vfs::FileRef& file, std::uint64_t offset, const io::Payload& data,
+                                     vfs::Wcc* wcc);
+  vfs::VfsOp<vfs::Verifier> commit();
 
  private:
   // Most calls take no time; some take a while, and then the server may be dead.

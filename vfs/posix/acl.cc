@@ -117,7 +117,7 @@ Outcome<PosixAcl> Tree::get_acl(PosixFile& file) {
   return out;
 }
 
-Outcome<> Tree::set_acl(const Credentials& who, PosixFile& file, const SetAcl& set, Wcc& wcc) {
+Outcome<> Tree::set_acl(const Credentials& who, PosixFile& file, const SetAcl& set, Wcc* wcc) {
   PlannedSync plan;
   {
     const Change change(*this, file, wcc);

@@ -1,5 +1,4 @@
 // GETATTR and SETATTR.
-#include <limits>
 #include <memory>
 #include <vector>
 
@@ -70,7 +69,7 @@ bool Tree::lost_last_name(PosixFile& file) {
 Outcome<Attributes> Tree::getattr(PosixFile& file) { return live_attributes(file); }
 
 Outcome<> Tree::setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
-                        const std::optional<Time>& guard, Wcc& wcc) {
+                        const std::optional<Time>& guard, Wcc* wcc) {
   PlannedSync plan;
   {
     const Change change(*this, file, wcc);
@@ -79,28 +78,29 @@ Outcome<> Tree::setattr(const Credentials& who, PosixFile& file, const SetAttrib
     if (!free) return base::fail(free.error());
     if (guard && *guard != change.before().ctime) return base::fail(Error::not_sync);
     plan = plan_sync(file);
-    if (auto applied = apply(who, file, set, change.before(), nullptr); !applied) return applied;
+    const FileData data(*this, file, who);
+    if (auto applied = apply(who, file, set, change.before(), data); !applied) return applied;
   }
   return carry_out(plan);
 }
 
-Outcome<> Tree::setattr_open(const Credentials& who, PosixOpenFile& open, const SetAttributes& set,
-                             Wcc& wcc) {
+Outcome<> Tree::setattr(const Credentials& who, const FileData& open, const SetAttributes& set, Wcc* wcc) {
   PosixFile& file = open.node();
   PlannedSync plan;
   {
     const Change change(*this, file, wcc);
-    if (auto allowed = change.allowed(); !allowed) return allowed;
-    plan = plan_sync(file);
-    if (auto applied = apply(who, file, set, change.before(), &open); !applied) return applied;
+    if (auto alive = change.alive(); !alive) return alive;
+    // Made so by a reload, since it was opened.
+    if (opens_->read_only) return base::fail(Error::rofs);
+    if (opens_sync()) plan = planned(file);
+    if (auto applied = apply(who, file, set, change.before(), open); !applied) return applied;
   }
   return carry_out(plan);
 }
 
-// Through `open`, if there is one, the size is changed with its rights. What comes after the first change
-// fails as a late step does.
+// The size is a matter of the content. What comes after the first change fails as a late step does.
 Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttributes& set,
-                      const Attributes& now, const PosixOpenFile* open) {
+                      const Attributes& now, const FileData& data) {
   if (set.uid == no_change || set.gid == no_change) return base::fail(Error::inval);
   bool begun = false;
   const auto failed = [&](Error error) -> Outcome<> {
@@ -108,9 +108,7 @@ Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttribut
     return base::fail(error);
   };
   if (set.size) {
-    const auto done =
-        open == nullptr ? truncate(who, file, *set.size, now) : truncate_open(who, *open, *set.size);
-    if (!done) return done;
+    if (auto done = data.resize(who, *set.size, now); !done) return done;
     begun = true;
   }
   if (set.uid || set.gid) {
@@ -136,21 +134,6 @@ Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttribut
   }
   if (auto done = change_times(who, file, set, now); !done) return failed(done.error());
   return {};
-}
-
-Outcome<> Tree::truncate(const Credentials& who, PosixFile& file, std::uint64_t size, const Attributes& now) {
-  if (auto regular = require_regular(file); !regular) return regular;
-  if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return base::fail(Error::fbig);
-  if (auto permitted = permit_data(who, file, W_OK, now); !permitted) return permitted;
-  const auto fd = data_descriptor(file, Opened::write);
-  if (!fd) return base::fail(fd.error());
-  return identity_.as(who, [&] { return outcome_of(::ftruncate(*fd, static_cast<off_t>(size))); });
-}
-
-Outcome<> Tree::truncate_open(const Credentials& who, const PosixOpenFile& open, std::uint64_t size) {
-  if (!includes(open.access(), OpenAccess::write)) return base::fail(Error::acces);
-  if (size > static_cast<std::uint64_t>(std::numeric_limits<off_t>::max())) return base::fail(Error::fbig);
-  return identity_.as(who, [&] { return outcome_of(::ftruncate(open.fd(), static_cast<off_t>(size))); });
 }
 
 Outcome<> Tree::change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,

@@ -2,7 +2,7 @@
 
 namespace braid::vfs::posix {
 
-Change::Change(Tree& tree, PosixFile& file, Wcc& wcc)
+Change::Change(Tree& tree, PosixFile& file, Wcc* wcc)
     : tree_(tree),
       file_(file),
       wcc_(wcc),
@@ -10,16 +10,25 @@ Change::Change(Tree& tree, PosixFile& file, Wcc& wcc)
       before_(tree.live_attributes(file)) {}
 
 Change::~Change() {
-  wcc_ = {};
   if (!none_) file_.changes().changed();
-  if (const auto after = tree_.observe(file_)) wcc_.after = *after;
+  if (wcc_ == nullptr) {
+    file_.changes().end(ticket_);
+    return;
+  }
+  *wcc_ = {};
+  if (const auto after = tree_.observe(file_)) wcc_->after = *after;
   // Asked last, so a change that began before the attributes were read is noticed.
   const bool alone = file_.changes().end(ticket_);
-  if (alone && before_) wcc_.before = Before{before_->size, before_->mtime, before_->ctime, before_->change};
+  if (alone && before_) wcc_->before = Before{before_->size, before_->mtime, before_->ctime, before_->change};
+}
+
+Outcome<> Change::alive() const {
+  if (!before_) return base::fail(before_.error());
+  return {};
 }
 
 Outcome<> Change::allowed() const {
-  if (!before_) return base::fail(before_.error());
+  if (auto there = alive(); !there) return there;
   if (tree_.options_.read_only) return base::fail(Error::rofs);
   return {};
 }

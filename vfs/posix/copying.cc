@@ -53,49 +53,51 @@ Outcome<std::uint64_t> copy_by_hand(int from, off_t at, int to, off_t onto, std:
 
 }  // namespace
 
-Outcome<> Tree::may_copy(const PosixOpenFile& from, const PosixOpenFile& to) const {
+Outcome<> FileData::may_copy(const OpenFile& from) const {
   if (!includes(from.access(), OpenAccess::read)) return base::fail(Error::acces);
-  return may_write(to);
+  return may_write();
 }
 
-Outcome<> Tree::clone(const Credentials& who, const PosixOpenFile& from, std::uint64_t from_offset,
-                      const PosixOpenFile& to, std::uint64_t to_offset, std::uint64_t length) {
-  if (auto allowed = may_copy(from, to); !allowed) return allowed;
+Outcome<> FileData::clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+                               std::uint64_t to_offset, std::uint64_t length) const {
+  if (auto allowed = may_copy(from); !allowed) return allowed;
   const bool fits = base::end_of<std::uint64_t>(from_offset, length, offset_max) &&
                     base::end_of<std::uint64_t>(to_offset, length, offset_max);
   if (!fits) return base::fail(Error::fbig);
   file_clone_range range{};
-  range.src_fd = from.fd();
+  range.src_fd = from.descriptor();
   range.src_offset = from_offset;
   range.src_length = length;
   range.dest_offset = to_offset;
-  const PlannedSync plan = plan_sync(to);
+  const Tree::PlannedSync plan = tree_.plan_sync(*this);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
-  if (!syncs() && !root_.traits.in_memory) unsynced.emplace(to.node().syncs(*write_back_), to.fd());
-  const auto done = identity_.as(who, [&] { return outcome_of(::ioctl(to.fd(), FICLONERANGE, &range)); });
-  to.node().changes().changed();
+  if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
+    unsynced.emplace(file_.syncs(tree_.write_back()), fd_);
+  const auto done = tree_.identity().as(who, [&] { return outcome_of(::ioctl(fd_, FICLONERANGE, &range)); });
+  file_.changes().changed();
   if (!done) return done;
-  return carry_out(plan);
+  return Tree::carry_out(plan);
 }
 
 // Not synced: COPY answers how stable its data is, and COMMIT makes the rest (RFC 7862 15.2.3).
-Outcome<std::uint64_t> Tree::copy(const Credentials& who, const PosixOpenFile& from,
-                                  std::uint64_t from_offset, const PosixOpenFile& to, std::uint64_t to_offset,
-                                  std::uint64_t length) {
-  if (auto allowed = may_copy(from, to); !allowed) return base::fail(allowed.error());
+Outcome<std::uint64_t> FileData::copy_from(const Credentials& who, const OpenFile& from,
+                                           std::uint64_t from_offset, std::uint64_t to_offset,
+                                           std::uint64_t length) const {
+  if (auto allowed = may_copy(from); !allowed) return base::fail(allowed.error());
   if (from_offset > offset_max || to_offset > offset_max) return base::fail(Error::fbig);
   const std::uint64_t wanted = std::min(length == 0 ? copy_slice_bytes : length, copy_slice_bytes);
   auto at = static_cast<off_t>(from_offset);
   auto onto = static_cast<off_t>(to_offset);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
-  if (!root_.traits.in_memory) unsynced.emplace(to.node().syncs(*write_back_), to.fd());
-  const auto done = identity_.as(who, [&]() -> Outcome<std::uint64_t> {
-    const ssize_t copied = ::copy_file_range(from.fd(), &at, to.fd(), &onto, wanted, 0);
+  if (!tree_.base().traits.in_memory) unsynced.emplace(file_.syncs(tree_.write_back()), fd_);
+  const int source = from.descriptor();
+  const auto done = tree_.identity().as(who, [&]() -> Outcome<std::uint64_t> {
+    const ssize_t copied = ::copy_file_range(source, &at, fd_, &onto, wanted, 0);
     if (copied >= 0) return static_cast<std::uint64_t>(copied);
     if (!kernel_cannot_copy(errno)) return failed_call();
-    return copy_by_hand(from.fd(), at, to.fd(), onto, wanted);
+    return copy_by_hand(source, at, fd_, onto, wanted);
   });
-  to.node().changes().changed();
+  file_.changes().changed();
   return done;
 }
 

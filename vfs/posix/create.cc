@@ -82,7 +82,7 @@ Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::s
   Found out;
   PlannedSync plan;
   {
-    const Change change(*this, directory, wcc);
+    const Change change(*this, directory, &wcc);
     if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
@@ -137,7 +137,8 @@ Outcome<Found> Tree::create_new(const Credentials& who, PosixFile& directory, co
   if (is_exclusive(how)) return std::move(*made);
   SetAttributes rest = how.attributes;
   if (rest.size == 0) rest.size.reset();
-  if (auto done = apply_initial(who, *made, rest, nullptr); !done) return base::fail(done.error());
+  const FileData data(*this, static_cast<PosixFile&>(*made->file), who);
+  if (auto done = apply_initial(who, *made, rest, data); !done) return base::fail(done.error());
   return std::move(*made);
 }
 
@@ -162,7 +163,7 @@ Outcome<Found> Tree::create_existing(const Credentials& who, PosixFile& director
   // Of the attributes only the size is for a file that exists, and only a regular one has a size to set.
   const bool truncates = existing.type() == FileType::regular && how.attributes.size;
   if (truncates)
-    if (auto done = truncate(who, existing, *how.attributes.size, *now); !done)
+    if (auto done = FileData(*this, existing, who).resize(who, *how.attributes.size, *now); !done)
       return base::fail(done.error());
   auto out = found(std::move(*file));
   if (!out && truncates) return late(out.error());
@@ -172,7 +173,7 @@ Outcome<Found> Tree::create_existing(const Credentials& who, PosixFile& director
 // What the creating call could not set. Times of the server's clock are set already; giving away a new object
 // is for user 0 alone, and others ask for their own ids. (As knfsd.)
 Late<> Tree::apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
-                           const PosixOpenFile* open) {
+                           const FileData& data) {
   SetAttributes rest = set;
   rest.mode.reset();
   if (!identity_.is_superuser(who)) {
@@ -185,7 +186,7 @@ Late<> Tree::apply_initial(const Credentials& who, Found& made, const SetAttribu
       rest.mtime.how == SetTime::How::leave)
     return {};
   auto& file = static_cast<PosixFile&>(*made.file);
-  if (auto done = apply(who, file, rest, made.attributes, open); !done) return late(done.error());
+  if (auto done = apply(who, file, rest, made.attributes, data); !done) return late(done.error());
   const auto now = live_attributes(file);
   if (!now) return late(now.error());
   made.attributes = *now;

@@ -5,7 +5,7 @@ namespace braid::vfs::posix {
 // A description that a caller holds will do: one more would be in the way of that caller's own lease.
 Outcome<Tree::Readable> Tree::readable(PosixFile& file) {
   if (file.opened() == Opened::path)
-    if (auto borrowed = file.borrow(); borrowed != nullptr) return Readable{borrowed->fd(), borrowed};
+    if (auto open = file.any_open(); open != nullptr) return Readable{open->fd(), open};
   const auto fd = data_descriptor(file, Opened::read);
   if (!fd) return base::fail(fd.error());
   return Readable{*fd, nullptr};
@@ -18,16 +18,6 @@ Late<> Tree::told_of(const FileSyncs::Synced& synced) {
   return {};
 }
 
-// When another's sync has failed meanwhile, the client sees by the verifier that its bytes may be gone. Where
-// this one fails the error is told, whatever it is, as it would be to a local process: to try again later
-// would find nothing to sync.
-Outcome<> Tree::sync_data(PosixFile& file) {
-  const auto done = file.syncs(*write_back_).commit(file.fd());
-  if (!done) return base::fail(done.error());
-  if (done->failure != 0) return late(error_of(done->failure));
-  return {};
-}
-
 void Tree::settle(PosixFile& file) {
   if (root_.traits.in_memory) return;
   // What fails has changed the verifier.
@@ -36,6 +26,10 @@ void Tree::settle(PosixFile& file) {
 
 Tree::PlannedSync Tree::plan_sync(PosixFile& file) {
   if (!syncs()) return {};
+  return planned(file);
+}
+
+Tree::PlannedSync Tree::planned(PosixFile& file) {
   PlannedSync plan;
   const bool has_data = file.type() == FileType::regular || file.type() == FileType::directory;
   auto data = has_data ? readable(file) : Outcome<Readable>(base::fail(Error::inval));
@@ -52,8 +46,8 @@ Tree::PlannedSync Tree::plan_sync(PosixFile& file) {
   return plan;
 }
 
-Tree::PlannedSync Tree::plan_sync(const PosixOpenFile& open) {
-  if (!syncs()) return {};
+Tree::PlannedSync Tree::plan_sync(const FileData& open) {
+  if (!opens_sync()) return {};
   PlannedSync plan;
   plan.syncs = &open.node().syncs(*write_back_);
   plan.through.fd = open.fd();

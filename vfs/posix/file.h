@@ -187,7 +187,7 @@ class PosixFile final : public File {
   // The leases on it, from where `holder` looks at them.
   [[nodiscard]] Leases leases(LeaseHolder holder) const;
   // Any open of it, kept alive by the result; or null.
-  [[nodiscard]] std::shared_ptr<PosixOpenFile> borrow();
+  [[nodiscard]] std::shared_ptr<PosixOpenFile> any_open();
 
  private:
   friend class FileCache;

@@ -55,9 +55,9 @@ VfsOp<Attributes> PosixFileSystem::getattr(const FileRef& file) {
 }
 
 VfsOp<> PosixFileSystem::setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                                 const std::optional<Time>& guard, Wcc& wcc) {
+                                 const std::optional<Time>& guard, Wcc* wcc) {
   return change(
-      [this, &who, &file, &set, &guard, &wcc] { return tree_.setattr(who, node(file), set, guard, wcc); });
+      [this, &who, &file, &set, &guard, wcc] { return tree_.setattr(who, node(file), set, guard, wcc); });
 }
 
 VfsOp<Found> PosixFileSystem::lookup(const Credentials& who, const FileRef& directory,
@@ -73,20 +73,8 @@ VfsOp<std::uint32_t> PosixFileSystem::access(const Credentials& who, const FileR
   });
 }
 
-VfsOp<WriteResult> PosixFileSystem::write(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                          const io::Payload& data, Stability stability, Wcc& wcc) {
-  const auto work = [this, &who, &file, offset, &data, stability, &wcc] {
-    return tree_.write(who, node(file), offset, data, stability, wcc);
-  };
-  return stability == Stability::unstable ? placement_.run(Call::write, work)
-                                          : placement_.run_blocking(Call::sync, work);
-}
-
-// The range is not used: fsync(2) alone makes the metadata durable that the data needs.
-VfsOp<Verifier> PosixFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t /*offset*/,
-                                std::uint32_t /*count*/, Wcc& wcc) {
-  return placement_.run_blocking(Call::sync,
-                                 [this, &who, &file, &wcc] { return tree_.commit(who, node(file), wcc); });
+Borrowed PosixFileSystem::borrow(const Credentials& who, const FileRef& file) {
+  return Borrowed(std::in_place_type<LentFile>, *this, tree_, who, file);
 }
 
 VfsOp<Found> PosixFileSystem::create(const Credentials& who, const FileRef& directory, std::string_view name,

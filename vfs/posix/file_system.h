@@ -58,22 +58,26 @@ class PosixFileSystem final : public FileSystem {
     return {tree_.cache().stats(), tree_.unsynced(), placement_.stalls()};
   }
 
+  // For its files.
+  [[nodiscard]] Tree& tree() { return tree_; }
+  [[nodiscard]] Placement& placement() { return placement_; }
+  // A change of names or attributes: in the pool when it waits for the medium.
+  template <class F>
+  auto change(bool syncs, F work) {
+    return syncs ? placement_.run_blocking(Call::sync, std::move(work))
+                 : placement_.run(Call::change, std::move(work));
+  }
+
   [[nodiscard]] FileRef root() const override { return tree_.root(); }
   VfsOp<FileRef> resolve(base::BytesView handle) override;
   VfsOp<Attributes> getattr(const FileRef& file) override;
   VfsOp<> setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                  const std::optional<Time>& guard, Wcc& wcc) override;
+                  const std::optional<Time>& guard, Wcc* wcc) override;
   VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) override;
   VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted,
                               std::optional<Attributes>& now) override;
   VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) override;
-  VfsOp<ReadResult> read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                         std::uint32_t count, ReadMemory memory) override;
-  VfsOp<WriteResult> write(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                           const io::Payload& data, Stability stability, Wcc& wcc) override;
-  VfsOp<Verifier> commit(const Credentials& who, const FileRef& file, std::uint64_t offset, std::uint32_t count,
-                 Wcc& wcc) override;
-  [[nodiscard]] Verifier write_verifier() const override { return tree_.write_verifier(); }
+  Borrowed borrow(const Credentials& who, const FileRef& file) override;
   [[nodiscard]] bool few_opens_left() const override { return tree_.few_opens_left(); }
   VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
                       const CreateHow& how, Wcc& wcc) override;
@@ -100,12 +104,6 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<OpenCreated> open_create(const Credentials& who, const FileRef& directory, std::string_view name,
                                  OpenAccess access, const CreateHow& how, Wcc& wcc) override;
   VfsOp<> close(OpenFileRef open) override;
-  VfsOp<ReadResult> read_open(const OpenFileRef& open, std::uint64_t offset, std::uint32_t count,
-                              ReadMemory memory) override;
-  VfsOp<WriteResult> write_open(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                                const io::Payload& data, Stability stability) override;
-  VfsOp<> setattr_open(const Credentials& who, const OpenFileRef& open, const SetAttributes& set,
-                       Wcc& wcc) override;
   VfsOp<std::optional<LockConflict>> lock(const OpenFileRef& open, LockOwnerId owner, LockRange range,
                                           LockType type) override;
   VfsOp<std::optional<LockConflict>> test_lock(const FileRef& file, LockOwnerId owner, LockRange range,
@@ -114,16 +112,6 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
                         LeaseBreak broken) override;
   VfsOp<LeaseRef> lease_directory(const FileRef& directory, LeaseHolder holder, LeaseBreak broken) override;
-  VfsOp<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) override;
-  VfsOp<> allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                   std::uint64_t length) override;
-  VfsOp<> deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                     std::uint64_t length) override;
-  VfsOp<> clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
-                const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) override;
-  VfsOp<std::uint64_t> copy(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
-                            const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) override;
-  VfsOp<> advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length, Advice advice) override;
   VfsOp<io::Payload> get_xattr(const Credentials& who, const FileRef& file, std::string_view name) override;
   VfsOp<> set_xattr(const Credentials& who, const FileRef& file, std::string_view name, base::BytesView value,
                     XattrMode mode, Wcc& wcc) override;
@@ -131,31 +119,18 @@ class PosixFileSystem final : public FileSystem {
                           const XattrSink& sink) override;
   VfsOp<> remove_xattr(const Credentials& who, const FileRef& file, std::string_view name, Wcc& wcc) override;
   VfsOp<PosixAcl> get_acl(const FileRef& file) override;
-  VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc) override;
+  VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc) override;
 
  private:
   PosixFileSystem(ExportRoot root, const PosixOptions& options, const base::Clock& clock);
 
-  // A change of names or attributes: in the pool when it waits for the medium.
   template <class F>
   auto change(F work) {
-    return tree_.syncs() ? placement_.run_blocking(Call::sync, std::move(work))
-                         : placement_.run(Call::change, std::move(work));
+    return change(tree_.syncs(), std::move(work));
   }
   // Beside others who list it at the same time, or with them.
   VfsOp<bool> list_in_turn(const Credentials& who, const FileRef& directory,
                            const ReadDirectoryRequest& request, const EntrySink& sink);
-  // `plan` looks at the file and says what there is to read; what it refers to must live until the Op ends.
-  template <class Plan>
-  VfsOp<ReadResult> read_planned(Plan plan, std::uint64_t offset, ReadMemory memory);
-  template <class Plan>
-  VfsOp<ReadResult> read_in_pool(Plan plan, std::uint64_t offset, ReadMemory memory);
-  class ReadBuffer;
-  // The data by reference to the page cache, when all of it is there or `may_wait`; nothing when it cannot be
-  // had so.
-  std::optional<ReadResult> splice(const ReadPlan& plan, std::uint64_t offset, const ReadMemory& memory,
-                                   bool may_wait);
-  VfsOp<ReadResult> read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset, ReadMemory memory);
 
   const base::Clock& clock_;
   io::SlabPool* const slabs_;

@@ -10,7 +10,7 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
                      Wcc& wcc) {
   PlannedSync file_plan, directory_plan;
   {
-    const Change change(*this, directory, wcc);
+    const Change change(*this, directory, &wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());

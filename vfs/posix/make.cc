@@ -42,7 +42,7 @@ Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::str
   Found out;
   PlannedSync plan;
   {
-    const Change change(*this, directory, wcc);
+    const Change change(*this, directory, &wcc);
     if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
@@ -60,7 +60,8 @@ Outcome<Found> Tree::make(const Credentials& who, PosixFile& directory, std::str
     auto made = new_object(directory, *name, type, std::move(*spare));
     if (!made) return base::fail(made.error());
     out = std::move(*made);
-    if (auto set_rest = apply_initial(who, out, set, nullptr); !set_rest) return base::fail(set_rest.error());
+    const FileData data(*this, static_cast<PosixFile&>(*out.file), who);
+    if (auto set_rest = apply_initial(who, out, set, data); !set_rest) return base::fail(set_rest.error());
   }
   if (auto done = sync_new(plan, static_cast<PosixFile&>(*out.file)); !done) return base::fail(done.error());
   return out;

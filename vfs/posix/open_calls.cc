@@ -1,6 +1,4 @@
 // The calls of NFSv4 beyond NFSv3: where each runs.
-#include <fcntl.h>
-
 #include "vfs/posix/file_system.h"
 
 namespace braid::vfs::posix {
@@ -30,21 +28,6 @@ VfsOp<> PosixFileSystem::close(OpenFileRef open) {
     open.reset();
     return {};
   });
-}
-
-VfsOp<WriteResult> PosixFileSystem::write_open(const Credentials& who, const OpenFileRef& open,
-                                               std::uint64_t offset, const io::Payload& data,
-                                               Stability stability) {
-  const auto work = [this, &who, &open, offset, &data, stability] {
-    return tree_.write_open(who, opened(open), offset, data, stability);
-  };
-  return stability == Stability::unstable ? placement_.run(Call::write, work)
-                                          : placement_.run_blocking(Call::sync, work);
-}
-
-VfsOp<> PosixFileSystem::setattr_open(const Credentials& who, const OpenFileRef& open,
-                                      const SetAttributes& set, Wcc& wcc) {
-  return change([this, &who, &open, &set, &wcc] { return tree_.setattr_open(who, opened(open), set, wcc); });
 }
 
 VfsOp<std::optional<LockConflict>> PosixFileSystem::lock(const OpenFileRef& open, LockOwnerId owner,
@@ -86,50 +69,6 @@ VfsOp<LeaseRef> PosixFileSystem::lease_directory(const FileRef& directory, Lease
       });
 }
 
-VfsOp<SeekResult> PosixFileSystem::seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) {
-  return placement_.run(Call::seek,
-                        [this, &open, offset, what] { return tree_.seek(opened(open), offset, what); });
-}
-
-VfsOp<> PosixFileSystem::allocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                                  std::uint64_t length) {
-  return placement_.run_long(Call::space, [this, &who, &open, offset, length] {
-    return tree_.allocate(who, opened(open), offset, length, 0);
-  });
-}
-
-VfsOp<> PosixFileSystem::deallocate(const Credentials& who, const OpenFileRef& open, std::uint64_t offset,
-                                    std::uint64_t length) {
-  constexpr int hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-  return placement_.run_long(Call::space, [this, &who, &open, offset, length] {
-    return tree_.allocate(who, opened(open), offset, length, hole);
-  });
-}
-
-VfsOp<> PosixFileSystem::clone(const Credentials& who, const OpenFileRef& from, std::uint64_t from_offset,
-                               const OpenFileRef& to, std::uint64_t to_offset, std::uint64_t length) {
-  return placement_.run_long(Call::space, [this, &who, &from, from_offset, &to, to_offset, length] {
-    return tree_.clone(who, opened(from), from_offset, opened(to), to_offset, length);
-  });
-}
-
-VfsOp<std::uint64_t> PosixFileSystem::copy(const Credentials& who, const OpenFileRef& from,
-                                           std::uint64_t from_offset, const OpenFileRef& to,
-                                           std::uint64_t to_offset, std::uint64_t length) {
-  const auto* source = dynamic_cast<const PosixOpenFile*>(from.get());
-  if (source == nullptr) return base::fail(Error::xdev);
-  return placement_.run_long(Call::space, [this, &who, source, from_offset, &to, to_offset, length] {
-    return tree_.copy(who, *source, from_offset, opened(to), to_offset, length);
-  });
-}
-
-VfsOp<> PosixFileSystem::advise(const OpenFileRef& open, std::uint64_t offset, std::uint64_t length,
-                                Advice advice) {
-  return placement_.run_blocking(Call::read, [this, &open, offset, length, advice] {
-    return tree_.advise(opened(open), offset, length, advice);
-  });
-}
-
 VfsOp<io::Payload> PosixFileSystem::get_xattr(const Credentials& who, const FileRef& file,
                                               std::string_view name) {
   auto slab = slabs_->acquire(io::SlabSize::small);
@@ -165,8 +104,8 @@ VfsOp<PosixAcl> PosixFileSystem::get_acl(const FileRef& file) {
   return placement_.run(Call::getattr, [this, &file] { return tree_.get_acl(node(file)); });
 }
 
-VfsOp<> PosixFileSystem::set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc& wcc) {
-  return change([this, &who, &file, &set, &wcc] { return tree_.set_acl(who, node(file), set, wcc); });
+VfsOp<> PosixFileSystem::set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc) {
+  return change([this, &who, &file, &set, wcc] { return tree_.set_acl(who, node(file), set, wcc); });
 }
 
 }  // namespace braid::vfs::posix

@@ -1,14 +1,26 @@
 #include "vfs/posix/open_file.h"
 
+#include <fcntl.h>
+
 #include <utility>
+
+#include "vfs/posix/file_system.h"
 
 namespace braid::vfs::posix {
 
-std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<const void> owner, FileCache& cache,
-                                                   FileRef file, OpenAccess access, base::UniqueFd fd,
+PosixOpenFile::PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access,
+                             base::UniqueFd fd, DescriptorSlot slot)
+    : FileIo(*owner, FileData(owner->tree(), posix::node(file), access, fd.get())),
+      owner_(std::move(owner)),
+      file_(std::move(file)),
+      slot_(std::move(slot)),
+      fd_(std::move(fd)) {}
+
+std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<PosixFileSystem> owner, FileRef file,
+                                                   OpenAccess access, base::UniqueFd fd,
                                                    DescriptorSlot slot) {
   std::shared_ptr<PosixOpenFile> out(
-      new PosixOpenFile(std::move(owner), cache, std::move(file), access, std::move(fd), std::move(slot)));
+      new PosixOpenFile(std::move(owner), std::move(file), access, std::move(fd), std::move(slot)));
   out->node().hold([&](Holdings& held) { out->listed_ = held.opens.insert(held.opens.end(), out.get()); });
   return out;
 }
@@ -20,16 +32,55 @@ PosixOpenFile::~PosixOpenFile() {
     return held.opens.empty() && held.nameless;
   });
   // Its space is free once the last descriptor is closed.
-  if (forget) cache_.drop(node());
+  if (forget) fs_.tree().cache().drop(node());
 }
 
-std::shared_ptr<PosixOpenFile> PosixFile::borrow() {
+std::shared_ptr<FileSystem> PosixOpenFile::file_system() const { return owner_; }
+
+std::shared_ptr<PosixOpenFile> PosixFile::any_open() {
   return hold([](Holdings& held) -> std::shared_ptr<PosixOpenFile> {
     // One that is being destroyed cannot be locked any more.
     for (PosixOpenFile* const open : held.opens)
-      if (auto kept = open->weak_from_this().lock()) return std::static_pointer_cast<PosixOpenFile>(kept);
+      if (auto kept = open->weak_from_this().lock()) return kept;
     return nullptr;
   });
+}
+
+VfsOp<SeekResult> PosixOpenFile::seek(std::uint64_t offset, SeekTo what) {
+  return fs_.placement().run(Call::seek, [this, offset, what] { return data_.seek(offset, what); });
+}
+
+VfsOp<> PosixOpenFile::allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) {
+  return fs_.placement().run_long(
+      Call::space, [this, &who, offset, length] { return data_.allocate(who, offset, length, 0); });
+}
+
+VfsOp<> PosixOpenFile::deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) {
+  constexpr int hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
+  return fs_.placement().run_long(
+      Call::space, [this, &who, offset, length] { return data_.allocate(who, offset, length, hole); });
+}
+
+VfsOp<> PosixOpenFile::clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+                                  std::uint64_t to_offset, std::uint64_t length) {
+  if (from.descriptor() < 0) return base::fail(Error::xdev);
+  return fs_.placement().run_long(Call::space, [this, &who, &from, from_offset, to_offset, length] {
+    return data_.clone_from(who, from, from_offset, to_offset, length);
+  });
+}
+
+VfsOp<std::uint64_t> PosixOpenFile::copy_from(const Credentials& who, const OpenFile& from,
+                                              std::uint64_t from_offset, std::uint64_t to_offset,
+                                              std::uint64_t length) {
+  if (from.descriptor() < 0) return base::fail(Error::xdev);
+  return fs_.placement().run_long(Call::space, [this, &who, &from, from_offset, to_offset, length] {
+    return data_.copy_from(who, from, from_offset, to_offset, length);
+  });
+}
+
+VfsOp<> PosixOpenFile::advise(std::uint64_t offset, std::uint64_t length, Advice advice) {
+  return fs_.placement().run_blocking(
+      Call::read, [this, offset, length, advice] { return data_.advise(offset, length, advice); });
 }
 
 }  // namespace braid::vfs::posix

@@ -7,40 +7,42 @@
 
 #include "base/unique_fd.h"
 #include "vfs/open_file.h"
-#include "vfs/posix/cache.h"
+#include "vfs/posix/descriptor_slot.h"
 #include "vfs/posix/file.h"
+#include "vfs/posix/file_io.h"
 
 namespace braid::vfs::posix {
 
-// Listed in its PosixFile from make() to its end, and counted among the cache's descriptors. The cache must
-// outlive it.
-class PosixOpenFile final : public OpenFile, public std::enable_shared_from_this<PosixOpenFile> {
+// Listed in its PosixFile from make() to its end, and counted among the cache's descriptors.
+class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<PosixOpenFile> {
  public:
   // `owner`: the file system, which stays as long as this: an export that is gone may have open files.
-  static std::shared_ptr<PosixOpenFile> make(std::shared_ptr<const void> owner, FileCache& cache,
-                                             FileRef file, OpenAccess access, base::UniqueFd fd,
-                                             DescriptorSlot slot);
+  static std::shared_ptr<PosixOpenFile> make(std::shared_ptr<PosixFileSystem> owner, FileRef file,
+                                             OpenAccess access, base::UniqueFd fd, DescriptorSlot slot);
   ~PosixOpenFile() override;
 
   [[nodiscard]] const FileRef& file() const override { return file_; }
-  [[nodiscard]] OpenAccess access() const override { return access_; }
+  [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override;
   [[nodiscard]] int fd() const { return fd_.get(); }
-  [[nodiscard]] PosixFile& node() const { return static_cast<PosixFile&>(*file_); }
+  [[nodiscard]] PosixFile& node() const { return data_.node(); }
+  [[nodiscard]] const FileData& data() const { return data_; }
+
+  VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what) override;
+  VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override;
+  VfsOp<> deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override;
+  VfsOp<> clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+                     std::uint64_t to_offset, std::uint64_t length) override;
+  VfsOp<std::uint64_t> copy_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+                                 std::uint64_t to_offset, std::uint64_t length) override;
+  VfsOp<> advise(std::uint64_t offset, std::uint64_t length, Advice advice) override;
+  [[nodiscard]] int descriptor() const override { return fd(); }
 
  private:
-  PosixOpenFile(std::shared_ptr<const void> owner, FileCache& cache, FileRef file, OpenAccess access,
-                base::UniqueFd fd, DescriptorSlot slot)
-      : owner_(std::move(owner)),
-        cache_(cache),
-        file_(std::move(file)),
-        access_(access),
-        slot_(std::move(slot)),
-        fd_(std::move(fd)) {}
+  PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access, base::UniqueFd fd,
+                DescriptorSlot slot);
 
-  const std::shared_ptr<const void> owner_;  // ends last
-  FileCache& cache_;
+  const std::shared_ptr<PosixFileSystem> owner_;  // ends last
   const FileRef file_;
-  const OpenAccess access_;
   const DescriptorSlot slot_;
   const base::UniqueFd fd_;
   std::list<PosixOpenFile*>::iterator listed_;

@@ -45,14 +45,7 @@ Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, Ope
   if (!slot) return base::fail(slot.error());
   auto fd = with_room([&] { return open_for(who, node, access, rule, *now); });
   if (!fd) return base::fail(fd.error());
-  return PosixOpenFile::make(owner_.lock(), cache_, file, access, std::move(*fd), std::move(*slot));
-}
-
-Outcome<> Tree::may_write(const PosixOpenFile& open) const {
-  if (!includes(open.access(), OpenAccess::write)) return base::fail(Error::acces);
-  // Made so by a reload, since it was opened.
-  if (options_.read_only) return base::fail(Error::rofs);
-  return {};
+  return PosixOpenFile::make(owner_.lock(), file, access, std::move(*fd), std::move(*slot));
 }
 
 Outcome<base::UniqueFd> Tree::open_for(const Credentials& who, PosixFile& file, OpenAccess access,
@@ -75,7 +68,7 @@ Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& direct
   OpenCreated out;
   PlannedSync plan;
   {
-    const Change change(*this, directory, wcc);
+    const Change change(*this, directory, &wcc);
     if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
@@ -115,14 +108,13 @@ Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory
   if (!path) return base::fail(path.error());
   auto made = adopt(directory, name, std::move(*path), Opened::path);
   if (!made) return base::fail(made.error());
-  OpenFileRef open =
-      PosixOpenFile::make(owner_.lock(), cache_, made->file, access, std::move(*fd), std::move(*slot));
+  auto open = PosixOpenFile::make(owner_.lock(), made->file, access, std::move(*fd), std::move(*slot));
   if (!is_exclusive(how)) {
     SetAttributes rest = how.attributes;
     if (rest.size == 0) rest.size.reset();
-    const auto* writable =
-        includes(access, OpenAccess::write) ? static_cast<const PosixOpenFile*>(open.get()) : nullptr;
-    if (auto done = apply_initial(who, *made, rest, writable); !done) return base::fail(done.error());
+    const bool writable = includes(access, OpenAccess::write);
+    const FileData data = writable ? open->data() : FileData(*this, open->node(), who);
+    if (auto done = apply_initial(who, *made, rest, data); !done) return base::fail(done.error());
   }
   return OpenCreated{
       .open = std::move(open), .attributes = made->attributes, .created = true, .truncated = false};
@@ -150,10 +142,10 @@ Outcome<OpenCreated> Tree::open_existing(const Credentials& who, PosixFile& dire
   if (!is_exclusive(how) && how.attributes.size == 0) {
     const auto now = live_attributes(existing);
     if (!now) return base::fail(now.error());
-    const auto& opened = static_cast<const PosixOpenFile&>(*out.open);
-    const auto done = includes(access, OpenAccess::write) ? truncate_open(who, opened, 0)
-                                                          : truncate(who, existing, 0, *now);
-    if (!done) return base::fail(done.error());
+    const bool writable = includes(access, OpenAccess::write);
+    const FileData data =
+        writable ? static_cast<const PosixOpenFile&>(*out.open).data() : FileData(*this, existing, who);
+    if (auto done = data.resize(who, 0, *now); !done) return base::fail(done.error());
     existing.changes().changed();
     out.truncated = true;
   }

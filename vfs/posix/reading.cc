@@ -17,7 +17,7 @@ constexpr std::size_t target_bytes_max = 4096;
 
 // Memory for the data of one READ: a piece of the cursor's slab when it is small, large slabs otherwise.
 // Taken and finished on the thread that the cursor belongs to; filled on any.
-class PosixFileSystem::ReadBuffer {
+class FileIo::ReadBuffer {
  public:
   static Outcome<ReadBuffer> take(io::SlabCursor& cursor, std::size_t bytes) {
     ReadBuffer out;
@@ -77,8 +77,12 @@ class PosixFileSystem::ReadBuffer {
   std::size_t filled_ = 0;
 };
 
-std::optional<ReadResult> PosixFileSystem::splice(const ReadPlan& plan, std::uint64_t offset,
-                                                  const ReadMemory& memory, bool may_wait) {
+namespace {
+
+// The data by reference to the page cache, when all of it is there or `may_wait`; nothing when it cannot be
+// had so.
+std::optional<ReadResult> splice(const ReadPlan& plan, std::uint64_t offset, const ReadMemory& memory,
+                                 bool may_wait) {
   // Below this size a copy is cheaper than two system calls on a pipe.
   if (memory.pipes == nullptr || plan.bytes <= io::small_slab_bytes) return std::nullopt;
   if (!may_wait && !in_page_cache(plan.fd, offset, plan.bytes)) return std::nullopt;
@@ -95,14 +99,14 @@ std::optional<ReadResult> PosixFileSystem::splice(const ReadPlan& plan, std::uin
   return out;
 }
 
+}  // namespace
+
 // What the page cache has is read at once; only the rest is worth a thread switch.
-template <class Plan>
-VfsOp<ReadResult> PosixFileSystem::read_planned(Plan plan_it, std::uint64_t offset, ReadMemory memory) {
-  const bool may_wait =
-      placement_.policy() == PlacementPolicy::inline_always || io::Reactor::current() == nullptr;
-  if (!may_wait && placement_.policy() == PlacementPolicy::pool_always)
-    return read_in_pool(std::move(plan_it), offset, memory);
-  const auto plan = plan_it();
+VfsOp<ReadResult> FileIo::read(std::uint64_t offset, std::uint32_t count, ReadMemory memory) {
+  const PlacementPolicy policy = fs_.placement().policy();
+  const bool may_wait = policy == PlacementPolicy::inline_always || io::Reactor::current() == nullptr;
+  if (!may_wait && policy == PlacementPolicy::pool_always) return read_in_pool(offset, count, memory);
+  const auto plan = data_.plan_read(offset, count);
   if (!plan) return base::fail(plan.error());
   if (auto spliced = splice(*plan, offset, memory, may_wait)) return std::move(*spliced);
   auto buffer = ReadBuffer::take(memory.cursor, plan->bytes);
@@ -115,33 +119,17 @@ VfsOp<ReadResult> PosixFileSystem::read_planned(Plan plan_it, std::uint64_t offs
   return read_rest(*plan, std::move(*buffer), offset, memory);
 }
 
-VfsOp<ReadResult> PosixFileSystem::read(const Credentials& who, const FileRef& file, std::uint64_t offset,
-                                        std::uint32_t count, ReadMemory memory) {
-  return read_planned(
-      [this, &who, &file, offset, count] { return tree_.plan_read(who, node(file), offset, count); }, offset,
-      memory);
-}
-
-VfsOp<ReadResult> PosixFileSystem::read_open(const OpenFileRef& open, std::uint64_t offset,
-                                             std::uint32_t count, ReadMemory memory) {
-  return read_planned(
-      [this, &open, offset, count] {
-        return tree_.plan_read_open(static_cast<const PosixOpenFile&>(*open), offset, count);
-      },
-      offset, memory);
-}
-
-// Its caller keeps the file or the open referenced, and with it the descriptor of the plan.
-VfsOp<ReadResult> PosixFileSystem::read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset,
-                                             ReadMemory memory) {
-  co_await placement_.run_blocking(Call::read, [&] { return buffer.fill(plan.fd, offset, 0); });
+// Its caller keeps the open or the file of the cache, and with it the descriptor of the plan.
+VfsOp<ReadResult> FileIo::read_rest(ReadPlan plan, ReadBuffer buffer, std::uint64_t offset,
+                                    ReadMemory memory) {
+  co_await fs_.placement().run_blocking(Call::read, [&] { return buffer.fill(plan.fd, offset, 0); });
   co_return buffer.finish(memory.cursor, offset, plan);
 }
 
 // Looking at the file and reading it both wait; in between, memory is taken on the cursor's thread.
-template <class Plan>
-VfsOp<ReadResult> PosixFileSystem::read_in_pool(Plan plan_it, std::uint64_t offset, ReadMemory memory) {
-  const ReadPlan plan = co_await placement_.run(Call::read, plan_it);
+VfsOp<ReadResult> FileIo::read_in_pool(std::uint64_t offset, std::uint32_t count, ReadMemory memory) {
+  const ReadPlan plan = co_await fs_.placement().run(
+      Call::read, [this, offset, count] { return data_.plan_read(offset, count); });
   ReadBuffer buffer = co_await ReadBuffer::take(memory.cursor, plan.bytes);
   co_return co_await read_rest(plan, std::move(buffer), offset, memory);
 }

@@ -12,7 +12,7 @@ Outcome<> Tree::remove(const Credentials& who, PosixFile& directory, std::string
 Outcome<> Tree::rmdir(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc) {
   // RFC 1813 3.3.13 has an error of its own for "..".
   if (name == "..") {
-    const Change change(*this, directory, wcc);
+    const Change change(*this, directory, &wcc);
     return base::fail(Error::exist);
   }
   return remove_name(who, directory, name, AT_REMOVEDIR, wcc);
@@ -23,7 +23,7 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
   std::optional<FileHandle> victim;
   PlannedSync plan;
   {
-    const Change change(*this, directory, wcc);
+    const Change change(*this, directory, &wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());

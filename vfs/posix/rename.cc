@@ -14,10 +14,10 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
   PlannedSync from_plan, to_plan;
   Outcome<> done;
   {
-    Change from_change(*this, from, from_wcc);
+    Change from_change(*this, from, &from_wcc);
     // Within one directory there is one change, which both sides report.
     std::optional<Change> to_change;
-    if (&from != &to) to_change.emplace(*this, to, to_wcc);
+    if (&from != &to) to_change.emplace(*this, to, &to_wcc);
     done = from_change.allowed();
     if (done && to_change) done = to_change->allowed();
     if (done && !from_name) done = base::fail(from_name.error());

@@ -30,13 +30,12 @@ int kernel_advice(Advice advice) {
 }  // namespace
 
 // The position that lseek(2) leaves behind is nobody's: all reading and writing names its own.
-Outcome<SeekResult> Tree::seek(const PosixOpenFile& open, std::uint64_t offset, SeekTo what) {
+Outcome<SeekResult> FileData::seek(std::uint64_t offset, SeekTo what) const {
   if (offset > offset_max) return base::fail(Error::nxio);
-  const off_t found =
-      ::lseek(open.fd(), static_cast<off_t>(offset), what == SeekTo::data ? SEEK_DATA : SEEK_HOLE);
+  const off_t found = ::lseek(fd_, static_cast<off_t>(offset), what == SeekTo::data ? SEEK_DATA : SEEK_HOLE);
   const int failure = found < 0 ? errno : 0;
   if (failure != 0 && failure != ENXIO) return base::fail(error_of(failure));
-  const auto stat = stat_of(open.fd());
+  const auto stat = stat_of(fd_);
   if (!stat) return base::fail(stat.error());
   const std::uint64_t size = stat->stx_size;
   if (offset >= size) return base::fail(Error::nxio);
@@ -45,27 +44,28 @@ Outcome<SeekResult> Tree::seek(const PosixOpenFile& open, std::uint64_t offset, 
   return SeekResult{static_cast<std::uint64_t>(found), false};
 }
 
-Outcome<> Tree::allocate(const Credentials& who, const PosixOpenFile& open, std::uint64_t offset,
-                         std::uint64_t length, int mode) {
-  if (auto allowed = may_write(open); !allowed) return allowed;
+Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length,
+                             int mode) const {
+  if (auto allowed = may_write(); !allowed) return allowed;
   if (length == 0) return base::fail(Error::inval);
   if (!base::end_of<std::uint64_t>(offset, length, offset_max)) return base::fail(Error::fbig);
-  const PlannedSync plan = plan_sync(open);
+  const Tree::PlannedSync plan = tree_.plan_sync(*this);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
-  if (!syncs() && !root_.traits.in_memory) unsynced.emplace(open.node().syncs(*write_back_), open.fd());
-  const auto done = identity_.as(who, [&] {
-    return outcome_of(::fallocate(open.fd(), mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
+  if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
+    unsynced.emplace(file_.syncs(tree_.write_back()), fd_);
+  const auto done = tree_.identity().as(who, [&] {
+    return outcome_of(::fallocate(fd_, mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });
-  open.node().changes().changed();
+  file_.changes().changed();
   if (!done) return done;
-  return carry_out(plan);
+  return Tree::carry_out(plan);
 }
 
-Outcome<> Tree::advise(const PosixOpenFile& open, std::uint64_t offset, std::uint64_t length, Advice advice) {
+Outcome<> FileData::advise(std::uint64_t offset, std::uint64_t length, Advice advice) const {
   if (offset > offset_max) return {};
   const std::uint64_t bytes = std::min(length, offset_max - offset);
-  const int failure = ::posix_fadvise(open.fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes),
-                                      kernel_advice(advice));
+  const int failure =
+      ::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes), kernel_advice(advice));
   if (failure != 0) return base::fail(error_of(failure));
   return {};
 }

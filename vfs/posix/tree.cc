@@ -38,6 +38,8 @@ std::uint64_t hash_of(std::string_view text) {
 Tree::Tree(ExportRoot root, const TreeOptions& options, const base::Clock& clock)
     : root_(std::move(root)),
       options_(options),
+      opens_(options.opens == nullptr ? std::make_shared<OpensOptions>(options.read_only, options.sync)
+                                      : options.opens),
       clock_(clock),
       codec_(options.id, options.key),
       write_back_(options.write_backs == nullptr ? std::make_shared<WriteBack>()
@@ -48,7 +50,7 @@ Tree::Tree(ExportRoot root, const TreeOptions& options, const base::Clock& clock
     transient_.emplace(codec_, base::random_sip_key()[0], options.transient_handles_max);
 }
 
-base::Result<void> Tree::start(std::weak_ptr<const void> owner) {
+base::Result<void> Tree::start(std::weak_ptr<PosixFileSystem> owner) {
   owner_ = std::move(owner);
   base::UniqueFd fd(::openat(root_.fd.get(), ".", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return base::fail(base::last_errno());

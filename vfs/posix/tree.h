@@ -1,4 +1,5 @@
-// An exported directory tree in terms of system calls: the synchronous half of PosixFileSystem.
+// An exported directory tree in terms of system calls: the synchronous half of PosixFileSystem. Names and
+// attributes; content is FileData's.
 #pragma once
 
 #include <atomic>
@@ -27,12 +28,22 @@
 
 namespace braid::vfs::posix {
 
+// What a reload of the configuration changes for files that are open already. Thread-safe.
+struct OpensOptions {
+  OpensOptions(bool reads_only, bool syncs) : read_only(reads_only), sync(syncs) {}
+  std::atomic<bool> read_only;
+  std::atomic<bool> sync;
+};
+
 struct TreeOptions {
   ExportId id;              // of the handles
   base::SipKey key{};       // that signs them
   std::string export_path;  // as clients mount it: part of the fsid
   bool read_only = false;
   bool sync = true;  // names and attributes are durable when a call returns
+  // Of all files that are open in this export, also since before a reload; its owner has them say what the
+  // last two do. Null: nobody changes them.
+  std::shared_ptr<const OpensOptions> opens;
   FileCacheOptions cache;
   std::size_t transient_handles_max = 1'000'000;
   // Shared by the exports of a server; null: this export is alone.
@@ -42,13 +53,7 @@ struct TreeOptions {
   std::optional<bool> stable_positions;
 };
 
-// Where a READ will find its bytes.
-struct ReadPlan {
-  int fd = -1;
-  std::size_t bytes = 0;   // to be read; the file may have become shorter
-  std::uint64_t size = 0;  // of the file, as seen last
-  Attributes attributes;   // plan_read() only
-};
+class PosixFileSystem;
 
 // Thread-safe. Functions may block unless said otherwise; what they change is durable on return if the
 // options say so. Every File given must be of this tree.
@@ -64,10 +69,14 @@ class Tree {
   [[nodiscard]] LeaseMonitor& leases() { return leases_; }
   // True if changes wait for the medium.
   [[nodiscard]] bool syncs() const { return options_.sync && !root_.traits.in_memory; }
+  // The same of what is done through an open.
+  [[nodiscard]] bool opens_sync() const { return opens_->sync && !root_.traits.in_memory; }
+  [[nodiscard]] const OpensOptions& opens() const { return *opens_; }
+  [[nodiscard]] WriteBack& write_back() const { return *write_back_; }
   [[nodiscard]] Verifier write_verifier() const { return write_back_->verifier(); }
   [[nodiscard]] bool few_opens_left() const { return cache_.few_left(); }
   // Opens the root; once, before anything else. `owner`: the file system that this belongs to.
-  base::Result<void> start(std::weak_ptr<const void> owner);
+  base::Result<void> start(std::weak_ptr<PosixFileSystem> owner);
 
   // badhandle, or the open object, or null if resolve() has to open it. Does not block.
   Outcome<FileRef> find(base::BytesView handle);
@@ -76,17 +85,14 @@ class Tree {
 
   Outcome<Attributes> getattr(PosixFile& file);
   Outcome<> setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
-                    const std::optional<Time>& guard, Wcc& wcc);
+                    const std::optional<Time>& guard, Wcc* wcc);
+  // Through an open, with whose rights the size is changed.
+  Outcome<> setattr(const Credentials& who, const FileData& open, const SetAttributes& set, Wcc* wcc);
   Outcome<Found> lookup(const Credentials& who, PosixFile& directory, std::string_view name);
   Outcome<std::uint32_t> access(const Credentials& who, PosixFile& file, std::uint32_t wanted,
                                 std::optional<Attributes>& now);
   // How many bytes of the target are in `out`.
   Outcome<std::size_t> readlink(PosixFile& link, base::MutableBytes out);
-  Outcome<ReadPlan> plan_read(const Credentials& who, PosixFile& file, std::uint64_t offset,
-                              std::uint32_t count);
-  Outcome<WriteResult> write(const Credentials& who, PosixFile& file, std::uint64_t offset,
-                             const io::Payload& data, Stability stability, Wcc& wcc);
-  Outcome<Verifier> commit(const Credentials& who, PosixFile& file, Wcc& wcc);
   Outcome<Found> create(const Credentials& who, PosixFile& directory, std::string_view name,
                         const CreateHow& how, Wcc& wcc);
   Outcome<Found> mkdir(const Credentials& who, PosixFile& directory, std::string_view name,
@@ -110,10 +116,6 @@ class Tree {
   Outcome<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access, OpenRule rule);
   Outcome<OpenCreated> open_create(const Credentials& who, PosixFile& directory, std::string_view name,
                                    OpenAccess access, const CreateHow& how, Wcc& wcc);
-  Outcome<ReadPlan> plan_read_open(const PosixOpenFile& open, std::uint64_t offset, std::uint32_t count);
-  Outcome<WriteResult> write_open(const Credentials& who, const PosixOpenFile& open, std::uint64_t offset,
-                                  const io::Payload& data, Stability stability);
-  Outcome<> setattr_open(const Credentials& who, PosixOpenFile& open, const SetAttributes& set, Wcc& wcc);
   Outcome<std::optional<LockConflict>> lock(const PosixOpenFile& open, LockOwnerId owner,
                                             const LockRange& range, LockType type);
   Outcome<std::optional<LockConflict>> test_lock(PosixFile& file, LockOwnerId owner, const LockRange& range,
@@ -129,17 +131,6 @@ class Tree {
   // notdir; crowded: no room for one more descriptor; stale; others: it cannot be watched.
   Outcome<LeaseRef> lease_directory(const FileRef& directory, std::shared_ptr<LeaseNotice> notice);
 
-  // Parts of files (space.cc, copying.cc). copy() returns at most copy_slice_bytes.
-  static constexpr std::uint64_t copy_slice_bytes = 4 * base::MiB;
-  Outcome<SeekResult> seek(const PosixOpenFile& open, std::uint64_t offset, SeekTo what);
-  Outcome<> allocate(const Credentials& who, const PosixOpenFile& open, std::uint64_t offset,
-                     std::uint64_t length, int mode);
-  Outcome<> advise(const PosixOpenFile& open, std::uint64_t offset, std::uint64_t length, Advice advice);
-  Outcome<> clone(const Credentials& who, const PosixOpenFile& from, std::uint64_t from_offset,
-                  const PosixOpenFile& to, std::uint64_t to_offset, std::uint64_t length);
-  Outcome<std::uint64_t> copy(const Credentials& who, const PosixOpenFile& from, std::uint64_t from_offset,
-                              const PosixOpenFile& to, std::uint64_t to_offset, std::uint64_t length);
-
   // Extended attributes and ACLs (xattr.cc, acl.cc). How many bytes of the value are in `out`.
   Outcome<std::size_t> get_xattr(const Credentials& who, PosixFile& file, std::string_view name,
                                  base::MutableBytes out);
@@ -149,7 +140,28 @@ class Tree {
                             const XattrSink& sink);
   Outcome<> remove_xattr(const Credentials& who, PosixFile& file, std::string_view name, Wcc& wcc);
   Outcome<PosixAcl> get_acl(PosixFile& file);
-  Outcome<> set_acl(const Credentials& who, PosixFile& file, const SetAcl& set, Wcc& wcc);
+  Outcome<> set_acl(const Credentials& who, PosixFile& file, const SetAcl& set, Wcc* wcc);
+
+  // What reading and writing content needs (attributes.cc, permission.cc, descriptors.cc, durability.cc).
+  Outcome<Attributes> observe(PosixFile& file);
+  Outcome<Attributes> live_attributes(PosixFile& file);
+  Outcome<> permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
+  Outcome<int> data_descriptor(PosixFile& file, Opened wanted);
+  // Something to fsync a file through, as long as `keep` lives.
+  struct Readable {
+    int fd = -1;
+    std::shared_ptr<PosixOpenFile> keep;
+  };
+  // How a change of an object will be synced: made before the change, so that nothing can be wanting after
+  // it, and no failure of others in between goes unnoticed. The object outlives it.
+  struct PlannedSync {
+    FileSyncs* syncs = nullptr;  // null: nothing is to be done
+    FileSyncs::How how = FileSyncs::How::fsync;
+    Readable through;
+    std::uint64_t since = 0;
+  };
+  PlannedSync plan_sync(const FileData& open);
+  static Late<> carry_out(const PlannedSync& plan);
 
  private:
   friend class Change;
@@ -192,32 +204,19 @@ class Tree {
   }
 
   // Attributes and permissions (attributes.cc, permission.cc).
-  Outcome<Attributes> observe(PosixFile& file);
   // What `stat` says of it, looked at after `changes` were counted.
   Attributes seen(PosixFile& file, const Stat& stat, std::uint32_t changes);
-  Outcome<Attributes> live_attributes(PosixFile& file);
   bool lost_last_name(PosixFile& file);
   Outcome<> permit(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Rights granted_rights(const Credentials& who, PosixFile& file, Rights wanted, const Attributes& now);
-  Outcome<> permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Outcome<> permit_search(const Credentials& who, PosixFile& directory);
   [[nodiscard]] std::uint64_t fingerprint_of(const Credentials& who) const;
-  Outcome<int> data_descriptor(PosixFile& file, Opened wanted);
   Outcome<base::UniqueFd> open_again(const PosixFile& file, int flags);
   [[nodiscard]] Outcome<base::UniqueFd> open_descriptor(int fd, int flags) const;
   Outcome<> apply(const Credentials& who, PosixFile& file, const SetAttributes& set, const Attributes& now,
-                  const PosixOpenFile* open);
-  Outcome<> truncate(const Credentials& who, PosixFile& file, std::uint64_t size, const Attributes& now);
-  Outcome<> truncate_open(const Credentials& who, const PosixOpenFile& open, std::uint64_t size);
+                  const FileData& data);
   Outcome<> change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,
                          const Attributes& now);
-
-  // Data (data.cc).
-  Outcome<std::uint32_t> write_data(const Credentials& who, PosixFile& file, std::uint64_t offset,
-                                    const io::Payload& data, int flags, const Attributes& now);
-  // Through `fd`, as the caller or as this process. `flags` as in pwritev2(2).
-  Outcome<std::uint32_t> put_data(const Credentials* who, PosixFile& file, int fd, std::uint64_t offset,
-                                  const io::Payload& data, int flags);
 
   // Making and removing names (create.cc, make.cc, remove.cc, rename.cc).
   [[nodiscard]] std::uint32_t initial_mode(const PosixFile& directory, const SetAttributes& set) const;
@@ -229,8 +228,7 @@ class Tree {
   Outcome<Found> create_existing(const Credentials& who, PosixFile& directory, const Name& name,
                                  const CreateHow& how);
   Late<Found> new_object(PosixFile& directory, const Name& name, FileType type, base::UniqueFd spare);
-  Late<> apply_initial(const Credentials& who, Found& made, const SetAttributes& set,
-                       const PosixOpenFile* open);
+  Late<> apply_initial(const Credentials& who, Found& made, const SetAttributes& set, const FileData& data);
   template <class F>
   Outcome<Found> make(const Credentials& who, PosixFile& directory, std::string_view name, FileType type,
                       const SetAttributes& set, Wcc& wcc, F make_it);
@@ -248,8 +246,6 @@ class Tree {
   Outcome<DescriptorSlot> room_for_open();
   Outcome<base::UniqueFd> open_for(const Credentials& who, PosixFile& file, OpenAccess access, OpenRule rule,
                                    const Attributes& now);
-  [[nodiscard]] Outcome<> may_write(const PosixOpenFile& open) const;
-  [[nodiscard]] Outcome<> may_copy(const PosixOpenFile& from, const PosixOpenFile& to) const;
   Outcome<OpenCreated> open_new(const Credentials& who, PosixFile& directory, const Name& name,
                                 OpenAccess access, const CreateHow& how);
   Outcome<OpenCreated> open_existing(const Credentials& who, PosixFile& directory, const Name& name,
@@ -284,29 +280,15 @@ class Tree {
   Outcome<bool> list_by_name(const base::UniqueFd& fd, std::uint64_t cookie, Emitter& emit);
 
   // Durability (durability.cc): nothing to do unless syncs().
-  // Something to fsync a file through, as long as `keep` lives.
-  struct Readable {
-    int fd = -1;
-    std::shared_ptr<PosixOpenFile> keep;
-  };
   Outcome<Readable> readable(PosixFile& file);
   static Late<> told_of(const FileSyncs::Synced& synced);
-  Outcome<> sync_data(PosixFile& file);
-  // How a change of an object will be synced: made before the change, so that nothing can be wanting after
-  // it, and no failure of others in between goes unnoticed. The object outlives it.
-  struct PlannedSync {
-    FileSyncs* syncs = nullptr;  // null: nothing is to be done
-    FileSyncs::How how = FileSyncs::How::fsync;
-    Readable through;
-    std::uint64_t since = 0;
-  };
   PlannedSync plan_sync(PosixFile& file);
-  PlannedSync plan_sync(const PosixOpenFile& open);
-  static Late<> carry_out(const PlannedSync& plan);
+  PlannedSync planned(PosixFile& file);
   Late<> sync_new(const PlannedSync& directory, PosixFile& made);
 
   const ExportRoot root_;
   const TreeOptions options_;
+  const std::shared_ptr<const OpensOptions> opens_;
   const Identity identity_ = Identity::of_process();
   const base::Clock& clock_;
   const HandleCodec codec_;
@@ -316,33 +298,35 @@ class Tree {
   std::uint64_t fsid_ = 0;
   std::uint64_t root_subvolume_ = 0;
   HandleMemo handle_memo_;
-  std::weak_ptr<const void> owner_;
+  std::weak_ptr<PosixFileSystem> owner_;
   FileCache cache_;
   SpareDescriptors spares_;
   FileRef root_file_;
   LeaseMonitor leases_;
 };
 
-// A change to an object, from the attributes before it to those after it: fills a Wcc whatever happens in
-// between.
+// A change to an object, from the attributes before it to those after it: fills the Wcc, if there is one,
+// whatever happens in between.
 class Change {
  public:
-  Change(Tree& tree, PosixFile& file, Wcc& wcc);
+  Change(Tree& tree, PosixFile& file, Wcc* wcc);
   ~Change();
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 
-  // rofs: the export is read-only; stale: the object is gone.
+  // stale: the object is gone.
+  [[nodiscard]] Outcome<> alive() const;
+  // The same; rofs: the export is read-only.
   [[nodiscard]] Outcome<> allowed() const;
   // The call had nothing to do: the object is what it was.
   void none() { none_ = true; }
-  // Only after allowed().
+  // Only after one of these.
   [[nodiscard]] const Attributes& before() const { return *before_; }
 
  private:
   Tree& tree_;
   PosixFile& file_;
-  Wcc& wcc_;
+  Wcc* const wcc_;
   const ChangeCounter::Ticket ticket_;
   const Outcome<Attributes> before_;
   bool none_ = false;

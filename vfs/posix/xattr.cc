@@ -77,7 +77,7 @@ Outcome<> Tree::set_xattr(const Credentials& who, PosixFile& file, std::string_v
                           base::BytesView value, XattrMode mode, Wcc& wcc) {
   PlannedSync plan;
   {
-    const Change change(*this, file, wcc);
+    const Change change(*this, file, &wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto full = kernel_name(name);
     if (!full) return base::fail(full.error());
@@ -122,7 +122,7 @@ Outcome<bool> Tree::list_xattrs(const Credentials& who, PosixFile& file, std::ui
 Outcome<> Tree::remove_xattr(const Credentials& who, PosixFile& file, std::string_view name, Wcc& wcc) {
   PlannedSync plan;
   {
-    const Change change(*this, file, wcc);
+    const Change change(*this, file, &wcc);
     if (auto allowed = change.allowed(); !allowed) return allowed;
     const auto full = kernel_name(name);
     if (!full) return base::fail(full.error());

@@ -14,6 +14,34 @@ using vfs::FileType;
 using vfs::VfsOp;
 using vfs::Wcc;
 
+namespace {
+
+class FakeContent final : public vfs::OpenFile {
+ public:
+  FakeContent(FakeFileSystem& home, const vfs::Credentials& who, const FileRef& file)
+      : home_(home), who_(who), file_(file) {}
+  [[nodiscard]] const FileRef& file() const override { return file_; }
+  [[nodiscard]] vfs::OpenAccess access() const override { return vfs::OpenAccess::both; }
+  VfsOp<vfs::ReadResult> read(std::uint64_t offset, std::uint32_t count, vfs::ReadMemory memory) override {
+    return home_.read(who_, file_, offset, count, memory);
+  }
+  VfsOp<vfs::WriteResult> write(const vfs::Credentials& who, std::uint64_t offset, const io::Payload& data,
+                                vfs::Stability stability, Wcc* wcc) override {
+    return home_.write(who, file_, offset, data, stability, *wcc);
+  }
+  VfsOp<vfs::Verifier> commit(const vfs::Credentials& who, std::uint64_t offset, std::uint32_t count,
+                              Wcc* wcc) override {
+    return home_.commit(who, file_, offset, count, *wcc);
+  }
+
+ private:
+  FakeFileSystem& home_;
+  const vfs::Credentials& who_;
+  const FileRef& file_;
+};
+
+}  // namespace
+
 FakeFileSystem::FakeFileSystem(vfs::ExportId id) : id_(id) {
   Node& top = nodes_[root_id];
   top.attributes.type = FileType::directory;
@@ -153,16 +181,15 @@ void FakeFileSystem::apply(const vfs::SetAttributes& set, Node& node) {
 
 VfsOp<> FakeFileSystem::setattr(const vfs::Credentials& who, const FileRef& file,
                                 const vfs::SetAttributes& set, const std::optional<vfs::Time>& guard,
-                                Wcc& wcc) {
+                                Wcc* wcc) {
   Node& node = *node_of(file);
-  wcc.before = before_of(node);
-  wcc.after = node.attributes;
+  *wcc = {before_of(node), node.attributes};
   if (auto error = begin("setattr", who, {}, true)) return answer<void>(base::fail(*error));
   if (guard && *guard != node.attributes.ctime) return answer<void>(base::fail(Error::not_sync));
   if (too_big(set)) return answer<void>(base::fail(Error::fbig));
   apply(set, node);
   node.attributes.ctime = tick();
-  wcc.after = node.attributes;
+  wcc->after = node.attributes;
   return answer<void>({});
 }
 
@@ -196,6 +223,10 @@ VfsOp<io::Payload> FakeFileSystem::readlink(const vfs::Credentials& who, const F
   auto range = cursor_.carve(node.content.size());
   std::memcpy(range->writable().data(), node.content.data(), node.content.size());
   return answer<io::Payload>(io::Payload(std::move(*range)));
+}
+
+vfs::Borrowed FakeFileSystem::borrow(const vfs::Credentials& who, const FileRef& file) {
+  return vfs::Borrowed(std::in_place_type<FakeContent>, *this, who, file);
 }
 
 VfsOp<vfs::ReadResult> FakeFileSystem::read(const vfs::Credentials& who, const FileRef& file,

@@ -85,21 +85,21 @@ class FakeFileSystem : public vfs::FileSystem {
   vfs::VfsOp<vfs::FileRef> resolve(base::BytesView handle) override;
   vfs::VfsOp<vfs::Attributes> getattr(const vfs::FileRef& file) override;
   vfs::VfsOp<> setattr(const vfs::Credentials& who, const vfs::FileRef& file, const vfs::SetAttributes& set,
-                       const std::optional<vfs::Time>& guard, vfs::Wcc& wcc) override;
+                       const std::optional<vfs::Time>& guard, vfs::Wcc* wcc) override;
   vfs::VfsOp<vfs::Found> lookup(const vfs::Credentials& who, const vfs::FileRef& directory,
                                 std::string_view name) override;
   vfs::VfsOp<std::uint32_t> access(const vfs::Credentials& who, const vfs::FileRef& file,
                                    std::uint32_t wanted, std::optional<vfs::Attributes>& now) override;
   vfs::VfsOp<io::Payload> readlink(const vfs::Credentials& who, const vfs::FileRef& link) override;
-  vfs::VfsOp<vfs::ReadResult> read(const vfs::Credentials& who, const vfs::FileRef& file,
-                                   std::uint64_t offset, std::uint32_t count,
-                                   vfs::ReadMemory memory) override;
-  vfs::VfsOp<vfs::WriteResult> write(const vfs::Credentials& who, const vfs::FileRef& file,
-                                     std::uint64_t offset, const io::Payload& data, vfs::Stability stability,
-                                     vfs::Wcc& wcc) override;
+  vfs::Borrowed borrow(const vfs::Credentials& who, const vfs::FileRef& file) override;
+  // Of what is borrowed.
+  virtual vfs::VfsOp<vfs::ReadResult> read(const vfs::Credentials& who, const vfs::FileRef& file,
+                                           std::uint64_t offset, std::uint32_t count, vfs::ReadMemory memory);
+  virtual vfs::VfsOp<vfs::WriteResult> write(const vfs::Credentials& who, const vfs::FileRef& file,
+                                             std::uint64_t offset, const io::Payload& data,
+                                             vfs::Stability stability, vfs::Wcc& wcc);
   vfs::VfsOp<vfs::Verifier> commit(const vfs::Credentials& who, const vfs::FileRef& file,
-                                   std::uint64_t offset, std::uint32_t count, vfs::Wcc& wcc) override;
-  [[nodiscard]] vfs::Verifier write_verifier() const override { return verifier; }
+                                   std::uint64_t offset, std::uint32_t count, vfs::Wcc& wcc);
   vfs::VfsOp<vfs::Found> create(const vfs::Credentials& who, const vfs::FileRef& directory,
                                 std::string_view name, const vfs::CreateHow& how, vfs::Wcc& wcc) override;
   vfs::VfsOp<vfs::Found> mkdir(const vfs::Credentials& who, const vfs::FileRef& directory,

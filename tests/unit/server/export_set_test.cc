@@ -6,8 +6,10 @@
 #include <stdlib.h>
 
 #include <filesystem>
+#include <fstream>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "vfs/posix/directory_identity.h"
 
@@ -108,6 +110,27 @@ TEST_F(ExportSetTest, one_that_is_missing_is_unavailable_if_it_is_known) {
   set_->sweep();
   EXPECT_EQ(error(), std::nullopt);
   EXPECT_EQ(root(), before);
+}
+
+TEST_F(ExportSetTest, a_reload_reaches_files_that_are_open) {
+  std::ofstream(base_ + "/data/file") << "text";
+  const auto done = [](auto op) {
+    op.start();
+    return std::move(op.result());
+  };
+  vfs::FileSystem& first = *exported().file_system;
+  const vfs::FileRef file = done(first.lookup({}, first.root(), "file")).value().file;
+  const auto open = done(first.open({}, file, vfs::OpenAccess::both, vfs::OpenRule::caller)).value();
+  const auto write = [&] { return done(open->write({}, 0, io::Payload(), vfs::Stability::unstable)); };
+  EXPECT_TRUE(write());
+  for (int reloads = 0; reloads < 2; ++reloads) {
+    config_.read_only = true;
+    ASSERT_TRUE(set_->apply({config_}));
+    EXPECT_EQ(write().error(), vfs::Error::rofs);
+    config_.read_only = false;
+    ASSERT_TRUE(set_->apply({config_}));
+    EXPECT_TRUE(write());
+  }
 }
 
 TEST_F(ExportSetTest, one_that_was_never_there_is_an_error) {

@@ -183,10 +183,10 @@ TEST_P(AttributesTest, a_guard_must_match_the_ctime) {
   const std::optional<Time> now = attributes(file).ctime;
   const std::optional<Time> other = Time{now->seconds, now->nanoseconds ^ 1};
   const SetAttributes set = with_mode(0600);
-  EXPECT_EQ(run(fs_->setattr({}, file, set, other, wcc_)).error(), Error::not_sync);
+  EXPECT_EQ(run(fs_->setattr({}, file, set, other, &wcc_)).error(), Error::not_sync);
   EXPECT_TRUE(wcc_.after);
   EXPECT_EQ(attributes(file).mode, 0644U);
-  EXPECT_TRUE(run(fs_->setattr({}, file, set, now, wcc_)));
+  EXPECT_TRUE(run(fs_->setattr({}, file, set, now, &wcc_)));
 }
 
 TEST_P(AttributesTest, a_read_only_export_refuses) {

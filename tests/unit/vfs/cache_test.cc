@@ -115,8 +115,8 @@ TEST_P(CacheTest, readers_and_a_writer_share_a_file_that_is_being_upgraded) {
           const Credentials who;
           const io::Payload data;
           for (int i = 0; i < 20; ++i) {
-            if (t == 0 && !run(fs_->write(who, file, 0, data, Stability::unstable, wcc))) ++wrong;
-            if (t != 0 && run(fs_->read(who, file, 0, 10, cursor))->data.size() != 10) ++wrong;
+            if (t == 0 && !write_to(file, 0, data, Stability::unstable, &wcc, who)) ++wrong;
+            if (t != 0 && read_from(file, 0, 10, cursor, who)->data.size() != 10) ++wrong;
           }
         });
     }

@@ -40,7 +40,7 @@ TEST_P(DataTest, the_end_of_the_file_is_told) {
   const auto file = create("file")->file;
   ASSERT_TRUE(write(file, "0123456789"));
   const auto eof = [&](std::uint64_t offset, std::uint32_t count) {
-    const auto got = run(fs_->read({}, file, offset, count, *cursor_));
+    const auto got = read_from(file, offset, count, *cursor_);
     return std::pair{got->data.size(), got->eof};
   };
   EXPECT_EQ(eof(0, 9), (std::pair{std::size_t{9}, false}));
@@ -62,7 +62,7 @@ TEST_P(DataTest, reading_needs_memory_only_for_what_is_there) {
   ASSERT_TRUE(write(file, "small"));
   io::SlabPool tight({.bytes_max = io::region_bytes, .huge_pages = false});
   io::SlabCursor cursor(tight);
-  const auto got = run(fs_->read({}, file, 0, 1U << 30, cursor));
+  const auto got = read_from(file, 0, 1U << 30, cursor);
   ASSERT_TRUE(got);
   EXPECT_LE(tight.stats().bytes_used, io::small_slab_bytes);
 }
@@ -74,9 +74,9 @@ TEST_P(DataTest, without_memory_the_client_is_asked_to_wait) {
   io::SlabCursor cursor(tight);
   std::vector<io::SlabRef> held;
   for (int i = 0; i < 2; ++i) held.push_back(tight.acquire(io::SlabSize::large).value());
-  EXPECT_EQ(run(fs_->read({}, file, 0, 3U << 20, cursor)).error(), Error::delay);
+  EXPECT_EQ(read_from(file, 0, 3U << 20, cursor).error(), Error::delay);
   held.clear();
-  EXPECT_TRUE(run(fs_->read({}, file, 0, 3U << 20, cursor)));
+  EXPECT_TRUE(read_from(file, 0, 3U << 20, cursor));
 }
 
 TEST_P(DataTest, large_reads_may_come_as_pages_in_a_pipe) {
@@ -85,7 +85,7 @@ TEST_P(DataTest, large_reads_may_come_as_pages_in_a_pipe) {
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + i % 26);
   ASSERT_TRUE(write(file, text));
   io::PipePool pipes;
-  const auto got = run(fs_->read({}, file, 5, 150000, {*cursor_, &pipes}));
+  const auto got = read_from(file, 5, 150000, {*cursor_, &pipes});
   ASSERT_TRUE(got);
   ASSERT_EQ(got->data.piped(), kernel_splices());
   if (!got->data.piped()) GTEST_SKIP() << "this file system does not splice";
@@ -119,12 +119,31 @@ TEST_P(DataTest, data_may_come_in_a_pipe_between_data_in_memory) {
     io::Payload data = payload(text.substr(0, 1000));
     data.append({std::move(piped), 0, 148000});
     data.append(payload(text.substr(149000)));
-    const auto written = run(fs_->write({}, file, 77, data, stability, wcc_));
+    const auto written = write_to(file, 77, data, stability);
     ASSERT_TRUE(written);
     EXPECT_EQ(written->count, text.size());
     EXPECT_EQ(local_read("file").substr(77), text);
     ASSERT_EQ(::truncate(local("file").c_str(), 0), 0);
   }
+}
+
+TEST_P(DataTest, whoever_borrows_a_file_is_asked_for_rights_in_each_call) {
+  const auto file = create("file", 0644)->file;
+  const Credentials who = user(1001, 1001);
+  const io::Payload data = payload("text");
+  SetAttributes empty;
+  empty.size = 0;
+  const Borrowed lent = fs_->borrow(who, file);
+  EXPECT_TRUE(run(lent->read(0, 10, *cursor_)));
+  EXPECT_EQ(run(lent->write(who, 0, data, Stability::unstable)).error(), Error::acces);
+  EXPECT_EQ(run(lent->commit(who, 0, 0)).error(), Error::acces);
+  EXPECT_EQ(run(lent->set(who, empty)).error(), Error::acces);
+  ASSERT_TRUE(setattr(file, with_mode(0666)));
+  EXPECT_TRUE(run(lent->write(who, 0, data, Stability::unstable)));
+  EXPECT_TRUE(run(lent->commit(who, 0, 0)));
+  EXPECT_TRUE(run(lent->set(who, empty)));
+  ASSERT_TRUE(setattr(file, with_mode(0600)));
+  EXPECT_EQ(run(lent->read(0, 10, *cursor_)).error(), Error::acces);
 }
 
 TEST_P(DataTest, data_belongs_to_regular_files) {
@@ -133,7 +152,7 @@ TEST_P(DataTest, data_belongs_to_regular_files) {
   ASSERT_EQ(::symlink("t", local("link").c_str()), 0);
   EXPECT_EQ(read(find("link")).error(), Error::inval);
   EXPECT_EQ(write(find("link"), "x").error(), Error::inval);
-  EXPECT_EQ(run(fs_->commit({}, root_, 0, 0, wcc_)).error(), Error::isdir);
+  EXPECT_EQ(commit(root_).error(), Error::isdir);
 }
 
 TEST_P(DataTest, no_byte_lies_beyond_the_largest_offset) {
@@ -151,16 +170,16 @@ TEST_P(DataTest, stable_writes_say_so) {
   EXPECT_EQ(write(file, "b", 0, {}, Stability::file_sync)->committed, Stability::file_sync);
   // Where nothing outlives a power loss, nothing is gained by a COMMIT either.
   EXPECT_EQ(write(file, "c")->committed, in_memory ? Stability::file_sync : Stability::unstable);
-  const Verifier before = fs_->write_verifier();
-  EXPECT_TRUE(run(fs_->commit({}, file, 0, 0, wcc_)));
-  EXPECT_EQ(fs_->write_verifier(), before);
+  const Verifier before = verifier();
+  EXPECT_EQ(commit(file), before);
+  EXPECT_EQ(verifier(), before);
   EXPECT_EQ(local_read("file"), "c");
 }
 
 TEST_P(DataTest, a_restart_changes_the_write_verifier) {
-  const Verifier before = fs_->write_verifier();
+  const Verifier before = verifier();
   restart();
-  EXPECT_FALSE(fs_->write_verifier() == before);
+  EXPECT_FALSE(verifier() == before);
 }
 
 TEST_P(DataTest, an_empty_write_changes_nothing_but_is_checked) {

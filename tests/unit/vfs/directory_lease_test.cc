@@ -144,7 +144,7 @@ TEST_P(DirectoryLeaseTest, a_change_by_somebody_else_waits_and_one_by_the_holder
       {"remove", [&](const auto& who) { return run(fs_->remove(who, dir_, "b", wcc_)); }},
       {"rmdir", [&](const auto& who) { return run(fs_->rmdir(who, dir_, "c", wcc_)); }},
       {"setattr",
-       [&](const auto& who) { return run(fs_->setattr(who, dir_, with_mode(0700), std::nullopt, wcc_)); }},
+       [&](const auto& who) { return run(fs_->setattr(who, dir_, with_mode(0700), std::nullopt, &wcc_)); }},
       {"set_xattr",
        [&](const auto& who) {
          return run(fs_->set_xattr(who, dir_, "a", {&value, 1}, XattrMode::either, wcc_));

@@ -278,7 +278,7 @@ TEST_P(LeaseTest, a_change_by_somebody_else_asks_for_the_lease) {
   Credentials own;
   own.holder = holder;
   const std::pair<const char*, std::function<Outcome<>(const Credentials&)>> changes[] = {
-      {"setattr", [&](const auto& who) { return run(fs_->setattr(who, file_, mode, std::nullopt, wcc_)); }},
+      {"setattr", [&](const auto& who) { return run(fs_->setattr(who, file_, mode, std::nullopt, &wcc_)); }},
       {"link", [&](const auto& who) { return run(fs_->link(who, file_, root, "second", wcc_)); }},
       {"rename over",
        [&](const auto& who) { return run(fs_->rename(who, root, "other", root, "second", wcc_, wcc_)); }},
@@ -334,7 +334,7 @@ TEST_P(LeaseTest, what_the_holder_changes_itself_is_not_announced_to_it) {
   own.holder = holder;
   auto held = lease(both_, LeaseType::write);
   ASSERT_TRUE(held);
-  EXPECT_TRUE(run(fs_->setattr(own, file_, mode, std::nullopt, wcc_)));
+  EXPECT_TRUE(run(fs_->setattr(own, file_, mode, std::nullopt, &wcc_)));
   EXPECT_TRUE(run(fs_->link(own, file_, root, "second", wcc_)));
   EXPECT_TRUE(run(fs_->rename(own, root, "file", root, "moved", wcc_, wcc_)));
   EXPECT_TRUE(run(fs_->remove(own, root, "second", wcc_)));
@@ -358,11 +358,11 @@ TEST_P(LeaseTest, the_holder_works_on_through_its_open) {
   auto held = lease(both_, LeaseType::write);
   ASSERT_TRUE(held);
   const io::Payload data = payload("new");
-  EXPECT_TRUE(run(fs_->write_open({}, both_, 0, data, Stability::unstable)));
-  EXPECT_TRUE(run(fs_->commit({}, file_, 0, 0, wcc_)));
+  EXPECT_TRUE(run(both_->write({}, 0, data, Stability::unstable)));
+  EXPECT_TRUE(commit(file_));
   SetAttributes size;
   size.size = 5;
-  EXPECT_TRUE(run(fs_->setattr_open({}, both_, size, wcc_)));
+  EXPECT_TRUE(run(both_->set({}, size)));
   EXPECT_TRUE(lock(alice, {0, 4}, LockType::write)) << "on the holder's own description";
   EXPECT_TRUE(free_for(bob, {4, 4}, LockType::write));
   EXPECT_TRUE(unlock(alice, {0, 4}));

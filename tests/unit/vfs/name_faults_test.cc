@@ -48,14 +48,14 @@ class NameSyncTest : public NameFaultsTest {
   void check(Prepare prepare, F change) {
     for (const int error : name_sync_errors) {
       prepare();
-      const Verifier before = fs_->write_verifier();
+      const Verifier before = verifier();
       SystemFaults faults;
       fail_syncs(faults, error);
       const auto done = change();
       ASSERT_FALSE(done.has_value()) << ::strerror(error);
       EXPECT_NE(done.error(), Error::delay) << ::strerror(error);
       EXPECT_NE(done.error(), Error::crowded) << ::strerror(error);
-      EXPECT_NE(fs_->write_verifier(), before) << ::strerror(error);
+      EXPECT_NE(verifier(), before) << ::strerror(error);
     }
   }
 };
@@ -105,8 +105,8 @@ TEST_P(NameSyncTest, attributes_that_were_set_are_not_set_again) {
   SetAttributes set = with_mode(0600);
   set.size = 10;
   check(nothing, [&] { return setattr(file, set); });
-  check(nothing, [&] { return run(fs_->setattr_open({}, open, set, wcc_)); });
-  check(nothing, [&] { return run(fs_->allocate({}, open, 0, 4096)); });
+  check(nothing, [&] { return run(open->set({}, set)); });
+  check(nothing, [&] { return run(open->allocate({}, 0, 4096)); });
   const base::BytesView value = base::bytes_of("value");
   check(nothing, [&] { return run(fs_->set_xattr({}, file, "name", value, XattrMode::either, wcc_)); });
 }

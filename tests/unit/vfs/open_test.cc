@@ -24,7 +24,7 @@ class OpenTest : public PosixTest {
   }
   Outcome<std::string> read_open(const OpenFileRef& open, std::uint64_t offset = 0,
                                  std::uint32_t count = 1 << 20) {
-    auto got = run(fs_->read_open(open, offset, count, *cursor_));
+    auto got = run(open->read(offset, count, *cursor_));
     if (!got) return base::fail(got.error());
     eof_ = got->eof;
     std::string text(got->data.size(), '\0');
@@ -34,7 +34,7 @@ class OpenTest : public PosixTest {
   Outcome<WriteResult> write_open(const OpenFileRef& open, std::string_view text, std::uint64_t offset = 0,
                                   Stability stability = Stability::unstable, const Credentials& who = {}) {
     const io::Payload data = payload(text);
-    return run(fs_->write_open(who, open, offset, data, stability));
+    return run(open->write(who, offset, data, stability));
   }
   void let_everybody_create() { ASSERT_EQ(::chmod(local().c_str(), 0777), 0); }
   [[nodiscard]] mode_t local_mode(std::string_view path) const {
@@ -99,9 +99,9 @@ TEST_P(OpenTest, an_open_gives_only_what_it_was_made_for) {
   EXPECT_EQ(read_open(writer).error(), Error::acces);
   SetAttributes empty;
   empty.size = 0;
-  EXPECT_EQ(run(fs_->setattr_open({}, reader, empty, wcc_)).error(), Error::acces);
+  EXPECT_EQ(run(reader->set({}, empty)).error(), Error::acces);
   EXPECT_EQ(local_read("file"), "text");
-  EXPECT_TRUE(run(fs_->setattr_open({}, writer, empty, wcc_)));
+  EXPECT_TRUE(run(writer->set({}, empty)));
   EXPECT_EQ(local_read("file"), "");
 }
 
@@ -167,7 +167,7 @@ TEST_P(OpenTest, an_open_stays_usable_when_the_name_goes_and_so_does_the_handle)
   ASSERT_TRUE(again);
   EXPECT_EQ(attributes(*again).nlink, 0U);
   EXPECT_EQ(attributes(*again).size, 4U);
-  EXPECT_TRUE(run(fs_->commit({}, *again, 0, 0, wcc_)));
+  EXPECT_TRUE(commit(*again));
 }
 
 TEST_P(OpenTest, a_file_without_a_name_is_gone_with_its_last_open) {
@@ -262,6 +262,25 @@ TEST_P(OpenTest, set_id_bits_go_with_a_write_by_somebody_else) {
   EXPECT_EQ(local_mode("file"), 0777U);
 }
 
+TEST_P(OpenTest, an_open_tells_of_the_attributes_before_and_after_if_it_is_asked) {
+  local_write("file", "text");
+  const auto writer = open(find("file"), OpenAccess::write).value();
+  const io::Payload data = payload("longer text");
+  Wcc wcc;
+  ASSERT_TRUE(run(writer->write({}, 0, data, Stability::unstable, &wcc)));
+  ASSERT_TRUE(wcc.before && wcc.after);
+  EXPECT_EQ(wcc.before->size, 4U);
+  EXPECT_EQ(wcc.after->size, 11U);
+  SetAttributes empty;
+  empty.size = 0;
+  ASSERT_TRUE(run(writer->set({}, empty, &wcc)));
+  EXPECT_EQ(wcc.before->size, 11U);
+  EXPECT_EQ(wcc.after->size, 0U);
+  wcc = {};
+  ASSERT_TRUE(run(writer->commit({}, 0, 0, &wcc)));
+  EXPECT_TRUE(wcc.before && wcc.after);
+}
+
 TEST_P(OpenTest, a_read_only_export_opens_for_reading_only) {
   local_write("file", "text");
   options_.tree.read_only = true;
@@ -273,18 +292,22 @@ TEST_P(OpenTest, a_read_only_export_opens_for_reading_only) {
 
 // As by a reload of the configuration.
 TEST_P(OpenTest, an_export_that_becomes_read_only_is_written_by_nobody_who_has_files_open) {
+  const auto opens = std::make_shared<posix::OpensOptions>(false, true);
+  options_.tree.opens = opens;
+  restart();
   local_write("file", "text");
   const auto held = open(find("file"), OpenAccess::both).value();
   options_.tree.read_only = true;
+  opens->read_only = true;
   restart();
   EXPECT_EQ(write_open(held, "other").error(), Error::rofs);
-  EXPECT_EQ(run(fs_->allocate({}, held, 0, 100)).error(), Error::rofs);
-  EXPECT_EQ(run(fs_->deallocate({}, held, 0, 2)).error(), Error::rofs);
-  EXPECT_EQ(run(fs_->copy({}, held, 0, held, 4, 4)).error(), Error::rofs);
-  EXPECT_EQ(run(fs_->clone({}, held, 0, held, 4096, 0)).error(), Error::rofs);
+  EXPECT_EQ(run(held->allocate({}, 0, 100)).error(), Error::rofs);
+  EXPECT_EQ(run(held->deallocate({}, 0, 2)).error(), Error::rofs);
+  EXPECT_EQ(run(held->copy_from({}, *held, 0, 4, 4)).error(), Error::rofs);
+  EXPECT_EQ(run(held->clone_from({}, *held, 0, 4096, 0)).error(), Error::rofs);
   SetAttributes empty;
   empty.size = 0;
-  EXPECT_EQ(run(fs_->setattr_open({}, held, empty, wcc_)).error(), Error::rofs);
+  EXPECT_EQ(run(held->set({}, empty)).error(), Error::rofs);
   EXPECT_EQ(read_open(held), "text");
 }
 
@@ -376,7 +399,7 @@ TEST_P(OpenTest, the_umask_counts_unless_the_directory_has_a_default_acl) {
   if (!kernel_has_acls()) GTEST_SKIP() << "no ACLs here";
   SetAcl set;
   set.inherited = {{AclTag::user_obj, 7, 0}, {AclTag::group_obj, 6, 0}, {AclTag::other, 4, 0}};
-  ASSERT_TRUE(run(fs_->set_acl({}, root_, set, wcc_)));
+  ASSERT_TRUE(run(fs_->set_acl({}, root_, set, &wcc_)));
   EXPECT_EQ(open_create("inherits", masked)->attributes.mode, 0664U);
 }
 

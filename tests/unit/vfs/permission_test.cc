@@ -103,7 +103,7 @@ TEST_P(PermissionTest, writing_takes_write_permission) {
   const FileRef file = file_with(0420);
   EXPECT_TRUE(write(file, "x", 0, member_));
   EXPECT_EQ(write(file, "x", 0, other_).error(), Error::acces);
-  EXPECT_EQ(run(fs_->commit(other_, file, 0, 0, wcc_)).error(), Error::acces);
+  EXPECT_EQ(commit(file, other_).error(), Error::acces);
 }
 
 TEST_P(PermissionTest, the_owner_always_may) {

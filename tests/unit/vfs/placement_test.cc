@@ -56,11 +56,13 @@ class PlacementTest : public PosixFixture, public testing::WithParamInterface<st
     return on_reactor([&] { return fs_->create(who_, root_, name, how, wcc_); });
   }
   Outcome<ReadResult> read_on_reactor(const FileRef& file, std::uint32_t count) {
-    return on_reactor([&] { return fs_->read(who_, file, 0, count, *cursor_); });
+    const Borrowed lent = fs_->borrow(who_, file);
+    return on_reactor([&] { return lent->read(0, count, *cursor_); });
   }
   Outcome<WriteResult> write_on_reactor(const FileRef& file, std::string_view text, Stability stability) {
     const io::Payload data = payload(text);
-    return on_reactor([&] { return fs_->write(who_, file, 0, data, stability, wcc_); });
+    const Borrowed lent = fs_->borrow(who_, file);
+    return on_reactor([&] { return lent->write(who_, 0, data, stability, &wcc_); });
   }
   [[nodiscard]] bool on_disk() const { return GetParam() != "tmpfs"; }
 
@@ -87,19 +89,19 @@ TEST_P(PlacementTest, data_of_a_file_held_open_costs_no_thread_switch) {
   const io::Payload data = payload("text");
   const std::uint64_t before = all_jobs();
   for (int i = 0; i < 10; ++i) {
-    EXPECT_TRUE(on_reactor([&] { return fs_->write_open(who_, open, 0, data, Stability::unstable); }));
-    EXPECT_EQ(on_reactor([&] { return fs_->read_open(open, 0, 100, *cursor_); })->data.size(), 4U);
+    EXPECT_TRUE(on_reactor([&] { return open->write(who_, 0, data, Stability::unstable); }));
+    EXPECT_EQ(on_reactor([&] { return open->read(0, 100, *cursor_); })->data.size(), 4U);
   }
   EXPECT_EQ(all_jobs(), before);
-  EXPECT_TRUE(on_reactor([&] { return fs_->write_open(who_, open, 0, data, Stability::file_sync); }));
+  EXPECT_TRUE(on_reactor([&] { return open->write(who_, 0, data, Stability::file_sync); }));
   EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 1U : 0U);
 }
 
 TEST_P(PlacementTest, what_takes_long_runs_in_the_pool_on_memory_file_systems_too) {
   const auto open = run(fs_->open(who_, create("file")->file, OpenAccess::both, OpenRule::caller)).value();
   const std::uint64_t before = jobs(io::BlockingReason::write);
-  EXPECT_TRUE(on_reactor([&] { return fs_->allocate(who_, open, 0, base::MiB); }));
-  EXPECT_EQ(on_reactor([&] { return fs_->copy(who_, open, 0, open, base::MiB, base::MiB); }), base::MiB);
+  EXPECT_TRUE(on_reactor([&] { return open->allocate(who_, 0, base::MiB); }));
+  EXPECT_EQ(on_reactor([&] { return open->copy_from(who_, *open, 0, base::MiB, base::MiB); }), base::MiB);
   EXPECT_EQ(jobs(io::BlockingReason::write), before + 2);
 }
 
@@ -126,7 +128,8 @@ TEST_P(PlacementTest, what_waits_for_the_medium_goes_to_the_pool) {
   EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 1U : 0U);
   EXPECT_EQ(write_on_reactor(file->file, "text", Stability::file_sync)->count, 4U);
   EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 2U : 0U);
-  EXPECT_TRUE(on_reactor([&] { return fs_->commit(who_, file->file, 0, 0, wcc_); }));
+  const Borrowed lent = fs_->borrow(who_, file->file);
+  EXPECT_TRUE(on_reactor([&] { return lent->commit(who_, 0, 0, &wcc_); }));
   EXPECT_EQ(jobs(io::BlockingReason::sync), on_disk() ? 3U : 0U);
 }
 
@@ -169,7 +172,7 @@ TEST_P(PlacementTest, an_unknown_file_system_never_runs_on_the_reactor) {
   const auto open =
       on_reactor([&] { return fs_->open(who_, file->file, OpenAccess::read, OpenRule::caller); });
   ASSERT_TRUE(open);
-  EXPECT_EQ(on_reactor([&] { return fs_->read_open(*open, 1, 100, *cursor_); })->data.size(), 3U);
+  EXPECT_EQ(on_reactor([&] { return (*open)->read(1, 100, *cursor_); })->data.size(), 3U);
   EXPECT_GE(all_jobs(), 8U);
 }
 

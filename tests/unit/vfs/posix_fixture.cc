@@ -141,12 +141,12 @@ Outcome<Found> PosixFixture::mkdir(std::string_view name, std::uint32_t mode, co
 Outcome<WriteResult> PosixFixture::write(const FileRef& file, std::string_view text, std::uint64_t offset,
                                          const Credentials& who, Stability stability) {
   const io::Payload data = payload(text);
-  return run(fs_->write(who, file, offset, data, stability, wcc_));
+  return write_to(file, offset, data, stability, &wcc_, who);
 }
 
 Outcome<std::string> PosixFixture::read(const FileRef& file, std::uint64_t offset, std::uint32_t count,
                                         const Credentials& who) {
-  auto got = run(fs_->read(who, file, offset, count, *cursor_));
+  auto got = read_from(file, offset, count, *cursor_, who);
   if (!got) return base::fail(got.error());
   std::string text(got->data.size(), '\0');
   got->data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(text)));
@@ -158,7 +158,7 @@ Outcome<> PosixFixture::remove(std::string_view name, const Credentials& who) {
 }
 
 Outcome<> PosixFixture::setattr(const FileRef& file, const SetAttributes& set, const Credentials& who) {
-  return run(fs_->setattr(who, file, set, std::nullopt, wcc_));
+  return run(fs_->setattr(who, file, set, std::nullopt, &wcc_));
 }
 
 Attributes PosixFixture::attributes(const FileRef& file) { return run(fs_->getattr(file)).value(); }

@@ -42,6 +42,25 @@ class PosixFixture : public testing::Test {
   [[nodiscard]] std::shared_ptr<PosixFileSystem> opened() const;
   void restart();
 
+  [[nodiscard]] Verifier verifier() const { return verifier_of(*fs_); }
+  static Verifier verifier_of(PosixFileSystem& fs) {
+    const FileRef file = fs.root();
+    const Credentials nobody;
+    return fs.borrow(nobody, file)->write_verifier();
+  }
+  // READ, WRITE and COMMIT of who has not opened the file.
+  Outcome<ReadResult> read_from(const FileRef& file, std::uint64_t offset, std::uint32_t count,
+                                ReadMemory memory, const Credentials& who = {}) const {
+    return run(fs_->borrow(who, file)->read(offset, count, memory));
+  }
+  Outcome<WriteResult> write_to(const FileRef& file, std::uint64_t offset, const io::Payload& data,
+                                Stability stability, Wcc* wcc = nullptr, const Credentials& who = {}) const {
+    return run(fs_->borrow(who, file)->write(who, offset, data, stability, wcc));
+  }
+  Outcome<Verifier> commit(const FileRef& file, const Credentials& who = {}, Wcc* wcc = nullptr) const {
+    return run(fs_->borrow(who, file)->commit(who, 0, 0, wcc));
+  }
+
   // What stands behind `path` relative to the export, made or read without Braid.
   [[nodiscard]] std::string local(std::string_view path = "") const;
   void local_write(std::string_view path, std::string_view text) const;

@@ -24,14 +24,14 @@ class SpaceTest : public PosixTest {
   }
   void put(const OpenFileRef& open, std::uint64_t offset, std::string_view text) {
     const io::Payload data = payload(text);
-    ASSERT_TRUE(run(fs_->write_open({}, open, offset, data, Stability::unstable)));
+    ASSERT_TRUE(run(open->write({}, offset, data, Stability::unstable)));
   }
   Outcome<SeekResult> seek(const OpenFileRef& open, std::uint64_t offset, SeekTo what) {
-    return run(fs_->seek(open, offset, what));
+    return run(open->seek(offset, what));
   }
   Outcome<std::uint64_t> copy(const OpenFileRef& from, std::uint64_t from_offset, const OpenFileRef& to,
                               std::uint64_t to_offset, std::uint64_t length) {
-    return run(fs_->copy({}, from, from_offset, to, to_offset, length));
+    return run(to->copy_from({}, *from, from_offset, to_offset, length));
   }
   [[nodiscard]] std::uint64_t blocks(std::string_view name) const {
     struct stat stat{};
@@ -62,7 +62,7 @@ TEST_P(SpaceTest, seek_says_where_the_file_ends) {
   EXPECT_EQ(seek(file, ~std::uint64_t{0}, SeekTo::data).error(), Error::nxio);
   SetAttributes larger;
   larger.size = base::MiB;
-  ASSERT_TRUE(run(fs_->setattr_open({}, file, larger, wcc_)));
+  ASSERT_TRUE(run(file->set({}, larger)));
   const auto data = seek(file, 512 * base::KiB, SeekTo::data);
   ASSERT_TRUE(data);
   EXPECT_TRUE(data->eof) << "no more data, but inside the file";
@@ -71,7 +71,7 @@ TEST_P(SpaceTest, seek_says_where_the_file_ends) {
 
 TEST_P(SpaceTest, allocated_space_is_there_and_extends_the_file) {
   const auto file = made("file", "text");
-  ASSERT_TRUE(run(fs_->allocate({}, file, 0, base::MiB)));
+  ASSERT_TRUE(run(file->allocate({}, 0, base::MiB)));
   EXPECT_EQ(attributes(file->file()).size, base::MiB);
   EXPECT_GE(blocks("file"), base::MiB);
   EXPECT_EQ(read(file->file(), 0, 6), std::string("text\0\0", 6));
@@ -79,9 +79,9 @@ TEST_P(SpaceTest, allocated_space_is_there_and_extends_the_file) {
 
 TEST_P(SpaceTest, a_hole_reads_as_zeros_and_gives_its_space_back) {
   const auto file = made("file", std::string(base::MiB, 'x'));
-  ASSERT_TRUE(run(fs_->commit({}, file->file(), 0, 0, wcc_)));
+  ASSERT_TRUE(commit(file->file()));
   const std::uint64_t before = blocks("file");
-  ASSERT_TRUE(run(fs_->deallocate({}, file, 128 * base::KiB, 512 * base::KiB)));
+  ASSERT_TRUE(run(file->deallocate({}, 128 * base::KiB, 512 * base::KiB)));
   EXPECT_LT(blocks("file"), before);
   EXPECT_EQ(attributes(file->file()).size, base::MiB);
   EXPECT_EQ(read(file->file(), 128 * base::KiB - 1, 3), std::string("x\0\0", 3));
@@ -92,10 +92,10 @@ TEST_P(SpaceTest, a_hole_reads_as_zeros_and_gives_its_space_back) {
 TEST_P(SpaceTest, space_needs_an_open_for_writing_and_a_range_that_exists) {
   const auto file = made("file", "text");
   const auto reader = run(fs_->open({}, file->file(), OpenAccess::read, OpenRule::caller)).value();
-  EXPECT_EQ(run(fs_->allocate({}, reader, 0, 10)).error(), Error::acces);
-  EXPECT_EQ(run(fs_->allocate({}, file, 0, 0)).error(), Error::inval);
-  EXPECT_EQ(run(fs_->allocate({}, file, ~std::uint64_t{0} - 5, 10)).error(), Error::fbig);
-  EXPECT_EQ(run(fs_->deallocate({}, file, 1, ~std::uint64_t{0})).error(), Error::fbig);
+  EXPECT_EQ(run(reader->allocate({}, 0, 10)).error(), Error::acces);
+  EXPECT_EQ(run(file->allocate({}, 0, 0)).error(), Error::inval);
+  EXPECT_EQ(run(file->allocate({}, ~std::uint64_t{0} - 5, 10)).error(), Error::fbig);
+  EXPECT_EQ(run(file->deallocate({}, 1, ~std::uint64_t{0})).error(), Error::fbig);
   EXPECT_EQ(attributes(file->file()).size, 4U);
 }
 
@@ -103,8 +103,8 @@ TEST_P(SpaceTest, advice_is_taken) {
   const auto file = made("file", "text");
   for (const Advice advice : {Advice::normal, Advice::sequential, Advice::random, Advice::will_need,
                               Advice::dont_need, Advice::once})
-    EXPECT_TRUE(run(fs_->advise(file, 0, 0, advice)));
-  EXPECT_TRUE(run(fs_->advise(file, ~std::uint64_t{0}, ~std::uint64_t{0}, Advice::will_need)));
+    EXPECT_TRUE(run(file->advise(0, 0, advice)));
+  EXPECT_TRUE(run(file->advise(~std::uint64_t{0}, ~std::uint64_t{0}, Advice::will_need)));
 }
 
 TEST_P(SpaceTest, a_copy_goes_in_bounded_slices_to_the_end_of_the_source) {
@@ -116,7 +116,7 @@ TEST_P(SpaceTest, a_copy_goes_in_bounded_slices_to_the_end_of_the_source) {
   for (;;) {
     const auto copied = copy(from, done, to, 10 + done, 0);
     ASSERT_TRUE(copied);
-    EXPECT_LE(*copied, posix::Tree::copy_slice_bytes);
+    EXPECT_LE(*copied, posix::FileData::copy_slice_bytes);
     if (*copied == 0) break;
     done += *copied;
   }
@@ -165,7 +165,7 @@ TEST_P(SpaceTest, a_copy_needs_the_rights_of_both_opens) {
   const auto writer = run(fs_->open({}, file->file(), OpenAccess::write, OpenRule::caller)).value();
   EXPECT_EQ(copy(writer, 0, file, 10, 4).error(), Error::acces);
   EXPECT_EQ(copy(file, 0, reader, 10, 4).error(), Error::acces);
-  EXPECT_EQ(run(fs_->clone({}, writer, 0, file, 4096, 0)).error(), Error::acces);
+  EXPECT_EQ(run(file->clone_from({}, *writer, 0, 4096, 0)).error(), Error::acces);
 }
 
 TEST_P(SpaceTest, a_clone_shares_blocks_until_one_side_changes) {
@@ -174,16 +174,16 @@ TEST_P(SpaceTest, a_clone_shares_blocks_until_one_side_changes) {
   const auto from = made("from", std::string(64 * base::KiB, 'x'));
   const auto to = made("to");
   if (block == 0) {
-    EXPECT_FALSE(run(fs_->clone({}, from, 0, to, 0, 0)));
+    EXPECT_FALSE(run(to->clone_from({}, *from, 0, 0, 0)));
     return;
   }
-  ASSERT_TRUE(run(fs_->clone({}, from, 0, to, 0, 0)));
+  ASSERT_TRUE(run(to->clone_from({}, *from, 0, 0, 0)));
   EXPECT_EQ(local_read("to"), std::string(64 * base::KiB, 'x'));
   put(to, 0, "y");
   EXPECT_EQ(local_read("from")[0], 'x');
-  ASSERT_TRUE(run(fs_->clone({}, from, block, to, 3 * block, block)));
-  EXPECT_EQ(run(fs_->clone({}, from, 1, to, 0, block)).error(), Error::inval);
-  EXPECT_EQ(run(fs_->clone({}, from, 0, to, block - 1, block)).error(), Error::inval);
+  ASSERT_TRUE(run(to->clone_from({}, *from, block, 3 * block, block)));
+  EXPECT_EQ(run(to->clone_from({}, *from, 1, 0, block)).error(), Error::inval);
+  EXPECT_EQ(run(to->clone_from({}, *from, 0, block - 1, block)).error(), Error::inval);
 }
 
 }  // namespace

@@ -22,7 +22,6 @@ class UnsyncedTest : public PosixTest {
     options_.tree.cache.write_idle_max = 0ns;
     restart();
   }
-  Outcome<Verifier> commit(const FileRef& file) { return run(fs_->commit({}, file, 0, 0, wcc_)); }
   FileRef resolve(const FileHandle& handle) { return run(fs_->resolve(handle.view())).value(); }
   // A file with unsynced bytes that the cache has closed.
   FileHandle written(std::string_view name) {
@@ -75,7 +74,7 @@ TEST_P(UnsyncedTest, a_closed_open_leaves_one_too_but_not_after_a_commit) {
     const FileRef file = create("file" + std::to_string(commits))->file;
     auto open = run(fs_->open({}, file, OpenAccess::write, OpenRule::caller)).value();
     const io::Payload data = payload("text");
-    ASSERT_TRUE(run(fs_->write_open({}, open, 0, data, Stability::unstable)));
+    ASSERT_TRUE(run(open->write({}, 0, data, Stability::unstable)));
     if (commits) {
       ASSERT_TRUE(commit(file));
     }
@@ -97,11 +96,11 @@ TEST_P(UnsyncedTest, what_cannot_be_kept_open_is_synced) {
 
 TEST_P(UnsyncedTest, an_error_that_is_known_when_the_descriptor_is_closed_changes_the_verifier) {
   written("file");
-  const Verifier before = fs_->write_verifier();
+  const Verifier before = verifier();
   SystemFaults faults;
   faults.add({.call = SystemCall::sync_file_range, .error = EIO});
   fs_->sweep();
-  EXPECT_NE(fs_->write_verifier(), before);
+  EXPECT_NE(verifier(), before);
 }
 
 TEST_P(UnsyncedTest, a_file_that_is_removed_is_not_kept_for_its_bytes) {
@@ -135,7 +134,8 @@ TEST_P(UnsyncedTest, exports_of_one_directory_know_of_each_others_writes) {
   ASSERT_TRUE(write(file, "text"));
   const FileRef there = run(second->lookup({}, second->root(), "file")).value().file;
   SystemFaults faults;
-  EXPECT_TRUE(run(second->commit({}, there, 0, 0, wcc_)));
+  const Credentials root_user;
+  EXPECT_TRUE(run(second->borrow(root_user, there)->commit(root_user, 0, 0)));
   EXPECT_EQ(faults.calls(SystemCall::fsync), 1U);
   EXPECT_TRUE(commit(file));
   EXPECT_EQ(faults.calls(SystemCall::fsync), 1U);
@@ -160,7 +160,7 @@ class LostBytesTest : public UnsyncedTest {
     restart();
     file_ = create("file")->file;
     handle_ = file_->handle();
-    before_ = fs_->write_verifier();
+    before_ = verifier();
   }
   void TearDown() override {
     file_ = {};
@@ -176,7 +176,7 @@ class LostBytesTest : public UnsyncedTest {
   }
   void write_much() {
     const io::Payload data = much();
-    ASSERT_EQ(run(fs_->write({}, file_, 0, data, Stability::unstable, wcc_))->count, data.size());
+    ASSERT_EQ(write_to(file_, 0, data, Stability::unstable)->count, data.size());
   }
 
   // A local process that syncs the file hears of the error, as nobody else will who opens the file later.
@@ -214,7 +214,7 @@ TEST_P(LostBytesTest, bytes_that_were_lost_before_the_cache_closed_the_file_are_
 TEST_P(LostBytesTest, bytes_that_were_lost_after_a_close_are_known_to_be) {
   auto open = run(fs_->open({}, file_, OpenAccess::write, OpenRule::caller)).value();
   const io::Payload data = much();
-  ASSERT_TRUE(run(fs_->write_open({}, open, 0, data, Stability::unstable)));
+  ASSERT_TRUE(run(open->write({}, 0, data, Stability::unstable)));
   ASSERT_TRUE(run(fs_->close(std::move(open))));
   hear_first();
   expect_known();

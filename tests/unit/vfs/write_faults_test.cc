@@ -26,11 +26,6 @@ class WriteFaultsTest : public PosixTest {
     PosixTest::SetUp();
     if (GetParam() == "tmpfs") GTEST_SKIP() << "nothing is synced there";
   }
-  [[nodiscard]] Verifier verifier() const { return fs_->write_verifier(); }
-  Outcome<Verifier> commit(const FileRef& file) {
-    Wcc wcc;
-    return run(fs_->commit({}, file, 0, 0, wcc));
-  }
   // The text of a large WRITE as it comes from a socket.
   [[nodiscard]] io::Payload piped(io::PipePool& pipes, const std::string& text) const {
     const base::UniqueFd source(::memfd_create("source", MFD_CLOEXEC));
@@ -54,7 +49,7 @@ TEST_P(WriteFaultsTest, a_stable_write_from_a_pipe_is_never_to_be_repeated) {
       const Verifier before = verifier();
       SystemFaults faults;
       faults.add({.call = call, .error = error});
-      const auto written = run(fs_->write({}, file, 0, data, stability, wcc_));
+      const auto written = write_to(file, 0, data, stability);
       ASSERT_FALSE(written) << ::strerror(error);
       EXPECT_NE(written.error(), Error::delay) << ::strerror(error);
       EXPECT_EQ(faults.calls(call), 1U);
@@ -70,8 +65,8 @@ TEST_P(WriteFaultsTest, what_a_pipe_could_not_give_is_given_when_the_write_is_re
     const io::Payload data = piped(pipes, text);
     SystemFaults faults;
     faults.add({.call = SystemCall::splice, .error = error});
-    EXPECT_EQ(run(fs_->write({}, file, 0, data, Stability::unstable, wcc_)).error(), Error::delay);
-    EXPECT_EQ(run(fs_->write({}, file, 0, data, Stability::unstable, wcc_))->count, text.size());
+    EXPECT_EQ(write_to(file, 0, data, Stability::unstable).error(), Error::delay);
+    EXPECT_EQ(write_to(file, 0, data, Stability::unstable)->count, text.size());
     EXPECT_EQ(local_read("file"), text);
   }
 }
@@ -84,7 +79,7 @@ TEST_P(WriteFaultsTest, a_write_that_is_always_interrupted_ends) {
   faults.add({.call = SystemCall::pwritev2, .error = EINTR, .nth = every});
   faults.add({.call = SystemCall::splice, .error = EINTR, .nth = every});
   EXPECT_EQ(write(file, "text").error(), Error::delay);
-  EXPECT_EQ(run(fs_->write({}, file, 0, data, Stability::unstable, wcc_)).error(), Error::delay);
+  EXPECT_EQ(write_to(file, 0, data, Stability::unstable).error(), Error::delay);
 }
 
 TEST_P(WriteFaultsTest, whatever_a_sync_says_the_verifier_changes) {
@@ -119,8 +114,8 @@ TEST_P(WriteFaultsTest, whatever_a_stable_write_says_the_verifier_changes) {
         const Verifier before = verifier();
         SystemFaults faults;
         faults.add({.call = SystemCall::pwritev2, .error = error, .done = true});
-        const auto written = by_open ? run(fs_->write_open({}, open, 0, data, stability))
-                                     : run(fs_->write({}, file, 0, data, stability, wcc_));
+        const auto written =
+            by_open ? run(open->write({}, 0, data, stability)) : write_to(file, 0, data, stability);
         ASSERT_FALSE(written) << ::strerror(error);
         EXPECT_NE(written.error(), Error::delay) << ::strerror(error);
         EXPECT_NE(verifier(), before) << ::strerror(error);
@@ -136,7 +131,7 @@ TEST_P(WriteFaultsTest, a_stable_write_that_fails_where_all_is_synced_changes_no
   for (const int error : {EDQUOT, EIO}) {
     SystemFaults faults;
     faults.add({.call = SystemCall::pwritev2, .error = error, .done = true});
-    EXPECT_FALSE(run(fs_->write({}, file, 0, data, Stability::file_sync, wcc_)));
+    EXPECT_FALSE(write_to(file, 0, data, Stability::file_sync));
     EXPECT_EQ(verifier(), before);
   }
 }
@@ -151,7 +146,7 @@ TEST_P(WriteFaultsTest, a_write_that_ends_after_its_first_bytes_changes_the_veri
     const Verifier before = verifier();
     SystemFaults faults;
     faults.add({.call = SystemCall::splice, .error = EIO});
-    const auto written = run(fs_->write({}, file, 0, data, stability, wcc_));
+    const auto written = write_to(file, 0, data, stability);
     ASSERT_TRUE(written);
     EXPECT_EQ(written->count, 5U);
     EXPECT_NE(verifier(), before);
@@ -177,17 +172,17 @@ TEST_P(WriteFaultsTest, exports_of_one_file_system_have_one_verifier) {
   const auto sub = PosixFileSystem::open(other, clock_).value();
   const auto file = create("file")->file;
   ASSERT_TRUE(write(file, "text"));
-  const Verifier before = sub->write_verifier();
+  const Verifier before = verifier_of(*sub);
   EXPECT_EQ(verifier(), before);
   {
     SystemFaults faults;
     faults.add({.call = SystemCall::fsync, .error = EIO});
     EXPECT_FALSE(commit(file));
   }
-  EXPECT_NE(sub->write_verifier(), before);
-  EXPECT_EQ(verifier(), sub->write_verifier());
+  EXPECT_NE(verifier_of(*sub), before);
+  EXPECT_EQ(verifier(), verifier_of(*sub));
   restart();
-  EXPECT_EQ(verifier(), sub->write_verifier()) << "as after a reload";
+  EXPECT_EQ(verifier(), verifier_of(*sub)) << "as after a reload";
 }
 
 // A failing fsync(2) that has taken the error but not returned, while another call is made.
@@ -251,8 +246,7 @@ TEST_P(OvertakingTest, a_commit_does_not_overtake_the_bad_news_of_another) {
 TEST_P(OvertakingTest, a_stable_write_does_not_overtake_the_bad_news_of_a_commit) {
   overtake([this] {
     const io::Payload data = payload("more");
-    Wcc wcc;
-    EXPECT_EQ(run(fs_->write({}, file_, 0, data, Stability::file_sync, wcc)).error(), Error::io);
+    EXPECT_EQ(write_to(file_, 0, data, Stability::file_sync).error(), Error::io);
   });
 }
 

@@ -183,7 +183,7 @@ class AclTest : public PosixTest {
     ASSERT_EQ(::chown(local("file").c_str(), 0, 0), 0);
   }
   Outcome<> set(const FileRef& file, const SetAcl& acl, const Credentials& who = {}) {
-    return run(fs_->set_acl(who, file, acl, wcc_));
+    return run(fs_->set_acl(who, file, acl, &wcc_));
   }
   Outcome<PosixAcl> get(const FileRef& file) { return run(fs_->get_acl(file)); }
   static AclEntries with_user(std::uint32_t id, std::uint8_t permissions) {

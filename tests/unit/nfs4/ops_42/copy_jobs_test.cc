@@ -79,8 +79,6 @@ class CopyJobsTest : public ::testing::Test {
   std::optional<stateid4> start(clientid4 client = alice) { return start(client_of(client)); }
   std::optional<stateid4> start(state::ClientRef client) {
     return jobs_->start({.client = std::move(client),
-                         .from_fs = fs_,
-                         .fs = fs_,
                          .who = {},
                          .from = open("from", vfs::OpenAccess::read),
                          .to = open("to", vfs::OpenAccess::write),

@@ -1,0 +1,58 @@
+// How many system calls the content of a file costs.
+#include "posix_fixture.h"
+#include "system_faults.h"
+
+namespace braid::vfs {
+namespace {
+
+using test::SystemCall;
+using test::SystemFaults;
+
+class SystemCallsTest : public PosixTest {};
+BRAID_ON_EVERY_FILE_SYSTEM(SystemCallsTest);
+
+TEST_P(SystemCallsTest, to_borrow_a_file_costs_no_system_call) {
+  const auto file = create("file")->file;
+  const Credentials who;
+  const SystemFaults faults;
+  {
+    const Borrowed lent = fs_->borrow(who, file);
+    EXPECT_EQ(lent->file().get(), file.get());
+  }
+  for (const SystemCall call :
+       {SystemCall::open, SystemCall::openat, SystemCall::open_by_handle_at, SystemCall::statx})
+    EXPECT_EQ(faults.calls(call), 0U);
+}
+
+TEST_P(SystemCallsTest, what_nobody_asks_for_is_not_looked_at) {
+  const FileRef file = create("file")->file;
+  const Credentials who;
+  const SetAttributes set = with_mode(0600);
+  SystemFaults faults;
+  const auto looks_of = [&](auto change) {
+    faults.clear();
+    EXPECT_TRUE(run(change()));
+    return faults.calls(SystemCall::statx);
+  };
+  const Borrowed lent = fs_->borrow(who, file);
+  EXPECT_EQ(looks_of([&] { return fs_->setattr(who, file, set, std::nullopt, &wcc_); }), 2U);
+  EXPECT_EQ(looks_of([&] { return fs_->setattr(who, file, set, std::nullopt, nullptr); }), 1U);
+  EXPECT_EQ(looks_of([&] { return lent->commit(who, 0, 0, &wcc_); }), 2U);
+  EXPECT_EQ(looks_of([&] { return lent->commit(who, 0, 0); }), 1U);
+}
+
+TEST_P(SystemCallsTest, what_was_written_through_an_open_is_committed_through_it) {
+  const FileRef file = create("file")->file;
+  const auto reader = run(fs_->open({}, file, OpenAccess::read, OpenRule::caller)).value();
+  const auto writer = run(fs_->open({}, file, OpenAccess::write, OpenRule::caller)).value();
+  const io::Payload data = payload("text");
+  const auto written = run(writer->write({}, 0, data, Stability::unstable));
+  ASSERT_TRUE(written);
+  const SystemFaults faults;
+  EXPECT_EQ(run(reader->commit({}, 0, 0)).error(), Error::acces);
+  EXPECT_EQ(run(writer->commit({}, 0, 0)), written->verifier);
+  EXPECT_EQ(faults.calls(SystemCall::fsync), GetParam() == "tmpfs" ? 0U : 1U);
+}
+
+}  // namespace
+}  // namespace braid::vfs

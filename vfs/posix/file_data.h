@@ -1,0 +1,89 @@
+// The bytes of one file in terms of system calls: the synchronous half of PosixOpenFile and LentFile.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include "base/arith.h"
+#include "vfs/open_file.h"
+#include "vfs/posix/file.h"
+#include "vfs/posix/kernel.h"
+
+namespace braid::vfs::posix {
+
+class Tree;
+
+// Where a READ will find its bytes.
+struct ReadPlan {
+  int fd = -1;
+  std::size_t bytes = 0;   // to be read; the file may have become shorter
+  std::uint64_t size = 0;  // of the file, as seen last
+  Attributes attributes;   // if the caller's rights were asked for
+};
+
+// Reads and writes either through the descriptor of an open, with the rights that it was opened with; or, for
+// somebody who has not opened the file, through the one that the descriptor cache has, after it has asked for
+// the caller's rights. A value for one call, or a part of an open; what it refers to must outlive it.
+// Functions may block.
+class FileData {
+ public:
+  // Of an open of `file`, by its descriptor.
+  FileData(Tree& tree, PosixFile& file, OpenAccess access, int fd)
+      : tree_(tree), file_(file), fd_(fd), access_(access) {}
+  // For a call of `who`.
+  FileData(Tree& tree, PosixFile& file, const Credentials& who) : tree_(tree), file_(file), lent_to_(&who) {}
+
+  [[nodiscard]] PosixFile& node() const { return file_; }
+  [[nodiscard]] OpenAccess access() const { return access_; }
+  // Of the open; -1 if there is none.
+  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] bool lent() const { return lent_to_ != nullptr; }
+
+  Outcome<ReadPlan> plan_read(std::uint64_t offset, std::uint32_t count) const {
+    return lent() ? plan_checked(offset, count) : plan_opened(offset, count);
+  }
+  Outcome<WriteResult> write(const Credentials& who, std::uint64_t offset, const io::Payload& data,
+                             Stability stability, Wcc* wcc) const {
+    return lent() ? write_checked(who, offset, data, stability, wcc)
+                  : write_opened(who, offset, data, stability, wcc);
+  }
+  Outcome<Verifier> commit(const Credentials& who, Wcc* wcc) const;
+  // `now`: the attributes as they are.
+  Outcome<> resize(const Credentials& who, std::uint64_t size, const Attributes& now) const;
+
+  // Of an open (space.cc, copying.cc).
+  Outcome<SeekResult> seek(std::uint64_t offset, SeekTo what) const;
+  Outcome<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length, int mode) const;
+  Outcome<> advise(std::uint64_t offset, std::uint64_t length, Advice advice) const;
+  // `from` has a descriptor.
+  Outcome<> clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+                       std::uint64_t to_offset, std::uint64_t length) const;
+  // The same, and at most copy_slice_bytes.
+  static constexpr std::uint64_t copy_slice_bytes = 4 * base::MiB;
+  Outcome<std::uint64_t> copy_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+                                   std::uint64_t to_offset, std::uint64_t length) const;
+
+ private:
+  Outcome<ReadPlan> plan_checked(std::uint64_t offset, std::uint32_t count) const;
+  Outcome<ReadPlan> plan_opened(std::uint64_t offset, std::uint32_t count) const;
+  Outcome<WriteResult> write_checked(const Credentials& who, std::uint64_t offset, const io::Payload& data,
+                                     Stability stability, Wcc* wcc) const;
+  Outcome<WriteResult> write_opened(const Credentials& who, std::uint64_t offset, const io::Payload& data,
+                                    Stability stability, Wcc* wcc) const;
+  // Through `fd`, as the caller or as this process. `flags` as in pwritev2(2).
+  Outcome<std::uint32_t> put(const Credentials* who, int fd, std::uint64_t offset, const io::Payload& data,
+                             int flags) const;
+  Outcome<> sync() const;
+  // acces: it was not opened for that; rofs.
+  [[nodiscard]] Outcome<> may_write() const;
+  [[nodiscard]] Outcome<> may_copy(const OpenFile& from) const;
+
+  Tree& tree_;
+  PosixFile& file_;
+  const Credentials* const lent_to_ = nullptr;  // null: an open's
+  const int fd_ = -1;
+  const OpenAccess access_ = OpenAccess::both;
+};
+
+}  // namespace braid::vfs::posix
