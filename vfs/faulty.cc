@@ -180,8 +180,8 @@ VfsOp<Attributes> FaultyFileSystem::getattr(const FileRef& file) {
 }
 
 VfsOp<> FaultyFileSystem::setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                                  const std::optional<Time>& guard, Wcc* wcc) {
-  return guarded(Operation::setattr, [this, &who, &file, &set, &guard, wcc] {
+                                  std::optional<Time> guard, Wcc* wcc) {
+  return guarded(Operation::setattr, [this, &who, &file, &set, guard, wcc] {
     return inner_->setattr(who, file, set, guard, wcc);
   });
 }

@@ -81,7 +81,7 @@ class FileSystem {
   virtual VfsOp<Attributes> getattr(const FileRef& file) = 0;
   // `guard`: the ctime that the file must still have (RFC 1813 3.3.2), else not_sync.
   virtual VfsOp<> setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                          const std::optional<Time>& guard, Wcc* wcc) = 0;
+                          std::optional<Time> guard, Wcc* wcc) = 0;
   // "." and ".." are names too; ".." of the root is the root.
   virtual VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) = 0;
   // The subset of `wanted` (AccessBits) that is allowed. `now`: the attributes as they are; looked at, and

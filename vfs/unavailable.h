@@ -25,7 +25,7 @@ class UnavailableFileSystem final : public FileSystem {
   VfsOp<FileRef> resolve(base::BytesView /*handle*/) override { return later(); }
   VfsOp<Attributes> getattr(const FileRef& /*file*/) override { return later(); }
   VfsOp<> setattr(const Credentials& /*who*/, const FileRef& /*file*/, const SetAttributes& /*set*/,
-                  const std::optional<Time>& /*guard*/, Wcc* /*wcc*/) override {
+                  std::optional<Time> /*guard*/, Wcc* /*wcc*/) override {
     return later();
   }
   VfsOp<Found> lookup(const Credentials& /*who*/, const FileRef& /*directory*/,

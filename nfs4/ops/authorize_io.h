@@ -11,11 +11,12 @@
 namespace braid::nfs4::ops {
 
 // For an operation on the current filehandle, which is in an export. `access`: state::share_read or
-// share_write. With an open in the grant, I/O goes through it (FileSystem::read_open ...); without one the
-// caller's own rights count (read ...). BAD_STATEID, OLD_STATEID, STALE_STATEID, EXPIRED, ADMIN_REVOKED,
-// DELEG_REVOKED; OPENMODE: not opened for this; LOCKED: no stateid, and somebody denies this; GRACE: no
-// stateid, and somebody may yet reclaim such an open; DELAY: a delegation is being recalled; ACCESS: somebody
-// else has opened the file, and the caller might not. Where the server has an IoAuthorizer, that decides.
+// share_write. With an open in the grant, I/O goes through it; without one it goes through a borrowed file,
+// and the caller's own rights count (GrantedFile of open_for_io.h). BAD_STATEID, OLD_STATEID, STALE_STATEID,
+// EXPIRED, ADMIN_REVOKED, DELEG_REVOKED; OPENMODE: not opened for this; LOCKED: no stateid, and somebody
+// denies this; GRACE: no stateid, and somebody may yet reclaim such an open; DELAY: a delegation is being
+// recalled; ACCESS: somebody else has opened the file, and the caller might not. Where the server has an
+// IoAuthorizer, that decides.
 Op4<state::IoGrant> authorize_io(Compound& compound, const stateid4& id, std::uint8_t access);
 // The same for the saved filehandle and another file than the current one: `at` outlives the result.
 Op4<state::IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4& id,

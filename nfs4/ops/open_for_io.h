@@ -2,9 +2,9 @@
 #pragma once
 
 #include "nfs4/compound/compound.h"
+#include "nfs4/compound/place.h"
 #include "nfs4/op4.h"
-#include "nfs4/place.h"
-#include "nfs4/state/file_states.h"
+#include "nfs4/state/states.h"
 #include "vfs/open_file.h"
 
 namespace braid::nfs4::ops {

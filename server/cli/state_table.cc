@@ -13,7 +13,7 @@ namespace braid::server::cli {
 namespace {
 
 using nlohmann::json;
-using Row = std::vector<std::string>;
+using Cells = std::vector<std::string>;
 
 std::string text(const json& line, const char* key) { return line.at(key).get<std::string>(); }
 std::uint64_t number(const json& line, const char* key) { return line.at(key).get<std::uint64_t>(); }
@@ -22,7 +22,7 @@ std::string version_text(const json& line) { return fmt::format("4.{}", number(l
 std::string age_text(const json& line) { return config::duration_text(number(line, "age_seconds")); }
 std::string or_dash(std::string text) { return text.empty() ? "-" : std::move(text); }
 
-Row client_row(const json& c) {
+Cells client_row(const json& c) {
   const std::uint64_t left = number(c, "lease_left_seconds");
   return {text(c, "id"),
           or_dash(text(c, "address")),
@@ -37,7 +37,7 @@ Row client_row(const json& c) {
           number_text(c, "delegations")};
 }
 
-Row session_row(const json& s) {
+Cells session_row(const json& s) {
   return {text(s, "id"),
           text(s, "client"),
           or_dash(text(s, "address")),
@@ -52,7 +52,7 @@ Row session_row(const json& s) {
           number_text(s, "back_connections")};
 }
 
-Row open_row(const json& o) {
+Cells open_row(const json& o) {
   return {text(o, "client"), or_dash(text(o, "address")),
           version_text(o),   age_text(o),
           text(o, "access"), text(o, "deny"),
@@ -72,14 +72,14 @@ std::string ranges_text(const json& line) {
   return or_dash(out);
 }
 
-Row lock_row(const json& l) {
+Cells lock_row(const json& l) {
   return {text(l, "client"), or_dash(text(l, "address")),
           version_text(l),   age_text(l),
           ranges_text(l),    text(l, "owner"),
           text(l, "file")};
 }
 
-Row delegation_row(const json& d) {
+Cells delegation_row(const json& d) {
   return {text(d, "client"), or_dash(text(d, "address")),
           version_text(d),   age_text(d),
           text(d, "type"),   d.at("recalled").get<bool>() ? "recalled" : "granted",
@@ -88,9 +88,9 @@ Row delegation_row(const json& d) {
 
 struct Layout {
   std::string_view what;
-  Row titles;
+  Cells titles;
   std::size_t text_columns = 0;
-  Row (*row)(const json& line) = nullptr;
+  Cells (*row)(const json& line) = nullptr;
 };
 
 const Layout* layout_of(std::string_view what) {
@@ -121,7 +121,7 @@ std::optional<std::string> state_table(std::string_view what, std::string_view l
   const json report = json::parse(list, nullptr, no_exceptions);
   if (layout == nullptr || !report.is_object()) return std::nullopt;
   try {
-    std::vector<Row> rows{layout->titles};
+    std::vector<Cells> rows{layout->titles};
     for (const json& line : report.at(std::string(what))) rows.push_back(layout->row(line));
     return rows.size() == 1 ? fmt::format("  No {}.\n", what) : table_text(rows, layout->text_columns);
   } catch (const json::exception&) {  // a member is missing or of another type

@@ -158,7 +158,7 @@ VfsOp<vfs::Attributes> MemoryFileSystem::getattr(const vfs::FileRef& file) {
 }
 
 VfsOp<> MemoryFileSystem::setattr(const vfs::Credentials& /*who*/, const vfs::FileRef& file,
-                                  const vfs::SetAttributes& set, const std::optional<vfs::Time>& /*guard*/,
+                                  const vfs::SetAttributes& set, std::optional<vfs::Time> /*guard*/,
                                   vfs::Wcc* wcc) {
   co_await pause();
   Storage::Node& at = *co_await node(file);

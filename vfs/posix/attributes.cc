@@ -69,7 +69,7 @@ bool Tree::lost_last_name(PosixFile& file) {
 Outcome<Attributes> Tree::getattr(PosixFile& file) { return live_attributes(file); }
 
 Outcome<> Tree::setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
-                        const std::optional<Time>& guard, Wcc* wcc) {
+                        std::optional<Time> guard, Wcc* wcc) {
   PlannedSync plan;
   {
     const Change change(*this, file, wcc);

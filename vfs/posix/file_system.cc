@@ -55,9 +55,9 @@ VfsOp<Attributes> PosixFileSystem::getattr(const FileRef& file) {
 }
 
 VfsOp<> PosixFileSystem::setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                                 const std::optional<Time>& guard, Wcc* wcc) {
+                                 std::optional<Time> guard, Wcc* wcc) {
   return change(
-      [this, &who, &file, &set, &guard, wcc] { return tree_.setattr(who, node(file), set, guard, wcc); });
+      [this, &who, &file, &set, guard, wcc] { return tree_.setattr(who, node(file), set, guard, wcc); });
 }
 
 VfsOp<Found> PosixFileSystem::lookup(const Credentials& who, const FileRef& directory,

@@ -72,7 +72,7 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<FileRef> resolve(base::BytesView handle) override;
   VfsOp<Attributes> getattr(const FileRef& file) override;
   VfsOp<> setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
-                  const std::optional<Time>& guard, Wcc* wcc) override;
+                  std::optional<Time> guard, Wcc* wcc) override;
   VfsOp<Found> lookup(const Credentials& who, const FileRef& directory, std::string_view name) override;
   VfsOp<std::uint32_t> access(const Credentials& who, const FileRef& file, std::uint32_t wanted,
                               std::optional<Attributes>& now) override;

@@ -85,7 +85,7 @@ class Tree {
 
   Outcome<Attributes> getattr(PosixFile& file);
   Outcome<> setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
-                    const std::optional<Time>& guard, Wcc* wcc);
+                    std::optional<Time> guard, Wcc* wcc);
   // Through an open, with whose rights the size is changed.
   Outcome<> setattr(const Credentials& who, const FileData& open, const SetAttributes& set, Wcc* wcc);
   Outcome<Found> lookup(const Credentials& who, PosixFile& directory, std::string_view name);

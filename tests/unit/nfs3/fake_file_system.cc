@@ -180,8 +180,7 @@ void FakeFileSystem::apply(const vfs::SetAttributes& set, Node& node) {
 }
 
 VfsOp<> FakeFileSystem::setattr(const vfs::Credentials& who, const FileRef& file,
-                                const vfs::SetAttributes& set, const std::optional<vfs::Time>& guard,
-                                Wcc* wcc) {
+                                const vfs::SetAttributes& set, std::optional<vfs::Time> guard, Wcc* wcc) {
   Node& node = *node_of(file);
   *wcc = {before_of(node), node.attributes};
   if (auto error = begin("setattr", who, {}, true)) return answer<void>(base::fail(*error));

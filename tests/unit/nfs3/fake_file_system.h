@@ -85,7 +85,7 @@ class FakeFileSystem : public vfs::FileSystem {
   vfs::VfsOp<vfs::FileRef> resolve(base::BytesView handle) override;
   vfs::VfsOp<vfs::Attributes> getattr(const vfs::FileRef& file) override;
   vfs::VfsOp<> setattr(const vfs::Credentials& who, const vfs::FileRef& file, const vfs::SetAttributes& set,
-                       const std::optional<vfs::Time>& guard, vfs::Wcc* wcc) override;
+                       std::optional<vfs::Time> guard, vfs::Wcc* wcc) override;
   vfs::VfsOp<vfs::Found> lookup(const vfs::Credentials& who, const vfs::FileRef& directory,
                                 std::string_view name) override;
   vfs::VfsOp<std::uint32_t> access(const vfs::Credentials& who, const vfs::FileRef& file,

@@ -71,6 +71,18 @@ class PlacementTest : public PosixFixture, public testing::WithParamInterface<st
 };
 BRAID_ON_EVERY_FILE_SYSTEM(PlacementTest);
 
+// Callers write `std::nullopt` in the call, and await what it returns in a later statement.
+TEST_P(PlacementTest, the_guard_of_setattr_need_not_outlive_the_call) {
+  const FileRef file = create("file")->file;
+  const SetAttributes set = with_mode(0600);
+  std::optional<Time> guard;
+  EXPECT_TRUE(on_reactor([&] {
+    VfsOp<> setting = fs_->setattr(who_, file, set, guard, &wcc_);
+    guard = Time{1, 1};
+    return setting;
+  }));
+}
+
 TEST_P(PlacementTest, attributes_and_cached_data_cost_no_thread_switch) {
   const FileRef file = create("file")->file;
   ASSERT_TRUE(write(file, "text"));
