@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint32_t xfs_magic = 0x58465342;
 
 constexpr auto everything_else = Traits{};
-constexpr Traits known[] = {
+constexpr Traits known_file_systems[] = {
     {.magic = TMPFS_MAGIC,
      .policy = PlacementPolicy::inline_always,
      .local = true,
@@ -64,7 +64,7 @@ bool older_than_6_6(std::string_view release) {
 }  // namespace
 
 Traits traits_of(std::uint64_t magic, std::string_view release) {
-  for (const Traits& row : known) {
+  for (const Traits& row : known_file_systems) {
     if (row.magic != magic) continue;
     Traits traits = row;
     // Before 6.6 tmpfs counted entries from the start.
