@@ -125,6 +125,7 @@ Server::~Server() {
 
 std::expected<void, std::string> Server::start_threads() {
   std::vector<rpc::Server*> servers;
+  servers.reserve(roles_.size());
   for (const auto& hosted : roles_) servers.push_back(&hosted->role->rpc());
   const ServerThreadResources resources{clock_, slabs_, pipes_, servers, tcp_metrics_, tcp_options_};
   for (unsigned i = 0; i < thread_count_; ++i) {
