@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/unit/nfs4/state/opens_fixture.h"
@@ -90,10 +91,10 @@ class KindsTest : public StatesTest {
   std::array<Kind*, 1> more{&layouts};
   States with_layouts{7, StateLimits{}, more};
 
-  base::Result<OpenAnswer, Refusal> open_by(const ClientRef& client) {
+  base::Result<OpenAnswer, Refusal> open_by(const ClientRef& client, std::string_view owner = "owner") {
     return with_layouts.opens().open({.client = client,
                                       .minor_version = client->minor_version(),
-                                      .owner = "owner",
+                                      .owner = owner,
                                       .file = file_one,
                                       .share = reads,
                                       .opener = {},
@@ -120,21 +121,10 @@ TEST_F(KindsTest, stands_in_the_way_of_others_opens) {
 TEST_F(KindsTest, hears_of_the_last_close_of_a_client_alone) {
   const stateid4 first = open_by(alice)->id;
   const stateid4 others = open_by(bob)->id;
-  auto by_another = with_layouts.opens().open({.client = alice,
-                                               .minor_version = 1,
-                                               .owner = "another",
-                                               .file = file_one,
-                                               .share = reads,
-                                               .opener = {},
-                                               .descriptor = nullptr,
-                                               .wish = DelegationWish::none,
-                                               .reclaim = false,
-                                               .also_writes = false,
-                                               .now = now},
-                                              after);
+  const stateid4 by_another = open_by(alice, "another")->id;
   ASSERT_TRUE(with_layouts.opens().close(use(alice, first), after));
   EXPECT_THAT(layouts.told, testing::IsEmpty());
-  ASSERT_TRUE(with_layouts.opens().close(use(alice, by_another->id), after));
+  ASSERT_TRUE(with_layouts.opens().close(use(alice, by_another), after));
   EXPECT_THAT(layouts.told, testing::ElementsAre("last close of 1"));
   ASSERT_TRUE(with_layouts.opens().close(use(bob, others), after));
   EXPECT_THAT(layouts.told, testing::ElementsAre("last close of 1", "last close of 2"));
