@@ -15,7 +15,7 @@ using enum nfsstat4;
 using state::Client;
 using state::ClientRef;
 using state::ClientTable;
-using state::Departure;
+using state::ExpiryReason;
 using state::Grace;
 
 namespace {
@@ -79,7 +79,7 @@ void Clients::release(clientid4 client) const {
 
 void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
   for (const auto& [client, why] : gone) {
-    const bool replaced = why == Departure::replaced;
+    const bool replaced = why == ExpiryReason::replaced;
     gone_.at(static_cast<std::size_t>(why)).fetch_add(1, std::memory_order_relaxed);
     base::log_event(base::Level::info, "client_gone", "client={:#x} peer={} minor_version={} reason={}",
                     client->id, client->intro.peer, client->minor_version(), name_of(why));
@@ -187,7 +187,7 @@ Op4<bool> Clients::evict_if_silent(clientid4 id, base::TimePoint now) {
   const bool gone = with([&](ClientTable& table) {
     const ClientRef client = table.find_any(id);
     if (client == nullptr) return true;
-    return client->lease_over(now, options_.lease) && table.remove(id, Departure::displaced);
+    return client->lease_over(now, options_.lease) && table.remove(id, ExpiryReason::displaced);
   });
   if (gone) co_await depart_all(id);
   co_return gone;
@@ -203,7 +203,7 @@ Op4<bool> Clients::evict_longest_silent(base::TimePoint now) {
 }
 
 Op4<bool> Clients::evict(clientid4 id) {
-  const bool gone = with([&](ClientTable& table) { return table.remove(id, Departure::evicted); });
+  const bool gone = with([&](ClientTable& table) { return table.remove(id, ExpiryReason::evicted); });
   if (gone) co_await depart_all(id);
   co_return gone;
 }
@@ -300,9 +300,9 @@ void Clients::register_metrics(base::MetricRegistry& registry) {
   gauge("braid_nfs4_sessions", "NFSv4 sessions", &ClientTable::session_count);
   registry.gauge("braid_nfs4_grace", "1 during the grace period", {},
                  [this] { return in_grace() ? 1.0 : 0.0; });
-  for (std::size_t i = 0; i < state::departures; ++i)
+  for (std::size_t i = 0; i < state::expiry_reasons; ++i)
     registry.counter_function("braid_nfs4_clients_gone_total", "NFSv4 clients that are known no more",
-                              fmt::format(R"(reason="{}")", name_of(static_cast<Departure>(i))),
+                              fmt::format(R"(reason="{}")", name_of(static_cast<ExpiryReason>(i))),
                               [this, i] { return static_cast<double>(gone_.at(i).load()); });
 }
 

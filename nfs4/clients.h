@@ -164,7 +164,7 @@ class Clients {
   std::atomic<bool> in_grace_;
   // Gone from the table; what they did, and their records, and therefore their state, are not gone yet.
   base::Guarded<std::vector<Departing>> departing_;
-  std::array<std::atomic<std::uint64_t>, state::departures> gone_{};
+  std::array<std::atomic<std::uint64_t>, state::expiry_reasons> gone_{};
 };
 
 }  // namespace braid::nfs4

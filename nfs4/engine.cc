@@ -8,7 +8,7 @@
 
 #include "base/siphash.h"
 #include "nfs4/ops/lock_support.h"
-#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/state_access.h"
 #include "nfs4/recovery/client_store.h"
 
 namespace braid::nfs4 {

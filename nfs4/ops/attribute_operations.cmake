@@ -1,3 +1,3 @@
 target_sources(braid_nfs4 PRIVATE
-  delegated_times.cc directory_page.cc getattr.cc nverify.cc readdir.cc see_through.cc
+  delegated_attributes.cc directory_page.cc getattr.cc nverify.cc readdir.cc
   setattr.cc verify.cc)

@@ -1,6 +1,6 @@
 #include "nfs4/ops/extended_operations.h"
 #include "nfs4/ops/file_operations.h"
-#include "nfs4/ops/open_for_io.h"
+#include "nfs4/ops/io_support.h"
 
 namespace braid::nfs4::ops {
 

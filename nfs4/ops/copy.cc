@@ -5,7 +5,7 @@
 #include "nfs4/copy_jobs.h"
 #include "nfs4/ops/extended_operations.h"
 #include "nfs4/ops/file_operations.h"
-#include "nfs4/ops/open_for_io.h"
+#include "nfs4/ops/io_support.h"
 #include "nfs4/server_state.h"
 #include "nfs4/state/clients/client.h"
 

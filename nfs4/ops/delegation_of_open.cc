@@ -1,10 +1,10 @@
-#include "nfs4/ops/delegation_of_open.h"
 
 #include <atomic>
 #include <memory>
 #include <utility>
 
 #include "nfs4/callback/callbacks.h"
+#include "nfs4/ops/io_support.h"
 #include "nfs4/ops/open_support.h"
 #include "nfs4/options.h"
 

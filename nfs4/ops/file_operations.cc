@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "nfs4/ops/open_for_io.h"
+#include "nfs4/ops/delegated_attributes.h"
 #include "nfs4/state/states.h"
 
 namespace braid::nfs4::ops {

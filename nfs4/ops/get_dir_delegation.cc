@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "nfs4/callback/callbacks.h"
-#include "nfs4/ops/delegation_of_open.h"
 #include "nfs4/ops/open_operations.h"
 #include "nfs4/ops/open_support.h"
 #include "nfs4/options.h"

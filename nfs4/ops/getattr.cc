@@ -1,7 +1,7 @@
 #include "nfs4/attributes/fetch.h"
 #include "nfs4/attributes/table.h"
 #include "nfs4/ops/attribute_operations.h"
-#include "nfs4/ops/see_through.h"
+#include "nfs4/ops/delegated_attributes.h"
 
 namespace braid::nfs4::ops {
 

@@ -3,7 +3,7 @@
 #include <utility>
 #include <vector>
 
-#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/state_access.h"
 
 namespace braid::nfs4::ops {
 

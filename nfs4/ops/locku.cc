@@ -1,6 +1,7 @@
 #include "nfs4/ops/lock_support.h"
 #include "nfs4/ops/open_operations.h"
-#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/owner_sequence.h"
+#include "nfs4/ops/state_access.h"
 
 namespace braid::nfs4::ops {
 

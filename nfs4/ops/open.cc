@@ -3,11 +3,12 @@
 
 #include "nfs4/attributes/reply.h"
 #include "nfs4/names.h"
-#include "nfs4/ops/delegation_of_open.h"
 #include "nfs4/ops/file_operations.h"
+#include "nfs4/ops/io_support.h"
 #include "nfs4/ops/open_operations.h"
 #include "nfs4/ops/open_support.h"
-#include "nfs4/ops/opening.h"
+#include "nfs4/ops/owner_sequence.h"
+#include "nfs4/ops/state_access.h"
 
 namespace braid::nfs4::ops {
 
@@ -338,7 +339,7 @@ Op4<> open_place(Compound& compound, Opening& opening) {
   }
   if (!opened && opened.error() == vfs::Error::crowded) {
     const bool room = co_await evict_for_room(compound);
-    if (!room) co_await refuse(crowded_status(compound));
+    if (!room) co_await refuse(too_many_open_files(compound));
     opened = co_await open_file(opening).as_result();
   }
   if (!opened) co_await refuse(opened.error());

@@ -4,7 +4,6 @@
 #include "nfs4/attributes/creation.h"
 #include "nfs4/ops/file_operations.h"
 #include "nfs4/ops/open_support.h"
-#include "nfs4/ops/opening.h"
 
 namespace braid::nfs4::ops {
 
@@ -63,7 +62,7 @@ Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, cons
   auto made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
   if (!made && made.error() == vfs::Error::crowded) {
     const bool room = co_await evict_for_room(compound);
-    if (!room) co_await refuse(crowded_status(compound));
+    if (!room) co_await refuse(too_many_open_files(compound));
     made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
   }
   if (!made) {

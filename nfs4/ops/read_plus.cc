@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "nfs4/ops/extended_operations.h"
-#include "nfs4/ops/open_for_io.h"
+#include "nfs4/ops/io_support.h"
 #include "nfs4/options.h"
 
 namespace braid::nfs4::ops {

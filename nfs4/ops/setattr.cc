@@ -5,10 +5,9 @@
 #include "nfs4/attributes/fetch.h"
 #include "nfs4/attributes/table.h"
 #include "nfs4/ops/attribute_operations.h"
-#include "nfs4/ops/authorize_io.h"
-#include "nfs4/ops/delegated_times.h"
-#include "nfs4/ops/open_for_io.h"
-#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/delegated_attributes.h"
+#include "nfs4/ops/io_support.h"
+#include "nfs4/ops/state_access.h"
 #include "nfs4/state/opens/share.h"
 
 namespace braid::nfs4::ops {

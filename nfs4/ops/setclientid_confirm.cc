@@ -1,7 +1,7 @@
 #include "nfs4/callback/callbacks.h"
 #include "nfs4/clients.h"
 #include "nfs4/ops/client_operations.h"
-#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/state_access.h"
 
 namespace braid::nfs4::ops {
 

@@ -1,6 +1,6 @@
+#include "nfs4/ops/delegated_attributes.h"
 #include "nfs4/ops/extended_operations.h"
 #include "nfs4/ops/file_operations.h"
-#include "nfs4/ops/open_for_io.h"
 
 namespace braid::nfs4::ops {
 namespace {

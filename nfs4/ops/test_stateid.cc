@@ -1,7 +1,6 @@
 #include <span>
 
 #include "nfs4/ops/open_operations.h"
-#include "nfs4/ops/open_support.h"
 
 namespace braid::nfs4::ops {
 

@@ -3,7 +3,7 @@
 #include "nfs4/attributes/table.h"
 #include "nfs4/idmap/id_map.h"
 #include "nfs4/ops/attribute_operations.h"
-#include "nfs4/ops/see_through.h"
+#include "nfs4/ops/delegated_attributes.h"
 
 namespace braid::nfs4::ops {
 namespace {

@@ -2,9 +2,8 @@
 #include <limits>
 
 #include "base/arith.h"
-#include "nfs4/ops/authorize_io.h"
 #include "nfs4/ops/file_operations.h"
-#include "nfs4/ops/open_for_io.h"
+#include "nfs4/ops/io_support.h"
 #include "nfs4/options.h"
 #include "nfs4/state/opens/share.h"
 

@@ -10,10 +10,10 @@ namespace braid::nfs4::state {
 
 using enum nfsstat4;
 
-std::string_view name_of(Departure departure) {
-  constexpr std::array<std::string_view, departures> names{"left", "replaced", "expired", "displaced",
-                                                           "evicted"};
-  return names.at(static_cast<std::size_t>(departure));
+std::string_view name_of(ExpiryReason reason) {
+  constexpr std::array<std::string_view, expiry_reasons> names{"left", "replaced", "expired", "displaced",
+                                                               "evicted"};
+  return names.at(static_cast<std::size_t>(reason));
 }
 
 ClientTable::ClientTable(const ClientOptions& options, std::uint32_t epoch, const base::SipKey& key,
@@ -57,9 +57,10 @@ bool ClientTable::replaceable(const Record& record, base::TimePoint now) const {
 }
 
 ClientTable::Record& ClientTable::add_unconfirmed(Introduction introduction, base::TimePoint now) {
-  if (const Record* earlier = by_name(unconfirmed_, introduction)) drop(earlier->client->id, Departure::left);
+  if (const Record* earlier = by_name(unconfirmed_, introduction))
+    drop(earlier->client->id, ExpiryReason::left);
   if (unconfirmed_order_.size() >= options_.unconfirmed_max)
-    drop(unconfirmed_order_.begin()->second, Departure::left);
+    drop(unconfirmed_order_.begin()->second, ExpiryReason::left);
   const ClientKind kind = kind_of(introduction.minor_version);
   clientid4 id = ids_.next(kind);
   while (records_.contains(id)) id = ids_.next(kind);
@@ -75,7 +76,7 @@ base::Result<void, nfsstat4> ClientTable::make_room(base::TimePoint now) {
   if (confirmed_.size() < options_.clients_max) return {};
   const std::vector<ClientRef> silent = courteous(now);
   if (silent.empty()) return base::fail(NFS4ERR_DELAY);
-  drop(silent.front()->id, Departure::displaced);
+  drop(silent.front()->id, ExpiryReason::displaced);
   return {};
 }
 
@@ -84,7 +85,7 @@ base::Result<void, nfsstat4> ClientTable::confirm(Record& record, const Principa
   if (client.intro.principal != who) return base::fail(NFS4ERR_CLID_INUSE);
   if (const Record* old = by_name(confirmed_, client.intro)) {
     if (old->client->intro.principal != who && !replaceable(*old, now)) return base::fail(NFS4ERR_CLID_INUSE);
-    drop(old->client->id, Departure::replaced);
+    drop(old->client->id, ExpiryReason::replaced);
   } else if (auto room = make_room(now); !room) {
     return room;
   }
@@ -97,7 +98,7 @@ base::Result<void, nfsstat4> ClientTable::confirm(Record& record, const Principa
   return {};
 }
 
-void ClientTable::drop(clientid4 id, Departure why) {
+void ClientTable::drop(clientid4 id, ExpiryReason why) {
   const auto found = records_.find(id);
   if (found == records_.end()) return;
   const ClientRef client = found->second.client;
@@ -133,7 +134,7 @@ base::Result<ExchangeIdOutcome, nfsstat4> ClientTable::exchange_id(Introduction 
   }
   if (confirmed != nullptr && !same_principal) {  // 3
     if (!replaceable(*confirmed, now)) return base::fail(NFS4ERR_CLID_INUSE);
-    drop(confirmed->client->id, Departure::displaced);
+    drop(confirmed->client->id, ExpiryReason::displaced);
   } else if (confirmed != nullptr && same_verifier) {  // 2
     return outcome_of(*confirmed, true);
   }
@@ -156,7 +157,7 @@ base::Result<SetClientIdOutcome, SetClientIdFailure> ClientTable::set_client_id(
   if (confirmed != nullptr && confirmed->client->intro.verifier == introduction.verifier) {
     // RFC 7530 16.33.5, the second bullet: the same client, perhaps with another callback.
     if (const Record* earlier = by_name(unconfirmed_, introduction))
-      drop(earlier->client->id, Departure::left);
+      drop(earlier->client->id, ExpiryReason::left);
     confirmed->update = {.callback = callback, .confirm = confirm};
     return SetClientIdOutcome{.client = confirmed->client->id, .confirm = confirm};
   }
@@ -193,7 +194,7 @@ base::Result<ClientRef, nfsstat4> ClientTable::destroy_client(clientid4 id) {
   if (record == nullptr || record->client->minor_version() == 0) return base::fail(NFS4ERR_STALE_CLIENTID);
   if (!record->sessions.empty() || holds_state_(id)) return base::fail(NFS4ERR_CLIENTID_BUSY);
   ClientRef client = record->client;
-  drop(id, Departure::left);
+  drop(id, ExpiryReason::left);
   return client;
 }
 
@@ -239,10 +240,10 @@ void ClientTable::sweep(base::TimePoint now) {
     else
       note_silence(record, over);
   }
-  for (const clientid4 id : due) drop(id, Departure::expired);
+  for (const clientid4 id : due) drop(id, ExpiryReason::expired);
 }
 
-bool ClientTable::remove(clientid4 id, Departure why) {
+bool ClientTable::remove(clientid4 id, ExpiryReason why) {
   if (by_id(id) == nullptr) return false;
   drop(id, why);
   return true;

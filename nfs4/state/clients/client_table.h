@@ -49,15 +49,15 @@ struct ClientOptions {
 };
 
 // Why a confirmed client is gone.
-enum class Departure : std::uint8_t {
+enum class ExpiryReason : std::uint8_t {
   left,       // DESTROY_CLIENTID
   replaced,   // it has come back under the same name: it holds the name, and the record
   expired,    // its lease ran out while it held nothing, or its courtesy did
   displaced,  // its lease ran out, and somebody wanted what it held, or its place
   evicted,    // by an administrator
 };
-constexpr std::size_t departures = 5;
-std::string_view name_of(Departure departure);
+constexpr std::size_t expiry_reasons = 5;
+std::string_view name_of(ExpiryReason reason);
 
 struct ExchangeIdOutcome {
   clientid4 client = 0;
@@ -178,13 +178,13 @@ class ClientTable {
   // clients without state whose lease has run out, and those whose courtesy has.
   void sweep(base::TimePoint now);
   // Removes one client whatever it holds. False: there is none.
-  bool remove(clientid4 id, Departure why);
+  bool remove(clientid4 id, ExpiryReason why);
   // Clients whose lease has run out, the longest silent first: whom to evict when memory is short.
   [[nodiscard]] std::vector<ClientRef> courteous(base::TimePoint now) const;
   // Confirmed clients removed since the last call.
   struct Gone {
     ClientRef client;
-    Departure why = Departure::left;
+    ExpiryReason why = ExpiryReason::left;
   };
   [[nodiscard]] std::vector<Gone> take_gone() { return std::exchange(gone_, {}); }
   // Clients whose lease ran out while they held state, and those of them that came back, since the last call;
@@ -254,7 +254,7 @@ class ClientTable {
                                                             const CreateSessionRequest& request,
                                                             const SessionOptions& options);
   [[nodiscard]] base::Result<SessionOptions, nfsstat4> negotiate(const CreateSessionRequest& request) const;
-  void drop(clientid4 id, Departure why);
+  void drop(clientid4 id, ExpiryReason why);
   void note_silence(Record& record, bool silent);
   void close_session(const SessionRef& session);
   [[nodiscard]] std::size_t fair_reply_bytes(std::size_t sessions) const;

@@ -62,7 +62,7 @@ std::string text_of(const io::Payload& data) {
   return std::string(base::text_of(data.in_memory().value().bytes()));
 }
 
-class Departures final : public state::ClientObserver {
+class RecordingObserver final : public state::ClientObserver {
  public:
   void stop(clientid4 client) override { told.push_back("stop " + std::to_string(client)); }
   void release(clientid4 client) override { told.push_back("release " + std::to_string(client)); }
@@ -83,7 +83,7 @@ class Roles : public testing::Test {
     parts.role_flags = EXCHGID4_FLAG_USE_PNFS_DS;
     parts.handles = &objects_;
     parts.authorizer = &pass_;
-    parts.observers = {&departures_};
+    parts.observers = {&observer_};
     auto records = std::make_unique<recovery::NoRecords>(5, "second server");
     world_.on_reactor([&] {
       const EngineResources all = world_.resources();
@@ -114,7 +114,7 @@ class Roles : public testing::Test {
   World world_;
   Objects objects_{world_.resources().exports};
   OnePass pass_;
-  Departures departures_;
+  RecordingObserver observer_;
   base::MetricRegistry metrics_{world_.resources().metrics, R"(role="second")"};
   std::unique_ptr<Nfs4Engine> second_;
   Caller there_;
@@ -188,17 +188,17 @@ TEST_F(Roles, clients_and_sessions_are_those_of_one_of_them) {
   EXPECT_EQ(status_behind(full, full.request().add(OP_PUTROOTFH)), NFS4_OK);
 }
 
-TEST_F(Roles, observers_are_told_of_the_clients_of_their_own_server) {
+TEST_F(Roles, observers_are_observer_the_clients_of_their_own_server) {
   const SessionClient full(world_, 1, "client");
   const SessionClient client(world_, 1, "client", there_, false);
   const auto evict = [&](clientid4 id) {
     return [id](Nfs4Engine& engine) -> io::Op<> { (void)co_await engine.evict(id).as_result(); };
   };
   world_.on_engine(evict(full.id()));
-  EXPECT_THAT(departures_.told, testing::IsEmpty());
+  EXPECT_THAT(observer_.told, testing::IsEmpty());
   world_.on_engine(*second_, evict(client.id()));
   const std::string id = std::to_string(client.id());
-  EXPECT_THAT(departures_.told, testing::ElementsAre("stop " + id, "release " + id));
+  EXPECT_THAT(observer_.told, testing::ElementsAre("stop " + id, "release " + id));
 }
 
 TEST_F(Roles, metrics_of_the_second_have_its_label_and_those_of_the_first_none) {

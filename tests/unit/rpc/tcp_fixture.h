@@ -50,12 +50,13 @@ class TcpServer {
         tcp_metrics(registry) {
     std::vector<TcpListener::Target> targets;
     for (unsigned i = 0; i < options.reactors; ++i) {
-      Lane& lane = *lanes_.emplace_back(std::make_unique<Lane>(options.clock ? *options.clock : clock));
-      lane.thread.call([&] {
-        lane.worker.emplace(server, lane.thread.reactor(), pool);
-        lane.tcp.emplace(lane.thread.reactor(), pool, &pipes, options.tcp, tcp_metrics);
+      ServerThread& one =
+          *threads_.emplace_back(std::make_unique<ServerThread>(options.clock ? *options.clock : clock));
+      one.thread.call([&] {
+        one.worker.emplace(server, one.thread.reactor(), pool);
+        one.tcp.emplace(one.thread.reactor(), pool, &pipes, options.tcp, tcp_metrics);
       });
-      targets.push_back({&*lane.tcp, &*lane.worker});
+      targets.push_back({&*one.tcp, &*one.worker});
     }
     base::UniqueFd socket = listen_on(parse_address("127.0.0.1", 0).value()).value();
     address = local_of(socket.get()).value();
@@ -75,11 +76,11 @@ class TcpServer {
     stopped_ = true;
     bool drained = true;
     first().await([&] { return listener_->stop(); });
-    for (auto& lane : lanes_) {
-      lane->thread.await([&]() -> io::Op<> {
-        const bool in_time = co_await lane->tcp->drain(limit);
+    for (auto& one : threads_) {
+      one->thread.await([&]() -> io::Op<> {
+        const bool in_time = co_await one->tcp->drain(limit);
         drained = drained && in_time;
-        co_await lane->tcp->close();
+        co_await one->tcp->close();
       });
     }
     first().call([&] {
@@ -87,23 +88,23 @@ class TcpServer {
       service.release();
     });
     // Calls that were released only now still have to end.
-    for (auto& lane : lanes_) {
-      lane->thread.await([&]() -> io::Op<> {
-        while (lane->worker->sessions() > 0)
-          co_await lane->thread.reactor().sleep(std::chrono::milliseconds(1));
-        lane->tcp.reset();
-        lane->worker.reset();
+    for (auto& one : threads_) {
+      one->thread.await([&]() -> io::Op<> {
+        while (one->worker->sessions() > 0)
+          co_await one->thread.reactor().sleep(std::chrono::milliseconds(1));
+        one->tcp.reset();
+        one->worker.reset();
       });
     }
     return drained;
   }
-  [[nodiscard]] ReactorThread& first() { return lanes_.front()->thread; }
+  [[nodiscard]] ReactorThread& first() { return threads_.front()->thread; }
   [[nodiscard]] std::size_t connections() {
     std::size_t sum = 0;
-    for (auto& lane : lanes_) sum += lane->tcp->connections();
+    for (auto& one : threads_) sum += one->tcp->connections();
     return sum;
   }
-  [[nodiscard]] std::size_t connections_of(std::size_t lane) { return lanes_[lane]->tcp->connections(); }
+  [[nodiscard]] std::size_t connections_of(std::size_t index) { return threads_[index]->tcp->connections(); }
 
   base::SystemClock clock;
   base::MetricRegistry registry;
@@ -126,15 +127,15 @@ class TcpServer {
     return all;
   }
 
-  struct Lane {
-    explicit Lane(const base::Clock& clock_of_all) : thread(clock_of_all) {}
+  struct ServerThread {
+    explicit ServerThread(const base::Clock& clock_of_all) : thread(clock_of_all) {}
     std::optional<ServerWorker> worker;
     std::optional<TcpWorker> tcp;
     ReactorThread thread;  // ends first
   };
   bool stopped_ = false;
-  std::vector<std::unique_ptr<Lane>>
-      lanes_;  // the threads run until the end, so that others may still post to them
+  std::vector<std::unique_ptr<ServerThread>>
+      threads_;  // the threads run until the end, so that others may still post to them
   std::optional<TcpListener> listener_;
 };
 

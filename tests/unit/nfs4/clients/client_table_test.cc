@@ -93,7 +93,7 @@ TEST_F(ClientTableTest, a_client_that_has_restarted_keeps_its_state_until_the_ne
   const auto removed = table_.take_gone();
   ASSERT_EQ(removed.size(), 1U);
   EXPECT_EQ(removed[0].client->id, client_of(old));
-  EXPECT_EQ(removed[0].why, Departure::replaced);
+  EXPECT_EQ(removed[0].why, ExpiryReason::replaced);
   EXPECT_TRUE(removed[0].client->gone());
 }
 
@@ -312,14 +312,14 @@ TEST_F(ClientTableTest, a_departure_has_its_reason) {
   const clientid4 evicted = client_of(confirmed("evicted").session);
   ASSERT_TRUE(table_.destroy_session(leaving, 0));
   ASSERT_TRUE(table_.destroy_client(client_of(leaving)));
-  ASSERT_TRUE(table_.remove(evicted, Departure::evicted));
+  ASSERT_TRUE(table_.remove(evicted, ExpiryReason::evicted));
   now_ += options_.lease + 1s;
   table_.sweep(now_);
-  std::map<clientid4, Departure> reasons;
+  std::map<clientid4, ExpiryReason> reasons;
   for (const auto& [client, why] : table_.take_gone()) reasons[client->id] = why;
-  EXPECT_EQ(reasons, (std::map<clientid4, Departure>{{idle, Departure::expired},
-                                                     {client_of(leaving), Departure::left},
-                                                     {evicted, Departure::evicted}}));
+  EXPECT_EQ(reasons, (std::map<clientid4, ExpiryReason>{{idle, ExpiryReason::expired},
+                                                        {client_of(leaving), ExpiryReason::left},
+                                                        {evicted, ExpiryReason::evicted}}));
 }
 
 TEST_F(ClientTableTest, reports_come_in_pages) {
@@ -396,8 +396,8 @@ TEST_F(ClientTableTest, ids_of_other_runs_are_stale_and_of_removed_clients_expir
   EXPECT_EQ(table_.find(client - (clientid4{1} << 32), 1).error(), NFS4ERR_STALE_CLIENTID);
   EXPECT_EQ(table_.find(client + 1, 1).error(), NFS4ERR_STALE_CLIENTID);
   EXPECT_EQ(table_.find(introduce(who("unconfirmed")).client, 1).error(), NFS4ERR_STALE_CLIENTID);
-  EXPECT_TRUE(table_.remove(client, Departure::evicted));
-  EXPECT_FALSE(table_.remove(client, Departure::evicted));
+  EXPECT_TRUE(table_.remove(client, ExpiryReason::evicted));
+  EXPECT_FALSE(table_.remove(client, ExpiryReason::evicted));
   EXPECT_EQ(table_.find(client, 1).error(), NFS4ERR_EXPIRED);
   EXPECT_EQ(table_.find_any(client), nullptr);
   EXPECT_EQ(gone(), std::set<clientid4>{client});
@@ -412,8 +412,8 @@ TEST_F(ClientTableTest, ids_of_the_other_kind_are_unknown) {
     EXPECT_EQ(table_.find(set->client, 1).error(), NFS4ERR_STALE_CLIENTID);
     EXPECT_EQ(table_.find(set->client, 2).error(), NFS4ERR_STALE_CLIENTID);
     // Neither when they are gone.
-    table_.remove(later, Departure::evicted);
-    table_.remove(set->client, Departure::evicted);
+    table_.remove(later, ExpiryReason::evicted);
+    table_.remove(set->client, ExpiryReason::evicted);
   }
 }
 

@@ -138,7 +138,7 @@ TEST_F(SetClientIdTest, what_a_client_that_is_gone_still_has_is_expired) {
   ASSERT_EQ(test::status_of(states.authorize(use, share_read, after)), NFS4_OK);
 
   now_ += 200s;
-  ASSERT_TRUE(table_.remove(made->client, Departure::displaced));
+  ASSERT_TRUE(table_.remove(made->client, ExpiryReason::displaced));
   EXPECT_EQ(test::status_of(states.authorize(use, share_read, after)), NFS4ERR_EXPIRED);
   EXPECT_EQ(test::status_of(states.opens().close(use, after)), NFS4ERR_EXPIRED);
   EXPECT_EQ(turn(), NFS4ERR_EXPIRED);

@@ -218,7 +218,7 @@ TEST_F(CopyJobsTest, nothing_begins_for_a_client_that_is_gone) {
   ASSERT_TRUE(made);
   const state::ClientRef client = table.find_session(made->session)->client;
   EXPECT_TRUE(start(client));
-  table.remove(client->id, state::Departure::evicted);
+  table.remove(client->id, state::ExpiryReason::evicted);
   EXPECT_FALSE(start(client));
 }
 

@@ -1,18 +1,24 @@
-// What READ, WRITE, SETATTR of the size or of delegated times, and others may do under the stateid that they
-// bring.
+// The content of files under the stateid that an operation brings: who may read and write it, and through
+// what.
 #pragma once
 
 #include <cstdint>
 
 #include "nfs4/compound/compound.h"
+#include "nfs4/compound/place.h"
 #include "nfs4/op4.h"
 #include "nfs4/state/states.h"
+#include "vfs/open_file.h"
 
 namespace braid::nfs4::ops {
 
+// Whether the caller may do with this file what `access` (state::share_read, share_write) says; whoever may
+// execute it may read it.
+Op4<bool> may_use(const Place& at, std::uint8_t access);
+
 // For an operation on the current filehandle, which is in an export. `access`: state::share_read or
 // share_write. With an open in the grant, I/O goes through it; without one it goes through a borrowed file,
-// and the caller's own rights count (GrantedFile of open_for_io.h). BAD_STATEID, OLD_STATEID, STALE_STATEID,
+// and the caller's own rights count (GrantedFile). BAD_STATEID, OLD_STATEID, STALE_STATEID,
 // EXPIRED, ADMIN_REVOKED, DELEG_REVOKED; OPENMODE: not opened for this; LOCKED: no stateid, and somebody
 // denies this; GRACE: no stateid, and somebody may yet reclaim such an open; DELAY: a delegation is being
 // recalled; ACCESS: somebody else has opened the file, and the caller might not. Where the server has an
@@ -27,5 +33,25 @@ Op4<state::IoGrant> authorize_io_at(Compound& compound, const Place& at, const s
 // delegation that keeps times; OPENMODE: one for reading, which says nothing of the mtime; ACCESS: somebody
 // else's, and the caller might not; and what there is to say of a stateid.
 Op4<state::IoGrant> authorize_times(Compound& compound, const stateid4& id, std::uint8_t access);
+
+// The open that `id` stands for on `at`, which is in an export and outlives the result; under a special
+// stateid, or where the stateid's open has no descriptor of this kind, one that is made for this operation.
+// Errors as those of authorize_io(), and of opening the file.
+Op4<vfs::OpenFileRef> open_for_io(Compound& compound, const Place& at, const stateid4& id,
+                                  vfs::OpenAccess access);
+
+// What READ, WRITE and SETATTR of the size go through: the open that their stateid stands for, or, under a
+// special stateid, what is borrowed for this operation. `grant` and `at` outlive it.
+class GrantedFile {
+ public:
+  GrantedFile(const state::IoGrant& grant, const Place& at)
+      : lent_(grant.open != nullptr ? vfs::Borrowed() : at.fs().borrow(at.who, at.file)),
+        file_(grant.open != nullptr ? *grant.open : *lent_) {}
+  vfs::OpenFile* operator->() const { return &file_; }
+
+ private:
+  const vfs::Borrowed lent_;
+  vfs::OpenFile& file_;
+};
 
 }  // namespace braid::nfs4::ops

@@ -1,10 +1,12 @@
-#include "nfs4/ops/see_through.h"
+#include "nfs4/ops/delegated_attributes.h"
 
+#include <algorithm>
+#include <chrono>
+#include <string_view>
 #include <utility>
 
 #include "nfs4/callback/callbacks.h"
-#include "nfs4/ops/delegated_times.h"
-#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/state_access.h"
 
 namespace braid::nfs4::ops {
 
@@ -30,13 +32,14 @@ std::optional<state::WriteHolder> holder_of(Compound& compound, const Place& at)
   return holder;
 }
 
-// The last resort: the delegation has to come back, or its holder has to go.
-Op4<> recall(Compound& compound, const Place& at) {
+// Delegations of the file that are in the way of a change, or of looking at it, have to come back, or their
+// holders have to go.
+Op4<> recall(Compound& compound, const Place& at, bool changes) {
   const state::ClientRef by = compound.client();
   const vfs::FileHandle& file = at.file->handle();
   const auto attempt = [&](state::States& states,
                            state::DeferredWork& after) -> base::Result<bool, state::Refusal> {
-    auto broken = states.delegations().break_for(file, by.get(), false, compound.now(), after);
+    auto broken = states.delegations().break_for(file, by.get(), changes, compound.now(), after);
     if (!broken) return base::fail(std::move(broken.error()));
     return true;
   };
@@ -76,7 +79,7 @@ Op4<std::optional<std::uint64_t>> ask(Compound& compound, const Place& at, state
   callback::Callbacks* callbacks = compound.server().callbacks;
   const bool silent = holder.client->lease_over(compound.now(), compound.server().clients.lease());
   if (holder.recalled || silent || callbacks == nullptr) {
-    co_await recall(compound, at);
+    co_await recall(compound, at, false);
     co_return std::nullopt;
   }
   const auto cached =
@@ -86,7 +89,7 @@ Op4<std::optional<std::uint64_t>> ask(Compound& compound, const Place& at, state
   if (!still || still->id != holder.id) co_return std::nullopt;
   if (!cached) {
     if (cached.error() == callback::Failure::busy) co_return refuse(nfsstat4::NFS4ERR_DELAY);
-    co_await recall(compound, at);
+    co_await recall(compound, at, false);
     co_return std::nullopt;
   }
   if (cached->change == holder.change) co_return std::nullopt;
@@ -95,6 +98,19 @@ Op4<std::optional<std::uint64_t>> ask(Compound& compound, const Place& at, state
 }
 
 }  // namespace
+
+vfs::SetTime delegated_time(const std::optional<vfs::Time>& said, const vfs::Time& known,
+                            base::WallTime now) {
+  if (!said) return {};
+  const std::chrono::nanoseconds since_epoch = now.time_since_epoch();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(since_epoch);
+  const vfs::Time present{seconds.count(), static_cast<std::uint32_t>((since_epoch - seconds).count())};
+  const vfs::Time allowed = std::min(*said, present);
+  if (allowed <= known) return {};
+  return {vfs::SetTime::How::client, allowed};
+}
+
+Op4<> break_delegations(Compound& compound, const Place& at) { return recall(compound, at, true); }
 
 // Nobody has to wait, nor is memory taken, where there is no such delegation.
 Op4<std::optional<std::uint64_t>> see_through_delegation(Compound& compound, const Place& at, Bitmap wanted) {

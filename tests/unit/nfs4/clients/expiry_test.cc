@@ -20,14 +20,14 @@ namespace {
 
 using enum nfsstat4;
 using namespace std::chrono_literals;
-using state::Departure;
+using state::ExpiryReason;
 
-class DeparturesTest : public state::ClientTableTest {
+class ClientExpiryTest : public state::ClientTableTest {
  protected:
   // Notes what it is told, and how many clients are on record then.
   class Observer final : public state::ClientObserver {
    public:
-    explicit Observer(DeparturesTest& test) : test_(test) {}
+    explicit Observer(ClientExpiryTest& test) : test_(test) {}
     [[nodiscard]] bool holds_state(clientid4 client) const override {
       return test_.holders_.contains(client);
     }
@@ -42,14 +42,14 @@ class DeparturesTest : public state::ClientTableTest {
     void revoke(clientid4 /*client*/) override { test_.note("revoke "); }
 
    private:
-    DeparturesTest& test_;
+    ClientExpiryTest& test_;
   };
 
-  DeparturesTest() : directory_(testing::TempDir() + "departures_XXXXXX") {
+  ClientExpiryTest() : directory_(testing::TempDir() + "client_expiry_XXXXXX") {
     EXPECT_NE(::mkdtemp(directory_.data()), nullptr);
     open();
   }
-  ~DeparturesTest() override {
+  ~ClientExpiryTest() override {
     clients_.reset();
     store_.reset();
     blocking_.stop();
@@ -119,7 +119,7 @@ class DeparturesTest : public state::ClientTableTest {
 
 std::shared_ptr<rpc::BackChannel> some_connection() { return {std::make_shared<int>(0), nullptr}; }
 
-TEST_F(DeparturesTest, what_an_evicted_client_has_going_on_ends_then_its_record_then_its_state) {
+TEST_F(ClientExpiryTest, what_an_evicted_client_has_going_on_ends_then_its_record_then_its_state) {
   const clientid4 id = join("owner")->client->id;
   ASSERT_EQ(on_record(), 1U);
   const auto gone = run([&] { return clients_->evict(id); });
@@ -129,7 +129,7 @@ TEST_F(DeparturesTest, what_an_evicted_client_has_going_on_ends_then_its_record_
   EXPECT_TRUE(again && !*again);
 }
 
-TEST_F(DeparturesTest, what_takes_its_time_to_end_is_waited_for_before_others_get_the_state) {
+TEST_F(ClientExpiryTest, what_takes_its_time_to_end_is_waited_for_before_others_get_the_state) {
   const clientid4 id = join("owner")->client->id;
   stopping_ = true;
   const auto gone = run([&] { return clients_->evict(id); });
@@ -137,7 +137,7 @@ TEST_F(DeparturesTest, what_takes_its_time_to_end_is_waited_for_before_others_ge
   EXPECT_EQ(done_, (std::vector<std::string>{"stop 1", "waited", "release 0"}));
 }
 
-TEST_F(DeparturesTest, revoked_state_waits_for_it_too) {
+TEST_F(ClientExpiryTest, revoked_state_waits_for_it_too) {
   const clientid4 id = join("owner")->client->id;
   stopping_ = true;
   EXPECT_TRUE(run([&] { return clients_->revoke(id); }));
@@ -145,7 +145,7 @@ TEST_F(DeparturesTest, revoked_state_waits_for_it_too) {
 }
 
 // Its successor holds the record.
-TEST_F(DeparturesTest, the_state_of_a_client_that_is_replaced_waits_for_it_and_nobody_waits_for_that) {
+TEST_F(ClientExpiryTest, the_state_of_a_client_that_is_replaced_waits_for_it_and_nobody_waits_for_that) {
   join("owner");
   stopping_ = true;
   clients_->with([&](state::ClientTable& table) {
@@ -159,7 +159,7 @@ TEST_F(DeparturesTest, the_state_of_a_client_that_is_replaced_waits_for_it_and_n
   EXPECT_EQ(done_, (std::vector<std::string>{"stop 1", "release 1"}));
 }
 
-TEST_F(DeparturesTest, an_expired_client_is_stopped_too) {
+TEST_F(ClientExpiryTest, an_expired_client_is_stopped_too) {
   const clientid4 id = join("owner")->client->id;
   holders_ = {id};
   now_ += options_.lease + 1s;
@@ -172,7 +172,7 @@ TEST_F(DeparturesTest, an_expired_client_is_stopped_too) {
   EXPECT_EQ(clients_->summary(now_).courteous, 0U);
 }
 
-TEST_F(DeparturesTest, a_client_whose_state_is_revoked_lives_and_is_no_longer_on_record) {
+TEST_F(ClientExpiryTest, a_client_whose_state_is_revoked_lives_and_is_no_longer_on_record) {
   const auto session = join("owner");
   const auto revoked = run([&] { return clients_->revoke(session->client->id); });
   EXPECT_TRUE(revoked);
@@ -184,7 +184,7 @@ TEST_F(DeparturesTest, a_client_whose_state_is_revoked_lives_and_is_no_longer_on
   EXPECT_EQ(on_record(), 1U);
 }
 
-TEST_F(DeparturesTest, who_cannot_be_told_has_nothing_revoked) {
+TEST_F(ClientExpiryTest, who_cannot_be_told_has_nothing_revoked) {
   const clientid4 old = clients_->with([&](state::ClientTable& table) {
     const auto set = table.set_client_id(who("owner", 1, 10, 0), {}, now_);
     return (*table.confirm_client_id(set->client, set->confirm, state::user(10), now_))->id;
@@ -196,11 +196,11 @@ TEST_F(DeparturesTest, who_cannot_be_told_has_nothing_revoked) {
 
 // --- SEQ4_STATUS_* (RFC 8881 18.46.3)
 
-TEST_F(DeparturesTest, nothing_is_wrong_with_a_session_that_never_had_a_back_channel) {
+TEST_F(ClientExpiryTest, nothing_is_wrong_with_a_session_that_never_had_a_back_channel) {
   EXPECT_EQ(flags(join("owner")), 0U);
 }
 
-TEST_F(DeparturesTest, a_lost_back_channel_is_told_in_its_session_and_a_lost_path_in_all) {
+TEST_F(ClientExpiryTest, a_lost_back_channel_is_told_in_its_session_and_a_lost_path_in_all) {
   const auto without = join("owner");
   connection_ = some_connection();
   channel_ = connection_;
@@ -219,7 +219,7 @@ TEST_F(DeparturesTest, a_lost_back_channel_is_told_in_its_session_and_a_lost_pat
   EXPECT_EQ(flags(with), SEQ4_STATUS_CB_PATH_DOWN_SESSION);
 }
 
-TEST_F(DeparturesTest, a_back_channel_that_is_out_of_step_is_a_fault_and_no_path) {
+TEST_F(ClientExpiryTest, a_back_channel_that_is_out_of_step_is_a_fault_and_no_path) {
   connection_ = some_connection();
   channel_ = connection_;
   const auto session = join("owner");
@@ -229,7 +229,7 @@ TEST_F(DeparturesTest, a_back_channel_that_is_out_of_step_is_a_fault_and_no_path
   EXPECT_EQ(flags(session), 0U);
 }
 
-TEST_F(DeparturesTest, who_may_reclaim_is_told_so_until_it_has) {
+TEST_F(ClientExpiryTest, who_may_reclaim_is_told_so_until_it_has) {
   (void)join("known");
   open();
   const auto stranger = join("stranger", false);
@@ -246,7 +246,7 @@ TEST_F(DeparturesTest, who_may_reclaim_is_told_so_until_it_has) {
   EXPECT_EQ(flags(known), 0U);
 }
 
-TEST_F(DeparturesTest, nobody_is_told_to_reclaim_once_the_grace_period_is_over) {
+TEST_F(ClientExpiryTest, nobody_is_told_to_reclaim_once_the_grace_period_is_over) {
   (void)join("known");
   open();
   const auto known = join("known", false);
@@ -257,7 +257,7 @@ TEST_F(DeparturesTest, nobody_is_told_to_reclaim_once_the_grace_period_is_over) 
 }
 
 // A client whose lease ran out and whose state was wanted has no session that could tell of it.
-TEST_F(DeparturesTest, an_expired_client_loses_its_sessions_with_its_state) {
+TEST_F(ClientExpiryTest, an_expired_client_loses_its_sessions_with_its_state) {
   const auto session = join("owner");
   holders_ = {session->client->id};
   now_ += options_.lease + 1s;
@@ -268,7 +268,7 @@ TEST_F(DeparturesTest, an_expired_client_loses_its_sessions_with_its_state) {
 
 // --- The grace period and 4.0
 
-TEST_F(DeparturesTest, with_a_4_0_client_on_record_the_grace_period_lasts_its_time) {
+TEST_F(ClientExpiryTest, with_a_4_0_client_on_record_the_grace_period_lasts_its_time) {
   (void)join("later");
   const auto old = clients_->with([&](state::ClientTable& table) {
     const auto set = table.set_client_id(who("old", 1, 10, 0), {}, now_);
@@ -288,7 +288,7 @@ TEST_F(DeparturesTest, with_a_4_0_client_on_record_the_grace_period_lasts_its_ti
   EXPECT_EQ(clients_->summary(now_).grace_left, base::Duration());
 }
 
-TEST_F(DeparturesTest, without_clients_on_record_there_is_no_grace_period) {
+TEST_F(ClientExpiryTest, without_clients_on_record_there_is_no_grace_period) {
   open();
   EXPECT_FALSE(clients_->in_grace());
 }

@@ -1,9 +1,12 @@
-#include "nfs4/ops/authorize_io.h"
+#include "nfs4/ops/io_support.h"
 
+#include <optional>
 #include <utility>
 
 #include "nfs4/io_authorizer.h"
-#include "nfs4/ops/open_support.h"
+#include "nfs4/ops/file_operations.h"
+#include "nfs4/ops/state_access.h"
+#include "nfs4/state/opens/share.h"
 
 namespace braid::nfs4::ops {
 
@@ -29,8 +32,8 @@ Op4<IoGrant> settle_and_retry(Compound& compound, const Place& at, state::StateU
   (void)co_await settle(compound.server(), std::move(after)).as_result();
   if (refusal.blockers.empty()) co_return refuse(refusal.status);
   auto granted = co_await with_states<IoGrant, Refusal>(compound, [&](state::States& states,
-                                                                      state::DeferredWork& aftermath) {
-                   return states.authorize(use, access, aftermath);
+                                                                      state::DeferredWork& deferred) {
+                   return states.authorize(use, access, deferred);
                  }).as_result();
   if (!granted) co_return refuse(granted.error().status);
   if (granted->borrowed) co_return co_await check_borrower(at, access, std::move(*granted));
@@ -38,6 +41,18 @@ Op4<IoGrant> settle_and_retry(Compound& compound, const Place& at, state::StateU
 }
 
 }  // namespace
+
+Op4<bool> may_use(const Place& at, std::uint8_t access) {
+  using Bits = vfs::AccessBits;
+  const bool reads = (access & state::share_read) != 0;
+  const bool writes = (access & state::share_write) != 0;
+  const std::uint32_t wanted = (reads ? Bits::read | Bits::execute : 0) | (writes ? Bits::modify : 0);
+  std::optional<vfs::Attributes> now;
+  const auto granted = co_await at.fs().access(at.who, at.file, wanted, now).as_result();
+  if (!granted) co_return refuse(granted.error());
+  co_return (!reads || (*granted & (Bits::read | Bits::execute)) != 0) &&
+      (!writes || (*granted & Bits::modify) != 0);
+}
 
 Op4<IoGrant> authorize_io_at(Compound& compound, const Place& at, const stateid4& id, std::uint8_t access) {
   if (!at || at.pseudo()) return refuse(nfsstat4::NFS4ERR_BAD_STATEID);
@@ -76,6 +91,18 @@ Op4<IoGrant> authorize_times(Compound& compound, const stateid4& id, std::uint8_
       [&](const state::States& states) { return states.delegations().check_timestamps(use, access); });
   if (grant.borrowed) co_return co_await check_borrower(at, access, std::move(grant));
   co_return std::move(grant);
+}
+
+Op4<vfs::OpenFileRef> open_for_io(Compound& compound, const Place& at, const stateid4& id,
+                                  vfs::OpenAccess access) {
+  const bool writes = vfs::includes(access, vfs::OpenAccess::write);
+  state::IoGrant grant =
+      co_await authorize_io_at(compound, at, id, writes ? state::share_write : state::share_read);
+  if (grant.open != nullptr) co_return std::move(grant.open);
+  // The owner override is that of READ and WRITE: a client may have opened the file before its mode changed.
+  auto open = co_await at.fs().open(at.who, at.file, access, vfs::OpenRule::owner_override).as_result();
+  if (!open) co_await refuse_on_file(compound, at, open.error());
+  co_return std::move(*open);
 }
 
 }  // namespace braid::nfs4::ops
