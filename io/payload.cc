@@ -10,22 +10,35 @@ namespace braid::io {
 void Payload::append(SlabRange range) {
   if (range.length == 0) return;
   size_ += range.length;
-  SlabRange* last = !heap_.empty() ? &heap_.back() : count_ > 0 ? &inline_[count_ - 1] : nullptr;
+  SlabRange* last = spilled() ? &heap_.back() : count_ > 0 ? &inline_[count_ - 1] : nullptr;
   if (last != nullptr && last->slab.get() == range.slab.get() &&
       last->offset + last->length == range.offset) {
     last->length += range.length;
     return;
   }
-  if (heap_.empty() && count_ < inline_max) {
+  if (count_ < inline_max) {
     inline_[count_++] = std::move(range);
     return;
   }
-  if (heap_.empty()) {
-    heap_.reserve(2 * inline_max + 2);
-    for (SlabRange& moved : inline_) heap_.push_back(std::move(moved));
-    count_ = 0;
-  }
+  if (!spilled()) spill();
   heap_.push_back(std::move(range));
+}
+
+void Payload::spill() {
+  std::vector<SlabRange> all;
+  all.reserve(2 * inline_max + 2);
+  for (SlabRange& moved : inline_) all.push_back(std::move(moved));
+  std::destroy_at(&inline_);
+  std::construct_at(&heap_, std::move(all));
+  count_ = in_heap;
+}
+
+void Payload::take_spilled(Payload& other) {
+  std::destroy_at(&inline_);
+  std::construct_at(&heap_, std::move(other.heap_));
+  count_ = in_heap;
+  size_ = other.size_;
+  other.clear();
 }
 
 void Payload::append(const Payload& other) {
@@ -60,9 +73,13 @@ void Payload::drop_front(std::size_t count) {
 }
 
 void Payload::clear() {
-  for (std::size_t i = 0; i < count_; ++i) inline_[i] = {};
+  if (spilled()) {
+    std::destroy_at(&heap_);
+    std::construct_at(&inline_);
+  } else {
+    for (std::size_t i = 0; i < count_; ++i) inline_[i] = {};
+  }
   count_ = 0;
-  heap_.clear();
   size_ = 0;
 }
 

@@ -9,8 +9,10 @@
 
 #include <array>
 #include <cstddef>
+#include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "io/slab.h"
@@ -36,14 +38,39 @@ class InMemory {
 
 class Payload {
  public:
-  Payload() = default;
-  explicit Payload(SlabRange range) { append(std::move(range)); }
+  Payload() noexcept : inline_() {}
+  explicit Payload(SlabRange range) : Payload() { append(std::move(range)); }
+  Payload(const Payload& other) : Payload() { append(other); }
+  // The other one is empty then.
+  Payload(Payload&& other) noexcept : inline_() {
+    if (other.spilled()) [[unlikely]] {
+      take_spilled(other);
+      return;
+    }
+    inline_ = std::move(other.inline_);
+    count_ = std::exchange(other.count_, 0);
+    size_ = std::exchange(other.size_, 0);
+  }
+  Payload& operator=(const Payload& other) {
+    if (this != &other) *this = Payload(other);
+    return *this;
+  }
+  Payload& operator=(Payload&& other) noexcept {
+    if (this != &other) {
+      std::destroy_at(this);
+      std::construct_at(this, std::move(other));
+    }
+    return *this;
+  }
+  // Most payloads that end are empty: several per call.
+  [[gnu::always_inline]] ~Payload() {
+    if (count_ != 0) clear();
+  }
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::span<const SlabRange> ranges() const {
-    return heap_.empty() ? std::span<const SlabRange>(inline_.data(), count_)
-                         : std::span<const SlabRange>(heap_);
+    return spilled() ? std::span<const SlabRange>(heap_) : std::span<const SlabRange>(inline_.data(), count_);
   }
 
   // Adds at the end; a range that continues the last one is merged with it.
@@ -63,9 +90,16 @@ class Payload {
 
  private:
   static constexpr std::size_t inline_max = 3;
-  std::array<SlabRange, inline_max> inline_{};
-  std::size_t count_ = 0;        // ranges in inline_, while heap_ is empty
-  std::vector<SlabRange> heap_;  // all ranges, once there are more than inline_max
+  static constexpr std::size_t in_heap = inline_max + 1;
+  [[nodiscard]] bool spilled() const { return count_ == in_heap; }
+  void spill();
+  void take_spilled(Payload& other);
+
+  union {
+    std::array<SlabRange, inline_max> inline_;  // those behind the first count_ refer to nothing
+    std::vector<SlabRange> heap_;               // all of them, once there are more
+  };
+  std::size_t count_ = 0;  // ranges in inline_, or in_heap
   std::size_t size_ = 0;
 };
 

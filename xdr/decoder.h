@@ -41,7 +41,7 @@ class Decoder {
   [[nodiscard]] std::size_t position() const { return message_->size() - left_; }
   [[nodiscard]] Arena& arena() const { return *arena_; }
 
-  bool u32(std::uint32_t& out) {
+  [[gnu::always_inline]] bool u32(std::uint32_t& out) {
     if (static_cast<std::size_t>(end_ - at_) >= 4) [[likely]] {
       std::memcpy(&out, at_, 4);
       at_ += 4;
@@ -76,7 +76,7 @@ class Decoder {
     return true;
   }
   // RFC 4506 4.4: only 0 and 1 are defined.
-  bool boolean(bool& out) {
+  [[gnu::always_inline]] bool boolean(bool& out) {
     std::uint32_t bits;
     if (!u32(bits)) return false;
     if (bits > 1) return fail(Error::value);
