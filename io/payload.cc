@@ -34,7 +34,6 @@ void Payload::spill() {
 }
 
 void Payload::take_spilled(Payload& other) {
-  std::destroy_at(&inline_);
   std::construct_at(&heap_, std::move(other.heap_));
   count_ = in_heap;
   size_ = other.size_;

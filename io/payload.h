@@ -42,14 +42,14 @@ class Payload {
   explicit Payload(SlabRange range) : Payload() { append(std::move(range)); }
   Payload(const Payload& other) : Payload() { append(other); }
   // The other one is empty then.
-  Payload(Payload&& other) noexcept : inline_() {
+  Payload(Payload&& other) noexcept {
     if (other.spilled()) [[unlikely]] {
       take_spilled(other);
-      return;
+    } else {
+      std::construct_at(&inline_, std::move(other.inline_));
+      count_ = std::exchange(other.count_, 0);
+      size_ = std::exchange(other.size_, 0);
     }
-    inline_ = std::move(other.inline_);
-    count_ = std::exchange(other.count_, 0);
-    size_ = std::exchange(other.size_, 0);
   }
   Payload& operator=(const Payload& other) {
     if (this != &other) *this = Payload(other);
