@@ -4,6 +4,7 @@
 #include <array>
 
 #include "base/assert.h"
+#include "base/big_endian.h"
 
 namespace braid::vfs {
 namespace {
@@ -17,20 +18,6 @@ constexpr std::size_t mac_at = 8;
 constexpr std::size_t body_at = HandleCodec::header_bytes;
 
 constexpr std::uint8_t flag_transient = 0x01;
-
-template <class T>
-T load(base::BytesView from, std::size_t at) {
-  T value = 0;
-  for (std::size_t i = 0; i < sizeof(T); ++i)
-    value = static_cast<T>((value << 8) | std::to_integer<T>(from[at + i]));
-  return value;
-}
-
-template <class T>
-void store(std::byte* to, T value) {
-  for (std::size_t i = sizeof(T); i-- > 0; value = static_cast<T>(value >> 8))
-    to[i] = static_cast<std::byte>(value & 0xff);
-}
 
 std::uint64_t load_mac(base::BytesView wire) {
   std::uint64_t mac = 0;
@@ -55,8 +42,8 @@ FileHandle HandleCodec::seal(const HandleBody& body) const {
   std::byte* out = handle.bytes.data();
   out[version_at] = std::byte{version};
   out[flags_at] = std::byte{body.transient ? flag_transient : std::uint8_t{0}};
-  store<std::uint16_t>(out + type_at, body.type);
-  store<std::uint32_t>(out + export_at, id_.value());
+  base::store_be<std::uint16_t>(handle.bytes, type_at, body.type);
+  base::store_be<std::uint32_t>(handle.bytes, export_at, id_.value());
   std::ranges::copy(body.bytes, out + body_at);
   const std::uint64_t mac = sign(handle.view());
   std::memcpy(out + mac_at, &mac, sizeof mac);
@@ -71,7 +58,7 @@ base::Result<OpenedHandle, Error> HandleCodec::open(base::BytesView wire) const 
   if (sign(wire) != out.mac) return base::fail(Error::badhandle);
   const auto flags = std::to_integer<std::uint8_t>(wire[flags_at]);
   if (std::to_integer<std::uint8_t>(wire[version_at]) != version || (flags & ~flag_transient) != 0 ||
-      load<std::uint32_t>(wire, export_at) != id_.value())
+      base::load_be<std::uint32_t>(wire, export_at) != id_.value())
     return base::fail(Error::badhandle);
   out.body = body_of(wire);
   return out;
@@ -80,7 +67,7 @@ base::Result<OpenedHandle, Error> HandleCodec::open(base::BytesView wire) const 
 HandleBody HandleCodec::body_of(base::BytesView wire) {
   base::check(wire.size() > header_bytes, "a handle of ours");
   const auto flags = std::to_integer<std::uint8_t>(wire[flags_at]);
-  return {(flags & flag_transient) != 0, load<std::uint16_t>(wire, type_at), wire.subspan(body_at)};
+  return {(flags & flag_transient) != 0, base::load_be<std::uint16_t>(wire, type_at), wire.subspan(body_at)};
 }
 
 std::uint64_t HandleCodec::mac_of(base::BytesView wire) {
@@ -91,7 +78,7 @@ std::uint64_t HandleCodec::mac_of(base::BytesView wire) {
 std::optional<ExportId> HandleCodec::export_of(base::BytesView wire) {
   if (wire.size() <= header_bytes || wire.size() > FileHandle::bytes_max) return std::nullopt;
   if (std::to_integer<std::uint8_t>(wire[version_at]) != version) return std::nullopt;
-  return ExportId(load<std::uint32_t>(wire, export_at));
+  return ExportId(base::load_be<std::uint32_t>(wire, export_at));
 }
 
 }  // namespace braid::vfs

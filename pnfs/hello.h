@@ -1,0 +1,79 @@
+// How two servers of a cluster come to know each other: each proves that it has the secret, without telling
+// it, and both have then the key of a session. docs/protocol-pnfs-control.md has the messages.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "pnfs/control.x.h"
+#include "pnfs/control_session.h"
+#include "pnfs/keys.h"
+
+namespace braid::pnfs {
+
+// The bytes of a hello, as they are signed.
+base::Bytes bytes_of(const control_hello& hello);
+
+// A nonce, and numbers of sessions, that nobody can guess (getrandom(2)).
+std::array<std::byte, NONCE_BYTES> random_nonce();
+std::uint64_t random_session();
+
+// What a side may be to one that calls it `ours`: CONTROL_OK, or why not. The cluster of a data server may be
+// zeros: it joins.
+control_status judge(const control_hello& ours, const control_hello& theirs);
+
+// The calling side: sends `ours`, and makes of the welcome what it proves itself with.
+struct Acquaintance {
+  PROVEargs prove;
+  std::uint32_t revision = 0;
+  hashing::Key session_key;
+};
+// CONTROL_REFUSED: the other side has not the secret. Otherwise as judge().
+base::Result<Acquaintance, control_status> meet(const ClusterSecret& secret, const control_hello& ours,
+                                                const control_welcome& welcome);
+
+// The side that is called. Hellos that wait for their proof cost memory before anybody has proved anything:
+// there are at most `pending_max`, `per_host_max` of one host, and each is forgotten after `patience`.
+// Belongs to one thread.
+class Reception {
+ public:
+  static constexpr std::size_t pending_max = 256;
+  static constexpr std::size_t per_host_max = 8;
+  static constexpr base::Duration patience = std::chrono::seconds(10);
+
+  explicit Reception(const ClusterSecret& secret) : secret_(secret) {}
+
+  // `ours`: with a fresh nonce; `session`: a new random one; `host`: where the caller is. CONTROL_BUSY: the
+  // places of all, or of this host, are taken.
+  base::Result<control_welcome, control_status> greet(const control_hello& ours, const control_hello& theirs,
+                                                      std::uint64_t session, std::string_view host,
+                                                      base::TimePoint now);
+  struct Admitted {
+    std::uint32_t revision = 0;
+    hashing::Key session_key;
+  };
+  // Once for each hello. Nothing: the proof is wrong, and the hello is forgotten; or there is none such.
+  std::optional<Admitted> admit(const PROVEargs& prove, base::TimePoint now);
+
+ private:
+  struct Pending {
+    std::uint64_t session = 0;
+    std::uint32_t revision = 0;
+    base::Bytes transcript;
+    std::string host;
+    base::TimePoint since;
+  };
+  const ClusterSecret& secret_;
+  std::deque<Pending> pending_;  // the oldest first
+};
+
+}  // namespace braid::pnfs
