@@ -64,9 +64,12 @@ hashing::Key ClusterSecret::session_key(base::BytesView transcript) const {
   return derive("session", {transcript});
 }
 
-ClientTag client_tag(const hashing::Key& handle_key, base::BytesView co_ownerid) {
+ClientTag client_tag(const ClusterId& cluster, base::BytesView co_ownerid) {
+  hashing::Blake3 hash;
+  hash.update(cluster);
+  hash.update(co_ownerid);
   std::array<std::byte, 8> tag;
-  hash_of(handle_key, {base::bytes_of("client"), co_ownerid}).output(0, tag);
+  hash.output(0, tag);
   return ClientTag(base::load_be<std::uint64_t>(tag, 0));
 }
 

@@ -61,9 +61,10 @@ class ClusterSecret {
 };
 
 // A client, as its metadata server and its data servers know it: it has another clientid at each of them, and
-// one co_ownerid (RFC 8881 section 2.4). A keyed hash of that, which a client cannot choose.
+// one co_ownerid (RFC 8881 section 2.4). A hash of that and of the cluster's name. Where it counts it is
+// signed; to find another co_ownerid with the same one takes 2^64 attempts.
 struct ClientTagTag;
 using ClientTag = base::Strong<ClientTagTag, std::uint64_t>;
-ClientTag client_tag(const hashing::Key& handle_key, base::BytesView co_ownerid);
+ClientTag client_tag(const ClusterId& cluster, base::BytesView co_ownerid);
 
 }  // namespace braid::pnfs

@@ -63,15 +63,13 @@ TEST(MacTest, every_bit_counts) {
   }
 }
 
-TEST(ClientTagTest, depends_on_the_client_and_on_the_key) {
-  std::array<std::byte, hashing::key_bytes> bytes{};
-  const hashing::Key zero(bytes);
-  bytes[0] = std::byte{1};
-  const hashing::Key one(bytes);
-  const auto tag = client_tag(zero, base::bytes_of("Linux NFSv4.2 host"));
-  EXPECT_EQ(tag, client_tag(zero, base::bytes_of("Linux NFSv4.2 host")));
-  EXPECT_NE(tag, client_tag(one, base::bytes_of("Linux NFSv4.2 host")));
-  EXPECT_NE(tag, client_tag(zero, base::bytes_of("Linux NFSv4.2 hosu")));
+TEST(ClientTagTest, depends_on_the_client_and_on_the_cluster) {
+  ClusterId other{};
+  other[0] = std::byte{1};
+  const auto tag = client_tag({}, base::bytes_of("Linux NFSv4.2 host"));
+  EXPECT_EQ(tag, client_tag({}, base::bytes_of("Linux NFSv4.2 host")));
+  EXPECT_NE(tag, client_tag(other, base::bytes_of("Linux NFSv4.2 host")));
+  EXPECT_NE(tag, client_tag({}, base::bytes_of("Linux NFSv4.2 hosu")));
 }
 
 }  // namespace
