@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -41,9 +42,11 @@ void add_export_options(CLI::App& serve, Written& written) {
       ->group(group);
   serve.add_option("--anonuid", written.anon_uid, "User id of the anonymous identity (65534)")
       ->type_name("ID")
+      ->check(number(0, std::numeric_limits<std::uint32_t>::max()))
       ->group(group);
   serve.add_option("--anongid", written.anon_gid, "Group id of the anonymous identity (65534)")
       ->type_name("ID")
+      ->check(number(0, std::numeric_limits<std::uint32_t>::max()))
       ->group(group);
   serve.add_flag("--read-only", written.read_only, "Refuse every change")->group(group);
   serve
@@ -69,16 +72,19 @@ void add_server_options(CLI::App& serve, Written& written) {
                    "write an IP address without a port; the port is --port"))
       ->allow_extra_args(false)
       ->group(group);
-  serve.add_option("--port", o.port, "TCP port (2049); 0 takes a free one")->type_name("PORT")->group(group);
+  serve.add_option("--port", o.port, "TCP port (2049); 0 takes a free one")
+      ->type_name("PORT")
+      ->check(number(0, 65535))
+      ->group(group);
   serve.add_option("--rdma", o.rdma_port, "Serve RPC over RDMA too, on this port (20049)")
       ->type_name("PORT")
       ->expected(0, 1)
       ->default_str("20049")
-      ->check(CLI::Range(1, 65535, "1 to 65535"))
+      ->check(number(1, 65535))
       ->group(group);
   serve.add_option("--threads", o.threads, "Threads that serve (one per CPU)")
       ->type_name("N")
-      ->check(CLI::Range(1, 256, "1 to 256"))
+      ->check(number(1, 256))
       ->group(group);
   serve.add_option("--state", o.state_dir, "Directory for keys that must survive a restart")
       ->type_name("DIR")

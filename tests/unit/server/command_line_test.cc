@@ -59,6 +59,41 @@ TEST(CommandLine, a_directory_alone_is_exported_as_the_root_with_the_defaults) {
   EXPECT_EQ(command.config.port, 2049);
 }
 
+TEST(CommandLine, help_is_asked_for_by_a_command_too) {
+  const auto helped = [](std::vector<const char*> arguments) {
+    const auto command = parse(std::move(arguments));
+    return !command && command.error().code == 0 ? command.error().text : std::string("no help");
+  };
+  EXPECT_EQ(helped({"help"}), helped({"--help"}));
+  EXPECT_EQ(helped({"help", "serve"}), helped({"serve", "--help"}));
+  EXPECT_EQ(helped({"help", "client", "evict"}), helped({"client", "evict", "--help"}));
+  EXPECT_THAT(helped({"help", "serve"}), HasSubstr("--port"));
+  EXPECT_THAT(refused({"help", "srve"}), HasSubstr("did you mean serve?"));
+}
+
+TEST(CommandLine, an_unknown_word_is_named_and_what_may_be_meant) {
+  EXPECT_EQ(refused({"srve", "/srv"}),
+            "braid: there is no command 'srve'; did you mean serve?\nTry: braid --help\n");
+  EXPECT_THAT(refused({"client", "evct", "5"}),
+              StartsWith("braid client: there is no command 'evct'; did you"));
+  EXPECT_THAT(refused({"frobnicate"}), StartsWith("braid: there is no command 'frobnicate'\n"));
+  EXPECT_EQ(refused({"serve", "/srv", "--prot", "1"}),
+            "braid serve: there is no option --prot; did you mean --port?\nTry: braid serve --help\n");
+  EXPECT_THAT(refused({"serve", "/srv", "--prot=1"}), HasSubstr("there is no option --prot; did you"));
+  EXPECT_THAT(refused({"status", "now"}), StartsWith("braid status: 'now' is one word too many\n"));
+  EXPECT_THAT(refused({"--config", "x"}),
+              StartsWith("braid: there is no option --config before a command\n"));
+  EXPECT_THAT(refused({}), StartsWith("braid: a command is missing\n"));
+}
+
+TEST(CommandLine, a_number_out_of_range_is_told_its_range) {
+  EXPECT_THAT(refused({"serve", "/srv", "--port", "99999"}),
+              StartsWith("braid serve: --port: '99999' is wrong; write a number from 0 to 65535\n"));
+  EXPECT_THAT(refused({"status", "--port", "0"}), HasSubstr("write a number from 1 to 65535"));
+  EXPECT_THAT(refused({"serve", "/srv", "--threads", "many"}), HasSubstr("write a number from 1 to 256"));
+  EXPECT_THAT(refused({"serve", "/srv", "--anonuid", "-1"}), HasSubstr("a number from 0 to 4294967295"));
+}
+
 TEST(CommandLine, rdma_has_its_usual_port_or_another) {
   EXPECT_FALSE(served({"serve", "/srv"}).config.rdma.on);
   const run::ServeCommand usual = served({"serve", "/srv", "--rdma"});
