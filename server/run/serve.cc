@@ -4,11 +4,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -93,6 +95,15 @@ Announcement announcement_of(const Server& server) {
   return out;
 }
 
+// A line for each mistake.
+void log_failed_reload(std::string_view mistakes) {
+  while (!mistakes.empty()) {
+    const std::string_view one = mistakes.substr(0, mistakes.find('\n'));
+    mistakes.remove_prefix(std::min(mistakes.size(), one.size() + 1));
+    if (!one.empty()) log_event(Level::error, "reload_failed", "{}; the exports stay as they were", one);
+  }
+}
+
 // Puts the exports of the changed file into force; a wrong file changes nothing.
 void reload(const ServeCommand& command, Server& server, const Notifier& notifier, const base::Clock& clock) {
   if (command.config_file.empty()) {
@@ -109,7 +120,7 @@ void reload(const ServeCommand& command, Server& server, const Notifier& notifie
   if (done)
     log_event(Level::info, "reloaded", "exports={} file={}", config->exports.size(), command.config_file);
   else
-    log_event(Level::error, "reload_failed", "the exports stay as they were: {}", done.error());
+    log_failed_reload(done.error());
   notifier.ready(done ? "serving" : "serving; the last reload failed");
 }
 

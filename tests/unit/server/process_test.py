@@ -388,6 +388,15 @@ class Reloading(ProcessTest):
         server.await_log(f"{path}:4: unknown key 'squahs' in [[export]]; did you mean 'squash'?")
         self.assertEqual(server.exports(), ["/a"])
 
+    def test_each_mistake_has_a_line_of_its_own(self):
+        path = self.config(self.export_text("a"))
+        server = self.serve("--config", path)
+        self.config(self.export_text("b") + "squahs = 'all'\nreadonly = 1\n")
+        server.process.send_signal(signal.SIGHUP)
+        server.await_log("reload_failed " + f"{path}:4: unknown key 'squahs'")
+        server.await_log("reload_failed " + f"{path}:5: unknown key 'readonly'")
+        self.assertNotIn("\\x0a", server.log())
+
     def test_a_directory_that_is_gone_changes_nothing(self):
         server = self.serve("--config", self.config(self.export_text("a")))
         self.config(self.export_text("b"))
