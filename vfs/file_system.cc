@@ -71,4 +71,19 @@ VfsOp<> FileSystem::set_acl(const Credentials& /*who*/, const FileRef& /*file*/,
   return base::fail(Error::notsupp);
 }
 
+VfsOp<ContentRef> FileSystem::content(const FileRef& /*file*/) { return base::fail(Error::notsupp); }
+
+VfsOp<ContentRef> FileSystem::exchange(const FileRef& /*file*/, ContentRef /*next*/) {  // NOLINT
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<ContentRef> FileSystem::place(const FileRef& /*file*/, ContentSource& /*source*/,
+                                    PlacementHint /*hint*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<std::unique_ptr<Stub>> FileSystem::stub(const FileRef& /*file*/, ContentSource& /*source*/) {
+  return base::fail(Error::notsupp);
+}
+
 }  // namespace braid::vfs

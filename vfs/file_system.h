@@ -11,6 +11,7 @@
 
 #include "io/payload.h"
 #include "vfs/acl.h"
+#include "vfs/content.h"
 #include "vfs/file.h"
 #include "vfs/open_file.h"
 #include "vfs/types.h"
@@ -165,6 +166,22 @@ class FileSystem {
 
   virtual VfsOp<PosixAcl> get_acl(const FileRef& file);
   virtual VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc);
+
+  // Where the bytes of regular files are (vfs/content.h), for the sources that this was opened with; notsupp
+  // if it was opened with none. No call on the same file may wait for these.
+
+  // Null: the file's own bytes.
+  virtual VfsOp<ContentRef> content(const FileRef& file);
+  // Calls that begin from now on go to `next`; returns the former content when no call on it is left. Whoever
+  // exchanges contents sees to the record.
+  virtual VfsOp<ContentRef> exchange(const FileRef& file, ContentRef next);
+  // Has the source place the file, while no call on it runs (ContentSource::place). exist: it has the content
+  // of another source.
+  virtual VfsOp<ContentRef> place(const FileRef& file, ContentSource& source, PlacementHint hint);
+  // The file as contents of that source see it. Its holder holds the file.
+  virtual VfsOp<std::unique_ptr<Stub>> stub(const FileRef& file, ContentSource& source);
+  // Whether the data of a WRITE may come in a pipe. The same, always.
+  [[nodiscard]] virtual bool takes_pipes() const { return true; }
 };
 
 }  // namespace braid::vfs

@@ -1,0 +1,35 @@
+#include "vfs/content.h"
+
+namespace braid::vfs {
+
+VfsOp<SeekResult> Content::seek(Stub& /*stub*/, std::uint64_t /*offset*/, SeekTo /*what*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> Content::allocate(Stub& /*stub*/, const Credentials& /*who*/, std::uint64_t /*offset*/,
+                          std::uint64_t /*length*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> Content::deallocate(Stub& /*stub*/, const Credentials& /*who*/, std::uint64_t /*offset*/,
+                            std::uint64_t /*length*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> Content::clone_from(Stub& /*stub*/, const Credentials& /*who*/, const Range& /*from*/,
+                            std::uint64_t /*to_offset*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<std::uint64_t> Content::copy_from(Stub& /*stub*/, const Credentials& /*who*/, const Range& /*from*/,
+                                        std::uint64_t /*to_offset*/) {
+  return base::fail(Error::notsupp);
+}
+
+VfsOp<> Content::settle(Stub& /*stub*/) { return io::ready_op<Error>(); }
+
+void Content::adjust(Attributes& /*attributes*/) const {}
+
+VfsOp<> ContentSource::adjust(FileSystemStatus& /*status*/) { return io::ready_op<Error>(); }
+
+}  // namespace braid::vfs

@@ -1,0 +1,151 @@
+// A regular file's bytes when they are somewhere else than in the file itself: in stripes on other servers,
+// in the chunks of a store. The file stays as the stub of them, with a record that says where they are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "vfs/open_file.h"
+#include "vfs/types.h"
+
+namespace braid::vfs {
+
+class Content;
+class ContentSource;
+// Null: the bytes are the file's own, as they usually are.
+using ContentRef = std::shared_ptr<Content>;
+
+// The file of the name, as its content sees it. What is changed through it is no news to the holder of any
+// lease and no local process's doing: nobody is told. It is there as long as the call that it was given to;
+// thread-safe.
+class Stub {
+ public:
+  virtual ~Stub() = default;
+  Stub(const Stub&) = delete;
+  Stub& operator=(const Stub&) = delete;
+  // The wire handle, and the inode's number: for the record of a content that is to know its own file again.
+  [[nodiscard]] virtual const FileHandle& handle() const = 0;
+  [[nodiscard]] virtual std::uint64_t fileid() const = 0;
+
+  // A descriptor of the file's own bytes, as long as the stub; nobody asks for a caller's rights. notsupp:
+  // the file system has none (it is in memory). delay: a lease is in the way, and its holder has been asked.
+  virtual VfsOp<int> descriptor(OpenAccess access) = 0;
+  // As the inode has them: neither settled nor adjusted.
+  virtual VfsOp<Attributes> attributes() = 0;
+  // At most record_bytes_max, in one step: after a crash it is the old record or this one. It is on the
+  // medium on return. xattr2big, nospc, notsupp: the file system does not keep it.
+  virtual VfsOp<> put_record(base::BytesView record) = 0;
+  // The same; nothing happens if there is none.
+  virtual VfsOp<> erase_record() = 0;
+  // The size and times of `set`, and nothing else; not on the medium on return.
+  virtual VfsOp<> put_size_and_times(const SetAttributes& set) = 0;
+
+  static constexpr std::size_t record_bytes_max = 64 * base::KiB;  // XATTR_SIZE_MAX
+
+ protected:
+  Stub() = default;
+};
+
+// Where the bytes of one file are. A FileSystem hands the I/O of the file to it, after it has asked for the
+// caller's rights: `who` is for quotas and reserved blocks. Thread-safe; each function may run on several
+// threads at once. References and views stay valid until the Op ends. Offsets and lengths are in bytes, and
+// offset + length does not overflow. What a content lacks answers notsupp, and clients do without.
+//
+// No function may wait for FileSystem::exchange(), place() or another call on the same file: these wait for
+// it.
+class Content {
+ public:
+  virtual ~Content() = default;
+  Content(const Content&) = delete;
+  Content& operator=(const Content&) = delete;
+  // Who made it. Contents of one source clone and copy from each other by themselves.
+  [[nodiscard]] virtual ContentSource& source() const = 0;
+
+  // As those of OpenFile. ReadResult::attributes are not its business.
+  virtual VfsOp<ReadResult> read(Stub& stub, std::uint64_t offset, std::uint32_t count,
+                                 ReadMemory memory) = 0;
+  // `data` is in memory unless the source takes pipes.
+  virtual VfsOp<WriteResult> write(Stub& stub, const Credentials& who, std::uint64_t offset,
+                                   const io::Payload& data, Stability stability) = 0;
+  virtual VfsOp<Verifier> commit(Stub& stub, const Credentials& who, std::uint64_t offset,
+                                 std::uint32_t count) = 0;
+  [[nodiscard]] virtual Verifier write_verifier() const = 0;
+  // The size by SETATTR, or by an open that truncates. delay: somebody's layout is in the way.
+  virtual VfsOp<> resize(Stub& stub, const Credentials& who, std::uint64_t size) = 0;
+  virtual VfsOp<SeekResult> seek(Stub& stub, std::uint64_t offset, SeekTo what);
+  virtual VfsOp<> allocate(Stub& stub, const Credentials& who, std::uint64_t offset, std::uint64_t length);
+  virtual VfsOp<> deallocate(Stub& stub, const Credentials& who, std::uint64_t offset, std::uint64_t length);
+  // From another content of the same source, or from another range of itself.
+  struct Range {
+    Content& content;
+    Stub& stub;
+    std::uint64_t offset = 0;
+    std::uint64_t length = 0;  // 0: to the end
+  };
+  virtual VfsOp<> clone_from(Stub& stub, const Credentials& who, const Range& from, std::uint64_t to_offset);
+  // Bytes copied: at least one, unless `from` begins at the end or behind it.
+  virtual VfsOp<std::uint64_t> copy_from(Stub& stub, const Credentials& who, const Range& from,
+                                         std::uint64_t to_offset);
+
+  // Size and times of the stub may be behind what has been written. Asked before each look at attributes: one
+  // relaxed load.
+  [[nodiscard]] virtual bool unsettled() const { return false; }
+  // After it the stub's attributes are those of all writing that had ended when it began. At most one runs
+  // for a file at a time: who comes meanwhile shares the next one.
+  virtual VfsOp<> settle(Stub& stub);
+  // Corrects what the inode says: the space used, and what else is known without asking anybody. No I/O, no
+  // waiting: it is called for each entry of a READDIRPLUS.
+  virtual void adjust(Attributes& attributes) const;
+
+ protected:
+  Content() = default;
+};
+
+// What is about to be written to a file that has no content yet. 0 bytes: nobody knows.
+struct PlacementHint {
+  std::uint64_t offset = 0;
+  std::uint64_t bytes = 0;
+};
+
+// Makes contents: a kind of them, in one process. Handed to a FileSystem when that is opened; outlives it,
+// and what it made. Thread-safe.
+class ContentSource {
+ public:
+  virtual ~ContentSource() = default;
+  ContentSource(const ContentSource&) = delete;
+  ContentSource& operator=(const ContentSource&) = delete;
+
+  // The name of the extended attribute that marks its files, as "trusted.braid.layout". The same, always. No
+  // client sees or changes one outside of "user.".
+  [[nodiscard]] virtual std::string_view record() const = 0;
+  // The content of a file with this record; asked once for each time that the file comes into the descriptor
+  // cache, and again after an error. Not null. io: the record is damaged, or another file's. Attributes and
+  // names of such a file can be used; to remove it is to do so without removing().
+  virtual VfsOp<ContentRef> load(Stub& stub, base::BytesView record) = 0;
+  // A content for a file that has `former`: null, or one of its own. It puts the record. No call on the file
+  // runs meanwhile, so nobody writes to what is left, and nobody reads what is punched; all who come wait.
+  // Null: the file's own bytes. `former`: nothing changes. After an error `former` is in force.
+  virtual VfsOp<ContentRef> place(Stub& stub, const ContentRef& former, const PlacementHint& hint) = 0;
+  // Whether place() is to be asked about an empty plain file before its first WRITE, once for each time that
+  // it comes into the descriptor cache.
+  [[nodiscard]] virtual bool places_at_first_write() const { return false; }
+
+  // The last name of the file is about to go. What the source needs to know then is durable on return; after
+  // an error the name stays. It is an intent: the call may still fail, or the file may get another name.
+  virtual VfsOp<> removing(Stub& stub, Content& content) = 0;
+  // The last name and the last open are gone, or the process ends before they are: then nobody is told, and
+  // the source compares what it logged with what is there when it starts. Does not block; any thread.
+  virtual void gone(ContentRef content) = 0;
+
+  // Corrects what the file system says of the whole export.
+  virtual VfsOp<> adjust(FileSystemStatus& status);
+  // Whether Content::write() can have data in pipes. The same, always.
+  [[nodiscard]] virtual bool takes_pipes() const { return false; }
+
+ protected:
+  ContentSource() = default;
+};
+
+}  // namespace braid::vfs
