@@ -85,6 +85,18 @@ base::Result<std::size_t> Pipe::copy_to_file(int file, std::uint64_t offset, std
   return static_cast<std::size_t>(put);
 }
 
+base::Result<void> Pipe::drain_to_memory(base::MutableBytes to) {
+  base::check(to.size() <= size_ && taken_out_.empty(), "no more is drained than there is");
+  while (!to.empty()) {
+    const ssize_t got = ::read(read_end_.get(), to.data(), to.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::fail(base::last_errno());
+    size_ -= static_cast<std::size_t>(got);
+    to = to.subspan(static_cast<std::size_t>(got));
+  }
+  return {};
+}
+
 base::Result<std::size_t> Pipe::drain_to(int socket, std::size_t count, bool more) {
   base::check(count <= size_ && taken_out_.empty(), "no more is drained than there is");
   const unsigned flags = SPLICE_F_NONBLOCK | (more ? SPLICE_F_MORE : 0U);

@@ -34,6 +34,8 @@ class Pipe {
   // Writes at most `count` bytes at `offset` of `file`: how many, or the errno. What was not written is still
   // inside. Waits for the medium.
   base::Result<std::size_t> drain_to_file(int file, std::uint64_t offset, std::size_t count);
+  // Copies as many bytes as `to` has room for out of the pipe, which has them: all of them, or the errno.
+  base::Result<void> drain_to_memory(base::MutableBytes to);
   // Moves at most `count` bytes into a non-blocking socket: how many (EAGAIN when it takes none). `more` says
   // that further bytes follow at once, as MSG_MORE does.
   base::Result<std::size_t> drain_to(int socket, std::size_t count, bool more);

@@ -116,4 +116,10 @@ class ContentSlot {
   static constexpr unsigned no_side = 2;
 };
 
+// A call on the content of a file by who copies from it.
+struct ContentHold {
+  ContentSlot::Use use;
+  std::unique_ptr<Stub> stub;  // null: the file's own bytes
+};
+
 }  // namespace braid::vfs

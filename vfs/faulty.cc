@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "io/reactor.h"
+#include "vfs/content_slot.h"
 
 namespace braid::vfs {
 
@@ -68,6 +69,8 @@ class FaultyFileSystem::Opened final : public OpenFile {
   [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override { return home_; }
   [[nodiscard]] Verifier write_verifier() const override { return inner_->write_verifier(); }
   [[nodiscard]] int descriptor() const override { return inner_->descriptor(); }
+  [[nodiscard]] bool may_have_content() const override { return inner_->may_have_content(); }
+  VfsOp<ContentHold> hold_content() override { return inner_->hold_content(); }
 
   VfsOp<ReadResult> read(std::uint64_t offset, std::uint32_t count, ReadMemory memory) override {
     return home_->guarded(Operation::read,
@@ -99,13 +102,13 @@ class FaultyFileSystem::Opened final : public OpenFile {
     return home_->guarded(Operation::deallocate,
                           [this, &who, offset, length] { return inner_->deallocate(who, offset, length); });
   }
-  VfsOp<> clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+  VfsOp<> clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                      std::uint64_t to_offset, std::uint64_t length) override {
     return home_->guarded(Operation::clone, [this, &who, &from, from_offset, to_offset, length] {
       return inner_->clone_from(who, from, from_offset, to_offset, length);
     });
   }
-  VfsOp<std::uint64_t> copy_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+  VfsOp<std::uint64_t> copy_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                  std::uint64_t to_offset, std::uint64_t length) override {
     return home_->guarded(Operation::copy, [this, &who, &from, from_offset, to_offset, length] {
       return inner_->copy_from(who, from, from_offset, to_offset, length);

@@ -133,6 +133,7 @@ class FaultyFileSystem final : public FileSystem, public std::enable_shared_from
   VfsOp<> remove_xattr(const Credentials& who, const FileRef& file, std::string_view name, Wcc& wcc) override;
   VfsOp<PosixAcl> get_acl(const FileRef& file) override;
   VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc) override;
+  [[nodiscard]] bool takes_pipes() const override { return inner_->takes_pipes(); }
 
  private:
   struct Script {

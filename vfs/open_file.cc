@@ -1,5 +1,7 @@
 #include "vfs/open_file.h"
 
+#include "vfs/content_slot.h"
+
 namespace braid::vfs {
 
 VfsOp<ReadResult> OpenFile::read(std::uint64_t /*offset*/, std::uint32_t /*count*/, ReadMemory /*memory*/) {
@@ -32,13 +34,12 @@ VfsOp<> OpenFile::deallocate(const Credentials& /*who*/, std::uint64_t /*offset*
   return base::fail(Error::notsupp);
 }
 
-VfsOp<> OpenFile::clone_from(const Credentials& /*who*/, const OpenFile& /*from*/,
-                             std::uint64_t /*from_offset*/, std::uint64_t /*to_offset*/,
-                             std::uint64_t /*length*/) {
+VfsOp<> OpenFile::clone_from(const Credentials& /*who*/, OpenFile& /*from*/, std::uint64_t /*from_offset*/,
+                             std::uint64_t /*to_offset*/, std::uint64_t /*length*/) {
   return base::fail(Error::notsupp);
 }
 
-VfsOp<std::uint64_t> OpenFile::copy_from(const Credentials& /*who*/, const OpenFile& /*from*/,
+VfsOp<std::uint64_t> OpenFile::copy_from(const Credentials& /*who*/, OpenFile& /*from*/,
                                          std::uint64_t /*from_offset*/, std::uint64_t /*to_offset*/,
                                          std::uint64_t /*length*/) {
   return base::fail(Error::notsupp);
@@ -47,5 +48,7 @@ VfsOp<std::uint64_t> OpenFile::copy_from(const Credentials& /*who*/, const OpenF
 VfsOp<> OpenFile::advise(std::uint64_t /*offset*/, std::uint64_t /*length*/, Advice /*advice*/) {
   return base::fail(Error::notsupp);
 }
+
+VfsOp<ContentHold> OpenFile::hold_content() { return base::fail(Error::notsupp); }
 
 }  // namespace braid::vfs

@@ -59,6 +59,7 @@ struct SeekResult {
 enum class Advice : std::uint8_t { normal, sequential, random, will_need, dont_need, once };
 
 class FileSystem;
+struct ContentHold;
 
 // A regular file through which its content is read and written. Either somebody opened it, with the rights of
 // that moment: it stays usable after its mode changes and after its last name goes, and as long as it exists
@@ -100,19 +101,23 @@ class OpenFile {
   // Reserves space, extending the file (RFC 7862 15.1), or makes a hole (15.4).
   virtual VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length);
   virtual VfsOp<> deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length);
-  // Shares the blocks of `from`, a file of the same FileSystem. `length` 0 means to its end. inval for
+  // Shares the blocks of `from`, a file of the same FileSystem. `length` 0 means to its end. notsupp where
+  // one has a content that the other one cannot share. inval for
   // offsets that are no multiples of FileSystemLimits::clone_block_bytes.
-  virtual VfsOp<> clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+  virtual VfsOp<> clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                              std::uint64_t to_offset, std::uint64_t length);
   // Copies at most `length` bytes (0: to the end of `from`), and not more than a few MiB in one call; returns
   // how many, 0 at the end of `from`. That may be a file of another FileSystem: xdev if it cannot be read
   // from here.
-  virtual VfsOp<std::uint64_t> copy_from(const Credentials& who, const OpenFile& from,
-                                         std::uint64_t from_offset, std::uint64_t to_offset,
-                                         std::uint64_t length);
+  virtual VfsOp<std::uint64_t> copy_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
+                                         std::uint64_t to_offset, std::uint64_t length);
   virtual VfsOp<> advise(std::uint64_t offset, std::uint64_t length, Advice advice);
   // What the kernel can clone and copy the file's own bytes from; -1: they are not to be had so.
   [[nodiscard]] virtual int descriptor() const { return -1; }
+  // The bytes may be a content's (vfs/content.h): who copies from the file has to hold that first.
+  [[nodiscard]] virtual bool may_have_content() const { return false; }
+  // Which content it has, as long as the result lives; who holds it waits for nothing of this file.
+  virtual VfsOp<ContentHold> hold_content();
 
  protected:
   OpenFile() = default;

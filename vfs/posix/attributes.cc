@@ -2,6 +2,7 @@
 #include <memory>
 #include <vector>
 
+#include "vfs/posix/contents.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -24,6 +25,11 @@ timespec timespec_of(const SetTime& set) {
   return {0, UTIME_OMIT};
 }
 
+Outcome<> settable_owner(const SetAttributes& set) {
+  if (set.uid == no_change || set.gid == no_change) return base::fail(Error::inval);
+  return {};
+}
+
 bool sets_times(const SetAttributes& set) {
   return set.atime.how != SetTime::How::leave || set.mtime.how != SetTime::How::leave;
 }
@@ -41,6 +47,8 @@ Attributes Tree::seen(PosixFile& file, const Stat& stat, std::uint32_t changes) 
   Attributes out = attributes_of(stat, file.identity().fsid);
   file.note_size(out.size);
   out.change = file.stamp().with([&](ChangeStamp& stamp) { return stamp.observe(out.change, changes); });
+  if (file.content() != nullptr) [[unlikely]]
+    adjust(file, out);
   return out;
 }
 
@@ -62,46 +70,68 @@ bool Tree::lost_last_name(PosixFile& file) {
     return held.opens.empty() && held.leases.empty();
   });
   for (const std::shared_ptr<LeaseNotice>& lease : leases) lease->tell();
-  if (gone) cache_.drop(file);
+  if (gone) forget(file);
   return gone;
+}
+
+void Tree::forget(PosixFile& file) {
+  tell_gone(file);
+  cache_.drop(file);
 }
 
 Outcome<Attributes> Tree::getattr(PosixFile& file) { return live_attributes(file); }
 
-Outcome<> Tree::setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
+Outcome<> Tree::begin_setting(const Credentials& who, const FileData& data, const SetAttributes& set,
+                              std::optional<Time> guard, Wcc* wcc, Setting& setting) {
+  PosixFile& file = data.node();
+  const Change& change = setting.change.emplace(*this, file, wcc);
+  if (data.lent()) {
+    if (auto allowed = change.allowed(); !allowed) return allowed;
+    auto free = ask_back(who, file, OwnChange::attributes);
+    if (!free) return base::fail(free.error());
+    setting.own.emplace(std::move(*free));
+    if (guard && *guard != change.before().ctime) return base::fail(Error::not_sync);
+    setting.plan = plan_sync(file);
+  } else {
+    if (auto alive = change.alive(); !alive) return alive;
+    // Made so by a reload, since it was opened.
+    if (opens_->read_only) return base::fail(Error::rofs);
+    if (opens_sync()) setting.plan = planned(file);
+  }
+  return settable_owner(set);
+}
+
+Outcome<> Tree::setattr(const Credentials& who, const FileData& data, const SetAttributes& set,
                         std::optional<Time> guard, Wcc* wcc) {
   PlannedSync plan;
   {
-    const Change change(*this, file, wcc);
-    if (auto allowed = change.allowed(); !allowed) return allowed;
-    const auto free = ask_back(who, file, OwnChange::attributes);
-    if (!free) return base::fail(free.error());
-    if (guard && *guard != change.before().ctime) return base::fail(Error::not_sync);
-    plan = plan_sync(file);
-    const FileData data(*this, file, who);
-    if (auto applied = apply(who, file, set, change.before(), data); !applied) return applied;
+    Setting setting;
+    if (auto begun = begin_setting(who, data, set, guard, wcc, setting); !begun) return begun;
+    if (auto applied = apply(who, data.node(), set, setting.change->before(), data); !applied) return applied;
+    plan = std::move(setting.plan);
   }
   return carry_out(plan);
 }
 
-Outcome<> Tree::setattr(const Credentials& who, const FileData& open, const SetAttributes& set, Wcc* wcc) {
-  PosixFile& file = open.node();
-  PlannedSync plan;
-  {
-    const Change change(*this, file, wcc);
-    if (auto alive = change.alive(); !alive) return alive;
-    // Made so by a reload, since it was opened.
-    if (opens_->read_only) return base::fail(Error::rofs);
-    if (opens_sync()) plan = planned(file);
-    if (auto applied = apply(who, file, set, change.before(), open); !applied) return applied;
-  }
-  return carry_out(plan);
+// The size has come with a new mtime.
+Late<> Tree::end_setting(const Credentials& who, const FileData& data, const SetAttributes& set,
+                         Setting& setting) {
+  SetAttributes rest = set;
+  rest.size.reset();
+  if (rest.mtime.how == SetTime::How::server) rest.mtime.how = SetTime::How::leave;
+  const Attributes& before = setting.change->before();
+  Outcome<> done = drop_set_id(who, data.node(), before.mode);
+  if (done) done = apply(who, data.node(), rest, before, data);
+  setting.own.reset();
+  setting.change.reset();
+  if (!done) return late(done.error());
+  return carry_out(setting.plan);
 }
 
 // The size is a matter of the content. What comes after the first change fails as a late step does.
 Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttributes& set,
                       const Attributes& now, const FileData& data) {
-  if (set.uid == no_change || set.gid == no_change) return base::fail(Error::inval);
+  if (auto owner = settable_owner(set); !owner) return owner;
   bool begun = false;
   const auto failed = [&](Error error) -> Outcome<> {
     if (begun) return late(error);
@@ -136,14 +166,27 @@ Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttribut
   return {};
 }
 
+Outcome<> Tree::put_times(const PosixFile& file, const SetAttributes& set) {
+  if (!sets_times(set)) return {};
+  const timespec times[2] = {timespec_of(set.atime), timespec_of(set.mtime)};
+  return outcome_of(::utimensat(file.fd(), "", times, AT_EMPTY_PATH));
+}
+
+Outcome<> Tree::drop_set_id(const Credentials& who, PosixFile& file, std::uint32_t mode) {
+  if (identity_.is_superuser(who)) return {};
+  std::uint32_t kept = mode & ~set_uid;
+  if ((mode & group_execute) != 0) kept &= ~set_gid;
+  if (kept == mode) return {};
+  return change_mode(file.fd(), kept, root_.descriptors.get());
+}
+
 Outcome<> Tree::change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,
                              const Attributes& now) {
   SetAttributes left = set;
   // Truncation has set the mtime to the server's time already, and only the owner could repeat it.
   if (set.size && left.mtime.how == SetTime::How::server) left.mtime.how = SetTime::How::leave;
   if (!sets_times(left)) return {};
-  const timespec times[2] = {timespec_of(left.atime), timespec_of(left.mtime)};
-  const auto set_times = [&] { return outcome_of(::utimensat(file.fd(), "", times, AT_EMPTY_PATH)); };
+  const auto set_times = [&] { return put_times(file, left); };
   auto done = identity_.as(who, set_times);
   if (done || left.atime.how == SetTime::How::client || left.mtime.how == SetTime::How::client) return done;
   // Whoever may write may set the server's time; utimensat(2) grants that only when both times are set.

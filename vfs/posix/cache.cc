@@ -124,7 +124,8 @@ FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opene
       crowded_.fetch_add(1, std::memory_order_relaxed);
       break;
     }
-  FileRef fresh(new PosixFile(identity, std::move(fd), opened, DescriptorSlot(descriptors_)));
+  FileRef fresh(
+      new PosixFile(identity, std::move(fd), opened, DescriptorSlot(descriptors_), options_.contents));
   auto& file = static_cast<PosixFile&>(*fresh);
   Shard& shard = shard_of(mac);
   std::scoped_lock lock(shard.mutex);

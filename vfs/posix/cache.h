@@ -19,6 +19,7 @@ struct FileCacheOptions {
   base::Duration idle_max = std::chrono::seconds(60);
   // A descriptor open for writing keeps local programs from executing the file (ETXTBSY): it goes earlier.
   base::Duration write_idle_max = std::chrono::seconds(2);
+  bool contents = false;  // regular files may have contents
 };
 
 struct FileCacheStats {

@@ -24,7 +24,7 @@ constexpr std::uint32_t of_entries = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_
 constexpr std::uint32_t directory_lease = any_lease | of_entries | IN_ONLYDIR;
 
 constexpr std::uint32_t expected_of(OwnChange kind) {
-  return kind == OwnChange::attributes ? IN_ATTRIB | IN_MODIFY : IN_ATTRIB | IN_MOVE_SELF;
+  return kind == OwnChange::names ? IN_ATTRIB | IN_MOVE_SELF : IN_ATTRIB | IN_MODIFY;
 }
 
 }  // namespace
@@ -140,7 +140,8 @@ void ChangeWatch::end_own(const LeaseNotice& notice, OwnChange kind, std::uint64
   const Watched& watched = found->second;
   const bool ours =
       (watched.seen & ~expected_of(kind)) == 0 && (kind == OwnChange::names || links == watched.links);
-  if (!ours || (watched.seen != 0 && watched.notices.size() > 1)) tell(found);
+  const bool others = kind != OwnChange::stub && watched.notices.size() > 1;
+  if (!ours || (watched.seen != 0 && others)) tell(found);
 }
 
 void ChangeWatch::begin_own_entry(const LeaseNotice& notice, std::string_view name) {

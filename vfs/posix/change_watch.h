@@ -22,6 +22,9 @@ namespace braid::vfs::posix {
 enum class OwnChange : std::uint8_t {
   attributes,  // its number of names stays the same
   names,
+  // By the file's content: record, size and times of the stub. That is news to none of those who have a
+  // lease.
+  stub,
 };
 
 // Tells those who have a lease on a file that it was renamed, replaced, removed or linked, or that its

@@ -1,9 +1,17 @@
 #include "vfs/posix/file.h"
 
+#include "vfs/posix/contents.h"
+
 namespace braid::vfs::posix {
 
-PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot)
-    : identity_(identity), fd_(std::move(fd)), opened_(opened), slot_(std::move(slot)) {}
+PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot,
+                     bool may_have_content)
+    : identity_(identity),
+      fd_(std::move(fd)),
+      content_(may_have_content && identity.type == FileType::regular ? std::make_unique<FileContent>()
+                                                                      : nullptr),
+      opened_(opened),
+      slot_(std::move(slot)) {}
 
 Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   std::scoped_lock lock(upgrading_);

@@ -30,6 +30,7 @@ enum class Opened : std::uint8_t {
 };
 
 class PosixOpenFile;
+struct FileContent;
 
 // Tells whether changes of ours to one object overlapped, and whether there were any. Thread-safe.
 class ChangeCounter {
@@ -127,7 +128,9 @@ struct FileIdentity {
 // One per handle at a time: FileCache sees to that as long as somebody holds it. Thread-safe.
 class PosixFile final : public File {
  public:
-  PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot);
+  // `may_have_content`: where its bytes are, if it is a regular file, has to be found.
+  PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot,
+            bool may_have_content = false);
   ~PosixFile() override;
 
   [[nodiscard]] const FileHandle& handle() const override { return identity_.handle; }
@@ -140,6 +143,9 @@ class PosixFile final : public File {
   [[nodiscard]] Opened opened() const { return opened_.load(std::memory_order_acquire); }
   // Puts a better description behind the same number: calls that are under way keep the one they began with.
   Outcome<> upgrade(const base::UniqueFd& fresh, Opened opened);
+
+  // Where its bytes are (contents.h). Null, as it usually is: they are its own, and stay so.
+  [[nodiscard]] FileContent* content() const { return content_.get(); }
 
   // What syncs it, in all exports of the file system.
   FileSyncs& syncs(WriteBack& back);
@@ -186,8 +192,9 @@ class PosixFile final : public File {
   };
   // The leases on it, from where `holder` looks at them.
   [[nodiscard]] Leases leases(LeaseHolder holder) const;
-  // Any open of it, kept alive by the result; or null.
+  // Any open of it, kept alive by the result; or null. The second, with this access.
   [[nodiscard]] std::shared_ptr<PosixOpenFile> any_open();
+  [[nodiscard]] std::shared_ptr<PosixOpenFile> any_open(OpenAccess access);
 
  private:
   friend class FileCache;
@@ -196,6 +203,7 @@ class PosixFile final : public File {
 
   const FileIdentity identity_;
   const base::UniqueFd fd_;
+  const std::unique_ptr<FileContent> content_;
   std::atomic<Opened> opened_;
   std::atomic<bool> lists_long_{false};
   std::atomic<std::uint64_t> size_seen_{0};

@@ -89,11 +89,8 @@ Outcome<std::uint32_t> result_of(const Written& written, int flags) {
 
 // The attributes are those before the read: a client never takes old data for the data of a newer ctime.
 Outcome<ReadPlan> FileData::plan_checked(std::uint64_t offset, std::uint32_t count) const {
-  if (auto regular = require_regular(file_); !regular) return base::fail(regular.error());
-  const auto now = tree_.live_attributes(file_);
+  const auto now = admit_read();
   if (!now) return base::fail(now.error());
-  if (auto permitted = tree_.permit_data(*lent_to_, file_, R_OK, *now); !permitted)
-    return base::fail(permitted.error());
   ReadPlan plan{.size = now->size, .attributes = *now};
   if (offset >= now->size) return plan;
   plan.bytes = static_cast<std::size_t>(std::min<std::uint64_t>(count, now->size - offset));
@@ -101,6 +98,19 @@ Outcome<ReadPlan> FileData::plan_checked(std::uint64_t offset, std::uint32_t cou
   if (!fd) return base::fail(fd.error());
   plan.fd = *fd;
   return plan;
+}
+
+Outcome<Attributes> FileData::admit_read() const {
+  if (!lent()) {
+    if (!includes(access_, OpenAccess::read)) return base::fail(Error::acces);
+    return Attributes{};
+  }
+  if (auto regular = require_regular(file_); !regular) return base::fail(regular.error());
+  auto now = tree_.live_attributes(file_);
+  if (!now) return now;
+  if (auto permitted = tree_.permit_data(*lent_to_, file_, R_OK, *now); !permitted)
+    return base::fail(permitted.error());
+  return now;
 }
 
 Outcome<ReadPlan> FileData::plan_opened(std::uint64_t offset, std::uint32_t count) const {
@@ -207,31 +217,35 @@ Outcome<> FileData::sync() const {
   return {};
 }
 
+Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const {
+  if (lent() || wcc != nullptr) change.emplace(tree_, file_, wcc);
+  if (!lent()) return may_write();
+  if (auto allowed = change->allowed(); !allowed) return allowed;
+  if (auto regular = require_regular(file_); !regular) return regular;
+  return tree_.permit_data(who, file_, W_OK, change->before());
+}
+
 // The verifier is taken after the data is on the medium: if some was lost before, it has changed by then.
 Outcome<Verifier> FileData::commit(const Credentials& who, Wcc* wcc) const {
   std::optional<Change> change;
-  if (lent() || wcc != nullptr) change.emplace(tree_, file_, wcc);
-  if (lent()) {
-    if (auto allowed = change->allowed(); !allowed) return base::fail(allowed.error());
-    if (auto regular = require_regular(file_); !regular) return base::fail(regular.error());
-    if (auto permitted = tree_.permit_data(who, file_, W_OK, change->before()); !permitted)
-      return base::fail(permitted.error());
-  } else if (auto allowed = may_write(); !allowed) {
-    return base::fail(allowed.error());
-  }
+  if (auto begun = begin_change(who, wcc, change); !begun) return base::fail(begun.error());
   if (!tree_.base().traits.in_memory)
     if (auto synced = sync(); !synced) return base::fail(synced.error());
   return tree_.write_verifier();
 }
 
-Outcome<> FileData::resize(const Credentials& who, std::uint64_t size, const Attributes& now) const {
+Outcome<> FileData::admit_resize(const Credentials& who, std::uint64_t size, const Attributes& now) const {
   if (lent())
     if (auto regular = require_regular(file_); !regular) return regular;
   if (!includes(access_, OpenAccess::write)) return base::fail(Error::acces);
   if (size > offset_max) return base::fail(Error::fbig);
+  return lent() ? tree_.permit_data(who, file_, W_OK, now) : Outcome<>();
+}
+
+Outcome<> FileData::resize(const Credentials& who, std::uint64_t size, const Attributes& now) const {
+  if (auto admitted = admit_resize(who, size, now); !admitted) return admitted;
   int fd = fd_;
   if (lent()) {
-    if (auto permitted = tree_.permit_data(who, file_, W_OK, now); !permitted) return permitted;
     const auto opened = tree_.data_descriptor(file_, Opened::write);
     if (!opened) return base::fail(opened.error());
     fd = *opened;

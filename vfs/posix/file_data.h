@@ -1,8 +1,11 @@
 // The bytes of one file in terms of system calls: the synchronous half of PosixOpenFile and LentFile.
 #pragma once
 
+#include <fcntl.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 
 #include "base/arith.h"
@@ -12,6 +15,7 @@
 
 namespace braid::vfs::posix {
 
+class Change;
 class Tree;
 
 // Where a READ will find its bytes.
@@ -48,13 +52,26 @@ class FileData {
     return lent() ? write_checked(who, offset, data, stability, wcc)
                   : write_opened(who, offset, data, stability, wcc);
   }
+  // acces: it was not opened for that; rofs.
+  [[nodiscard]] Outcome<> may_write() const;
+  [[nodiscard]] Outcome<> may_copy(const OpenFile& from) const;
   Outcome<Verifier> commit(const Credentials& who, Wcc* wcc) const;
+  // Whether the caller may read; the attributes, of a lent file.
+  Outcome<Attributes> admit_read() const;
+  // Whether the caller may write. Before it, `change` begins if `wcc`, or a lent file, needs that.
+  Outcome<> begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const;
+  // Whether the caller may change the size; `now` as for resize().
+  Outcome<> admit_resize(const Credentials& who, std::uint64_t size, const Attributes& now) const;
   // `now`: the attributes as they are.
   Outcome<> resize(const Credentials& who, std::uint64_t size, const Attributes& now) const;
 
   // Of an open (space.cc, copying.cc).
   Outcome<SeekResult> seek(std::uint64_t offset, SeekTo what) const;
+  // `mode`: 0, or `hole`.
+  static constexpr int hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
   Outcome<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length, int mode) const;
+  // Whether such a range can be had: acces, rofs, inval, fbig.
+  Outcome<> admit_allocate(std::uint64_t offset, std::uint64_t length) const;
   Outcome<> advise(std::uint64_t offset, std::uint64_t length, Advice advice) const;
   // `from` has a descriptor.
   Outcome<> clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
@@ -75,9 +92,6 @@ class FileData {
   Outcome<std::uint32_t> put(const Credentials* who, int fd, std::uint64_t offset, const io::Payload& data,
                              int flags) const;
   Outcome<> sync() const;
-  // acces: it was not opened for that; rofs.
-  [[nodiscard]] Outcome<> may_write() const;
-  [[nodiscard]] Outcome<> may_copy(const OpenFile& from) const;
 
   Tree& tree_;
   PosixFile& file_;

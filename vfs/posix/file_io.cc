@@ -1,11 +1,19 @@
 #include "vfs/posix/file_io.h"
 
+#include "vfs/posix/contents.h"
 #include "vfs/posix/file_system.h"
 
 namespace braid::vfs::posix {
 
 VfsOp<WriteResult> FileIo::write(const Credentials& who, std::uint64_t offset, const io::Payload& data,
                                  Stability stability, Wcc* wcc) {
+  if (data_.node().content() != nullptr) [[unlikely]]
+    return write_content(who, offset, data, stability, wcc);
+  return write_own(who, offset, data, stability, wcc);
+}
+
+VfsOp<WriteResult> FileIo::write_own(const Credentials& who, std::uint64_t offset, const io::Payload& data,
+                                     Stability stability, Wcc* wcc) {
   const auto work = [this, &who, offset, &data, stability, wcc] {
     return data_.write(who, offset, data, stability, wcc);
   };
@@ -14,21 +22,36 @@ VfsOp<WriteResult> FileIo::write(const Credentials& who, std::uint64_t offset, c
 }
 
 // The range is not used: fsync(2) alone makes the metadata durable that the data needs.
-VfsOp<Verifier> FileIo::commit(const Credentials& who, std::uint64_t /*offset*/, std::uint32_t /*count*/,
-                               Wcc* wcc) {
+VfsOp<Verifier> FileIo::commit(const Credentials& who, std::uint64_t offset, std::uint32_t count, Wcc* wcc) {
+  if (data_.node().content() != nullptr) [[unlikely]]
+    return commit_content(who, offset, count, wcc);
+  return commit_own(who, wcc);
+}
+
+VfsOp<Verifier> FileIo::commit_own(const Credentials& who, Wcc* wcc) {
   return fs_.placement().run_blocking(Call::sync, [this, &who, wcc] { return data_.commit(who, wcc); });
 }
 
-Verifier FileIo::write_verifier() const { return fs_.tree().write_verifier(); }
+// A content that is not known, or is being replaced, is one whose verifier has changed.
+Verifier FileIo::write_verifier() const {
+  if (FileContent* const content = data_.node().content(); content != nullptr) [[unlikely]] {
+    const auto use = content->slot.enter();
+    if (use && use->content() != nullptr) return use->content()->write_verifier();
+  }
+  return fs_.tree().write_verifier();
+}
 
 VfsOp<> FileIo::set(const Credentials& who, const SetAttributes& set, Wcc* wcc) {
-  if (data_.lent()) {
-    return fs_.change(fs_.tree().syncs(), [this, &who, &set, wcc] {
-      return fs_.tree().setattr(who, data_.node(), set, std::nullopt, wcc);
-    });
-  }
-  return fs_.change(fs_.tree().opens_sync(),
-                    [this, &who, &set, wcc] { return fs_.tree().setattr(who, data_, set, wcc); });
+  if (set.size && data_.node().content() != nullptr) [[unlikely]]
+    return set_with_content(who, set, std::nullopt, wcc);
+  return set_own(who, set, std::nullopt, wcc);
+}
+
+VfsOp<> FileIo::set_own(const Credentials& who, const SetAttributes& set, std::optional<Time> guard,
+                        Wcc* wcc) {
+  const bool syncs = data_.lent() ? fs_.tree().syncs() : fs_.tree().opens_sync();
+  return fs_.change(
+      syncs, [this, &who, &set, guard, wcc] { return fs_.tree().setattr(who, data_, set, guard, wcc); });
 }
 
 }  // namespace braid::vfs::posix

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <type_traits>
 
 #include "io/slab.h"
 #include "vfs/open_file.h"
@@ -14,8 +15,7 @@ namespace braid::vfs::posix {
 class PosixFileSystem;
 
 // What both are: where each call runs, and the way of the data of a READ (reading.cc). All I/O of a file
-// comes through these functions, so here is the place that may find its bytes somewhere else than in the file
-// itself.
+// comes through these functions, so here its bytes may be a content's (vfs/content.h).
 class FileIo : public OpenFile {
  public:
   [[nodiscard]] OpenAccess access() const final { return data_.access(); }
@@ -26,14 +26,39 @@ class FileIo : public OpenFile {
   [[nodiscard]] Verifier write_verifier() const final;
   VfsOp<> set(const Credentials& who, const SetAttributes& set, Wcc* wcc) final;
 
+  // The same with a size, of a file that may have a content; `guard` as for FileSystem::setattr().
+  VfsOp<> set_with_content(const Credentials& who, const SetAttributes& set, std::optional<Time> guard,
+                           Wcc* wcc);
+
  protected:
   FileIo(PosixFileSystem& fs, const FileData& data) : fs_(fs), data_(data) {}
+
+  // Of a file that may have a content (content_io.cc): each holds it for the whole call, or the fact that
+  // there is none.
+  VfsOp<SeekResult> seek_content(std::uint64_t offset, SeekTo what);
+  enum class Space : std::uint8_t { allocated, hole };
+  VfsOp<> space_content(const Credentials& who, std::uint64_t offset, std::uint64_t length, Space space);
+  VfsOp<> advise_content(std::uint64_t offset, std::uint64_t length, Advice advice);
+  // `work` is a change by `who`.
+  enum class SetId : std::uint8_t { kept, dropped };
+  template <class F>
+  auto changing(const Credentials& who, Wcc* wcc, SetId set_id, F work) -> std::invoke_result_t<F&>;
 
   PosixFileSystem& fs_;  // not null
   const FileData data_;
 
  private:
   class ReadBuffer;
+  VfsOp<ReadResult> read_content(std::uint64_t offset, std::uint32_t count, ReadMemory memory);
+  VfsOp<WriteResult> write_content(const Credentials& who, std::uint64_t offset, const io::Payload& data,
+                                   Stability stability, Wcc* wcc);
+  VfsOp<Verifier> commit_content(const Credentials& who, std::uint64_t offset, std::uint32_t count, Wcc* wcc);
+  // The file's own bytes.
+  VfsOp<ReadResult> read_own(std::uint64_t offset, std::uint32_t count, ReadMemory memory);
+  VfsOp<WriteResult> write_own(const Credentials& who, std::uint64_t offset, const io::Payload& data,
+                               Stability stability, Wcc* wcc);
+  VfsOp<Verifier> commit_own(const Credentials& who, Wcc* wcc);
+  VfsOp<> set_own(const Credentials& who, const SetAttributes& set, std::optional<Time> guard, Wcc* wcc);
   // Looks at the file, and then reads.
   VfsOp<ReadResult> read_in_pool(std::uint64_t offset, std::uint32_t count, ReadMemory memory);
   // What is not in memory of what was planned.

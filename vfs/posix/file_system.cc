@@ -6,12 +6,23 @@
 #include "base/assert.h"
 
 namespace braid::vfs::posix {
+namespace {
+
+TreeOptions tree_options(const PosixOptions& options) {
+  TreeOptions out = options.tree;
+  out.cache.contents = !options.sources.empty();
+  return out;
+}
+
+}  // namespace
+
 PosixFileSystem::PosixFileSystem(ExportRoot root, const PosixOptions& options, const base::Clock& clock)
     : clock_(clock),
       slabs_(options.slabs),
       directory_(options.directory),
-      tree_(std::move(root), options.tree, clock),
-      placement_(options.placement.value_or(tree_.base().traits.policy), options.pool, clock) {}
+      tree_(std::move(root), tree_options(options), clock),
+      placement_(options.placement.value_or(tree_.base().traits.policy), options.pool, clock),
+      contents_(*this, options.sources) {}
 
 base::Result<std::shared_ptr<PosixFileSystem>> PosixFileSystem::open(const PosixOptions& options,
                                                                      const base::Clock& clock) {
@@ -51,23 +62,32 @@ VfsOp<FileRef> PosixFileSystem::resolve(base::BytesView handle) {
 }
 
 VfsOp<Attributes> PosixFileSystem::getattr(const FileRef& file) {
+  if (node(file).content() != nullptr) [[unlikely]]
+    return getattr_settled(file);
   return placement_.run(Call::getattr, [this, &file] { return tree_.getattr(node(file)); });
 }
 
 VfsOp<> PosixFileSystem::setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
                                  std::optional<Time> guard, Wcc* wcc) {
-  return change(
-      [this, &who, &file, &set, guard, wcc] { return tree_.setattr(who, node(file), set, guard, wcc); });
+  if (set.size && node(file).content() != nullptr) [[unlikely]]
+    return setattr_with_content(who, file, set, guard, wcc);
+  return change([this, &who, &file, &set, guard, wcc] {
+    return tree_.setattr(who, FileData(tree_, node(file), who), set, guard, wcc);
+  });
 }
 
 VfsOp<Found> PosixFileSystem::lookup(const Credentials& who, const FileRef& directory,
                                      std::string_view name) {
+  if (contents_.any()) [[unlikely]]
+    return lookup_settled(who, directory, name);
   return placement_.run(Call::lookup,
                         [this, &who, &directory, name] { return tree_.lookup(who, node(directory), name); });
 }
 
 VfsOp<std::uint32_t> PosixFileSystem::access(const Credentials& who, const FileRef& file,
                                              std::uint32_t wanted, std::optional<Attributes>& now) {
+  if (!now && node(file).content() != nullptr) [[unlikely]]
+    return access_settled(who, file, wanted, now);
   return placement_.run(Call::permission, [this, &who, &file, wanted, &now] {
     return tree_.access(who, node(file), wanted, now);
   });
@@ -79,6 +99,8 @@ Borrowed PosixFileSystem::borrow(const Credentials& who, const FileRef& file) {
 
 VfsOp<Found> PosixFileSystem::create(const Credentials& who, const FileRef& directory, std::string_view name,
                                      const CreateHow& how, Wcc& wcc) {
+  if (contents_.any()) [[unlikely]]
+    return create_with_content(who, directory, name, how, wcc);
   return change([this, &who, &directory, name, &how, &wcc] {
     return tree_.create(who, node(directory), name, how, wcc);
   });
@@ -107,6 +129,8 @@ VfsOp<Found> PosixFileSystem::mknod(const Credentials& who, const FileRef& direc
 
 VfsOp<> PosixFileSystem::remove(const Credentials& who, const FileRef& directory, std::string_view name,
                                 Wcc& wcc) {
+  if (contents_.any()) [[unlikely]]
+    return remove_with_content(who, directory, name, wcc);
   return change(
       [this, &who, &directory, name, &wcc] { return tree_.remove(who, node(directory), name, wcc); });
 }
@@ -120,6 +144,8 @@ VfsOp<> PosixFileSystem::rmdir(const Credentials& who, const FileRef& directory,
 VfsOp<> PosixFileSystem::rename(const Credentials& who, const FileRef& from_directory,
                                 std::string_view from_name, const FileRef& to_directory,
                                 std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc) {
+  if (contents_.any()) [[unlikely]]
+    return rename_with_content(who, from_directory, from_name, to_directory, to_name, from_wcc, to_wcc);
   return change([this, &who, &from_directory, from_name, &to_directory, to_name, &from_wcc, &to_wcc] {
     return tree_.rename(who, node(from_directory), from_name, node(to_directory), to_name, from_wcc, to_wcc);
   });
@@ -163,6 +189,8 @@ VfsOp<bool> PosixFileSystem::list_in_turn(const Credentials& who, const FileRef&
 }
 
 VfsOp<FileSystemStatus> PosixFileSystem::status(const FileRef& file) {
+  if (contents_.any()) [[unlikely]]
+    return status_with_contents(file);
   return placement_.run(Call::status, [this, &file] { return tree_.status(node(file)); });
 }
 

@@ -5,12 +5,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "io/blocking_pool.h"
 #include "io/slab.h"
 #include "vfs/file_system.h"
+#include "vfs/posix/contents.h"
 #include "vfs/posix/placement.h"
 #include "vfs/posix/tree.h"
 
@@ -23,6 +25,9 @@ struct PosixOptions {
   io::BlockingPool* pool = nullptr;
   // Memory for what does not come through a caller's cursor; required.
   io::SlabPool* slabs = nullptr;
+  // Of contents (vfs/content.h): not null, one for each record's name. They outlive the file system. Usually
+  // there are none, and then nothing is looked for.
+  std::vector<ContentSource*> sources;
   // Instead of what the file system's type says; for tests.
   std::optional<PlacementPolicy> placement;
 };
@@ -61,6 +66,8 @@ class PosixFileSystem final : public FileSystem {
   // For its files.
   [[nodiscard]] Tree& tree() { return tree_; }
   [[nodiscard]] Placement& placement() { return placement_; }
+  [[nodiscard]] Contents& contents() { return contents_; }
+  [[nodiscard]] io::SlabPool& slabs() { return *slabs_; }
   // A change of names or attributes: in the pool when it waits for the medium.
   template <class F>
   auto change(bool syncs, F work) {
@@ -121,6 +128,13 @@ class PosixFileSystem final : public FileSystem {
   VfsOp<PosixAcl> get_acl(const FileRef& file) override;
   VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc) override;
 
+  // Of contents (content_calls.cc).
+  VfsOp<ContentRef> content(const FileRef& file) override;
+  VfsOp<ContentRef> exchange(const FileRef& file, ContentRef next) override;
+  VfsOp<ContentRef> place(const FileRef& file, ContentSource& source, PlacementHint hint) override;
+  VfsOp<std::unique_ptr<Stub>> stub(const FileRef& file, ContentSource& source) override;
+  [[nodiscard]] bool takes_pipes() const override { return contents_.takes_pipes(); }
+
  private:
   PosixFileSystem(ExportRoot root, const PosixOptions& options, const base::Clock& clock);
 
@@ -128,6 +142,32 @@ class PosixFileSystem final : public FileSystem {
   auto change(F work) {
     return change(tree_.syncs(), std::move(work));
   }
+  // Where there are sources of contents (content_calls.cc).
+  VfsOp<> settle(const FileRef& file, Attributes& now);
+  VfsOp<Attributes> getattr_settled(const FileRef& file);
+  VfsOp<Found> lookup_settled(const Credentials& who, const FileRef& directory, std::string_view name);
+  VfsOp<std::uint32_t> access_settled(const Credentials& who, const FileRef& file, std::uint32_t wanted,
+                                      std::optional<Attributes>& now);
+  VfsOp<> setattr_with_content(const Credentials& who, const FileRef& file, const SetAttributes& set,
+                               std::optional<Time> guard, Wcc* wcc);
+  VfsOp<Found> create_with_content(const Credentials& who, const FileRef& directory, std::string_view name,
+                                   const CreateHow& how, Wcc& wcc);
+  VfsOp<OpenFileRef> open_with_content(const Credentials& who, const FileRef& file, OpenAccess access,
+                                       OpenRule rule);
+  VfsOp<OpenCreated> open_create_with_content(const Credentials& who, const FileRef& directory,
+                                              std::string_view name, OpenAccess access, const CreateHow& how,
+                                              Wcc& wcc);
+  VfsOp<> remove_with_content(const Credentials& who, const FileRef& directory, std::string_view name,
+                              Wcc& wcc);
+  VfsOp<> rename_with_content(const Credentials& who, const FileRef& from_directory,
+                              std::string_view from_name, const FileRef& to_directory,
+                              std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc);
+  VfsOp<FileSystemStatus> status_with_contents(const FileRef& file);
+  // Runs `work` while the content of what is about to lose a name has heard of that; anew if the name means
+  // something else by then.
+  template <class F>
+  VfsOp<> with_victim(const Credentials& who, const FileRef& directory, std::string_view name, F work);
+
   // Beside others who list it at the same time, or with them.
   VfsOp<bool> list_in_turn(const Credentials& who, const FileRef& directory,
                            const ReadDirectoryRequest& request, const EntrySink& sink);
@@ -137,6 +177,7 @@ class PosixFileSystem final : public FileSystem {
   const std::string directory_;
   Tree tree_;
   Placement placement_;
+  Contents contents_;
 };
 
 }  // namespace braid::vfs::posix

@@ -163,6 +163,18 @@ Outcome<> change_mode(int fd, std::uint32_t mode, int descriptors) {
   return outcome_of(::fchmodat(descriptors, fmt::format("{}", fd).c_str(), mode, 0));
 }
 
+base::Failure<Error> failed_xattr_call() {
+  switch (errno) {
+    case ENODATA:
+      return base::fail(Error::no_xattr);
+    case E2BIG:
+    case ERANGE:
+      return base::fail(Error::xattr2big);
+    default:
+      return failed_call();
+  }
+}
+
 std::string path_of(int fd) { return fmt::format("/proc/self/fd/{}", fd); }
 
 bool has_default_acl(int directory) {

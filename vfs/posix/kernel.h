@@ -83,6 +83,9 @@ Outcome<> may(int fd, int rights);
 // chmod of the object behind any descriptor, O_PATH too. `descriptors` is /proc/self/fd, for older kernels.
 Outcome<> change_mode(int fd, std::uint32_t mode, int descriptors);
 
+// The same of a call about extended attributes.
+base::Failure<Error> failed_xattr_call();
+
 // A name for what is behind a descriptor of this process, for calls that take nothing else.
 std::string path_of(int fd);
 // True if the directory hands an ACL on to what is made in it.

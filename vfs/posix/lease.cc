@@ -30,16 +30,22 @@ void LeaseMonitor::start(std::unique_lock<std::mutex>& lock) {
   changes_.signal_to(thread_id_, break_signal());
 }
 
+// The kernel forgets whom to tell when a lease ends.
+Outcome<> LeaseMonitor::ask_kernel(int fd, int type) const {
+  const f_owner_ex owner{F_OWNER_TID, thread_id_};
+  Outcome<> done = outcome_of(::fcntl(fd, F_SETSIG, break_signal()));
+  if (done) done = outcome_of(::fcntl(fd, F_SETOWN_EX, &owner));
+  if (done) done = outcome_of(::fcntl(fd, F_SETLEASE, type));
+  return done;
+}
+
 Outcome<> LeaseMonitor::take(int fd, LeaseType type, const std::shared_ptr<LeaseNotice>& notice) {
   std::unique_lock lock(mutex_);
   start(lock);
   const int kernel_type = type == LeaseType::write ? F_WRLCK : F_RDLCK;
   // Known before it is taken: it may be broken at once. The lock keeps the thread waiting until we are done.
   if (!leases_.emplace(fd, Watched{kernel_type, notice}).second) return base::fail(Error::inval);
-  const f_owner_ex owner{F_OWNER_TID, thread_id_};
-  Outcome<> taken = outcome_of(::fcntl(fd, F_SETSIG, break_signal()));
-  if (taken) taken = outcome_of(::fcntl(fd, F_SETOWN_EX, &owner));
-  if (taken) taken = outcome_of(::fcntl(fd, F_SETLEASE, kernel_type));
+  Outcome<> taken = ask_kernel(fd, kernel_type);
   if (taken) {
     taken = changes_.add(fd, type, notice);
     if (!taken) ::fcntl(fd, F_SETLEASE, F_UNLCK);
@@ -55,6 +61,21 @@ void LeaseMonitor::give_back(int fd) {
   changes_.remove(*found->second.notice);
   leases_.erase(found);
   ::fcntl(fd, F_SETLEASE, F_UNLCK);
+}
+
+Outcome<> LeaseMonitor::without(const std::vector<std::shared_ptr<LeaseNotice>>& leases,
+                                const std::function<Outcome<>()>& work) {
+  std::scoped_lock lock(mutex_);
+  const auto each = [&](const auto& f) {
+    for (const auto& [fd, lease] : leases_)
+      if (std::ranges::find(leases, lease.notice) != leases.end()) f(fd, lease);
+  };
+  each([](int fd, const Watched&) { ::fcntl(fd, F_SETLEASE, F_UNLCK); });
+  Outcome<> done = work();
+  each([this](int fd, const Watched& lease) {
+    if (!ask_kernel(fd, lease.type)) lease.notice->tell();
+  });
+  return done;
 }
 
 Outcome<> LeaseMonitor::watch_directory(int directory, const std::shared_ptr<LeaseNotice>& notice) {

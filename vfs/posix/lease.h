@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "vfs/posix/cache.h"
 #include "vfs/posix/change_watch.h"
@@ -34,6 +36,11 @@ class LeaseMonitor {
   // watched.
   Outcome<> take(int fd, LeaseType type, const std::shared_ptr<LeaseNotice>& notice);
   void give_back(int fd);
+
+  // Runs `work`, which does not block for long, while the kernel does not see these leases on a file. Who
+  // opens the file in a way that conflicts meanwhile has the lease told, if it is not over by then.
+  Outcome<> without(const std::vector<std::shared_ptr<LeaseNotice>>& leases,
+                    const std::function<Outcome<>()>& work);
 
   // The kernel has no leases on directories for us: one is watched, and those who change it through this
   // server look at its Holdings before. `directory` is open until unwatch().
@@ -60,6 +67,8 @@ class LeaseMonitor {
   // Waits until the thread is ready.
   void start(std::unique_lock<std::mutex>& lock);
   void watch();
+  // For a lease of this kernel's type, told to the thread.
+  [[nodiscard]] Outcome<> ask_kernel(int fd, int type) const;
   static void tell_if_broken(int fd, const Watched& lease);
 
   std::mutex mutex_;

@@ -10,6 +10,8 @@ PosixOpenFile& opened(const OpenFileRef& open) { return static_cast<PosixOpenFil
 
 VfsOp<OpenFileRef> PosixFileSystem::open(const Credentials& who, const FileRef& file, OpenAccess access,
                                          OpenRule rule) {
+  if (node(file).content() != nullptr) [[unlikely]]
+    return open_with_content(who, file, access, rule);
   return placement_.run(Call::open,
                         [this, &who, &file, access, rule] { return tree_.open(who, file, access, rule); });
 }
@@ -17,6 +19,8 @@ VfsOp<OpenFileRef> PosixFileSystem::open(const Credentials& who, const FileRef& 
 VfsOp<OpenCreated> PosixFileSystem::open_create(const Credentials& who, const FileRef& directory,
                                                 std::string_view name, OpenAccess access,
                                                 const CreateHow& how, Wcc& wcc) {
+  if (contents_.any()) [[unlikely]]
+    return open_create_with_content(who, directory, name, access, how, wcc);
   return change([this, &who, &directory, name, access, &how, &wcc] {
     return tree_.open_create(who, node(directory), name, access, how, wcc);
   });

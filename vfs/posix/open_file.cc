@@ -32,7 +32,7 @@ PosixOpenFile::~PosixOpenFile() {
     return held.opens.empty() && held.nameless;
   });
   // Its space is free once the last descriptor is closed.
-  if (forget) fs_.tree().cache().drop(node());
+  if (forget) fs_.tree().forget(node());
 }
 
 std::shared_ptr<FileSystem> PosixOpenFile::file_system() const { return owner_; }
@@ -46,39 +46,60 @@ std::shared_ptr<PosixOpenFile> PosixFile::any_open() {
   });
 }
 
+std::shared_ptr<PosixOpenFile> PosixFile::any_open(OpenAccess access) {
+  return hold([access](Holdings& held) -> std::shared_ptr<PosixOpenFile> {
+    for (PosixOpenFile* const open : held.opens)
+      if (includes(open->access(), access))
+        if (auto kept = open->weak_from_this().lock()) return kept;
+    return nullptr;
+  });
+}
+
 VfsOp<SeekResult> PosixOpenFile::seek(std::uint64_t offset, SeekTo what) {
+  if (may_have_content()) [[unlikely]]
+    return seek_content(offset, what);
   return fs_.placement().run(Call::seek, [this, offset, what] { return data_.seek(offset, what); });
 }
 
 VfsOp<> PosixOpenFile::allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) {
+  if (may_have_content()) [[unlikely]]
+    return space_content(who, offset, length, Space::allocated);
   return fs_.placement().run_long(
       Call::space, [this, &who, offset, length] { return data_.allocate(who, offset, length, 0); });
 }
 
 VfsOp<> PosixOpenFile::deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) {
-  constexpr int hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
-  return fs_.placement().run_long(
-      Call::space, [this, &who, offset, length] { return data_.allocate(who, offset, length, hole); });
+  if (may_have_content()) [[unlikely]]
+    return space_content(who, offset, length, Space::hole);
+  return fs_.placement().run_long(Call::space, [this, &who, offset, length] {
+    return data_.allocate(who, offset, length, FileData::hole);
+  });
 }
 
-VfsOp<> PosixOpenFile::clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+VfsOp<> PosixOpenFile::clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                   std::uint64_t to_offset, std::uint64_t length) {
   if (from.descriptor() < 0) return base::fail(Error::xdev);
+  if (may_have_content() || from.may_have_content()) [[unlikely]]
+    return clone_content(who, from, from_offset, to_offset, length);
   return fs_.placement().run_long(Call::space, [this, &who, &from, from_offset, to_offset, length] {
     return data_.clone_from(who, from, from_offset, to_offset, length);
   });
 }
 
-VfsOp<std::uint64_t> PosixOpenFile::copy_from(const Credentials& who, const OpenFile& from,
+VfsOp<std::uint64_t> PosixOpenFile::copy_from(const Credentials& who, OpenFile& from,
                                               std::uint64_t from_offset, std::uint64_t to_offset,
                                               std::uint64_t length) {
   if (from.descriptor() < 0) return base::fail(Error::xdev);
+  if (may_have_content() || from.may_have_content()) [[unlikely]]
+    return copy_content(who, from, from_offset, to_offset, length);
   return fs_.placement().run_long(Call::space, [this, &who, &from, from_offset, to_offset, length] {
     return data_.copy_from(who, from, from_offset, to_offset, length);
   });
 }
 
 VfsOp<> PosixOpenFile::advise(std::uint64_t offset, std::uint64_t length, Advice advice) {
+  if (may_have_content()) [[unlikely]]
+    return advise_content(offset, length, advice);
   return fs_.placement().run_blocking(
       Call::read, [this, offset, length, advice] { return data_.advise(offset, length, advice); });
 }

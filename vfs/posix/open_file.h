@@ -30,14 +30,27 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what) override;
   VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override;
   VfsOp<> deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override;
-  VfsOp<> clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+  VfsOp<> clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                      std::uint64_t to_offset, std::uint64_t length) override;
-  VfsOp<std::uint64_t> copy_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+  VfsOp<std::uint64_t> copy_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                  std::uint64_t to_offset, std::uint64_t length) override;
   VfsOp<> advise(std::uint64_t offset, std::uint64_t length, Advice advice) override;
   [[nodiscard]] int descriptor() const override { return fd(); }
+  [[nodiscard]] bool may_have_content() const override { return node().content() != nullptr; }
+  VfsOp<ContentHold> hold_content() override;
 
  private:
+  // The same, where either file may have a content (content_copy.cc).
+  VfsOp<> clone_content(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
+                        std::uint64_t to_offset, std::uint64_t length);
+  VfsOp<std::uint64_t> copy_content(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
+                                    std::uint64_t to_offset, std::uint64_t length);
+  VfsOp<std::uint64_t> copy_in_memory(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
+                                      std::uint64_t to_offset, std::uint64_t length);
+  struct BothHeld;
+  // Waits for neither while it holds the other.
+  VfsOp<> hold_both(OpenFile& from, BothHeld& held);
+
   PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access, base::UniqueFd fd,
                 DescriptorSlot slot);
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "vfs/posix/contents.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -214,6 +215,15 @@ Outcome<bool> Tree::list_by_name(const base::UniqueFd& fd, std::uint64_t cookie,
   }
 }
 
+// Without I/O: a content is asked if it is known, and not settled.
+Tree::Looked Tree::looked(const FileHandle& handle, const Stat& stat, std::uint64_t fsid) {
+  Looked out{handle, attributes_of(stat, fsid)};
+  if (options_.cache.contents) [[unlikely]]
+    if (const FileRef file = cache_.find(handle.view()))
+      adjust(static_cast<const PosixFile&>(*file), out.attributes);
+  return out;
+}
+
 // Handle and attributes of one object; `listing` is a descriptor of the directory.
 std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, int listing, const Name& name,
                                           std::uint64_t fileid) {
@@ -226,8 +236,7 @@ std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, int listing, con
   if (const auto known = handle_memo_.find(fileid)) {
     const auto stat = stat_at(listing, name.c_str());
     if (!stat) return std::nullopt;
-    if (stat->stx_ino == fileid && known->is(*stat))
-      return Looked{known->handle, attributes_of(*stat, known->fsid)};
+    if (stat->stx_ino == fileid && known->is(*stat)) return looked(known->handle, *stat, known->fsid);
   }
   // They come from two calls, but the inode numbers of listing and attributes agree, so the name meant the
   // same object all the time. Where they do not agree the object is opened.
@@ -239,7 +248,7 @@ std::optional<Tree::Looked> Tree::look_at(PosixFile& directory, int listing, con
   const std::uint64_t fsid = fsid_of(*handle, *stat);
   if (root_.traits.birth_names_inode && stat->stx_mnt_id == root_.mount)
     handle_memo_.remember(*stat, *handle, fsid, clock_.wall());
-  return Looked{*handle, attributes_of(*stat, fsid)};
+  return looked(*handle, *stat, fsid);
 }
 
 std::optional<Tree::Looked> Tree::look_at_transient(PosixFile& directory, const Name& name,
@@ -250,7 +259,7 @@ std::optional<Tree::Looked> Tree::look_at_transient(PosixFile& directory, const 
   if (!stat) return std::nullopt;
   if (stat->stx_ino != fileid || (!name.is_dot_dot() && transient_->handle_of(*stat) != *handle))
     return look_at_open(directory, name);
-  return Looked{*handle, attributes_of(*stat, fsid_of(*handle, *stat))};
+  return looked(*handle, *stat, fsid_of(*handle, *stat));
 }
 
 std::optional<Tree::Looked> Tree::look_at_open(PosixFile& directory, const Name& name) {
@@ -262,12 +271,12 @@ std::optional<Tree::Looked> Tree::look_at_open(PosixFile& directory, const Name&
   if (transient_) {
     const FileHandle handle = transient_->handle_of(*stat);
     transient_->place(handle, directory.handle(), name.view());
-    return Looked{handle, attributes_of(*stat, fsid_of(handle, *stat))};
+    return looked(handle, *stat, fsid_of(handle, *stat));
   }
   const auto kernel = kernel_handle(fd->get(), "");
   if (!kernel) return std::nullopt;
   const FileHandle handle = codec_.seal({false, kernel->type, kernel->view()});
-  return Looked{handle, attributes_of(*stat, fsid_of(handle, *stat))};
+  return looked(handle, *stat, fsid_of(handle, *stat));
 }
 
 }  // namespace braid::vfs::posix

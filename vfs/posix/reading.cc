@@ -101,8 +101,14 @@ std::optional<ReadResult> splice(const ReadPlan& plan, std::uint64_t offset, con
 
 }  // namespace
 
-// What the page cache has is read at once; only the rest is worth a thread switch.
 VfsOp<ReadResult> FileIo::read(std::uint64_t offset, std::uint32_t count, ReadMemory memory) {
+  if (data_.node().content() != nullptr) [[unlikely]]
+    return read_content(offset, count, memory);
+  return read_own(offset, count, memory);
+}
+
+// What the page cache has is read at once; only the rest is worth a thread switch.
+VfsOp<ReadResult> FileIo::read_own(std::uint64_t offset, std::uint32_t count, ReadMemory memory) {
   const PlacementPolicy policy = fs_.placement().policy();
   const bool may_wait = policy == PlacementPolicy::inline_always || io::Reactor::current() == nullptr;
   if (!may_wait && policy == PlacementPolicy::pool_always) return read_in_pool(offset, count, memory);

@@ -5,8 +5,9 @@
 
 namespace braid::vfs::posix {
 
-Outcome<> Tree::remove(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc) {
-  return remove_name(who, directory, name, 0, wcc);
+Outcome<> Tree::remove(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc,
+                       Victim* victim) {
+  return remove_name(who, directory, name, 0, wcc, victim);
 }
 
 Outcome<> Tree::rmdir(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc) {
@@ -15,11 +16,11 @@ Outcome<> Tree::rmdir(const Credentials& who, PosixFile& directory, std::string_
     const Change change(*this, directory, &wcc);
     return base::fail(Error::exist);
   }
-  return remove_name(who, directory, name, AT_REMOVEDIR, wcc);
+  return remove_name(who, directory, name, AT_REMOVEDIR, wcc, nullptr);
 }
 
 Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::string_view text, int flags,
-                            Wcc& wcc) {
+                            Wcc& wcc, Victim* expected) {
   std::optional<FileHandle> victim;
   PlannedSync plan;
   {
@@ -29,6 +30,10 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
     victim = handle_before_removal(directory, *name);
+    if (expected != nullptr && expected->handle != victim) {
+      expected->other = true;
+      return base::fail(Error::delay);
+    }
     const FileRef held = cached(victim);
     const auto free = ask_back(who, held, OwnChange::names);
     const auto entry_free = victim ? ask_back_entry(who, directory, *name) : OwnChanges();
@@ -60,6 +65,33 @@ void Tree::forget_if_gone(const std::optional<FileHandle>& handle) {
   }
   if (transient_) transient_->forget(*handle);
   write_back_->forget_removed();
+}
+
+// Who may not remove the name, or has to wait for a lease, is told so by the call itself.
+Outcome<Tree::Victim> Tree::victim_of(const Credentials& who, PosixFile& directory, std::string_view text) {
+  Victim out;
+  const auto name = Name::of(text);
+  if (!name || directory.type() != FileType::directory) return out;
+  out.handle = handle_before_removal(directory, *name);
+  if (!out.handle || options_.read_only) return out;
+  const auto now = live_attributes(directory);
+  if (!now || !permit(who, directory, W_OK | X_OK, *now)) return out;
+  FileRef file = cache_.find(out.handle->view());
+  if (!file) {
+    auto opened = resolve(out.handle->view());
+    if (!opened && opened.error() == Error::stale) return out;
+    if (!opened) return base::fail(opened.error());
+    file = std::move(*opened);
+  }
+  const auto& node = static_cast<const PosixFile&>(*file);
+  if (node.content() != nullptr && node.leases(who.holder).others.empty()) out.file = std::move(file);
+  return out;
+}
+
+Outcome<> Tree::look_around(PosixFile& directory, Wcc& wcc) {
+  Change change(*this, directory, &wcc);
+  change.none();
+  return {};
 }
 
 }  // namespace braid::vfs::posix

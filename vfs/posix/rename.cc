@@ -8,7 +8,7 @@
 namespace braid::vfs::posix {
 
 Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view from_text, PosixFile& to,
-                       std::string_view to_text, Wcc& from_wcc, Wcc& to_wcc) {
+                       std::string_view to_text, Wcc& from_wcc, Wcc& to_wcc, Victim* victim) {
   const auto from_name = Name::of(from_text);
   const auto to_name = Name::of(to_text);
   PlannedSync from_plan, to_plan;
@@ -25,7 +25,7 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
     if (done) {
       from_plan = plan_sync(from);
       if (&from != &to) to_plan = plan_sync(to);
-      const auto renamed = rename_within(who, from, *from_name, to, *to_name);
+      const auto renamed = rename_within(who, from, *from_name, to, *to_name, victim);
       if (!renamed) {
         done = base::fail(renamed.error());
       } else if (!*renamed) {
@@ -41,11 +41,15 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
 }
 
 Outcome<bool> Tree::rename_within(const Credentials& who, PosixFile& from, const Name& from_name,
-                                  PosixFile& to, const Name& to_name) {
+                                  PosixFile& to, const Name& to_name, Victim* expected) {
   // RFC 1813 3.3.14
   for (const Name* name : {&from_name, &to_name})
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
   const auto victim = handle_before_removal(to, to_name);
+  if (expected != nullptr && expected->handle != victim) {
+    expected->other = true;
+    return base::fail(Error::delay);
+  }
   const auto moved = handle_before_removal(from, from_name);
   const FileRef victim_file = cached(victim);
   const FileRef moved_file = cached(moved);

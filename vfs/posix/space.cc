@@ -44,11 +44,16 @@ Outcome<SeekResult> FileData::seek(std::uint64_t offset, SeekTo what) const {
   return SeekResult{static_cast<std::uint64_t>(found), false};
 }
 
-Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length,
-                             int mode) const {
+Outcome<> FileData::admit_allocate(std::uint64_t offset, std::uint64_t length) const {
   if (auto allowed = may_write(); !allowed) return allowed;
   if (length == 0) return base::fail(Error::inval);
   if (!base::end_of<std::uint64_t>(offset, length, offset_max)) return base::fail(Error::fbig);
+  return {};
+}
+
+Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length,
+                             int mode) const {
+  if (auto admitted = admit_allocate(offset, length); !admitted) return admitted;
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
   if (plan.syncs == nullptr && !tree_.base().traits.in_memory)

@@ -54,6 +54,7 @@ struct TreeOptions {
 };
 
 class PosixFileSystem;
+struct Setting;
 
 // Thread-safe. Functions may block unless said otherwise; what they change is durable on return if the
 // options say so. Every File given must be of this tree.
@@ -84,10 +85,15 @@ class Tree {
   Outcome<FileRef> resolve(base::BytesView handle);
 
   Outcome<Attributes> getattr(PosixFile& file);
-  Outcome<> setattr(const Credentials& who, PosixFile& file, const SetAttributes& set,
+  // Through an open, or for who has none.
+  Outcome<> setattr(const Credentials& who, const FileData& data, const SetAttributes& set,
                     std::optional<Time> guard, Wcc* wcc);
-  // Through an open, with whose rights the size is changed.
-  Outcome<> setattr(const Credentials& who, const FileData& open, const SetAttributes& set, Wcc* wcc);
+  // The same around a change of the size that is not done here: who may not do it hears so before, and all
+  // else of `set` comes after it.
+  Outcome<> begin_setting(const Credentials& who, const FileData& data, const SetAttributes& set,
+                          std::optional<Time> guard, Wcc* wcc, Setting& setting);
+  Late<> end_setting(const Credentials& who, const FileData& data, const SetAttributes& set,
+                     Setting& setting);
   Outcome<Found> lookup(const Credentials& who, PosixFile& directory, std::string_view name);
   Outcome<std::uint32_t> access(const Credentials& who, PosixFile& file, std::uint32_t wanted,
                                 std::optional<Attributes>& now);
@@ -101,10 +107,21 @@ class Tree {
                          std::string_view target, const SetAttributes& set, Wcc& wcc);
   Outcome<Found> mknod(const Credentials& who, PosixFile& directory, std::string_view name,
                        const SpecialFile& special, const SetAttributes& set, Wcc& wcc);
-  Outcome<> remove(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc);
+  // Before REMOVE, or RENAME over a name: what that is, as far as its content has to hear of it.
+  struct Victim {
+    std::optional<FileHandle> handle;  // none: no such name
+    FileRef file;                      // null: nobody has to hear
+    bool other = false;                // the name meant something else when it was to go: nothing was done
+  };
+  Outcome<Victim> victim_of(const Credentials& who, PosixFile& directory, std::string_view name);
+  // Fills `wcc` for a call that does nothing to the directory.
+  Outcome<> look_around(PosixFile& directory, Wcc& wcc);
+  // `victim`: what the name must still mean; null: anything.
+  Outcome<> remove(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc,
+                   Victim* victim = nullptr);
   Outcome<> rmdir(const Credentials& who, PosixFile& directory, std::string_view name, Wcc& wcc);
   Outcome<> rename(const Credentials& who, PosixFile& from, std::string_view from_name, PosixFile& to,
-                   std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc);
+                   std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc, Victim* victim = nullptr);
   Outcome<> link(const Credentials& who, PosixFile& file, PosixFile& directory, std::string_view name,
                  Wcc& wcc);
   // Answers `first` and the calls after it, all from the same cookie.
@@ -141,6 +158,15 @@ class Tree {
   Outcome<> remove_xattr(const Credentials& who, PosixFile& file, std::string_view name, Wcc& wcc);
   Outcome<PosixAcl> get_acl(PosixFile& file);
   Outcome<> set_acl(const Credentials& who, PosixFile& file, const SetAcl& set, Wcc* wcc);
+
+  // What a content does to its stub (stub.cc). No lease and no watch is told of it. Without a `record` there
+  // is none afterwards. A record is on the medium on return.
+  Outcome<> put_record(PosixFile& file, std::string_view name, std::optional<base::BytesView> record);
+  Outcome<> put_size_and_times(PosixFile& file, const SetAttributes& set);
+  // After `who` has written to a file of this mode (as the kernel does for who is not root).
+  Outcome<> drop_set_id(const Credentials& who, PosixFile& file, std::uint32_t mode);
+  // The last name and the last open of the file are gone.
+  void forget(PosixFile& file);
 
   // What reading and writing content needs (attributes.cc, permission.cc, descriptors.cc, durability.cc).
   Outcome<Attributes> observe(PosixFile& file);
@@ -215,6 +241,9 @@ class Tree {
   [[nodiscard]] Outcome<base::UniqueFd> open_descriptor(int fd, int flags) const;
   Outcome<> apply(const Credentials& who, PosixFile& file, const SetAttributes& set, const Attributes& now,
                   const FileData& data);
+  static Outcome<> put_times(const PosixFile& file, const SetAttributes& set);
+  OwnChanges quietly(const PosixFile& file);
+  Outcome<> put_size(PosixFile& file, std::uint64_t size);
   Outcome<> change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,
                          const Attributes& now);
 
@@ -233,12 +262,12 @@ class Tree {
   Outcome<Found> make(const Credentials& who, PosixFile& directory, std::string_view name, FileType type,
                       const SetAttributes& set, Wcc& wcc, F make_it);
   Outcome<> remove_name(const Credentials& who, PosixFile& directory, std::string_view name, int flags,
-                        Wcc& wcc);
+                        Wcc& wcc, Victim* expected);
   std::optional<FileHandle> handle_before_removal(PosixFile& directory, const Name& name);
   void forget_if_gone(const std::optional<FileHandle>& handle);
   // False if both names are of one object: rename(2) then does nothing.
   Outcome<bool> rename_within(const Credentials& who, PosixFile& from, const Name& from_name, PosixFile& to,
-                              const Name& to_name);
+                              const Name& to_name, Victim* expected);
   Outcome<> link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name);
 
   // Opening (opening.cc).
@@ -273,6 +302,7 @@ class Tree {
     FileHandle handle;
     Attributes attributes;
   };
+  Looked looked(const FileHandle& handle, const Stat& stat, std::uint64_t fsid);
   std::optional<Looked> look_at(PosixFile& directory, int listing, const Name& name, std::uint64_t fileid);
   std::optional<Looked> look_at_transient(PosixFile& directory, const Name& name, std::uint64_t fileid);
   std::optional<Looked> look_at_open(PosixFile& directory, const Name& name);
@@ -330,6 +360,13 @@ class Change {
   const ChangeCounter::Ticket ticket_;
   const Outcome<Attributes> before_;
   bool none_ = false;
+};
+
+// A SETATTR, from the looks before it to those after it, which are when this ends.
+struct Setting {
+  Tree::PlannedSync plan;
+  std::optional<Change> change;
+  std::optional<OwnChanges> own;
 };
 
 }  // namespace braid::vfs::posix

@@ -21,18 +21,6 @@ Outcome<std::string> kernel_name(std::string_view name) {
   return std::string(prefix) + std::string(name);
 }
 
-base::Failure<Error> failed_xattr_call() {
-  switch (errno) {
-    case ENODATA:
-      return base::fail(Error::no_xattr);
-    case E2BIG:
-    case ERANGE:
-      return base::fail(Error::xattr2big);
-    default:
-      return failed_call();
-  }
-}
-
 Outcome<> xattr_outcome_of(int returned) {
   if (returned < 0) return failed_xattr_call();
   return {};

@@ -1,0 +1,253 @@
+// Attributes, sizes, names and leases of files whose bytes are a content's.
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "bell.h"
+#include "content_fixture.h"
+
+namespace braid::vfs {
+namespace {
+
+using Log = std::vector<std::string>;
+
+class ContentAttributesTest : public ContentFixture {
+ protected:
+  static SetAttributes with_size(std::uint64_t size) {
+    SetAttributes set;
+    set.size = size;
+    return set;
+  }
+  // A descriptor of the cache, open for writing, would be in the way of a lease.
+  void close_cached() {
+    file_ = {};
+    fs_->tree().cache().shrink(1000);
+    file_ = find("file");
+  }
+  [[nodiscard]] std::string removing_line() { return "removing " + std::to_string(attributes(file_).fileid); }
+};
+BRAID_ON_EVERY_FILE_SYSTEM(ContentAttributesTest);
+
+TEST_P(ContentAttributesTest, whoever_looks_at_an_unsettled_file_sees_what_was_written) {
+  const std::function<std::uint64_t()> looks[] = {
+      [&] { return attributes(file_).size; },
+      [&] { return lookup(root_, "file")->attributes.size; },
+      [&] {
+        std::optional<Attributes> now;
+        EXPECT_TRUE(run(fs_->access({}, file_, AccessBits::read, now)));
+        return now->size;
+      },
+      [&] { return read_from(file_, 0, 1, *cursor_)->attributes.size; },
+      [&] {
+        const CreateHow how;
+        return run(fs_->create({}, root_, "file", how, wcc_))->attributes.size;
+      },
+      [&] {
+        const CreateHow how;
+        return run(fs_->open_create({}, root_, "file", OpenAccess::read, how, wcc_))->attributes.size;
+      },
+  };
+  FakeContent& placed = content();
+  std::uint64_t size = 100;
+  for (const auto& look : looks) {
+    placed.write_elsewhere(std::string(++size, 'e'));
+    EXPECT_EQ(look(), size);
+    EXPECT_FALSE(placed.unsettled());
+  }
+  EXPECT_EQ(placed.settles, 6);
+  EXPECT_EQ(attributes(file_).size, size);
+  EXPECT_EQ(placed.settles, 6) << "a settled file is not settled again";
+}
+
+TEST_P(ContentAttributesTest, settling_shows_as_a_change) {
+  const Attributes before = attributes(file_);
+  content().write_elsewhere("longer than before");
+  EXPECT_NE(attributes(file_).change, before.change);
+}
+
+TEST_P(ContentAttributesTest, several_who_look_share_a_settling) {
+  content().write_elsewhere("elsewhere");
+  source_.slow = true;
+  on_reactor([&]() -> io::Op<> {
+    std::vector<VfsOp<Attributes>> looks;
+    for (int i = 0; i < 5; ++i) looks.push_back(fs_->getattr(file_));
+    for (auto& look : looks) look.start();
+    for (auto& look : looks) {
+      const auto now = co_await std::move(look).as_result();
+      EXPECT_EQ(now->size, 9U);
+    }
+  });
+  EXPECT_EQ(content().settles, 1) << "those who came later found it settled";
+}
+
+TEST_P(ContentAttributesTest, a_listing_adjusts_and_does_not_settle) {
+  FakeContent& placed = content();
+  placed.write_elsewhere("elsewhere");
+  std::optional<Attributes> listed;
+  const ReadDirectoryRequest request{.cookie = 0, .plus = true};
+  ASSERT_TRUE(run(fs_->readdir({}, root_, request, [&](const DirectoryEntry& entry) {
+    if (entry.name == "file") listed = entry.attributes;
+    return true;
+  })));
+  ASSERT_TRUE(listed);
+  EXPECT_EQ(listed->space, FakeContent::space_of);
+  EXPECT_EQ(listed->size, 10U);
+  EXPECT_EQ(placed.settles, 0);
+}
+
+TEST_P(ContentAttributesTest, the_status_of_the_export_is_adjusted) {
+  EXPECT_EQ(run(fs_->status(root_))->bytes_total, 777U);
+}
+
+TEST_P(ContentAttributesTest, the_size_is_changed_in_the_content) {
+  SetAttributes both = with_size(4);
+  both.mode = 0600;
+  ASSERT_TRUE(setattr(file_, both));
+  EXPECT_EQ(content().bytes(), "0123");
+  EXPECT_EQ(attributes(file_).size, 4U);
+  EXPECT_EQ(attributes(file_).mode, 0600U);
+  ASSERT_TRUE(wcc_.before && wcc_.after);
+  EXPECT_EQ(wcc_.before->size, 10U);
+  EXPECT_EQ(wcc_.after->size, 4U);
+
+  const OpenFileRef io = open(file_);
+  ASSERT_TRUE(run(io->set({}, with_size(2))));
+  EXPECT_EQ(content().bytes(), "01");
+  const OpenFileRef reader = open(file_, OpenAccess::read);
+  EXPECT_EQ(run(reader->set({}, with_size(0))).error(), Error::acces);
+  EXPECT_EQ(run(io->set({}, with_size(~std::uint64_t{0}))).error(), Error::fbig);
+
+  const auto guarded = run(fs_->setattr({}, file_, with_size(1), Time{1, 1}, &wcc_));
+  EXPECT_EQ(guarded.error(), Error::not_sync);
+  EXPECT_EQ(content().bytes(), "01");
+}
+
+TEST_P(ContentAttributesTest, an_open_that_truncates_does_so_in_the_content) {
+  CreateHow how;
+  how.attributes.size = 0;
+  const auto opened = run(fs_->open_create({}, root_, "file", OpenAccess::read, how, wcc_));
+  ASSERT_TRUE(opened);
+  EXPECT_TRUE(opened->truncated);
+  EXPECT_FALSE(opened->created);
+  EXPECT_EQ(opened->attributes.size, 0U);
+  EXPECT_EQ(content().bytes(), "");
+
+  const auto plain = run(fs_->open_create({}, root_, "plain", OpenAccess::both, how, wcc_));
+  ASSERT_TRUE(plain && plain->truncated);
+  EXPECT_EQ(local_read("plain"), "");
+  const auto made = run(fs_->open_create({}, root_, "made", OpenAccess::both, how, wcc_));
+  ASSERT_TRUE(made && made->created);
+  EXPECT_FALSE(made->truncated);
+}
+
+TEST_P(ContentAttributesTest, a_create_over_a_file_sizes_its_content) {
+  CreateHow how;
+  how.attributes.size = 3;
+  const auto found = run(fs_->create({}, root_, "file", how, wcc_));
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->attributes.size, 3U);
+  EXPECT_EQ(content().bytes(), "012");
+  EXPECT_EQ(run(fs_->create({}, root_, "made", how, wcc_))->attributes.size, 3U);
+}
+
+TEST_P(ContentAttributesTest, the_source_hears_of_a_removal_before_it_and_after_it) {
+  const Log expected{removing_line(), "gone 0123456789"};
+  ASSERT_TRUE(remove("file"));
+  EXPECT_EQ(source_.log(), expected);
+  EXPECT_EQ(run(fs_->getattr(file_)).error(), Error::stale);
+  EXPECT_EQ(source_.log(), expected) << "once";
+}
+
+TEST_P(ContentAttributesTest, a_removal_that_its_source_refuses_does_not_happen) {
+  source_.removing_error = Error::delay;
+  wcc_ = {};
+  EXPECT_EQ(remove("file").error(), Error::delay);
+  EXPECT_TRUE(wcc_.after) << "the directory is shown all the same";
+  EXPECT_EQ(run(fs_->rename({}, root_, "plain", root_, "file", wcc_, wcc_)).error(), Error::delay);
+  EXPECT_EQ(read(find("file")), "0123456789");
+  EXPECT_EQ(read(find("plain")), "own bytes");
+  EXPECT_TRUE(remove("plain")) << "others are not asked";
+}
+
+TEST_P(ContentAttributesTest, a_rename_over_a_file_is_its_removal) {
+  const Log expected{removing_line(), "gone 0123456789"};
+  ASSERT_TRUE(run(fs_->rename({}, root_, "plain", root_, "file", wcc_, wcc_)));
+  EXPECT_EQ(source_.log(), expected);
+  EXPECT_EQ(read(find("file")), "own bytes");
+}
+
+TEST_P(ContentAttributesTest, a_file_that_is_renamed_itself_stays) {
+  ASSERT_TRUE(run(fs_->rename({}, root_, "file", root_, "other", wcc_, wcc_)));
+  EXPECT_TRUE(source_.log().empty());
+  EXPECT_EQ(read(find("other")), "0123456789");
+}
+
+TEST_P(ContentAttributesTest, a_hard_link_keeps_the_content) {
+  const std::string removing = removing_line();
+  ASSERT_TRUE(run(fs_->link({}, file_, root_, "second", wcc_)));
+  ASSERT_TRUE(remove("file"));
+  EXPECT_TRUE(source_.log().empty());
+  EXPECT_EQ(read(find("second")), "0123456789");
+  ASSERT_TRUE(remove("second"));
+  EXPECT_EQ(source_.log(), (Log{removing, "gone 0123456789"}));
+}
+
+TEST_P(ContentAttributesTest, an_open_keeps_the_content_until_it_is_closed) {
+  const std::string removing = removing_line();
+  OpenFileRef io = open(file_);
+  ASSERT_TRUE(remove("file"));
+  EXPECT_EQ(source_.log(), (Log{removing}));
+  EXPECT_EQ(text_of(*io), "0123456789");
+  ASSERT_TRUE(run(fs_->close(std::move(io))));
+  EXPECT_EQ(source_.log(), (Log{removing, "gone 0123456789"}));
+}
+
+TEST_P(ContentAttributesTest, who_may_not_remove_a_name_tells_its_source_nothing) {
+  EXPECT_FALSE(remove("file", user(4000, 4000)));
+  EXPECT_EQ(remove("missing").error(), Error::noent);
+  EXPECT_TRUE(source_.log().empty());
+}
+
+TEST_P(ContentAttributesTest, what_a_content_does_to_its_stub_breaks_no_lease) {
+  close_cached();
+  const OpenFileRef mine = open(file_, OpenAccess::read), theirs = open(file_, OpenAccess::read);
+  Bell first, second, third;
+  auto one = run(fs_->lease(mine, LeaseType::read, LeaseHolder(1), first.ring()));
+  ASSERT_TRUE(one);
+  auto two = run(fs_->lease(theirs, LeaseType::read, LeaseHolder(2), second.ring()));
+  ASSERT_TRUE(two);
+  auto directory = run(fs_->lease_directory(root_, LeaseHolder(3), third.ring()));
+  ASSERT_TRUE(directory);
+  content().write_elsewhere("settled under leases");
+  EXPECT_EQ(attributes(file_).size, 20U);
+  const auto stub = run(fs_->stub(file_, source_));
+  ASSERT_TRUE(stub);
+  ASSERT_TRUE(run((*stub)->put_record(base::bytes_of(std::string_view("here")))));
+  // All that the kernel has said is read by now.
+  fs_->sweep();
+  EXPECT_EQ(run(fs_->create({}, root_, "beside", {}, wcc_)).error(), Error::delay);
+  EXPECT_TRUE(third.wait()) << "of that";
+  EXPECT_FALSE(first.rung());
+  EXPECT_FALSE(second.rung());
+  // The kernel has the leases still.
+  const int local_open = ::open(local("file").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  EXPECT_EQ(local_open, -1);
+  EXPECT_TRUE(first.wait() && second.wait());
+}
+
+TEST_P(ContentAttributesTest, a_write_lease_is_not_broken_by_its_own_file_either) {
+  close_cached();
+  const OpenFileRef io = open(file_);
+  Bell bell;
+  auto lease = run(fs_->lease(io, LeaseType::write, LeaseHolder(1), bell.ring()));
+  ASSERT_TRUE(lease);
+  content().write_elsewhere("settled");
+  EXPECT_EQ(attributes(file_).size, 7U);
+  const io::Payload data = payload("and written");
+  ASSERT_TRUE(run(io->write({}, 7, data, Stability::unstable)));
+  EXPECT_EQ(attributes(file_).size, 18U);
+  EXPECT_FALSE(bell.rung());
+}
+
+}  // namespace
+}  // namespace braid::vfs

@@ -1,0 +1,189 @@
+// Reading and writing a file whose bytes may be a content's.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/arith.h"
+#include "vfs/posix/file_system.h"
+#include "vfs/posix/stub.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+// What lies in pipes comes into memory; the pipes are empty afterwards.
+Outcome<io::Payload> into_memory(const io::Payload& data, io::SlabPool& slabs) {
+  io::Payload out;
+  for (const io::SlabRange& range : data.ranges()) {
+    if (range.memory()) {
+      out.append(range);
+      continue;
+    }
+    for (std::size_t done = 0; done < range.length;) {
+      auto slab = slabs.acquire(io::SlabSize::large);
+      if (!slab) return late(error_of(base::number_of(slab.error())));
+      const std::size_t piece = std::min<std::size_t>(range.length - done, io::large_slab_bytes);
+      io::SlabRange memory{std::move(*slab), 0, static_cast<std::uint32_t>(piece)};
+      const auto drained = range.slab.pipe()->drain_to_memory(memory.writable());
+      if (!drained) return late(error_of(base::number_of(drained.error())));
+      out.append(std::move(memory));
+      done += piece;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+// Between the looks before and after, for who may write. What is written by others than root takes the set-id
+// bits along, as the kernel does where it sees the writing.
+template <class F>
+auto FileIo::changing(const Credentials& who, Wcc* wcc, SetId set_id, F work) -> std::invoke_result_t<F&> {
+  using T = typename std::invoke_result_t<F&>::value_type;
+  std::optional<Change> change;
+  std::uint32_t mode = 0;
+  const auto begin = [&]() -> Outcome<> {
+    if (auto begun = data_.begin_change(who, wcc, change); !begun) return begun;
+    if (set_id == SetId::kept) return {};
+    const auto now = fs_.tree().observe(data_.node());
+    if (now) mode = now->mode;
+    return now ? Outcome<>() : base::fail(now.error());
+  };
+  const base::Result<void, Error> begun = co_await fs_.placement().run(Call::getattr, begin).as_result();
+  base::Result<T, Error> result = base::fail(Error::server_fault);
+  if (begun)
+    result = co_await work().as_result();
+  else
+    result = base::fail(begun.error());
+  const auto end = [&]() -> Outcome<> {
+    Outcome<> done;
+    if (result && set_id == SetId::dropped) done = fs_.tree().drop_set_id(who, data_.node(), mode);
+    if (begun) data_.node().changes().changed();
+    change.reset();
+    return done;
+  };
+  const base::Result<void, Error> ended = co_await fs_.placement().run(Call::getattr, end).as_result();
+  if (result && !ended) co_await base::Result<void, Error>(late(ended.error()));
+  if constexpr (std::is_void_v<T>)
+    co_await std::move(result);
+  else
+    co_return co_await std::move(result);
+}
+
+VfsOp<ReadResult> FileIo::read_content(std::uint64_t offset, std::uint32_t count, ReadMemory memory) {
+  if (data_.lent()) (void)co_await fs_.contents().settle(data_.node());
+  const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  if (use.content() == nullptr) co_return co_await read_own(offset, count, memory);
+  const Attributes now = co_await fs_.placement().run(Call::getattr, [this] { return data_.admit_read(); });
+  PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
+  ReadResult out;
+  out.eof = true;
+  if (offset <= offset_max) out = co_await use.content()->read(stub, offset, count, memory);
+  out.attributes = now;
+  co_return std::move(out);
+}
+
+VfsOp<WriteResult> FileIo::write_content(const Credentials& who, std::uint64_t offset,
+                                         const io::Payload& data, Stability stability, Wcc* wcc) {
+  const PlacementHint hint{.offset = offset, .bytes = data.size()};
+  co_await fs_.contents().offer(data_, who, hint);
+  const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  if (use.content() == nullptr) co_return co_await write_own(who, offset, data, stability, wcc);
+  Content& content = *use.content();
+  PosixStub stub(fs_, data_.node(), content.source(), &data_);
+  io::Payload memory;
+  const auto write = [&]() -> VfsOp<WriteResult> {
+    if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) co_await base::fail(Error::fbig);
+    const io::Payload* bytes = &data;
+    if (data.piped() && !content.source().takes_pipes()) {
+      memory = co_await into_memory(data, fs_.slabs());
+      bytes = &memory;
+    }
+    co_return co_await content.write(stub, who, offset, *bytes, stability);
+  };
+  const WriteResult result = co_await changing(who, wcc, SetId::dropped, write);
+  // Whoever removed the last name meanwhile took the data along.
+  if (data_.lent()) {
+    const Stat now =
+        co_await fs_.placement().run(Call::getattr, [this] { return stat_of(data_.node().fd()); });
+    if (now.stx_nlink == 0 && !data_.node().held_open()) co_await base::fail(Error::stale);
+  }
+  co_return result;
+}
+
+VfsOp<Verifier> FileIo::commit_content(const Credentials& who, std::uint64_t offset, std::uint32_t count,
+                                       Wcc* wcc) {
+  const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  if (use.content() == nullptr) co_return co_await commit_own(who, wcc);
+  PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
+  const auto commit = [&]() -> VfsOp<Verifier> { return use.content()->commit(stub, who, offset, count); };
+  co_return co_await changing(who, wcc, SetId::kept, commit);
+}
+
+// Everything but the size is the inode's.
+VfsOp<> FileIo::set_with_content(const Credentials& who, const SetAttributes& set, std::optional<Time> guard,
+                                 Wcc* wcc) {
+  const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  if (use.content() == nullptr) {
+    co_await set_own(who, set, guard, wcc);
+    co_return;
+  }
+  Tree& tree = fs_.tree();
+  PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
+  Setting setting;
+  const auto begin = [&]() -> Outcome<> {
+    if (auto begun = tree.begin_setting(who, data_, set, guard, wcc, setting); !begun) return begun;
+    return data_.admit_resize(who, *set.size, setting.change->before());
+  };
+  base::Result<void, Error> done = co_await fs_.placement().run(Call::getattr, begin).as_result();
+  if (done) done = co_await use.content()->resize(stub, who, *set.size).as_result();
+  const auto end = [&]() -> Outcome<> {
+    if (!done) {
+      setting.own.reset();
+      setting.change.reset();
+      return base::fail(done.error());
+    }
+    if (auto ended = tree.end_setting(who, data_, set, setting); !ended) return base::fail(ended.error());
+    return {};
+  };
+  const bool syncs = done && (data_.lent() ? tree.syncs() : tree.opens_sync());
+  co_await fs_.change(syncs, end);
+}
+
+VfsOp<> FileIo::space_content(const Credentials& who, std::uint64_t offset, std::uint64_t length,
+                              Space space) {
+  const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  if (use.content() == nullptr) {
+    const int mode = space == Space::hole ? FileData::hole : 0;
+    co_await fs_.placement().run_long(Call::space, [this, &who, offset, length, mode] {
+      return data_.allocate(who, offset, length, mode);
+    });
+    co_return;
+  }
+  co_await data_.admit_allocate(offset, length);
+  PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
+  const auto change = [&]() -> VfsOp<> {
+    return space == Space::hole ? use.content()->deallocate(stub, who, offset, length)
+                                : use.content()->allocate(stub, who, offset, length);
+  };
+  co_await changing(who, nullptr, SetId::dropped, change);
+}
+
+VfsOp<SeekResult> FileIo::seek_content(std::uint64_t offset, SeekTo what) {
+  const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  if (use.content() == nullptr)
+    co_return co_await fs_.placement().run(Call::seek,
+                                           [this, offset, what] { return data_.seek(offset, what); });
+  if (offset > offset_max) co_await base::fail(Error::nxio);
+  PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
+  co_return co_await use.content()->seek(stub, offset, what);
+}
+
+// Advice is about the kernel's cache of the file's own bytes.
+VfsOp<> FileIo::advise_content(std::uint64_t offset, std::uint64_t length, Advice advice) {
+  const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  if (use.content() != nullptr) co_return;
+  co_await fs_.placement().run_blocking(
+      Call::read, [this, offset, length, advice] { return data_.advise(offset, length, advice); });
+}
+
+}  // namespace braid::vfs::posix

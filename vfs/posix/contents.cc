@@ -1,0 +1,177 @@
+#include "vfs/posix/contents.h"
+
+#include <sys/xattr.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "vfs/posix/file_system.h"
+#include "vfs/posix/stub.h"
+
+namespace braid::vfs::posix {
+namespace {
+
+constexpr std::size_t usual_record_bytes = 4096;
+
+}  // namespace
+
+void adjust(const PosixFile& file, Attributes& attributes) {
+  if (file.content() == nullptr) return;
+  const auto use = file.content()->slot.enter();
+  if (use && use->content() != nullptr) use->content()->adjust(attributes);
+}
+
+void tell_gone(const PosixFile& file) {
+  if (file.content() == nullptr) return;
+  ContentRef content = file.content()->slot.content();
+  if (content == nullptr || file.content()->gone.exchange(true)) return;
+  ContentSource& source = content->source();
+  source.gone(std::move(content));
+}
+
+bool Contents::has(const ContentSource& source) const {
+  return std::ranges::find(sources_, &source) != sources_.end();
+}
+
+bool Contents::takes_pipes() const {
+  return std::ranges::all_of(sources_, [](const ContentSource* source) { return source->takes_pipes(); });
+}
+
+VfsOp<ContentSlot::Use> Contents::use(PosixFile& file) {
+  std::optional<ContentSlot::Use> use = file.content()->slot.enter();
+  if (use) return VfsOp<ContentSlot::Use>(std::move(*use));
+  return file.content()->slot.acquire([this, &file] { return load(file); });
+}
+
+// A source's records are looked for in the order of the sources; a file has one of them.
+Outcome<Contents::Record> Contents::find_record(const PosixFile& file) const {
+  const std::string path = path_of(file.fd());
+  for (ContentSource* const source : sources_) {
+    const std::string name(source->record());
+    base::Bytes bytes(usual_record_bytes);
+    ssize_t size = ::getxattr(path.c_str(), name.c_str(), bytes.data(), bytes.size());
+    if (size < 0 && errno == ERANGE) {
+      bytes.resize(Stub::record_bytes_max);
+      size = ::getxattr(path.c_str(), name.c_str(), bytes.data(), bytes.size());
+    }
+    if (size < 0 && errno != ENODATA && errno != EOPNOTSUPP) return failed_xattr_call();
+    if (size < 0) continue;
+    bytes.resize(static_cast<std::size_t>(size));
+    return Record{source, std::move(bytes)};
+  }
+  return Record{};
+}
+
+VfsOp<ContentRef> Contents::load(PosixFile& file) {
+  const Record found =
+      co_await fs_.placement().run(Call::getattr, [this, &file] { return find_record(file); });
+  if (found.source == nullptr) co_return ContentRef();
+  PosixStub stub(fs_, file, *found.source);
+  ContentRef content = co_await found.source->load(stub, found.bytes);
+  if (content == nullptr) co_await base::fail(Error::io);
+  co_return std::move(content);
+}
+
+VfsOp<bool> Contents::settle(PosixFile& file) {
+  bool unsettled = false;
+  {
+    base::Result<ContentSlot::Use, Error> found = co_await use(file).as_result();
+    // Who cannot have the bytes can look at the file, and remove it.
+    if (!found && found.error() == Error::io) co_return false;
+    if (!found) co_await base::fail(found.error());
+    if (found->content() == nullptr) co_return false;
+    unsettled = found->content()->unsettled();
+  }
+  if (unsettled) co_await file.content()->settling.run([this, &file] { return settle_once(file); });
+  co_return true;
+}
+
+// A change by nobody's call: who looks at the file before and after its own does not take it for that.
+VfsOp<> Contents::settle_once(PosixFile& file) {
+  const ContentSlot::Use use = co_await this->use(file);
+  Content* const content = use.content();
+  if (content == nullptr || !content->unsettled()) co_return;
+  const ChangeCounter::Ticket ticket = file.changes().begin();
+  PosixStub stub(fs_, file, content->source());
+  base::Result<void, Error> settled = co_await content->settle(stub).as_result();
+  file.changes().changed();
+  file.changes().end(ticket);
+  co_await std::move(settled);
+}
+
+// The rights are asked for here, too: who may not write places nothing.
+Outcome<bool> Contents::may_be_placed(const FileData& writer, const Credentials& who) const {
+  std::optional<Change> change;
+  if (auto begun = writer.begin_change(who, nullptr, change); !begun) return base::fail(begun.error());
+  if (change) change->none();
+  const auto now = fs_.tree().observe(writer.node());
+  if (!now) return base::fail(now.error());
+  return now->size == 0;
+}
+
+VfsOp<> Contents::offer(const FileData& writer, const Credentials& who, PlacementHint hint) {
+  PosixFile& file = writer.node();
+  if (file.content()->offered.load(std::memory_order_relaxed)) co_return;
+  bool fit = false;
+  {
+    const ContentSlot::Use now = co_await use(file);
+    fit = now.content() == nullptr;
+  }
+  if (fit)
+    fit = co_await fs_.placement().run(Call::getattr,
+                                       [this, &writer, &who] { return may_be_placed(writer, who); });
+  for (ContentSource* const source : sources_) {
+    if (!fit || !source->places_at_first_write()) continue;
+    const ContentRef placed = co_await place(file, *source, hint);
+    if (placed != nullptr) break;
+  }
+  file.content()->offered.store(true, std::memory_order_relaxed);
+}
+
+VfsOp<ContentRef> Contents::content(PosixFile& file) {
+  {
+    const ContentSlot::Use known = co_await use(file);
+  }
+  co_return file.content()->slot.content();
+}
+
+VfsOp<ContentRef> Contents::exchange(PosixFile& file, ContentRef next) {
+  {
+    const ContentSlot::Use known = co_await use(file);
+  }
+  base::Result<ContentRef> former = co_await file.content()->slot.exchange(std::move(next)).as_result();
+  file.changes().changed();
+  if (!former) co_await base::fail(Error::server_fault);
+  co_return std::move(*former);
+}
+
+VfsOp<ContentRef> Contents::place(PosixFile& file, ContentSource& source, PlacementHint hint) {
+  const auto next = [this, &file, &source, hint](const ContentRef& former) -> VfsOp<ContentRef> {
+    if (former != nullptr && &former->source() != &source) co_await base::fail(Error::exist);
+    PosixStub stub(fs_, file, source);
+    ContentRef placed = co_await source.place(stub, former, hint);
+    file.changes().changed();
+    co_return std::move(placed);
+  };
+  return file.content()->slot.replace([this, &file] { return load(file); }, next);
+}
+
+// It is the last name if each call that is about to take one gets one: the calls that take the others count
+// themselves before they look, too.
+VfsOp<> Contents::removing(PosixFile& file) {
+  base::Result<ContentSlot::Use, Error> use = co_await this->use(file).as_result();
+  if (!use && use.error() == Error::io) co_return;
+  if (!use) co_await base::fail(use.error());
+  Content* const content = use->content();
+  if (content == nullptr) co_return;
+  const Stat now = co_await fs_.placement().run(Call::getattr, [&file] { return stat_of(file.fd()); });
+  if (now.stx_nlink > file.content()->removals.load()) co_return;
+  PosixStub stub(fs_, file, content->source());
+  co_await content->source().removing(stub, *content);
+}
+
+VfsOp<> Contents::adjust(FileSystemStatus& status) {
+  for (ContentSource* const source : sources_) co_await source->adjust(status);
+}
+
+}  // namespace braid::vfs::posix

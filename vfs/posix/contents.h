@@ -1,0 +1,73 @@
+// Which content each file of an export has: found, exchanged and told of here, and nowhere else.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vfs/content_slot.h"
+#include "vfs/posix/file.h"
+#include "vfs/shared_rounds.h"
+
+namespace braid::vfs::posix {
+
+class FileData;
+class PosixFileSystem;
+
+// Of one regular file in an export that has sources of contents: a part of its PosixFile, so a file that left
+// the descriptor cache is looked at anew.
+struct FileContent {
+  ContentSlot slot;
+  SharedRounds settling;
+  std::atomic<bool> offered{false};        // to the sources that place files at their first WRITE
+  std::atomic<bool> gone{false};           // its source was told so
+  std::atomic<std::uint32_t> removals{0};  // calls that are about to take a name from it
+};
+
+// Corrects what the inode says, as far as the content is known. No I/O.
+void adjust(const PosixFile& file, Attributes& attributes);
+// The last name and the last open are gone: tells the source of its content, once.
+void tell_gone(const PosixFile& file);
+
+// Thread-safe. Functions that are given a file need one that has a FileContent, and which outlives the Op.
+class Contents {
+ public:
+  Contents(PosixFileSystem& fs, std::vector<ContentSource*> sources)
+      : fs_(fs), sources_(std::move(sources)) {}
+
+  [[nodiscard]] bool any() const { return !sources_.empty(); }
+  [[nodiscard]] bool has(const ContentSource& source) const;
+  [[nodiscard]] bool takes_pipes() const;
+
+  // A call on the content that the file has. io: its record is damaged. The caller holds no other one.
+  VfsOp<ContentSlot::Use> use(PosixFile& file);
+  // After it the inode's attributes are true; whether the file has a content. A damaged record is no error:
+  // the attributes are the inode's own. The caller is not in a call on the content.
+  VfsOp<bool> settle(PosixFile& file);
+  // Before the first WRITE, whose caller `writer` is: an empty plain file may be placed.
+  VfsOp<> offer(const FileData& writer, const Credentials& who, PlacementHint hint);
+
+  VfsOp<ContentRef> content(PosixFile& file);
+  VfsOp<ContentRef> exchange(PosixFile& file, ContentRef next);
+  VfsOp<ContentRef> place(PosixFile& file, ContentSource& source, PlacementHint hint);
+  // Before a name is taken from the file; `removals` counts this call.
+  VfsOp<> removing(PosixFile& file);
+  VfsOp<> adjust(FileSystemStatus& status);
+
+ private:
+  struct Record {
+    ContentSource* source = nullptr;  // null: the file has no record of any
+    base::Bytes bytes;
+  };
+  Outcome<Record> find_record(const PosixFile& file) const;
+  VfsOp<ContentRef> load(PosixFile& file);
+  VfsOp<> settle_once(PosixFile& file);
+  Outcome<bool> may_be_placed(const FileData& writer, const Credentials& who) const;
+
+  PosixFileSystem& fs_;
+  const std::vector<ContentSource*> sources_;
+};
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,87 @@
+#include "vfs/posix/stub.h"
+
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "vfs/posix/file_system.h"
+
+namespace braid::vfs::posix {
+
+VfsOp<int> PosixStub::descriptor(OpenAccess access) {
+  if (open_ != nullptr && !open_->lent() && includes(open_->access(), access)) return VfsOp<int>(open_->fd());
+  const Opened wanted = includes(access, OpenAccess::write) ? Opened::write : Opened::read;
+  return fs_.placement().run(Call::open,
+                             [this, wanted] { return fs_.tree().data_descriptor(file_, wanted); });
+}
+
+VfsOp<Attributes> PosixStub::attributes() {
+  return fs_.placement().run(Call::getattr, [this]() -> Outcome<Attributes> {
+    const auto stat = stat_of(file_.fd());
+    if (!stat) return base::fail(stat.error());
+    return attributes_of(*stat, file_.identity().fsid);
+  });
+}
+
+VfsOp<> PosixStub::put_record(base::BytesView record) {
+  if (record.size() > record_bytes_max) return base::fail(Error::xattr2big);
+  return fs_.placement().run_blocking(
+      Call::sync, [this, record] { return fs_.tree().put_record(file_, source_.record(), record); });
+}
+
+VfsOp<> PosixStub::erase_record() {
+  return fs_.placement().run_blocking(
+      Call::sync, [this] { return fs_.tree().put_record(file_, source_.record(), std::nullopt); });
+}
+
+VfsOp<> PosixStub::put_size_and_times(const SetAttributes& set) {
+  return fs_.placement().run(Call::change,
+                             [this, &set] { return fs_.tree().put_size_and_times(file_, set); });
+}
+
+// All who have a lease on the file have it on the same watch.
+OwnChanges Tree::quietly(const PosixFile& file) {
+  PosixFile::Leases leases = file.leases(LeaseHolder{});
+  if (leases.others.empty()) return {};
+  return {leases_, std::move(leases.others.front()), OwnChange::stub, file.fd()};
+}
+
+Outcome<> Tree::put_record(PosixFile& file, std::string_view name, std::optional<base::BytesView> record) {
+  const PlannedSync plan = root_.traits.in_memory ? PlannedSync{} : planned(file);
+  {
+    const OwnChanges own = quietly(file);
+    const std::string path = path_of(file.fd()), attribute(name);
+    const int done = record ? ::setxattr(path.c_str(), attribute.c_str(), record->data(), record->size(), 0)
+                            : ::removexattr(path.c_str(), attribute.c_str());
+    if (done != 0 && (record || errno != ENODATA)) return failed_xattr_call();
+  }
+  return carry_out(plan);
+}
+
+// Through whatever is open for writing already: to open the file once more would break its leases. Only a
+// read lease leaves nothing open; the kernel does not see it while the size changes.
+Outcome<> Tree::put_size(PosixFile& file, std::uint64_t size) {
+  if (size > offset_max) return base::fail(Error::fbig);
+  const auto truncate = [size](int fd) { return outcome_of(::ftruncate(fd, static_cast<off_t>(size))); };
+  if (file.opened() == Opened::write) return truncate(file.fd());
+  if (const auto open = file.any_open(OpenAccess::write)) return truncate(open->fd());
+  const PosixFile::Leases leases = file.leases(LeaseHolder{});
+  if (leases.others.empty()) {
+    const auto fd = data_descriptor(file, Opened::write);
+    return fd ? truncate(*fd) : base::fail(fd.error());
+  }
+  return leases_.without(leases.others, [&]() -> Outcome<> {
+    const auto fd = open_again(file, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return fd ? truncate(fd->get()) : base::fail(fd.error());
+  });
+}
+
+Outcome<> Tree::put_size_and_times(PosixFile& file, const SetAttributes& set) {
+  const OwnChanges own = quietly(file);
+  Outcome<> done;
+  if (set.size) done = put_size(file, *set.size);
+  if (done) done = put_times(file, set);
+  file.changes().changed();
+  return done;
+}
+
+}  // namespace braid::vfs::posix

@@ -1,0 +1,38 @@
+// The file of the name, as its content sees it.
+#pragma once
+
+#include <string>
+
+#include "vfs/content.h"
+#include "vfs/posix/file_data.h"
+
+namespace braid::vfs::posix {
+
+class PosixFileSystem;
+
+class PosixStub final : public Stub {
+ public:
+  // For one call, which keeps the file. `open`: what the call came through, if somebody opened the file.
+  PosixStub(PosixFileSystem& fs, PosixFile& file, ContentSource& source, const FileData* open = nullptr)
+      : fs_(fs), file_(file), source_(source), open_(open) {}
+  // Keeps the file itself.
+  PosixStub(PosixFileSystem& fs, FileRef file, ContentSource& source)
+      : fs_(fs), kept_(std::move(file)), file_(posix::node(kept_)), source_(source) {}
+
+  [[nodiscard]] const FileHandle& handle() const override { return file_.handle(); }
+  [[nodiscard]] std::uint64_t fileid() const override { return file_.identity().fileid; }
+  VfsOp<int> descriptor(OpenAccess access) override;
+  VfsOp<Attributes> attributes() override;
+  VfsOp<> put_record(base::BytesView record) override;
+  VfsOp<> erase_record() override;
+  VfsOp<> put_size_and_times(const SetAttributes& set) override;
+
+ private:
+  PosixFileSystem& fs_;
+  const FileRef kept_;
+  PosixFile& file_;
+  ContentSource& source_;
+  const FileData* const open_ = nullptr;  // null: nobody's
+};
+
+}  // namespace braid::vfs::posix
