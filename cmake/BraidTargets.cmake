@@ -16,6 +16,13 @@ function(braid_library name)
   braid_unity(braid_${name})
 endfunction()
 
+# braid_test_library(NAME ...): as braid_library, for simulators, fakes and fault injectors: tests and benchmarks link it, no
+# other library and not the server. It is built when something that links it is.
+function(braid_test_library name)
+  braid_library(${name} ${ARGN})
+  set_target_properties(braid_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+endfunction()
+
 # braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS]): a Google Test program, run as one ctest. With
 # ThreadSanitizer, one with the label `single_threaded` is built only by name.
 function(braid_test name)

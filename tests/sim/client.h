@@ -13,13 +13,14 @@
 
 #include "io/gate.h"
 #include "io/op.h"
-#include "tests/sim/file_system.h"
+#include "tests/sim/door.h"
 #include "tests/sim/message.h"
 #include "tests/sim/network.h"
 #include "tests/sim/oracle.h"
 #include "tests/sim/plant.h"
 #include "tests/sim/random.h"
 #include "tests/sim/trace.h"
+#include "vfs/memory/storage.h"
 
 namespace braid::sim {
 
@@ -27,7 +28,8 @@ namespace braid::sim {
 struct World {
   Scheduler& scheduler;
   Network& network;
-  Storage& storage;
+  vfs::memory::Storage& storage;
+  const Changes& changes;
   Oracle& oracle;
   Trace& trace;
   Plant plant = Plant::none;

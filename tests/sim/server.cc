@@ -27,7 +27,7 @@ rpc::ServerOptions rpc_options(Plant plant) {
 
 std::unique_ptr<vfs::Exports> exports_of(std::shared_ptr<vfs::FileSystem> files) {
   vfs::Export all;
-  all.id = Storage::export_id;
+  all.id = export_id;
   all.path = "/";
   all.squash = vfs::Squash::none;
   all.file_system = std::move(files);
@@ -38,12 +38,13 @@ std::unique_ptr<vfs::Exports> exports_of(std::shared_ptr<vfs::FileSystem> files)
 
 }  // namespace
 
-Server::Server(Machine& machine, Storage& storage, io::SlabPool& slabs, const Random& random, Plant plant,
-               std::uint32_t life)
+Server::Server(Machine& machine, vfs::memory::Storage& storage, Changes& changes, io::SlabPool& slabs,
+               const Random& random, Plant plant, std::uint32_t life)
     : life_(life),
       plant_(plant),
       born_(machine.scheduler.now()),
-      files_(std::make_shared<MemoryFileSystem>(storage, machine.scheduler, random.fork(life))),
+      door_(machine.scheduler, random.fork(life), changes),
+      files_(std::make_shared<vfs::memory::MemoryFileSystem>(storage, door_)),
       exports_(exports_of(files_)),
       engine_(nfs4::Nfs4Engine::create(engine_options(plant),
                                        {machine.scheduler.clock(), *exports_, pool_, slabs, metrics_},
@@ -74,7 +75,7 @@ io::Op<> Server::close_engine(Server& self) {
 
 void Server::kill() {
   if (std::exchange(closing_, true)) return;
-  files_->shut();
+  door_.shut();
   if (plant_ == Plant::stuck_job) stuck_.emplace(gate_);
   io::spawn(gate_, close_engine(*this));
 }

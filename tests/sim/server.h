@@ -12,9 +12,10 @@
 #include "nfs4/engine.h"
 #include "rpc/server.h"
 #include "rpc/tcp_worker.h"
-#include "tests/sim/file_system.h"
+#include "tests/sim/door.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/plant.h"
+#include "vfs/memory/file_system.h"
 
 namespace braid::sim {
 
@@ -25,8 +26,8 @@ constexpr base::Duration lease_time = std::chrono::seconds(20);
 class Server {
  public:
   // `life`: 1 for the first server, and so on.
-  Server(Machine& machine, Storage& storage, io::SlabPool& slabs, const Random& random, Plant plant,
-         std::uint32_t life);
+  Server(Machine& machine, vfs::memory::Storage& storage, Changes& changes, io::SlabPool& slabs,
+         const Random& random, Plant plant, std::uint32_t life);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -47,7 +48,8 @@ class Server {
   const std::uint32_t life_;
   const Plant plant_;
   const base::TimePoint born_;
-  std::shared_ptr<MemoryFileSystem> files_;
+  Door door_;
+  std::shared_ptr<vfs::memory::MemoryFileSystem> files_;
   std::unique_ptr<vfs::Exports> exports_;
   io::BlockingPool pool_{{}};
   base::MetricRegistry metrics_;

@@ -24,10 +24,10 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
       began_(scheduler_.now()),
       trace_(options.trace, scheduler_.clock()),
       machine_(scheduler_, random_.fork(1)),
-      storage_(scheduler_.clock()),
+      storage_(export_id, &scheduler_.clock()),
       network_(machine_, slabs, {.latency_max = milliseconds(1U << random_.below(8))}, random_.fork(2)),
       oracle_(scheduler_, network_, trace_),
-      world_{scheduler_, network_, storage_, oracle_, trace_, options.plant} {
+      world_{scheduler_, network_, storage_, changes_, oracle_, trace_, options.plant} {
   if (options.plant == Plant::lying_disk) machine_.disk()->lie();
   if (options.plant == Plant::undeleted_records) machine_.disk()->keep_all();
   // In some seeds most are content to read, and there are files for everybody: a place for delegations.
@@ -38,7 +38,8 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
   }
   const std::uint64_t files = random_.between(std::uint64_t{1}, std::uint64_t{calm ? 6U : 3U});
   for (std::uint64_t i = 0; i < files; ++i)
-    world_.files.push_back(storage_.add(fmt::format("f{}", i), vfs::FileType::regular));
+    world_.files.push_back(
+        storage_.add(vfs::memory::Storage::root_id, fmt::format("f{}", i), vfs::FileType::regular));
   const std::uint64_t clients = random_.between(std::uint64_t{2}, std::uint64_t{6});
   for (std::uint32_t i = 0; i < clients; ++i)
     traits_.push_back(
@@ -79,8 +80,8 @@ void Simulation::now_and_then(base::Duration mean, void (Simulation::*what)()) {
 }
 
 void Simulation::start_server() {
-  servers_.push_back(
-      std::make_unique<Server>(machine_, storage_, slabs_, random_.fork(100), options_.plant, ++lives_));
+  servers_.push_back(std::make_unique<Server>(machine_, storage_, changes_, slabs_, random_.fork(100),
+                                              options_.plant, ++lives_));
   trace_.add({}, {}, "server {} starts", lives_);
   oracle_.born(lives_);
   network_.set_server(servers_.back().get());

@@ -8,7 +8,7 @@
 
 #include "io/slab.h"
 #include "tests/sim/client.h"
-#include "tests/sim/file_system.h"
+#include "tests/sim/door.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/network.h"
 #include "tests/sim/oracle.h"
@@ -61,7 +61,8 @@ class Simulation {
   const base::TimePoint began_;
   Trace trace_;
   Machine machine_;
-  Storage storage_;
+  vfs::memory::Storage storage_;
+  Changes changes_;
   Network network_;
   Oracle oracle_;
   World world_;

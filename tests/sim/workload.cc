@@ -293,7 +293,7 @@ ClientOp<> Client::read_or_write(std::uint32_t owner, std::uint32_t file) {
   world_.trace.add(traits_.index, file, "owner {} {}{}: {}", owner, write ? "writes" : "reads",
                    without_state ? " without state" : "", name_of(status));
   if (write && !done.lost && status == NFS4_OK && done.one_life) {
-    const std::uint64_t times = world_.storage.times(fmt::format("write {}", tag));
+    const std::uint64_t times = world_.changes.times(fmt::format("write {}", tag));
     if (times != 1)
       world_.oracle.violation("exactly_once", traits_.index, file,
                               fmt::format("a WRITE was done {} times", times));
@@ -333,7 +333,7 @@ ClientOp<bool> Client::name_operation(Request request, std::string change, nfsst
   const nfsstat4 status = done.response.status();
   world_.trace.add(traits_.index, {}, "{}: {}", change, name_of(status));
   if (done.lost) co_return false;
-  const std::uint64_t times = world_.storage.times(change);
+  const std::uint64_t times = world_.changes.times(change);
   if (status == NFS4_OK && times != 1)
     world_.oracle.violation("exactly_once", traits_.index, {},
                             fmt::format("\"{}\" was answered OK and done {} times", change, times));
