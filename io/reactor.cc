@@ -246,14 +246,13 @@ Op<> Reactor::sleep(base::Duration duration) {
 void Timer::arm(base::TimePoint deadline, std::coroutine_handle<> waiter) {
   base::check(!waiter_, "one waiter per timer");
   fired_ = false;
-  deadline_ = deadline;
   waiter_ = waiter;
-  reactor_.timers_.emplace(deadline, this);
+  armed_ = reactor_.timers_.emplace(deadline, this);
 }
 
 void Timer::cancel() {
   if (!waiter_) return;
-  reactor_.timers_.erase({deadline_, this});
+  reactor_.timers_.erase(armed_);
   reactor_.ready_.push(ReadyItem::of(std::exchange(waiter_, nullptr)));
 }
 

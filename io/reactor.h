@@ -10,10 +10,10 @@
 #include <coroutine>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -73,7 +73,7 @@ class Timer {
   friend class Reactor;
   void arm(base::TimePoint deadline, std::coroutine_handle<> waiter);
   Reactor& reactor_;
-  base::TimePoint deadline_{};
+  std::multimap<base::TimePoint, Timer*>::iterator armed_;  // while somebody waits
   std::coroutine_handle<> waiter_;
   bool fired_ = false;
 };
@@ -195,7 +195,8 @@ class Reactor {
   ReadyQueue ready_;
   std::vector<ReadyItem> end_of_turn_;
   std::vector<ReadyItem> taken_;  // posted items on their way to ready_
-  std::set<std::pair<base::TimePoint, Timer*>> timers_;
+  std::multimap<base::TimePoint, Timer*>
+      timers_;                                 // those of one moment in the order in which they were armed
   std::optional<base::TimePoint> turn_began_;  // if there were timers to look at
   // Written by the running thread alone.
   struct {
