@@ -14,14 +14,13 @@
 #include "io/slab.h"
 #include "nfs3/mount/service.h"
 #include "nfs3/mount3.x.h"
-#include "tests/unit/nfs3/fake_file_system.h"
-#include "tests/unit/nfs3/handles.h"
 #include "vfs/export.h"
+#include "vfs/memory/file_system.h"
 
 namespace {
 
 using namespace braid;
-using nfs3::test::FakeFileSystem;
+using vfs::memory::Storage;
 
 class Reply final : public rpc::Reply {
  public:
@@ -37,7 +36,7 @@ class Reply final : public rpc::Reply {
   std::optional<xdr::Encoder> encoder_;
 };
 
-bool results_decode(std::size_t procedure, const io::Payload& message) {
+bool results_decode(const Storage& storage, std::size_t procedure, const io::Payload& message) {
   xdr::Arena arena;
   xdr::Decoder in(message, arena);
   nfs3::mountres3 mounted;
@@ -47,8 +46,7 @@ bool results_decode(std::size_t procedure, const io::Payload& message) {
     case 1: {
       if (!decode(in, mounted)) return false;
       const auto* ok = mounted.mountinfo();
-      base::check(ok == nullptr || nfs3::test::fileid_of(ok->fhandle).value() <= 3,
-                  "only directories of ours");
+      base::check(ok == nullptr || storage.id_of(ok->fhandle).value() <= 3, "only directories of ours");
       return in.remaining() == 0;
     }
     case 2:
@@ -72,14 +70,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   io::ReadyQueue queue;
   io::ReadyQueue::make_current(&queue);
   static io::SlabPool pool({.bytes_max = 64 * base::MiB, .huge_pages = false});
-  const auto fs = std::make_shared<FakeFileSystem>(vfs::ExportId(7));
-  const auto directory = fs->add(FakeFileSystem::root_id, "d", vfs::FileType::directory);
-  fs->add(directory, "e", vfs::FileType::directory);
-  fs->add(directory, "f", vfs::FileType::regular);
+  Storage storage(vfs::ExportId(7));
+  const auto directory = storage.add(Storage::root_id, "d", vfs::FileType::directory);
+  storage.add(directory, "e", vfs::FileType::directory);
+  storage.add(directory, "f", vfs::FileType::regular);
+  vfs::memory::Hooks hooks;
   vfs::Export offered;
   offered.id = vfs::ExportId(7);
   offered.path = "/srv";
-  offered.file_system = fs;
+  offered.file_system = std::make_shared<vfs::memory::MemoryFileSystem>(storage, hooks);
   const vfs::Exports exports(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{offered}));
   nfs3::mount::MountService service(exports);
   const auto procedures = service.program().versions.front().procedures;
@@ -103,7 +102,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     base::check(*op.result() != rpc::Answer::system_err, "there is memory for the reply");
     const io::Payload results = reply.take();
     if (*op.result() == rpc::Answer::success) {
-      base::check(results_decode(procedure, results), "results can be decoded");
+      base::check(results_decode(storage, procedure, results), "results can be decoded");
       base::check(results.size() <= procedures[procedure].reply_bytes_max, "results keep to their bound");
     }
   }

@@ -14,14 +14,15 @@
 #include "io/slab.h"
 #include "nfs3/nfs3.x.h"
 #include "nfs3/service.h"
-#include "tests/unit/nfs3/fake_file_system.h"
 #include "vfs/export.h"
+#include "vfs/memory/file_system.h"
+#include "vfs/memory/recorder.h"
 
 namespace {
 
 using namespace braid;
 using base::BytesView;
-using nfs3::test::FakeFileSystem;
+using vfs::memory::Storage;
 
 io::Payload cut(BytesView bytes, std::size_t piece_bytes, io::SlabPool& pool) {
   io::Payload payload;
@@ -111,12 +112,27 @@ class Reply final : public rpc::Reply {
 };
 
 // The world of the golden tests: "hello" is file 2, "d" directory 3, "l" a link.
-std::shared_ptr<FakeFileSystem> make_file_system() {
-  auto fs = std::make_shared<FakeFileSystem>(vfs::ExportId(7));
-  fs->add(FakeFileSystem::root_id, "hello", vfs::FileType::regular, "hello, world");
-  fs->add(FakeFileSystem::root_id, "d", vfs::FileType::directory);
-  fs->add(FakeFileSystem::root_id, "l", vfs::FileType::symlink, "../x");
-  return fs;
+void fill(Storage& storage) {
+  storage.add(Storage::root_id, "hello", vfs::FileType::regular, "hello, world");
+  storage.add(Storage::root_id, "d", vfs::FileType::directory);
+  storage.add(Storage::root_id, "l", vfs::FileType::symlink, "../x");
+}
+
+// Signs each handle of export 7 that the input holds, whatever file it names: no mutation would find a
+// signature.
+base::Bytes with_signed_handles(BytesView input, const Storage& storage) {
+  base::Bytes out(input.begin(), input.end());
+  const vfs::FileHandle model = storage.handle_of(Storage::root_id);
+  constexpr std::size_t mac_at = 8;
+  constexpr std::size_t body_at = vfs::HandleCodec::header_bytes;
+  for (std::size_t at = 0; at + model.size <= out.size(); ++at) {
+    const auto found = std::span(out).subspan(at, model.size);
+    if (!std::ranges::equal(found.first(mac_at), model.view().first(mac_at))) continue;
+    std::uint64_t id = 0;
+    for (const std::byte byte : found.subspan(body_at)) id = id << 8U | std::to_integer<std::uint64_t>(byte);
+    std::ranges::copy(storage.handle_of(id).view(), found.begin());
+  }
+  return out;
 }
 
 }  // namespace
@@ -126,18 +142,21 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   io::ReadyQueue queue;
   io::ReadyQueue::make_current(&queue);
   static io::SlabPool pool({.bytes_max = 512 * base::MiB, .huge_pages = false});
-  const auto fs = make_file_system();
+  Storage storage(vfs::ExportId(7));
+  fill(storage);
+  vfs::memory::Recorder recorder;
   vfs::Export offered;
   offered.id = vfs::ExportId(7);
   offered.path = "/";
-  offered.file_system = fs;
+  offered.file_system = std::make_shared<vfs::memory::MemoryFileSystem>(storage, recorder);
   const vfs::Exports exports(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{offered}));
   Nfs3Service service(exports, {});
   const auto procedures = service.program().versions.front().procedures;
 
   const std::size_t number = data[0] % rows.size();
   const std::size_t piece_bytes = data[1] == 0 ? io::small_slab_bytes : data[1];
-  const io::Payload message = cut(std::as_bytes(std::span(data, size)).subspan(2), piece_bytes, pool);
+  const io::Payload message =
+      cut(with_signed_handles(std::as_bytes(std::span(data, size)).subspan(2), storage), piece_bytes, pool);
   io::SlabCursor cursor(pool);
   rows[number].check_args(message, cursor);
 
@@ -154,7 +173,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       base::check(rows[number].results_decode(results), "results can be decoded");
       base::check(results.size() <= procedures[number].reply_bytes_max, "results keep to their bound");
     } else {
-      base::check(fs->calls.empty() && results.empty(), "garbage reaches nobody");
+      base::check(recorder.calls.empty() && results.empty(), "garbage reaches nobody");
     }
   }
   io::ReadyQueue::make_current(nullptr);

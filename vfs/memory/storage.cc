@@ -1,9 +1,9 @@
 #include "vfs/memory/storage.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
-#include <cstring>
-#include <span>
+#include <cstddef>
 
 namespace braid::vfs::memory {
 namespace {
@@ -69,7 +69,9 @@ Node* Storage::get(std::uint64_t id) {
 }
 
 FileHandle Storage::handle_of(std::uint64_t id) const {
-  return codec_.seal({.transient = false, .type = 1, .bytes = std::as_bytes(std::span(&id, 1))});
+  std::array<std::byte, sizeof id> body;
+  for (std::size_t i = body.size(); i-- > 0; id >>= 8U) body.at(i) = static_cast<std::byte>(id & 0xffU);
+  return codec_.seal({.transient = false, .type = 1, .bytes = body});
 }
 
 base::Result<std::uint64_t, Error> Storage::id_of(base::BytesView handle) const {
@@ -77,7 +79,7 @@ base::Result<std::uint64_t, Error> Storage::id_of(base::BytesView handle) const 
   if (!opened) return base::fail(opened.error());
   std::uint64_t id = 0;
   if (opened->body.bytes.size() != sizeof id) return base::fail(Error::badhandle);
-  std::memcpy(&id, opened->body.bytes.data(), sizeof id);
+  for (const std::byte byte : opened->body.bytes) id = id << 8U | std::to_integer<std::uint64_t>(byte);
   return id;
 }
 

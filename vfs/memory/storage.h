@@ -62,7 +62,8 @@ class Storage {
   [[nodiscard]] Node& node(std::uint64_t id) { return nodes_.at(id); }
   // Null: gone.
   [[nodiscard]] Node* get(std::uint64_t id);
-  // Signed, whether the node is there or not.
+  // Signed, whether the node is there or not: 24 bytes, whose body is the id, big-endian
+  // (docs/filehandle.md).
   [[nodiscard]] FileHandle handle_of(std::uint64_t id) const;
   // badhandle: not signed by this export.
   [[nodiscard]] base::Result<std::uint64_t, Error> id_of(base::BytesView handle) const;

@@ -28,10 +28,10 @@ namespace {
 using enum NFS_V3_procedure;
 
 // A file system that has everything at hand, as one with warm caches.
-class WarmFileSystem final : public FakeFileSystem {
+class WarmFileSystem final : public MemoryFileSystem {
  public:
-  explicit WarmFileSystem(vfs::ExportId id, io::SlabPool& pool)
-      : FakeFileSystem(id), file_(new FakeFile(handle_of(2), 2)), cursor_(pool) {
+  WarmFileSystem(Storage& storage, Recorder& recorder, io::SlabPool& pool)
+      : MemoryFileSystem(storage, recorder), file_(root()), cursor_(pool) {
     data_ = io::Payload(*cursor_.carve(4096));
   }
   vfs::VfsOp<vfs::FileRef> resolve(base::BytesView) override { return file_; }
@@ -44,18 +44,30 @@ class WarmFileSystem final : public FakeFileSystem {
     now = attributes_;
     return wanted;
   }
-  vfs::VfsOp<vfs::ReadResult> read(const vfs::Credentials&, const vfs::FileRef&, std::uint64_t, std::uint32_t,
-                                   vfs::ReadMemory) override {
-    return vfs::ReadResult{data_, false, attributes_};
-  }
-  vfs::VfsOp<vfs::WriteResult> write(const vfs::Credentials&, const vfs::FileRef&, std::uint64_t,
-                                     const io::Payload& data, vfs::Stability stability,
-                                     vfs::Wcc& wcc) override {
-    wcc = {vfs::Before{}, attributes_};
-    return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), stability, {}};
+  vfs::Borrowed borrow(const vfs::Credentials&, const vfs::FileRef& file) override {
+    return vfs::Borrowed(std::in_place_type<Lent>, *this, file);
   }
 
  private:
+  class Lent final : public vfs::OpenFile {
+   public:
+    Lent(WarmFileSystem& home, const vfs::FileRef& file) : home_(home), file_(file) {}
+    [[nodiscard]] const vfs::FileRef& file() const override { return file_; }
+    [[nodiscard]] vfs::OpenAccess access() const override { return vfs::OpenAccess::both; }
+    vfs::VfsOp<vfs::ReadResult> read(std::uint64_t, std::uint32_t, vfs::ReadMemory) override {
+      return vfs::ReadResult{home_.data_, false, home_.attributes_};
+    }
+    vfs::VfsOp<vfs::WriteResult> write(const vfs::Credentials&, std::uint64_t, const io::Payload& data,
+                                       vfs::Stability stability, vfs::Wcc* wcc) override {
+      *wcc = {vfs::Before{}, home_.attributes_};
+      return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), stability, {}};
+    }
+
+   private:
+    WarmFileSystem& home_;
+    const vfs::FileRef& file_;
+  };
+
   vfs::FileRef file_;
   vfs::Attributes attributes_;
   io::SlabCursor cursor_;
@@ -65,7 +77,7 @@ class WarmFileSystem final : public FakeFileSystem {
 class Allocations : public Nfs3Test {
  protected:
   Allocations() {
-    warm_ = std::make_shared<WarmFileSystem>(main_id, pool_);
+    warm_ = std::make_shared<WarmFileSystem>(*storage_, recorder_, pool_);
     change_export([&](vfs::Export& it) { it.file_system = warm_; });
   }
   ~Allocations() override { withdraw_exports(); }

@@ -65,7 +65,7 @@ class Directory : public Nfs3Test {
     for (int i = 0; i < files; ++i) {
       names.push_back(std::string(static_cast<std::size_t>(i * 7 % 255), 'n') + std::to_string(i));
       if (names.back().size() > 255) names.back().resize(255);
-      fs_->add(FakeFileSystem::root_id, names.back(), FileType::regular);
+      storage_->add(Storage::root_id, names.back(), FileType::regular);
     }
     return names;
   }
@@ -108,7 +108,7 @@ TEST_F(Directory, for_every_maxcount_no_reply_exceeds_it_and_no_entry_is_lost) {
 }
 
 TEST_F(Directory, a_reply_is_as_full_as_its_limit_allows) {
-  fs_->add(FakeFileSystem::root_id, "abcd", FileType::regular);
+  storage_->add(Storage::root_id, "abcd", FileType::regular);
   // "." and ".." take 28 bytes each, "abcd" too; the frame with attributes takes 104.
   EXPECT_EQ(readdir(0, 104 + 3 * 28).resok()->reply.entries.size(), 3U);
   EXPECT_TRUE(readdir(0, 104 + 3 * 28).resok()->reply.eof);
@@ -118,7 +118,7 @@ TEST_F(Directory, a_reply_is_as_full_as_its_limit_allows) {
 }
 
 TEST_F(Directory, dircount_bounds_names_but_lets_every_reply_make_progress) {
-  for (const char* name : {"a", "b", "c"}) fs_->add(FakeFileSystem::root_id, name, FileType::regular);
+  for (const char* name : {"a", "b", "c"}) storage_->add(Storage::root_id, name, FileType::regular);
   // fileid, name, cookie: 24 bytes each.
   EXPECT_EQ(readdirplus(0, 3 * 24, plenty).resok()->reply.entries.size(), 3U);
   EXPECT_EQ(readdirplus(0, 3 * 24 - 1, plenty).resok()->reply.entries.size(), 2U);
@@ -126,7 +126,7 @@ TEST_F(Directory, dircount_bounds_names_but_lets_every_reply_make_progress) {
 }
 
 TEST_F(Directory, a_reply_never_exceeds_the_limit_of_the_server) {
-  for (int i = 0; i < 3000; ++i) fs_->add(FakeFileSystem::root_id, std::to_string(i), FileType::regular);
+  for (int i = 0; i < 3000; ++i) storage_->add(Storage::root_id, std::to_string(i), FileType::regular);
   const READDIRPLUS3res res = readdirplus(0, 0xffff'ffff, 0xffff'ffff);
   EXPECT_LE(bytes_of(*res.resok()), 65536U);
   EXPECT_GT(bytes_of(*res.resok()), 65536U - 200U);
@@ -140,7 +140,7 @@ TEST_F(Directory, entries_that_stay_are_listed_once_while_others_are_removed) {
   const Listing listing = list([&](std::uint64_t cookie) { return readdir(cookie, 700); },
                                [&] {
                                  for (int i = 0; i < 3 && next < names.size(); ++i, next += 2) {
-                                   fs_->erase(FakeFileSystem::root_id, names[next]);
+                                   storage_->erase(Storage::root_id, names[next]);
                                    removed.insert(names[next]);
                                  }
                                });
@@ -169,8 +169,8 @@ TEST_F(Directory, a_cookie_with_a_verifier_that_was_never_given_out_is_bad) {
 }
 
 TEST_F(Directory, entries_without_attributes_say_so) {
-  fs_->entries_without_attributes = true;
-  fs_->add(FakeFileSystem::root_id, "a", FileType::regular);
+  fs_->traits().entries_without_attributes = true;
+  storage_->add(Storage::root_id, "a", FileType::regular);
   const READDIRPLUS3res res = readdirplus(0, plenty, plenty);
   ASSERT_EQ(res.resok()->reply.entries.size(), 3U);
   for (const entryplus3& entry : res.resok()->reply.entries) {
@@ -184,17 +184,17 @@ TEST_F(Directory, a_server_without_memory_asks_to_try_again) {
   const base::Bytes args = encoded(READDIR3args{root_fh(), 0, {}, plenty});
   std::vector<io::SlabRef> held;
   const auto running = [&] {
-    fs_->park(true);
+    recorder_.park(true);
     auto started = start(NFSPROC3_READDIR, args);
-    fs_->resume_one();  // resolve: what follows runs once memory is gone
+    recorder_.resume_one();  // resolve: what follows runs once memory is gone
     while (auto slab = pool_.acquire(io::SlabSize::small)) held.push_back(std::move(*slab));
     return started;
   }();
   queue_.run(100);
   held.clear();
-  fs_->park(false);
-  while (fs_->parked() > 0) {
-    fs_->resume_one();
+  recorder_.park(false);
+  while (recorder_.parked() > 0) {
+    recorder_.resume_one();
     queue_.run(100);
   }
   EXPECT_EQ(decoded<READDIR3res>(running->answered()).status, NFS3ERR_JUKEBOX);

@@ -17,7 +17,7 @@ using vfs::FileType;
 
 class Glue : public Nfs3Test {
  protected:
-  std::uint64_t file_ = fs_->add(FakeFileSystem::root_id, "f", FileType::regular, "0123456789");
+  std::uint64_t file_ = storage_->add(Storage::root_id, "f", FileType::regular, "0123456789");
 
   // Good arguments of each procedure, in the order of their numbers.
   std::vector<base::Bytes> all_arguments() {
@@ -56,15 +56,15 @@ TEST_F(Glue, what_is_delayed_is_tried_again_before_the_client_is_told_to_come_ba
       encoded(WRITE3args{fh(file_), 0, 1, stable_how::UNSTABLE, payload_of(base::bytes_of("x"))});
   for (const std::size_t delays : {0U, 2U, 100U}) {
     SCOPED_TRACE(delays);
-    fs_->calls.clear();
+    recorder_.calls.clear();
     std::unique_ptr<RunningCall> running;
     rpc::test::Loop loop(clock);
     loop.run([&]() -> io::Op<> {
-      fs_->fail("write", vfs::Error::delay);
-      if (delays == 0) fs_->fail("write", std::nullopt);
+      recorder_.fail("write", vfs::Error::delay);
+      if (delays == 0) recorder_.fail("write", std::nullopt);
       running = start(NFSPROC3_WRITE, args);
       while (!running->done()) {
-        if (count("write") >= delays) fs_->fail("write", std::nullopt);
+        if (count("write") >= delays) recorder_.fail("write", std::nullopt);
         co_await loop.reactor().sleep(1ms);
       }
     });
@@ -86,7 +86,7 @@ TEST_F(Glue, arguments_that_end_too_early_are_garbage_wherever_they_end) {
       EXPECT_TRUE(answered.results.empty());
     }
   }
-  EXPECT_TRUE(fs_->calls.empty());
+  EXPECT_TRUE(recorder_.calls.empty());
 }
 
 TEST_F(Glue, bytes_after_the_arguments_are_ignored) {
@@ -105,7 +105,7 @@ TEST_F(Glue, values_that_the_protocol_does_not_define_are_garbage) {
   base::Bytes setattr = encoded(SETATTR3args{fh(file_), {}, {}});
   setattr.back() = std::byte{2};  // the guard's bool
   EXPECT_EQ(call(NFSPROC3_SETATTR, setattr).answer, rpc::Answer::garbage_args);
-  EXPECT_TRUE(fs_->calls.empty());
+  EXPECT_TRUE(recorder_.calls.empty());
 }
 
 TEST_F(Glue, a_handle_or_name_with_an_absurd_length_is_garbage) {
@@ -121,20 +121,19 @@ TEST_F(Glue, a_procedure_that_waits_at_every_step_answers_the_same) {
   for (std::uint32_t number = 1; number < arguments.size(); ++number) {
     const auto procedure = static_cast<NFS_V3_procedure>(number);
     const auto world = [&] {
-      fs_ = std::make_shared<FakeFileSystem>(main_id);
-      fs_->add(FakeFileSystem::root_id, "f", FileType::regular, "0123456789");
-      fs_->add(FakeFileSystem::root_id, procedure == NFSPROC3_RMDIR ? "name" : "other", FileType::directory);
-      change_export([&](vfs::Export& it) { it.file_system = fs_; });
+      empty_main();
+      storage_->add(Storage::root_id, "f", FileType::regular, "0123456789");
+      storage_->add(Storage::root_id, procedure == NFSPROC3_RMDIR ? "name" : "other", FileType::directory);
     };
     world();
     const Answered at_once = call(procedure, arguments[number]);
     world();
-    fs_->park(true);
+    recorder_.park(true);
     const auto running = start(procedure, arguments[number]);
     int waits = 0;
     for (; !running->done() && waits < 10; ++waits) {
-      ASSERT_EQ(fs_->parked(), 1U);
-      fs_->resume_one();
+      ASSERT_EQ(recorder_.parked(), 1U);
+      recorder_.resume_one();
       queue_.run(100);
     }
     EXPECT_GE(waits, 1) << "procedure " << number;
@@ -152,12 +151,12 @@ TEST_F(Glue, the_status_reported_to_metrics_is_that_of_the_reply) {
 
 TEST_F(Glue, a_reply_without_memory_is_system_err) {
   const base::Bytes args = encoded(GETATTR3args{fh(file_)});
-  fs_->park(true);
+  recorder_.park(true);
   const auto running = start(NFSPROC3_GETATTR, args);
   std::vector<io::SlabRef> held;
   while (auto slab = pool_.acquire(io::SlabSize::small)) held.push_back(std::move(*slab));
   while (!running->done()) {
-    fs_->resume_one();
+    recorder_.resume_one();
     queue_.run(100);
   }
   held.clear();
@@ -166,16 +165,15 @@ TEST_F(Glue, a_reply_without_memory_is_system_err) {
 
 TEST_F(Glue, the_exports_of_a_running_call_stay_while_they_are_replaced) {
   const base::Bytes args = encoded(GETATTR3args{fh(file_)});
-  fs_->park(true);
+  recorder_.park(true);
   const auto running = start(NFSPROC3_GETATTR, args);
   withdraw_exports();
-  const std::weak_ptr<FakeFileSystem> alive = fs_;
+  const std::weak_ptr<MemoryFileSystem> alive = fs_;
   main_.file_system.reset();
-  FakeFileSystem& fs = *fs_;
   fs_.reset();
   EXPECT_FALSE(alive.expired());
   while (!running->done()) {
-    fs.resume_one();
+    recorder_.resume_one();
     queue_.run(100);
   }
   EXPECT_EQ(running->answered().status, 0U);
@@ -218,8 +216,8 @@ TEST_F(Glue, each_name_in_the_table_is_that_of_its_number) {
 
 TEST_F(Glue, no_reply_is_larger_than_its_row_says) {
   const auto big =
-      fs_->add(FakeFileSystem::root_id, "big", FileType::regular, std::string(2 * MAX_PAYLOAD, 'b'));
-  for (int i = 0; i < 3000; ++i) fs_->add(FakeFileSystem::root_id, std::to_string(i), FileType::regular);
+      storage_->add(Storage::root_id, "big", FileType::regular, std::string(2 * MAX_PAYLOAD, 'b'));
+  for (int i = 0; i < 3000; ++i) storage_->add(Storage::root_id, std::to_string(i), FileType::regular);
   auto arguments = all_arguments();
   arguments[6] = encoded(READ3args{fh(big), 0, 0xffff'ffff});
   arguments[16] = encoded(READDIR3args{root_fh(), 0, {}, 0xffff'ffff});

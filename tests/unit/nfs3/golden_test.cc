@@ -10,10 +10,6 @@ namespace {
 using std::string;
 using enum NFS_V3_procedure;
 
-// nfs_fh3: length 24, then version, flags, kernel type; export 7; signature; fileid.
-string handle(const string& fileid) {
-  return "00000018 01000001 00000007 a0a1a2a3 a4a5a6a7 00000000" + fileid;
-}
 const string root = handle("00000001");
 const string golden_file = handle("00000002");
 
@@ -57,7 +53,7 @@ class Golden : public Nfs3Test, public ::testing::WithParamInterface<std::size_t
     fragment_bytes_ = GetParam();
     auth_ = rpc::AuthNone{};
     change_export([](vfs::Export& it) { it.anon_uid = it.anon_gid = 0; });
-    EXPECT_EQ(fs_->add(FakeFileSystem::root_id, "hello", vfs::FileType::regular, "hello, world"), 2U);
+    EXPECT_EQ(storage_->add(Storage::root_id, "hello", vfs::FileType::regular, "hello, world"), 2U);
   }
 };
 INSTANTIATE_TEST_SUITE_P(Pieces, Golden, ::testing::Values(5U, 65536U));
@@ -99,13 +95,13 @@ TEST_P(Golden, access) {
   expect_exchange(NFSPROC3_ACCESS, golden_file + "0000003f", "00000000" + yes + file_attributes + "0000001d");
 }
 TEST_P(Golden, access_that_the_file_system_cannot_tell) {
-  fs_->fail("access", vfs::Error::io);
+  recorder_.fail("access", vfs::Error::io);
   expect_exchange(NFSPROC3_ACCESS, golden_file + "0000003f",
                   "00000005" + yes + file_attributes);  // NFS3ERR_IO
 }
 
 TEST_P(Golden, readlink) {
-  fs_->add(FakeFileSystem::root_id, "link", vfs::FileType::symlink, "../x");
+  storage_->add(Storage::root_id, "link", vfs::FileType::symlink, "../x");
   expect_exchange(NFSPROC3_READLINK, handle("00000003"),
                   "00000000" + yes + fattr("00000005 000001a4 00000001", "00000004", "00000003", t0, t0) +
                       "00000004 2e2e2f78");
@@ -133,10 +129,10 @@ TEST_P(Golden, write) {
                       + yes + fattr(file_head, "0000000c", "00000002", t1, t1) + "00000003" +
                       "00000001"               // count, committed: DATA_SYNC
                       + "b0070000 00000000");  // write verifier
-  EXPECT_EQ(fs_->node(2).content, "hello, Mapld");
+  EXPECT_EQ(storage_->node(2).content, "hello, Mapld");
 }
 TEST_P(Golden, write_to_a_full_disk) {
-  fs_->fail("write", vfs::Error::nospc);
+  recorder_.fail("write", vfs::Error::nospc);
   expect_exchange(NFSPROC3_WRITE, golden_file + "00000000 00000007 00000003 00000000 00000003 4d617000",
                   "0000001c" + yes + "00000000 0000000c" + t0 + t0 + yes + file_attributes);  // NFS3ERR_NOSPC
 }
@@ -165,7 +161,7 @@ TEST_P(Golden, mkdir) {
                       fattr("00000002 000001c0 00000002", "00000000", "00000003", t0, t0) + root_wcc);
 }
 TEST_P(Golden, mkdir_without_permission) {
-  fs_->fail("mkdir", vfs::Error::acces);
+  recorder_.fail("mkdir", vfs::Error::acces);
   expect_exchange(NFSPROC3_MKDIR, root + fresh + mode_0640,
                   "0000000d" + unchanged_root_wcc);  // NFS3ERR_ACCES
 }
@@ -179,7 +175,7 @@ TEST_P(Golden, symlink) {
                       t0 + t0 + t0 + root_wcc);
 }
 TEST_P(Golden, symlink_over_quota) {
-  fs_->fail("symlink", vfs::Error::dquot);
+  recorder_.fail("symlink", vfs::Error::dquot);
   expect_exchange(NFSPROC3_SYMLINK, root + fresh + mode_0640 + "00000004 2e2e2f78",
                   "00000045" + unchanged_root_wcc);  // NFS3ERR_DQUOT
 }
@@ -202,30 +198,30 @@ TEST_P(Golden, mknod_of_a_regular_file) {
 
 TEST_P(Golden, remove) {
   expect_exchange(NFSPROC3_REMOVE, root + hello, "00000000" + root_wcc);
-  EXPECT_FALSE(fs_->find(FakeFileSystem::root_id, "hello"));
+  EXPECT_FALSE(storage_->find(Storage::root_id, "hello"));
 }
 TEST_P(Golden, remove_of_a_missing_name) {
   expect_exchange(NFSPROC3_REMOVE, root + fresh, "00000002" + unchanged_root_wcc);  // NFS3ERR_NOENT
 }
 
 TEST_P(Golden, rmdir) {
-  fs_->add(FakeFileSystem::root_id, "new", vfs::FileType::directory);
+  storage_->add(Storage::root_id, "new", vfs::FileType::directory);
   expect_exchange(NFSPROC3_RMDIR, root + fresh, "00000000" + root_wcc);
-  EXPECT_FALSE(fs_->find(FakeFileSystem::root_id, "new"));
+  EXPECT_FALSE(storage_->find(Storage::root_id, "new"));
 }
 TEST_P(Golden, rmdir_of_a_full_directory) {
-  const auto directory = fs_->add(FakeFileSystem::root_id, "new", vfs::FileType::directory);
-  fs_->add(directory, "x", vfs::FileType::regular);
+  const auto directory = storage_->add(Storage::root_id, "new", vfs::FileType::directory);
+  storage_->add(directory, "x", vfs::FileType::regular);
   expect_exchange(NFSPROC3_RMDIR, root + fresh, "00000042" + unchanged_root_wcc);  // NFS3ERR_NOTEMPTY
 }
 
 TEST_P(Golden, rename) {
-  const auto directory = fs_->add(FakeFileSystem::root_id, "d", vfs::FileType::directory);
+  const auto directory = storage_->add(Storage::root_id, "d", vfs::FileType::directory);
   expect_exchange(NFSPROC3_RENAME, root + hello + handle("00000003") + fresh,
                   "00000000" + root_wcc                                          // from
                       + yes + "00000000 00000000" + t0 + t0                      // to, before
                       + yes + fattr(dir_head, "00000000", "00000003", t2, t2));  // to, after
-  EXPECT_EQ(fs_->find(directory, "new"), 2U);
+  EXPECT_EQ(storage_->find(directory, "new"), 2U);
 }
 TEST_P(Golden, rename_of_a_missing_name) {
   expect_exchange(NFSPROC3_RENAME, root + fresh + root + hello,
@@ -276,7 +272,7 @@ TEST_P(Golden, fsstat) {
                       + "00000000");                                             // invarsec
 }
 TEST_P(Golden, fsstat_on_a_broken_disk) {
-  fs_->fail("status", vfs::Error::io);
+  recorder_.fail("status", vfs::Error::io);
   expect_exchange(NFSPROC3_FSSTAT, root, "00000005" + yes + root_attributes);  // NFS3ERR_IO
 }
 
@@ -299,7 +295,7 @@ TEST_P(Golden, pathconf) {
                       yes);  // no_trunc, chown_restricted, case_insensitive, case_preserving
 }
 TEST_P(Golden, pathconf_that_is_not_supported) {
-  fs_->fail("limits", vfs::Error::notsupp);
+  recorder_.fail("limits", vfs::Error::notsupp);
   expect_exchange(NFSPROC3_PATHCONF, root, "00002714" + yes + root_attributes);  // NFS3ERR_NOTSUPP
 }
 
@@ -309,7 +305,7 @@ TEST_P(Golden, commit) {
       "00000000" + yes + "00000000 0000000c" + t0 + t0 + yes + file_attributes + "b0070000 00000000");
 }
 TEST_P(Golden, commit_that_fails) {
-  fs_->fail("commit", vfs::Error::io);
+  recorder_.fail("commit", vfs::Error::io);
   expect_exchange(NFSPROC3_COMMIT, golden_file + "00000000 00000007 00000003",
                   "00000005" + yes + "00000000 0000000c" + t0 + t0 + yes + file_attributes);  // NFS3ERR_IO
 }

@@ -63,6 +63,11 @@ std::string to_hex(base::BytesView bytes) {
   return text;
 }
 
+std::string handle(const std::string& fileid) {
+  const vfs::FileHandle made = Storage(vfs::ExportId{7}).handle_of(std::stoul(fileid, nullptr, 16));
+  return "00000018 01000001 00000007" + to_hex(made.view().subspan(8, 8)) + "00000000" + fileid;
+}
+
 base::Bytes RunningCall::Reply::take() {
   if (!encoder_) return {};
   return bytes_of(encoder_->finish().bytes);
@@ -95,7 +100,7 @@ Nfs3Test::Nfs3Test() {
   main_.file_system = fs_;
   other_.id = other_id;
   other_.path = "/other";
-  other_.file_system = other_fs_;
+  other_.file_system = std::make_shared<MemoryFileSystem>(*other_storage_, other_recorder_);
   publish();
   service_ = std::make_unique<Nfs3Service>(exports_, options_);
   rpc::AuthSys sys;
@@ -104,6 +109,15 @@ Nfs3Test::Nfs3Test() {
   sys.group_count = 2;
   sys.group_list = {20, 30};
   auth_ = sys;
+}
+
+void Nfs3Test::empty_main() {
+  fs_.reset();
+  change_export([](vfs::Export& it) { it.file_system.reset(); });
+  storage_.emplace(main_id);
+  recorder_.park(false);
+  fs_ = std::make_shared<MemoryFileSystem>(*storage_, recorder_);
+  change_export([this](vfs::Export& it) { it.file_system = fs_; });
 }
 
 void Nfs3Test::publish() {
@@ -134,14 +148,14 @@ void Nfs3Test::expect_exchange(NFS_V3_procedure procedure, std::string_view requ
 io::Payload Nfs3Test::payload_of(base::BytesView bytes) { return cut(bytes, io::small_slab_bytes, pool_); }
 
 const Recorded* Nfs3Test::last(std::string_view operation) const {
-  for (const Recorded& recorded : std::views::reverse(fs_->calls)) {
+  for (const Recorded& recorded : std::views::reverse(recorder_.calls)) {
     if (recorded.operation == operation) return &recorded;
   }
   return nullptr;
 }
 
 std::size_t Nfs3Test::count(std::string_view operation) const {
-  return static_cast<std::size_t>(std::ranges::count(fs_->calls, operation, &Recorded::operation));
+  return static_cast<std::size_t>(std::ranges::count(recorder_.calls, operation, &Recorded::operation));
 }
 
 }  // namespace braid::nfs3::test

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,14 +18,23 @@
 #include "nfs3/mount3.x.h"
 #include "nfs3/nfs3.x.h"
 #include "nfs3/service.h"
-#include "tests/unit/nfs3/fake_file_system.h"
 #include "vfs/export.h"
+#include "vfs/memory/file_system.h"
+#include "vfs/memory/recorder.h"
 
 namespace braid::nfs3::test {
+
+using vfs::memory::MemoryFileSystem;
+using vfs::memory::Recorded;
+using vfs::memory::Recorder;
+using vfs::memory::Storage;
 
 // "00000001 6162" -> 6 bytes; anything but hexadecimal digits is ignored.
 base::Bytes hex(std::string_view text);
 std::string to_hex(base::BytesView bytes);
+// The nfs_fh3 of a file of export 7 in hexadecimal: length 24, then version, flags, kernel type; export; what
+// the storage signs it with; fileid (8 digits).
+std::string handle(const std::string& fileid);
 
 struct Answered {
   rpc::Answer answer = rpc::Answer::system_err;
@@ -77,6 +87,8 @@ class Nfs3Test : public ::testing::Test {
     change(main_);
     publish();
   }
+  // The first export is empty again.
+  void empty_main();
   void withdraw_exports() {
     exports_.replace(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{}));
   }
@@ -116,12 +128,12 @@ class Nfs3Test : public ::testing::Test {
     return res;
   }
   io::Payload payload_of(base::BytesView bytes);
-  nfs_fh3 fh(std::uint64_t fileid) { return keep(fs_->handle_of(fileid)); }
+  nfs_fh3 fh(std::uint64_t fileid) { return keep(storage_->handle_of(fileid)); }
   nfs_fh3 keep(const vfs::FileHandle& handle) {
     handles_.push_back(std::make_unique<vfs::FileHandle>(handle));
     return {handles_.back()->view()};
   }
-  nfs_fh3 root_fh() { return fh(FakeFileSystem::root_id); }
+  nfs_fh3 root_fh() { return fh(Storage::root_id); }
   // The last call of that name that reached the file system.
   const Recorded* last(std::string_view operation) const;
   std::size_t count(std::string_view operation) const;
@@ -129,8 +141,11 @@ class Nfs3Test : public ::testing::Test {
   io::ReadyQueue queue_;
   io::SlabPool pool_{{.bytes_max = 16 * io::region_bytes, .huge_pages = false}};
   io::SlabCursor cursor_{pool_};
-  std::shared_ptr<FakeFileSystem> fs_ = std::make_shared<FakeFileSystem>(main_id);
-  std::shared_ptr<FakeFileSystem> other_fs_ = std::make_shared<FakeFileSystem>(other_id);
+  std::optional<Storage> storage_{std::in_place, main_id};
+  std::optional<Storage> other_storage_{std::in_place, other_id};
+  Recorder recorder_;
+  Recorder other_recorder_;
+  std::shared_ptr<MemoryFileSystem> fs_ = std::make_shared<MemoryFileSystem>(*storage_, recorder_);
   vfs::Export main_;
   vfs::Export other_;
   vfs::Exports exports_{std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})};

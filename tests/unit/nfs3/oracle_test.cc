@@ -74,8 +74,8 @@ class Oracle : public Nfs3Test {
     };
   }
 
-  std::uint64_t file_ = fs_->add(FakeFileSystem::root_id, "file", FileType::regular, "0123456789");
-  std::uint64_t link_ = fs_->add(FakeFileSystem::root_id, "link", FileType::symlink, "elsewhere");
+  std::uint64_t file_ = storage_->add(Storage::root_id, "file", FileType::regular, "0123456789");
+  std::uint64_t link_ = storage_->add(Storage::root_id, "link", FileType::symlink, "elsewhere");
 };
 
 TEST_F(Oracle, every_success_is_understood) {
@@ -86,17 +86,17 @@ TEST_F(Oracle, every_failure_is_understood) {
   for (const std::string operation :
        {"getattr", "setattr", "lookup", "access", "readlink", "read", "write", "create", "mkdir", "symlink",
         "mknod", "remove", "rmdir", "rename", "link", "readdir", "status", "limits", "commit"})
-    fs_->fail(operation, vfs::Error::io);
+    recorder_.fail(operation, vfs::Error::io);
   for (const nfsstat3 status : all()) EXPECT_EQ(status, nfsstat3::NFS3ERR_IO);
 }
 
 TEST_F(Oracle, every_failure_before_the_object_is_known_is_understood) {
-  fs_->fail("resolve", vfs::Error::stale);
+  recorder_.fail("resolve", vfs::Error::stale);
   for (const nfsstat3 status : all()) EXPECT_EQ(status, nfsstat3::NFS3ERR_STALE);
 }
 
 TEST_F(Oracle, listings_without_attributes_are_understood) {
-  fs_->entries_without_attributes = true;
+  fs_->traits().entries_without_attributes = true;
   EXPECT_EQ(exchange(NFSPROC3_READDIRPLUS, READDIRPLUS3args{root_fh(), 0, {}, 65536, 65536}),
             nfsstat3::NFS3_OK);
 }

@@ -14,7 +14,7 @@ using vfs::FileType;
 
 class Procedures : public Nfs3Test {
  protected:
-  std::uint64_t file_ = fs_->add(FakeFileSystem::root_id, "f", FileType::regular, "0123456789");
+  std::uint64_t file_ = storage_->add(Storage::root_id, "f", FileType::regular, "0123456789");
 
   nfsstat3 getattr_status(const nfs_fh3& object) {
     return ask<GETATTR3res>(NFSPROC3_GETATTR, GETATTR3args{object}).status;
@@ -89,7 +89,7 @@ TEST_F(Procedures, bytes_that_are_no_handle_are_badhandle) {
   const base::Bytes zeros(64);
   EXPECT_EQ(getattr_status({zeros}), NFS3ERR_BADHANDLE);
   const vfs::FileHandle cut = [&] {
-    vfs::FileHandle handle = fs_->handle_of(file_);
+    vfs::FileHandle handle = storage_->handle_of(file_);
     --handle.size;
     return handle;
   }();
@@ -97,7 +97,7 @@ TEST_F(Procedures, bytes_that_are_no_handle_are_badhandle) {
 }
 
 TEST_F(Procedures, a_handle_with_a_forged_signature_is_badhandle) {
-  vfs::FileHandle forged = fs_->handle_of(file_);
+  vfs::FileHandle forged = storage_->handle_of(file_);
   forged.bytes[9] ^= std::byte{1};
   EXPECT_EQ(getattr_status(keep(forged)), NFS3ERR_BADHANDLE);
 }
@@ -109,22 +109,22 @@ TEST_F(Procedures, a_handle_of_a_removed_file_or_export_is_stale) {
 }
 
 TEST_F(Procedures, a_handle_leads_to_its_own_export) {
-  const auto there = other_fs_->add(FakeFileSystem::root_id, "g", FileType::regular, "xy");
-  const auto res = ask<GETATTR3res>(NFSPROC3_GETATTR, GETATTR3args{keep(other_fs_->handle_of(there))});
+  const auto there = other_storage_->add(Storage::root_id, "g", FileType::regular, "xy");
+  const auto res = ask<GETATTR3res>(NFSPROC3_GETATTR, GETATTR3args{keep(other_storage_->handle_of(there))});
   ASSERT_EQ(res.status, NFS3_OK);
   EXPECT_EQ(res.resok()->obj_attributes.size, 2U);
-  EXPECT_TRUE(fs_->calls.empty());
+  EXPECT_TRUE(recorder_.calls.empty());
 }
 
 TEST_F(Procedures, names_cannot_move_between_exports) {
-  const nfs_fh3 there = keep(other_fs_->handle_of(FakeFileSystem::root_id));
+  const nfs_fh3 there = keep(other_storage_->handle_of(Storage::root_id));
   EXPECT_EQ(ask<RENAME3res>(NFSPROC3_RENAME, RENAME3args{in_root("f"), {there, "f"}}).status, NFS3ERR_XDEV);
   EXPECT_EQ(ask<LINK3res>(NFSPROC3_LINK, LINK3args{fh(file_), {there, "f"}}).status, NFS3ERR_XDEV);
   EXPECT_EQ(count("rename") + count("link"), 0U);
 }
 
 TEST_F(Procedures, on_a_read_only_export_every_change_is_rofs) {
-  fs_->read_only = true;
+  recorder_.read_only = true;
   const nfs_fh3 file = fh(file_);
   EXPECT_EQ(ask<SETATTR3res>(NFSPROC3_SETATTR, SETATTR3args{file, {}, {}}).status, NFS3ERR_ROFS);
   EXPECT_EQ(write(0, 1, "x").status, NFS3ERR_ROFS);
@@ -159,7 +159,7 @@ TEST_F(Procedures, bad_names_never_reach_the_file_system) {
     EXPECT_EQ(ask<RENAME3res>(NFSPROC3_RENAME, RENAME3args{in_root("f"), at}).status, status);
     EXPECT_EQ(ask<LINK3res>(NFSPROC3_LINK, LINK3args{fh(file_), at}).status, status);
   }
-  for (const Recorded& recorded : fs_->calls) EXPECT_EQ(recorded.operation, "resolve");
+  for (const Recorded& recorded : recorder_.calls) EXPECT_EQ(recorded.operation, "resolve");
 }
 
 TEST_F(Procedures, dots_are_looked_up_and_nothing_else) {
@@ -175,7 +175,7 @@ TEST_F(Procedures, dots_are_looked_up_and_nothing_else) {
 TEST_F(Procedures, a_name_may_be_any_bytes) {
   const std::string odd = "\xff\x01 \n\xc3";
   EXPECT_EQ(ask<CREATE3res>(NFSPROC3_CREATE, CREATE3args{in_root(odd), {}}).status, NFS3_OK);
-  EXPECT_TRUE(fs_->find(FakeFileSystem::root_id, odd));
+  EXPECT_TRUE(storage_->find(Storage::root_id, odd));
 }
 
 TEST_F(Procedures, a_symbolic_link_needs_a_target_that_can_be_one) {
@@ -221,7 +221,7 @@ TEST_F(Procedures, read_of_nothing_is_allowed) {
 
 TEST_F(Procedures, read_gives_at_most_rtmax) {
   const auto big =
-      fs_->add(FakeFileSystem::root_id, "big", FileType::regular, std::string(MAX_PAYLOAD + 5, 'b'));
+      storage_->add(Storage::root_id, "big", FileType::regular, std::string(MAX_PAYLOAD + 5, 'b'));
   const auto res = ask<READ3res>(NFSPROC3_READ, READ3args{fh(big), 0, 0xffff'ffff});
   ASSERT_EQ(res.status, NFS3_OK);
   EXPECT_EQ(res.resok()->count, MAX_PAYLOAD);
@@ -235,7 +235,7 @@ TEST_F(Procedures, write_takes_only_the_count_that_was_announced) {
   const WRITE3res res = write(0, 2, "abcd");
   ASSERT_EQ(res.status, NFS3_OK);
   EXPECT_EQ(res.resok()->count, 2U);
-  EXPECT_EQ(fs_->node(file_).content, "ab23456789");
+  EXPECT_EQ(storage_->node(file_).content, "ab23456789");
 }
 
 TEST_F(Procedures, write_of_more_than_was_sent_is_inval) {
@@ -261,12 +261,12 @@ TEST_F(Procedures, write_above_wtmax_is_done_in_part) {
   const WRITE3res res = write(0, MAX_PAYLOAD + 4096, data);
   ASSERT_EQ(res.status, NFS3_OK);
   EXPECT_EQ(res.resok()->count, MAX_PAYLOAD);
-  EXPECT_EQ(fs_->node(file_).content.size(), MAX_PAYLOAD);
+  EXPECT_EQ(storage_->node(file_).content.size(), MAX_PAYLOAD);
 }
 
 TEST_F(Procedures, write_says_how_far_the_data_really_got) {
-  fs_->committed = vfs::Stability::file_sync;
-  fs_->short_write = 1;
+  fs_->traits().committed = vfs::Stability::file_sync;
+  fs_->traits().short_write = 1;
   const WRITE3res res = write(0, 4, "abcd", stable_how::UNSTABLE);
   EXPECT_EQ(res.resok()->committed, stable_how::FILE_SYNC);
   EXPECT_EQ(res.resok()->count, 1U);
@@ -276,21 +276,21 @@ TEST_F(Procedures, write_and_commit_carry_the_verifier_of_the_file_system) {
   const writeverf3 first = write(0, 1, "x").resok()->verf;
   const auto commit = [&] { return ask<COMMIT3res>(NFSPROC3_COMMIT, COMMIT3args{fh(file_), 0, 0}); };
   EXPECT_EQ(commit().resok()->verf, first);
-  fs_->verifier.bytes[7] = std::byte{9};
+  fs_->traits().verifier.bytes[7] = std::byte{9};
   EXPECT_NE(commit().resok()->verf, first);
   EXPECT_EQ(commit().resok()->verf, write(0, 1, "x").resok()->verf);
 }
 
 TEST_F(Procedures, a_verifier_that_changes_during_a_write_shows_the_client_that_data_was_lost) {
-  fs_->park(true);
+  recorder_.park(true);
   const auto running =
       start(NFSPROC3_WRITE,
             encoded(WRITE3args{fh(file_), 0, 1, stable_how::UNSTABLE, payload_of(base::bytes_of("x"))}));
-  fs_->resume_one();  // resolve
+  recorder_.resume_one();  // resolve
   queue_.run(100);
-  const vfs::Verifier before = fs_->verifier;
-  fs_->verifier.bytes[7] = std::byte{9};
-  fs_->resume_one();  // write
+  const vfs::Verifier before = fs_->traits().verifier;
+  fs_->traits().verifier.bytes[7] = std::byte{9};
+  recorder_.resume_one();  // write
   queue_.run(100);
   const Answered answered = running->answered();
   EXPECT_EQ(decoded<WRITE3res>(answered).resok()->verf, before.bytes);
@@ -310,13 +310,13 @@ TEST_F(Procedures, commit_of_an_impossible_range_covers_the_whole_file) {
 // Odds and ends.
 
 TEST_F(Procedures, access_ignores_bits_that_the_rfc_does_not_define) {
-  fs_->node(file_).attributes.mode = 07;
+  storage_->node(file_).attributes.mode = 07;
   const auto res = ask<ACCESS3res>(NFSPROC3_ACCESS, ACCESS3args{fh(file_), 0xffff'ffff});
   EXPECT_EQ(res.resok()->access, 0x3fU);
 }
 
 TEST_F(Procedures, attributes_that_cannot_be_had_are_left_out) {
-  fs_->fail("getattr", vfs::Error::io);
+  recorder_.fail("getattr", vfs::Error::io);
   const auto res = ask<LOOKUP3res>(NFSPROC3_LOOKUP, LOOKUP3args{in_root("f")});
   ASSERT_EQ(res.status, NFS3_OK);
   EXPECT_TRUE(res.resok()->obj_attributes.attributes_follow);
@@ -338,9 +338,9 @@ TEST_F(Procedures, fsinfo_tells_the_truth_about_the_file_system_and_the_options)
   options_.write_bytes_max = 0xffff'ffff;
   options_.directory_bytes_max = 1;
   service_ = std::make_unique<Nfs3Service>(exports_, options_);
-  fs_->file_system_limits.hard_links = false;
-  fs_->file_system_limits.can_set_time = false;
-  fs_->file_system_limits.time_delta = {1, 0};
+  fs_->traits().limits.hard_links = false;
+  fs_->traits().limits.can_set_time = false;
+  fs_->traits().limits.time_delta = {1, 0};
   const auto res = ask<FSINFO3res>(NFSPROC3_FSINFO, FSINFO3args{root_fh()});
   const FSINFO3resok& ok = *res.resok();
   EXPECT_EQ(ok.rtmax, 65536U);

@@ -7,9 +7,10 @@
 
 #include "nfs3/nfs3.x.h"
 #include "nfs3/service.h"
-#include "tests/unit/nfs3/fake_file_system.h"
 #include "tests/unit/rdma/world.h"
 #include "vfs/export.h"
+#include "vfs/memory/file_system.h"
+#include "vfs/memory/recorder.h"
 
 namespace braid::rdma {
 namespace {
@@ -53,7 +54,7 @@ class Nfs3OverRdmaTest : public testing::Test {
   }
   // The handle lives as long as the test.
   nfs3::nfs_fh3 handle(std::uint64_t id) {
-    handles_.push_back(std::make_unique<vfs::FileHandle>(fs_->handle_of(id)));
+    handles_.push_back(std::make_unique<vfs::FileHandle>(storage_.handle_of(id)));
     return {handles_.back()->view()};
   }
   // The results behind the RPC header, which stands `skip` bytes into the message.
@@ -72,8 +73,10 @@ class Nfs3OverRdmaTest : public testing::Test {
 
   io::SlabPool pool_{{.bytes_max = 4 * io::region_bytes, .huge_pages = false}};
   io::SlabCursor cursor_{pool_};
-  std::shared_ptr<nfs3::test::FakeFileSystem> fs_ =
-      std::make_shared<nfs3::test::FakeFileSystem>(vfs::ExportId{7});
+  vfs::memory::Storage storage_{vfs::ExportId{7}};
+  vfs::memory::Recorder recorder_;
+  std::shared_ptr<vfs::memory::MemoryFileSystem> fs_ =
+      std::make_shared<vfs::memory::MemoryFileSystem>(storage_, recorder_);
   vfs::Exports exports_{std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})};
   nfs3::Nfs3Service service_{exports_, {}};
   std::vector<rpc::Program> programs_;
@@ -85,7 +88,7 @@ class Nfs3OverRdmaTest : public testing::Test {
 
 TEST_F(Nfs3OverRdmaTest, read_places_the_data) {
   const Bytes content = pattern(262'143);
-  const std::uint64_t file = fs_->add(1, "f", vfs::FileType::regular, text(content));
+  const std::uint64_t file = storage_.add(1, "f", vfs::FileType::regular, text(content));
   world_->run([&]() -> io::Op<> {
     SimClient& client = *co_await world_->connect();
     const Offer sink = client.writable(262'144);
@@ -108,7 +111,7 @@ TEST_F(Nfs3OverRdmaTest, read_places_the_data) {
 
 TEST_F(Nfs3OverRdmaTest, write_takes_its_data_from_a_read_chunk) {
   const Bytes content = pattern(100'001);
-  const std::uint64_t file = fs_->add(1, "f", vfs::FileType::regular);
+  const std::uint64_t file = storage_.add(1, "f", vfs::FileType::regular);
   world_->run([&]() -> io::Op<> {
     SimClient& client = *co_await world_->connect();
     const Offer source = client.readable(content);
@@ -125,11 +128,11 @@ TEST_F(Nfs3OverRdmaTest, write_takes_its_data_from_a_read_chunk) {
     EXPECT_EQ(res.status, nfs3::nfsstat3::NFS3_OK);
     EXPECT_EQ(res.resok()->count, 100'001U);
   });
-  EXPECT_EQ(fs_->node(file).content, text(content));
+  EXPECT_EQ(storage_.node(file).content, text(content));
 }
 
 TEST_F(Nfs3OverRdmaTest, readlink_places_the_path_if_there_is_a_chunk_for_it) {
-  const std::uint64_t link = fs_->add(1, "l", vfs::FileType::symlink, "where/it/points");
+  const std::uint64_t link = storage_.add(1, "l", vfs::FileType::symlink, "where/it/points");
   world_->run([&]() -> io::Op<> {
     SimClient& client = *co_await world_->connect();
     const Offer sink = client.writable(1024);
@@ -148,7 +151,7 @@ TEST_F(Nfs3OverRdmaTest, readlink_places_the_path_if_there_is_a_chunk_for_it) {
 
 TEST_F(Nfs3OverRdmaTest, a_long_directory_comes_through_the_reply_chunk) {
   for (int i = 0; i < 400; ++i)
-    fs_->add(1, "a_rather_long_name_" + std::to_string(i), vfs::FileType::regular);
+    storage_.add(1, "a_rather_long_name_" + std::to_string(i), vfs::FileType::regular);
   world_->run([&]() -> io::Op<> {
     SimClient& client = *co_await world_->connect();
     const Offer sink = client.writable(65'536);
@@ -167,8 +170,8 @@ TEST_F(Nfs3OverRdmaTest, a_long_directory_comes_through_the_reply_chunk) {
 }
 
 TEST_F(Nfs3OverRdmaTest, a_read_that_fails_returns_the_chunk_empty) {
-  const std::uint64_t file = fs_->add(1, "f", vfs::FileType::regular, "content");
-  fs_->fail("read", vfs::Error::io);
+  const std::uint64_t file = storage_.add(1, "f", vfs::FileType::regular, "content");
+  recorder_.fail("read", vfs::Error::io);
   world_->run([&]() -> io::Op<> {
     SimClient& client = *co_await world_->connect();
     const Offer sink = client.writable(4096);
@@ -200,7 +203,7 @@ TEST_F(Nfs3OverRdmaTest, a_call_repeated_on_a_new_connection_is_not_executed_twi
     lost.send(Wire(1, 32, 0).reply({first.segment()}).with(call(1, NFS_V3_procedure::NFSPROC3_CREATE, args)));
     co_await world_->settle();
     EXPECT_TRUE(lost.disconnected && lost.messages.empty());
-    EXPECT_TRUE(fs_->find(1, "new").has_value());
+    EXPECT_TRUE(storage_.find(1, "new").has_value());
     SimClient& client = *co_await world_->connect();
     const Offer second = client.writable(8192);
     client.send(
@@ -211,7 +214,7 @@ TEST_F(Nfs3OverRdmaTest, a_call_repeated_on_a_new_connection_is_not_executed_twi
     EXPECT_TRUE(std::ranges::equal(header, std::span(client.messages[0]).first(header.size())));
     EXPECT_EQ(results<nfs3::CREATE3res>(client.messages[0], header.size()).status, nfs3::nfsstat3::NFS3_OK);
   });
-  EXPECT_EQ(std::ranges::count(fs_->calls, "create", &nfs3::test::Recorded::operation), 1);
+  EXPECT_EQ(std::ranges::count(recorder_.calls, "create", &vfs::memory::Recorded::operation), 1);
 }
 
 }  // namespace
