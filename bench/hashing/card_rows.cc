@@ -11,7 +11,7 @@
 #include "bench/hashing/rows.h"
 #include "hashing/cuda/cuda_cards.h"
 #include "hashing/engine.h"
-#include "hashing/host_card.h"
+#include "hashing/host/host_card.h"
 #include "io/gate.h"
 #include "io/reactor.h"
 

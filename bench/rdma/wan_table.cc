@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "bench/rdma/server.h"
 #include "bench/rdma/tables.h"
 #include "rdma/connector.h"

@@ -1,4 +1,4 @@
-#include "hashing/host_card.h"
+#include "hashing/host/host_card.h"
 
 #include <algorithm>
 

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/manual/manual_clock.h"
 #include "rdma/verbs.h"
 
 namespace braid::rdma::sim {

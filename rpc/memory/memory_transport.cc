@@ -1,4 +1,4 @@
-#include "rpc/memory_transport.h"
+#include "rpc/memory/memory_transport.h"
 
 #include <utility>
 

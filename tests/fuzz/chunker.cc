@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "hashing/card_batch.h"
 #include "hashing/cpu_hasher.h"
-#include "hashing/host_card.h"
+#include "hashing/host/host_card.h"
 #include "hashing/job_parts.h"
 
 namespace {

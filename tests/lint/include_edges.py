@@ -14,7 +14,7 @@ import sources
 
 # What each folder may use directly; what those use is included. Tests and benchmarks may use everything. A subfolder
 # belongs to its folder unless it is named here, and below `server` each is named, and the folder's own name stands for the
-# files that lie in it directly. What only tests use (TESTS_ONLY) may use its own folder and is used by none.
+# files that lie in it directly. None of them may use the simulators, fakes and fault injectors of TESTS_ONLY.
 USES = {
     "base": (),
     "io": ("base",),
@@ -39,6 +39,11 @@ USES = {
     "server/cli": ("server/run", "tools"),
 }
 TESTS_ONLY = {
+    "base/manual": ("base",),
+    "hashing/host": ("hashing",),
+    "rpc/memory": ("rpc",),
+    "rdma/sim": ("rdma", "base/manual"),
+    "vfs/faulty": ("vfs",),
     "vfs/memory": ("vfs",),
 }
 USES |= TESTS_ONLY
@@ -106,7 +111,7 @@ def self_test():
                           ("server/server.h", "server/run/serve.h"), ("server/config/config.h", "server/role.h"),
                           ("server/run/serve.h", "server/cli/command_line.h"), ("server/server.h", "server/roles/nfs/nfs_role.h"),
                           ("server/metrics/http.h", "server/other/other.h"),
-                          ("vfs/posix/tree.h", "vfs/memory/storage.h"), ("nfs4/compound.h", "vfs/memory/storage.h"),
+                          ("vfs/posix/tree.h", "vfs/memory/storage.h"), ("rdma/verbs.h", "rdma/sim/fabric.h"), ("nfs4/compound.h", "vfs/memory/storage.h"),
                           ("server/run/serve.h", "vfs/memory/storage.h"), ("vfs/memory/storage.h", "nfs4/compound.h"),
                           ("io/op.h", "tests/unit/io/loop.h"),
                           ("io/op.h", "gate.h")):

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/manual/manual_clock.h"
 #include "io/reactor.h"
 
 namespace braid::sim {

@@ -1,4 +1,4 @@
-#include "vfs/faulty.h"
+#include "vfs/faulty/faulty.h"
 
 #include <type_traits>
 #include <utility>

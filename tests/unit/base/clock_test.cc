@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/manual/manual_clock.h"
+
 namespace braid::base {
 namespace {
 

@@ -6,7 +6,7 @@
 
 #include "hashing/card_batch.h"
 #include "hashing/cpu_hasher.h"
-#include "hashing/host_card.h"
+#include "hashing/host/host_card.h"
 #include "hashing/job_parts.h"
 #include "tests/unit/hashing/random_data.h"
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "hashing/cpu_hasher.h"
-#include "hashing/host_card.h"
+#include "hashing/host/host_card.h"
 #include "io/gate.h"
 #include "io/reactor.h"
 #include "tests/unit/hashing/random_data.h"

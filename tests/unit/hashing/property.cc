@@ -13,7 +13,7 @@
 #include "hashing/card_batch.h"
 #include "hashing/cpu_hasher.h"
 #include "hashing/engine.h"
-#include "hashing/host_card.h"
+#include "hashing/host/host_card.h"
 #include "io/gate.h"
 #include "io/reactor.h"
 

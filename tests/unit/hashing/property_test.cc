@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "hashing/host_card.h"
+#include "hashing/host/host_card.h"
 
 namespace braid::hashing {
 namespace {

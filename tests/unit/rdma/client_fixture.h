@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "base/metrics.h"
 #include "io/gate.h"
 #include "io/slab.h"

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "rdma/ibverbs/provider.h"
 #include "tests/unit/rdma/fake_rdma_core.h"
 #include "tests/unit/rpc/loop.h"

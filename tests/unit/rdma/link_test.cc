@@ -5,6 +5,7 @@
 #include <deque>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "io/ready_queue.h"
 #include "rdma/sim/fabric.h"
 

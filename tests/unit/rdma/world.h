@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "base/metrics.h"
 #include "io/slab.h"
 #include "rdma/admission.h"

@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "io/gate.h"
-#include "rpc/memory_transport.h"
+#include "rpc/memory/memory_transport.h"
 #include "rpc/session.h"
 #include "tests/unit/rpc/bytes.h"
 #include "tests/unit/rpc/loop.h"

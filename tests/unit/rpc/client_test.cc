@@ -8,8 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "io/gate.h"
-#include "rpc/memory_transport.h"
+#include "rpc/memory/memory_transport.h"
 #include "rpc/tcp_connect.h"
 #include "tests/unit/rpc/loop.h"
 #include "tests/unit/rpc/tcp_fixture.h"

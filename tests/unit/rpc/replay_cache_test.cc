@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "base/unique_fd.h"
 #include "io/pipe.h"
 #include "rpc/bulk_receiver.h"

@@ -7,7 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "rpc/memory_transport.h"
+#include "base/manual/manual_clock.h"
+#include "rpc/memory/memory_transport.h"
 #include "rpc/rpc_msg.x.h"
 #include "tests/unit/rpc/bytes.h"
 #include "tests/unit/rpc/loop.h"

@@ -15,6 +15,7 @@
 #include <set>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "tests/unit/rpc/tcp_fixture.h"
 
 namespace {

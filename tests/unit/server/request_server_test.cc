@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "rpc/socket_address.h"
 #include "rpc/tcp_listener.h"
 #include "server/admin/admin_command.h"

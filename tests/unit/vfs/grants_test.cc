@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "base/manual/manual_clock.h"
+
 namespace braid::vfs::posix {
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "vfs/faulty.h"
+#include "vfs/faulty/faulty.h"
 #include "vfs/wire_handle.h"
 
 namespace braid::vfs {

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "nfs4/callback/callbacks.h"
 #include "nfs4/recovery/client_store.h"
-#include "rpc/memory_transport.h"
+#include "rpc/memory/memory_transport.h"
 #include "rpc/session.h"
 #include "tests/unit/rpc/bytes.h"
 #include "tests/unit/rpc/loop.h"

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "nfs4/clients.h"
 #include "nfs4/recovery/client_store.h"
 #include "tests/unit/nfs4/clients/client_table_fixture.h"

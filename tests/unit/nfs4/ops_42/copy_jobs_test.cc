@@ -19,7 +19,7 @@
 
 #include "nfs4/state/clients/client_table.h"
 #include "nfs4/state/state_id.h"
-#include "vfs/faulty.h"
+#include "vfs/faulty/faulty.h"
 #include "vfs/posix/file_system.h"
 
 namespace braid::nfs4 {

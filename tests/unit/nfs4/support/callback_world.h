@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "rpc/memory_transport.h"
+#include "rpc/memory/memory_transport.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
 #include "rpc/tcp_worker.h"

@@ -20,7 +20,7 @@
 #include "rpc/call.h"
 #include "tests/unit/nfs4/support/request.h"
 #include "vfs/export.h"
-#include "vfs/faulty.h"
+#include "vfs/faulty/faulty.h"
 #include "vfs/posix/file_system.h"
 
 namespace braid::rpc {
