@@ -36,15 +36,23 @@ std::unique_ptr<vfs::Exports> exports_of(std::shared_ptr<vfs::FileSystem> files)
   return std::make_unique<vfs::Exports>(std::make_shared<const vfs::ExportTable>(std::move(table)));
 }
 
+std::vector<vfs::ContentSource*> sources_of(const Files& files, vfs::memory::ObjectSource& source) {
+  if (files.in_objects) return {&source};
+  return {};
+}
+
 }  // namespace
 
-Server::Server(Machine& machine, vfs::memory::Storage& storage, Changes& changes, io::SlabPool& slabs,
-               const Random& random, Plant plant, std::uint32_t life)
+Server::Server(Machine& machine, Files& files, io::SlabPool& slabs, const Random& random, Plant plant,
+               std::uint32_t life)
     : life_(life),
       plant_(plant),
       born_(machine.scheduler.now()),
-      door_(machine.scheduler, random.fork(life), changes),
-      files_(std::make_shared<vfs::memory::MemoryFileSystem>(storage, door_)),
+      stored_(files),
+      door_(machine.scheduler, random.fork(life), files.changes),
+      source_(files.objects, door_, vfs::memory::ObjectSource::Places::at_first_write),
+      files_(
+          std::make_shared<vfs::memory::MemoryFileSystem>(files.storage, door_, sources_of(files, source_))),
       exports_(exports_of(files_)),
       engine_(nfs4::Nfs4Engine::create(engine_options(plant),
                                        {machine.scheduler.clock(), *exports_, pool_, slabs, metrics_},
@@ -65,6 +73,18 @@ io::Op<> Server::tick_engine(Server& self) {
 void Server::tick() {
   if (closing_ || std::exchange(ticking_, true)) return;
   io::spawn(gate_, tick_engine(*this));
+}
+
+io::Op<> Server::place_file(Server& self, std::uint64_t fileid) {
+  const vfs::FileHandle handle = self.stored_.storage.handle_of(fileid);
+  const auto file = co_await self.files_->resolve(handle.view()).as_result();
+  if (!file) co_return;
+  const vfs::PlacementHint nothing;
+  (void)co_await self.files_->place(*file, self.source_, nothing).as_result();
+}
+
+void Server::place(std::uint64_t fileid) {
+  if (!closing_ && stored_.in_objects) io::spawn(gate_, place_file(*this, fileid));
 }
 
 io::Op<> Server::close_engine(Server& self) {

@@ -16,18 +16,29 @@
 #include "tests/sim/machine.h"
 #include "tests/sim/plant.h"
 #include "vfs/memory/file_system.h"
+#include "vfs/memory/objects.h"
 
 namespace braid::sim {
 
 // What clients are told (lease_time) and the checkers go by.
 constexpr base::Duration lease_time = std::chrono::seconds(20);
 
+// What outlives servers.
+struct Files {
+  explicit Files(const base::Clock& clock) : storage(export_id, &clock) {}
+  vfs::memory::Storage storage;
+  vfs::memory::Objects objects;
+  // The bytes of files are in objects from the first WRITE on.
+  bool in_objects = false;
+  Changes changes;
+};
+
 // Belongs to the simulation's thread. kill() once; may be destroyed when ended().
 class Server {
  public:
   // `life`: 1 for the first server, and so on.
-  Server(Machine& machine, vfs::memory::Storage& storage, Changes& changes, io::SlabPool& slabs,
-         const Random& random, Plant plant, std::uint32_t life);
+  Server(Machine& machine, Files& files, io::SlabPool& slabs, const Random& random, Plant plant,
+         std::uint32_t life);
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
@@ -36,6 +47,8 @@ class Server {
   [[nodiscard]] rpc::Acceptor& acceptor() { return *worker_; }
   // What the server does every second.
   void tick();
+  // Exchanges the content of this file for another one with the same bytes.
+  void place(std::uint64_t fileid);
   // As kill -9: from now on nothing it does has an effect. Its connections are to be closed by the caller.
   void kill();
   // Nothing of it runs any more.
@@ -44,11 +57,14 @@ class Server {
  private:
   static io::Op<> tick_engine(Server& self);
   static io::Op<> close_engine(Server& self);
+  static io::Op<> place_file(Server& self, std::uint64_t fileid);
 
   const std::uint32_t life_;
   const Plant plant_;
   const base::TimePoint born_;
+  Files& stored_;
   Door door_;
+  vfs::memory::ObjectSource source_;
   std::shared_ptr<vfs::memory::MemoryFileSystem> files_;
   std::unique_ptr<vfs::Exports> exports_;
   io::BlockingPool pool_{{}};

@@ -24,12 +24,13 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
       began_(scheduler_.now()),
       trace_(options.trace, scheduler_.clock()),
       machine_(scheduler_, random_.fork(1)),
-      storage_(export_id, &scheduler_.clock()),
+      files_(scheduler_.clock()),
       network_(machine_, slabs, {.latency_max = milliseconds(1U << random_.below(8))}, random_.fork(2)),
       oracle_(scheduler_, network_, trace_),
-      world_{scheduler_, network_, storage_, changes_, oracle_, trace_, options.plant} {
+      world_{scheduler_, network_, files_.storage, files_.changes, oracle_, trace_, options.plant} {
   if (options.plant == Plant::lying_disk) machine_.disk()->lie();
   if (options.plant == Plant::undeleted_records) machine_.disk()->keep_all();
+  files_.in_objects = random_.fork(3).percent(40);
   // In some seeds most are content to read, and there are files for everybody: a place for delegations.
   const bool calm = random_.percent(35);
   if (calm) {
@@ -39,7 +40,7 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
   const std::uint64_t files = random_.between(std::uint64_t{1}, std::uint64_t{calm ? 6U : 3U});
   for (std::uint64_t i = 0; i < files; ++i)
     world_.files.push_back(
-        storage_.add(vfs::memory::Storage::root_id, fmt::format("f{}", i), vfs::FileType::regular));
+        files_.storage.add(vfs::memory::Storage::root_id, fmt::format("f{}", i), vfs::FileType::regular));
   const std::uint64_t clients = random_.between(std::uint64_t{2}, std::uint64_t{6});
   for (std::uint32_t i = 0; i < clients; ++i)
     traits_.push_back(
@@ -66,6 +67,8 @@ void Simulation::run() {
       now_and_then(random_.between(seconds(15), seconds(90)), &Simulation::reboot_a_client);
     if (random_.percent(75))
       now_and_then(random_.between(seconds(15), seconds(90)), &Simulation::restart_soon);
+    if (files_.in_objects)
+      now_and_then(random_.between(milliseconds(200), seconds(10)), &Simulation::place_a_file);
   });
   scheduler_.after(random_.between(length_min, length_max), [this] { wind_up(); });
   scheduler_.run([this] { return over(); });
@@ -80,8 +83,8 @@ void Simulation::now_and_then(base::Duration mean, void (Simulation::*what)()) {
 }
 
 void Simulation::start_server() {
-  servers_.push_back(std::make_unique<Server>(machine_, storage_, changes_, slabs_, random_.fork(100),
-                                              options_.plant, ++lives_));
+  servers_.push_back(
+      std::make_unique<Server>(machine_, files_, slabs_, random_.fork(100), options_.plant, ++lives_));
   trace_.add({}, {}, "server {} starts", lives_);
   oracle_.born(lives_);
   network_.set_server(servers_.back().get());
@@ -151,6 +154,13 @@ void Simulation::reboot_a_client() {
   const auto index = static_cast<std::uint32_t>(random_.below(clients_.size()));
   clients_[index]->crash();
   boot(index);
+}
+
+void Simulation::place_a_file() {
+  const auto index = static_cast<std::uint32_t>(random_.below(world_.files.size()));
+  if (network_.server() == nullptr) return;
+  trace_.add({}, index, "is placed anew");
+  network_.server()->place(world_.files[index]);
 }
 
 void Simulation::boot(std::uint32_t index) {

@@ -50,6 +50,7 @@ class Simulation {
   void cut_off_a_client();
   void silence_a_client();
   void reboot_a_client();
+  void place_a_file();
   void boot(std::uint32_t index);
   void wind_up();
   [[nodiscard]] bool over();
@@ -61,8 +62,7 @@ class Simulation {
   const base::TimePoint began_;
   Trace trace_;
   Machine machine_;
-  vfs::memory::Storage storage_;
-  Changes changes_;
+  Files files_;
   Network network_;
   Oracle oracle_;
   World world_;

@@ -1,6 +1,9 @@
 // Handles and attributes of a MemoryFileSystem.
+#include <utility>
+
 #include "vfs/memory/file.h"
 #include "vfs/memory/file_system.h"
+#include "vfs/memory/stub.h"
 
 namespace braid::vfs::memory {
 
@@ -14,7 +17,11 @@ FileRef MemoryFileSystem::file_of(std::uint64_t id) const {
   return FileRef(new MemoryFile(id, storage_.handle_of(id)));
 }
 
-Found MemoryFileSystem::found(std::uint64_t id) { return {file_of(id), storage_.node(id).attributes}; }
+VfsOp<Found> MemoryFileSystem::found(std::uint64_t id) {
+  FileRef file = file_of(id);
+  const Attributes now = co_await look(file);
+  co_return Found{std::move(file), now};
+}
 
 void MemoryFileSystem::show(const FileRef& file, Wcc* wcc) {
   const Node* const at = storage_.get(id_of(file));
@@ -36,30 +43,11 @@ VfsOp<FileRef> MemoryFileSystem::resolve(base::BytesView handle) {
 VfsOp<Attributes> MemoryFileSystem::getattr(const FileRef& file) {
   const Call call{.operation = "getattr"};
   co_await hooks_.before(call);
-  const Node* const at = co_await node(file);
-  co_return at->attributes;
+  co_return co_await look(file);
 }
 
 bool MemoryFileSystem::too_big(const SetAttributes& set) {
   return set.size && *set.size > Storage::file_bytes_max;
-}
-
-void MemoryFileSystem::apply(const SetAttributes& set, Time now, Node& node) {
-  Attributes& out = node.attributes;
-  if (set.mode) out.mode = *set.mode;
-  if (set.uid) out.uid = *set.uid;
-  if (set.gid) out.gid = *set.gid;
-  if (set.size) {
-    node.content.resize(*set.size);
-    out.size = out.space = *set.size;
-    out.mtime = now;
-  }
-  const auto time = [&](const SetTime& wanted, Time& to) {
-    if (wanted.how == SetTime::How::client) to = wanted.value;
-    if (wanted.how == SetTime::How::server) to = now;
-  };
-  time(set.atime, out.atime);
-  time(set.mtime, out.mtime);
 }
 
 VfsOp<> MemoryFileSystem::setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
@@ -71,12 +59,27 @@ VfsOp<> MemoryFileSystem::setattr(const Credentials& who, const FileRef& file, c
   Node& at = *co_await (set.size ? regular_file_at(file) : node(file));
   if (guard && *guard != at.attributes.ctime) co_await base::fail(Error::not_sync);
   if (too_big(set)) co_await base::fail(Error::fbig);
-  const Time now = storage_.tick();
-  apply(set, now, at);
-  at.attributes.ctime = now;
-  ++at.attributes.change;
+  co_await change(who, file, set);
   hooks_.changed(call);
-  if (wcc != nullptr) wcc->after = at.attributes;
+  if (wcc == nullptr) co_return;
+  // A content may have changed them between the two looks.
+  if (!sources_.empty()) wcc->before.reset();
+  const Attributes after = co_await look(file);
+  wcc->after = after;
+}
+
+VfsOp<> MemoryFileSystem::change(const Credentials& who, FileRef file, SetAttributes set) {
+  if (set.size && !sources_.empty()) {
+    const HeldRef held = held_of(file);
+    const ContentSlot::Use in_use = co_await use(held, file);
+    if (Content* const content = in_use.content(); content != nullptr) {
+      MemoryStub stub(*this, file, content->source());
+      co_await content->resize(stub, who, *set.size);
+      set.size.reset();
+    }
+  }
+  Node& at = *co_await node(file);
+  storage_.set(at, set);
 }
 
 VfsOp<std::uint32_t> MemoryFileSystem::access(const Credentials& who, const FileRef& file,
@@ -85,6 +88,10 @@ VfsOp<std::uint32_t> MemoryFileSystem::access(const Credentials& who, const File
   const Node* const seen = storage_.get(id_of(file));
   if (!now && seen != nullptr) now = seen->attributes;
   co_await hooks_.before(call);
+  if (!sources_.empty()) {
+    const Attributes settled = co_await look(file);
+    now = settled;
+  }
   const Node& at = *co_await node(file);
   const std::uint32_t bits = who.uid == 0 ? at.attributes.mode >> 6U : at.attributes.mode;
   std::uint32_t granted = 0;
@@ -97,7 +104,9 @@ VfsOp<std::uint32_t> MemoryFileSystem::access(const Credentials& who, const File
 VfsOp<FileSystemStatus> MemoryFileSystem::status(const FileRef& /*file*/) {
   const Call call{.operation = "status"};
   co_await hooks_.before(call);
-  co_return traits_.status;
+  FileSystemStatus out = traits_.status;
+  for (ContentSource* const source : sources_) co_await source->adjust(out);
+  co_return out;
 }
 
 VfsOp<FileSystemLimits> MemoryFileSystem::limits(const FileRef& /*file*/) {

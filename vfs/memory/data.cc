@@ -1,12 +1,12 @@
 // READ, WRITE and COMMIT of a MemoryFileSystem.
 #include <algorithm>
-#include <cstring>
-#include <span>
-#include <utility>
+#include <optional>
+#include <string_view>
 
-#include "base/assert.h"
+#include "vfs/memory/bytes.h"
 #include "vfs/memory/file.h"
 #include "vfs/memory/file_system.h"
+#include "vfs/memory/stub.h"
 
 namespace braid::vfs::memory {
 
@@ -16,25 +16,51 @@ MemoryFileSystem::Outcome<Node*> MemoryFileSystem::regular_file_at(const FileRef
   return base::fail((*at)->attributes.type == FileType::directory ? Error::isdir : Error::inval);
 }
 
+MemoryFileSystem::Outcome<ReadResult> MemoryFileSystem::read_own(const FileRef& file, std::uint64_t offset,
+                                                                 std::uint32_t count, ReadMemory memory) {
+  const auto at = regular_file_at(file);
+  if (!at) return base::fail(at.error());
+  const std::string& content = (*at)->content;
+  ReadResult out;
+  out.attributes = (*at)->attributes;
+  const std::size_t from = std::min<std::uint64_t>(offset, content.size());
+  const std::size_t take = std::min<std::size_t>(count, content.size() - from);
+  if (!append(out.data, std::string_view(content).substr(from, take), memory.cursor))
+    return base::fail(Error::delay);
+  out.eof = from + take == content.size();
+  return out;
+}
+
 VfsOp<ReadResult> MemoryFileSystem::read(const Credentials* who, const FileRef& file, std::uint64_t offset,
                                          std::uint32_t count, ReadMemory memory) {
   const Call call{.operation = "read", .who = who, .offset = offset, .count = count};
   co_await hooks_.before(call);
-  const Node& at = *co_await regular_file_at(file);
-  ReadResult out;
-  out.attributes = at.attributes;
-  const std::size_t from = std::min<std::uint64_t>(offset, at.content.size());
-  const std::size_t take = std::min<std::size_t>(count, at.content.size() - from);
-  for (std::size_t done = 0; done < take;) {
-    const std::size_t step = std::min(take - done, io::small_slab_bytes);
-    auto range = memory.cursor.carve(step);
-    if (!range) co_await base::fail(Error::delay);
-    std::memcpy(range->writable().data(), at.content.data() + from + done, step);
-    out.data.append(std::move(*range));
-    done += step;
-  }
-  out.eof = from + take == at.content.size();
+  (void)co_await regular_file_at(file);
+  if (sources_.empty()) co_return read_own(file, offset, count, memory);
+  const HeldRef held = held_of(file);
+  const ContentSlot::Use in_use = co_await use(held, file);
+  Content* const content = in_use.content();
+  if (content == nullptr) co_return read_own(file, offset, count, memory);
+  const Attributes before = co_await look(held, content, file);
+  MemoryStub stub(*this, file, content->source());
+  ReadResult out = co_await content->read(stub, offset, count, memory);
+  out.attributes = before;
   co_return out;
+}
+
+MemoryFileSystem::Outcome<WriteResult> MemoryFileSystem::write_own(const Call& call, const FileRef& file,
+                                                                   Stability stability, Verifier verifier,
+                                                                   Wcc* wcc) {
+  const auto at = regular_file_at(file);
+  if (!at) return base::fail(at.error());
+  const auto count = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(call.count, traits_.short_write.value_or(~std::uint32_t{0})));
+  if (!put((*at)->content, call.offset, *call.data, count)) return base::fail(Error::fbig);
+  (*at)->attributes.size = (*at)->attributes.space = (*at)->content.size();
+  storage_.touch(**at);
+  hooks_.changed(call);
+  if (wcc != nullptr) wcc->after = (*at)->attributes;
+  return WriteResult{count, traits_.committed.value_or(stability), verifier};
 }
 
 VfsOp<WriteResult> MemoryFileSystem::write(const Credentials& who, const FileRef& file, std::uint64_t offset,
@@ -49,20 +75,21 @@ VfsOp<WriteResult> MemoryFileSystem::write(const Credentials& who, const FileRef
   show(file, wcc);
   co_await hooks_.before(call);
   show(file, wcc);
-  Node& at = *co_await regular_file_at(file);
-  const auto count = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(data.size(), traits_.short_write.value_or(~std::uint32_t{0})));
-  if (offset > Storage::file_bytes_max - std::min<std::uint64_t>(count, Storage::file_bytes_max))
-    co_await base::fail(Error::fbig);
-  if (at.content.size() < offset + count) at.content.resize(offset + count);
-  const auto memory = data.in_memory();
-  base::check(memory.has_value(), "no pipe leads here");
-  memory->copy_to(0, std::as_writable_bytes(std::span(at.content).subspan(offset, count)));
-  at.attributes.size = at.attributes.space = at.content.size();
-  storage_.touch(at);
+  (void)co_await regular_file_at(file);
+  if (sources_.empty()) co_return write_own(call, file, stability, verifier, wcc);
+  const HeldRef held = held_of(file);
+  const PlacementHint hint{offset, data.size()};
+  co_await place_before_first_write(held, file, hint);
+  const ContentSlot::Use in_use = co_await use(held, file);
+  Content* const content = in_use.content();
+  if (content == nullptr) co_return write_own(call, file, stability, verifier, wcc);
+  MemoryStub stub(*this, file, content->source());
+  const WriteResult out = co_await content->write(stub, who, offset, data, stability);
   hooks_.changed(call);
-  if (wcc != nullptr) wcc->after = at.attributes;
-  co_return WriteResult{count, traits_.committed.value_or(stability), verifier};
+  if (wcc == nullptr) co_return out;
+  const Attributes after = co_await look(held, content, file);
+  *wcc = {std::nullopt, after};
+  co_return out;
 }
 
 VfsOp<Verifier> MemoryFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
@@ -72,7 +99,17 @@ VfsOp<Verifier> MemoryFileSystem::commit(const Credentials& who, const FileRef& 
   co_await hooks_.before(call);
   show(file, wcc);
   (void)co_await regular_file_at(file);
-  co_return traits_.verifier;
+  if (sources_.empty()) co_return traits_.verifier;
+  const HeldRef held = held_of(file);
+  const ContentSlot::Use in_use = co_await use(held, file);
+  Content* const content = in_use.content();
+  if (content == nullptr) co_return traits_.verifier;
+  MemoryStub stub(*this, file, content->source());
+  const Verifier out = co_await content->commit(stub, who, offset, count);
+  if (wcc == nullptr) co_return out;
+  const Attributes after = co_await look(held, content, file);
+  *wcc = {std::nullopt, after};
+  co_return out;
 }
 
 }  // namespace braid::vfs::memory

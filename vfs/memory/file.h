@@ -29,7 +29,7 @@ class OpenedFile final : public OpenFile {
       : home_(std::move(home)), file_(std::move(file)), access_(access) {
     home_->storage().hold(id_of(file_));
   }
-  ~OpenedFile() override { home_->storage().release(id_of(file_)); }
+  ~OpenedFile() override { home_->release(id_of(file_)); }
   [[nodiscard]] const FileRef& file() const override { return file_; }
   [[nodiscard]] OpenAccess access() const override { return access_; }
   [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override { return home_; }

@@ -3,11 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "io/slab.h"
+#include "vfs/content.h"
+#include "vfs/content_slot.h"
 #include "vfs/file_system.h"
 #include "vfs/memory/hooks.h"
 #include "vfs/memory/storage.h"
@@ -31,8 +36,10 @@ struct Traits {
 // Belongs to a shared_ptr and to one thread.
 class MemoryFileSystem : public FileSystem, public std::enable_shared_from_this<MemoryFileSystem> {
  public:
-  // Storage and hooks outlive the file system and whatever it has opened.
-  MemoryFileSystem(Storage& storage, Hooks& hooks) : storage_(storage), hooks_(hooks) {}
+  // Storage, hooks and sources of contents outlive the file system and whatever it has opened. Without a
+  // source every file has its own bytes.
+  MemoryFileSystem(Storage& storage, Hooks& hooks, std::vector<ContentSource*> sources = {})
+      : storage_(storage), hooks_(hooks), sources_(std::move(sources)) {}
   [[nodiscard]] Traits& traits() { return traits_; }
 
   [[nodiscard]] FileRef root() const override;
@@ -76,6 +83,12 @@ class MemoryFileSystem : public FileSystem, public std::enable_shared_from_this<
   VfsOp<LeaseRef> lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,
                         LeaseBreak broken) override;
 
+  VfsOp<ContentRef> content(const FileRef& file) override;
+  VfsOp<ContentRef> exchange(const FileRef& file, ContentRef next) override;
+  VfsOp<ContentRef> place(const FileRef& file, ContentSource& source, PlacementHint hint) override;
+  VfsOp<std::unique_ptr<Stub>> stub(const FileRef& file, ContentSource& source) override;
+  [[nodiscard]] bool takes_pipes() const override { return false; }
+
   // Of its files, opened (`who`: null for a READ) or borrowed.
   VfsOp<ReadResult> read(const Credentials* who, const FileRef& file, std::uint64_t offset,
                          std::uint32_t count, ReadMemory memory);
@@ -84,6 +97,8 @@ class MemoryFileSystem : public FileSystem, public std::enable_shared_from_this<
   VfsOp<Verifier> commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
                          std::uint32_t count, Wcc* wcc);
   [[nodiscard]] Storage& storage() { return storage_; }
+  // An open or a lease of the node has ended.
+  void release(std::uint64_t id);
 
  private:
   template <class T = void>
@@ -101,11 +116,12 @@ class MemoryFileSystem : public FileSystem, public std::enable_shared_from_this<
   // stale, isdir, or inval for what is no regular file either.
   [[nodiscard]] Outcome<Node*> regular_file_at(const FileRef& file);
   [[nodiscard]] FileRef file_of(std::uint64_t id) const;
-  [[nodiscard]] Found found(std::uint64_t id);
+  VfsOp<Found> found(std::uint64_t id);
   // Fills `wcc` with the node as it is, before and after: what a call shows that changes nothing.
   void show(const FileRef& file, Wcc* wcc);
   static bool too_big(const SetAttributes& set);
-  void apply(const SetAttributes& set, Time now, Node& node);
+  // SETATTR, after everything was looked at. `set` is the caller's own.
+  VfsOp<> change(const Credentials& who, FileRef file, SetAttributes set);
   // What CREATE, MKDIR, SYMLINK, MKNOD and OPEN share.
   Outcome<std::uint64_t> make(const Call& call, const FileRef& directory, FileType type,
                               const SetAttributes& set, Wcc& wcc);
@@ -117,8 +133,33 @@ class MemoryFileSystem : public FileSystem, public std::enable_shared_from_this<
   // Whether `directory` lies in `ancestor`, or is it.
   bool lies_in(std::uint64_t directory, std::uint64_t ancestor);
 
+  Outcome<ReadResult> read_own(const FileRef& file, std::uint64_t offset, std::uint32_t count,
+                               ReadMemory memory);
+  Outcome<WriteResult> write_own(const Call& call, const FileRef& file, Stability stability,
+                                 Verifier verifier, Wcc* wcc);
+
+  // Contents (content.cc). What this file system knows of the content of one file.
+  struct Held;
+  using HeldRef = std::shared_ptr<Held>;
+  HeldRef held_of(const FileRef& file);
+  VfsOp<ContentRef> load(FileRef file);
+  // A call on the content begins; it ends before the file's next one is waited for.
+  VfsOp<ContentSlot::Use> use(HeldRef held, FileRef file);
+  VfsOp<ContentRef> place_now(FileRef file, ContentSource& source, ContentRef former, PlacementHint hint);
+  VfsOp<> place_before_first_write(HeldRef held, FileRef file, PlacementHint hint);
+  // The attributes of the file, settled and adjusted. With a Use of its content, which may be null; or
+  // without one.
+  VfsOp<Attributes> look(HeldRef held, Content* content, FileRef file);
+  VfsOp<Attributes> look(FileRef file);
+  // Tells the content of a file that the name is about to go, if it is the last one.
+  VfsOp<> announce_removal(FileRef directory, std::string_view name);
+  // What is known of a node that is gone.
+  void forget(std::uint64_t id);
+
   Storage& storage_;
   Hooks& hooks_;
+  const std::vector<ContentSource*> sources_;
+  std::map<std::uint64_t, HeldRef> held_;
   Traits traits_;
   io::SlabPool pool_{{.bytes_max = io::region_bytes, .huge_pages = false}};
   io::SlabCursor cursor_{pool_};  // of symbolic links that are read

@@ -20,7 +20,7 @@ VfsOp<Found> MemoryFileSystem::lookup(const Credentials& who, const FileRef& dir
   (void)co_await directory_at(directory);
   const auto id = storage_.find(id_of(directory), name);
   if (!id) co_await base::fail(Error::noent);
-  co_return found(*id);
+  co_return co_await found(*id);
 }
 
 VfsOp<io::Payload> MemoryFileSystem::readlink(const Credentials& who, const FileRef& link) {
@@ -45,7 +45,7 @@ MemoryFileSystem::Outcome<std::uint64_t> MemoryFileSystem::make(const Call& call
   Node& made = storage_.node(id);
   made.attributes.uid = call.who->uid;
   made.attributes.gid = call.who->gid;
-  apply(set, made.attributes.ctime, made);
+  Storage::apply(set, made.attributes.ctime, made);
   made.attributes.mode &= ~set.umask.value_or(0);
   storage_.touch(**parent);
   hooks_.changed(call);
@@ -78,15 +78,12 @@ VfsOp<Found> MemoryFileSystem::create(const Credentials& who, const FileRef& dir
   co_await hooks_.before(call);
   show(directory, &wcc);
   const Made made = co_await find_or_make(call, directory, how, wcc);
-  Node& at = storage_.node(made.id);
-  if (at.attributes.type != FileType::regular) co_await base::fail(Error::exist);
+  if (storage_.node(made.id).attributes.type != FileType::regular) co_await base::fail(Error::exist);
   if (!made.created) {
-    at.attributes.ctime = storage_.tick();
-    ++at.attributes.change;
-    apply(how.attributes, at.attributes.ctime, at);
+    co_await change(who, file_of(made.id), how.attributes);
     hooks_.changed(call);
   }
-  co_return found(made.id);
+  co_return co_await found(made.id);
 }
 
 VfsOp<Found> MemoryFileSystem::mkdir(const Credentials& who, const FileRef& directory, std::string_view name,
@@ -96,7 +93,7 @@ VfsOp<Found> MemoryFileSystem::mkdir(const Credentials& who, const FileRef& dire
   co_await hooks_.before(call);
   show(directory, &wcc);
   const std::uint64_t id = co_await make(call, directory, FileType::directory, set, wcc);
-  co_return found(id);
+  co_return co_await found(id);
 }
 
 VfsOp<Found> MemoryFileSystem::symlink(const Credentials& who, const FileRef& directory,
@@ -110,7 +107,7 @@ VfsOp<Found> MemoryFileSystem::symlink(const Credentials& who, const FileRef& di
   Node& link = storage_.node(id);
   link.content = target;
   link.attributes.size = target.size();
-  co_return found(id);
+  co_return co_await found(id);
 }
 
 VfsOp<Found> MemoryFileSystem::mknod(const Credentials& who, const FileRef& directory, std::string_view name,
@@ -121,7 +118,7 @@ VfsOp<Found> MemoryFileSystem::mknod(const Credentials& who, const FileRef& dire
   show(directory, &wcc);
   const std::uint64_t id = co_await make(call, directory, special.type, set, wcc);
   storage_.node(id).attributes.rdev = special.device;
-  co_return found(id);
+  co_return co_await found(id);
 }
 
 MemoryFileSystem::Outcome<> MemoryFileSystem::unlink(const Call& call, const FileRef& directory,
@@ -135,6 +132,7 @@ MemoryFileSystem::Outcome<> MemoryFileSystem::unlink(const Call& call, const Fil
   if (is_directory != want_directory) return base::fail(want_directory ? Error::notdir : Error::isdir);
   if (is_directory && named.entries.size() > 2) return base::fail(Error::notempty);
   storage_.drop(**parent, call.name, *id);
+  forget(*id);
   storage_.touch(**parent);
   hooks_.changed(call);
   wcc.after = (*parent)->attributes;
@@ -146,6 +144,7 @@ VfsOp<> MemoryFileSystem::remove(const Credentials& who, const FileRef& director
   const Call call{.operation = "remove", .who = &who, .changes = true, .name = name};
   show(directory, &wcc);
   co_await hooks_.before(call);
+  co_await announce_removal(directory, name);
   show(directory, &wcc);
   co_await unlink(call, directory, false, wcc);
 }
@@ -190,6 +189,7 @@ MemoryFileSystem::Outcome<> MemoryFileSystem::move(const Call& call, const FileR
     const auto replaceable = may_replace(storage_.node(*old), moved);
     if (!replaceable) return replaceable;
     storage_.drop(**to, call.to_name, *old);
+    forget(*old);
   }
   storage_.enter(**to, call.to_name, *id);
   storage_.erase(id_of(from_directory), call.name);
@@ -211,6 +211,7 @@ VfsOp<> MemoryFileSystem::rename(const Credentials& who, const FileRef& from_dir
   show(from_directory, &from_wcc);
   show(to_directory, &to_wcc);
   co_await hooks_.before(call);
+  co_await announce_removal(to_directory, to_name);
   show(from_directory, &from_wcc);
   show(to_directory, &to_wcc);
   co_await move(call, from_directory, to_directory);

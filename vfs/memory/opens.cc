@@ -28,18 +28,24 @@ VfsOp<OpenCreated> MemoryFileSystem::open_create(const Credentials& who, const F
   show(directory, &wcc);
   const Made made = co_await find_or_make(call, directory, how, wcc);
   const FileRef file = file_of(made.id);
-  Node& at = *co_await regular_file_at(file);
+  (void)co_await regular_file_at(file);
   OpenCreated out;
+  out.open = std::make_shared<OpenedFile>(shared_from_this(), file, access);
   out.created = made.created;
   out.truncated = !made.created && how.attributes.size == 0;
   if (out.truncated) {
-    at.content.clear();
-    at.attributes.size = at.attributes.space = 0;
-    storage_.touch(at);
+    SetAttributes set;
+    set.size = 0;
+    co_await change(who, file, set);
   }
-  out.open = std::make_shared<OpenedFile>(shared_from_this(), file, access);
-  out.attributes = at.attributes;
+  const Attributes now = co_await look(file);
+  out.attributes = now;
   co_return out;
+}
+
+void MemoryFileSystem::release(std::uint64_t id) {
+  storage_.release(id);
+  forget(id);
 }
 
 VfsOp<std::optional<LockConflict>> MemoryFileSystem::lock(const OpenFileRef& /*open*/, LockOwnerId /*owner*/,

@@ -101,6 +101,31 @@ void Storage::touch(Node& node) {
   ++node.attributes.change;
 }
 
+void Storage::apply(const SetAttributes& set, Time now, Node& node) {
+  Attributes& out = node.attributes;
+  if (set.mode) out.mode = *set.mode;
+  if (set.uid) out.uid = *set.uid;
+  if (set.gid) out.gid = *set.gid;
+  if (set.size) {
+    node.content.resize(*set.size);
+    out.size = out.space = *set.size;
+    out.mtime = now;
+  }
+  const auto time = [&](const SetTime& wanted, Time& to) {
+    if (wanted.how == SetTime::How::client) to = wanted.value;
+    if (wanted.how == SetTime::How::server) to = now;
+  };
+  time(set.atime, out.atime);
+  time(set.mtime, out.mtime);
+}
+
+void Storage::set(Node& node, const SetAttributes& set) {
+  const Time now = tick();
+  apply(set, now, node);
+  node.attributes.ctime = now;
+  ++node.attributes.change;
+}
+
 void Storage::enter(Node& directory, std::string_view name, std::uint64_t id) {
   directory.entries.push_back({std::string(name), ++directory.last_cookie, id});
   ++node(id).attributes.nlink;

@@ -27,7 +27,9 @@ struct Entry {
 
 struct Node {
   Attributes attributes;
-  std::string content;  // the bytes of a file, or the target of a symbolic link
+  std::string content;  // the own bytes of a file, or the target of a symbolic link
+  // The extended attributes of contents (vfs/content.h), by name.
+  std::map<std::string, base::Bytes, std::less<>> records{};
   Verifier created_by;
   // Of a directory.
   std::uint64_t parent = 0;
@@ -72,6 +74,11 @@ class Storage {
   [[nodiscard]] Time tick();
   // The content, or the names, of a node have changed.
   void touch(Node& node);
+
+  // Size and own bytes, mode, owner and times, as a change of `now`. ctime and the change attribute stay.
+  static void apply(const SetAttributes& set, Time now, Node& node);
+  // The same as one more change.
+  void set(Node& node, const SetAttributes& set);
 
   // For file systems. Gives `id`, which is there, one more name; the directory is not touched.
   void enter(Node& directory, std::string_view name, std::uint64_t id);
