@@ -113,7 +113,8 @@ TEST_F(MemoryNames, an_error_of_the_test_changes_nothing) {
 
 TEST_F(MemoryNames, a_parked_call_sees_what_happened_meanwhile) {
   recorder_.park(true);
-  auto lookup = fs_->lookup(nobody_, fs_->root(), "f");
+  const FileRef root = fs_->root();
+  auto lookup = fs_->lookup(nobody_, root, "f");
   lookup.start();
   EXPECT_EQ(recorder_.parked(), 1U);
   storage_.add(top, "f", FileType::regular);
