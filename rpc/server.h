@@ -32,6 +32,7 @@ struct ServerOptions {
   std::size_t connection_bytes_max = 32 * base::MiB;
   std::size_t bytes_max = 512 * base::MiB;
   ReplayCacheOptions replay;
+  bool piped_arguments = true;  // bulk data of arguments may stay in a pipe (Procedure::bulk)
 };
 
 // Calls that no handler saw, and handlers that could not answer.

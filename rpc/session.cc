@@ -34,6 +34,7 @@ bool Session::ready(Connection&) {
 }
 
 std::size_t Session::bulk_after(const io::Payload& head) {
+  if (!worker_.server_.options().piped_arguments) return 0;
   Call call(head, peer_, worker_.cursor_);
   if (decode_call_header(call).verdict != HeaderVerdict::call) return 0;
   const DispatchTable::Found found = worker_.server_.table().find(call.program, call.version, call.procedure);

@@ -157,6 +157,7 @@ std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_
   options.tree.write_backs = write_backs_;
   options.tree.cache.descriptors_max = open_files_max;
   options.tree.root.fsid = config.fsid;
+  if (resources_.contents.of) options.sources = resources_.contents.of(config);
   options.pool = &resources_.pool;
   options.slabs = &resources_.slabs;
   auto opened = vfs::posix::PosixFileSystem::open(options, resources_.clock);

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <expected>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -21,12 +22,21 @@
 
 namespace braid::server {
 
+// Where the bytes of files may be besides the files themselves (vfs/content.h). What it refers to outlives
+// the server.
+struct ContentSources {
+  // Those of one export; asked when it is opened, at a reload, too. Null: none.
+  std::function<std::vector<vfs::ContentSource*>(const config::ExportConfig& config)> of;
+  bool take_pipes = true;  // all of them do
+};
+
 // What every file system of a server shares; outlives the ExportSet and every handle that it gave out.
 struct ExportResources {
   const base::Clock& clock;
   io::BlockingPool& pool;
   io::SlabPool& slabs;
   std::size_t open_files_max = 4096;  // of all exports
+  ContentSources contents{};
 };
 
 // Belongs to the control thread, except table().
@@ -40,6 +50,8 @@ class ExportSet {
   std::expected<void, std::string> apply(const std::vector<config::ExportConfig>& exports);
   // What protocols use; any thread.
   [[nodiscard]] const vfs::Exports& table() const { return exports_; }
+  // Whether the data of WRITEs may come in pipes, whatever exports there will be.
+  [[nodiscard]] bool takes_pipes() const { return resources_.contents.take_pipes; }
 
   struct Entry {
     config::ExportConfig config;

@@ -15,7 +15,7 @@ namespace braid::server {
 namespace {
 
 // A role's share of what calls may take.
-rpc::ServerOptions rpc_options(const config::Limits& limits, std::size_t roles) {
+rpc::ServerOptions rpc_options(const config::Limits& limits, std::size_t roles, bool takes_pipes) {
   constexpr std::size_t entry_bytes = 512;  // an entry with a typical reply
   rpc::ServerOptions options;
   options.connection_bytes_max = limits.connection_bytes_max;
@@ -23,6 +23,7 @@ rpc::ServerOptions rpc_options(const config::Limits& limits, std::size_t roles) 
   options.bytes_max = limits.buffer_bytes_max / 2 / roles;
   options.replay.bytes_max = limits.replay_cache_bytes_max / roles;
   options.replay.entries_max = options.replay.bytes_max / entry_bytes;
+  options.piped_arguments = takes_pipes;
   return options;
 }
 
@@ -40,16 +41,14 @@ rpc::TcpOptions tcp_options(const config::Limits& limits) {
 Server::HostedRole::HostedRole(std::string name, base::MetricRegistry& all)
     : label(std::move(name)), metrics(all, label.empty() ? "" : fmt::format(R"(role="{}")", label)) {}
 
-std::expected<std::unique_ptr<Server>, std::string> Server::create(const config::Config& config,
-                                                                   const DescriptorPlan& plan,
-                                                                   const std::string& state_dir,
-                                                                   const base::Clock& clock,
-                                                                   const std::vector<RoleMaker>& roles) {
+std::expected<std::unique_ptr<Server>, std::string> Server::create(
+    const config::Config& config, const DescriptorPlan& plan, const std::string& state_dir,
+    const base::Clock& clock, const std::vector<RoleMaker>& roles, ContentSources contents) {
   auto registry = vfs::ExportRegistry::open(state_dir);
   if (!registry)
     return std::unexpected(fmt::format("cannot use the state directory {}: {}; give another one with --state",
                                        state_dir, base::message_of(registry.error())));
-  std::unique_ptr<Server> server(new Server(config, plan, std::move(*registry), clock));
+  std::unique_ptr<Server> server(new Server(config, plan, std::move(*registry), clock, std::move(contents)));
   if (auto done = server->exports_.apply(config.exports); !done)
     return std::unexpected(std::move(done.error()));
   if (auto done = server->open_roles(roles, state_dir); !done)
@@ -59,7 +58,7 @@ std::expected<std::unique_ptr<Server>, std::string> Server::create(const config:
 }
 
 Server::Server(const config::Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
-               const base::Clock& clock)
+               const base::Clock& clock, ContentSources contents)
     : plan_(plan),
       thread_count_(threads_of(config)),
       tcp_options_(tcp_options(config.limits)),
@@ -67,7 +66,7 @@ Server::Server(const config::Config& config, const DescriptorPlan& plan, vfs::Ex
       slabs_({.bytes_max = config.limits.buffer_bytes_max, .huge_pages = true}),
       pool_({.threads_max = config.limits.blocking_threads_max, .queue_max = 4096, .idle_seconds = 10}),
       pipes_(plan.pipes_max),
-      exports_({clock, pool_, slabs_, plan.open_files_max}, std::move(registry)),
+      exports_({clock, pool_, slabs_, plan.open_files_max, std::move(contents)}, std::move(registry)),
       tcp_metrics_(metrics_),
       clock_(clock) {}
 
@@ -86,7 +85,7 @@ std::expected<void, std::string> Server::open_roles(const std::vector<RoleMaker>
                             .metrics = hosted->metrics,
                             .state_dir = state_dir,
                             .open_files_max = plan_.open_files_max,
-                            .rpc = rpc_options(config_.limits, makers.size())},
+                            .rpc = rpc_options(config_.limits, makers.size(), exports_.takes_pipes())},
                            config_);
     if (!role) return std::unexpected(std::move(role.error()));
     hosted->role = std::move(*role);

@@ -31,11 +31,9 @@ class Server {
   // Opens the exports, the roles and the listening sockets; starts no thread and serves nobody yet. There is
   // one role at least, whose label is empty; those of the others differ. Errors, here and below, are
   // sentences for the user.
-  static std::expected<std::unique_ptr<Server>, std::string> create(const config::Config& config,
-                                                                    const DescriptorPlan& plan,
-                                                                    const std::string& state_dir,
-                                                                    const base::Clock& clock,
-                                                                    const std::vector<RoleMaker>& roles);
+  static std::expected<std::unique_ptr<Server>, std::string> create(
+      const config::Config& config, const DescriptorPlan& plan, const std::string& state_dir,
+      const base::Clock& clock, const std::vector<RoleMaker>& roles, ContentSources contents = {});
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -86,7 +84,7 @@ class Server {
 
  private:
   Server(const config::Config& config, const DescriptorPlan& plan, vfs::ExportRegistry registry,
-         const base::Clock& clock);
+         const base::Clock& clock, ContentSources contents);
   std::expected<void, std::string> open_roles(const std::vector<RoleMaker>& makers,
                                               const std::string& state_dir);
   std::expected<void, std::string> open_listeners();

@@ -32,7 +32,10 @@ class ContentSlot::Drained {
     slot_.drain_ = {io::Reactor::current(), handle};
     // From here on whoever leaves as the last looks for us; who left before is seen in the count.
     slot_.draining_.store(side_);
-    if (slot_.users_[side_].load() > 0) return true;
+    if (slot_.users_[side_].load() > 0) {
+      base::check(slot_.drain_.reactor != nullptr, "who waits for calls to end does so on a reactor");
+      return true;
+    }
     slot_.draining_.store(no_side);
     slot_.drain_ = {};
     return false;

@@ -24,6 +24,7 @@
 #include "server/metrics/server_metrics.h"
 #include "server/process.h"
 #include "server/run/announcement.h"
+#include "server/run/content_sources.h"
 #include "server/run/control.h"
 #include "server/run/notify.h"
 #include "server/run/roles.h"
@@ -199,7 +200,7 @@ int serve(const ServeCommand& command) {
   // Everything that belongs to the process comes before the first thread.
   Signals signals({SIGTERM, SIGINT, SIGHUP});
   const base::SystemClock clock;
-  auto server = Server::create(*config, *plan, state_dir, clock, roles_of());
+  auto server = Server::create(*config, *plan, state_dir, clock, roles_of(), content_sources_of());
   if (!server) return failed(server.error());
   auto metrics_socket = metrics_listener(config->metrics);
   if (!metrics_socket) return failed(metrics_socket.error());

@@ -133,6 +133,17 @@ class FaultyFileSystem final : public FileSystem, public std::enable_shared_from
   VfsOp<> remove_xattr(const Credentials& who, const FileRef& file, std::string_view name, Wcc& wcc) override;
   VfsOp<PosixAcl> get_acl(const FileRef& file) override;
   VfsOp<> set_acl(const Credentials& who, const FileRef& file, const SetAcl& set, Wcc* wcc) override;
+  // No faults: whoever moves contents is no client.
+  VfsOp<ContentRef> content(const FileRef& file) override { return inner_->content(file); }
+  VfsOp<ContentRef> exchange(const FileRef& file, ContentRef next) override {
+    return inner_->exchange(file, std::move(next));
+  }
+  VfsOp<ContentRef> place(const FileRef& file, ContentSource& source, PlacementHint hint) override {
+    return inner_->place(file, source, hint);
+  }
+  VfsOp<std::unique_ptr<Stub>> stub(const FileRef& file, ContentSource& source) override {
+    return inner_->stub(file, source);
+  }
   [[nodiscard]] bool takes_pipes() const override { return inner_->takes_pipes(); }
 
  private:

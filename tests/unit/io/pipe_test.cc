@@ -54,6 +54,19 @@ TEST_F(PipeTest, bytes_of_a_file_reach_the_socket_in_order) {
   EXPECT_EQ(drain(piped), text_.substr(1000, 200'000));
 }
 
+TEST_F(PipeTest, bytes_can_be_brought_to_memory_piece_by_piece) {
+  PipePool pool;
+  SlabRef piped = pool.take().value();
+  ASSERT_EQ(piped.pipe()->fill(file_.get(), 1000, 200'000).value(), 200'000U);
+  std::string got(200'000, '\0');
+  const base::MutableBytes all = std::as_writable_bytes(std::span(got));
+  ASSERT_TRUE(piped.pipe()->drain_to_memory(all.first(150'001)));
+  EXPECT_EQ(piped.pipe()->size(), 49'999U);
+  ASSERT_TRUE(piped.pipe()->drain_to_memory(all.subspan(150'001)));
+  EXPECT_EQ(got, text_.substr(1000, 200'000));
+  EXPECT_EQ(piped.pipe()->size(), 0U);
+}
+
 TEST_F(PipeTest, filling_stops_at_the_end_of_the_file) {
   PipePool pool;
   SlabRef piped = pool.take().value();

@@ -26,7 +26,10 @@ using test::test_call;
 using test::words;
 
 struct Storing {
-  Storing() : file(::memfd_create("stored", MFD_CLOEXEC)) { server.service.file = file.get(); }
+  explicit Storing(const test::TcpServerOptions& options = {})
+      : file(::memfd_create("stored", MFD_CLOEXEC)), server(options) {
+    server.service.file = file.get();
+  }
   static Bytes call(std::uint32_t where, BytesView data, std::uint32_t last) {
     Bytes args = words({where});
     append(args, opaque_of(data));
@@ -68,6 +71,20 @@ TEST(BulkTest, data_that_is_too_short_for_a_pipe_comes_in_memory) {
   ASSERT_TRUE(client.send(record(Storing::call(0, data, 5))));
   EXPECT_TRUE(client.receives(Storing::reply(5)));
   EXPECT_EQ(test.stored(0, data.size()), data);
+  EXPECT_EQ(test.server.service.piped, 0U);
+}
+
+TEST(BulkTest, where_nobody_takes_pipes_all_data_comes_in_memory) {
+  test::TcpServerOptions options;
+  options.server.piped_arguments = false;
+  Storing test(options);
+  RawClient client(test.server.address);
+  const Bytes data = pattern(1'048'576);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_TRUE(client.send(record(Storing::call(3, data, 5))));
+    EXPECT_TRUE(client.receives(Storing::reply(5)));
+  }
+  EXPECT_EQ(test.stored(3, data.size()), data);
   EXPECT_EQ(test.server.service.piped, 0U);
 }
 

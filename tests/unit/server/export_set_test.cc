@@ -10,7 +10,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "tests/unit/vfs/fake_content.h"
 #include "vfs/posix/directory_identity.h"
 
 namespace braid::server {
@@ -42,7 +44,8 @@ class ExportSetTest : public testing::Test {
     config_.path = "/";
     config_.directory = base_ + "/data";
     set_.reset();
-    set_.emplace(ExportResources{clock_, pool_, slabs_}, vfs::ExportRegistry::open(base_ + "/state").value());
+    set_.emplace(ExportResources{clock_, pool_, slabs_, 4096, contents_},
+                 vfs::ExportRegistry::open(base_ + "/state").value());
   }
   [[nodiscard]] const vfs::Export& exported() const { return set_->table().current()->all().front(); }
   [[nodiscard]] vfs::FileHandle root() const { return exported().file_system->root()->handle(); }
@@ -67,6 +70,7 @@ class ExportSetTest : public testing::Test {
   base::SystemClock clock_;
   io::BlockingPool pool_{{.threads_max = 1}};
   io::SlabPool slabs_{{.bytes_max = io::region_bytes, .huge_pages = false}};
+  ContentSources contents_;
   std::optional<ExportSet> set_;
 };
 
@@ -131,6 +135,39 @@ TEST_F(ExportSetTest, a_reload_reaches_files_that_are_open) {
     ASSERT_TRUE(set_->apply({config_}));
     EXPECT_TRUE(write());
   }
+}
+
+TEST_F(ExportSetTest, each_file_system_is_opened_with_the_sources_of_its_export) {
+  std::ofstream(base_ + "/data/file") << "text";
+  const auto done = [](auto op) {
+    op.start();
+    return std::move(op.result());
+  };
+  const auto file_has_sources = [&] {
+    vfs::FileSystem& shared = *exported().file_system;
+    const vfs::FileRef file = done(shared.lookup({}, shared.root(), "file")).value().file;
+    return done(shared.content(file)).has_value();
+  };
+  EXPECT_FALSE(file_has_sources());
+  EXPECT_TRUE(set_->takes_pipes());
+  vfs::FakeSource source;
+  std::vector<std::string> asked;
+  contents_.of = [&](const config::ExportConfig& config) -> std::vector<vfs::ContentSource*> {
+    asked.push_back(config.path);
+    return {&source};
+  };
+  contents_.take_pipes = false;
+  start();
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_TRUE(file_has_sources());
+  EXPECT_FALSE(set_->takes_pipes());
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(asked.size(), 1U) << "a file system that stays keeps them";
+  config_.sync = false;
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(asked.size(), 2U);
+  EXPECT_TRUE(file_has_sources());
+  set_.reset();
 }
 
 TEST_F(ExportSetTest, one_that_was_never_there_is_an_error) {
