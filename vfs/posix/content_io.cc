@@ -92,13 +92,13 @@ VfsOp<WriteResult> FileIo::write_content(const Credentials& who, std::uint64_t o
   PosixStub stub(fs_, data_.node(), content.source(), &data_);
   io::Payload memory;
   const auto write = [&]() -> VfsOp<WriteResult> {
-    if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) co_await base::fail(Error::fbig);
-    const io::Payload* bytes = &data;
-    if (data.piped() && !content.source().takes_pipes()) {
-      memory = co_await into_memory(data, fs_.slabs());
-      bytes = &memory;
-    }
-    co_return co_await content.write(stub, who, offset, *bytes, stability);
+    if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) return base::fail(Error::fbig);
+    if (!data.piped() || content.source().takes_pipes())
+      return content.write(stub, who, offset, data, stability);
+    auto taken = into_memory(data, fs_.slabs());
+    if (!taken) return base::fail(taken.error());
+    memory = std::move(*taken);
+    return content.write(stub, who, offset, memory, stability);
   };
   const WriteResult result = co_await changing(who, wcc, SetId::dropped, write);
   // Whoever removed the last name meanwhile took the data along.

@@ -146,14 +146,18 @@ VfsOp<ContentRef> Contents::exchange(PosixFile& file, ContentRef next) {
 }
 
 VfsOp<ContentRef> Contents::place(PosixFile& file, ContentSource& source, PlacementHint hint) {
-  const auto next = [this, &file, &source, hint](const ContentRef& former) -> VfsOp<ContentRef> {
-    if (former != nullptr && &former->source() != &source) co_await base::fail(Error::exist);
-    PosixStub stub(fs_, file, source);
-    ContentRef placed = co_await source.place(stub, former, hint);
-    file.changes().changed();
-    co_return std::move(placed);
-  };
-  return file.content()->slot.replace([this, &file] { return load(file); }, next);
+  return file.content()->slot.replace(
+      [this, &file] { return load(file); },
+      [this, &file, &source, hint](const ContentRef& former) { return replace(file, source, hint, former); });
+}
+
+VfsOp<ContentRef> Contents::replace(PosixFile& file, ContentSource& source, PlacementHint hint,
+                                    const ContentRef& former) {
+  if (former != nullptr && &former->source() != &source) co_await base::fail(Error::exist);
+  PosixStub stub(fs_, file, source);
+  ContentRef placed = co_await source.place(stub, former, hint);
+  file.changes().changed();
+  co_return std::move(placed);
 }
 
 // It is the last name if each call that is about to take one gets one: the calls that take the others count

@@ -64,6 +64,9 @@ class Contents {
   Outcome<Record> find_record(const PosixFile& file) const;
   VfsOp<ContentRef> load(PosixFile& file);
   VfsOp<> settle_once(PosixFile& file);
+  // While no call on the file runs.
+  VfsOp<ContentRef> replace(PosixFile& file, ContentSource& source, PlacementHint hint,
+                            const ContentRef& former);
   Outcome<bool> may_be_placed(const FileData& writer, const Credentials& who) const;
 
   PosixFileSystem& fs_;
