@@ -24,6 +24,8 @@ class NullSource final : public vfs::ContentSource {
     return io::ready_op<vfs::Error>();
   }
   void gone(vfs::ContentRef /*content*/) override {}
+  // What is written is the files' own, as without it.
+  [[nodiscard]] bool takes_pipes() const override { return true; }
 };
 
 }  // namespace
