@@ -91,6 +91,7 @@ base::Result<void> Pipe::drain_to_memory(base::MutableBytes to) {
     const ssize_t got = ::read(read_end_.get(), to.data(), to.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return base::fail(base::last_errno());
+    if (got == 0) return base::fail(EIO);  // fewer bytes than are on the books
     size_ -= static_cast<std::size_t>(got);
     to = to.subspan(static_cast<std::size_t>(got));
   }
