@@ -123,10 +123,11 @@ Result4<void> Clients::admit_reclaim(const Client& client) const {
   return grace_.with([&](const Grace& grace) { return grace.admit_reclaim(client); });
 }
 
-Result4<void> Clients::begin_reclaim(const Client& client, base::TimePoint now) {
+Result4<void> Clients::begin_reclaim(Client& client, base::TimePoint now) {
   return grace_.with([&](Grace& grace) -> Result4<void> {
     if (auto admitted = grace.admit_reclaim(client); !admitted) return admitted;
     grace.note_reclaim(now);
+    client.set_reclaimed();
     return {};
   });
 }
@@ -238,6 +239,21 @@ Op4<> Clients::end_grace() {
   base::log_event(base::Level::info, "grace_ended", "clients_missing={}", missing);
 }
 
+// RFC 7530 9.6.3.4: whether the lease of a 4.0 client expired is part of its record. Such a client cannot say
+// that it has reclaimed all that it means to. If it falls silent in the middle, others may be given the rest,
+// and it must not reclaim that after the next restart. What it has reclaimed stays its own as long as nobody
+// wants it; once it is heard of again, it may reclaim.
+Op4<> Clients::judge_record(ClientTable::Silence one) {
+  const ClientRef client = one.client;
+  if (client->minor_version() > 0 || !client->reclaimed()) co_return;
+  if (one.over) {
+    if (!client->gone()) co_await ensure_recorded(client);
+    co_return;
+  }
+  co_await on_disk([this, &client] { return records_.forget(state::known_as(*client), client->id); });
+  client->clear_recorded();
+}
+
 // During the grace period there are files that nobody watches yet.
 Op4<> Clients::note_watching() {
   if (in_grace()) co_return;
@@ -258,7 +274,10 @@ io::Op<> Clients::tick(base::TimePoint now) {
     table.sweep(now);
     return table.take_silences();
   });
-  for (const ClientTable::Silence& one : silences) log_silence(one, now);
+  for (const ClientTable::Silence& one : silences) {
+    log_silence(one, now);
+    (void)co_await judge_record(one).as_result();
+  }
   const bool over = in_grace() && grace_.with([&](const Grace& grace) { return grace.due(now); });
   if (over) (void)co_await end_grace().as_result();
   (void)co_await depart_all(std::nullopt).as_result();

@@ -95,7 +95,7 @@ class Clients {
   [[nodiscard]] bool in_grace() const { return in_grace_.load(std::memory_order_acquire); }
   [[nodiscard]] Result4<void> admit_reclaim(const state::Client& client) const;
   // The same, for a client that does so now: the grace period goes on for those who are at it.
-  [[nodiscard]] Result4<void> begin_reclaim(const state::Client& client, base::TimePoint now);
+  [[nodiscard]] Result4<void> begin_reclaim(state::Client& client, base::TimePoint now);
   // For what is not a reclaim and may conflict with one: OPEN, LOCK, delegations.
   [[nodiscard]] Result4<void> admit_new(const state::Client& client) const;
   // RECLAIM_COMPLETE for the whole server; the client's record is durable afterwards. COMPLETE_ALREADY,
@@ -151,6 +151,7 @@ class Clients {
   template <class F>
   Op4<> on_disk(F f);
   Op4<> end_grace();
+  Op4<> judge_record(state::ClientTable::Silence one);
 
   const state::ClientOptions options_;
   recovery::ClientRecords& records_;

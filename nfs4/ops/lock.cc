@@ -16,7 +16,7 @@ base::Failure<Failed<LOCK4denied>> cannot(nfsstat4 status) { return refuse_witho
 
 // Whether grace allows this. For a client without sessions `client` may be null: whoever brings a lock
 // stateid has shown by it that it is there.
-nfsstat4 admit(Compound& compound, bool reclaim, const state::Client* client) {
+nfsstat4 admit(Compound& compound, bool reclaim, state::Client* client) {
   Clients& clients = compound.server().clients;
   if (client != nullptr) {
     const auto admitted =

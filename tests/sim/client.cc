@@ -161,6 +161,7 @@ ClientOp<Client::Exchanged> Client::exchange(Request request, bool once) {
   out.sent = sent;
   out.life = call.life;
   out.one_life = first_life == call.life;
+  out.first_life = first_life;
   co_return out;
 }
 
@@ -185,6 +186,7 @@ ClientOp<Outcome> Client::run(Request body, bool once) {
   out.instance = instance;
   out.life = done.life;
   out.one_life = done.one_life;
+  out.first_life = done.first_life;
   out.lost = !out.response.understood();
   co_return out;
 }

@@ -63,6 +63,7 @@ struct Outcome {
   bool lost = false;
   // Every time it was sent, it was to one server.
   bool one_life = false;
+  std::uint32_t first_life = 0;  // of a 4.0 call: the life of the server that it was sent to first
 };
 
 // One incarnation, from boot to crash. start() once, crash() once; destroyed when ended().
@@ -106,6 +107,7 @@ class Client final : private WireUser {
     base::TimePoint sent;
     std::uint32_t life = 0;
     bool one_life = false;
+    std::uint32_t first_life = 0;  // of the server that it was sent to first
   };
   // `once`: the reply is kept by the server, so that a repetition brings the same one.
   ClientOp<Exchanged> exchange(Request request, bool once);

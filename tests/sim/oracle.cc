@@ -51,6 +51,7 @@ void Oracle::died(std::uint32_t life) { lives_.at(life).died = scheduler_.now();
 
 void Oracle::renewed(std::uint32_t client, base::TimePoint sent) {
   base::TimePoint& end = lease_end_[client];
+  if (sent > end) returned_[client] = sent;
   end = std::max(end, sent + lease_time);
 }
 
@@ -161,6 +162,10 @@ bool Oracle::on_record_between(const Claim& claim, std::uint32_t to) const {
   });
 }
 
+void Oracle::perhaps_on_record(std::uint32_t client, std::uint32_t first, std::uint32_t answered) {
+  for (std::uint32_t life = first; life < answered; ++life) on_record_.insert({client, life});
+}
+
 // Whoever has reclaimed something, but not said that this is all, when the grace period ends is not on record
 // for the next one: it might reclaim what others have had meanwhile (RFC 8881 8.4.3).
 bool Oracle::off_record(const Claim& claim) const {
@@ -197,6 +202,12 @@ void Oracle::reclaim_refused(const Claim& claim, base::TimePoint until, std::uin
   if (off_record(claim)) return;
   const bool crashed_before = claim.life < life || claim.until == std::nullopt;
   if (!crashed_before || scheduler_.now() >= until) return;
+  // Whoever reclaims, and then lets its lease run out, is off the record until the server has noticed that it
+  // is back, which takes it a second (RFC 7530 9.6.3.4).
+  constexpr auto noticed_after = std::chrono::seconds(2);
+  const Life& held = lives_.at(claim.life);
+  const auto returned = returned_.find(claim.client);
+  if (returned != returned_.end() && held.died && *held.died < returned->second + noticed_after) return;
   violation("entitled_reclaim", claim.client, claim.file,
             fmt::format("{} for what a client within its lease held: {}", name_of(status), text_of(claim)));
 }

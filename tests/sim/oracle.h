@@ -101,6 +101,10 @@ class Oracle {
   Claim& opened(std::uint32_t client, std::uint32_t owner, std::uint32_t file, std::uint32_t access,
                 std::uint32_t deny, std::uint32_t life);
   void reclaimed(Claim& claim, std::uint32_t life, base::TimePoint sent);
+  // A 4.0 client sent an OPEN to the server's lives from `first` on, and `answered` was the one that
+  // answered: the others may have put the client on record. NFSv4.0 has no RECLAIM_COMPLETE, so the client
+  // may then reclaim all that it ever held (RFC 7530 9.6.3.4).
+  void perhaps_on_record(std::uint32_t client, std::uint32_t first, std::uint32_t answered);
   // `until`: when what was to be reclaimed was to run out.
   void reclaim_refused(const Claim& claim, base::TimePoint until, std::uint32_t life, nfsstat4 status);
   static void weaken(Claim& claim, Cells cells, Cell to);
@@ -146,10 +150,12 @@ class Oracle {
   std::uint32_t life_ = 0;
   std::map<std::uint32_t, Life> lives_;
   std::map<std::uint32_t, base::TimePoint> lease_end_;
+  std::map<std::uint32_t, base::TimePoint> returned_;  // last came back after its lease was over
   std::set<std::pair<std::uint32_t, std::uint32_t>> completed_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> recorded_;
   std::map<clientid4, std::uint32_t> names_;
-  std::set<std::pair<std::uint32_t, std::uint32_t>> on_record_;  // clients and lives that gave them state
+  // Clients, and lives of the server that gave them state, or may have.
+  std::set<std::pair<std::uint32_t, std::uint32_t>> on_record_;
   struct Dispute {
     std::optional<base::TimePoint> reads;
     std::optional<base::TimePoint> writes;

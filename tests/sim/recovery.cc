@@ -203,6 +203,8 @@ ClientOp<> Client::reclaim(std::uint32_t owner, std::uint32_t file) {
     if (result) status = result->status;
     count_seqid(owner, status);
     world_.trace.add(traits_.index, file, "owner {} reclaims: {}", owner, name_of(status));
+    if (traits_.minor_version == 0)
+      world_.oracle.perhaps_on_record(traits_.index, done.first_life, done.life);
     if (!still_ours(done, status, owner, file)) co_return;
     claim = world_.oracle.find(traits_.index, owner, file);
     if (claim == nullptr) co_return;

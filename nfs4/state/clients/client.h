@@ -95,6 +95,9 @@ class Client {
   [[nodiscard]] bool recorded() const { return recorded_.load(std::memory_order_acquire); }
   void set_recorded() { recorded_.store(true, std::memory_order_release); }
   void clear_recorded() { recorded_.store(false, std::memory_order_release); }
+  // It has reclaimed something in this run of the server.
+  [[nodiscard]] bool reclaimed() const { return reclaimed_.load(std::memory_order_relaxed); }
+  void set_reclaimed() { reclaimed_.store(true, std::memory_order_relaxed); }
 
   // SEQ4_STATUS_* bits that SEQUENCE reports until they are lowered (RFC 8881 18.46.3): revoked state.
   void raise_status(std::uint32_t bits) { status_.fetch_or(bits, std::memory_order_relaxed); }
@@ -118,6 +121,7 @@ class Client {
   std::atomic<Standing> standing_{Standing::unconfirmed};
   std::atomic<bool> reclaim_complete_{false};
   std::atomic<bool> recorded_{false};
+  std::atomic<bool> reclaimed_{false};
   std::atomic<bool> had_back_channel_{false};
 };
 

@@ -195,6 +195,47 @@ TEST_F(ClientExpiryTest, who_cannot_be_told_has_nothing_revoked) {
   EXPECT_TRUE(done_.empty());
 }
 
+// RFC 7530 9.6.3.4: it cannot say whether it has reclaimed everything, and others may be given the rest.
+TEST_F(ClientExpiryTest, a_40_client_that_reclaims_and_falls_silent_is_off_the_record_until_it_is_back) {
+  const auto join_40 = [&] {
+    return clients_->with([&](state::ClientTable& table) {
+      const auto set = table.set_client_id(who("owner", 1, 10, 0), {}, now_);
+      return *table.confirm_client_id(set->client, set->confirm, state::user(10), now_);
+    });
+  };
+  ASSERT_TRUE(run([&, client = join_40()] { return clients_->ensure_recorded(client); }));
+  open();
+  const state::ClientRef client = join_40();
+  holders_ = {client->id};
+  ASSERT_TRUE(run([&] { return clients_->ensure_recorded(client); }));
+  ASSERT_TRUE(clients_->begin_reclaim(*client, now_));
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_EQ(on_record(), 1U);
+
+  now_ += options_.lease + 1s;
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_FALSE(client->recorded());
+  EXPECT_EQ(on_record(), 0U);
+  EXPECT_EQ(clients_->summary(now_).courteous, 1U) << "it keeps what it has reclaimed";
+
+  client->renew(now_);
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_TRUE(client->recorded());
+  EXPECT_EQ(on_record(), 1U);
+}
+
+TEST_F(ClientExpiryTest, a_40_client_that_never_reclaimed_stays_on_record_when_it_falls_silent) {
+  const state::ClientRef client = clients_->with([&](state::ClientTable& table) {
+    const auto set = table.set_client_id(who("owner", 1, 10, 0), {}, now_);
+    return *table.confirm_client_id(set->client, set->confirm, state::user(10), now_);
+  });
+  holders_ = {client->id};
+  ASSERT_TRUE(run([&] { return clients_->ensure_recorded(client); }));
+  now_ += options_.lease + 1s;
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_EQ(on_record(), 1U);
+}
+
 // --- SEQ4_STATUS_* (RFC 8881 18.46.3)
 
 TEST_F(ClientExpiryTest, nothing_is_wrong_with_a_session_that_never_had_a_back_channel) {
