@@ -61,8 +61,7 @@ ClientOp<> Client::open(std::uint32_t owner, std::uint32_t file) {
   if (done.instance == instance_) count_seqid(owner, status);
   world_.trace.add(traits_.index, file, "owner {} opens, access {} deny {}: {}", owner, access, deny,
                    name_of(status));
-  if (traits_.minor_version == 0)
-    world_.oracle.perhaps_on_record(traits_.index, done.first_life, done.life);
+  if (traits_.minor_version == 0) world_.oracle.perhaps_on_record(traits_.index, done.first_life, done.life);
   if (!still_ours(done, status, owner, file)) co_return;
   const bool alone = others_running == 0 && ended_calls_ == others_ended + 1 && calls_.empty();
   if (status == NFS4ERR_SHARE_DENIED && alone) world_.oracle.open_refused(traits_.index, file, done.sent);
