@@ -3,6 +3,7 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/big_endian.h"
@@ -50,6 +51,32 @@ constexpr std::string_view caller_side = "caller";
 constexpr std::string_view called_side = "called";
 
 }  // namespace
+
+Introduction introduction_of(const control_hello& hello) {
+  Introduction out{.role = hello.role,
+                   .cluster = hello.cluster,
+                   .server = hello.server,
+                   .name = std::string(hello.name),
+                   .addresses = {}};
+  out.addresses.reserve(hello.addresses.size());
+  for (const control_address& address : hello.addresses)
+    out.addresses.push_back({std::string(address.netid), std::string(address.uaddr)});
+  return out;
+}
+
+OwnHello::OwnHello(Introduction own) : own_(std::move(own)) {
+  addresses_.reserve(own_.addresses.size());
+  for (const Introduction::Address& address : own_.addresses)
+    addresses_.push_back({.netid = address.netid, .uaddr = address.uaddr});
+  hello_ = {.role = own_.role,
+            .revision_min = CONTROL_REVISION_MIN,
+            .revision_max = CONTROL_REVISION,
+            .cluster = own_.cluster,
+            .server = own_.server,
+            .name = own_.name,
+            .addresses = addresses_,
+            .nonce = random_nonce()};
+}
 
 base::Bytes bytes_of(const control_hello& hello) {
   base::Bytes out;
@@ -121,19 +148,20 @@ base::Result<control_welcome, control_status> Reception::greet(const control_hel
                           .proof = {}};
   base::Bytes transcript = transcript_of(theirs, welcome);
   welcome.proof = proof_of(secret_, called_side, transcript).bytes;
-  pending_.push_back({session, welcome.revision, std::move(transcript), std::string(host), now});
+  pending_.push_back(
+      {session, welcome.revision, std::move(transcript), introduction_of(theirs), std::string(host), now});
   return welcome;
 }
 
 std::optional<Reception::Admitted> Reception::admit(const PROVEargs& prove, base::TimePoint now) {
   const auto found = std::ranges::find(pending_, prove.session, &Pending::session);
   if (found == pending_.end()) return std::nullopt;
-  const Pending pending = std::move(*found);
+  Pending pending = std::move(*found);
   pending_.erase(found);
   if (now - pending.since >= patience ||
       !equal(proof_of(secret_, caller_side, pending.transcript), prove.proof))
     return std::nullopt;
-  return Admitted{pending.revision, secret_.session_key(pending.transcript)};
+  return Admitted{pending.revision, secret_.session_key(pending.transcript), std::move(pending.caller)};
 }
 
 }  // namespace braid::pnfs

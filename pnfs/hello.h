@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/clock.h"
@@ -19,6 +20,36 @@
 #include "pnfs/keys.h"
 
 namespace braid::pnfs {
+
+// What a side says of itself in a hello, but for revisions and nonce.
+struct Introduction {
+  struct Address {  // as control_address
+    std::string netid;
+    std::string uaddr;
+    friend bool operator==(const Address&, const Address&) = default;
+  };
+  control_role role = control_role::ROLE_DATA;
+  ClusterId cluster{};
+  ServerId server{};
+  std::string name;                // at most SERVER_NAME_BYTES_MAX
+  std::vector<Address> addresses;  // at most ADDRESSES_MAX
+  friend bool operator==(const Introduction&, const Introduction&) = default;
+};
+Introduction introduction_of(const control_hello& hello);
+
+// A hello of this side, with the revisions that it speaks and a fresh nonce. `hello` refers to the rest.
+class OwnHello {
+ public:
+  explicit OwnHello(Introduction own);
+  OwnHello(const OwnHello&) = delete;
+  OwnHello& operator=(const OwnHello&) = delete;
+  [[nodiscard]] const control_hello& hello() const { return hello_; }
+
+ private:
+  const Introduction own_;
+  std::vector<control_address> addresses_;
+  control_hello hello_;
+};
 
 // The bytes of a hello, as they are signed.
 base::Bytes bytes_of(const control_hello& hello);
@@ -60,6 +91,7 @@ class Reception {
   struct Admitted {
     std::uint32_t revision = 0;
     hashing::Key session_key;
+    Introduction caller;
   };
   // Once for each hello. Nothing: the proof is wrong, and the hello is forgotten; or there is none such.
   std::optional<Admitted> admit(const PROVEargs& prove, base::TimePoint now);
@@ -69,6 +101,7 @@ class Reception {
     std::uint64_t session = 0;
     std::uint32_t revision = 0;
     base::Bytes transcript;
+    Introduction caller;
     std::string host;
     base::TimePoint since;
   };

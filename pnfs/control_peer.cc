@@ -1,0 +1,193 @@
+#include "pnfs/control_peer.h"
+
+#include <algorithm>
+#include <array>
+
+#include "rpc/tcp_connect.h"
+
+namespace braid::pnfs {
+namespace {
+
+constexpr int syn_retries = 1;  // about 3 seconds
+
+std::uint32_t random_xid() { return static_cast<std::uint32_t>(random_session()); }
+
+}  // namespace
+
+std::string_view name_of(PeerFault fault) {
+  constexpr std::array<std::string_view, 6> names{"unreachable", "timed_out", "refused",
+                                                  "bad_reply",   "no_memory", "closing"};
+  return names.at(static_cast<std::size_t>(fault));
+}
+
+ControlPeer::ControlPeer(rpc::TcpWorker& tcp, io::SlabPool& slabs, const rpc::PeerAddress& to,
+                         const ClusterSecret& secret, Own own, Accept accept,
+                         const ControlPeerOptions& options)
+    : tcp_(tcp),
+      to_(to),
+      secret_(secret),
+      own_(std::move(own)),
+      accept_(std::move(accept)),
+      options_(options),
+      memory_(slabs),
+      client_(tcp.reactor(), slabs, random_xid()),
+      retry_(options.retry_first) {}
+
+PeerError ControlPeer::failed(rpc::CallError error) const {
+  using enum rpc::CallError;
+  switch (error) {
+    case closed:
+      return {.fault = closed_ ? PeerFault::closing : PeerFault::unreachable};
+    case timed_out:
+      return {.fault = PeerFault::timed_out};
+    case no_memory:
+      return {.fault = PeerFault::no_memory};
+    default:
+      // There is a server, but none that serves this program, or it cannot take the call.
+      return {.fault = PeerFault::bad_reply};
+  }
+}
+
+void ControlPeer::drop(const std::shared_ptr<ControlSession>& session) {
+  if (session_ == session) session_.reset();
+}
+
+void ControlPeer::note_failure(const PeerError& error) {
+  last_error_ = error;
+  not_before_ = tcp_.reactor().clock().now() + retry_;
+  retry_ = std::min(2 * retry_, options_.retry_max);
+}
+
+// Whoever finds no session sets one up; the others wait for how that ends.
+PeerOp<> ControlPeer::be_in_session() {
+  const bool waited = setting_up_;
+  co_await SetUpEnded{*this};
+  if (closed_) co_await base::fail(PeerError{.fault = PeerFault::closing});
+  if (in_session()) co_return;
+  if (waited || tcp_.reactor().clock().now() < not_before_) co_await base::fail(last_error_);
+  setting_up_ = true;
+  const auto done = co_await set_up().as_result();
+  setting_up_ = false;
+  if (done)
+    retry_ = options_.retry_first;
+  else
+    note_failure(done.error());
+  for (const std::coroutine_handle<> one : std::exchange(waiting_, {}))
+    io::ReadyQueue::current().push(io::ReadyItem::of(one));
+  if (closed_) co_await base::fail(PeerError{.fault = PeerFault::closing});
+  co_await done;
+}
+
+PeerOp<> ControlPeer::set_up() {
+  session_.reset();
+  if (!client_.connected()) co_await connect();
+  co_await say_hello();
+}
+
+PeerOp<> ControlPeer::connect() {
+  auto socket = co_await rpc::tcp_connect(tcp_.reactor(), to_, {.syn_retries = syn_retries}).as_result();
+  if (closed_) co_await base::fail(PeerError{.fault = PeerFault::closing});
+  if (!socket) co_await base::fail(PeerError{.fault = PeerFault::unreachable});
+  client_.attach(tcp_.open(std::move(*socket), client_));
+}
+
+template <class Args>
+rpc::CallOp<rpc::Results> ControlPeer::plain_call(PNFS_CONTROL_V1_procedure procedure, const Args& args) {
+  return client_.call({PNFS_CONTROL, PNFS_CONTROL_V1, static_cast<std::uint32_t>(procedure)},
+                      {.auth = {}, .timeout = options_.hello_timeout},
+                      [&args](xdr::Encoder& out) { encode(out, args); });
+}
+
+PeerOp<> ControlPeer::say_hello() {
+  const OwnHello own(own_());
+  const auto greeted = co_await plain_call(PNFS_CONTROL_V1_procedure::CONTROL_HELLO, own.hello()).as_result();
+  if (!greeted) co_await base::fail(failed(greeted.error()));
+  xdr::Arena arena;
+  HELLOres answer;
+  xdr::Decoder in = greeted->decoder(arena);
+  if (!decode(in, answer)) co_await base::fail(PeerError{.fault = PeerFault::bad_reply});
+  const control_welcome* const welcome = answer.welcome();
+  if (welcome == nullptr) co_await base::fail(PeerError{PeerFault::refused, answer.status});
+  const auto met = meet(secret_, own.hello(), *welcome);
+  if (!met) co_await base::fail(PeerError{PeerFault::refused, met.error()});
+  Introduction other = introduction_of(welcome->hello);
+  if (const control_status fit = accept_(other); fit != control_status::CONTROL_OK)
+    co_await base::fail(PeerError{PeerFault::refused, fit});
+  const auto proved = co_await plain_call(PNFS_CONTROL_V1_procedure::CONTROL_PROVE, met->prove).as_result();
+  if (!proved) co_await base::fail(failed(proved.error()));
+  PROVEres proof;
+  xdr::Decoder in_proof = proved->decoder(arena);
+  if (!decode(in_proof, proof)) co_await base::fail(PeerError{.fault = PeerFault::bad_reply});
+  if (proof.status != control_status::CONTROL_OK)
+    co_await base::fail(PeerError{PeerFault::refused, proof.status});
+  session_ = std::make_shared<ControlSession>(met->session_key, welcome->session, own.hello().role, false);
+  other_ = std::move(other);
+}
+
+PeerOp<PeerReply> ControlPeer::call(base::Bytes body, io::Payload bulk, base::Duration timeout) {
+  const io::Gate::Hold running(gate_);
+  co_await be_in_session();
+  const std::shared_ptr<ControlSession> session = session_;
+  const control_sealed sealed = session->seal_call(body, std::move(bulk));
+  auto results =
+      co_await client_
+          .call({PNFS_CONTROL, PNFS_CONTROL_V1,
+                 static_cast<std::uint32_t>(PNFS_CONTROL_V1_procedure::CONTROL_EXCHANGE)},
+                {.auth = {}, .timeout = timeout}, [&sealed](xdr::Encoder& out) { encode(out, sealed); })
+          .as_result();
+  if (!results) co_await base::fail(failed(results.error()));
+  co_return co_await take(std::move(*results), sealed.sequence, session);
+}
+
+PeerOp<PeerReply> ControlPeer::take(rpc::Results results, std::uint64_t sequence,
+                                    std::shared_ptr<ControlSession> session) {
+  xdr::Arena arena;
+  EXCHANGEres answer;
+  xdr::Decoder in = results.decoder(arena);
+  if (!decode(in, answer)) {
+    drop(session);
+    return base::fail(PeerError{.fault = PeerFault::bad_reply});
+  }
+  const control_sealed* const sealed = answer.sealed();
+  if (sealed == nullptr) {
+    // The other side has forgotten the session: there is a new one for the next call.
+    if (answer.status == control_status::CONTROL_REFUSED) drop(session);
+    return base::fail(PeerError{PeerFault::refused, answer.status});
+  }
+  if (!session->open_reply(sequence, *sealed)) {
+    drop(session);
+    return base::fail(PeerError{.fault = PeerFault::bad_reply});
+  }
+  // Status, session and sequence number, and the length stand before the body.
+  constexpr std::size_t before_body = 4 + 8 + 8 + 4;
+  return PeerReply{results.message.slice(results.offset + before_body, sealed->body.size()), sealed->bulk};
+}
+
+template <class Res>
+PeerOp<TypedReply<Res>> ControlPeer::typed(base::Result<base::Bytes> body, std::size_t operation,
+                                           io::Payload bulk, base::Duration timeout) {
+  if (!body) co_await base::fail(PeerError{.fault = PeerFault::no_memory});
+  PeerReply reply = co_await call(std::move(*body), std::move(bulk), timeout);
+  TypedReply<Res> out{std::make_unique<xdr::Arena>(), std::move(reply.body), std::move(reply.bulk), Res{}};
+  if (!decode_body(out.body, *out.arena, out.result) || out.result.body.index() != operation)
+    co_await base::fail(PeerError{.fault = PeerFault::bad_reply});
+  co_return std::move(out);
+}
+
+PeerOp<TypedReply<to_data_res>> ControlPeer::call_data(const to_data_args& args, io::Payload bulk,
+                                                       base::Duration timeout) {
+  return typed<to_data_res>(encode_body(args, memory_), args.body.index(), std::move(bulk), timeout);
+}
+
+PeerOp<TypedReply<to_metadata_res>> ControlPeer::call_metadata(const to_metadata_args& args,
+                                                               base::Duration timeout) {
+  return typed<to_metadata_res>(encode_body(args, memory_), args.body.index(), {}, timeout);
+}
+
+io::Op<> ControlPeer::close() {
+  closed_ = true;
+  co_await client_.close();
+  co_await gate_.drained();
+}
+
+}  // namespace braid::pnfs
