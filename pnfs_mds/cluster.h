@@ -1,0 +1,98 @@
+// The metadata server's part of a pNFS cluster: what there is one of.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "base/unique_fd.h"
+#include "io/blocking_pool.h"
+#include "pnfs/data_handle.h"
+#include "pnfs/keys.h"
+#include "pnfs_mds/counter.h"
+#include "pnfs_mds/data_servers.h"
+#include "pnfs_mds/object_calls.h"
+#include "pnfs_mds/placement.h"
+#include "pnfs_mds/removals.h"
+#include "pnfs_mds/striped_source.h"
+#include "vfs/open_file.h"
+#include "vfs/types.h"
+
+namespace braid::pnfs_mds {
+
+// What a data server asks of a file: FILE_FACTS.
+struct FileFacts {
+  std::uint64_t size = 0;          // settled
+  std::uint32_t uid = 0, gid = 0;  // to whom its objects belong
+};
+
+struct ClusterOptions {
+  std::string state_dir;    // exists
+  std::string secret_file;  // empty: `pnfs/secret` in the state directory, which is made
+  StripePolicy policy;
+  DataServers::Options servers;
+};
+
+struct ClusterError {
+  bool in_use = false;  // another process has the state directory
+  std::string text;     // a sentence for the user
+};
+
+// Lives as long as the server. Thread-safe from open() on.
+class Cluster {
+ public:
+  // Makes what is missing in `pnfs/` of the state directory. `clock`, `pool` (null: what blocks does so on
+  // the calling thread) and `calls` outlive it. Blocks.
+  static std::expected<std::unique_ptr<Cluster>, ClusterError> open(const ClusterOptions& options,
+                                                                    const base::Clock& clock,
+                                                                    io::BlockingPool* pool,
+                                                                    ObjectCalls& calls);
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  [[nodiscard]] const pnfs::ClusterSecret& secret() const { return secret_; }
+  [[nodiscard]] const pnfs::ClusterId& id() const { return id_; }
+  [[nodiscard]] DataServers& servers() { return *servers_; }
+  [[nodiscard]] Grants& grants() { return *grants_; }
+  [[nodiscard]] ObjectCalls& calls() { return calls_; }
+  [[nodiscard]] Removals& removals() { return *removals_; }
+  [[nodiscard]] StripedSource& source() { return *source_; }
+  [[nodiscard]] const StripePolicy& policy() const { return options_.policy; }
+
+  // The keys that handles in force may be signed with.
+  [[nodiscard]] pnfs::KeyNumber oldest_key() const { return pnfs::KeyNumber(1); }
+  [[nodiscard]] pnfs::KeyNumber newest_key() const { return pnfs::KeyNumber(1); }
+  // For that server, with the newest key. As DataHandleCodec::seal(). The server must be one of servers().
+  [[nodiscard]] vfs::FileHandle seal(pnfs::ServerNumber server, const pnfs::DataHandle& handle) const;
+
+  // Who knows the files that have layouts; to be set before a data server can call. stale: there is no such
+  // file, or nobody has a layout of it.
+  using FactsOf = std::function<vfs::VfsOp<FileFacts>(pnfs::ObjectId object)>;
+  void set_file_facts(FactsOf facts) { facts_ = std::move(facts); }
+  vfs::VfsOp<FileFacts> file_facts(pnfs::ObjectId object);
+
+ private:
+  Cluster(const ClusterOptions& options, ObjectCalls& calls, pnfs::ClusterSecret secret)
+      : options_(options), calls_(calls), secret_(std::move(secret)) {}
+
+  const ClusterOptions options_;
+  ObjectCalls& calls_;
+  const pnfs::ClusterSecret secret_;
+  base::UniqueFd directory_;
+  base::UniqueFd lock_;
+  pnfs::ClusterId id_{};
+  std::unique_ptr<DataServers> servers_;
+  std::unique_ptr<Counter> objects_;
+  std::unique_ptr<Grants> grants_;
+  std::unique_ptr<Removals> removals_;
+  std::unique_ptr<StripedSource> source_;
+  mutable base::Guarded<std::map<pnfs::ServerNumber, pnfs::DataHandleCodec>> codecs_;
+  FactsOf facts_;
+};
+
+}  // namespace braid::pnfs_mds

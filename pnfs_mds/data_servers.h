@@ -1,0 +1,110 @@
+// Which data servers the cluster has, and what is known of each. docs/format-pnfs-mds.md has the log.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "base/result.h"
+#include "io/blocking_pool.h"
+#include "pnfs/keys.h"
+#include "pnfs/layout_record.h"
+#include "pnfs_mds/journal.h"
+#include "vfs/open_file.h"
+#include "vfs/types.h"
+
+namespace braid::pnfs_mds {
+
+// As netaddr4 of RFC 8881 section 3.3.9.
+struct Address {
+  std::string netid;
+  std::string uaddr;
+  friend bool operator==(const Address&, const Address&) = default;
+};
+
+// What a server said in its last heartbeat.
+struct ServerRoom {
+  std::uint64_t bytes_total = 0, bytes_free = 0, bytes_available = 0;
+  std::uint64_t objects_free = 0;
+};
+
+struct DataServerInfo {
+  pnfs::ServerNumber number;
+  pnfs::ServerId id{};
+  std::string name;
+  std::vector<Address> addresses;
+  // Another one, and a larger one, after the server has restarted or changed its addresses. Kept.
+  std::uint64_t generation = 0;
+  bool in_contact = false;  // it has said something lately
+  ServerRoom room;          // zeros before the first heartbeat
+  std::uint32_t load = 0;   // calls under way
+  vfs::Verifier verifier;   // of its writes
+};
+
+struct Heartbeat {
+  ServerRoom room;
+  std::uint32_t load = 0;
+  vfs::Verifier verifier;
+};
+
+// Thread-safe.
+class DataServers {
+ public:
+  static constexpr std::size_t servers_max = 4096;
+
+  struct Options {
+    // Without a heartbeat for so long a server has no contact. The server counts from before, so it has
+    // barred itself by then.
+    base::Duration patience = std::chrono::seconds(50);
+  };
+  // `directory`, `clock` and `pool` (null: none) outlive it. Errors as those of RecordLog::open(); EBADMSG,
+  // too, for records that say what cannot be.
+  static base::Result<std::unique_ptr<DataServers>> open(int directory, const base::Clock& clock,
+                                                         io::BlockingPool* pool, const Options& options);
+
+  // Sorted by their numbers, which start with 1.
+  [[nodiscard]] std::vector<DataServerInfo> all() const;
+  [[nodiscard]] std::optional<DataServerInfo> find(pnfs::ServerNumber number) const;
+  [[nodiscard]] std::optional<pnfs::ServerNumber> number_of(const pnfs::ServerId& id) const;
+  // Zeros if nobody knows it yet.
+  [[nodiscard]] vfs::Verifier verifier_of(pnfs::ServerNumber number) const;
+  // Of the server that has that name.
+  [[nodiscard]] std::optional<pnfs::ServerId> id_of(const std::string& name) const;
+
+  // A server has said hello. A new one gets a number, which is on the medium on return. exist: another
+  // server has its name. nospc: there are servers_max. delay, io: as Journal::append().
+  vfs::VfsOp<pnfs::ServerNumber> admit(const pnfs::ServerId& id, const std::string& name,
+                                       const std::vector<Address>& addresses);
+  // It is alive. noent: it was never admitted.
+  vfs::VfsOp<> heard(const pnfs::ServerId& id, Heartbeat heartbeat);
+  // The verifier that an answer of the server brought.
+  void saw(pnfs::ServerNumber number, const vfs::Verifier& verifier);
+
+ private:
+  struct Known {
+    DataServerInfo info;
+    std::optional<base::TimePoint> heard;
+    bool verified = false;  // the verifier is that of a server that lives
+  };
+  using Table = std::map<pnfs::ServerNumber, Known>;
+
+  DataServers(const base::Clock& clock, const Options& options) : clock_(clock), options_(options) {}
+  bool take(base::BytesView record, Table& table) const;
+  [[nodiscard]] std::vector<base::Bytes> snapshot() const;
+  [[nodiscard]] DataServerInfo info_of(const Known& known, base::TimePoint now) const;
+
+  const base::Clock& clock_;
+  const Options options_;
+  base::Guarded<Table> table_;
+  std::unique_ptr<Journal> journal_;
+};
+
+}  // namespace braid::pnfs_mds

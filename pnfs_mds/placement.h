@@ -1,0 +1,31 @@
+// Which data servers get a new file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "pnfs/data_handle.h"
+#include "pnfs/layout_record.h"
+#include "pnfs/striping.h"
+#include "pnfs_mds/data_servers.h"
+
+namespace braid::pnfs_mds {
+
+// How files are spread, as it is configured.
+struct StripePolicy {
+  std::uint32_t unit = base::MiB;  // bytes: Striping
+  std::uint32_t width = 4;         // servers of a file, if there are as many; 1 to Striping::width_max
+  pnfs::Packing packing = pnfs::Packing::sparse;
+};
+
+// A server with less than that is given no new file while there are others.
+constexpr std::uint64_t room_bytes_min = 256 * base::MiB;
+
+// Of servers in contact, those with room if there are any: as many as the policy wants, or all. The object's
+// number decides which of them, and where the file begins: so files go round. Nothing: no server is in
+// contact. The epoch is the first one.
+std::optional<pnfs::LayoutRecord> choose(const StripePolicy& policy, pnfs::ObjectId object,
+                                         const std::vector<DataServerInfo>& servers);
+
+}  // namespace braid::pnfs_mds

@@ -1,0 +1,105 @@
+// The bytes of a file in objects on data servers, for clients that have no layout.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/guarded.h"
+#include "pnfs/layout_record.h"
+#include "pnfs_mds/object_calls.h"
+#include "pnfs_mds/turns.h"
+#include "vfs/content.h"
+#include "vfs/shared_rounds.h"
+
+namespace braid::pnfs_mds {
+
+class StripedSource;
+
+// One for each object, as long as somebody holds it. A server that is silent makes calls answer `delay`.
+//
+// Size: that of the stub is what the metadata server has heard of. It is raised by each WRITE that goes
+// through here, and by settling, and set by resize(), which runs while no WRITE and no settling does: so
+// nothing that was written before a truncation lengthens the file after it.
+class StripedContent final : public vfs::Content {
+ public:
+  // By StripedSource.
+  StripedContent(StripedSource& source, const pnfs::LayoutRecord& record, bool settled);
+  ~StripedContent() override;
+
+  // A copy, of the current epoch; any thread.
+  [[nodiscard]] pnfs::LayoutRecord record() const;
+  [[nodiscard]] pnfs::ObjectId object() const { return object_; }
+  // A layout for writing was granted, or is gone; any thread. They are counted: while there is one, and until
+  // the file was settled after it, size and times of the stub are behind.
+  void begin_writing();
+  void end_writing();
+
+  [[nodiscard]] vfs::ContentSource& source() const override;
+  vfs::VfsOp<vfs::ReadResult> read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
+                                   vfs::ReadMemory memory) override;
+  vfs::VfsOp<vfs::WriteResult> write(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
+                                     const io::Payload& data, vfs::Stability stability) override;
+  vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
+                                   std::uint32_t count) override;
+  [[nodiscard]] vfs::Verifier write_verifier() const override;
+  // The next epoch is in the record, and on the medium, before any object is cut. Handles of earlier epochs
+  // are refused by all servers on return.
+  vfs::VfsOp<> resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) override;
+  [[nodiscard]] bool unsettled() const override { return unsettled_.load(std::memory_order_relaxed); }
+  vfs::VfsOp<> settle(vfs::Stub& stub) override;
+  void adjust(vfs::Attributes& attributes) const override;
+
+ private:
+  struct Writers {
+    std::uint32_t count = 0;  // layouts for writing
+    std::uint64_t begun = 0;  // what has made the file unsettled, ever
+    bool behind = false;      // the stub, since the last settling
+  };
+  // What the servers have last said.
+  struct Measured {
+    std::optional<std::uint64_t> space;  // bytes used; nothing: not asked yet
+    std::uint64_t size = 0;              // of the file, by then
+    bool changed = false;                // written to since the stub's times were set
+  };
+  // One piece of a READ or WRITE, which lies on one server.
+  struct Piece {
+    pnfs::ObjectRange range;
+    std::uint64_t file_offset = 0;
+  };
+
+  [[nodiscard]] static std::vector<Piece> pieces_of(const pnfs::Striping& striping, std::uint64_t offset,
+                                                    std::uint64_t count);
+  [[nodiscard]] ObjectKey key(std::uint32_t index) const { return {object_, index}; }
+  // Of this server and all of the file's; `seen`: by the object's index, what answers have brought.
+  [[nodiscard]] vfs::Verifier verifier_of(const std::vector<std::vector<vfs::Verifier>>& seen) const;
+
+  // Asks all servers where the objects end; one round for all who wait.
+  vfs::VfsOp<Measured> measure();
+  vfs::VfsOp<> measure_once();
+  // The file's size, which is behind `end` or exact.
+  vfs::VfsOp<std::uint64_t> size_for(vfs::Stub& stub, std::uint64_t end);
+  vfs::VfsOp<ObjectRead> read_piece(const pnfs::LayoutRecord& record, Piece piece);
+  vfs::VfsOp<ObjectWritten> write_piece(const pnfs::LayoutRecord& record, Piece piece, ObjectWrite what,
+                                        io::Payload data);
+  // With the times of now; never makes the file shorter. The caller holds resizing_.
+  vfs::VfsOp<> raise(vfs::Stub& stub, std::uint64_t size, bool touch);
+  vfs::VfsOp<> cut(std::uint64_t size, const pnfs::LayoutRecord& record, pnfs::GrantNumber last);
+  // The stub is behind for a reason that no layout tells of.
+  void note_behind();
+  void show(const Writers& writers);
+
+  StripedSource& source_;
+  const pnfs::ObjectId object_;
+  base::Guarded<pnfs::LayoutRecord> record_;
+  base::Guarded<Writers> writers_;
+  std::atomic<bool> unsettled_{false};  // written with the lock of writers_ held
+  base::Guarded<Measured> measured_;
+  vfs::SharedRounds measuring_;
+  Turns resizing_;  // alone: whoever sets the size; together: who writes, or settles
+  Turns raising_;   // alone: whoever compares the stub's size with another one and sets it
+};
+
+}  // namespace braid::pnfs_mds

@@ -1,0 +1,71 @@
+// Makes striped contents: finds them by the records of their files, places empty files, and removes objects
+// whose file is gone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string_view>
+
+#include "base/guarded.h"
+#include "hashing/digest.h"
+#include "pnfs/layout_record.h"
+#include "pnfs_mds/counter.h"
+#include "pnfs_mds/data_servers.h"
+#include "pnfs_mds/object_calls.h"
+#include "pnfs_mds/placement.h"
+#include "pnfs_mds/removals.h"
+#include "pnfs_mds/settled_objects.h"
+#include "pnfs_mds/striped_content.h"
+#include "vfs/content.h"
+
+namespace braid::pnfs_mds {
+
+// What a StripedSource works with; all of it outlives the source.
+struct StripedParts {
+  DataServers& servers;
+  ObjectCalls& calls;
+  Counter& objects;  // their numbers
+  Grants& grants;
+  Removals& removals;
+};
+
+class StripedSource final : public vfs::ContentSource {
+ public:
+  // `key`: of the records, the same for ever. `verifier`: of this server, another one in each run.
+  StripedSource(const StripedParts& parts, const StripePolicy& policy, const hashing::Key& key,
+                const vfs::Verifier& verifier);
+
+  // Null: it is not a striped one.
+  [[nodiscard]] StripedContent* of(const vfs::ContentRef& content) const;
+
+  [[nodiscard]] std::string_view record() const override { return pnfs::layout_record_name; }
+  vfs::VfsOp<vfs::ContentRef> load(vfs::Stub& stub, base::BytesView record) override;
+  // An empty file gets servers, and nobody is asked. delay: no server is in contact.
+  vfs::VfsOp<vfs::ContentRef> place(vfs::Stub& stub, const vfs::ContentRef& former,
+                                    const vfs::PlacementHint& hint) override;
+  [[nodiscard]] bool places_at_first_write() const override { return true; }
+  vfs::VfsOp<> removing(vfs::Stub& stub, vfs::Content& content) override;
+  void gone(vfs::ContentRef content) override;
+  // The room that all data servers had when they last said so.
+  vfs::VfsOp<> adjust(vfs::FileSystemStatus& status) override;
+
+ private:
+  friend class StripedContent;
+  using Living = std::map<pnfs::ObjectId, std::weak_ptr<StripedContent>>;
+
+  // The one that there is for the object, or a new one.
+  std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record);
+  void forget(pnfs::ObjectId object);
+  vfs::VfsOp<> put_record(vfs::Stub& stub, const pnfs::LayoutRecord& record) const;
+
+  const StripedParts parts_;
+  const StripePolicy policy_;
+  const pnfs::LayoutRecordCodec codec_;
+  const vfs::Verifier verifier_;
+  SettledObjects settled_;
+  base::Guarded<Living> living_;
+};
+
+}  // namespace braid::pnfs_mds
