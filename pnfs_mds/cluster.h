@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
-#include "base/unique_fd.h"
+#include "hashing/digest.h"
 #include "io/blocking_pool.h"
 #include "pnfs/data_handle.h"
 #include "pnfs/keys.h"
@@ -19,6 +19,7 @@
 #include "pnfs_mds/object_calls.h"
 #include "pnfs_mds/placement.h"
 #include "pnfs_mds/removals.h"
+#include "pnfs_mds/state_directory.h"
 #include "pnfs_mds/striped_source.h"
 #include "vfs/open_file.h"
 #include "vfs/types.h"
@@ -77,15 +78,17 @@ class Cluster {
   vfs::VfsOp<FileFacts> file_facts(pnfs::ObjectId object);
 
  private:
-  Cluster(const ClusterOptions& options, ObjectCalls& calls, pnfs::ClusterSecret secret)
-      : options_(options), calls_(calls), secret_(std::move(secret)) {}
+  Cluster(const ClusterOptions& options, ObjectCalls& calls, StateDirectory directory,
+          const pnfs::ClusterSecret& secret, const pnfs::ClusterId& id)
+      : options_(options), calls_(calls), directory_(std::move(directory)), secret_(secret), id_(id) {}
+  std::expected<void, ClusterError> open_logs(const base::Clock& clock, io::BlockingPool* pool,
+                                              const hashing::Key& key);
 
   const ClusterOptions options_;
   ObjectCalls& calls_;
+  const StateDirectory directory_;
   const pnfs::ClusterSecret secret_;
-  base::UniqueFd directory_;
-  base::UniqueFd lock_;
-  pnfs::ClusterId id_{};
+  const pnfs::ClusterId id_;
   std::unique_ptr<DataServers> servers_;
   std::unique_ptr<Counter> objects_;
   std::unique_ptr<Grants> grants_;

@@ -18,6 +18,7 @@
 #include "pnfs/keys.h"
 #include "pnfs/layout_record.h"
 #include "pnfs_mds/journal.h"
+#include "pnfs_mds/turns.h"
 #include "vfs/open_file.h"
 #include "vfs/types.h"
 
@@ -81,29 +82,35 @@ class DataServers {
 
   // A server has said hello. A new one gets a number, which is on the medium on return. exist: another
   // server has its name. nospc: there are servers_max. delay, io: as Journal::append().
-  vfs::VfsOp<pnfs::ServerNumber> admit(const pnfs::ServerId& id, const std::string& name,
-                                       const std::vector<Address>& addresses);
+  vfs::VfsOp<pnfs::ServerNumber> admit(pnfs::ServerId id, std::string name, std::vector<Address> addresses);
   // It is alive. noent: it was never admitted.
-  vfs::VfsOp<> heard(const pnfs::ServerId& id, Heartbeat heartbeat);
+  vfs::VfsOp<> heard(pnfs::ServerId id, Heartbeat heartbeat);
   // The verifier that an answer of the server brought.
   void saw(pnfs::ServerNumber number, const vfs::Verifier& verifier);
 
  private:
   struct Known {
     DataServerInfo info;
+    vfs::Verifier kept;  // the verifier that the log has: of a heartbeat, not of an answer
     std::optional<base::TimePoint> heard;
-    bool verified = false;  // the verifier is that of a server that lives
   };
-  using Table = std::map<pnfs::ServerNumber, Known>;
+  struct State {
+    std::map<pnfs::ServerNumber, Known> table;
+    std::optional<DataServerInfo> coming;  // what is being added to the log
+  };
 
   DataServers(const base::Clock& clock, const Options& options) : clock_(clock), options_(options) {}
-  bool take(base::BytesView record, Table& table) const;
+  // Of the log. False: it cannot be.
+  bool take(const DataServerInfo& server);
   [[nodiscard]] std::vector<base::Bytes> snapshot() const;
   [[nodiscard]] DataServerInfo info_of(const Known& known, base::TimePoint now) const;
+  static Known* known_by(State& state, const pnfs::ServerId& id);
+  vfs::VfsOp<> keep(DataServerInfo server);
 
   const base::Clock& clock_;
   const Options options_;
-  base::Guarded<Table> table_;
+  base::Guarded<State> state_;
+  Turns changing_;
   std::unique_ptr<Journal> journal_;
 };
 

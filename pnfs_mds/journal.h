@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,17 +36,15 @@ class Journal {
   vfs::VfsOp<> append(base::Bytes record);
   // The same for all of them, in this order.
   vfs::VfsOp<> append(std::vector<base::Bytes> records);
-  // The same, on the calling thread, before anybody else uses the log.
-  base::Result<void> append_at_start(base::Bytes record);
-
   // The log is written anew when it is larger, and larger than four times what is of use.
   static constexpr std::uint64_t small_bytes = 64 * base::KiB;
 
  private:
   Journal(io::BlockingPool* pool, Snapshot snapshot) : pool_(pool), snapshot_(std::move(snapshot)) {}
   vfs::VfsOp<> flush();
-  base::Result<void> write(const std::vector<base::Bytes>& records);
+  base::Result<void> write(std::span<const base::Bytes> records);
 
+  std::string name_;
   io::BlockingPool* const pool_;
   const Snapshot snapshot_;
   base::Guarded<std::vector<base::Bytes>> waiting_;

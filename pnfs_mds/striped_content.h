@@ -18,6 +18,9 @@ namespace braid::pnfs_mds {
 
 class StripedSource;
 
+// Of one object of a file that is there: what is gone for ever, though its file is not, is lost.
+vfs::Error error_of_object(vfs::Error error);
+
 // One for each object, as long as somebody holds it. A server that is silent makes calls answer `delay`.
 //
 // Size: that of the stub is what the metadata server has heard of. It is raised by each WRITE that goes
@@ -58,37 +61,61 @@ class StripedContent final : public vfs::Content {
     std::uint64_t begun = 0;  // what has made the file unsettled, ever
     bool behind = false;      // the stub, since the last settling
   };
+  // When a settling began.
+  struct Since {
+    std::uint64_t begun = 0;
+    bool alone = false;  // there was no layout for writing
+  };
   // What the servers have last said.
   struct Measured {
     std::optional<std::uint64_t> space;  // bytes used; nothing: not asked yet
     std::uint64_t size = 0;              // of the file, by then
     bool changed = false;                // written to since the stub's times were set
   };
-  // One piece of a READ or WRITE, which lies on one server.
+  // Of a READ or WRITE, what lies in one piece on one server.
   struct Piece {
     pnfs::ObjectRange range;
     std::uint64_t file_offset = 0;
+  };
+  // By the object's index: the different ones that answers have brought, or none.
+  using SeenVerifiers = std::vector<std::vector<vfs::Verifier>>;
+  // The outcome of a WRITE.
+  struct Written {
+    std::uint32_t count = 0;  // bytes before the first one that is not written
+    vfs::Stability committed = vfs::Stability::file_sync;
+    std::optional<vfs::Error> failed;  // why that one is not
+    SeenVerifiers seen;
   };
 
   [[nodiscard]] static std::vector<Piece> pieces_of(const pnfs::Striping& striping, std::uint64_t offset,
                                                     std::uint64_t count);
   [[nodiscard]] ObjectKey key(std::uint32_t index) const { return {object_, index}; }
-  // Of this server and all of the file's; `seen`: by the object's index, what answers have brought.
-  [[nodiscard]] vfs::Verifier verifier_of(const std::vector<std::vector<vfs::Verifier>>& seen) const;
+  // A hash of this server's and of all of the file's; those that nobody has seen are what heartbeats said.
+  [[nodiscard]] vfs::Verifier verifier_of(const pnfs::LayoutRecord& record, const SeenVerifiers& seen) const;
+  void note_verifiers(const pnfs::LayoutRecord& record, const SeenVerifiers& seen) const;
+
+  static base::Result<void, vfs::Error> append_piece(io::Payload& out, const pnfs::ObjectRange& range,
+                                                     const base::Result<ObjectRead, vfs::Error>& read,
+                                                     io::SlabCursor& cursor);
+  [[nodiscard]] static Written sum_of(const std::vector<Piece>& pieces, std::uint32_t width,
+                                      const std::vector<base::Result<ObjectWritten, vfs::Error>>& results);
 
   // Asks all servers where the objects end; one round for all who wait.
   vfs::VfsOp<Measured> measure();
   vfs::VfsOp<> measure_once();
-  // The file's size, which is behind `end` or exact.
+  // The file's size; or the stub's, if `end` is before it.
   vfs::VfsOp<std::uint64_t> size_for(vfs::Stub& stub, std::uint64_t end);
-  vfs::VfsOp<ObjectRead> read_piece(const pnfs::LayoutRecord& record, Piece piece);
-  vfs::VfsOp<ObjectWritten> write_piece(const pnfs::LayoutRecord& record, Piece piece, ObjectWrite what,
-                                        io::Payload data);
-  // With the times of now; never makes the file shorter. The caller holds resizing_.
+  // Never makes the file shorter. `touch`: its times are those of now even if its size stays. The caller
+  // holds resizing_.
   vfs::VfsOp<> raise(vfs::Stub& stub, std::uint64_t size, bool touch);
-  vfs::VfsOp<> cut(std::uint64_t size, const pnfs::LayoutRecord& record, pnfs::GrantNumber last);
+  vfs::VfsOp<> cut(pnfs::LayoutRecord record, std::uint64_t size, pnfs::GrantNumber last);
+
   // The stub is behind for a reason that no layout tells of.
   void note_behind();
+  [[nodiscard]] Since since_now() const;
+  // Unless somebody has begun to write since.
+  void note_settled(Since since);
+  // With the lock of `writers`.
   void show(const Writers& writers);
 
   StripedSource& source_;

@@ -58,7 +58,7 @@ class StripedSource final : public vfs::ContentSource {
   // The one that there is for the object, or a new one.
   std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record);
   void forget(pnfs::ObjectId object);
-  vfs::VfsOp<> put_record(vfs::Stub& stub, const pnfs::LayoutRecord& record) const;
+  vfs::VfsOp<> put_record(vfs::Stub& stub, pnfs::LayoutRecord record) const;
 
   const StripedParts parts_;
   const StripePolicy policy_;

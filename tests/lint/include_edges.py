@@ -41,6 +41,7 @@ USES = {
 TESTS_ONLY = {
     "base/manual": ("base",),
     "hashing/host": ("hashing",),
+    "pnfs_mds/fake": ("pnfs_mds",),
     "rpc/memory": ("rpc",),
     "rdma/sim": ("rdma", "base/manual"),
     "vfs/faulty": ("vfs",),

@@ -1,0 +1,231 @@
+#include "pnfs_mds/data_servers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "pnfs_mds/record_bytes.h"
+
+namespace braid::pnfs_mds {
+namespace {
+
+constexpr std::uint8_t server_record = 1;
+
+// docs/format-pnfs-mds.md
+base::Bytes server_record_of(const DataServerInfo& server) {
+  RecordWriter out;
+  out.number(server_record).number(server.number.value()).bytes(server.id).number(server.generation);
+  out.bytes(server.verifier.bytes).counted(base::bytes_of(server.name));
+  out.number(static_cast<std::uint8_t>(server.addresses.size()));
+  for (const Address& address : server.addresses)
+    out.counted(base::bytes_of(address.netid)).counted(base::bytes_of(address.uaddr));
+  return out.take();
+}
+
+std::optional<DataServerInfo> server_of(base::BytesView record) {
+  RecordReader in(record);
+  DataServerInfo out;
+  if (in.number<std::uint8_t>() != server_record) return std::nullopt;
+  out.number = pnfs::ServerNumber(in.number<std::uint32_t>());
+  const base::BytesView id = in.bytes(out.id.size());
+  std::ranges::copy(id, out.id.begin());
+  out.generation = in.number<std::uint64_t>();
+  const base::BytesView verifier = in.bytes(out.verifier.bytes.size());
+  std::ranges::copy(verifier, out.verifier.bytes.begin());
+  out.name = std::string(base::text_of(in.counted()));
+  const std::size_t addresses = in.number<std::uint8_t>();
+  out.addresses.reserve(addresses);
+  for (std::size_t i = 0; i < addresses; ++i) {
+    std::string netid(base::text_of(in.counted()));
+    out.addresses.push_back({std::move(netid), std::string(base::text_of(in.counted()))});
+  }
+  if (!in.ended() || out.number.value() == 0 || out.generation == 0) return std::nullopt;
+  return out;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<DataServers>> DataServers::open(int directory, const base::Clock& clock,
+                                                             io::BlockingPool* pool, const Options& options) {
+  std::unique_ptr<DataServers> out(new DataServers(clock, options));
+  bool damaged = false;
+  const auto take = [&](base::BytesView record) {
+    const auto server = server_of(record);
+    damaged = damaged || !server || !out->take(*server);
+  };
+  const auto snapshot = [servers = out.get()] { return servers->snapshot(); };
+  auto journal = Journal::open(directory, "servers", pool, snapshot, take);
+  if (!journal) return base::fail(journal.error());
+  if (damaged) return base::fail(EBADMSG);
+  out->journal_ = std::move(*journal);
+  return out;
+}
+
+bool DataServers::take(const DataServerInfo& server) {
+  return state_.with([&](State& state) {
+    const auto other = std::ranges::find_if(
+        state.table, [&](const auto& entry) { return entry.second.info.id == server.id; });
+    if (other != state.table.end() && other->first != server.number) return false;
+    Known& known = state.table[server.number];
+    if (known.info.generation != 0 && known.info.id != server.id) return false;
+    known.info = server;
+    known.kept = server.verifier;
+    return state.table.size() <= servers_max;
+  });
+}
+
+std::vector<base::Bytes> DataServers::snapshot() const {
+  return state_.with([](const State& state) {
+    std::vector<base::Bytes> records;
+    records.reserve(state.table.size() + 1);
+    for (const auto& [number, known] : state.table) {
+      DataServerInfo info = known.info;
+      info.verifier = known.kept;
+      records.push_back(server_record_of(info));
+    }
+    if (state.coming) records.push_back(server_record_of(*state.coming));
+    return records;
+  });
+}
+
+DataServerInfo DataServers::info_of(const Known& known, base::TimePoint now) const {
+  DataServerInfo out = known.info;
+  out.in_contact = known.heard && now - *known.heard < options_.patience;
+  return out;
+}
+
+std::vector<DataServerInfo> DataServers::all() const {
+  const base::TimePoint now = clock_.recently();
+  return state_.with([&](const State& state) {
+    std::vector<DataServerInfo> out;
+    out.reserve(state.table.size());
+    for (const auto& [number, known] : state.table) out.push_back(info_of(known, now));
+    return out;
+  });
+}
+
+std::optional<DataServerInfo> DataServers::find(pnfs::ServerNumber number) const {
+  const base::TimePoint now = clock_.recently();
+  return state_.with([&](const State& state) -> std::optional<DataServerInfo> {
+    const auto found = state.table.find(number);
+    if (found == state.table.end()) return std::nullopt;
+    return info_of(found->second, now);
+  });
+}
+
+DataServers::Known* DataServers::known_by(State& state, const pnfs::ServerId& id) {
+  const auto found =
+      std::ranges::find_if(state.table, [&](const auto& entry) { return entry.second.info.id == id; });
+  return found == state.table.end() ? nullptr : &found->second;
+}
+
+std::optional<pnfs::ServerNumber> DataServers::number_of(const pnfs::ServerId& id) const {
+  return state_.with([&](const State& state) -> std::optional<pnfs::ServerNumber> {
+    for (const auto& [number, known] : state.table)
+      if (known.info.id == id) return number;
+    return std::nullopt;
+  });
+}
+
+vfs::Verifier DataServers::verifier_of(pnfs::ServerNumber number) const {
+  return state_.with([&](const State& state) {
+    const auto found = state.table.find(number);
+    return found == state.table.end() ? vfs::Verifier{} : found->second.info.verifier;
+  });
+}
+
+std::optional<pnfs::ServerId> DataServers::id_of(const std::string& name) const {
+  return state_.with([&](const State& state) -> std::optional<pnfs::ServerId> {
+    for (const auto& [number, known] : state.table)
+      if (known.info.name == name) return known.info.id;
+    return std::nullopt;
+  });
+}
+
+// With the turn. What is coming is shown to nobody before it is kept.
+vfs::VfsOp<> DataServers::keep(DataServerInfo server) {
+  state_.with([&](State& state) { state.coming = server; });
+  const base::Result<void, vfs::Error> kept = co_await journal_->append(server_record_of(server)).as_result();
+  state_.with([&](State& state) {
+    state.coming.reset();
+    if (!kept) return;
+    Known& known = state.table[server.number];
+    const DataServerInfo before = std::exchange(known.info, server);
+    known.kept = server.verifier;
+    known.info.room = before.room;
+    known.info.load = before.load;
+    known.info.verifier = before.verifier;
+  });
+  co_await base::Result<void, vfs::Error>(kept);
+}
+
+vfs::VfsOp<pnfs::ServerNumber> DataServers::admit(pnfs::ServerId id, std::string name,
+                                                  std::vector<Address> addresses) {
+  const Turns::Hold hold = co_await changing_.alone();
+  DataServerInfo next;
+  bool changed = true;
+  const std::optional<vfs::Error> refused = state_.with([&](State& state) -> std::optional<vfs::Error> {
+    for (const auto& [number, known] : state.table)
+      if (known.info.name == name && known.info.id != id) return vfs::Error::exist;
+    if (const Known* const known = known_by(state, id)) {
+      next = known->info;
+      next.verifier = known->kept;
+      changed = next.name != name || next.addresses != addresses;
+      if (next.addresses != addresses) ++next.generation;
+    } else {
+      if (state.table.size() >= servers_max) return vfs::Error::nospc;
+      next.number = pnfs::ServerNumber(state.table.empty() ? 1 : state.table.rbegin()->first.value() + 1);
+      next.id = id;
+      next.generation = 1;
+    }
+    next.name = name;
+    next.addresses = addresses;
+    return std::nullopt;
+  });
+  if (refused) co_await base::fail(*refused);
+  if (changed) {
+    co_await keep(next);
+    base::log_event(base::Level::info, "data_server", "number={} name={} addresses={}", next.number.value(),
+                    next.name, next.addresses.size());
+  }
+  co_return next.number;
+}
+
+vfs::VfsOp<> DataServers::heard(pnfs::ServerId id, Heartbeat heartbeat) {
+  const base::TimePoint now = clock_.now();
+  const auto note = [&](State& state) -> std::optional<bool> {
+    Known* const known = known_by(state, id);
+    if (known == nullptr) return std::nullopt;
+    if (known->kept != heartbeat.verifier) return false;
+    known->heard = now;
+    known->info.room = heartbeat.room;
+    known->info.load = heartbeat.load;
+    known->info.verifier = heartbeat.verifier;
+    return true;
+  };
+  std::optional<bool> noted = state_.with(note);
+  if (noted && !*noted) {
+    const Turns::Hold hold = co_await changing_.alone();
+    DataServerInfo next;
+    const bool restarted = state_.with([&](State& state) {
+      const Known& known = *known_by(state, id);
+      next = known.info;
+      next.verifier = heartbeat.verifier;
+      // What never said anything has not restarted.
+      if (known.kept != vfs::Verifier{} && known.kept != heartbeat.verifier) ++next.generation;
+      return known.kept != heartbeat.verifier;
+    });
+    if (restarted) co_await keep(next);
+    noted = state_.with(note);
+  }
+  if (!noted) co_await base::fail(vfs::Error::noent);
+}
+
+void DataServers::saw(pnfs::ServerNumber number, const vfs::Verifier& verifier) {
+  state_.with([&](State& state) {
+    const auto found = state.table.find(number);
+    if (found != state.table.end()) found->second.info.verifier = verifier;
+  });
+}
+
+}  // namespace braid::pnfs_mds

@@ -1,0 +1,226 @@
+#include "pnfs_mds/fake/objects.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "io/reactor.h"
+
+namespace braid::pnfs_mds::fake {
+
+void Objects::set_silent(pnfs::ServerNumber server, bool silent) {
+  with(server, [&](Server& at) { at.silent = silent; });
+}
+void Objects::set_slow(pnfs::ServerNumber server, base::Duration time) {
+  with(server, [&](Server& at) { at.time = time; });
+}
+void Objects::set_error(pnfs::ServerNumber server, std::optional<vfs::Error> error) {
+  with(server, [&](Server& at) { at.error = error; });
+}
+void Objects::set_short_write(pnfs::ServerNumber server, std::optional<std::uint32_t> bytes) {
+  with(server, [&](Server& at) { at.short_write = bytes; });
+}
+
+void Objects::restart(pnfs::ServerNumber server) {
+  with(server, [&](Server& at) {
+    ++at.starts;
+    for (auto& [key, object] : at.objects) {
+      object.bytes = object.stable;
+      object.changed = true;
+    }
+  });
+}
+
+vfs::Verifier Objects::verifier_of(pnfs::ServerNumber number, const Server& server) {
+  vfs::Verifier out;
+  out.bytes[0] = std::byte{server.starts};
+  out.bytes[1] = std::byte{static_cast<std::uint8_t>(number.value())};
+  return out;
+}
+
+vfs::Verifier Objects::verifier(pnfs::ServerNumber server) const {
+  return look(server, [&](const Server& at) { return verifier_of(server, at); });
+}
+
+void Objects::put_bytes(Object& object, std::uint64_t offset, std::string_view bytes) {
+  if (object.bytes.size() < offset + bytes.size()) object.bytes.resize(offset + bytes.size());
+  std::ranges::copy(bytes, object.bytes.begin() + static_cast<std::ptrdiff_t>(offset));
+  object.changed = true;
+}
+
+void Objects::put(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset, std::string_view bytes) {
+  with(server, [&](Server& at) { put_bytes(at.objects[of], offset, bytes); });
+}
+
+std::optional<std::string> Objects::bytes(pnfs::ServerNumber server, ObjectKey of) const {
+  return look(server, [&](const Server& at) -> std::optional<std::string> {
+    const auto found = at.objects.find(of);
+    if (found == at.objects.end()) return std::nullopt;
+    return found->second.bytes;
+  });
+}
+
+std::optional<std::uint32_t> Objects::owner(pnfs::ServerNumber server, ObjectKey of) const {
+  return look(server, [&](const Server& at) -> std::optional<std::uint32_t> {
+    const auto found = at.objects.find(of);
+    if (found == at.objects.end()) return std::nullopt;
+    return found->second.uid;
+  });
+}
+
+std::size_t Objects::count() const {
+  return state_.with([](const State& state) {
+    std::size_t count = 0;
+    for (const auto& [number, server] : state.servers) count += server.objects.size();
+    return count;
+  });
+}
+
+pnfs::Epoch Objects::epoch(pnfs::ServerNumber server, ObjectKey of) const {
+  return look(server, [&](const Server& at) {
+    const auto found = at.epochs.find(of);
+    return found == at.epochs.end() ? pnfs::Epoch() : found->second;
+  });
+}
+
+bool Objects::removed(pnfs::ServerNumber server, ObjectKey of) const {
+  return look(server, [&](const Server& at) { return at.removed.contains(of); });
+}
+
+std::vector<Fence> Objects::fences(pnfs::ServerNumber server) const {
+  return look(server, [](const Server& at) { return at.fences; });
+}
+
+std::size_t Objects::calls(std::string_view operation) const {
+  return state_.with([&](const State& state) {
+    const auto found = state.calls.find(operation);
+    return found == state.calls.end() ? std::size_t{0} : found->second;
+  });
+}
+
+std::size_t Objects::calls() const {
+  return state_.with([](const State& state) {
+    std::size_t count = 0;
+    for (const auto& [operation, times] : state.calls) count += times;
+    return count;
+  });
+}
+
+void Objects::forget_calls() {
+  state_.with([](State& state) { state.calls.clear(); });
+}
+
+vfs::VfsOp<> Objects::before(std::string_view operation, pnfs::ServerNumber server) {
+  struct Fate {
+    base::Duration time;
+    std::optional<vfs::Error> error;
+  };
+  const Fate fate = state_.with([&](State& state) -> Fate {
+    ++state.calls[std::string(operation)];
+    const Server& at = state.servers[server];
+    if (at.silent) return {patience, vfs::Error::delay};
+    return {at.time, at.error};
+  });
+  io::Reactor* const reactor = io::Reactor::current();
+  if (fate.time > base::Duration{} && reactor != nullptr)
+    (void)co_await reactor->sleep(fate.time).as_result();
+  if (fate.error) co_await base::fail(*fate.error);
+}
+
+vfs::VfsOp<ObjectRead> Objects::read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,
+                                     std::uint32_t count) {
+  co_await before("read", server);
+  const std::string all = bytes(server, of).value_or("");
+  ObjectRead out;
+  out.end = all.size();
+  io::SlabCursor cursor(slabs_);
+  const std::uint64_t end = std::min<std::uint64_t>(all.size(), offset + count);
+  for (std::uint64_t at = offset; at < end;) {
+    const std::size_t piece = std::min<std::uint64_t>(end - at, io::small_slab_bytes);
+    auto range = cursor.carve(piece);
+    if (!range) co_await base::fail(vfs::Error::delay);
+    std::memcpy(range->writable().data(), all.data() + at, piece);
+    out.data.append(std::move(*range));
+    at += piece;
+  }
+  co_return std::move(out);
+}
+
+vfs::VfsOp<ObjectWritten> Objects::write(pnfs::ServerNumber server, ObjectWrite what, io::Payload data) {
+  co_await before("write", server);
+  std::string text(data.size(), '\0');
+  data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(text)));
+  const auto written = with(server, [&](Server& at) -> base::Result<ObjectWritten, vfs::Error> {
+    if (at.removed.contains(what.of)) return base::fail(vfs::Error::stale);
+    if (at.short_write) text.resize(std::min<std::size_t>(text.size(), *at.short_write));
+    if (!at.objects.contains(what.of)) at.objects[what.of].uid = what.uid;
+    Object& object = at.objects[what.of];
+    put_bytes(object, what.offset, text);
+    if (what.stability != vfs::Stability::unstable) object.stable = object.bytes;
+    return ObjectWritten{static_cast<std::uint32_t>(text.size()), what.stability, verifier_of(server, at)};
+  });
+  co_return co_await base::Result<ObjectWritten, vfs::Error>(written);
+}
+
+vfs::VfsOp<vfs::Verifier> Objects::commit(pnfs::ServerNumber server, ObjectKey of) {
+  co_await before("commit", server);
+  co_return with(server, [&](Server& at) {
+    const auto found = at.objects.find(of);
+    if (found != at.objects.end()) found->second.stable = found->second.bytes;
+    return verifier_of(server, at);
+  });
+}
+
+vfs::VfsOp<EachObject<ObjectStat>> Objects::stat(pnfs::ServerNumber server, std::vector<ObjectKey> of) {
+  co_await before("stat", server);
+  co_return with(server, [&](Server& at) {
+    EachObject<ObjectStat> out;
+    out.reserve(of.size());
+    for (const ObjectKey& key : of) {
+      const auto found = at.objects.find(key);
+      if (found == at.objects.end()) {
+        out.emplace_back(ObjectStat{});
+        continue;
+      }
+      Object& object = found->second;
+      out.emplace_back(ObjectStat{object.bytes.size(), object.bytes.size(), object.changed});
+      object.changed = false;
+    }
+    return out;
+  });
+}
+
+vfs::VfsOp<EachObject<void>> Objects::truncate(pnfs::ServerNumber server,
+                                               std::vector<ObjectTruncation> objects) {
+  co_await before("truncate", server);
+  co_return with(server, [&](Server& at) {
+    EachObject<void> out(objects.size());
+    for (const ObjectTruncation& truncation : objects) {
+      at.epochs[truncation.fence.of] = truncation.fence.epoch;
+      const auto found = at.objects.find(truncation.fence.of);
+      if (found == at.objects.end()) continue;
+      found->second.bytes.resize(truncation.end);
+      found->second.stable = found->second.bytes;
+    }
+    return out;
+  });
+}
+
+vfs::VfsOp<EachObject<void>> Objects::remove(pnfs::ServerNumber server, std::vector<ObjectRemoval> objects) {
+  co_await before("remove", server);
+  co_return with(server, [&](Server& at) {
+    EachObject<void> out(objects.size());
+    for (const ObjectRemoval& removal : objects) {
+      at.objects.erase(removal.of);
+      at.removed.insert(removal.of);
+    }
+    return out;
+  });
+}
+
+vfs::VfsOp<> Objects::fence(pnfs::ServerNumber server, std::vector<Fence> fences) {
+  co_await before("fence", server);
+  with(server, [&](Server& at) { at.fences.insert(at.fences.end(), fences.begin(), fences.end()); });
+}
+
+}  // namespace braid::pnfs_mds::fake

@@ -1,0 +1,105 @@
+#include "pnfs_mds/striped_source.h"
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace braid::pnfs_mds {
+namespace {
+
+std::string_view text_of(pnfs::RecordFault fault) {
+  switch (fault) {
+    case pnfs::RecordFault::damaged:
+      return "it is damaged";
+    case pnfs::RecordFault::foreign:
+      return "it was copied from another file";
+    case pnfs::RecordFault::too_new:
+      return "it is of a later version of braid";
+  }
+  return "";
+}
+
+}  // namespace
+
+StripedSource::StripedSource(const StripedParts& parts, const StripePolicy& policy, const hashing::Key& key,
+                             const vfs::Verifier& verifier)
+    : parts_(parts), policy_(policy), codec_(key), verifier_(verifier) {}
+
+StripedContent* StripedSource::of(const vfs::ContentRef& content) const {
+  if (content == nullptr || &content->source() != this) return nullptr;
+  return static_cast<StripedContent*>(content.get());
+}
+
+std::shared_ptr<StripedContent> StripedSource::content_of(const pnfs::LayoutRecord& record) {
+  return living_.with([&](Living& living) {
+    std::weak_ptr<StripedContent>& known = living[record.object];
+    std::shared_ptr<StripedContent> content = known.lock();
+    if (content == nullptr) {
+      content = std::make_shared<StripedContent>(*this, record, settled_.has(record.object));
+      known = content;
+    }
+    return content;
+  });
+}
+
+void StripedSource::forget(pnfs::ObjectId object) {
+  living_.with([&](Living& living) {
+    const auto found = living.find(object);
+    if (found != living.end() && found->second.expired()) living.erase(found);
+  });
+}
+
+vfs::VfsOp<> StripedSource::put_record(vfs::Stub& stub, pnfs::LayoutRecord record) const {
+  const base::Bytes bytes = codec_.seal(record, stub.handle().view());
+  co_await stub.put_record(bytes);
+}
+
+vfs::VfsOp<vfs::ContentRef> StripedSource::load(vfs::Stub& stub, base::BytesView record) {
+  const auto opened = codec_.open(record, stub.handle().view());
+  if (opened) return vfs::VfsOp<vfs::ContentRef>(content_of(*opened));
+  base::log_event(base::Level::error, "layout_record_refused",
+                  "fileid={} attribute={}: {}; the file cannot be read", stub.fileid(), this->record(),
+                  text_of(opened.error()));
+  return base::fail(vfs::Error::io);
+}
+
+vfs::VfsOp<vfs::ContentRef> StripedSource::place(vfs::Stub& stub, const vfs::ContentRef& former,
+                                                 const vfs::PlacementHint& /*hint*/) {
+  if (former != nullptr) co_return former;
+  const vfs::Attributes now = co_await stub.attributes();
+  if (now.size > 0) co_return vfs::ContentRef();
+  const std::vector<DataServerInfo> servers = parts_.servers.all();
+  if (!choose(policy_, pnfs::ObjectId(1), servers)) co_await base::fail(vfs::Error::delay);
+  const pnfs::ObjectId object(co_await parts_.objects.next(1));
+  const std::optional<pnfs::LayoutRecord> record = choose(policy_, object, servers);
+  co_await put_record(stub, *record);
+  settled_.add(object);
+  co_return content_of(*record);
+}
+
+vfs::VfsOp<> StripedSource::removing(vfs::Stub& stub, vfs::Content& content) {
+  const pnfs::LayoutRecord record = static_cast<StripedContent&>(content).record();
+  return parts_.removals.intend({record.object, record.servers, stub.handle()});
+}
+
+void StripedSource::gone(vfs::ContentRef content) {
+  const pnfs::LayoutRecord record = static_cast<StripedContent&>(*content).record();
+  settled_.remove(record.object);
+  parts_.removals.gone({record.object, record.servers, {}});
+}
+
+vfs::VfsOp<> StripedSource::adjust(vfs::FileSystemStatus& status) {
+  vfs::FileSystemStatus all;
+  for (const DataServerInfo& server : parts_.servers.all()) {
+    all.bytes_total += server.room.bytes_total;
+    all.bytes_free += server.room.bytes_free;
+    all.bytes_available += server.room.bytes_available;
+  }
+  if (all.bytes_total == 0) return io::ready_op<vfs::Error>();
+  status.bytes_total = all.bytes_total;
+  status.bytes_free = all.bytes_free;
+  status.bytes_available = all.bytes_available;
+  return io::ready_op<vfs::Error>();
+}
+
+}  // namespace braid::pnfs_mds

@@ -1,0 +1,243 @@
+// Size, times and space of striped files: who tells of them, and what a truncation ends.
+#include <gmock/gmock.h>
+
+#include "tests/unit/pnfs_mds/striped_fixture.h"
+
+namespace braid::pnfs_mds::test {
+namespace {
+
+using namespace std::chrono_literals;
+using vfs::Error;
+
+class StripedSizes : public StripedTest {
+ protected:
+  StripedSizes() {
+    add("f");
+    EXPECT_TRUE(now(fs_->place(file("f"), cluster_->source(), {})));
+  }
+  static io::Op<> look(StripedSizes& self, std::uint64_t& size) {
+    const vfs::FileRef at = self.file("f");
+    const auto got = co_await self.fs_->getattr(at).as_result();
+    size = got ? got->size : 0;
+  }
+  static io::Op<> grow(StripedSizes& self, std::uint64_t offset, std::string bytes, bool& written) {
+    const auto done = co_await self.write("f", offset, std::move(bytes)).as_result();
+    written = done.has_value();
+  }
+  static io::Op<> cut(StripedSizes& self, std::uint64_t size) {
+    const auto done = co_await self.resize("f", size).as_result();
+    EXPECT_TRUE(done.has_value());
+  }
+};
+
+TEST_F(StripedSizes, a_write_raises_the_size_and_never_lowers_it) {
+  EXPECT_TRUE(now(write("f", 1000, "bytes")));
+  EXPECT_EQ(node("f").attributes.size, 1005U);
+  const vfs::Time before = node("f").attributes.mtime;
+  EXPECT_TRUE(now(write("f", 0, "bytes")));
+  EXPECT_EQ(node("f").attributes.size, 1005U);
+  EXPECT_GT(node("f").attributes.mtime, before);
+  EXPECT_EQ(attributes("f")->size, 1005U);
+  EXPECT_EQ(objects_.calls("stat"), 0U) << "nobody else writes";
+}
+
+TEST_F(StripedSizes, while_somebody_may_write_elsewhere_the_servers_are_asked) {
+  content("f")->begin_writing();
+  EXPECT_TRUE(content("f")->unsettled());
+  EXPECT_EQ(attributes("f")->size, 0U);
+  write_elsewhere("f", 2 * unit + 10, "bytes");
+  EXPECT_EQ(attributes("f")->size, 2 * unit + 15);
+  EXPECT_EQ(node("f").attributes.size, 2 * unit + 15);
+  EXPECT_TRUE(content("f")->unsettled()) << "it is still there";
+  EXPECT_EQ(objects_.calls("stat"), 6U);
+  content("f")->end_writing();
+  EXPECT_TRUE(content("f")->unsettled()) << "it may have written before it ended";
+  EXPECT_EQ(attributes("f")->size, 2 * unit + 15);
+  EXPECT_FALSE(content("f")->unsettled());
+  EXPECT_TRUE(attributes("f"));
+  EXPECT_EQ(objects_.calls("stat"), 9U);
+}
+
+TEST_F(StripedSizes, what_was_written_elsewhere_changes_the_times) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 10))));
+  content("f")->begin_writing();
+  EXPECT_TRUE(attributes("f"));
+  const auto before = attributes("f");
+  EXPECT_EQ(attributes("f")->change, before->change) << "nothing was written";
+  write_elsewhere("f", 0, "other");
+  const auto after = attributes("f");
+  EXPECT_GT(after->change, before->change);
+  EXPECT_GT(after->mtime, before->mtime);
+  EXPECT_EQ(after->size, 10U);
+  content("f")->end_writing();
+}
+
+TEST_F(StripedSizes, who_looks_at_the_same_time_shares_a_round) {
+  content("f")->begin_writing();
+  write_elsewhere("f", 0, "bytes");
+  for (std::uint32_t i = 1; i <= 3; ++i) objects_.set_slow(pnfs::ServerNumber(i), 5ms);
+  run([&]() -> io::Op<> {
+    std::vector<std::uint64_t> sizes(20);
+    io::Gate gate;
+    for (std::uint64_t& size : sizes) io::spawn(gate, look(*this, size));
+    co_await gate.drained();
+    EXPECT_THAT(sizes, testing::Each(5U));
+  });
+  EXPECT_EQ(objects_.calls("stat"), 6U) << "the one that ran, and the next";
+  content("f")->end_writing();
+}
+
+TEST_F(StripedSizes, attributes_of_an_unsettled_file_wait_for_its_servers) {
+  content("f")->begin_writing();
+  objects_.set_silent(pnfs::ServerNumber(2), true);
+  EXPECT_EQ(attributes("f").error(), Error::delay);
+  content("f")->end_writing();
+  EXPECT_EQ(attributes("f").error(), Error::delay);
+  objects_.set_silent(pnfs::ServerNumber(2), false);
+  EXPECT_TRUE(attributes("f"));
+  objects_.set_silent(pnfs::ServerNumber(2), true);
+  EXPECT_TRUE(attributes("f")) << "it is settled";
+}
+
+TEST_F(StripedSizes, a_reader_without_a_layout_sees_what_was_written_elsewhere) {
+  content("f")->begin_writing();
+  write_elsewhere("f", 0, "first");
+  auto open = now(fs_->open(nobody_, file("f"), vfs::OpenAccess::read, vfs::OpenRule::caller)).value();
+  const auto first = now(open->read(0, 100, cursor_));
+  EXPECT_EQ(first->data.size(), 5U);
+  EXPECT_TRUE(first->eof);
+  content("f")->end_writing();
+}
+
+TEST_F(StripedSizes, after_a_restart_nothing_is_believed_that_was_not_settled) {
+  content("f")->begin_writing();
+  write_elsewhere("f", 0, "bytes");
+  start();
+  EXPECT_TRUE(content("f")->unsettled());
+  EXPECT_EQ(attributes("f")->size, 5U);
+  EXPECT_FALSE(content("f")->unsettled());
+}
+
+TEST_F(StripedSizes, a_file_that_leaves_the_cache_stays_settled_or_not) {
+  const auto forget = [&] {
+    fs_ = std::make_shared<vfs::memory::MemoryFileSystem>(
+        storage_, recorder_, std::vector<vfs::ContentSource*>{&cluster_->source()});
+  };
+  EXPECT_TRUE(now(write("f", 0, "bytes")));
+  forget();
+  EXPECT_FALSE(content("f")->unsettled());
+  content("f")->begin_writing();
+  content("f")->end_writing();
+  forget();
+  EXPECT_TRUE(content("f")->unsettled());
+}
+
+TEST_F(StripedSizes, there_is_one_content_for_who_holds_it) {
+  const vfs::ContentRef held = now(fs_->content(file("f"))).value();
+  cluster_->source().of(held)->begin_writing();
+  fs_ = std::make_shared<vfs::memory::MemoryFileSystem>(
+      storage_, recorder_, std::vector<vfs::ContentSource*>{&cluster_->source()});
+  EXPECT_EQ(content("f"), held.get());
+  cluster_->source().of(held)->end_writing();
+}
+
+TEST_F(StripedSizes, a_truncation_raises_the_epoch_and_cuts_all_objects) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  EXPECT_TRUE(now(resize("f", unit + 100)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2));
+  for (std::uint64_t at = 0; at < 3 * unit; at += unit) {
+    const auto [server, key] = place_of("f", at);
+    EXPECT_EQ(objects_.epoch(server, key), pnfs::Epoch(2));
+    EXPECT_EQ(objects_.bytes(server, key)->size(), unit + 100);
+  }
+  EXPECT_EQ(attributes("f")->size, unit + 100);
+  EXPECT_FALSE(content("f")->unsettled());
+  EXPECT_EQ(now(read("f", 0, 3 * unit))->text, pattern(0, unit + 100));
+  start();
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2)) << "it is in the record";
+}
+
+TEST_F(StripedSizes, grown_again_it_reads_as_zeros) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  EXPECT_TRUE(now(resize("f", 10)));
+  EXPECT_TRUE(now(resize("f", 2 * unit)));
+  EXPECT_EQ(attributes("f")->size, 2 * unit);
+  EXPECT_EQ(now(read("f", 0, 3 * unit))->text, pattern(0, 10) + std::string(2 * unit - 10, '\0'));
+}
+
+TEST_F(StripedSizes, the_same_size_once_more_changes_the_times_alone) {
+  EXPECT_TRUE(now(write("f", 0, "bytes")));
+  const vfs::Time before = node("f").attributes.mtime;
+  objects_.forget_calls();
+  EXPECT_TRUE(now(resize("f", 5)));
+  EXPECT_EQ(objects_.calls(), 0U);
+  EXPECT_GT(node("f").attributes.mtime, before);
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(1));
+}
+
+TEST_F(StripedSizes, an_unsettled_file_is_cut_whatever_its_size_seems_to_be) {
+  content("f")->begin_writing();
+  write_elsewhere("f", 0, "bytes");
+  EXPECT_TRUE(now(resize("f", 0)));
+  content("f")->end_writing();
+  EXPECT_EQ(attributes("f")->size, 0U);
+}
+
+TEST_F(StripedSizes, a_truncation_that_a_server_does_not_confirm_is_none) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  objects_.set_silent(place_of("f", unit).first, true);
+  EXPECT_EQ(now(resize("f", 10)).error(), Error::delay);
+  EXPECT_EQ(node("f").attributes.size, 3 * unit);
+  objects_.set_silent(place_of("f", unit).first, false);
+  EXPECT_TRUE(now(resize("f", 10)));
+  EXPECT_EQ(attributes("f")->size, 10U);
+  EXPECT_EQ(now(read("f", 0, 3 * unit))->text, pattern(0, 10));
+}
+
+// What ran before the truncation does not lengthen the file after it.
+TEST_F(StripedSizes, writes_and_settlings_are_before_a_truncation_or_after_it) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 10))));
+  for (std::uint32_t i = 1; i <= 3; ++i) objects_.set_slow(pnfs::ServerNumber(i), 3ms);
+  content("f")->begin_writing();
+  run([&]() -> io::Op<> {
+    io::Gate gate;
+    bool first = false, second = false;
+    std::uint64_t seen = 0;
+    io::spawn(gate, grow(*this, unit, std::string(10, 'x'), first));
+    io::spawn(gate, look(*this, seen));
+    io::spawn(gate, cut(*this, 5));
+    io::spawn(gate, grow(*this, 5, "y", second));
+    co_await gate.drained();
+    EXPECT_TRUE(first && second);
+    const auto all = co_await read("f", 0, 2 * unit).as_result();
+    EXPECT_EQ(all->text, pattern(0, 5) + "y");
+  });
+  content("f")->end_writing();
+  EXPECT_EQ(attributes("f")->size, 6U);
+}
+
+TEST_F(StripedSizes, a_file_that_is_not_empty_takes_space) {
+  EXPECT_EQ(attributes("f")->space, 0U);
+  EXPECT_TRUE(now(write("f", 0, "x")));
+  EXPECT_EQ(attributes("f")->space, 512U);
+  content("f")->begin_writing();
+  content("f")->end_writing();
+  EXPECT_TRUE(now(write("f", 3 * unit - 1, "x")));
+  EXPECT_TRUE(attributes("f"));
+  const std::uint64_t settled = attributes("f")->space;
+  EXPECT_GE(settled, unit);
+  objects_.forget_calls();
+  EXPECT_TRUE(now(write("f", 3 * unit, "more")));
+  EXPECT_EQ(attributes("f")->space, settled + 4);
+  EXPECT_EQ(objects_.calls("stat"), 0U);
+}
+
+TEST_F(StripedSizes, objects_that_are_gone_for_ever_are_an_error) {
+  content("f")->begin_writing();
+  objects_.set_error(pnfs::ServerNumber(2), Error::stale);
+  EXPECT_EQ(attributes("f").error(), Error::io) << "the file is not";
+  EXPECT_EQ(now(resize("f", 5)).error(), Error::io);
+}
+
+}  // namespace
+}  // namespace braid::pnfs_mds::test
