@@ -66,6 +66,9 @@ class Kind {
   virtual void open_ends(OpenState& /*open*/, DeferredWork& /*work*/) {}
   // That was the client's last open of the file.
   virtual void last_close(FileState& /*file*/, const Client& /*client*/, DeferredWork& /*work*/) {}
+  // A delegation of the file that the client held has ended, or was taken back. As in last_close(), nobody is
+  // to forget the file: whoever calls this does so.
+  virtual void delegation_ends(FileState& /*file*/, const Client& /*client*/, DeferredWork& /*work*/) {}
   // The client is gone, or is to lose all it holds; its states are ended or revoked after this.
   virtual void client_leaves(clientid4 /*client*/, DeferredWork& /*work*/) {}
   // Once a second. `lease_ago`: what was recalled before that is taken back by force.

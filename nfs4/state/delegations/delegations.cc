@@ -305,8 +305,9 @@ void Delegations::detach(DelegationState& delegation, DeferredWork& work) {
   --registry_.find_client(delegation.client->id)->delegations;
   if (delegation.descriptor != nullptr) work.unused.push_back(std::move(delegation.descriptor));
   if (delegation.lease != nullptr) work.leases.push_back(std::move(delegation.lease));
-  const vfs::FileHandle handle = delegation.file->handle;
-  delegation.file = nullptr;
+  FileState& file = *std::exchange(delegation.file, nullptr);
+  for (Kind* const kind : registry_.kinds()) kind->delegation_ends(file, *delegation.client, work);
+  const vfs::FileHandle handle = file.handle;
   registry_.forget_if_unused(handle);
 }
 

@@ -64,6 +64,9 @@ class Layouts final : public Kind {
   void last_close(FileState& /*file*/, const Client& client, DeferredWork& /*work*/) override {
     told.push_back("last close of " + std::to_string(client.id & 0xff));
   }
+  void delegation_ends(FileState& /*file*/, const Client& client, DeferredWork& /*work*/) override {
+    told.push_back("delegation of " + std::to_string(client.id & 0xff));
+  }
   void client_leaves(clientid4 client, DeferredWork& /*work*/) override {
     told.push_back("leaves " + std::to_string(client & 0xff));
   }
@@ -128,6 +131,30 @@ TEST_F(KindsTest, hears_of_the_last_close_of_a_client_alone) {
   EXPECT_THAT(layouts.told, testing::ElementsAre("last close of 1"));
   ASSERT_TRUE(with_layouts.opens().close(use(bob, others), after));
   EXPECT_THAT(layouts.told, testing::ElementsAre("last close of 1", "last close of 2"));
+}
+
+TEST_F(KindsTest, hears_of_the_end_of_a_delegation) {
+  const auto open = with_layouts.opens().open({.client = alice,
+                                               .minor_version = alice->minor_version(),
+                                               .owner = "owner",
+                                               .file = file_one,
+                                               .share = reads,
+                                               .opener = {},
+                                               .descriptor = descriptor(share_read),
+                                               .wish = DelegationWish::any,
+                                               .reclaim = false,
+                                               .also_writes = false,
+                                               .now = now},
+                                              after);
+  ASSERT_TRUE(open && open->delegation);
+  DelegationRequest request;
+  request.type = *open->delegation;
+  request.now = now;
+  const auto id = with_layouts.delegations().give(*open, request);
+  ASSERT_TRUE(id);
+  EXPECT_THAT(layouts.told, testing::IsEmpty());
+  ASSERT_TRUE(with_layouts.delegations().give_back(use(alice, *id), after));
+  EXPECT_THAT(layouts.told, testing::ElementsAre("delegation of 1"));
 }
 
 TEST_F(KindsTest, stateids_are_tested_used_and_freed_by_its_rules) {
