@@ -1,0 +1,45 @@
+// The files of which somebody has a layout: what data servers ask of them.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "base/guarded.h"
+#include "pnfs/data_handle.h"
+#include "pnfs_mds/cluster.h"
+#include "pnfs_mds/striped_content.h"
+#include "vfs/content.h"
+#include "vfs/file_system.h"
+
+namespace braid::pnfs_mds::layouts {
+
+// A striped file, held: it can be found, and its content stays.
+struct LayoutFile {
+  std::shared_ptr<vfs::FileSystem> file_system;  // before what belongs to it
+  vfs::FileRef file;
+  vfs::ContentRef content;
+  StripedContent* striped = nullptr;  // the same
+};
+
+// Thread-safe. Outlives what it gives out.
+class LayoutFiles {
+ public:
+  LayoutFiles() = default;
+  LayoutFiles(const LayoutFiles&) = delete;
+  LayoutFiles& operator=(const LayoutFiles&) = delete;
+
+  // As long as somebody has the result, facts() knows the file. To be released without any lock.
+  using Hold = std::shared_ptr<const LayoutFile>;
+  [[nodiscard]] Hold hold(LayoutFile file);
+
+  // What a data server asks for; stale: nobody has a layout of such a file.
+  vfs::VfsOp<FileFacts> facts(pnfs::ObjectId object);
+
+ private:
+  void forget(pnfs::ObjectId object);
+
+  base::Guarded<std::map<pnfs::ObjectId, std::weak_ptr<const LayoutFile>>> files_;
+};
+
+}  // namespace braid::pnfs_mds::layouts

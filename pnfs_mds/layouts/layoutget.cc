@@ -1,0 +1,183 @@
+// LAYOUTGET (RFC 8881 section 18.43).
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "base/arith.h"
+#include "nfs4/callback/callbacks.h"
+#include "nfs4/clients.h"
+#include "nfs4/ops/state_access.h"
+#include "pnfs_mds/layouts/layout_operations.h"
+
+namespace braid::pnfs_mds::layouts {
+
+using enum nfs4::nfsstat4;
+using nfs4::Compound;
+using nfs4::LAYOUTGET4args;
+using nfs4::layoutiomode4;
+using nfs4::Op4;
+using nfs4::Place;
+using nfs4::refuse;
+
+namespace {
+
+constexpr std::uint64_t whole = std::numeric_limits<std::uint64_t>::max();
+
+std::size_t head_bytes() {
+  // logr_return_on_close, logr_stateid, one layout4: offset, length, iomode, type, and the body's length.
+  return 4 + nfs4::stateid4::encoded_bytes_max + 4 + 8 + 8 + 4 + 4 + 4;
+}
+
+// RFC 8881 18.43.3; lengths of all ones mean "to the end".
+nfs4::Result4<void> check(const LAYOUTGET4args& args) {
+  if (args.loga_layout_type != static_cast<std::uint32_t>(nfs4::layouttype4::LAYOUT4_NFSV4_1_FILES))
+    return refuse(NFS4ERR_UNKNOWN_LAYOUTTYPE);
+  if (args.loga_iomode != layoutiomode4::LAYOUTIOMODE4_READ &&
+      args.loga_iomode != layoutiomode4::LAYOUTIOMODE4_RW)
+    return refuse(NFS4ERR_BADIOMODE);
+  const auto fits = [&](std::uint64_t length) {
+    return length == whole || base::end_of<std::uint64_t>(args.loga_offset, length).has_value();
+  };
+  if (args.loga_length == 0 || args.loga_length < args.loga_minlength) return refuse(NFS4ERR_INVAL);
+  if (!fits(args.loga_length) || !fits(args.loga_minlength)) return refuse(NFS4ERR_INVAL);
+  return {};
+}
+
+// What the file's bytes are, and the file itself, held. An empty file is placed, for whoever is about to
+// write it, or waits for what others write.
+Op4<LayoutFiles::Hold> striped_file(Layouts& layouts, const Place& at) {
+  auto content = co_await at.fs().content(at.file).as_result();
+  if (content && *content == nullptr) {
+    const auto now = co_await at.attributes().as_result();
+    if (!now) co_await refuse(now.error());
+    if (now->type != vfs::FileType::regular || now->size != 0) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
+    content = co_await at.fs().place(at.file, layouts.cluster().source(), {}).as_result();
+  }
+  if (!content) {
+    const bool later = content.error() == vfs::Error::delay;
+    const bool never = content.error() == vfs::Error::notsupp || content.error() == vfs::Error::exist ||
+                       content.error() == vfs::Error::inval || content.error() == vfs::Error::isdir;
+    if (later) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
+    if (never) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
+    co_await refuse(content.error());
+  }
+  StripedContent* const striped = layouts.cluster().source().of(*content);
+  if (striped == nullptr) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
+  co_return layouts.files().hold({.file_system = at.from->file_system,
+                                  .file = at.file,
+                                  .content = std::move(*content),
+                                  .striped = striped});
+}
+
+// Its servers, all of which have contact. TRYLATER: one is away, and so is what lies there.
+nfs4::Result4<std::vector<DataServerInfo>> servers_of(Layouts& layouts, const pnfs::LayoutRecord& record) {
+  std::vector<DataServerInfo> servers;
+  servers.reserve(record.servers.size());
+  for (const pnfs::ServerNumber number : record.servers) {
+    auto server = layouts.cluster().servers().find(number);
+    if (!server || !server->in_contact) return refuse(NFS4ERR_LAYOUTTRYLATER);
+    servers.push_back(std::move(*server));
+  }
+  return servers;
+}
+
+// One handle for each server: given a single one, Linux does not split I/O at the stripe unit.
+LayoutGranted describe(Layouts& layouts, const pnfs::LayoutRecord& record,
+                       const std::vector<DataServerInfo>& servers, pnfs::DataHandle handle) {
+  LayoutGranted out;
+  out.handles.reserve(record.servers.size());
+  for (std::uint32_t i = 0; i < record.servers.size(); ++i) {
+    handle.index = i;
+    out.handles.push_back(layouts.cluster().seal(record.servers[i], handle));
+  }
+  out.views.reserve(out.handles.size());
+  for (const vfs::FileHandle& each : out.handles) out.views.push_back({.data = each.view()});
+  const bool dense = record.striping.packing == pnfs::Packing::dense;
+  out.body = {.nfl_deviceid = layouts.devices().id_of(servers),
+              .nfl_util = record.striping.unit | (dense ? pnfs::NFL4_UFLG_DENSE : 0U),
+              .nfl_first_stripe_index = record.striping.first,
+              .nfl_pattern_offset = 0,
+              .nfl_fh_list = out.views};
+  return out;
+}
+
+// The stateid that the client sent is to be good before anything is done, and again when it is granted.
+Op4<> admit(Compound& compound, Layouts& layouts, const nfs4::state::StateUse& use, bool writes) {
+  co_await nfs4::ops::with_own_state<bool>(compound,
+                                           [&](nfs4::state::States& states, nfs4::state::DeferredWork& work) {
+                                             return nfs4::ops::done(layouts.admit(states, use, writes, work));
+                                           });
+}
+
+Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
+  const Place& at = *co_await compound.current_in_export(NFS4ERR_LAYOUTUNAVAILABLE);
+  co_await check(args);
+  Layouts& layouts = layouts_of(compound);
+  const nfs4::state::ClientRef client = compound.client();
+  co_await compound.server().clients.admit_new(*client);
+  const bool writes = args.loga_iomode == layoutiomode4::LAYOUTIOMODE4_RW;
+  const nfs4::stateid4 named = co_await compound.named(args.loga_stateid);
+  const vfs::FileHandle file = at.file->handle();
+  const nfs4::state::StateUse use = nfs4::ops::use_of(compound, named, file);
+  co_await admit(compound, layouts, use, writes);
+  // What cannot be recalled is not granted.
+  const nfs4::callback::Callbacks* const callbacks = compound.server().callbacks;
+  if (callbacks == nullptr || !callbacks->reachable(client->id)) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
+
+  const LayoutFiles::Hold held = co_await striped_file(layouts, at);
+  // Grants::next(): the number first, then the epoch.
+  const auto number = co_await layouts.cluster().grants().next(1).as_result();
+  if (!number) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
+  const auto now = co_await at.attributes().as_result();
+  if (!now)
+    co_await refuse(now.error() == vfs::Error::delay ? NFS4ERR_LAYOUTTRYLATER : nfs4::status_of(now.error()));
+  const pnfs::LayoutRecord record = held->striped->record();
+  const std::vector<DataServerInfo> servers = co_await servers_of(layouts, record);
+  LayoutGranted out = describe(layouts, record, servers,
+                               {.object = record.object,
+                                .index = 0,
+                                .striping = record.striping,
+                                .iomode = writes ? pnfs::Iomode::read_write : pnfs::Iomode::read,
+                                .export_id = at.from->id,
+                                .client = pnfs::client_tag(layouts.cluster().id(), client->intro.owner),
+                                .grant = *number,
+                                .epoch = record.epoch,
+                                .size = now->size});
+  out.iomode = args.loga_iomode;
+  if (encoded_size(out) > args.loga_maxcount) co_await refuse(NFS4ERR_TOOSMALL);
+  // A LAYOUTGET in the COMPOUND of an OPEN, whose reply is kept: the client asks once more, alone.
+  if (encoded_size(out) > compound.reply_bytes_left()) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
+  const LayoutRequest request{.use = use, .writes = writes, .file = held};
+  out.id = co_await nfs4::ops::with_own_state<nfs4::stateid4>(
+      compound, [&](nfs4::state::States& states, nfs4::state::DeferredWork& work) {
+        return layouts.grant(states, request, work);
+      });
+  compound.set_current_stateid(out.id);
+  co_return out;
+}
+
+}  // namespace
+
+void encode(xdr::Encoder& out, const LayoutGranted& granted) {
+  out.boolean(true);  // logr_return_on_close
+  encode(out, granted.id);
+  out.u32(1);
+  out.u64(0);
+  out.u64(whole);
+  out.u32(static_cast<std::uint32_t>(granted.iomode));
+  out.u32(static_cast<std::uint32_t>(nfs4::layouttype4::LAYOUT4_NFSV4_1_FILES));
+  out.u32(static_cast<std::uint32_t>(encoded_size(granted.body)));
+  encode(out, granted.body);
+}
+
+std::size_t encoded_size(const LayoutGranted& granted) { return head_bytes() + encoded_size(granted.body); }
+
+Op4<LayoutGranted, TryLater> layoutget(Compound& compound, const LAYOUTGET4args& args) {
+  auto granted = co_await grant(compound, args).as_result();
+  if (granted) co_return std::move(*granted);
+  if (granted.error() == NFS4ERR_LAYOUTTRYLATER) co_return refuse(granted.error(), TryLater{});
+  co_return nfs4::refuse_without<TryLater>(granted.error());
+}
+
+}  // namespace braid::pnfs_mds::layouts

@@ -1,0 +1,187 @@
+#include "pnfs_mds/layouts/layouts.h"
+
+#include <algorithm>
+
+#include "nfs4/state/delegations/delegation_state.h"
+#include "nfs4/state/opens/open_state.h"
+#include "nfs4/state/states.h"
+#include "vfs/wire_handle.h"
+
+namespace braid::pnfs_mds::layouts {
+
+using nfs4::nfsstat4;
+using nfs4::stateid4;
+using nfs4::state::Client;
+using nfs4::state::DeferredWork;
+using nfs4::state::FileState;
+using nfs4::state::State;
+using nfs4::state::StateKind;
+using nfs4::state::StateLine;
+using nfs4::state::States;
+using nfs4::state::StateUse;
+
+LayoutState::~LayoutState() {
+  if (writes) hold->striped->end_writing();
+}
+
+// Linux never frees the stateid of a revoked layout, and as long as a flag in SEQUENCE is up it drops all its
+// layouts again and again: so revoked ones end by themselves, and no flag is raised.
+Layouts::Layouts(Cluster& cluster)
+    : Kind({.kind = StateKind::layout,
+            .name = "layout",
+            .when_revoked = nfsstat4::NFS4ERR_BAD_STATEID,
+            .sequence_flag = nfs4::SEQ4_STATUS_RECALLABLE_STATE_REVOKED}),
+      cluster_(cluster),
+      devices_(cluster.id()) {
+  cluster_.set_file_facts([this](pnfs::ObjectId object) { return files_.facts(object); });
+}
+
+Layouts* Layouts::among(std::span<Kind* const> kinds) {
+  const auto found =
+      std::ranges::find_if(kinds, [](const Kind* kind) { return kind->traits.kind == StateKind::layout; });
+  return found == kinds.end() ? nullptr : static_cast<Layouts*>(*found);
+}
+
+// RFC 8881 12.5.3: LAYOUTGETs with one seqid may be under way at the same time.
+base::Result<LayoutState*, nfsstat4> Layouts::find(const StateUse& use) const {
+  StateUse any = use;
+  any.id.seqid = 0;
+  auto found = registry_->find<LayoutState>(any);
+  if (!found) return found;
+  const std::uint32_t ahead = use.id.seqid - (*found)->seqid;
+  constexpr std::uint32_t half = 1U << 31U;
+  if (use.id.seqid != 0 && ahead != 0 && ahead < half) return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+  return found;
+}
+
+LayoutState* Layouts::find(nfs4::clientid4 client, const FileState& file) const {
+  const auto found = by_holder_.find({client, &file});
+  return found == by_holder_.end() ? nullptr : found->second;
+}
+
+base::Result<void, nfsstat4> Layouts::admit(States& states, const StateUse& use, bool writes,
+                                            DeferredWork& work) const {
+  if (nfs4::state::special_of(use.id, use.minor_version) != nfs4::state::SpecialStateId::none)
+    return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+  const auto named = registry_->ids().find(use.id, use.minor_version);
+  if (!named) return base::fail(named.error());
+  if ((*named)->kind == StateKind::layout) {
+    const auto layout = find(use);
+    if (!layout) return base::fail(layout.error());
+    return {};
+  }
+  const auto granted =
+      states.authorize(use, writes ? nfs4::state::share_write : nfs4::state::share_read, work);
+  if (!granted) return base::fail(granted.error().status);
+  return {};
+}
+
+base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const LayoutRequest& request,
+                                                DeferredWork& work) {
+  if (auto admitted = admit(states, request.use, request.writes, work); !admitted)
+    return base::fail(admitted.error());
+  FileState& file = registry_->file_of(request.use.file);
+  const nfs4::state::ClientRef& client = request.use.client;
+  LayoutState* layout = find(client->id, file);
+  if (layout != nullptr && layout->other != request.use.id.other) {
+    finish(*layout, work);
+    layout = nullptr;
+  }
+  if (layout == nullptr) {
+    layout = registry_->make<LayoutState>(registry_->states_of(client), file, request.file);
+    if (layout == nullptr) {
+      registry_->forget_if_unused(request.use.file);
+      return base::fail(nfsstat4::NFS4ERR_RESOURCE);
+    }
+    file.others.push_back(layout);
+    by_holder_.emplace(Key{client->id, &file}, layout);
+  } else {
+    layout->bump();
+  }
+  if (request.writes && !layout->writes) layout->hold->striped->begin_writing();
+  (request.writes ? layout->writes : layout->reads) = true;
+  return layout->id();
+}
+
+std::optional<stateid4> Layouts::give_back(LayoutState& layout, bool reads, bool writes, DeferredWork& work) {
+  if (writes && layout.writes) {
+    layout.hold->striped->end_writing();
+    layout.writes = false;
+  }
+  if (reads) layout.reads = false;
+  if (layout.reads || layout.writes) return layout.bump();
+  end(layout, work);
+  return std::nullopt;
+}
+
+void Layouts::give_back_all(nfs4::clientid4 client, std::optional<vfs::ExportId> only, DeferredWork& work) {
+  std::vector<LayoutState*> all;
+  const auto first = by_holder_.lower_bound({client, nullptr});
+  for (auto it = first; it != by_holder_.end() && it->first.first == client; ++it)
+    if (!only || vfs::HandleCodec::export_of(it->second->file->handle.view()) == *only)
+      all.push_back(it->second);
+  for (LayoutState* const layout : all) end(*layout, work);
+}
+
+void Layouts::detach(LayoutState& layout) {
+  by_holder_.erase({layout.client->id, layout.file});
+  std::erase(layout.file->others, &layout);
+  layout.file = nullptr;
+}
+
+void Layouts::finish(LayoutState& layout, DeferredWork& work) {
+  detach(layout);
+  registry_->erase(layout, work);
+}
+
+void Layouts::end(State& state, DeferredWork& work) {
+  auto& layout = static_cast<LayoutState&>(state);
+  if (layout.file == nullptr) {
+    std::erase(revoked_, &state);
+    registry_->erase(state, work);
+    return;
+  }
+  const vfs::FileHandle handle = layout.file->handle;
+  finish(layout, work);
+  registry_->forget_if_unused(handle);
+}
+
+void Layouts::revoke(State& state, DeferredWork& /*work*/) {
+  auto& layout = static_cast<LayoutState&>(state);
+  const vfs::FileHandle handle = layout.file->handle;
+  detach(layout);
+  layout.revoked = true;
+  revoked_.push_back(&state);
+  registry_->forget_if_unused(handle);
+}
+
+bool Layouts::describe(const State& state, StateLine& line) const {
+  const auto& layout = static_cast<const LayoutState&>(state);
+  if (layout.file == nullptr) return false;
+  line.file = layout.file->handle;
+  line.write = layout.writes;
+  return true;
+}
+
+// A delegation stands for opens that the client does not tell of.
+void Layouts::end_without_claim(FileState& file, const Client& client, DeferredWork& work) {
+  LayoutState* const layout = find(client.id, file);
+  if (layout == nullptr) return;
+  const auto of_client = [&](const auto* state) { return state->client.get() == &client; };
+  if (std::ranges::any_of(file.opens, of_client) || std::ranges::any_of(file.delegations, of_client)) return;
+  finish(*layout, work);
+}
+
+void Layouts::last_close(FileState& file, const Client& client, DeferredWork& work) {
+  end_without_claim(file, client, work);
+}
+
+void Layouts::delegation_ends(FileState& file, const Client& client, DeferredWork& work) {
+  end_without_claim(file, client, work);
+}
+
+void Layouts::tick(base::TimePoint /*lease_ago*/, base::TimePoint /*now*/, DeferredWork& work) {
+  for (State* const state : std::exchange(revoked_, {})) registry_->erase(*state, work);
+}
+
+}  // namespace braid::pnfs_mds::layouts
