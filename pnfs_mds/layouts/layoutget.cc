@@ -82,21 +82,35 @@ nfs4::Result4<std::vector<DataServerInfo>> servers_of(Layouts& layouts, const pn
   return servers;
 }
 
+// A device lists its servers in the order of their numbers, so that few devices are enough: files begin at
+// different ones of them. This is the object on the first one of the list; 0 where that is not the record's
+// order, which begins anew at most once.
+std::uint32_t first_of_device(const std::vector<pnfs::ServerNumber>& servers) {
+  const auto lowest = std::ranges::min_element(servers);
+  if (!std::ranges::is_sorted(servers.begin(), lowest) || !std::ranges::is_sorted(lowest, servers.end()))
+    return 0;
+  if (lowest != servers.begin() && servers.back() > servers.front()) return 0;
+  return static_cast<std::uint32_t>(lowest - servers.begin());
+}
+
 // One handle for each server: given a single one, Linux does not split I/O at the stripe unit.
 LayoutGranted describe(Layouts& layouts, const pnfs::LayoutRecord& record,
-                       const std::vector<DataServerInfo>& servers, pnfs::DataHandle handle) {
+                       std::vector<DataServerInfo> servers, pnfs::DataHandle handle) {
+  const std::uint32_t width = record.striping.width;
+  const std::uint32_t begin = first_of_device(record.servers);
+  std::ranges::rotate(servers, servers.begin() + begin);
   LayoutGranted out;
-  out.handles.reserve(record.servers.size());
-  for (std::uint32_t i = 0; i < record.servers.size(); ++i) {
-    handle.index = i;
-    out.handles.push_back(layouts.cluster().seal(record.servers[i], handle));
+  out.handles.reserve(width);
+  for (std::uint32_t i = 0; i < width; ++i) {
+    handle.index = (i + begin) % width;
+    out.handles.push_back(layouts.cluster().seal(record.servers[handle.index], handle));
   }
-  out.views.reserve(out.handles.size());
+  out.views.reserve(width);
   for (const vfs::FileHandle& each : out.handles) out.views.push_back({.data = each.view()});
   const bool dense = record.striping.packing == pnfs::Packing::dense;
   out.body = {.nfl_deviceid = layouts.devices().id_of(servers),
               .nfl_util = record.striping.unit | (dense ? pnfs::NFL4_UFLG_DENSE : 0U),
-              .nfl_first_stripe_index = record.striping.first,
+              .nfl_first_stripe_index = (record.striping.first + width - begin) % width,
               .nfl_pattern_offset = 0,
               .nfl_fh_list = out.views};
   return out;
@@ -133,8 +147,8 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   if (!now)
     co_await refuse(now.error() == vfs::Error::delay ? NFS4ERR_LAYOUTTRYLATER : nfs4::status_of(now.error()));
   const pnfs::LayoutRecord record = held->striped->record();
-  const std::vector<DataServerInfo> servers = co_await servers_of(layouts, record);
-  LayoutGranted out = describe(layouts, record, servers,
+  std::vector<DataServerInfo> servers = co_await servers_of(layouts, record);
+  LayoutGranted out = describe(layouts, record, std::move(servers),
                                {.object = record.object,
                                 .index = 0,
                                 .striping = record.striping,

@@ -19,6 +19,10 @@
 #include "pnfs_mds/layouts/devices.h"
 #include "pnfs_mds/layouts/layout_files.h"
 
+namespace braid::nfs4::state {
+class States;
+}
+
 namespace braid::pnfs_mds::layouts {
 
 struct LayoutState final : nfs4::state::State {

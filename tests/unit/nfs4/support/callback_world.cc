@@ -7,8 +7,9 @@
 
 namespace braid::nfs4::test {
 
-CallbackWorld::CallbackWorld(EngineOptions options, const std::vector<ExportSpec>& exports)
-    : World(std::move(options), exports) {
+CallbackWorld::CallbackWorld(EngineOptions options, const std::vector<ExportSpec>& exports,
+                             Capability capability)
+    : World(std::move(options), exports, std::move(capability)) {
   begin();
 }
 

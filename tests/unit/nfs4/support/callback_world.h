@@ -18,7 +18,8 @@ namespace braid::nfs4::test {
 
 class CallbackWorld : public World {
  public:
-  explicit CallbackWorld(EngineOptions options = {}, const std::vector<ExportSpec>& exports = {ExportSpec{}});
+  explicit CallbackWorld(EngineOptions options = {}, const std::vector<ExportSpec>& exports = {ExportSpec{}},
+                         Capability capability = {});
   ~CallbackWorld();
   // As World::restart(); connections end.
   void restart();

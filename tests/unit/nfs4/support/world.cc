@@ -61,8 +61,10 @@ std::string make_base() {
 }
 
 vfs::Export open_export(const ExportSpec& spec, std::uint32_t number, const std::string& directory,
-                        io::SlabPool& slabs, io::BlockingPool& pool, const base::Clock& clock) {
+                        io::SlabPool& slabs, io::BlockingPool& pool, const base::Clock& clock,
+                        const std::vector<vfs::ContentSource*>& sources) {
   vfs::posix::PosixOptions options;
+  options.sources = sources;
   options.directory = directory;
   options.tree.id = vfs::ExportId(number + 7);
   options.tree.key = {number, 22};
@@ -82,14 +84,14 @@ vfs::Export open_export(const ExportSpec& spec, std::uint32_t number, const std:
 
 }  // namespace
 
-World::World(EngineOptions options, const std::vector<ExportSpec>& exports)
-    : base_(make_base()), options_(std::move(options)) {
+World::World(EngineOptions options, const std::vector<ExportSpec>& exports, Capability capability)
+    : base_(make_base()), options_(std::move(options)), capability_(std::move(capability)) {
   reactor_ = std::move(io::Reactor::create({.ring_entries = 64}, clock_).value());
   cursor_ = std::make_unique<io::SlabCursor>(slabs_);
   std::vector<vfs::Export> table;
   for (std::uint32_t i = 0; i < exports.size(); ++i) {
     std::filesystem::create_directory(directory(i));
-    table.push_back(open_export(exports[i], i, directory(i), slabs_, pool_, clock_));
+    table.push_back(open_export(exports[i], i, directory(i), slabs_, pool_, clock_, capability_.sources));
   }
   std::filesystem::create_directory(base_ + "/state");
   exports_ = std::make_unique<vfs::Exports>(std::make_shared<const vfs::ExportTable>(std::move(table)));
@@ -118,7 +120,7 @@ vfs::FaultyFileSystem& World::watched() {
 
 void World::open_engine() {
   metrics_ = std::make_unique<base::MetricRegistry>();
-  engine_ = Nfs4Engine::create(options_, resources(), base_ + "/state").value();
+  engine_ = Nfs4Engine::create(options_, resources(), base_ + "/state", capability_.parts()).value();
 }
 
 void World::restart() {

@@ -45,6 +45,12 @@ struct ExportSpec {
   vfs::Squash squash = vfs::Squash::none;
 };
 
+// What a capability adds to a server. What it refers to outlives the world.
+struct Capability {
+  std::vector<vfs::ContentSource*> sources{};                         // of every export
+  std::function<EngineParts()> parts = [] { return EngineParts{}; };  // asked at each start
+};
+
 // A COMPOUND that may still run.
 class Sent;
 
@@ -65,7 +71,8 @@ class SharedClock final : public base::Clock {
 
 class World {
  public:
-  explicit World(EngineOptions options = {}, const std::vector<ExportSpec>& exports = {ExportSpec{}});
+  explicit World(EngineOptions options = {}, const std::vector<ExportSpec>& exports = {ExportSpec{}},
+                 Capability capability = {});
   ~World();
   World(const World&) = delete;
   World& operator=(const World&) = delete;
@@ -129,6 +136,7 @@ class World {
   std::string base_;  // everything of this world is below it
   std::unique_ptr<vfs::Exports> exports_;
   const EngineOptions options_;
+  const Capability capability_;
   std::unique_ptr<base::MetricRegistry> metrics_;
   std::unique_ptr<Nfs4Engine> engine_;
   std::unique_ptr<io::SlabCursor> cursor_;  // of the reactor's thread

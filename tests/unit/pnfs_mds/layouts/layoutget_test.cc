@@ -1,0 +1,197 @@
+// LAYOUTGET: who gets a layout, and what it says (RFC 8881 sections 13.3 and 18.43).
+#include <set>
+
+#include "tests/unit/pnfs_mds/layouts/layouts_fixture.h"
+
+namespace braid::pnfs_mds::layouts::test {
+namespace {
+
+TEST_F(LayoutsTest, a_new_file_gets_a_layout_of_all_its_servers) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  EXPECT_TRUE(granted->return_on_close);
+  EXPECT_EQ(granted->layout.lo_offset, 0U);
+  EXPECT_EQ(granted->layout.lo_length, to_the_end);
+  EXPECT_EQ(granted->layout.lo_iomode, layoutiomode4::LAYOUTIOMODE4_RW);
+  EXPECT_EQ(granted->file.nfl_util, unit);
+  EXPECT_EQ(granted->file.nfl_pattern_offset, 0U);
+  EXPECT_LT(granted->file.nfl_first_stripe_index, servers);
+  ASSERT_EQ(granted->handles.size(), servers) << "as many as there are servers: Linux splits I/O only then";
+  EXPECT_EQ(granted->id.seqid, 1U);
+  EXPECT_EQ(layouts(), 1U);
+}
+
+TEST_F(LayoutsTest, each_handle_is_for_its_server_object_and_client) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  std::optional<pnfs::ObjectId> object;
+  std::set<std::uint32_t> indices;
+  for (std::uint32_t i = 0; i < servers; ++i) {
+    std::optional<pnfs::DataHandle> handle;
+    for (std::uint32_t server = 1; server <= servers && !handle; ++server)
+      handle = opened(server, granted->handles[i]);
+    ASSERT_TRUE(handle);
+    EXPECT_TRUE(indices.insert(handle->index).second) << "each object once";
+    if (i == granted->file.nfl_first_stripe_index) {
+      EXPECT_EQ(handle->index, handle->striping.first) << "the first stripe unit is in the first object";
+    }
+    EXPECT_EQ(handle->iomode, pnfs::Iomode::read_write);
+    EXPECT_EQ(handle->client, pnfs::client_tag(cluster_->id(), base::bytes_of(std::string_view("alice"))));
+    EXPECT_EQ(handle->size, 0U);
+    EXPECT_EQ(handle->object, object.value_or(handle->object));
+    object = handle->object;
+  }
+}
+
+TEST_F(LayoutsTest, a_stateid_is_asked_for_what_it_allows) {
+  const stateid4 writer = open(*alice_, "file", OPEN4_SHARE_ACCESS_WRITE);
+  const stateid4 reader = open(*bob_, "file", OPEN4_SHARE_ACCESS_READ);
+  EXPECT_EQ(layoutget_status(*bob_, "file", layoutget_args(reader)), NFS4ERR_OPENMODE);
+  EXPECT_EQ(layoutget_status(*bob_, "file", layoutget_args(writer)), NFS4ERR_BAD_STATEID) << "another's";
+  EXPECT_EQ(layoutget_status(*bob_, "file", layoutget_args(anonymous())), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(layoutget_status(*bob_, "file", layoutget_args(reader, reads)), NFS4_OK);
+  EXPECT_EQ(layoutget_status(*alice_, "file", layoutget_args(writer)), NFS4_OK);
+  EXPECT_EQ(layouts(), 2U) << "several writers and readers at once are normal";
+}
+
+TEST_F(LayoutsTest, a_layout_stateid_asks_for_more_and_its_seqid_counts) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto first = layoutget(*alice_, "file", layoutget_args(id, reads));
+  ASSERT_TRUE(first);
+  const auto second = layoutget(*alice_, "file", layoutget_args(first->id));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->id.other, first->id.other);
+  EXPECT_EQ(second->id.seqid, 2U);
+  EXPECT_TRUE(layoutget(*alice_, "file", layoutget_args(first->id)))
+      << "several may be under way with one seqid";
+  stateid4 later = second->id;
+  later.seqid += 7;
+  EXPECT_EQ(layoutget_status(*alice_, "file", layoutget_args(later)), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(layouts(), 1U);
+}
+
+TEST_F(LayoutsTest, who_comes_with_an_open_again_has_forgotten_its_layout) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto first = layoutget(*alice_, "file", layoutget_args(id));
+  const auto second = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(second->id.other, first->id.other);
+  EXPECT_EQ(second->id.seqid, 1U);
+  EXPECT_EQ(layouts(), 1U);
+  EXPECT_EQ(give_back(*alice_, "file", returned(first->id)), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(LayoutsTest, bad_arguments_are_refused) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto status_of_changed = [&](const std::function<void(LAYOUTGET4args&)>& change) {
+    LAYOUTGET4args args = layoutget_args(id);
+    change(args);
+    return layoutget_status(*alice_, "file", args);
+  };
+  EXPECT_EQ(status_of_changed([](auto& a) { a.loga_layout_type = 4; }), NFS4ERR_UNKNOWN_LAYOUTTYPE);
+  EXPECT_EQ(status_of_changed([](auto& a) { a.loga_iomode = layoutiomode4::LAYOUTIOMODE4_ANY; }),
+            NFS4ERR_BADIOMODE);
+  EXPECT_EQ(status_of_changed([](auto& a) { a.loga_length = 0; }), NFS4ERR_INVAL);
+  EXPECT_EQ(status_of_changed([](auto& a) { a.loga_length = 4095; }), NFS4ERR_INVAL)
+      << "less than the minimum";
+  EXPECT_EQ(status_of_changed([](auto& a) {
+              a.loga_offset = 4096;
+              a.loga_length = to_the_end - 1;
+            }),
+            NFS4ERR_INVAL)
+      << "beyond 64 bits";
+  EXPECT_EQ(status_of_changed([](auto& a) { a.loga_maxcount = 100; }), NFS4ERR_TOOSMALL);
+  EXPECT_EQ(layouts(), 0U);
+}
+
+TEST_F(LayoutsTest, what_is_not_striped_has_no_layout) {
+  world_->write_local("plain", "some bytes");
+  const stateid4 id = open(*alice_, "plain", OPEN4_SHARE_ACCESS_BOTH);
+  EXPECT_EQ(layoutget_status(*alice_, "plain", layoutget_args(id)), NFS4ERR_LAYOUTUNAVAILABLE);
+  Request request = alice_->request().add(OP_PUTROOTFH).add(OP_LAYOUTGET, layoutget_args(id));
+  const nfsstat4 of_root = alice_->send(request).status();
+  EXPECT_TRUE(of_root == NFS4ERR_BAD_STATEID || of_root == NFS4ERR_LAYOUTUNAVAILABLE);
+}
+
+TEST_F(LayoutsTest, a_client_that_cannot_be_called_gets_none) {
+  SessionClient carol(*world_, 2, "carol", {.address = "192.0.2.3"});
+  const stateid4 id = open(carol, "file", OPEN4_SHARE_ACCESS_BOTH);
+  EXPECT_EQ(layoutget_status(carol, "file", layoutget_args(id)), NFS4ERR_LAYOUTUNAVAILABLE);
+}
+
+TEST_F(LayoutsTest, before_reclaim_complete_there_is_grace) {
+  CallbackPeer peer(*world_);
+  SessionClient dave(*world_, 2, "dave", {.address = "192.0.2.4", .connection = peer.connection()}, false);
+  open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  EXPECT_EQ(layoutget_status(dave, "file", layoutget_args(anonymous())), NFS4ERR_GRACE);
+}
+
+TEST_F(LayoutsTest, what_was_written_under_a_layout_is_in_the_size) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  // The file's first stripe unit lies on the server that the layout begins with.
+  const std::uint32_t first = granted->file.nfl_first_stripe_index;
+  for (std::uint32_t server = 1; server <= servers; ++server) {
+    const auto handle = opened(server, granted->handles[first]);
+    if (handle)
+      objects_.put(pnfs::ServerNumber(server), {handle->object, handle->index}, 0, std::string(5000, 'x'));
+  }
+  EXPECT_EQ(size_of("file"), 5000U);
+  EXPECT_EQ(layoutcommit(*alice_, "file", granted->id), NFS4_OK);
+  const auto again =
+      layoutget(*bob_, "file", layoutget_args(open(*bob_, "file", OPEN4_SHARE_ACCESS_READ), reads));
+  ASSERT_TRUE(again);
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    if (const auto handle = opened(server, again->handles[0])) {
+      EXPECT_EQ(handle->size, 5000U);
+      EXPECT_EQ(handle->iomode, pnfs::Iomode::read);
+    }
+}
+
+TEST_F(LayoutsTest, a_truncation_raises_the_epoch_of_what_is_granted_next) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto epoch_of = [&](const Granted& granted) {
+    for (std::uint32_t server = 1; server <= servers; ++server)
+      if (const auto handle = opened(server, granted.handles[0])) return handle->epoch;
+    return pnfs::Epoch();
+  };
+  const auto before = layoutget(*alice_, "file", layoutget_args(id));
+  fattr4 set;
+  const std::array<std::uint32_t, 1> mask{1U << FATTR4_SIZE};
+  io::SlabCursor cursor(test_slabs());
+  xdr::Encoder zero(cursor);
+  zero.u64(0);
+  set.attrmask = mask;
+  set.attr_vals = zero.finish().bytes;
+  EXPECT_EQ(on_file(*bob_, "file", OP_SETATTR, SETATTR4args{anonymous(), set}).status(), NFS4_OK);
+  const auto after = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(before && after);
+  EXPECT_GT(epoch_of(*after), epoch_of(*before));
+}
+
+TEST_F(LayoutsTest, data_servers_learn_what_they_ask_of_files_with_layouts_alone) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  pnfs::ObjectId object{};
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    if (const auto handle = opened(server, granted->handles[0])) object = handle->object;
+  const auto ask = [&](pnfs::ObjectId of) {
+    std::optional<base::Result<FileFacts, vfs::Error>> facts;
+    world_->on_engine(
+        [&](Nfs4Engine& /*engine*/) -> io::Op<> { facts = co_await cluster_->file_facts(of).as_result(); });
+    return *facts;
+  };
+  const auto facts = ask(object);
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->size, 0U);
+  EXPECT_EQ(ask(pnfs::ObjectId(object.value() + 1)).error(), vfs::Error::stale);
+  EXPECT_EQ(close(*alice_, "file", id), NFS4_OK);
+  EXPECT_EQ(ask(object).error(), vfs::Error::stale) << "the layout went with the last close";
+}
+
+}  // namespace
+}  // namespace braid::pnfs_mds::layouts::test

@@ -1,0 +1,103 @@
+// How layouts end: LAYOUTRETURN, the last CLOSE, DELEGRETURN, an administrator (RFC 8881 sections 12.5.5
+// and 18.44).
+#include "tests/unit/pnfs_mds/layouts/layouts_fixture.h"
+
+namespace braid::pnfs_mds::layouts::test {
+namespace {
+
+TEST_F(LayoutsTest, what_is_returned_of_both_iomodes_leaves_the_other) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto first = layoutget(*alice_, "file", layoutget_args(id, reads));
+  ASSERT_TRUE(first);
+  const auto both = layoutget(*alice_, "file", layoutget_args(first->id, writes));
+  ASSERT_TRUE(both);
+  Reply reply = on_file(*alice_, "file", OP_LAYOUTRETURN, returned(both->id, writes));
+  const auto result = reply.result<LAYOUTRETURN4res>(OP_LAYOUTRETURN);
+  ASSERT_NE(result.lorr_stateid(), nullptr);
+  ASSERT_TRUE(result.lorr_stateid()->lrs_present);
+  const stateid4 left = *result.lorr_stateid()->lrs_stateid();
+  EXPECT_EQ(left.other, both->id.other);
+  EXPECT_EQ(left.seqid, both->id.seqid + 1);
+  EXPECT_EQ(layoutcommit(*alice_, "file", left), NFS4ERR_BADIOMODE) << "nothing is written by what is left";
+  EXPECT_EQ(give_back(*alice_, "file", returned(left)), NFS4_OK);
+  EXPECT_EQ(layouts(), 0U);
+  EXPECT_EQ(give_back(*alice_, "file", returned(left)), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(layoutcommit(*alice_, "file", left), NFS4ERR_BAD_STATEID);
+}
+
+TEST_F(LayoutsTest, a_part_of_the_range_leaves_the_layout) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  LAYOUTRETURN4args part = returned(granted->id);
+  part.lora_layoutreturn.lr_layout()->lrf_length = 4096;
+  EXPECT_EQ(give_back(*alice_, "file", part), NFS4_OK);
+  EXPECT_EQ(layouts(), 1U);
+}
+
+TEST_F(LayoutsTest, all_of_a_client_go_at_once_and_no_other_clients) {
+  for (const char* const name : {"one", "two"}) {
+    EXPECT_TRUE(layoutget(*alice_, name, layoutget_args(open(*alice_, name, OPEN4_SHARE_ACCESS_BOTH))));
+    EXPECT_TRUE(layoutget(*bob_, name, layoutget_args(open(*bob_, name, OPEN4_SHARE_ACCESS_BOTH))));
+  }
+  EXPECT_EQ(layouts(), 4U);
+  LAYOUTRETURN4args all{
+      .lora_reclaim = false,
+      .lora_layout_type = files_type,
+      .lora_iomode = layoutiomode4::LAYOUTIOMODE4_ANY,
+      .lora_layoutreturn = layoutreturn4::with_default(layoutreturn_type4::LAYOUTRETURN4_FSID)};
+  EXPECT_EQ(give_back(*alice_, "one", all), NFS4_OK);
+  EXPECT_EQ(layouts(), 2U);
+  all.lora_layoutreturn = layoutreturn4::with_default(layoutreturn_type4::LAYOUTRETURN4_ALL);
+  EXPECT_EQ(give_back(*bob_, "one", all), NFS4_OK);
+  EXPECT_EQ(layouts(), 0U);
+  all.lora_reclaim = true;
+  EXPECT_EQ(give_back(*bob_, "one", all), NFS4ERR_NO_GRACE);
+  all.lora_layout_type = 5;
+  EXPECT_EQ(give_back(*bob_, "one", all), NFS4ERR_UNKNOWN_LAYOUTTYPE);
+}
+
+TEST_F(LayoutsTest, the_last_close_of_the_client_ends_its_layout) {
+  const stateid4 first = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const stateid4 of_bob = open(*bob_, "file", OPEN4_SHARE_ACCESS_READ);
+  EXPECT_TRUE(layoutget(*alice_, "file", layoutget_args(first)));
+  EXPECT_TRUE(layoutget(*bob_, "file", layoutget_args(of_bob, reads)));
+  EXPECT_EQ(close(*alice_, "file", first), NFS4_OK);
+  EXPECT_EQ(layouts(), 1U);
+  EXPECT_EQ(close(*bob_, "file", of_bob), NFS4_OK);
+  EXPECT_EQ(layouts(), 0U);
+}
+
+TEST_F(LayoutsTest, the_size_is_settled_after_the_layout_for_writing_is_gone) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  EXPECT_TRUE(layoutget(*alice_, "file", layoutget_args(id)));
+  EXPECT_EQ(close(*alice_, "file", id), NFS4_OK);
+  (void)size_of("file");
+  objects_.forget_calls();
+  (void)size_of("file");
+  EXPECT_EQ(objects_.calls(), 0U) << "nobody writes: nobody is asked";
+  EXPECT_TRUE(layoutget(*alice_, "file", layoutget_args(open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH))));
+  (void)size_of("file");
+  EXPECT_GT(objects_.calls("stat"), 0U);
+}
+
+TEST_F(LayoutsTest, what_an_administrator_takes_back_is_gone_without_a_flag) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  world_->on_engine(
+      [&](Nfs4Engine& engine) -> io::Op<> { (void)co_await engine.revoke(alice_->id()).as_result(); });
+  EXPECT_EQ(give_back(*alice_, "file", returned(granted->id)), NFS4ERR_BAD_STATEID);
+  world_->tick();
+  EXPECT_EQ(layouts(), 0U) << "no FREE_STATEID comes for a layout";
+}
+
+TEST_F(LayoutsTest, layouts_go_with_their_client) {
+  EXPECT_TRUE(layoutget(*alice_, "file", layoutget_args(open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH))));
+  world_->on_engine(
+      [&](Nfs4Engine& engine) -> io::Op<> { (void)co_await engine.evict(alice_->id()).as_result(); });
+  EXPECT_EQ(layouts(), 0U);
+}
+
+}  // namespace
+}  // namespace braid::pnfs_mds::layouts::test
