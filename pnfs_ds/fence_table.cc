@@ -24,6 +24,13 @@ Refusal FenceTable::check(const pnfs::DataHandle& handle) const {
   return handle.epoch < object->second.epoch ? Refusal::fenced : Refusal::none;
 }
 
+bool FenceTable::is_removed(const ObjectKey& key) const {
+  if (!any_.load(std::memory_order_acquire)) return false;
+  const std::shared_lock lock(mutex_);
+  const auto object = objects_.find(key);
+  return object != objects_.end() && object->second.removed;
+}
+
 void FenceTable::add(const FenceRecord& record) {
   const std::scoped_lock lock(mutex_);
   std::visit([this](const auto& one) { add_one(one); }, record);

@@ -30,6 +30,8 @@ std::string_view name_of(Refusal refusal);
 class FenceTable {
  public:
   [[nodiscard]] Refusal check(const pnfs::DataHandle& handle) const;
+  // The object is gone for ever, as far as that is not forgotten (LowestGrant).
+  [[nodiscard]] bool is_removed(const ObjectKey& key) const;
 
   // Fences only grow: one that is weaker than what is there changes nothing.
   void add(const FenceRecord& record);

@@ -1,0 +1,63 @@
+#include "pnfs_ds/object_cache.h"
+
+namespace braid::pnfs_ds {
+
+ObjectCache::Got ObjectCache::get(const ObjectKey& key) {
+  Got got;
+  const std::scoped_lock lock(mutex_);
+  const auto [entry, made] = entries_.try_emplace(key);
+  if (!made) {
+    by_use_.splice(by_use_.begin(), by_use_, entry->second.place);
+    got.object = entry->second.object;
+    return got;
+  }
+  by_use_.push_front(key);
+  entry->second = {std::make_shared<Object>(key), by_use_.begin()};
+  got.object = entry->second.object;
+  if (changed_.erase(key) != 0 || all_changed_) got.object->changed.store(true, std::memory_order_relaxed);
+  if (entries_.size() > objects_max_) forget_surplus(got.forgotten);
+  return got;
+}
+
+// Whoever uses an object has a reference besides the table's; references are made under this lock alone.
+void ObjectCache::forget_surplus(std::vector<std::shared_ptr<const OpenedObject>>& forgotten) {
+  constexpr int looked_at_max = 16;
+  auto place = by_use_.end();
+  for (int looked = 0; entries_.size() > objects_max_ && looked < looked_at_max; ++looked) {
+    if (place == by_use_.begin()) return;
+    --place;
+    const auto entry = entries_.find(*place);
+    Object& object = *entry->second.object;
+    if (entry->second.object.use_count() > 1) continue;
+    std::atomic_thread_fence(std::memory_order_acquire);  // what its last user did is done
+    remember_change(object);
+    if (auto opened = object.opened()) forgotten.push_back(std::move(opened));
+    entries_.erase(entry);
+    place = by_use_.erase(place);
+  }
+}
+
+void ObjectCache::remember_change(const Object& object) {
+  if (!object.changed.load(std::memory_order_relaxed) || all_changed_) return;
+  if (changed_.size() >= changed_max) {
+    changed_.clear();
+    all_changed_ = true;
+    return;
+  }
+  changed_.insert(object.key);
+}
+
+std::vector<ObjectRef> ObjectCache::busy() const {
+  std::vector<ObjectRef> out;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [key, entry] : entries_)
+    if (!entry.object->running.idle()) out.push_back(entry.object);
+  return out;
+}
+
+std::size_t ObjectCache::size() const {
+  const std::scoped_lock lock(mutex_);
+  return entries_.size();
+}
+
+}  // namespace braid::pnfs_ds

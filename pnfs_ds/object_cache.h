@@ -1,0 +1,88 @@
+// The objects that are in use: each open once, for whoever comes, and with it what is under way on it.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "pnfs_ds/fence_record.h"
+#include "pnfs_ds/object_files.h"
+#include "pnfs_ds/waiting.h"
+
+namespace braid::pnfs_ds {
+
+// One object, which need not be there. Thread-safe. Used through an ObjectRef, for the length of a call.
+class Object {
+ public:
+  explicit Object(const ObjectKey& of) : key(of) {}
+  Object(const Object&) = delete;
+  Object& operator=(const Object&) = delete;
+
+  const ObjectKey key;
+  RunningIo running;
+  // Held by whoever opens, makes, cuts or removes it; nobody waits for I/O of the object meanwhile.
+  Turn turn;
+  // Held by whoever asks the metadata server whom a new object is to belong to: once is enough.
+  Turn making;
+  // Written to since somebody asked (OBJECT_STAT).
+  std::atomic<bool> changed{false};
+
+  // Null: nobody has opened it, or it is not there.
+  [[nodiscard]] std::shared_ptr<const OpenedObject> opened() const {
+    const std::scoped_lock lock(mutex_);
+    return opened_;
+  }
+  void set_opened(std::shared_ptr<const OpenedObject> opened) {
+    const std::scoped_lock lock(mutex_);
+    opened_.swap(opened);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const OpenedObject> opened_;
+};
+using ObjectRef = std::shared_ptr<Object>;
+
+// Thread-safe. Objects that nobody uses are forgotten when there are more than `objects_max`, the one that
+// was not used for longest first; those in use may be more.
+class ObjectCache {
+ public:
+  explicit ObjectCache(std::size_t objects_max) : objects_max_(objects_max) {}
+
+  struct Got {
+    ObjectRef object;
+    // Files of objects that were forgotten for it: to be closed where that may block. Usually none.
+    std::vector<std::shared_ptr<const OpenedObject>> forgotten;
+  };
+  [[nodiscard]] Got get(const ObjectKey& key);
+  // All that something is under way on, at some moment during this call.
+  [[nodiscard]] std::vector<ObjectRef> busy() const;
+  [[nodiscard]] std::size_t size() const;
+
+ private:
+  struct Entry {
+    ObjectRef object;
+    std::list<ObjectKey>::iterator place;
+  };
+  void forget_surplus(std::vector<std::shared_ptr<const OpenedObject>>& forgotten);
+  void remember_change(const Object& object);
+
+  // Objects that were written to, forgotten, and not asked for since; above this number all are taken to be.
+  static constexpr std::size_t changed_max = 65536;
+
+  const std::size_t objects_max_;
+  mutable std::mutex mutex_;
+  std::map<ObjectKey, Entry> entries_;
+  std::list<ObjectKey> by_use_;  // the last used first
+  std::set<ObjectKey> changed_;
+  bool all_changed_ = false;
+};
+
+}  // namespace braid::pnfs_ds
