@@ -1,0 +1,268 @@
+#include "pnfs_mds/control_calls.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "nfs4/callback/universal_address.h"
+
+namespace braid::pnfs_mds {
+namespace {
+
+struct StatusRow {
+  pnfs::data_status status;
+  vfs::Error error;
+};
+constexpr std::array status_rows = {
+    StatusRow{1, vfs::Error::perm},        StatusRow{2, vfs::Error::noent},
+    StatusRow{5, vfs::Error::io},          StatusRow{13, vfs::Error::acces},
+    StatusRow{22, vfs::Error::inval},      StatusRow{27, vfs::Error::fbig},
+    StatusRow{28, vfs::Error::nospc},      StatusRow{30, vfs::Error::rofs},
+    StatusRow{69, vfs::Error::dquot},      StatusRow{70, vfs::Error::stale},
+    StatusRow{10004, vfs::Error::notsupp}, StatusRow{10008, vfs::Error::delay},
+};
+
+// A refusal that nobody can mend by waiting is in the log of both sides.
+vfs::Error error_of_peer(const pnfs::PeerError& error, pnfs::ServerNumber server) {
+  using enum pnfs::control_status;
+  const bool waits = error.status == CONTROL_DELAY || error.status == CONTROL_BUSY;
+  if (error.fault == pnfs::PeerFault::refused && !waits)
+    base::log_event(base::Level::warning, "data_server_refused", "number={} status={}", server.value(),
+                    static_cast<std::uint32_t>(error.status));
+  return vfs::Error::delay;
+}
+
+pnfs::object_key wire_of(const ObjectKey& key) { return {key.object.value(), key.index}; }
+pnfs::fence_epoch wire_of(const EpochFence& fence) {
+  return {wire_of(fence.of), fence.epoch.value(), fence.last.value()};
+}
+pnfs::fence wire_of(const Fence& fence) {
+  if (const auto* const epoch = std::get_if<EpochFence>(&fence))
+    return pnfs::fence::with_epoch(wire_of(*epoch));
+  if (const auto* const client = std::get_if<ClientFence>(&fence))
+    return pnfs::fence::with_client({client->client.value(), client->last.value()});
+  return pnfs::fence::with_lowest(std::get<LowestFence>(fence).lowest.value());
+}
+
+std::optional<vfs::Stability> stability_of(std::uint32_t stable_how) {
+  if (stable_how > 2) return std::nullopt;
+  return static_cast<vfs::Stability>(stable_how);
+}
+
+EachObject<void> results_of(std::span<const pnfs::data_status> statuses) {
+  EachObject<void> out;
+  out.reserve(statuses.size());
+  for (const pnfs::data_status status : statuses) {
+    if (status == 0)
+      out.emplace_back();
+    else
+      out.emplace_back(std::unexpect, error_of_status(status));
+  }
+  return out;
+}
+
+}  // namespace
+
+vfs::Error error_of_status(pnfs::data_status status) {
+  const auto* const row = std::ranges::find(status_rows, status, &StatusRow::status);
+  return row == status_rows.end() ? vfs::Error::io : row->error;
+}
+
+pnfs::data_status status_of_error(vfs::Error error) {
+  const auto* const row = std::ranges::find(status_rows, error, &StatusRow::error);
+  return row == status_rows.end() ? 5 : row->status;
+}
+
+ControlCalls::~ControlCalls() = default;
+
+void ControlCalls::start(const DataServers& servers, const pnfs::ClusterSecret& secret,
+                         pnfs::ControlPeer::Own own, std::span<const Place> places) {
+  servers_ = &servers;
+  secret_ = &secret;
+  own_ = std::move(own);
+  desks_.reserve(places.size());
+  for (const Place& place : places) desks_.push_back(std::make_unique<Desk>(place));
+}
+
+ControlCalls::Desk* ControlCalls::desk_here() const {
+  const io::Reactor* const here = io::Reactor::current();
+  const auto found =
+      std::ranges::find_if(desks_, [here](const auto& desk) { return &desk->place.reactor == here; });
+  return found == desks_.end() ? nullptr : found->get();
+}
+
+base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, pnfs::ServerNumber server) {
+  const std::optional<DataServerInfo> info = servers_->find(server);
+  if (!info) return base::fail(vfs::Error::io);
+  if (!info->in_contact) return base::fail(vfs::Error::delay);
+  Line& line = desk.lines[server];
+  if (line.peer != nullptr && line.generation == info->generation) return &line;
+  if (line.peer != nullptr) io::spawn(desk.gate, retire(std::move(line.peer)));
+  std::vector<rpc::PeerAddress> addresses;
+  addresses.reserve(info->addresses.size());
+  for (const Address& address : info->addresses)
+    if (const auto parsed = nfs4::callback::parse_universal_address(address.netid, address.uaddr))
+      addresses.push_back(*parsed);
+  if (addresses.empty()) return base::fail(vfs::Error::delay);
+  const auto is_meant = [id = info->id](const pnfs::Introduction& other) {
+    return other.server == id ? pnfs::control_status::CONTROL_OK : pnfs::control_status::CONTROL_OTHER_SERVER;
+  };
+  line.generation = info->generation;
+  line.peer = std::make_unique<pnfs::ControlPeer>(
+      desk.place.tcp, slabs_, addresses[line.next % addresses.size()], *secret_, own_, is_meant);
+  return &line;
+}
+
+void ControlCalls::note_unreachable(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer) {
+  Line& line = desk.lines[server];
+  if (line.peer.get() != peer || peer->in_session()) return;
+  ++line.next;
+  line.generation = 0;
+}
+
+vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, const pnfs::to_data_args& args,
+                                                  io::Payload bulk) {
+  Desk* const desk = desk_here();
+  if (desk == nullptr || desk->closed) co_await base::fail(vfs::Error::delay);
+  const io::Gate::Hold hold(desk->gate);
+  Line* const line = co_await line_to(*desk, server);
+  const pnfs::ControlPeer* const peer = line->peer.get();
+  auto reply = co_await line->peer->call_data(args, std::move(bulk), patience).as_result();
+  if (reply) co_return std::move(*reply);
+  if (reply.error().fault == pnfs::PeerFault::unreachable) note_unreachable(*desk, server, peer);
+  co_await base::fail(error_of_peer(reply.error(), server));
+}
+
+vfs::VfsOp<ObjectRead> ControlCalls::read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,
+                                          std::uint32_t count) {
+  const auto args = pnfs::to_data_args::with_read({wire_of(of), offset, count});
+  Reply reply = co_await ask(server, args, {});
+  const pnfs::OBJECT_READres& result = *reply.result.read();
+  if (result.status != 0) co_await base::fail(error_of_status(result.status));
+  if (reply.bulk.size() > count || reply.bulk.piped()) co_await base::fail(vfs::Error::io);
+  co_return ObjectRead{std::move(reply.bulk), result.read()->end};
+}
+
+vfs::VfsOp<ObjectWritten> ControlCalls::write(pnfs::ServerNumber server, ObjectWrite what, io::Payload data) {
+  const std::size_t size = data.size();
+  const auto args = pnfs::to_data_args::with_write(
+      {wire_of(what.of), what.offset, static_cast<std::uint32_t>(what.stability), what.uid, what.gid});
+  const Reply reply = co_await ask(server, args, std::move(data));
+  const pnfs::OBJECT_WRITEres& result = *reply.result.write();
+  if (result.status != 0) co_await base::fail(error_of_status(result.status));
+  const auto committed = stability_of(result.written()->committed);
+  if (!committed || result.written()->count > size) co_await base::fail(vfs::Error::io);
+  ObjectWritten out{result.written()->count, *committed, {}};
+  std::ranges::copy(result.written()->verifier, out.verifier.bytes.begin());
+  co_return out;
+}
+
+vfs::VfsOp<vfs::Verifier> ControlCalls::commit(pnfs::ServerNumber server, ObjectKey of) {
+  const auto args = pnfs::to_data_args::with_commit({wire_of(of)});
+  const Reply reply = co_await ask(server, args, {});
+  const pnfs::OBJECT_COMMITres& result = *reply.result.commit();
+  if (result.status != 0) co_await base::fail(error_of_status(result.status));
+  vfs::Verifier out;
+  std::ranges::copy(result.committed()->verifier, out.bytes.begin());
+  co_return out;
+}
+
+vfs::VfsOp<EachObject<ObjectStat>> ControlCalls::stat(pnfs::ServerNumber server, std::vector<ObjectKey> of) {
+  std::vector<pnfs::object_key> keys;
+  keys.reserve(of.size());
+  for (const ObjectKey& key : of) keys.push_back(wire_of(key));
+  const auto args = pnfs::to_data_args::with_stat({keys});
+  const Reply reply = co_await ask(server, args, {});
+  const std::span<const pnfs::object_stat> stats = reply.result.stat()->objects;
+  if (stats.size() != of.size()) co_await base::fail(vfs::Error::io);
+  EachObject<ObjectStat> out;
+  out.reserve(stats.size());
+  for (const pnfs::object_stat& one : stats) {
+    if (one.status == 0)
+      out.emplace_back(ObjectStat{one.end, one.space_used, one.changed});
+    else
+      out.emplace_back(std::unexpect, error_of_status(one.status));
+  }
+  co_return std::move(out);
+}
+
+vfs::VfsOp<EachObject<void>> ControlCalls::truncate(pnfs::ServerNumber server,
+                                                    std::vector<ObjectTruncation> objects) {
+  std::vector<pnfs::object_truncation> wire;
+  wire.reserve(objects.size());
+  for (const ObjectTruncation& one : objects) wire.push_back({wire_of(one.fence), one.end});
+  const auto args = pnfs::to_data_args::with_truncate({wire});
+  const Reply reply = co_await ask(server, args, {});
+  const std::span<const pnfs::data_status> statuses = reply.result.truncate()->objects;
+  if (statuses.size() != objects.size()) co_await base::fail(vfs::Error::io);
+  co_return results_of(statuses);
+}
+
+vfs::VfsOp<EachObject<void>> ControlCalls::remove(pnfs::ServerNumber server,
+                                                  std::vector<ObjectRemoval> objects) {
+  std::vector<pnfs::object_removal> wire;
+  wire.reserve(objects.size());
+  for (const ObjectRemoval& one : objects) wire.push_back({wire_of(one.of), one.last.value()});
+  const auto args = pnfs::to_data_args::with_remove({wire});
+  const Reply reply = co_await ask(server, args, {});
+  const std::span<const pnfs::data_status> statuses = reply.result.remove()->objects;
+  if (statuses.size() != objects.size()) co_await base::fail(vfs::Error::io);
+  co_return results_of(statuses);
+}
+
+vfs::VfsOp<> ControlCalls::fence(pnfs::ServerNumber server, std::vector<Fence> fences) {
+  std::vector<pnfs::fence> wire;
+  wire.reserve(fences.size());
+  for (const Fence& one : fences) wire.push_back(wire_of(one));
+  const auto args = pnfs::to_data_args::with_fence({wire});
+  const Reply reply = co_await ask(server, args, {});
+  const pnfs::data_status status = reply.result.fence()->status;
+  if (status != 0) co_await base::fail(error_of_status(status));
+}
+
+io::Op<> ControlCalls::retire(std::unique_ptr<pnfs::ControlPeer> peer) { co_await peer->close(); }
+
+// Calls that run end with their connection, and hold the gate until then.
+io::Op<> ControlCalls::close_desk(Desk& desk) {
+  desk.closed = true;
+  for (auto& [server, line] : desk.lines)
+    if (line.peer != nullptr) co_await line.peer->close();
+  co_await desk.gate.drained();
+  desk.lines.clear();
+}
+
+// Where the end of a desk is waited for, from another thread.
+struct ControlCalls::Closing {
+  Desk& desk;
+  io::Reactor* home = nullptr;
+  std::coroutine_handle<> waiter{};
+  io::Gate gate{};  // of the desk's thread
+
+  static io::Op<> run(Closing& self) {
+    co_await close_desk(self.desk);
+    // In a later turn, when this has left the gate.
+    self.desk.place.reactor.post([&self] { self.home->post(self.waiter); });
+  }
+};
+
+io::Op<> ControlCalls::close() {
+  struct Ended {
+    Closing& closing;
+    [[nodiscard]] bool await_ready() const { return false; }
+    void await_suspend(std::coroutine_handle<> handle) {
+      Closing& at = closing;
+      at.home = io::Reactor::current();
+      at.waiter = handle;
+      at.desk.place.reactor.post([&at] { io::spawn(at.gate, Closing::run(at)); });
+    }
+    void await_resume() const {}
+  };
+  for (const std::unique_ptr<Desk>& desk : desks_) {
+    Closing closing{*desk};
+    co_await Ended{closing};
+  }
+}
+
+}  // namespace braid::pnfs_mds

@@ -1,0 +1,97 @@
+// Calls to the objects of data servers by the control protocol.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "io/gate.h"
+#include "io/op.h"
+#include "io/reactor.h"
+#include "io/slab.h"
+#include "pnfs/control.x.h"
+#include "pnfs/control_peer.h"
+#include "pnfs/hello.h"
+#include "pnfs/keys.h"
+#include "pnfs_mds/data_servers.h"
+#include "pnfs_mds/object_calls.h"
+#include "rpc/tcp_worker.h"
+
+namespace braid::pnfs_mds {
+
+// Each thread has a connection of its own to each server that it calls. A server without contact is not
+// called at all; before start(), and after close(), none is.
+class ControlCalls final : public ObjectCalls {
+ public:
+  // A call that is not answered in that time is `delay`.
+  static constexpr base::Duration patience = std::chrono::seconds(10);
+
+  explicit ControlCalls(io::SlabPool& slabs) : slabs_(slabs) {}
+  ~ControlCalls() override;
+
+  // A thread that calls.
+  struct Place {
+    io::Reactor& reactor;
+    rpc::TcpWorker& tcp;
+  };
+  // Before anybody calls. All outlives close(); `own` is what a hello of this server says.
+  void start(const DataServers& servers, const pnfs::ClusterSecret& secret, pnfs::ControlPeer::Own own,
+             std::span<const Place> places);
+  // Ends all connections, on any of the threads, while the others still run.
+  io::Op<> close();
+
+  vfs::VfsOp<ObjectRead> read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,
+                              std::uint32_t count) override;
+  vfs::VfsOp<ObjectWritten> write(pnfs::ServerNumber server, ObjectWrite what, io::Payload data) override;
+  vfs::VfsOp<vfs::Verifier> commit(pnfs::ServerNumber server, ObjectKey of) override;
+  vfs::VfsOp<EachObject<ObjectStat>> stat(pnfs::ServerNumber server, std::vector<ObjectKey> of) override;
+  vfs::VfsOp<EachObject<void>> truncate(pnfs::ServerNumber server,
+                                        std::vector<ObjectTruncation> objects) override;
+  vfs::VfsOp<EachObject<void>> remove(pnfs::ServerNumber server, std::vector<ObjectRemoval> objects) override;
+  vfs::VfsOp<> fence(pnfs::ServerNumber server, std::vector<Fence> fences) override;
+
+ private:
+  using Reply = pnfs::TypedReply<pnfs::to_data_res>;
+  struct Line {
+    std::uint64_t generation = 0;  // of the server, whose addresses these are
+    std::size_t next = 0;          // of its addresses: the one to be tried then
+    std::unique_ptr<pnfs::ControlPeer> peer;
+  };
+  // Of one thread, and used by it alone.
+  struct Desk {
+    explicit Desk(const Place& at) : place(at) {}
+    const Place place;
+    std::map<pnfs::ServerNumber, Line> lines;
+    bool closed = false;
+    io::Gate gate;
+  };
+  struct Closing;
+
+  [[nodiscard]] Desk* desk_here() const;
+  // With a peer for an address that the server has now.
+  base::Result<Line*, vfs::Error> line_to(Desk& desk, pnfs::ServerNumber server);
+  vfs::VfsOp<Reply> ask(pnfs::ServerNumber server, const pnfs::to_data_args& args, io::Payload bulk);
+  // The next call tries another address, if there is one.
+  static void note_unreachable(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer);
+  static io::Op<> retire(std::unique_ptr<pnfs::ControlPeer> peer);
+  static io::Op<> close_desk(Desk& desk);
+
+  io::SlabPool& slabs_;
+  const DataServers* servers_ = nullptr;
+  const pnfs::ClusterSecret* secret_ = nullptr;
+  pnfs::ControlPeer::Own own_;
+  std::vector<std::unique_ptr<Desk>> desks_;
+};
+
+// Between errors and numbers of RFC 8881 section 15.1, as the control protocol has them. Numbers that mean
+// nothing here are `io`.
+vfs::Error error_of_status(pnfs::data_status status);
+pnfs::data_status status_of_error(vfs::Error error);
+
+}  // namespace braid::pnfs_mds

@@ -1,0 +1,406 @@
+// The control protocol as the metadata server speaks it, over TCP.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include "pnfs/control_peer.h"
+#include "pnfs/control_service.h"
+#include "pnfs_mds/cluster.h"
+#include "pnfs_mds/control_calls.h"
+#include "pnfs_mds/control_handler.h"
+#include "pnfs_mds/fake/objects.h"
+#include "tests/unit/pnfs_mds/scratch.h"
+#include "tests/unit/rpc/tcp_fixture.h"
+#include "xdr/arena.h"
+
+namespace braid::pnfs_mds::test {
+namespace {
+
+using namespace std::chrono_literals;
+using enum pnfs::control_status;
+using rpc::test::ReactorThread;
+
+constexpr pnfs::ServerNumber first{1};
+constexpr ObjectKey some_object{pnfs::ObjectId(5), 2};
+
+pnfs::ServerId server_id(std::uint8_t number) {
+  pnfs::ServerId id{};
+  id[0] = std::byte{number};
+  return id;
+}
+
+// A data server: objects of the fake, by the protocol.
+class DataSide final : public pnfs::ControlHandler {
+ public:
+  explicit DataSide(fake::Objects& objects) : objects_(objects) {}
+  pnfs::control_status look_at(const pnfs::control_hello& /*hello*/,
+                               const rpc::PeerAddress& /*peer*/) override {
+    return CONTROL_OK;
+  }
+  pnfs::ControlOp<> admit(const pnfs::ControlCaller& /*caller*/) override {
+    ++admitted;
+    return base::Result<void, pnfs::control_status>();
+  }
+  pnfs::ControlOp<pnfs::ControlAnswer> handle(const pnfs::ControlRequest& request) override {
+    xdr::Arena arena;
+    pnfs::to_data_args args;
+    if (!pnfs::decode_body(request.body, arena, args)) co_await base::fail(CONTROL_BAD_BODY);
+    seen_ = args.op;
+    pnfs::to_data_res result;
+    io::Payload bulk;
+    std::vector<pnfs::object_stat> stats;
+    std::vector<pnfs::data_status> statuses;
+    if (const auto* const read = args.read()) {
+      auto got = co_await objects_.read(first, key_of(read->of), read->offset, read->count).as_result();
+      result = pnfs::to_data_res::with_read(got ? pnfs::OBJECT_READres::with_read({got->end})
+                                                : failed<pnfs::OBJECT_READres>(got.error()));
+      if (got) bulk = std::move(got->data);
+    } else if (const auto* const write = args.write()) {
+      const ObjectWrite what{key_of(write->of), write->offset, static_cast<vfs::Stability>(write->stable),
+                             write->uid, write->gid};
+      const auto got = co_await objects_.write(first, what, request.bulk).as_result();
+      result = pnfs::to_data_res::with_write(
+          got ? pnfs::OBJECT_WRITEres::with_written(
+                    {got->count, static_cast<std::uint32_t>(got->committed), got->verifier.bytes})
+              : failed<pnfs::OBJECT_WRITEres>(got.error()));
+    } else if (const auto* const commit = args.commit()) {
+      const auto got = co_await objects_.commit(first, key_of(commit->of)).as_result();
+      result = pnfs::to_data_res::with_commit(got ? pnfs::OBJECT_COMMITres::with_committed({got->bytes})
+                                                  : failed<pnfs::OBJECT_COMMITres>(got.error()));
+    } else if (const auto* const stat = args.stat()) {
+      std::vector<ObjectKey> of;
+      for (const pnfs::object_key& key : stat->of) of.push_back(key_of(key));
+      const auto got = co_await objects_.stat(first, of).as_result();
+      for (const auto& one : *got) stats.push_back({0, one->end, one->space_used, one->changed});
+      if (of.size() > 1) stats.back().status = 70;
+      if (lies) stats.pop_back();
+      result = pnfs::to_data_res::with_stat({stats});
+    } else if (const auto* const truncate = args.truncate()) {
+      std::vector<ObjectTruncation> of;
+      for (const pnfs::object_truncation& one : truncate->objects)
+        of.push_back({{key_of(one.fence.of), pnfs::Epoch(one.fence.epoch), pnfs::GrantNumber(one.fence.last)},
+                      one.end});
+      (void)co_await objects_.truncate(first, of).as_result();
+      statuses.assign(of.size(), 0);
+      result = pnfs::to_data_res::with_truncate({statuses});
+    } else if (const auto* const remove = args.remove()) {
+      std::vector<ObjectRemoval> of;
+      for (const pnfs::object_removal& one : remove->objects)
+        of.push_back({key_of(one.of), pnfs::GrantNumber(one.last)});
+      (void)co_await objects_.remove(first, of).as_result();
+      statuses.assign(of.size(), 10008);
+      result = pnfs::to_data_res::with_remove({statuses});
+    } else {
+      fences = args.fence()->fences.size();
+      result = pnfs::to_data_res::with_fence({static_cast<pnfs::data_status>(fences > 2 ? 28 : 0)});
+    }
+    co_return co_await pnfs::answer_of(result, request.memory, std::move(bulk));
+  }
+  std::atomic<int> admitted{0};
+  std::atomic<bool> lies{false};
+  std::atomic<std::size_t> fences{0};
+
+ private:
+  static ObjectKey key_of(const pnfs::object_key& key) { return {pnfs::ObjectId(key.object), key.index}; }
+  template <class Res>
+  static Res failed(vfs::Error error) {
+    Res out;
+    out.status = status_of_error(error);
+    out.body = std::monostate{};
+    return out;
+  }
+
+  fake::Objects& objects_;
+  std::atomic<pnfs::to_data_op> seen_{};
+};
+
+// A thread, and its connections.
+class Caller {
+ public:
+  Caller() : metrics_(registry_) {
+    thread.call([this] { tcp.emplace(thread.reactor(), pool, nullptr, options(), metrics_); });
+  }
+  ~Caller() {
+    thread.await([this]() -> io::Op<> {
+      co_await tcp->close();
+      tcp.reset();
+    });
+  }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+  base::SystemClock clock;
+  io::SlabPool pool{{.bytes_max = 64 * base::MiB, .huge_pages = false}};
+  std::optional<rpc::TcpWorker> tcp;
+
+ private:
+  static rpc::TcpOptions options() {
+    rpc::TcpOptions out;
+    out.record_bytes_max = 8 * base::MiB;
+    out.drain_linger = {};
+    return out;
+  }
+  base::MetricRegistry registry_;
+  rpc::TcpMetrics metrics_;
+
+ public:
+  ReactorThread thread{clock};
+};
+
+std::unique_ptr<rpc::test::TcpServer> serve(rpc::Program program) {
+  const std::vector<rpc::Program> programs{program};
+  rpc::test::TcpServerOptions options;
+  options.tcp.record_bytes_max = 8 * base::MiB;
+  return std::make_unique<rpc::test::TcpServer>(options, programs);
+}
+// "127.0.0.1.8.1"
+std::string universal(const rpc::PeerAddress& address) {
+  return fmt::format("127.0.0.1.{}.{}", address.port >> 8U, address.port & 0xffU);
+}
+
+class ControlTest : public ScratchTest {
+ protected:
+  ControlTest()
+      : cluster_(
+            std::move(*Cluster::open({.state_dir = path_, .secret_file = "", .policy = {}, .servers = {}},
+                                     clock_, nullptr, unused_))) {}
+  pnfs::Introduction data_server(std::uint8_t number = 1, std::string name = "ds") const {
+    return {.role = pnfs::control_role::ROLE_DATA,
+            .cluster = {},
+            .server = server_id(number),
+            .name = std::move(name),
+            .addresses = addresses_};
+  }
+
+  fake::Objects objects_, unused_;
+  std::unique_ptr<Cluster> cluster_;
+  std::vector<pnfs::Introduction::Address> addresses_{{"tcp", "192.0.2.1.8.1"}};
+};
+
+class CallsOverTcp : public ControlTest {
+ protected:
+  CallsOverTcp()
+      : data_(objects_),
+        service_(
+            clock_, cluster_->secret(), [this] { return data_server(); }, data_),
+        server_(serve(service_.program())),
+        calls_(caller_.pool),
+        other_calls_(caller_.pool) {
+    admit({{"rdma", "127.0.0.1.8.1"}, {"tcp", universal(server_->address)}});
+    const std::vector<ControlCalls::Place> places{{caller_.thread.reactor(), *caller_.tcp},
+                                                  {second_.thread.reactor(), *second_.tcp}};
+    calls_.start(
+        cluster_->servers(), cluster_->secret(), [this] { return introduction_of(*cluster_); }, places);
+  }
+  ~CallsOverTcp() override {
+    caller_.thread.await([this] { return calls_.close(); });
+  }
+  void admit(std::vector<Address> addresses) {
+    EXPECT_TRUE(now(cluster_->servers().admit(server_id(1), "ds", std::move(addresses))));
+    EXPECT_TRUE(
+        now(cluster_->servers().heard(server_id(1), {.room = {}, .load = 0, .verifier = {{std::byte{1}}}})));
+  }
+  template <class T>
+  base::Result<T, vfs::Error> ended(std::function<vfs::VfsOp<T>()> call, Caller& at) {
+    std::optional<base::Result<T, vfs::Error>> out;
+    at.thread.await([&]() { return keep<T>(call, out); });
+    return std::move(*out);
+  }
+  template <class F>
+  auto call(F f) {
+    using T = typename std::invoke_result_t<F>::value_type;
+    return ended<T>(std::function<vfs::VfsOp<T>()>(f), caller_);
+  }
+  template <class T>
+  static io::Op<> keep(const std::function<vfs::VfsOp<T>()>& call,
+                       std::optional<base::Result<T, vfs::Error>>& out) {
+    out.emplace(co_await call().as_result());
+  }
+  io::Payload payload(std::size_t size) {
+    io::Payload out;
+    for (std::size_t at = 0; at < size; at += io::large_slab_bytes) {
+      io::SlabRange range{caller_.pool.acquire(io::SlabSize::large).value(), 0,
+                          static_cast<std::uint32_t>(std::min(size - at, io::large_slab_bytes))};
+      std::ranges::fill(range.writable(), std::byte{'x'});
+      out.append(std::move(range));
+    }
+    return out;
+  }
+
+  Caller caller_, second_;
+  DataSide data_;
+  pnfs::ControlService service_;
+  std::unique_ptr<rpc::test::TcpServer> server_;
+  ControlCalls calls_, other_calls_;
+};
+
+TEST_F(CallsOverTcp, bytes_go_to_an_object_and_come_back) {
+  const ObjectWrite what{some_object, 100, vfs::Stability::data_sync, 7, 8};
+  const auto written = call([&] { return calls_.write(first, what, payload(2 * base::MiB)); });
+  ASSERT_TRUE(written);
+  EXPECT_EQ(written->count, 2 * base::MiB);
+  EXPECT_EQ(written->committed, vfs::Stability::data_sync);
+  EXPECT_EQ(written->verifier, objects_.verifier(first));
+  EXPECT_EQ(objects_.owner(first, some_object), 7U);
+  const auto got = call([&] { return calls_.read(first, some_object, 98, 4); });
+  EXPECT_EQ(got->end, 2 * base::MiB + 100);
+  EXPECT_EQ(base::text_of(got->data.in_memory()->bytes()), std::string_view("\0\0xx", 4));
+  EXPECT_EQ(call([&] { return calls_.commit(first, some_object); }), objects_.verifier(first));
+  EXPECT_EQ(data_.admitted, 1);
+}
+
+TEST_F(CallsOverTcp, each_thread_has_a_connection_of_its_own) {
+  const auto op = [&] { return calls_.commit(first, some_object); };
+  EXPECT_TRUE(ended<vfs::Verifier>(op, caller_));
+  EXPECT_TRUE(ended<vfs::Verifier>(op, second_));
+  EXPECT_TRUE(ended<vfs::Verifier>(op, second_));
+  EXPECT_EQ(data_.admitted, 2);
+}
+
+TEST_F(CallsOverTcp, each_object_of_a_batch_has_a_result_of_its_own) {
+  objects_.put(first, some_object, 0, "bytes");
+  const ObjectKey other{pnfs::ObjectId(6), 0};
+  const auto stats = call([&] { return calls_.stat(first, {some_object, other}); });
+  ASSERT_EQ(stats->size(), 2U);
+  EXPECT_EQ((*stats)[0]->end, 5U);
+  EXPECT_TRUE((*stats)[0]->changed);
+  EXPECT_EQ((*stats)[1].error(), vfs::Error::stale);
+  const ObjectTruncation cut{{some_object, pnfs::Epoch(3), pnfs::GrantNumber(9)}, 2};
+  EXPECT_TRUE(call([&] { return calls_.truncate(first, {cut}); })->front());
+  EXPECT_EQ(objects_.bytes(first, some_object), "by");
+  EXPECT_EQ(objects_.epoch(first, some_object), pnfs::Epoch(3));
+  EXPECT_EQ(
+      call([&] { return calls_.remove(first, {{some_object, pnfs::GrantNumber(9)}}); })->front().error(),
+      vfs::Error::delay);
+  EXPECT_TRUE(objects_.removed(first, some_object));
+}
+
+TEST_F(CallsOverTcp, fences_of_each_kind_arrive) {
+  const std::vector<Fence> fences{EpochFence{some_object, pnfs::Epoch(2), pnfs::GrantNumber(5)},
+                                  ClientFence{pnfs::ClientTag(1), pnfs::GrantNumber(5)}};
+  EXPECT_TRUE(call([&] { return calls_.fence(first, fences); }));
+  EXPECT_EQ(data_.fences, 2U);
+  std::vector<Fence> more = fences;
+  more.emplace_back(LowestFence{pnfs::GrantNumber(4)});
+  EXPECT_EQ(call([&] { return calls_.fence(first, more); }).error(), vfs::Error::nospc);
+}
+
+TEST_F(CallsOverTcp, errors_of_a_data_server_are_those_of_the_file) {
+  const ObjectWrite what{some_object, 0, vfs::Stability::unstable, 0, 0};
+  for (const vfs::Error error : {vfs::Error::nospc, vfs::Error::dquot, vfs::Error::fbig, vfs::Error::delay,
+                                 vfs::Error::io, vfs::Error::stale}) {
+    objects_.set_error(first, error);
+    EXPECT_EQ(call([&] { return calls_.write(first, what, payload(10)); }).error(), error);
+  }
+  EXPECT_EQ(error_of_status(99), vfs::Error::io);
+}
+
+TEST_F(CallsOverTcp, an_answer_of_another_shape_is_an_error) {
+  data_.lies = true;
+  EXPECT_EQ(call([&] { return calls_.stat(first, {some_object}); }).error(), vfs::Error::io);
+}
+
+TEST_F(CallsOverTcp, a_server_that_is_away_is_tried_again_and_found_elsewhere) {
+  EXPECT_TRUE(call([&] { return calls_.commit(first, some_object); }));
+  server_.reset();
+  EXPECT_EQ(call([&] { return calls_.commit(first, some_object); }).error(), vfs::Error::delay);
+  server_ = serve(service_.program());
+  admit({{"tcp", universal(server_->address)}});
+  EXPECT_TRUE(call([&] { return calls_.commit(first, some_object); }));
+}
+
+TEST_F(CallsOverTcp, another_server_behind_the_address_is_not_taken_for_it) {
+  EXPECT_TRUE(now(cluster_->servers().admit(server_id(2), "other", {{"tcp", universal(server_->address)}})));
+  EXPECT_TRUE(now(cluster_->servers().heard(server_id(2), {.room = {}, .load = 0, .verifier = {}})));
+  EXPECT_EQ(call([&] { return calls_.commit(pnfs::ServerNumber(2), some_object); }).error(),
+            vfs::Error::delay);
+  EXPECT_EQ(objects_.calls(), 0U);
+}
+
+TEST_F(CallsOverTcp, who_cannot_be_called_is_not) {
+  EXPECT_EQ(call([&] { return calls_.commit(pnfs::ServerNumber(9), some_object); }).error(), vfs::Error::io);
+  EXPECT_EQ(call([&] { return other_calls_.commit(first, some_object); }).error(), vfs::Error::delay)
+      << "not started";
+  EXPECT_TRUE(now(cluster_->servers().admit(server_id(3), "silent", {{"tcp", universal(server_->address)}})));
+  EXPECT_EQ(call([&] { return calls_.commit(pnfs::ServerNumber(2), some_object); }).error(),
+            vfs::Error::delay);
+  EXPECT_EQ(data_.admitted, 0) << "no contact";
+}
+
+class CallsOfDataServers : public ControlTest {
+ protected:
+  CallsOfDataServers()
+      : service_(
+            clock_, cluster_->secret(), [this] { return introduction_of(*cluster_); }, control_),
+        server_(serve(service_.program())) {}
+
+  using Answer = base::Result<pnfs::to_metadata_res, pnfs::PeerError>;
+  Answer call(pnfs::Introduction own, const pnfs::to_metadata_args& args) {
+    std::optional<Answer> out;
+    std::optional<pnfs::ControlPeer> peer;
+    caller_.thread.call([&] {
+      peer.emplace(
+          *caller_.tcp, caller_.pool, server_->address, cluster_->secret(), [own] { return own; },
+          [](const pnfs::Introduction&) { return CONTROL_OK; });
+    });
+    caller_.thread.await([&] { return keep(*peer, args, out); });
+    caller_.thread.call([&] { peer.reset(); });
+    return *out;
+  }
+  static io::Op<> keep(pnfs::ControlPeer& peer, const pnfs::to_metadata_args& args,
+                       std::optional<Answer>& out) {
+    const auto reply = co_await peer.call_metadata(args, 10s).as_result();
+    if (reply)
+      out.emplace(reply->result);
+    else
+      out.emplace(std::unexpect, reply.error());
+    co_await peer.close();
+  }
+  static pnfs::to_metadata_args beat() {
+    pnfs::HEARTBEATargs args;
+    args.sent = 77;
+    args.bytes_available = 1000;
+    args.verifier[0] = std::byte{9};
+    return pnfs::to_metadata_args::with_heartbeat(args);
+  }
+
+  Caller caller_;
+  MetadataControl control_{*cluster_};
+  pnfs::ControlService service_;
+  std::unique_ptr<rpc::test::TcpServer> server_;
+};
+
+TEST_F(CallsOfDataServers, a_heartbeat_makes_a_server_known) {
+  const Answer answer = call(data_server(), beat());
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->heartbeat()->sent, 77U);
+  EXPECT_EQ(answer->heartbeat()->key_newest, cluster_->newest_key().value());
+  const auto info = cluster_->servers().find(first);
+  ASSERT_TRUE(info);
+  EXPECT_TRUE(info->in_contact);
+  EXPECT_EQ(info->id, server_id(1));
+  EXPECT_EQ(info->addresses, (std::vector<Address>{{"tcp", "192.0.2.1.8.1"}}));
+  EXPECT_EQ(info->room.bytes_available, 1000U);
+  EXPECT_EQ(info->verifier.bytes[0], std::byte{9});
+}
+
+TEST_F(CallsOfDataServers, a_name_of_another_store_is_refused) {
+  EXPECT_TRUE(call(data_server(1), beat()));
+  const Answer refused = call(data_server(2), beat());
+  EXPECT_EQ(refused.error(), (pnfs::PeerError{pnfs::PeerFault::refused, CONTROL_OTHER_SERVER}));
+  EXPECT_EQ(cluster_->servers().all().size(), 1U);
+}
+
+TEST_F(CallsOfDataServers, facts_of_a_file_are_told) {
+  cluster_->set_file_facts([](pnfs::ObjectId object) -> vfs::VfsOp<FileFacts> {
+    if (object.value() != 5) return base::fail(vfs::Error::stale);
+    return FileFacts{.size = 123, .uid = 1, .gid = 2};
+  });
+  const Answer known = call(data_server(), pnfs::to_metadata_args::with_file_facts({5}));
+  EXPECT_EQ(known->file_facts()->facts()->size, 123U);
+  EXPECT_EQ(known->file_facts()->facts()->gid, 2U);
+  const Answer unknown = call(data_server(), pnfs::to_metadata_args::with_file_facts({6}));
+  EXPECT_EQ(unknown->file_facts()->status, 70U);
+}
+
+}  // namespace
+}  // namespace braid::pnfs_mds::test
