@@ -55,7 +55,7 @@ nfsstat3 status_of(vfs::Error error) {
     case vfs::Error::too_small:
       return NFS3ERR_TOOSMALL;
     case vfs::Error::delay:
-    case vfs::Error::crowded:
+    case vfs::Error::too_many_open_files:
       return NFS3ERR_JUKEBOX;
     case vfs::Error::no_xattr:  // NFSv3 has no extended attributes
     case vfs::Error::xattr2big:

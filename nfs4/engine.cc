@@ -181,9 +181,9 @@ io::Op<> Nfs4Engine::tick() {
   const base::TimePoint now = resources_.clock.now();
   (void)co_await clients_.tick(now).as_result();
   // Courtesy ends where there is no room for others.
-  const bool crowded = states_.with(
+  const bool full = states_.with(
       [&](const state::States& states) { return states.size() > options_.states.states_max / 4 * 3; });
-  if (crowded) (void)co_await clients_.evict_longest_silent(now).as_result();
+  if (full) (void)co_await clients_.evict_longest_silent(now).as_result();
   const base::TimePoint lease_ago = now - options_.clients.lease;
   state::DeferredWork after;
   const std::vector<state::Surplus> surplus = states_.with([&](state::States& states) {

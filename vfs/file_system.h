@@ -126,7 +126,7 @@ class FileSystem {
 
   // isdir, or inval for what is no regular file. delay: a lease is in the way, a local one or one of ours,
   // and whoever holds it has been asked; an open on behalf of the holder of our own lease is to share the
-  // lease's OpenFile instead. crowded: other opens have all that there are.
+  // lease's OpenFile instead. too_many_open_files: other opens have all that there are.
   virtual VfsOp<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access,
                                   OpenRule rule);
   // Only a few more files can be opened.

@@ -84,11 +84,21 @@ Error error_of(int errno_number) {
 
 std::string_view name_of(Error error) {
   // In the order of Error.
-  static constexpr std::string_view names[] = {
-      "perm",     "noent",   "io",       "nxio",      "acces",       "exist",      "xdev",    "nodev",
-      "notdir",   "isdir",   "inval",    "fbig",      "nospc",       "rofs",       "mlink",   "nametoolong",
-      "notempty", "dquot",   "stale",    "badhandle", "not_sync",    "bad_cookie", "notsupp", "too_small",
-      "delay",    "crowded", "no_xattr", "xattr2big", "server_fault"};
+  static constexpr std::string_view names[] = {"perm",        "noent",
+                                               "io",          "nxio",
+                                               "acces",       "exist",
+                                               "xdev",        "nodev",
+                                               "notdir",      "isdir",
+                                               "inval",       "fbig",
+                                               "nospc",       "rofs",
+                                               "mlink",       "nametoolong",
+                                               "notempty",    "dquot",
+                                               "stale",       "badhandle",
+                                               "not_sync",    "bad_cookie",
+                                               "notsupp",     "too_small",
+                                               "delay",       "too_many_open_files",
+                                               "no_xattr",    "xattr2big",
+                                               "server_fault"};
   static_assert(std::size(names) == static_cast<std::size_t>(Error::server_fault) + 1);
   return names[static_cast<std::size_t>(error)];
 }

@@ -36,35 +36,35 @@ struct Credentials {
 
 // The errors a file system can answer; each protocol maps them in one place.
 enum class Error : std::uint8_t {
-  perm,          // the operation is reserved to the owner or to root
-  noent,         // no such name
-  io,            // the medium failed
-  nxio,          // no such device
-  acces,         // permission bits or ACL refuse
-  exist,         // the name exists
-  xdev,          // the two names are on different file systems
-  nodev,         // no such device
-  notdir,        // not a directory
-  isdir,         // a directory
-  inval,         // an argument is wrong
-  fbig,          // beyond the largest file offset
-  nospc,         // no space on the file system
-  rofs,          // the file system or the export is read-only
-  mlink,         // too many hard links
-  nametoolong,   // a name is longer than the file system allows
-  notempty,      // the directory is not empty
-  dquot,         // the user's quota is used up
-  stale,         // the file behind the handle is gone
-  badhandle,     // not a handle of ours
-  not_sync,      // the guard of a SETATTR did not match
-  bad_cookie,    // a READDIR cookie that was never given out
-  notsupp,       // the file system cannot do this
-  too_small,     // the reply limit is too small for one entry
-  delay,         // out of a resource for now, or in the way of a lease: try again later
-  crowded,       // every descriptor that there may be is held by somebody's open
-  no_xattr,      // no such extended attribute, or the name has none
-  xattr2big,     // an extended attribute is larger than the file system can store
-  server_fault,  // anything else
+  perm,                 // the operation is reserved to the owner or to root
+  noent,                // no such name
+  io,                   // the medium failed
+  nxio,                 // no such device
+  acces,                // permission bits or ACL refuse
+  exist,                // the name exists
+  xdev,                 // the two names are on different file systems
+  nodev,                // no such device
+  notdir,               // not a directory
+  isdir,                // a directory
+  inval,                // an argument is wrong
+  fbig,                 // beyond the largest file offset
+  nospc,                // no space on the file system
+  rofs,                 // the file system or the export is read-only
+  mlink,                // too many hard links
+  nametoolong,          // a name is longer than the file system allows
+  notempty,             // the directory is not empty
+  dquot,                // the user's quota is used up
+  stale,                // the file behind the handle is gone
+  badhandle,            // not a handle of ours
+  not_sync,             // the guard of a SETATTR did not match
+  bad_cookie,           // a READDIR cookie that was never given out
+  notsupp,              // the file system cannot do this
+  too_small,            // the reply limit is too small for one entry
+  delay,                // out of a resource for now, or in the way of a lease: try again later
+  too_many_open_files,  // every descriptor that there may be is held by somebody's open
+  no_xattr,             // no such extended attribute, or the name has none
+  xattr2big,            // an extended attribute is larger than the file system can store
+  server_fault,         // anything else
 };
 
 // The vfs::Error of an errno; unknown numbers are server_fault.

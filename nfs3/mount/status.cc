@@ -38,7 +38,7 @@ mountstat3 status_of(vfs::Error error) {
     case vfs::Error::bad_cookie:
     case vfs::Error::too_small:
     case vfs::Error::delay:
-    case vfs::Error::crowded:
+    case vfs::Error::too_many_open_files:
     case vfs::Error::no_xattr:
     case vfs::Error::xattr2big:
     case vfs::Error::server_fault:

@@ -337,7 +337,7 @@ Op4<> open_place(Compound& compound, Opening& opening) {
     co_await make_way(compound, opening);
     opened = co_await open_file(opening).as_result();
   }
-  if (!opened && opened.error() == vfs::Error::crowded) {
+  if (!opened && opened.error() == vfs::Error::too_many_open_files) {
     const bool room = co_await evict_for_room(compound);
     if (!room) co_await refuse(too_many_open_files(compound));
     opened = co_await open_file(opening).as_result();

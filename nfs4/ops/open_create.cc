@@ -60,7 +60,7 @@ Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, cons
   vfs::Wcc wcc;
   const auto access = opening.might_write_delegated() ? vfs::OpenAccess::both : opening.access();
   auto made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
-  if (!made && made.error() == vfs::Error::crowded) {
+  if (!made && made.error() == vfs::Error::too_many_open_files) {
     const bool room = co_await evict_for_room(compound);
     if (!room) co_await refuse(too_many_open_files(compound));
     made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();

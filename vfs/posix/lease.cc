@@ -200,7 +200,7 @@ Outcome<LeaseRef> DirectoryLease::take(std::shared_ptr<const void> owner, LeaseM
                                        std::shared_ptr<LeaseNotice> notice) {
   auto& node = static_cast<PosixFile&>(*directory);
   auto slot = cache.reserve();
-  if (!slot) return base::fail(Error::crowded);
+  if (!slot) return base::fail(Error::too_many_open_files);
   if (auto watched = monitor.watch_directory(node.fd(), notice); !watched) return base::fail(watched.error());
   node.hold([&](Holdings& held) { held.leases.push_back(notice); });
   return LeaseRef(new DirectoryLease(std::move(owner), monitor, cache, std::move(directory), std::move(*slot),

@@ -30,7 +30,7 @@ Rights rights_of(OpenAccess access) {
 // Who is told to try again would do so until some client closes a file, which may be never.
 Outcome<DescriptorSlot> Tree::room_for_open() {
   auto slot = cache_.reserve();
-  if (!slot) return base::fail(Error::crowded);
+  if (!slot) return base::fail(Error::too_many_open_files);
   return std::move(*slot);
 }
 

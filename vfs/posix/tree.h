@@ -145,7 +145,7 @@ class Tree {
   void sweep_write_back() { write_back_->forget_removed(); }
   [[nodiscard]] std::size_t unsynced() const { return write_back_->kept(); }
 
-  // notdir; crowded: no room for one more descriptor; stale; others: it cannot be watched.
+  // notdir; too_many_open_files: no room for one more descriptor; stale; others: it cannot be watched.
   Outcome<LeaseRef> lease_directory(const FileRef& directory, std::shared_ptr<LeaseNotice> notice);
 
   // Extended attributes and ACLs (xattr.cc, acl.cc). How many bytes of the value are in `out`.
@@ -271,7 +271,7 @@ class Tree {
   Outcome<> link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name);
 
   // Opening (opening.cc).
-  // Room for an open; or crowded.
+  // Room for an open; or too_many_open_files.
   Outcome<DescriptorSlot> room_for_open();
   Outcome<base::UniqueFd> open_for(const Credentials& who, PosixFile& file, OpenAccess access, OpenRule rule,
                                    const Attributes& now);

@@ -44,7 +44,7 @@ TEST(Status, each_error_of_the_file_system_has_the_number_of_the_rfc) {
       {Error::too_small, 10005},
       {Error::server_fault, 10006},
       {Error::delay, 10008},
-      {Error::crowded, 10008},
+      {Error::too_many_open_files, 10008},
       {Error::no_xattr, 10006},
       {Error::xattr2big, 10006},
   });

@@ -201,7 +201,7 @@ TEST_P(OpenTest, opens_count_as_descriptors_and_are_refused_at_the_limit) {
     if (!fs_->few_opens_left()) ++before_the_last;
     auto opened = open(file);
     if (!opened) {
-      EXPECT_EQ(opened.error(), Error::crowded);
+      EXPECT_EQ(opened.error(), Error::too_many_open_files);
       break;
     }
     held.push_back(std::move(*opened));
@@ -226,7 +226,7 @@ TEST_P(OpenTest, an_open_that_is_refused_leaves_no_file_behind) {
       held.push_back(std::move(made->open));
       continue;
     }
-    EXPECT_EQ(made.error(), Error::crowded);
+    EXPECT_EQ(made.error(), Error::too_many_open_files);
     EXPECT_FALSE(std::filesystem::exists(local(name)));
     break;
   }
