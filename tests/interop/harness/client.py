@@ -286,6 +286,17 @@ class Lab:
         """No system call fails any more. Returns how many did."""
         return self.request("clear")
 
+    def data_server(self, number, action="start"):
+        """Starts that data server of the cluster, or sends it a signal by its name (harness/data_servers.py)."""
+        self.request("data_server", number=number, action=action)
+
+    def data_server_log(self, number):
+        return self.request("data_server_log", number=number)
+
+    def objects(self, number):
+        """The directory of that data server's objects, on the server's side."""
+        return self.request("objects", number=number)
+
     def server_pid(self):
         return self.request("pid")
 

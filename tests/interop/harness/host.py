@@ -12,7 +12,8 @@ import time
 
 from faults.control import Control
 from harness import exports
-from harness.constants import SKIP
+from harness.constants import PORT, SKIP
+from harness.data_servers import DataServers
 from harness.here import Here
 from harness.machine import READY, Kernel, Machine, Wire
 from harness.prerequisites import STOOD_STILL
@@ -36,8 +37,9 @@ OTHER_MEMORY_MIB = 192
 class Host:
     """Answers the client's requests, one JSON file each: {"op": NAME, ...} in, {"ok": ...} or {"error": ...} out."""
 
-    def __init__(self, base, server):
+    def __init__(self, base, server, data_servers):
         self.base = base
+        self.data_servers = data_servers
         self.control = os.path.join(base, "control")
         self.server = server
         self.exports = {}
@@ -74,6 +76,20 @@ class Host:
         done = subprocess.run(["bash", "-c", command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               stdin=subprocess.DEVNULL, check=False)
         return {"status": done.returncode, "output": done.stdout.decode("utf-8", "surrogateescape")}
+
+    def op_data_server(self, number, action):
+        """Starts it, or sends it a signal."""
+        if action == "start":
+            self.data_servers.start(number)
+        else:
+            self.data_servers.signal(number, action)
+
+    def op_data_server_log(self, number):
+        return self.data_servers.log(number)
+
+    def op_objects(self, number):
+        """The directory of its objects."""
+        return self.data_servers.directory(number)
 
     def op_arm(self, call, error, nth):
         """That system call of the server fails from now on (faults/control.py)."""
@@ -235,17 +251,21 @@ def main():
     if settings["save"]:
         os.makedirs(settings["save"], exist_ok=True)
     server = Server(settings["server"], base, os.path.join(base, "server.log"), settings["machine"] == "rdma")
-    host = Host(base, server)
+    data_servers = DataServers(settings["binary"], base, PORT)
+    host = Host(base, server, data_servers)
     machine = boot(host, settings)
     status = attend(host, machine, settings["limit_s"])
     time.sleep(0.05)
     machine.process.kill()
-    complaint = server.verdict()
+    complaint = data_servers.verdict() or server.verdict()
     if complaint and status in (0, SKIP):
         print("lab: " + complaint, flush=True)
         status = BROKEN
     if status not in (0, SKIP):
         tail("server log", server.log_path, 60)
+        for name in sorted(os.listdir(base)):
+            if name.startswith("data-server-"):
+                tail(name, os.path.join(base, name), 30)
         tail("client kernel", machine.console_path, 30, READY)
     if settings["save"]:
         save(base, settings["save"])

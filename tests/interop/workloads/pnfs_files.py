@@ -1,0 +1,125 @@
+"""A cluster of a metadata server and four data servers: bytes go straight to the data servers, and everybody sees them."""
+
+import hashlib
+import os
+
+from harness.client import Lab, drop_caches, equal, expect, metric, read_file, sha256, step, until, write_file
+from harness.mountstats import part_of
+
+RUNS = ("ext4,4.1", "ext4,4.2")
+TAKES_S = 20
+
+SERVERS = 4
+UNIT = 64 * 1024
+SIZE = 8 * 1024 * 1024
+
+
+def pattern(size, seed):
+    """Bytes of which no two blocks are alike."""
+    out = bytearray()
+    block = hashlib.sha256(seed.encode()).digest()
+    while len(out) < size:
+        block = hashlib.sha256(block).digest()
+        out += block * 128
+    return bytes(out[:size])
+
+
+def events(at):
+    """(reads, writes) that the client sent by a layout."""
+    line = next(line for line in part_of(at).splitlines() if line.split()[:1] == ["events:"])
+    return tuple(int(word) for word in line.split()[-2:])
+
+
+def in_band(operation):
+    return metric(f'braid_nfs4_operations_total{{operation="{operation}"}}')
+
+
+def stored(number):
+    """Bytes in the objects of that server."""
+    return int(lab.host(f"find {lab.objects(number)} -type f -path '*objects/*' -printf '%b\\n' | "
+                        "awk '{n += $1} END {print n * 512}'"))
+
+
+lab = Lab()
+lab.export()
+lab.serve(config=lab.config().replace("[[export]]", f'[pnfs]\nstripe_unit = "{UNIT // 1024}KiB"\nwidth = {SERVERS}\n'
+                                      '[[export]]\ndata = "striped"'))
+for number in range(1, SERVERS + 1):
+    lab.data_server(number)
+for number in range(1, SERVERS + 1):
+    until(lambda: f"name=ds{number} " in lab.log(), f"data server {number} to be known")
+mnt = lab.mount()
+
+step("a file is written and read by its layout")
+data = pattern(SIZE, "first")
+write_file(f"{mnt}/file", data)
+drop_caches()
+equal(sha256(f"{mnt}/file"), hashlib.sha256(data).hexdigest(), "what is read back")
+reads, writes = events(mnt)
+expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
+equal((in_band("READ"), in_band("WRITE")), (0, 0), "READ and WRITE at the metadata server")
+for number in range(1, SERVERS + 1):
+    equal(stored(number), SIZE // SERVERS, f"what data server {number} has of it")
+equal(os.stat(f"{mnt}/file").st_size, SIZE, "its size")
+
+step("everybody sees it")
+for version in ("3", "4.0"):
+    other = lab.mount(at=f"/run/v{version}", version=version)
+    equal(sha256(f"{other}/file"), hashlib.sha256(data).hexdigest(), f"the file by NFS {version}")
+    equal(os.stat(f"{other}/file").st_size, SIZE, f"its size by NFS {version}")
+
+step("and what they write")
+more = pattern(300_001, "second")
+with open("/run/v3/file", "r+b") as file:
+    file.seek(1_000_003)
+    file.write(more)
+data = data[:1_000_003] + more + data[1_000_003 + len(more):]
+drop_caches()
+equal(sha256(f"{mnt}/file"), hashlib.sha256(data).hexdigest(), "what was written by NFS 3")
+write_file("/run/v4.0/new", more)
+equal(read_file(f"{mnt}/new"), more, "what was made by NFS 4.0")
+
+step("appended, cut, grown")
+with open(f"{mnt}/file", "ab") as file:
+    file.write(more)
+data += more
+os.truncate(f"{mnt}/file", 5_000_000)
+data = data[:5_000_000]
+os.truncate(f"{mnt}/file", 6_000_000)
+data += bytes(1_000_000)
+drop_caches()
+equal(sha256(f"{mnt}/file"), hashlib.sha256(data).hexdigest(), "a file that was cut and grown")
+equal(sha256("/run/v3/file"), hashlib.sha256(data).hexdigest(), "the same by NFS 3")
+os.truncate("/run/v4.0/file", 100)
+drop_caches()
+equal(read_file(f"{mnt}/file"), data[:100], "a file that another client has cut")
+
+step("a hole and the end of a file, past the page cache")
+with open(f"{mnt}/sparse", "wb") as file:
+    file.seek(3 * UNIT + 17)
+    file.write(b"end")
+descriptor = os.open(f"{mnt}/sparse", os.O_RDONLY | os.O_DIRECT)
+import mmap  # noqa: E402
+
+with mmap.mmap(-1, 8 * UNIT) as memory:
+    total = 0
+    while (got := os.preadv(descriptor, [memoryview(memory)[total:]], total)) > 0:
+        total += got
+    equal(total, 3 * UNIT + 20, "bytes read with O_DIRECT")
+    equal(memory[:total], bytes(3 * UNIT + 17) + b"end", "what they are")
+os.close(descriptor)
+
+step("nothing is left of a file that is removed")
+for name in ("file", "new", "sparse"):
+    os.unlink(f"{mnt}/{name}")
+until(lambda: all(stored(number) == 0 for number in range(1, SERVERS + 1)), "the objects to go")
+
+step("after a restart of the metadata server it is all there")
+write_file(f"{mnt}/kept", data)
+lab.kill()
+lab.start()
+drop_caches()
+equal(sha256(f"{mnt}/kept"), hashlib.sha256(data).hexdigest(), "a file from before the restart")
+write_file(f"{mnt}/after", more)
+drop_caches()
+equal(read_file(f"{mnt}/after"), more, "a file from after it")
