@@ -132,7 +132,7 @@ vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, con
   auto reply = co_await line->peer->call_data(args, std::move(bulk), patience).as_result();
   if (reply) co_return std::move(*reply);
   if (reply.error().fault == pnfs::PeerFault::unreachable) note_unreachable(*desk, server, peer);
-  co_await base::fail(error_of_peer(reply.error(), server));
+  co_return base::fail(error_of_peer(reply.error(), server));
 }
 
 vfs::VfsOp<ObjectRead> ControlCalls::read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,
