@@ -17,7 +17,7 @@
 
 namespace braid::nfs4::state {
 
-// A line of `braid opens`, `braid locks` and `braid delegations`.
+// A line of `braid opens`, `braid locks`, `braid delegations` and `braid layouts`.
 struct StateLine {
   static constexpr std::size_t ranges_max = 16;
   clientid4 client = 0;
@@ -31,11 +31,11 @@ struct StateLine {
   Share share;                    // of opens
   std::vector<HeldRange> ranges;  // of locks; the first ones
   std::size_t range_count = 0;
-  bool write = false;      // of delegations
+  bool write = false;      // of delegations and layouts
   bool directory = false;  // the same
   bool recalled = false;   // the same
   vfs::OpenFileRef open;   // of the file, if there is one
-  vfs::FileRef watched;    // the directory of a delegation
+  vfs::FileRef held;       // the file, of a layout; the directory of a delegation
 };
 
 // A part of all states, so that nobody waits long for the lock.

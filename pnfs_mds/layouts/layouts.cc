@@ -160,6 +160,7 @@ bool Layouts::describe(const State& state, StateLine& line) const {
   if (layout.file == nullptr) return false;
   line.file = layout.file->handle;
   line.write = layout.writes;
+  line.held = layout.hold->file;
   return true;
 }
 

@@ -66,8 +66,9 @@ int act_on_client(const ClientCommand& command) {
 
 void add_lists(CLI::App& app, Chosen& chosen) {
   namespace nfs = roles::nfs;
-  for (const admin::CommandName& name : {nfs::clients_command, nfs::sessions_command, nfs::opens_command,
-                                         nfs::locks_command, nfs::delegations_command}) {
+  for (const admin::CommandName& name :
+       {nfs::clients_command, nfs::sessions_command, nfs::opens_command, nfs::locks_command,
+        nfs::delegations_command, nfs::layouts_command}) {
     const auto wanted = std::make_shared<ListCommand>();
     wanted->what = name.name;
     CLI::App* list = add_subcommand(app, name);

@@ -86,6 +86,11 @@ Cells delegation_row(const json& d) {
           text(d, "file")};
 }
 
+Cells layout_row(const json& l) {
+  return {text(l, "client"), or_dash(text(l, "address")), version_text(l),
+          age_text(l),       text(l, "iomode"),           text(l, "file")};
+}
+
 struct Layout {
   std::string_view what;
   Cells titles;
@@ -107,7 +112,8 @@ const Layout* layout_of(std::string_view what) {
        session_row},
       {"opens", {"CLIENT", "ADDRESS", "NFS", "AGE", "ACCESS", "DENY", "OWNER", "FILE"}, 8, open_row},
       {"locks", {"CLIENT", "ADDRESS", "NFS", "AGE", "RANGES", "OWNER", "FILE"}, 7, lock_row},
-      {"delegations", {"CLIENT", "ADDRESS", "NFS", "AGE", "TYPE", "STATE", "FILE"}, 7, delegation_row}};
+      {"delegations", {"CLIENT", "ADDRESS", "NFS", "AGE", "TYPE", "STATE", "FILE"}, 7, delegation_row},
+      {"layouts", {"CLIENT", "ADDRESS", "NFS", "AGE", "IOMODE", "FILE"}, 6, layout_row}};
   for (const Layout& layout : layouts)
     if (layout.what == what) return &layout;
   return nullptr;

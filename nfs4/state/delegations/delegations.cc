@@ -326,7 +326,7 @@ bool Delegations::describe(const State& state, StateLine& line) const {
   line.directory = delegation.directory;
   line.recalled = delegation.phase != DelegationPhase::granted;
   line.open = delegation.descriptor;
-  if (delegation.directory && delegation.lease != nullptr) line.watched = delegation.lease->file();
+  if (delegation.directory && delegation.lease != nullptr) line.held = delegation.lease->file();
   return true;
 }
 

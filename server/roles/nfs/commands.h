@@ -13,6 +13,7 @@ constexpr CommandName sessions_command{"sessions", "List the sessions of NFSv4 c
 constexpr CommandName opens_command{"opens", "List the files that NFSv4 clients have open"};
 constexpr CommandName locks_command{"locks", "List the byte-range locks of NFSv4 clients"};
 constexpr CommandName delegations_command{"delegations", "List the delegations of NFSv4 clients"};
+constexpr CommandName layouts_command{"layouts", "List the pNFS layouts of NFSv4 clients"};
 // Of one client.
 constexpr CommandName evict_command{"evict", "Forget a client and all that it holds; it has to begin anew"};
 constexpr CommandName revoke_command{"revoke",

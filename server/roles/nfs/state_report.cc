@@ -128,7 +128,7 @@ std::string sessions_page(const nfs4::ServerState& state, const admin::AdminRequ
 std::string file_text(const StateLine& line, const vfs::ExportTable& exports) {
   const vfs::Export* const home = exports.by_handle(line.file.view());
   const auto* const file = dynamic_cast<const vfs::posix::PosixFile*>(
-      line.open == nullptr ? line.watched.get() : line.open->file().get());
+      line.open == nullptr ? line.held.get() : line.open->file().get());
   std::array<char, 4096> path;
   const ssize_t length = file == nullptr ? -1
                                          : ::readlink(fmt::format("/proc/self/fd/{}", file->fd()).c_str(),
@@ -159,6 +159,10 @@ json line_json(const StateLine& line, const vfs::ExportTable& exports, base::Tim
   if (line.kind == StateKind::delegation) {
     out["type"] = line.directory ? "directory" : line.write ? "write" : "read";
     out["recalled"] = line.recalled;
+    return out;
+  }
+  if (line.kind == StateKind::layout) {
+    out["iomode"] = line.write ? "read-write" : "read";
     return out;
   }
   out["owner"] = nfs4::state::printable(base::bytes_of(line.owner));
@@ -245,6 +249,7 @@ std::vector<admin::AdminCommand> state_commands(nfs4::Nfs4Engine& engine, const 
           states(opens_command, StateKind::open),
           states(locks_command, StateKind::lock),
           states(delegations_command, StateKind::delegation),
+          states(layouts_command, StateKind::layout),
           {evict_command, [&engine](Request request) { return evict(engine, request); }},
           {revoke_command, [&engine](Request request) { return revoke(engine, request); }}};
 }

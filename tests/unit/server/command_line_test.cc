@@ -157,7 +157,7 @@ TEST(CommandLine, status_takes_a_port_a_socket_and_json) {
 }
 
 TEST(CommandLine, lists_of_state_take_a_server_a_client_and_json) {
-  for (const char* what : {"clients", "sessions", "opens", "locks", "delegations"}) {
+  for (const char* what : {"clients", "sessions", "opens", "locks", "delegations", "layouts"}) {
     const auto command = parse({what, "--port", "12049", "--json"});
     ASSERT_TRUE(command.has_value()) << command.error().text;
     const auto list = options_of<ListCommand>(*command);
