@@ -43,7 +43,7 @@ struct Shared {
 class Role {
  public:
   virtual ~Role() = default;
-  // The role's own; both live as long as the role.
+  // The role's own; both live as long as the role. The programs are those that rpcbind is told of.
   [[nodiscard]] virtual rpc::Server& rpc() = 0;
   [[nodiscard]] virtual std::span<const rpc::Program> programs() const = 0;
   [[nodiscard]] virtual Listen listen() const = 0;

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "server/export_set.h"
+#include "server/roles/nfs/capability.h"
 
 namespace braid::server::run {
 
-// What a capability adds itself to.
-ContentSources content_sources_of();
+// Those of the capabilities.
+ContentSources content_sources_of(const roles::nfs::Capabilities& capabilities);
 
 }  // namespace braid::server::run

@@ -4,6 +4,11 @@
 
 namespace braid::server::run {
 
-std::vector<RoleMaker> roles_of() { return {{.label = "", .make = roles::nfs::NfsRole::make}}; }
+std::vector<RoleMaker> roles_of(const roles::nfs::Capabilities& capabilities) {
+  const auto make_nfs = [capabilities](const Shared& shared, const config::Config& config) {
+    return roles::nfs::NfsRole::make(shared, config, capabilities);
+  };
+  return {{.label = "", .make = make_nfs}};
+}
 
 }  // namespace braid::server::run

@@ -24,6 +24,7 @@
 #include "server/metrics/server_metrics.h"
 #include "server/process.h"
 #include "server/run/announcement.h"
+#include "server/run/capabilities.h"
 #include "server/run/content_sources.h"
 #include "server/run/control.h"
 #include "server/run/notify.h"
@@ -105,8 +106,16 @@ void log_failed_reload(std::string_view mistakes) {
   }
 }
 
+std::expected<void, std::string> admitted(const config::Config& config,
+                                          const roles::nfs::Capabilities& capabilities) {
+  for (const auto& capability : capabilities)
+    if (std::string why = capability->refuses(config); !why.empty()) return std::unexpected(std::move(why));
+  return {};
+}
+
 // Puts the exports of the changed file into force; a wrong file changes nothing.
-void reload(const ServeCommand& command, Server& server, const Notifier& notifier, const base::Clock& clock) {
+void reload(const ServeCommand& command, Server& server, const roles::nfs::Capabilities& capabilities,
+            const Notifier& notifier, const base::Clock& clock) {
   if (command.config_file.empty()) {
     log_event(Level::warning, "reload_ignored", "there is no configuration file");
     return;
@@ -114,10 +123,9 @@ void reload(const ServeCommand& command, Server& server, const Notifier& notifie
   notifier.reloading(clock.now());
   auto config = configuration(command);
   std::expected<void, std::string> done;
-  if (config)
-    done = server.exports().apply(config->exports);
-  else
-    done = std::unexpected(config.error());
+  if (config) done = admitted(*config, capabilities);
+  if (config && done) done = server.exports().apply(config->exports);
+  if (!config) done = std::unexpected(config.error());
   if (done)
     log_event(Level::info, "reloaded", "exports={} file={}", config->exports.size(), command.config_file);
   else
@@ -132,8 +140,9 @@ void restore_signals() {
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
-int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, base::UniqueFd metrics_socket,
-        const config::Config& config, const base::Clock& clock, Signals& signals) {
+int run(const ServeCommand& command, Server& server, const roles::nfs::Capabilities& capabilities,
+        admin::AdminSocket admin, base::UniqueFd metrics_socket, const config::Config& config,
+        const base::Clock& clock, Signals& signals) {
   const Notifier notifier(text_of_environment("NOTIFY_SOCKET"));
   auto reactor = io::Reactor::create({.ring_entries = 64}, clock);
   if (!reactor)
@@ -143,7 +152,7 @@ int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, b
   Control control(**reactor, server, signals,
                   {.admin_listener = admin.take_listener(),
                    .metrics_listener = std::move(metrics_socket),
-                   .reload = [&] { reload(command, server, notifier, clock); }});
+                   .reload = [&] { reload(command, server, capabilities, notifier, clock); }});
   fmt::print("{}", announcement_text(announcement_of(server), config::reachable_address()));
   std::fflush(stdout);
   notifier.ready(fmt::format("serving {} exports on port {}", config.exports.size(), server.port()));
@@ -200,14 +209,18 @@ int serve(const ServeCommand& command) {
   // Everything that belongs to the process comes before the first thread.
   Signals signals({SIGTERM, SIGINT, SIGHUP});
   const base::SystemClock clock;
-  auto server = Server::create(*config, *plan, state_dir, clock, roles_of(), content_sources_of());
+  const auto capabilities = capabilities_of(*config, state_dir, clock);
+  if (!capabilities) return failed(capabilities.error());
+  auto server = Server::create(*config, *plan, state_dir, clock, roles_of(*capabilities),
+                               content_sources_of(*capabilities));
   if (!server) return failed(server.error());
   auto metrics_socket = metrics_listener(config->metrics);
   if (!metrics_socket) return failed(metrics_socket.error());
   auto admin = admin_socket(*config, (*server)->port());
   if (!admin) return failed(admin.error());
   prepare_process();
-  return run(command, **server, std::move(*admin), std::move(*metrics_socket), *config, clock, signals);
+  return run(command, **server, *capabilities, std::move(*admin), std::move(*metrics_socket), *config, clock,
+             signals);
 }
 
 }  // namespace braid::server::run

@@ -30,7 +30,7 @@ class NullSource final : public vfs::ContentSource {
 
 }  // namespace
 
-ContentSources content_sources_of() {
+ContentSources content_sources_of(const roles::nfs::Capabilities& /*capabilities*/) {
   const auto source = std::make_shared<NullSource>();
   return {.of = [source](const config::ExportConfig&) -> std::vector<vfs::ContentSource*> {
             return {source.get()};

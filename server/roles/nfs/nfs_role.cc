@@ -3,15 +3,12 @@
 #include <fmt/format.h>
 
 #include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <thread>
 #include <utility>
 
-#include "base/log.h"
 #include "base/siphash.h"
 #include "server/roles/nfs/nfs4_options.h"
 #include "server/roles/nfs/nfs4_report.h"
+#include "server/roles/nfs/state_in_use.h"
 #include "server/roles/nfs/state_report.h"
 
 namespace braid::server::roles::nfs {
@@ -32,67 +29,70 @@ Listen listen_of(const config::Config& config) {
           .rpcbind = config.rpcbind.value_or(config.port == nfs_port)};
 }
 
-std::string other_server(const std::string& state_dir) {
-  const auto process = nfs4::Nfs4Engine::user_of(state_dir);
-  return process ? fmt::format("another server (process {})", *process) : "another server";
-}
-
-// These signals are held back until somebody attends to them.
-bool told_to_end() {
-  sigset_t pending;
-  ::sigemptyset(&pending);
-  ::sigpending(&pending);
-  return ::sigismember(&pending, SIGTERM) == 1 || ::sigismember(&pending, SIGINT) == 1;
-}
-
 std::expected<std::unique_ptr<nfs4::Nfs4Engine>, std::string> open_engine(const Shared& shared,
-                                                                          const config::Config& config) {
+                                                                          const config::Config& config,
+                                                                          const nfs4::EngineParts& parts) {
   const std::string& state_dir = shared.state_dir;
   const nfs4::EngineResources resources{shared.clock, shared.exports, shared.pool, shared.slabs,
                                         shared.metrics};
-  const auto open = [&] {
-    return nfs4::Nfs4Engine::create(nfs4_options(config, shared.open_files_max), resources, state_dir);
-  };
-  auto opened = open();
-  // One that is about to end has that long to do so.
-  const base::TimePoint patience = shared.clock.now() + std::chrono::seconds(config.limits.drain_seconds);
+  base::Result<std::unique_ptr<nfs4::Nfs4Engine>> opened;
   const auto in_use = [&] { return !opened && opened.error() == base::errno_of(EBUSY); };
-  if (in_use())
-    base::log_event(base::Level::warning, "state_directory_in_use",
-                    "{} uses the state directory {}; waiting up to {} s for its end", other_server(state_dir),
-                    state_dir, config.limits.drain_seconds);
-  while (in_use() && shared.clock.now() < patience && !told_to_end()) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    opened = open();
-  }
+  while_in_use(shared.clock, state_dir, config.limits.drain_seconds, [&] {
+    opened =
+        nfs4::Nfs4Engine::create(nfs4_options(config, shared.open_files_max), resources, state_dir, parts);
+    return in_use();
+  });
   if (opened) return std::move(*opened);
-  if (in_use())
-    return std::unexpected(fmt::format("{} uses the state directory {}; give another one with --state",
-                                       other_server(state_dir), state_dir));
+  if (in_use()) return std::unexpected(in_use_text(state_dir));
   return std::unexpected(fmt::format("cannot keep the records of NFSv4 clients in the state directory {}: {}",
                                      state_dir, base::message_of(opened.error())));
+}
+
+std::vector<rpc::Program> with_capabilities(std::vector<rpc::Program> programs,
+                                            const Capabilities& capabilities) {
+  for (const auto& capability : capabilities)
+    for (const rpc::Program& program : capability->programs()) programs.push_back(program);
+  return programs;
 }
 
 }  // namespace
 
 std::expected<std::unique_ptr<Role>, std::string> NfsRole::make(const Shared& shared,
-                                                                const config::Config& config) {
-  auto nfs4 = open_engine(shared, config);
+                                                                const config::Config& config,
+                                                                Capabilities capabilities) {
+  nfs4::EngineParts parts;
+  for (const auto& capability : capabilities) capability->join(shared, parts);
+  auto nfs4 = open_engine(shared, config, parts);
   if (!nfs4) return std::unexpected(std::move(nfs4.error()));
-  return std::unique_ptr<Role>(new NfsRole(shared, config, std::move(*nfs4)));
+  return std::unique_ptr<Role>(new NfsRole(shared, config, std::move(*nfs4), std::move(capabilities)));
 }
 
-NfsRole::NfsRole(const Shared& shared, const config::Config& config, std::unique_ptr<nfs4::Nfs4Engine> nfs4)
+NfsRole::NfsRole(const Shared& shared, const config::Config& config, std::unique_ptr<nfs4::Nfs4Engine> nfs4,
+                 Capabilities capabilities)
     : exports_(shared.exports),
+      capabilities_(std::move(capabilities)),
       listen_(listen_of(config)),
       nfs3_(shared.exports, nfs3_options(config.limits)),
       mount_(shared.exports),
       nfs4_(std::move(nfs4)),
       programs_{nfs3_.program(), mount_.program(), nfs4_->program()},
-      rpc_(shared.rpc, programs_, shared.metrics, base::random_sip_key()) {}
+      served_(with_capabilities(programs_, capabilities_)),
+      rpc_(shared.rpc, served_, shared.metrics, base::random_sip_key()) {}
 
 void NfsRole::start(std::span<const std::unique_ptr<ServerThread>> threads) {
   nfs4_->start(threads.front()->reactor(), threads.front()->tcp());
+  for (const auto& capability : capabilities_) capability->start(threads, *nfs4_);
+}
+
+// What one of them cannot do now keeps no other from doing it.
+io::Op<> NfsRole::tick() {
+  (void)co_await nfs4_->tick().as_result();
+  for (const auto& capability : capabilities_) (void)co_await capability->tick().as_result();
+}
+
+io::Op<> NfsRole::close() {
+  (void)co_await nfs4_->close().as_result();
+  for (const auto& capability : capabilities_) (void)co_await capability->close().as_result();
 }
 
 void NfsRole::describe(std::vector<admin::AdminCommand>& commands) {
