@@ -76,7 +76,8 @@ ExportSet::ExportSet(const ExportResources& resources, vfs::ExportRegistry regis
 
 std::expected<void, std::string> ExportSet::apply(const std::vector<config::ExportConfig>& exports) {
   std::vector<Entry> entries;
-  const std::size_t share = std::max<std::size_t>(resources_.open_files_max / exports.size(), 16);
+  const std::size_t share =
+      std::max<std::size_t>(resources_.open_files_max / std::max<std::size_t>(exports.size(), 1), 16);
   for (const config::ExportConfig& config : exports) {
     auto offered = offer(config, share);
     if (!offered) return std::unexpected(std::move(offered.error()));

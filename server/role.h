@@ -47,6 +47,8 @@ class Role {
   [[nodiscard]] virtual rpc::Server& rpc() = 0;
   [[nodiscard]] virtual std::span<const rpc::Program> programs() const = 0;
   [[nodiscard]] virtual Listen listen() const = 0;
+  // Where it listens, after listen() and before start(); at least one address.
+  virtual void reached_at(const std::vector<rpc::PeerAddress>& addresses) { (void)addresses; }
   // The threads run, at least one, and nobody is served yet.
   virtual void start(std::span<const std::unique_ptr<ServerThread>> threads) = 0;
   // About once a second, on the control thread's reactor.
@@ -58,6 +60,9 @@ class Role {
   virtual void describe(std::vector<admin::AdminCommand>& commands) = 0;
   // Adds the role's own members to the report of `braid status`, a JSON object.
   virtual void report(nlohmann::json& members) const = 0;
+  // What keeps the role from its work for good, in a sentence for the user: the server is to end. Empty, as a
+  // rule.
+  [[nodiscard]] virtual std::string failure() const { return {}; }
 };
 
 // How a role comes to be. The error is a sentence for the user.

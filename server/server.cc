@@ -100,6 +100,7 @@ std::expected<void, std::string> Server::open_listeners() {
     auto opened = open_sockets(hosted->listen);
     if (!opened) return std::unexpected(std::move(opened.error()));
     hosted->listening = std::move(*opened);
+    hosted->role->reached_at(hosted->listening.addresses);
   }
   return {};
 }
@@ -107,6 +108,12 @@ std::expected<void, std::string> Server::open_listeners() {
 io::Op<> Server::tick() {
   exports_.sweep();
   return tick_roles();
+}
+
+std::string Server::failure() const {
+  for (const auto& hosted : roles_)
+    if (std::string why = hosted->role->failure(); !why.empty()) return why;
+  return {};
 }
 
 // What one role cannot do now keeps no other from doing it.

@@ -47,6 +47,9 @@ class Server {
   // What has to be done every second, on the control thread's reactor.
   io::Op<> tick();
 
+  // Role::failure() of the first role that has one.
+  [[nodiscard]] std::string failure() const;
+
   // Threads that a server with this configuration starts.
   static unsigned threads_of(const config::Config& config);
 

@@ -1,4 +1,5 @@
 #include "server/cli/command.h"
+#include "server/cli/data_server_command.h"
 #include "server/cli/export_command.h"
 #include "server/cli/serve_command.h"
 #include "server/cli/state_command.h"
@@ -9,7 +10,7 @@ namespace braid::server::cli {
 
 std::span<const AddCommand> commands() {
   static constexpr AddCommand all[] = {
-      add_serve, add_status, add_lists, add_client, add_export, add_hash, add_dedup,
+      add_serve, add_data_server, add_status, add_lists, add_client, add_export, add_hash, add_dedup,
   };
   return all;
 }

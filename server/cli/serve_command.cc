@@ -13,6 +13,7 @@
 #include "base/exit_code.h"
 #include "rpc/socket_address.h"
 #include "server/cli/options.h"
+#include "server/cli/process_options.h"
 #include "server/config/config.h"
 #include "server/config/endpoint.h"
 #include "server/run/serve.h"
@@ -24,11 +25,11 @@ namespace {
 // What the user wrote, before it is judged as a whole.
 struct Written {
   std::string directory, config_file, check_file;
-  std::string squash, metrics, log_level;
+  std::string squash;
   std::uint32_t anon_uid = 65534, anon_gid = 65534;
   bool read_only = false, no_sync = false;
   std::vector<std::string> allow;
-  run::ServeCommand::Overrides overrides;
+  ProcessOptions process;
 };
 
 void add_export_options(CLI::App& serve, Written& written) {
@@ -65,7 +66,7 @@ void add_export_options(CLI::App& serve, Written& written) {
 
 void add_server_options(CLI::App& serve, Written& written) {
   const std::string group = "Options of the server";
-  run::ServeCommand::Overrides& o = written.overrides;
+  run::ServeCommand::Overrides& o = written.process.overrides;
   serve.add_option("--listen", o.listen, "Address to listen on (all addresses); may be repeated")
       ->type_name("ADDRESS")
       ->check(must([](const std::string& s) { return rpc::parse_address(s, 0).has_value(); },
@@ -82,24 +83,7 @@ void add_server_options(CLI::App& serve, Written& written) {
       ->default_str("20049")
       ->check(number(1, 65535))
       ->group(group);
-  serve.add_option("--threads", o.threads, "Threads that serve (one per CPU)")
-      ->type_name("N")
-      ->check(number(1, 256))
-      ->group(group);
-  serve.add_option("--state", o.state_dir, "Directory for keys that must survive a restart")
-      ->type_name("DIR")
-      ->group(group);
-  serve.add_option("--metrics", written.metrics, "Prometheus metrics over HTTP on this ADDRESS:PORT")
-      ->type_name("ADDRESS:PORT")
-      ->check(must([](const std::string& s) { return config::parse_endpoint(s).has_value(); },
-                   "write ADDRESS:PORT, e.g. 127.0.0.1:9049 or [::1]:9049"))
-      ->group(group);
-  serve.add_option("--log-level", written.log_level, "debug, info (default), warning or error")
-      ->type_name("LEVEL")
-      ->check(must([](const std::string& s) { return config::parse_level(s).has_value(); },
-                   "write debug, info, warning or error"))
-      ->group(group);
-  serve.add_option("--admin", o.admin_socket, "Path of the admin socket")->type_name("SOCKET")->group(group);
+  add_process_options(serve, written.process, group);
 }
 
 Exit usage(std::string what) {
@@ -122,7 +106,7 @@ std::expected<run::ServeCommand, Exit> serve_with_file(const CLI::App& serve, Wr
   if (const std::string option = export_option_beside_file(serve); !option.empty())
     return std::unexpected(usage(fmt::format(
         "{} belongs to an export; with a configuration file write it there, in [[export]]", option)));
-  command.overrides = std::move(written.overrides);
+  command.overrides = std::move(written.process.overrides);
   return command;
 }
 
@@ -143,14 +127,13 @@ std::expected<run::ServeCommand, Exit> serve_directory(const CLI::App& serve, Wr
   only.read_only = written.read_only;
   only.sync = !written.no_sync;
   only.clients = std::move(written.allow);
-  run::apply(written.overrides, command.config);
+  run::apply(written.process.overrides, command.config);
   command.config.exports.push_back(std::move(only));
   return command;
 }
 
 std::expected<run::ServeCommand, Exit> judge_serve(const CLI::App& serve, Written written) {
-  if (!written.metrics.empty()) written.overrides.metrics = config::parse_endpoint(written.metrics);
-  if (!written.log_level.empty()) written.overrides.log_level = config::parse_level(written.log_level);
+  judge(written.process);
   if (!written.config_file.empty() || !written.check_file.empty())
     return serve_with_file(serve, std::move(written));
   return serve_directory(serve, std::move(written));

@@ -70,7 +70,9 @@ std::string procedures_text(const json& report) {
 
 std::string operations_text(const json& report) {
   std::vector<std::vector<std::string>> rows{{"NFSv4 OPERATION", "CALLS", "ERRORS", "MEAN us", "P99 us"}};
-  for (const json& o : report.at("operations"))
+  // Of a data server alone: its own.
+  const json& from = report.contains("operations") ? report : report.at("data_server");
+  for (const json& o : from.at("operations"))
     if (count(o, "calls") != 0)
       rows.push_back({o.at("operation").get<std::string>(), count_text(o, "calls"), count_text(o, "errors"),
                       count_text(o, "mean_us"), count_text(o, "p99_us")});
@@ -87,6 +89,14 @@ std::string nfs4_text(const json& nfs4) {
                    config::duration_text(count(nfs4, "grace_left_seconds")),
                    count(nfs4, "reclaiming_clients"));
   return out;
+}
+
+std::string data_server_text(const json& server) {
+  return fmt::format("Data server {}: objects in {}, {} in use, {} fences; metadata server {} {}\n",
+                     server.at("name").get<std::string>(), server.at("directory").get<std::string>(),
+                     count(server, "open_objects"), count(server, "fences"),
+                     server.at("mds").get<std::string>(),
+                     server.at("contact").get<bool>() ? "in contact" : "silent: no client is served");
 }
 
 // The names, and the ports that carry nothing: "mlx5_0, mlx5_1 (port 1 down)".
@@ -142,7 +152,8 @@ std::string report_text(const json& report) {
                  count(replays, "hits") + count(replays, "running_hits"));
   fmt::format_to(into, "Blocking pool {} threads, {} queued, {} refused; jobs:{}\n", count(pool, "threads"),
                  count(pool, "queued"), count(pool, "refused"), jobs_text(pool));
-  out += nfs4_text(report.at("nfs4"));
+  if (report.contains("nfs4")) out += nfs4_text(report.at("nfs4"));
+  if (report.contains("data_server")) out += data_server_text(report.at("data_server"));
   return out + "\n" + exports_text(report) + "\n" + procedures_text(report) + operations_text(report);
 }
 

@@ -49,6 +49,17 @@ struct RdmaConfig {
   rdma::Registration registration = rdma::Registration::cache;
 };
 
+// A data server of a pNFS cluster.
+struct DataServerConfig {
+  std::string directory;               // absolute; of its objects
+  std::string mds;                     // HOST:PORT of the metadata server
+  std::string secret;                  // absolute; the file of the cluster's secret
+  std::string name;                    // empty: the host's name, with the port unless that is 2049
+  std::vector<std::string> listen;     // numeric addresses; empty: all
+  std::uint16_t port = 2049;           // 0: the system chooses one
+  std::vector<std::string> advertise;  // what clients are told; empty: where it listens
+};
+
 struct ExportConfig {
   std::string path;       // as clients mount it: "/" or "/name/..."
   std::string directory;  // absolute
@@ -77,7 +88,8 @@ struct Config {
   bool send_names = false;   // owners are sent as "user@domain"
   RdmaConfig rdma;
   Limits limits;
-  std::vector<ExportConfig> exports;
+  std::vector<ExportConfig> exports;  // at least one, unless there is a data server
+  std::optional<DataServerConfig> data_server;
 };
 
 // Something wrong in a configuration file: what, and what to write instead. Line 0: the file as a whole.

@@ -18,9 +18,12 @@ bool is_link_local(const rpc::PeerAddress& address) {
   return address.bytes[0] == 0xfe && (address.bytes[1] & 0xc0) == 0x80;
 }
 
-}  // namespace
+struct Split {
+  std::string_view host;  // without brackets
+  std::uint16_t port = 0;
+};
 
-std::optional<rpc::PeerAddress> parse_endpoint(std::string_view text) {
+std::optional<Split> split_at_port(std::string_view text) {
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
   std::string_view host = text.substr(0, colon);
@@ -31,7 +34,27 @@ std::optional<rpc::PeerAddress> parse_endpoint(std::string_view text) {
   std::uint16_t port = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
   if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
-  return rpc::parse_address(host, port);
+  return Split{host, port};
+}
+
+}  // namespace
+
+std::optional<rpc::PeerAddress> parse_endpoint(std::string_view text) {
+  const auto split = split_at_port(text);
+  if (!split) return std::nullopt;
+  return rpc::parse_address(split->host, split->port);
+}
+
+std::optional<HostPort> split_host_port(std::string_view text) {
+  const auto split = split_at_port(text);
+  if (!split || split->host.empty() || split->port == 0) return std::nullopt;
+  return HostPort{std::string(split->host), split->port};
+}
+
+std::optional<rpc::PeerAddress> parse_advertised(std::string_view text, std::uint16_t port) {
+  if (const auto alone = rpc::parse_address(text, port)) return alone;
+  const auto whole = parse_endpoint(text);
+  return whole && whole->port != 0 ? whole : std::nullopt;
 }
 
 std::string host_text(const rpc::PeerAddress& address) {

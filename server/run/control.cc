@@ -1,5 +1,7 @@
 #include "server/run/control.h"
 
+#include <unistd.h>
+
 #include <csignal>
 #include <utility>
 
@@ -69,9 +71,15 @@ io::Op<> Control::attend() {
 
 io::Op<> Control::sweep() {
   constexpr base::Duration interval = std::chrono::seconds(1);
+  bool ending = false;
   while (!gate_.closed()) {
     (void)co_await sweep_timer_.until(reactor_.clock().now() + interval);
     (void)co_await server_.tick().as_result();
+    // As if somebody had told the process to.
+    if (!ending && !server_.failure().empty()) {
+      ending = true;
+      ::kill(::getpid(), SIGTERM);
+    }
   }
 }
 

@@ -3,12 +3,14 @@
 
 #include <vector>
 
+#include "server/config/config.h"
 #include "server/role.h"
 #include "server/roles/nfs/capability.h"
 
 namespace braid::server::run {
 
-// The list, in the order in which they are made and started.
-std::vector<RoleMaker> roles_of(const roles::nfs::Capabilities& capabilities = {});
+// The list, in the order in which they are made and started. The first one has no label.
+std::vector<RoleMaker> roles_of(const config::Config& config,
+                                const roles::nfs::Capabilities& capabilities = {});
 
 }  // namespace braid::server::run

@@ -56,14 +56,23 @@ std::expected<config::Config, std::string> configuration(const ServeCommand& com
   return std::move(*config);
 }
 
-// The command line's directory may be relative; everything behind it wants it absolute.
-void make_absolute(std::vector<config::ExportConfig>& exports) {
-  for (config::ExportConfig& config : exports) {
-    std::error_code error;
-    const auto path = std::filesystem::absolute(config.directory, error).lexically_normal();
-    if (!error) config.directory = path.string();
-    if (config.directory.size() > 1 && config.directory.ends_with('/')) config.directory.pop_back();
-  }
+void make_absolute(std::string& file) {
+  std::error_code error;
+  const auto path = std::filesystem::absolute(file, error).lexically_normal();
+  if (!error) file = path.string();
+  if (file.size() > 1 && file.ends_with('/')) file.pop_back();
+}
+
+// The command line's paths may be relative; everything behind it wants them absolute.
+void make_absolute(config::Config& config) {
+  for (config::ExportConfig& one : config.exports) make_absolute(one.directory);
+  if (!config.data_server) return;
+  make_absolute(config.data_server->directory);
+  make_absolute(config.data_server->secret);
+}
+
+std::string data_server_text(const config::DataServerConfig& config, std::uint16_t port) {
+  return fmt::format("Data server of {}: objects in {}, on port {}\n", config.mds, config.directory, port);
 }
 
 std::expected<base::UniqueFd, std::string> metrics_listener(const std::optional<rpc::PeerAddress>& address) {
@@ -153,7 +162,11 @@ int run(const ServeCommand& command, Server& server, const roles::nfs::Capabilit
                   {.admin_listener = admin.take_listener(),
                    .metrics_listener = std::move(metrics_socket),
                    .reload = [&] { reload(command, server, capabilities, notifier, clock); }});
-  fmt::print("{}", announcement_text(announcement_of(server), config::reachable_address()));
+  if (!config.exports.empty())
+    fmt::print("{}", announcement_text(announcement_of(server), config::reachable_address()));
+  if (config.data_server)
+    fmt::print(
+        "{}", data_server_text(*config.data_server, server.roles().back()->listening.addresses.front().port));
   std::fflush(stdout);
   notifier.ready(fmt::format("serving {} exports on port {}", config.exports.size(), server.port()));
   log_event(Level::info, "serving", "port={} exports={} threads={} admin={}", server.port(),
@@ -170,6 +183,7 @@ int run(const ServeCommand& command, Server& server, const roles::nfs::Capabilit
     std::_Exit(base::exit_failed);
   }
   log_event(Level::info, "stopped", "every call was answered");
+  if (const std::string why = server.failure(); !why.empty()) return failed(why);
   return 0;
 }
 
@@ -201,7 +215,7 @@ int serve(const ServeCommand& command) {
   }
   base::configure_log(
       {.level = config->log_level, .journal = !text_of_environment("JOURNAL_STREAM").empty()});
-  make_absolute(config->exports);
+  make_absolute(*config);
   const auto plan = plan_descriptors(*config, Server::threads_of(*config), raise_descriptor_limit());
   if (!plan) return failed(plan.error());
   const std::string state_dir = config->state_dir.empty() ? config::default_state_dir() : config->state_dir;
@@ -211,7 +225,7 @@ int serve(const ServeCommand& command) {
   const base::SystemClock clock;
   const auto capabilities = capabilities_of(*config, state_dir, clock);
   if (!capabilities) return failed(capabilities.error());
-  auto server = Server::create(*config, *plan, state_dir, clock, roles_of(*capabilities),
+  auto server = Server::create(*config, *plan, state_dir, clock, roles_of(*config, *capabilities),
                                content_sources_of(*capabilities));
   if (!server) return failed(server.error());
   auto metrics_socket = metrics_listener(config->metrics);

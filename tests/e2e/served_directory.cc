@@ -24,7 +24,7 @@ struct ServedDirectory::State {
   void start() {
     const auto plan = server::plan_descriptors(config, config.threads, server::raise_descriptor_limit());
     if (!plan) throw std::runtime_error(plan.error());
-    auto made = server::Server::create(config, *plan, base / "state", clock, server::run::roles_of());
+    auto made = server::Server::create(config, *plan, base / "state", clock, server::run::roles_of(config));
     if (!made) throw std::runtime_error(made.error());
     server = std::move(*made);
     if (auto started = server->start(); !started) throw std::runtime_error(started.error());

@@ -35,7 +35,8 @@ USES = {
     "server": ("server/config", "server/admin"),
     "server/metrics": ("server",),
     "server/roles/nfs": ("server/metrics",),
-    "server/run": ("server/roles/nfs",),
+    "server/roles/data_server": ("server/roles/nfs",),
+    "server/run": ("server/roles/nfs", "server/roles/data_server"),
     "server/cli": ("server/run", "tools"),
 }
 TESTS_ONLY = {

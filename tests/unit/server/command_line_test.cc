@@ -59,6 +59,27 @@ TEST(CommandLine, a_directory_alone_is_exported_as_the_root_with_the_defaults) {
   EXPECT_EQ(command.config.port, 2049);
 }
 
+TEST(CommandLine, a_data_server_has_a_directory_a_metadata_server_and_a_secret) {
+  const run::ServeCommand command =
+      served({"data-server", "/srv/objects", "--mds", "mds:2049", "--secret", "/etc/s", "--name", "ds1",
+              "--port", "3049", "--listen", "::1", "--advertise", "192.0.2.1", "--advertise", "192.0.2.2:5",
+              "--threads", "3"});
+  EXPECT_TRUE(command.config.exports.empty());
+  EXPECT_EQ(command.config.threads, 3U);
+  const config::DataServerConfig& server = command.config.data_server.value();
+  EXPECT_EQ(server.directory, "/srv/objects");
+  EXPECT_EQ(server.mds, "mds:2049");
+  EXPECT_EQ(server.secret, "/etc/s");
+  EXPECT_EQ(server.name, "ds1");
+  EXPECT_EQ(server.port, 3049);
+  EXPECT_THAT(server.listen, ElementsAre("::1"));
+  EXPECT_THAT(server.advertise, ElementsAre("192.0.2.1", "192.0.2.2:5"));
+  EXPECT_THAT(refused({"data-server", "/srv/objects", "--mds", "mds:2049"}),
+              HasSubstr("--secret is required"));
+  EXPECT_THAT(refused({"data-server", "/o", "--mds", "mds", "--secret", "/s"}),
+              HasSubstr("write a name or an address with a port"));
+}
+
 TEST(CommandLine, help_is_asked_for_by_a_command_too) {
   const auto helped = [](std::vector<const char*> arguments) {
     const auto command = parse(std::move(arguments));

@@ -78,6 +78,38 @@ TEST(Config, a_wrong_registration_and_inline_size_are_told) {
             "braid.toml:3: 'registration' is \"none\"; write cache, dynamic or odp\n");
 }
 
+TEST(Config, a_data_server_needs_no_export) {
+  const auto config = parse_config(
+      "[data_server]\ndirectory = \"/srv/objects\"\nmds = \"mds:2049\"\nsecret = \"/etc/secret\"\n"
+      "name = \"ds1\"\nlisten = [\"::1\"]\nport = 3049\nadvertise = [\"192.0.2.1\", \"192.0.2.2:4\"]\n");
+  ASSERT_TRUE(config.has_value());
+  EXPECT_TRUE(config->exports.empty());
+  const DataServerConfig& server = config->data_server.value();
+  EXPECT_EQ(server.directory, "/srv/objects");
+  EXPECT_EQ(server.mds, "mds:2049");
+  EXPECT_EQ(server.secret, "/etc/secret");
+  EXPECT_EQ(server.name, "ds1");
+  EXPECT_THAT(server.listen, ElementsAre("::1"));
+  EXPECT_EQ(server.port, 3049);
+  EXPECT_THAT(server.advertise, ElementsAre("192.0.2.1", "192.0.2.2:4"));
+}
+
+TEST(Config, mistakes_about_a_data_server_are_told_with_their_lines) {
+  const std::string text = complaints(
+      "[data_server]\ndirectory = \"objects\"\nmds = \"mds\"\nname = \"\"\nlisten = [\"a\"]\n"
+      "advertise = [\"b\"]\nprot = 1\n");
+  EXPECT_THAT(text, HasSubstr("braid.toml:1: [data_server] has no 'secret'"));
+  EXPECT_THAT(text, HasSubstr("braid.toml:2: "));
+  EXPECT_THAT(text, HasSubstr("braid.toml:3: 'mds' is \"mds\"; write a name or an address with a port"));
+  EXPECT_THAT(text, HasSubstr("braid.toml:4: 'name' has 0 bytes"));
+  EXPECT_THAT(text, HasSubstr("braid.toml:5: 'listen' holds \"a\""));
+  EXPECT_THAT(text, HasSubstr("braid.toml:6: 'advertise' holds \"b\""));
+  EXPECT_THAT(text, HasSubstr("braid.toml:7: "));
+  const std::string both = "[data_server]\ndirectory = \"/o\"\nmds = \"m:1\"\nsecret = \"/s\"\n";
+  EXPECT_THAT(complaints(both + std::string(one_export)), HasSubstr("both use port 2049"));
+  EXPECT_EQ(complaints(both + "port = 2050\n" + std::string(one_export)), "right");
+}
+
 TEST(Config, a_minimal_file_has_the_documented_defaults) {
   const auto config = parse_config(one_export);
   ASSERT_TRUE(config.has_value()) << problems_text("f", config.error());

@@ -89,7 +89,7 @@ class Roles : public testing::Test {
     config_.exports.emplace_back();
     config_.exports.back().path = "/";
     config_.exports.back().directory = directory_ / "shared";
-    makers_ = run::roles_of();
+    makers_ = run::roles_of(config_);
     makers_.push_back({.label = "test", .make = [this](const Shared& shared, const config::Config&) {
                          return std::unique_ptr<Role>(new TestRole(shared, told_));
                        }});

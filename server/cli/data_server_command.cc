@@ -1,0 +1,80 @@
+#include "server/cli/data_server_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "rpc/socket_address.h"
+#include "server/cli/options.h"
+#include "server/cli/process_options.h"
+#include "server/config/config.h"
+#include "server/config/endpoint.h"
+#include "server/run/serve.h"
+
+namespace braid::server::cli {
+namespace {
+
+struct DataServerOptions {
+  config::DataServerConfig server;
+  ProcessOptions process;
+};
+
+void add_own_options(CLI::App& command, config::DataServerConfig& server) {
+  const std::string group = "Options of the data server";
+  command.add_option("DIR", server.directory, "Directory of its objects; an empty one becomes it")
+      ->required()
+      ->type_name(" ");
+  command.add_option("--mds", server.mds, "The metadata server of the cluster")
+      ->required()
+      ->type_name("HOST:PORT")
+      ->check(must([](const std::string& s) { return config::split_host_port(s).has_value(); },
+                   "write a name or an address with a port, e.g. mds.example.com:2049"))
+      ->group(group);
+  command.add_option("--secret", server.secret, "File of the cluster's secret, with mode 0600")
+      ->required()
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--name", server.name, "What the metadata server calls it (the name of this host)")
+      ->type_name("NAME")
+      ->check(
+          must([](const std::string& s) { return !s.empty() && s.size() <= 255; }, "write 1 to 255 bytes"))
+      ->group(group);
+  command.add_option("--listen", server.listen, "Address to listen on (all addresses); may be repeated")
+      ->type_name("ADDRESS")
+      ->check(must([](const std::string& s) { return rpc::parse_address(s, 0).has_value(); },
+                   "write an IP address without a port; the port is --port"))
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_option("--port", server.port, "TCP port (2049); 0 takes a free one")
+      ->type_name("PORT")
+      ->check(number(0, 65535))
+      ->group(group);
+  command
+      .add_option("--advertise", server.advertise,
+                  "Address that clients are told (where it listens); may be repeated")
+      ->type_name("ADDRESS")
+      ->check(must([](const std::string& s) { return config::parse_advertised(s, 0).has_value(); },
+                   "write an IP address, with a port if it is reached by another one"))
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
+}  // namespace
+
+void add_data_server(CLI::App& app, Chosen& chosen) {
+  const auto written = std::make_shared<DataServerOptions>();
+  CLI::App* command = app.add_subcommand(
+      "data-server", "Keep objects of striped files, for the metadata server of a cluster");
+  add_own_options(*command, written->server);
+  add_process_options(*command, written->process, "Options of the process");
+  command->callback([written, &chosen] {
+    judge(written->process);
+    run::ServeCommand wanted;
+    wanted.config.data_server = std::move(written->server);
+    run::apply(written->process.overrides, wanted.config);
+    choose(chosen, wanted, run::serve);
+  });
+}
+
+}  // namespace braid::server::cli
