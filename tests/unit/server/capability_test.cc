@@ -72,7 +72,7 @@ TEST(Capability, joins_the_role_with_programs_and_contents) {
   EXPECT_TRUE(run::content_sources_of({}).take_pipes);
   {
     auto server = Server::create(config, plan_descriptors(config, 2, raise_descriptor_limit()).value(),
-                                 directory / "state", clock, run::roles_of(capabilities), sources);
+                                 directory / "state", clock, run::roles_of(config, capabilities), sources);
     ASSERT_TRUE(server) << server.error();
     EXPECT_EQ(capability->asked_for_sources, 1);
     EXPECT_EQ((*server)->roles().front()->role->programs().size(), 3U) << "rpcbind is told of NFS alone";
