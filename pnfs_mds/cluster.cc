@@ -55,7 +55,6 @@ std::expected<std::array<std::byte, count>, ClusterError> kept_array(const State
 
 std::expected<std::unique_ptr<Cluster>, ClusterError> Cluster::open(const ClusterOptions& options,
                                                                     const base::Clock& clock,
-                                                                    io::BlockingPool* pool,
                                                                     ObjectCalls& calls) {
   auto directory = StateDirectory::open(options.state_dir);
   if (!directory)
@@ -71,24 +70,23 @@ std::expected<std::unique_ptr<Cluster>, ClusterError> Cluster::open(const Cluste
   if (!key) return std::unexpected(key.error());
 
   std::unique_ptr<Cluster> out(new Cluster(options, calls, std::move(*directory), *secret, *id));
-  if (auto opened = out->open_logs(clock, pool, hashing::Key{*key}); !opened)
+  if (auto opened = out->open_logs(clock, hashing::Key{*key}); !opened)
     return std::unexpected(std::move(opened.error()));
   return out;
 }
 
-std::expected<void, ClusterError> Cluster::open_logs(const base::Clock& clock, io::BlockingPool* pool,
-                                                     const hashing::Key& key) {
+std::expected<void, ClusterError> Cluster::open_logs(const base::Clock& clock, const hashing::Key& key) {
   const int fd = directory_.fd();
-  auto servers = DataServers::open(fd, clock, pool, options_.servers);
+  auto servers = DataServers::open(fd, clock, options_.servers);
   if (!servers) return std::unexpected(trouble(directory_, "servers", servers.error()));
   servers_ = std::move(*servers);
-  auto objects = Counter::open(fd, "objects", pool, std::numeric_limits<std::uint64_t>::max());
+  auto objects = Counter::open(fd, "objects", std::numeric_limits<std::uint64_t>::max());
   if (!objects) return std::unexpected(trouble(directory_, "objects", objects.error()));
   objects_ = std::move(*objects);
-  auto grants = Counter::open(fd, "grants", pool, Grants::limit);
+  auto grants = Counter::open(fd, "grants", Grants::limit);
   if (!grants) return std::unexpected(trouble(directory_, "grants", grants.error()));
   grants_ = std::make_unique<Grants>(std::move(*grants));
-  auto removals = Removals::open(fd, pool, calls_, *grants_);
+  auto removals = Removals::open(fd, calls_, *grants_);
   if (!removals) return std::unexpected(trouble(directory_, "removals", removals.error()));
   removals_ = std::move(*removals);
 
@@ -97,6 +95,13 @@ std::expected<void, ClusterError> Cluster::open_logs(const base::Clock& clock, i
   const StripedParts parts{*servers_, calls_, *objects_, *grants_, *removals_};
   source_ = std::make_unique<StripedSource>(parts, options_.policy, key, verifier);
   return {};
+}
+
+void Cluster::use(io::BlockingPool& pool) {
+  servers_->use(pool);
+  objects_->use(pool);
+  grants_->use(pool);
+  removals_->use(pool);
 }
 
 vfs::FileHandle Cluster::seal(pnfs::ServerNumber server, const pnfs::DataHandle& handle) const {

@@ -47,14 +47,15 @@ struct ClusterError {
 // Lives as long as the server. Thread-safe from open() on.
 class Cluster {
  public:
-  // Makes what is missing in `pnfs/` of the state directory. `clock`, `pool` (null: what blocks does so on
-  // the calling thread) and `calls` outlive it. Blocks.
+  // Makes what is missing in `pnfs/` of the state directory. `clock` and `calls` outlive it. Blocks.
   static std::expected<std::unique_ptr<Cluster>, ClusterError> open(const ClusterOptions& options,
                                                                     const base::Clock& clock,
-                                                                    io::BlockingPool* pool,
                                                                     ObjectCalls& calls);
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
+  // From now on what blocks does so there, and no more on the calling thread. The pool outlives the last
+  // call.
+  void use(io::BlockingPool& pool);
 
   [[nodiscard]] const pnfs::ClusterSecret& secret() const { return secret_; }
   [[nodiscard]] const pnfs::ClusterId& id() const { return id_; }
@@ -81,8 +82,7 @@ class Cluster {
   Cluster(const ClusterOptions& options, ObjectCalls& calls, StateDirectory directory,
           const pnfs::ClusterSecret& secret, const pnfs::ClusterId& id)
       : options_(options), calls_(calls), directory_(std::move(directory)), secret_(secret), id_(id) {}
-  std::expected<void, ClusterError> open_logs(const base::Clock& clock, io::BlockingPool* pool,
-                                              const hashing::Key& key);
+  std::expected<void, ClusterError> open_logs(const base::Clock& clock, const hashing::Key& key);
 
   const ClusterOptions options_;
   ObjectCalls& calls_;

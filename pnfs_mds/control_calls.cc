@@ -77,8 +77,9 @@ pnfs::data_status status_of_error(vfs::Error error) {
 
 ControlCalls::~ControlCalls() = default;
 
-void ControlCalls::start(const DataServers& servers, const pnfs::ClusterSecret& secret,
+void ControlCalls::start(io::SlabPool& slabs, const DataServers& servers, const pnfs::ClusterSecret& secret,
                          pnfs::ControlPeer::Own own, std::span<const Place> places) {
+  slabs_ = &slabs;
   servers_ = &servers;
   secret_ = &secret;
   own_ = std::move(own);
@@ -93,9 +94,11 @@ ControlCalls::Desk* ControlCalls::desk_here() const {
   return found == desks_.end() ? nullptr : found->get();
 }
 
-base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, pnfs::ServerNumber server) {
+base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, pnfs::ServerNumber server,
+                                                                    About about) {
   const std::optional<DataServerInfo> info = servers_->find(server);
   if (!info) return base::fail(vfs::Error::io);
+  if (info->lost && about == About::bytes) return base::fail(vfs::Error::io);
   if (!info->in_contact) return base::fail(vfs::Error::delay);
   Line& line = desk.lines[server];
   if (line.peer != nullptr && line.generation == info->generation) return &line;
@@ -111,7 +114,7 @@ base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, 
   };
   line.generation = info->generation;
   line.peer = std::make_unique<pnfs::ControlPeer>(
-      desk.place.tcp, slabs_, addresses[line.next % addresses.size()], *secret_, own_, is_meant);
+      desk.place.tcp, *slabs_, addresses[line.next % addresses.size()], *secret_, own_, is_meant);
   return &line;
 }
 
@@ -122,12 +125,12 @@ void ControlCalls::note_unreachable(Desk& desk, pnfs::ServerNumber server, const
   line.generation = 0;
 }
 
-vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, const pnfs::to_data_args& args,
-                                                  io::Payload bulk) {
+vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, About about,
+                                                  const pnfs::to_data_args& args, io::Payload bulk) {
   Desk* const desk = desk_here();
   if (desk == nullptr || desk->closed) co_await base::fail(vfs::Error::delay);
   const io::Gate::Hold hold(desk->gate);
-  Line* const line = co_await line_to(*desk, server);
+  Line* const line = co_await line_to(*desk, server, about);
   const pnfs::ControlPeer* const peer = line->peer.get();
   auto reply = co_await line->peer->call_data(args, std::move(bulk), patience).as_result();
   if (reply) co_return std::move(*reply);
@@ -138,7 +141,7 @@ vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, con
 vfs::VfsOp<ObjectRead> ControlCalls::read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,
                                           std::uint32_t count) {
   const auto args = pnfs::to_data_args::with_read({wire_of(of), offset, count});
-  Reply reply = co_await ask(server, args, {});
+  Reply reply = co_await ask(server, About::bytes, args);
   const pnfs::OBJECT_READres& result = *reply.result.read();
   if (result.status != 0) co_await base::fail(error_of_status(result.status));
   if (reply.bulk.size() > count || reply.bulk.piped()) co_await base::fail(vfs::Error::io);
@@ -149,7 +152,7 @@ vfs::VfsOp<ObjectWritten> ControlCalls::write(pnfs::ServerNumber server, ObjectW
   const std::size_t size = data.size();
   const auto args = pnfs::to_data_args::with_write(
       {wire_of(what.of), what.offset, static_cast<std::uint32_t>(what.stability), what.uid, what.gid});
-  const Reply reply = co_await ask(server, args, std::move(data));
+  const Reply reply = co_await ask(server, About::bytes, args, std::move(data));
   const pnfs::OBJECT_WRITEres& result = *reply.result.write();
   if (result.status != 0) co_await base::fail(error_of_status(result.status));
   const auto committed = stability_of(result.written()->committed);
@@ -161,7 +164,7 @@ vfs::VfsOp<ObjectWritten> ControlCalls::write(pnfs::ServerNumber server, ObjectW
 
 vfs::VfsOp<vfs::Verifier> ControlCalls::commit(pnfs::ServerNumber server, ObjectKey of) {
   const auto args = pnfs::to_data_args::with_commit({wire_of(of)});
-  const Reply reply = co_await ask(server, args, {});
+  const Reply reply = co_await ask(server, About::bytes, args);
   const pnfs::OBJECT_COMMITres& result = *reply.result.commit();
   if (result.status != 0) co_await base::fail(error_of_status(result.status));
   vfs::Verifier out;
@@ -174,7 +177,7 @@ vfs::VfsOp<EachObject<ObjectStat>> ControlCalls::stat(pnfs::ServerNumber server,
   keys.reserve(of.size());
   for (const ObjectKey& key : of) keys.push_back(wire_of(key));
   const auto args = pnfs::to_data_args::with_stat({keys});
-  const Reply reply = co_await ask(server, args, {});
+  const Reply reply = co_await ask(server, About::something_else, args);
   const std::span<const pnfs::object_stat> stats = reply.result.stat()->objects;
   if (stats.size() != of.size()) co_await base::fail(vfs::Error::io);
   EachObject<ObjectStat> out;
@@ -194,7 +197,7 @@ vfs::VfsOp<EachObject<void>> ControlCalls::truncate(pnfs::ServerNumber server,
   wire.reserve(objects.size());
   for (const ObjectTruncation& one : objects) wire.push_back({wire_of(one.fence), one.end});
   const auto args = pnfs::to_data_args::with_truncate({wire});
-  const Reply reply = co_await ask(server, args, {});
+  const Reply reply = co_await ask(server, About::something_else, args);
   const std::span<const pnfs::data_status> statuses = reply.result.truncate()->objects;
   if (statuses.size() != objects.size()) co_await base::fail(vfs::Error::io);
   co_return results_of(statuses);
@@ -206,7 +209,7 @@ vfs::VfsOp<EachObject<void>> ControlCalls::remove(pnfs::ServerNumber server,
   wire.reserve(objects.size());
   for (const ObjectRemoval& one : objects) wire.push_back({wire_of(one.of), one.last.value()});
   const auto args = pnfs::to_data_args::with_remove({wire});
-  const Reply reply = co_await ask(server, args, {});
+  const Reply reply = co_await ask(server, About::something_else, args);
   const std::span<const pnfs::data_status> statuses = reply.result.remove()->objects;
   if (statuses.size() != objects.size()) co_await base::fail(vfs::Error::io);
   co_return results_of(statuses);
@@ -217,7 +220,7 @@ vfs::VfsOp<> ControlCalls::fence(pnfs::ServerNumber server, std::vector<Fence> f
   wire.reserve(fences.size());
   for (const Fence& one : fences) wire.push_back(wire_of(one));
   const auto args = pnfs::to_data_args::with_fence({wire});
-  const Reply reply = co_await ask(server, args, {});
+  const Reply reply = co_await ask(server, About::something_else, args);
   const pnfs::data_status status = reply.result.fence()->status;
   if (status != 0) co_await base::fail(error_of_status(status));
 }

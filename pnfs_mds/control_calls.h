@@ -26,13 +26,14 @@
 namespace braid::pnfs_mds {
 
 // Each thread has a connection of its own to each server that it calls. A server without contact is not
-// called at all; before start(), and after close(), none is.
+// called at all: `delay`, and `io` for the bytes of one that is lost. Before start(), and after close(), none
+// is called.
 class ControlCalls final : public ObjectCalls {
  public:
   // A call that is not answered in that time is `delay`.
   static constexpr base::Duration patience = std::chrono::seconds(10);
 
-  explicit ControlCalls(io::SlabPool& slabs) : slabs_(slabs) {}
+  ControlCalls() = default;
   ~ControlCalls() override;
 
   // A thread that calls.
@@ -41,8 +42,8 @@ class ControlCalls final : public ObjectCalls {
     rpc::TcpWorker& tcp;
   };
   // Before anybody calls. All outlives close(); `own` is what a hello of this server says.
-  void start(const DataServers& servers, const pnfs::ClusterSecret& secret, pnfs::ControlPeer::Own own,
-             std::span<const Place> places);
+  void start(io::SlabPool& slabs, const DataServers& servers, const pnfs::ClusterSecret& secret,
+             pnfs::ControlPeer::Own own, std::span<const Place> places);
   // Ends all connections, on any of the threads, while the others still run.
   io::Op<> close();
 
@@ -74,15 +75,18 @@ class ControlCalls final : public ObjectCalls {
   struct Closing;
 
   [[nodiscard]] Desk* desk_here() const;
+  // What a call is about: who wants the bytes of a server that is lost is told so, and waits no more.
+  enum class About : std::uint8_t { bytes, something_else };
   // With a peer for an address that the server has now.
-  base::Result<Line*, vfs::Error> line_to(Desk& desk, pnfs::ServerNumber server);
-  vfs::VfsOp<Reply> ask(pnfs::ServerNumber server, const pnfs::to_data_args& args, io::Payload bulk);
+  base::Result<Line*, vfs::Error> line_to(Desk& desk, pnfs::ServerNumber server, About about);
+  vfs::VfsOp<Reply> ask(pnfs::ServerNumber server, About about, const pnfs::to_data_args& args,
+                        io::Payload bulk = {});
   // The next call tries another address, if there is one.
   static void note_unreachable(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer);
   static io::Op<> retire(std::unique_ptr<pnfs::ControlPeer> peer);
   static io::Op<> close_desk(Desk& desk);
 
-  io::SlabPool& slabs_;
+  io::SlabPool* slabs_ = nullptr;
   const DataServers* servers_ = nullptr;
   const pnfs::ClusterSecret* secret_ = nullptr;
   pnfs::ControlPeer::Own own_;

@@ -14,8 +14,7 @@ base::Bytes reserved_record(std::uint64_t reserved) { return RecordWriter().numb
 
 }  // namespace
 
-base::Result<std::unique_ptr<Counter>> Counter::open(int directory, std::string name, io::BlockingPool* pool,
-                                                     std::uint64_t limit) {
+base::Result<std::unique_ptr<Counter>> Counter::open(int directory, std::string name, std::uint64_t limit) {
   std::unique_ptr<Counter> out(new Counter(limit));
   std::uint64_t reserved = 0;
   bool damaged = false;
@@ -29,7 +28,7 @@ base::Result<std::unique_ptr<Counter>> Counter::open(int directory, std::string 
     const std::uint64_t wanted = counter->state_.with([](const State& state) { return state.wanted; });
     return std::vector<base::Bytes>{reserved_record(wanted)};
   };
-  auto journal = Journal::open(directory, std::move(name), pool, snapshot, take);
+  auto journal = Journal::open(directory, std::move(name), snapshot, take);
   if (!journal) return base::fail(journal.error());
   if (damaged) return base::fail(EBADMSG);
   out->journal_ = std::move(*journal);

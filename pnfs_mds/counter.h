@@ -22,9 +22,10 @@ class Counter {
   static constexpr std::uint64_t block = 4096;
 
   // In the log `name` of `directory`; it begins with 1. Errors as those of RecordLog::open(), and EBADMSG for
-  // records that say what cannot be. `directory` and `pool` (null: none) outlive it.
-  static base::Result<std::unique_ptr<Counter>> open(int directory, std::string name, io::BlockingPool* pool,
-                                                     std::uint64_t limit);
+  // records that say what cannot be. `directory` outlives it.
+  static base::Result<std::unique_ptr<Counter>> open(int directory, std::string name, std::uint64_t limit);
+  // See Journal::use().
+  void use(io::BlockingPool& pool) { journal_->use(pool); }
 
   // The first of `count` numbers, 1 to `block`. nospc: there are none left below the limit. delay, io: as
   // Journal::append().
@@ -54,6 +55,7 @@ class Grants {
   static constexpr std::uint64_t limit = std::uint64_t{1} << 48U;  // DataHandleCodec
 
   explicit Grants(std::unique_ptr<Counter> counter) : counter_(std::move(counter)) {}
+  void use(io::BlockingPool& pool) { counter_->use(pool); }
   // The first of `count`, 1 to Counter::block. Errors as those of Counter::next().
   vfs::VfsOp<pnfs::GrantNumber> next(std::uint32_t count);
   // The newest that may have been granted.

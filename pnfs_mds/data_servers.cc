@@ -46,7 +46,7 @@ std::optional<DataServerInfo> server_of(base::BytesView record) {
 }  // namespace
 
 base::Result<std::unique_ptr<DataServers>> DataServers::open(int directory, const base::Clock& clock,
-                                                             io::BlockingPool* pool, const Options& options) {
+                                                             const Options& options) {
   std::unique_ptr<DataServers> out(new DataServers(clock, options));
   bool damaged = false;
   const auto take = [&](base::BytesView record) {
@@ -54,7 +54,7 @@ base::Result<std::unique_ptr<DataServers>> DataServers::open(int directory, cons
     damaged = damaged || !server || !out->take(*server);
   };
   const auto snapshot = [servers = out.get()] { return servers->snapshot(); };
-  auto journal = Journal::open(directory, "servers", pool, snapshot, take);
+  auto journal = Journal::open(directory, "servers", snapshot, take);
   if (!journal) return base::fail(journal.error());
   if (damaged) return base::fail(EBADMSG);
   out->journal_ = std::move(*journal);
@@ -91,6 +91,7 @@ std::vector<base::Bytes> DataServers::snapshot() const {
 DataServerInfo DataServers::info_of(const Known& known, base::TimePoint now) const {
   DataServerInfo out = known.info;
   out.in_contact = known.heard && now - *known.heard < options_.patience;
+  out.lost = now - known.heard.value_or(opened_) >= options_.lost;
   return out;
 }
 

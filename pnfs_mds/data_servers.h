@@ -45,6 +45,7 @@ struct DataServerInfo {
   // Another one, and a larger one, after the server has restarted or changed its addresses. Kept.
   std::uint64_t generation = 0;
   bool in_contact = false;  // it has said something lately
+  bool lost = false;        // it has said nothing for so long that nobody waits for it
   ServerRoom room;          // zeros before the first heartbeat
   std::uint32_t load = 0;   // calls under way
   vfs::Verifier verifier;   // of its writes
@@ -65,11 +66,15 @@ class DataServers {
     // Without a heartbeat for so long a server has no contact. The server counts from before, so it has
     // barred itself by then.
     base::Duration patience = std::chrono::seconds(50);
+    // After so long, from the start at the earliest, it is lost.
+    base::Duration lost = std::chrono::seconds(300);
   };
-  // `directory`, `clock` and `pool` (null: none) outlive it. Errors as those of RecordLog::open(); EBADMSG,
+  // `directory` and `clock` outlive it. Errors as those of RecordLog::open(); EBADMSG,
   // too, for records that say what cannot be.
   static base::Result<std::unique_ptr<DataServers>> open(int directory, const base::Clock& clock,
-                                                         io::BlockingPool* pool, const Options& options);
+                                                         const Options& options);
+  // See Journal::use().
+  void use(io::BlockingPool& pool) { journal_->use(pool); }
 
   // Sorted by their numbers, which start with 1.
   [[nodiscard]] std::vector<DataServerInfo> all() const;
@@ -99,7 +104,8 @@ class DataServers {
     std::optional<DataServerInfo> coming;  // what is being added to the log
   };
 
-  DataServers(const base::Clock& clock, const Options& options) : clock_(clock), options_(options) {}
+  DataServers(const base::Clock& clock, const Options& options)
+      : clock_(clock), options_(options), opened_(clock.now()) {}
   // Of the log. False: it cannot be.
   bool take(const DataServerInfo& server);
   [[nodiscard]] std::vector<base::Bytes> snapshot() const;
@@ -109,6 +115,7 @@ class DataServers {
 
   const base::Clock& clock_;
   const Options options_;
+  const base::TimePoint opened_;
   base::Guarded<State> state_;
   Turns changing_;
   std::unique_ptr<Journal> journal_;

@@ -8,9 +8,9 @@
 
 namespace braid::pnfs_mds {
 
-base::Result<std::unique_ptr<Journal>> Journal::open(int directory, std::string name, io::BlockingPool* pool,
-                                                     Snapshot snapshot, const pnfs::RecordLog::Take& take) {
-  std::unique_ptr<Journal> out(new Journal(pool, std::move(snapshot)));
+base::Result<std::unique_ptr<Journal>> Journal::open(int directory, std::string name, Snapshot snapshot,
+                                                     const pnfs::RecordLog::Take& take) {
+  std::unique_ptr<Journal> out(new Journal(std::move(snapshot)));
   auto log = pnfs::RecordLog::open(directory, name, take);
   if (!log) return base::fail(log.error());
   out->log_ = std::move(*log);

@@ -25,12 +25,15 @@ class Journal {
   // Every record that is still of use; any thread.
   using Snapshot = std::function<std::vector<base::Bytes>()>;
 
-  // Errors as those of RecordLog::open(), which hands on what there is. `pool`: where the log is written
-  // from a reactor; null: on the calling thread. It outlives this, and so does `directory`.
-  static base::Result<std::unique_ptr<Journal>> open(int directory, std::string name, io::BlockingPool* pool,
-                                                     Snapshot snapshot, const pnfs::RecordLog::Take& take);
+  // Errors as those of RecordLog::open(), which hands on what there is. `directory` outlives it.
+  static base::Result<std::unique_ptr<Journal>> open(int directory, std::string name, Snapshot snapshot,
+                                                     const pnfs::RecordLog::Take& take);
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
+
+  // From now on the log is written there, if that is asked for on a reactor; before that on the calling
+  // thread. The pool outlives the last append().
+  void use(io::BlockingPool& pool) { pool_ = &pool; }
 
   // It is on the medium on return. delay: not now, and it is not in the log; io: nobody knows whether it is.
   vfs::VfsOp<> append(base::Bytes record);
@@ -40,12 +43,12 @@ class Journal {
   static constexpr std::uint64_t small_bytes = 64 * base::KiB;
 
  private:
-  Journal(io::BlockingPool* pool, Snapshot snapshot) : pool_(pool), snapshot_(std::move(snapshot)) {}
+  explicit Journal(Snapshot snapshot) : snapshot_(std::move(snapshot)) {}
   vfs::VfsOp<> flush();
   base::Result<void> write(std::span<const base::Bytes> records);
 
   std::string name_;
-  io::BlockingPool* const pool_;
+  io::BlockingPool* pool_ = nullptr;
   const Snapshot snapshot_;
   base::Guarded<std::vector<base::Bytes>> waiting_;
   vfs::SharedRounds rounds_;

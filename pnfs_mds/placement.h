@@ -9,15 +9,9 @@
 #include "pnfs/layout_record.h"
 #include "pnfs/striping.h"
 #include "pnfs_mds/data_servers.h"
+#include "pnfs_mds/stripe_policy.h"
 
 namespace braid::pnfs_mds {
-
-// How files are spread, as it is configured.
-struct StripePolicy {
-  std::uint32_t unit = base::MiB;  // bytes: Striping
-  std::uint32_t width = 4;         // servers of a file, if there are as many; 1 to Striping::width_max
-  pnfs::Packing packing = pnfs::Packing::sparse;
-};
 
 // A server with less than that is given no new file while there are others.
 constexpr std::uint64_t room_bytes_min = 256 * base::MiB;

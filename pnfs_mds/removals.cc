@@ -52,13 +52,13 @@ struct Part {
 
 }  // namespace
 
-base::Result<std::unique_ptr<Removals>> Removals::open(int directory, io::BlockingPool* pool,
-                                                       ObjectCalls& calls, const Grants& grants) {
+base::Result<std::unique_ptr<Removals>> Removals::open(int directory, ObjectCalls& calls,
+                                                       const Grants& grants) {
   std::unique_ptr<Removals> out(new Removals(calls, grants));
   bool damaged = false;
   const auto take = [&](base::BytesView record) { damaged = !out->take(record) || damaged; };
   const auto snapshot = [removals = out.get()] { return removals->snapshot(); };
-  auto journal = Journal::open(directory, "removals", pool, snapshot, take);
+  auto journal = Journal::open(directory, "removals", snapshot, take);
   if (!journal) return base::fail(journal.error());
   if (damaged) return base::fail(EBADMSG);
   out->journal_ = std::move(*journal);

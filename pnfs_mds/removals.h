@@ -34,8 +34,10 @@ class Removals {
  public:
   // Errors as those of RecordLog::open(), and EBADMSG for records that say what cannot be. What is passed
   // outlives it.
-  static base::Result<std::unique_ptr<Removals>> open(int directory, io::BlockingPool* pool,
-                                                      ObjectCalls& calls, const Grants& grants);
+  static base::Result<std::unique_ptr<Removals>> open(int directory, ObjectCalls& calls,
+                                                      const Grants& grants);
+  // See Journal::use().
+  void use(io::BlockingPool& pool) { journal_->use(pool); }
 
   // On the medium on return; errors as those of Journal::append().
   vfs::VfsOp<> intend(RemovalIntent intent);

@@ -111,7 +111,7 @@ const ExportSet::Entry* ExportSet::same_file_system(const config::ExportConfig& 
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.config.path == config.path && entry.config.directory == config.directory &&
            entry.config.read_only == config.read_only && entry.config.sync == config.sync &&
-           entry.config.fsid == config.fsid;
+           entry.config.fsid == config.fsid && entry.config.data == config.data;
   });
   return found == entries_.end() ? nullptr : &*found;
 }

@@ -51,6 +51,11 @@ bool may_lock_memory() {
   return capabilities.load() && capabilities.has(CAP_IPC_LOCK);
 }
 
+bool may_keep_trusted_attributes() {
+  Capabilities capabilities;
+  return capabilities.load() && capabilities.has(CAP_SYS_ADMIN);
+}
+
 std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;

@@ -24,6 +24,8 @@ std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config
 
 // Whether RLIMIT_MEMLOCK does not count for this process (CAP_IPC_LOCK).
 bool may_lock_memory();
+// Whether this process has CAP_SYS_ADMIN, without which there are no extended attributes "trusted.*".
+bool may_keep_trusted_attributes();
 
 // Modes of new files are the clients' affair; a peer that hangs up is an error value, not a signal;
 // CAP_SYS_RESOURCE goes, because with it the kernel would let every client write past quotas and into

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/log.h"
 #include "nfs4/options.h"
+#include "pnfs_mds/stripe_policy.h"
 #include "rdma/registration.h"
 #include "rpc/call.h"
 #include "vfs/export.h"
@@ -60,6 +61,17 @@ struct DataServerConfig {
   std::vector<std::string> advertise;  // what clients are told; empty: where it listens
 };
 
+// This server is the metadata server of a pNFS cluster.
+struct PnfsConfig {
+  bool on = false;
+  std::string secret;  // file; empty: one is made in the state directory
+  pnfs_mds::StripePolicy stripes;
+  unsigned lost_seconds = 300;  // after so long without a data server its bytes are an I/O error
+};
+
+// Where the bytes of an export's new files are.
+enum class Data : std::uint8_t { local, striped };
+
 struct ExportConfig {
   std::string path;       // as clients mount it: "/" or "/name/..."
   std::string directory;  // absolute
@@ -72,6 +84,7 @@ struct ExportConfig {
   bool sync = true;
   std::vector<std::string> clients;  // networks in text form, valid; empty: everybody
   std::string fsid;                  // names a file system that has no UUID; empty: its device number does
+  Data data = Data::local;           // striped: with PnfsConfig::on alone
 };
 
 struct Config {
@@ -87,6 +100,7 @@ struct Config {
   std::string idmap_domain;  // of "user@domain" in NFSv4, in lower case; empty: that of the host's name
   bool send_names = false;   // owners are sent as "user@domain"
   RdmaConfig rdma;
+  PnfsConfig pnfs;
   Limits limits;
   std::vector<ExportConfig> exports;  // at least one, unless there is a data server
   std::optional<DataServerConfig> data_server;

@@ -85,7 +85,19 @@ void read_fsid(TomlReader& table, ExportConfig& config) {
                                       bytes_max, example));
 }
 
-ExportConfig read_export(TomlReader table) {
+void read_data(TomlReader& table, ExportConfig& config, bool striped_too) {
+  std::string data;
+  if (!table.text("data", data, R"(data = "local")")) return;
+  if (data == "striped") config.data = Data::striped;
+  if (data != "striped" && data != "local")
+    table.problem("data", fmt::format("'data' is \"{}\"; write \"local\" or \"striped\"", data));
+  if (data == "striped" && !striped_too)
+    table.problem("data",
+                  "'data' is \"striped\", and there are no data servers without a section [pnfs]; add "
+                  "one, which may be empty");
+}
+
+ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs) {
   ExportConfig config;
   constexpr std::string_view path_example = R"(path = "/data")",
                              directory_example = R"(directory = "/srv/data")";
@@ -105,6 +117,7 @@ ExportConfig read_export(TomlReader table) {
   read_clients(table, config);
   read_fsid(table, config);
   read_security(table);
+  read_data(table, config, pnfs.on);
   table.finish();
   return config;
 }
@@ -129,7 +142,7 @@ void read_exports(TomlReader& file, std::string_view name, Config& config) {
   for (const toml::node& element : *exports) {
     TomlReader table(*element.as_table(), "[[export]]", problems);
     const std::uint32_t line = table.line_of("path");
-    config.exports.push_back(read_export(table));
+    config.exports.push_back(read_export(table, config.pnfs));
     const std::string& path = config.exports.back().path;
     const auto [first, is_new] = line_of_path.emplace(path, line);
     if (!is_new && !path.empty())

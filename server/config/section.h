@@ -26,6 +26,7 @@ std::span<const Section> sections();
 void read_server(TomlReader& file, std::string_view name, Config& config);
 void read_limits(TomlReader& file, std::string_view name, Config& config);
 void read_rdma(TomlReader& file, std::string_view name, Config& config);
+void read_pnfs(TomlReader& file, std::string_view name, Config& config);
 void read_data_server(TomlReader& file, std::string_view name, Config& config);
 void read_exports(TomlReader& file, std::string_view name, Config& config);
 

@@ -14,5 +14,8 @@ namespace braid::server::run {
 std::expected<roles::nfs::Capabilities, std::string> capabilities_of(const config::Config& config,
                                                                      const std::string& state_dir,
                                                                      const base::Clock& clock);
+// Whether exports of `next` can be served without a restart by a server that was started with `running`; if
+// not, a sentence.
+std::expected<void, std::string> can_reload(const config::Config& running, const config::Config& next);
 
 }  // namespace braid::server::run

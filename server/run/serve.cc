@@ -115,15 +115,8 @@ void log_failed_reload(std::string_view mistakes) {
   }
 }
 
-std::expected<void, std::string> admitted(const config::Config& config,
-                                          const roles::nfs::Capabilities& capabilities) {
-  for (const auto& capability : capabilities)
-    if (std::string why = capability->refuses(config); !why.empty()) return std::unexpected(std::move(why));
-  return {};
-}
-
 // Puts the exports of the changed file into force; a wrong file changes nothing.
-void reload(const ServeCommand& command, Server& server, const roles::nfs::Capabilities& capabilities,
+void reload(const ServeCommand& command, Server& server, const config::Config& running,
             const Notifier& notifier, const base::Clock& clock) {
   if (command.config_file.empty()) {
     log_event(Level::warning, "reload_ignored", "there is no configuration file");
@@ -132,7 +125,7 @@ void reload(const ServeCommand& command, Server& server, const roles::nfs::Capab
   notifier.reloading(clock.now());
   auto config = configuration(command);
   std::expected<void, std::string> done;
-  if (config) done = admitted(*config, capabilities);
+  if (config) done = can_reload(running, *config);
   if (config && done) done = server.exports().apply(config->exports);
   if (!config) done = std::unexpected(config.error());
   if (done)
@@ -149,9 +142,8 @@ void restore_signals() {
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
-int run(const ServeCommand& command, Server& server, const roles::nfs::Capabilities& capabilities,
-        admin::AdminSocket admin, base::UniqueFd metrics_socket, const config::Config& config,
-        const base::Clock& clock, Signals& signals) {
+int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, base::UniqueFd metrics_socket,
+        const config::Config& config, const base::Clock& clock, Signals& signals) {
   const Notifier notifier(text_of_environment("NOTIFY_SOCKET"));
   auto reactor = io::Reactor::create({.ring_entries = 64}, clock);
   if (!reactor)
@@ -161,7 +153,7 @@ int run(const ServeCommand& command, Server& server, const roles::nfs::Capabilit
   Control control(**reactor, server, signals,
                   {.admin_listener = admin.take_listener(),
                    .metrics_listener = std::move(metrics_socket),
-                   .reload = [&] { reload(command, server, capabilities, notifier, clock); }});
+                   .reload = [&] { reload(command, server, config, notifier, clock); }});
   if (!config.exports.empty())
     fmt::print("{}", announcement_text(announcement_of(server), config::reachable_address()));
   if (config.data_server)
@@ -233,8 +225,7 @@ int serve(const ServeCommand& command) {
   auto admin = admin_socket(*config, (*server)->port());
   if (!admin) return failed(admin.error());
   prepare_process();
-  return run(command, **server, *capabilities, std::move(*admin), std::move(*metrics_socket), *config, clock,
-             signals);
+  return run(command, **server, std::move(*admin), std::move(*metrics_socket), *config, clock, signals);
 }
 
 }  // namespace braid::server::run

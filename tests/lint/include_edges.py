@@ -36,7 +36,8 @@ USES = {
     "server/metrics": ("server",),
     "server/roles/nfs": ("server/metrics",),
     "server/roles/data_server": ("server/roles/nfs",),
-    "server/run": ("server/roles/nfs", "server/roles/data_server"),
+    "server/roles/mds": ("server/roles/nfs",),
+    "server/run": ("server/roles/nfs", "server/roles/data_server", "server/roles/mds"),
     "server/cli": ("server/run", "tools"),
 }
 TESTS_ONLY = {

@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "io/op.h"
@@ -28,8 +27,6 @@ class Capability {
   virtual std::vector<vfs::ContentSource*> sources(const config::ExportConfig& config) = 0;
   // Whether all of them take pipes. The same, always.
   [[nodiscard]] virtual bool takes_pipes() const = 0;
-  // Why this configuration cannot be put into force without a restart, a sentence; empty: it can.
-  [[nodiscard]] virtual std::string refuses(const config::Config& config) const = 0;
 
   // The role is being made. What is added to `parts` outlives the engine.
   virtual void join(const Shared& shared, nfs4::EngineParts& parts) = 0;

@@ -17,7 +17,7 @@ class ClusterTest : public ScratchTest {
  protected:
   auto open(const std::string& secret = "") {
     return Cluster::open({.state_dir = path_, .secret_file = secret, .policy = {}, .servers = {}}, clock_,
-                         nullptr, objects_);
+                         objects_);
   }
   std::string secret_file(std::size_t bytes, mode_t mode) const {
     const std::string file = path_ / "the_secret";

@@ -160,9 +160,8 @@ std::string universal(const rpc::PeerAddress& address) {
 class ControlTest : public ScratchTest {
  protected:
   ControlTest()
-      : cluster_(
-            std::move(*Cluster::open({.state_dir = path_, .secret_file = "", .policy = {}, .servers = {}},
-                                     clock_, nullptr, unused_))) {}
+      : cluster_(std::move(*Cluster::open(
+            {.state_dir = path_, .secret_file = "", .policy = {}, .servers = {}}, clock_, unused_))) {}
   pnfs::Introduction data_server(std::uint8_t number = 1, std::string name = "ds") const {
     return {.role = pnfs::control_role::ROLE_DATA,
             .cluster = {},
@@ -182,14 +181,13 @@ class CallsOverTcp : public ControlTest {
       : data_(objects_),
         service_(
             clock_, cluster_->secret(), [this] { return data_server(); }, data_),
-        server_(serve(service_.program())),
-        calls_(caller_.pool),
-        other_calls_(caller_.pool) {
+        server_(serve(service_.program())) {
     admit({{"rdma", "127.0.0.1.8.1"}, {"tcp", universal(server_->address)}});
     const std::vector<ControlCalls::Place> places{{caller_.thread.reactor(), *caller_.tcp},
                                                   {second_.thread.reactor(), *second_.tcp}};
     calls_.start(
-        cluster_->servers(), cluster_->secret(), [this] { return introduction_of(*cluster_); }, places);
+        caller_.pool, cluster_->servers(), cluster_->secret(), [this] { return introduction_of(*cluster_); },
+        places);
   }
   ~CallsOverTcp() override {
     caller_.thread.await([this] { return calls_.close(); });

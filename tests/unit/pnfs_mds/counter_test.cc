@@ -11,9 +11,8 @@ namespace {
 class CounterTest : public ScratchTest {
  protected:
   static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
-  base::Result<std::unique_ptr<Counter>> open(std::uint64_t limit = no_limit,
-                                              io::BlockingPool* pool = nullptr) {
-    return Counter::open(directory_.get(), "numbers", pool, limit);
+  base::Result<std::unique_ptr<Counter>> open(std::uint64_t limit = no_limit) {
+    return Counter::open(directory_.get(), "numbers", limit);
   }
   static io::Op<> take(Counter& counter, std::uint32_t count, std::set<std::uint64_t>& taken) {
     const auto first = co_await counter.next(count).as_result();
@@ -62,7 +61,8 @@ TEST_F(CounterTest, has_a_limit) {
 
 TEST_F(CounterTest, callers_at_the_same_time_have_different_numbers) {
   io::BlockingPool pool({});
-  const auto counter = open(no_limit, &pool).value();
+  const auto counter = open().value();
+  counter->use(pool);
   run([&]() -> io::Op<> {
     std::set<std::uint64_t> taken;
     io::Gate gate;

@@ -24,7 +24,7 @@ Heartbeat beat(std::uint8_t verifier) {
 class DataServersTest : public ScratchTest {
  protected:
   base::Result<std::unique_ptr<DataServers>> open() {
-    return DataServers::open(directory_.get(), hand_clock_, nullptr, {.patience = 10s});
+    return DataServers::open(directory_.get(), hand_clock_, {.patience = 10s, .lost = 60s});
   }
   std::uint32_t admit(std::uint8_t id, const std::string& name, const std::string& address) {
     const auto number = now(servers_->admit(id_number(id), name, {{"tcp", address}}));
@@ -73,6 +73,16 @@ TEST_F(DataServersTest, is_in_contact_for_a_while_after_each_heartbeat) {
   EXPECT_TRUE(now(servers_->heard(id_number(1), beat(7))));
   hand_clock_.advance(10s);
   EXPECT_FALSE(info(1).in_contact);
+  EXPECT_FALSE(info(1).lost);
+  hand_clock_.advance(50s);
+  EXPECT_TRUE(info(1).lost);
+  EXPECT_TRUE(now(servers_->heard(id_number(1), beat(7))));
+  EXPECT_FALSE(info(1).lost);
+  servers_.reset();
+  servers_ = open().value();
+  EXPECT_FALSE(info(1).lost) << "it has that long again to be heard of";
+  hand_clock_.advance(60s);
+  EXPECT_TRUE(info(1).lost);
   EXPECT_EQ(now(servers_->heard(id_number(9), beat(7))).error(), vfs::Error::noent);
 }
 

@@ -19,14 +19,14 @@ base::Bytes record_named(std::string_view text) {
 
 class JournalTest : public ScratchTest {
  protected:
-  base::Result<std::unique_ptr<Journal>> open(io::BlockingPool* pool = nullptr) {
+  base::Result<std::unique_ptr<Journal>> open() {
     taken_.clear();
     const auto snapshot = [this] {
       std::vector<base::Bytes> records;
       for (const std::string& text : current_) records.push_back(record_named(text));
       return records;
     };
-    return Journal::open(directory_.get(), "log", pool, snapshot,
+    return Journal::open(directory_.get(), "log", snapshot,
                          [this](base::BytesView record) { taken_.emplace_back(base::text_of(record)); });
   }
   static io::Op<> append_one(Journal& journal, std::string text, int& ended) {
@@ -50,7 +50,8 @@ TEST_F(JournalTest, keeps_what_was_appended) {
 TEST_F(JournalTest, callers_that_come_together_share_a_write_and_lose_nothing) {
   io::BlockingPool pool({});
   {
-    auto journal = open(&pool);
+    auto journal = open();
+    (*journal)->use(pool);
     run([&]() -> io::Op<> {
       io::Gate gate;
       int ended = 0;

@@ -15,7 +15,7 @@ class RemovalsTest : public ScratchTest {
   RemovalsTest() { start(); }
   void start() {
     removals_.reset();
-    removals_ = Removals::open(directory_.get(), nullptr, objects_, *grants_).value();
+    removals_ = Removals::open(directory_.get(), objects_, *grants_).value();
   }
   static RemovalIntent intent(std::uint64_t object) {
     RemovalIntent out{pnfs::ObjectId(object), {pnfs::ServerNumber(1), pnfs::ServerNumber(2)}, {}};
@@ -37,7 +37,7 @@ class RemovalsTest : public ScratchTest {
 
   fake::Objects objects_;
   std::unique_ptr<Grants> grants_ =
-      std::make_unique<Grants>(Counter::open(directory_.get(), "grants", nullptr, Grants::limit).value());
+      std::make_unique<Grants>(Counter::open(directory_.get(), "grants", Grants::limit).value());
   std::unique_ptr<Removals> removals_;
   std::vector<int> asked_;
 };
@@ -123,7 +123,7 @@ TEST_F(RemovalsTest, a_log_with_other_records_is_damage) {
     const std::vector<base::Bytes> records{base::Bytes(9, std::byte{3})};
     EXPECT_TRUE(log->append(records));
   }
-  const auto opened = Removals::open(directory_.get(), nullptr, objects_, *grants_);
+  const auto opened = Removals::open(directory_.get(), objects_, *grants_);
   EXPECT_EQ(opened.error(), base::errno_of(EBADMSG));
 }
 

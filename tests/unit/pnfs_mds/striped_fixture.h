@@ -31,7 +31,7 @@ class StripedTest : public ScratchTest {
     fs_.reset();
     cluster_.reset();
     auto cluster = Cluster::open({.state_dir = path_, .secret_file = "", .policy = policy, .servers = {}},
-                                 clock_, nullptr, objects_);
+                                 clock_, objects_);
     cluster_ = std::move(*cluster);
     fs_ = std::make_shared<vfs::memory::MemoryFileSystem>(
         storage_, recorder_, std::vector<vfs::ContentSource*>{&cluster_->source()});

@@ -28,7 +28,6 @@ class TestCapability final : public roles::nfs::Capability {
     return {};
   }
   [[nodiscard]] bool takes_pipes() const override { return false; }
-  [[nodiscard]] std::string refuses(const config::Config& /*config*/) const override { return {}; }
   void join(const Shared& /*shared*/, nfs4::EngineParts& /*parts*/) override { joined = true; }
   [[nodiscard]] std::vector<rpc::Program> programs() override { return {rpc::test::test_program(service_)}; }
   void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& /*engine*/) override {

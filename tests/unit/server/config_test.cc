@@ -71,6 +71,64 @@ TEST(Config, rdma_is_off_unless_asked_for_and_can_be_tuned) {
   EXPECT_EQ(tuned->rdma.registration, rdma::Registration::odp);
 }
 
+TEST(Config, pnfs_is_off_unless_there_is_a_section) {
+  const auto plain = parse_config(std::string(one_export));
+  ASSERT_TRUE(plain.has_value());
+  EXPECT_FALSE(plain->pnfs.on);
+  EXPECT_EQ(plain->exports.front().data, Data::local);
+  const auto empty = parse_config("[pnfs]\n" + std::string(one_export) + "data = \"striped\"\n");
+  ASSERT_TRUE(empty.has_value());
+  EXPECT_TRUE(empty->pnfs.on);
+  EXPECT_EQ(empty->pnfs.secret, "");
+  EXPECT_EQ(empty->pnfs.stripes.unit, base::MiB);
+  EXPECT_EQ(empty->pnfs.stripes.width, 4u);
+  EXPECT_EQ(empty->pnfs.stripes.packing, pnfs::Packing::sparse);
+  EXPECT_EQ(empty->pnfs.lost_seconds, 300u);
+  EXPECT_EQ(empty->exports.front().data, Data::striped);
+  const auto tuned = parse_config(
+      "[pnfs]\nsecret = \"/etc/secret\"\nstripe_unit = \"128KiB\"\nwidth = 56\npacking = \"dense\"\n"
+      "lost_seconds = 60\n" +
+      std::string(one_export) + "data = \"local\"\n");
+  ASSERT_TRUE(tuned.has_value());
+  EXPECT_EQ(tuned->pnfs.secret, "/etc/secret");
+  EXPECT_EQ(tuned->pnfs.stripes.unit, 128 * base::KiB);
+  EXPECT_EQ(tuned->pnfs.stripes.width, 56u);
+  EXPECT_EQ(tuned->pnfs.stripes.packing, pnfs::Packing::dense);
+  EXPECT_EQ(tuned->pnfs.lost_seconds, 60u);
+}
+
+TEST(Config, mistakes_about_pnfs_are_told_with_their_lines) {
+  EXPECT_EQ(
+      complaints("[pnfs]\nstripe_unit = 65537\npacking = \"thick\"\nstripes = 4\nsecret = \"here\"\n" +
+                 std::string(one_export)),
+      "braid.toml:2: 'stripe_unit' is no multiple of 4 KiB; write e.g. \"1MiB\"\n"
+      "braid.toml:3: 'packing' is \"thick\"; write \"sparse\" or \"dense\"\n"
+      "braid.toml:4: unknown key 'stripes' in [pnfs]; known keys are secret, stripe_unit, width, packing, "
+      "lost_seconds\n"
+      "braid.toml:5: 'secret' is \"here\"; write an absolute path: secret = "
+      "\"/etc/braid/pnfs.secret\"\n");
+  EXPECT_THAT(
+      complaints("[pnfs]\nstripe_unit = \"32KiB\"\nwidth = 57\nlost_seconds = 1\n" + std::string(one_export)),
+      testing::AllOf(HasSubstr("braid.toml:2: 'stripe_unit'"), HasSubstr("braid.toml:3: 'width'"),
+                     HasSubstr("braid.toml:4: 'lost_seconds'")));
+  EXPECT_THAT(
+      complaints("[pnfs]\nstripe_unit = \"1GiB\"\nwidth = 4\npacking = \"dense\"\n" +
+                 std::string(one_export)),
+      HasSubstr("braid.toml:4: 'packing' is \"dense\", and 'stripe_unit' times 'width' is 4 GiB or more"));
+  EXPECT_EQ(complaints("[pnfs]\nstripe_unit = \"1GiB\"\nwidth = 3\npacking = \"dense\"\n" +
+                       std::string(one_export)),
+            "right");
+}
+
+TEST(Config, a_striped_export_needs_data_servers) {
+  EXPECT_EQ(
+      complaints(std::string(one_export) + "data = \"striped\"\n"),
+      "braid.toml:5: 'data' is \"striped\", and there are no data servers without a section [pnfs]; add one, "
+      "which may be empty\n");
+  EXPECT_EQ(complaints(std::string(one_export) + "data = \"somewhere\"\n"),
+            "braid.toml:5: 'data' is \"somewhere\"; write \"local\" or \"striped\"\n");
+}
+
 TEST(Config, a_wrong_registration_and_inline_size_are_told) {
   EXPECT_EQ(complaints(std::string("[rdma]\ninline_bytes_max = 1500\nregistration = \"none\"") +
                        std::string(one_export)),

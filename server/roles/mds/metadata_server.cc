@@ -1,0 +1,140 @@
+#include "server/roles/mds/metadata_server.h"
+
+#include <chrono>
+#include <utility>
+
+#include "base/log.h"
+#include "server/process.h"
+#include "server/roles/nfs/state_in_use.h"
+
+namespace braid::server::roles::mds {
+namespace {
+
+// How often what nobody knows of is looked at: an export may be away for long.
+constexpr std::uint64_t look_ticks = 60;
+
+pnfs_mds::ClusterOptions options_of(const config::Config& config, const std::string& state_dir) {
+  pnfs_mds::ClusterOptions options;
+  options.state_dir = state_dir;
+  options.secret_file = config.pnfs.secret;
+  options.policy = config.pnfs.stripes;
+  // A data server bars itself after half a lease; clocks do not run quite alike.
+  const base::Duration half_lease = std::chrono::seconds(config.limits.lease_seconds) / 2;
+  options.servers.patience = half_lease + half_lease / 8;
+  options.servers.lost = std::chrono::seconds(config.pnfs.lost_seconds);
+  return options;
+}
+
+void warn_of_small_unit(const pnfs_mds::StripePolicy& policy) {
+  if (policy.unit >= base::MiB) return;
+  base::log_event(base::Level::warning, "stripe_unit_small",
+                  "stripe_unit={}: clients read and write in pieces of that size", policy.unit);
+}
+
+}  // namespace
+
+std::expected<std::shared_ptr<MetadataServer>, std::string> MetadataServer::open(const config::Config& config,
+                                                                                 const std::string& state_dir,
+                                                                                 const base::Clock& clock) {
+  if (!may_keep_trusted_attributes())
+    return std::unexpected(
+        "a pNFS cluster needs root (CAP_SYS_ADMIN): where a file lies is kept in an extended attribute "
+        "trusted.*; start braid as root, or remove [pnfs]");
+  auto calls = std::make_unique<pnfs_mds::ControlCalls>();
+  std::expected<std::unique_ptr<pnfs_mds::Cluster>, pnfs_mds::ClusterError> opened;
+  nfs::while_in_use(clock, state_dir, config.limits.drain_seconds, [&] {
+    opened = pnfs_mds::Cluster::open(options_of(config, state_dir), clock, *calls);
+    return !opened && opened.error().in_use;
+  });
+  if (!opened)
+    return std::unexpected(opened.error().in_use ? nfs::in_use_text(state_dir) : opened.error().text);
+  warn_of_small_unit(config.pnfs.stripes);
+  return std::shared_ptr<MetadataServer>(new MetadataServer(std::move(calls), std::move(*opened), clock));
+}
+
+MetadataServer::MetadataServer(std::unique_ptr<pnfs_mds::ControlCalls> calls,
+                               std::unique_ptr<pnfs_mds::Cluster> cluster, const base::Clock& clock)
+    : calls_(std::move(calls)),
+      cluster_(std::move(cluster)),
+      control_(*cluster_),
+      service_(clock, cluster_->secret(), [this] { return pnfs_mds::introduction_of(*cluster_); }, control_) {
+  cluster_->removals().set_wake([this] { wake(); });
+}
+
+std::vector<vfs::ContentSource*> MetadataServer::sources(const config::ExportConfig& config) {
+  if (config.data != config::Data::striped) return {};
+  base::log_event(base::Level::warning, "export_striped",
+                  "export={}: experimental: a crash can lose the size of a file", config.path);
+  return {&cluster_->source()};
+}
+
+void MetadataServer::join(const Shared& shared, nfs4::EngineParts& /*parts*/) {
+  slabs_ = &shared.slabs;
+  exports_ = &shared.exports;
+  cluster_->use(shared.pool);
+}
+
+void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> threads,
+                           nfs4::Nfs4Engine& /*engine*/) {
+  std::vector<pnfs_mds::ControlCalls::Place> places;
+  places.reserve(threads.size());
+  for (const auto& thread : threads) places.push_back({thread->reactor(), thread->tcp()});
+  calls_->start(
+      *slabs_, cluster_->servers(), cluster_->secret(),
+      [this] { return pnfs_mds::introduction_of(*cluster_); }, places);
+  home_.with([&](io::Reactor*& home) { home = &threads.front()->reactor(); });
+}
+
+void MetadataServer::wake() {
+  home_.with([this](io::Reactor* home) {
+    if (home == nullptr) return;
+    home->post([this] {
+      if (!gate_.closed()) io::spawn(gate_, remove_objects());
+    });
+  });
+}
+
+io::Op<> MetadataServer::remove_objects() { (void)co_await cluster_->removals().work().as_result(); }
+
+io::Op<> MetadataServer::tick() {
+  const std::uint64_t tick = ticks_++;
+  if (cluster_->removals().backlog() > 0) wake();
+  if (tick % look_ticks == 0 && cluster_->removals().earlier() > 0) {
+    home_.with([this](io::Reactor* home) {
+      if (home == nullptr) return;
+      home->post([this] {
+        if (!gate_.closed() && !std::exchange(looking_, true)) io::spawn(gate_, look_at_earlier());
+      });
+    });
+  }
+  return io::ready_op();
+}
+
+io::Op<> MetadataServer::look_at_earlier() {
+  const auto look = [this](vfs::FileHandle file) { return fate_of(file); };
+  (void)co_await cluster_->removals().look_at_earlier(look).as_result();
+  looking_ = false;
+}
+
+vfs::VfsOp<pnfs_mds::Removals::Fate> MetadataServer::fate_of(vfs::FileHandle file) const {
+  using Fate = pnfs_mds::Removals::Fate;
+  const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
+  const vfs::Export* const found = table->by_handle(file.view());
+  if (found == nullptr) co_return Fate::unknown;
+  const std::shared_ptr<vfs::FileSystem> file_system = found->file_system;
+  const auto resolved = co_await file_system->resolve(file.view()).as_result();
+  if (!resolved) co_return resolved.error() == vfs::Error::stale ? Fate::gone : Fate::unknown;
+  const auto now = co_await file_system->getattr(*resolved).as_result();
+  if (!now) co_return now.error() == vfs::Error::stale ? Fate::gone : Fate::unknown;
+  co_return now->nlink > 0 ? Fate::lives : Fate::unknown;
+}
+
+// What is removed from now on stays for the next start.
+io::Op<> MetadataServer::close() {
+  home_.with([](io::Reactor*& home) { home = nullptr; });
+  gate_.close();
+  co_await gate_.drained();
+  co_await calls_->close();
+}
+
+}  // namespace braid::server::roles::mds

@@ -1,0 +1,70 @@
+// The metadata server of a pNFS cluster, as a capability of the role that serves the exports.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "io/gate.h"
+#include "io/reactor.h"
+#include "pnfs/control_service.h"
+#include "pnfs_mds/cluster.h"
+#include "pnfs_mds/control_calls.h"
+#include "pnfs_mds/control_handler.h"
+#include "server/config/config.h"
+#include "server/roles/nfs/capability.h"
+#include "vfs/export.h"
+
+namespace braid::server::roles::mds {
+
+class MetadataServer final : public nfs::Capability {
+ public:
+  // The configuration has PnfsConfig::on. Waits for another process that has the state directory, as
+  // NfsRole::make(). The error is a sentence for the user. `clock` outlives it.
+  static std::expected<std::shared_ptr<MetadataServer>, std::string> open(const config::Config& config,
+                                                                          const std::string& state_dir,
+                                                                          const base::Clock& clock);
+
+  std::vector<vfs::ContentSource*> sources(const config::ExportConfig& config) override;
+  // What is written to a striped file is sent on, and looked at for that.
+  [[nodiscard]] bool takes_pipes() const override { return false; }
+  void join(const Shared& shared, nfs4::EngineParts& parts) override;
+  [[nodiscard]] std::vector<rpc::Program> programs() override { return {service_.program()}; }
+  void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) override;
+  io::Op<> tick() override;
+  io::Op<> close() override;
+
+  [[nodiscard]] pnfs_mds::Cluster& cluster() { return *cluster_; }
+
+ private:
+  MetadataServer(std::unique_ptr<pnfs_mds::ControlCalls> calls, std::unique_ptr<pnfs_mds::Cluster> cluster,
+                 const base::Clock& clock);
+  // Has the objects of removed files removed, on the first thread.
+  void wake();
+  io::Op<> remove_objects();
+  // Whether files that a run before was about to remove are still there.
+  io::Op<> look_at_earlier();
+  vfs::VfsOp<pnfs_mds::Removals::Fate> fate_of(vfs::FileHandle file) const;
+
+  const std::unique_ptr<pnfs_mds::ControlCalls> calls_;
+  const std::unique_ptr<pnfs_mds::Cluster> cluster_;
+  pnfs_mds::MetadataControl control_;
+  pnfs::ControlService service_;
+  // From join() on.
+  io::SlabPool* slabs_ = nullptr;
+  const vfs::Exports* exports_ = nullptr;
+  base::Guarded<io::Reactor*> home_{std::in_place, nullptr};  // from start() to close()
+  std::uint64_t ticks_ = 0;
+  // Of the first thread.
+  io::Gate gate_;
+  bool looking_ = false;
+};
+
+}  // namespace braid::server::roles::mds
