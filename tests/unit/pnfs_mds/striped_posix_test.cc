@@ -1,0 +1,159 @@
+// Striped files in directories of the kernel: the record in its attribute, and what is left in the file.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include <array>
+#include <memory>
+#include <string>
+
+#include "pnfs_mds/cluster.h"
+#include "pnfs_mds/fake/objects.h"
+#include "tests/unit/vfs/posix_fixture.h"
+
+namespace braid::pnfs_mds::test {
+namespace {
+
+using vfs::Error;
+
+class StripedPosixTest : public vfs::PosixTest {
+ protected:
+  static constexpr std::uint32_t unit = 64 * base::KiB;
+
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "striped_posix_XXXXXX";
+    state_ = ::mkdtemp(pattern.data());
+    open_cluster();
+    options_.sources = {&cluster_->source()};
+    PosixTest::SetUp();
+  }
+  void TearDown() override {
+    PosixTest::TearDown();
+    cluster_.reset();
+    std::filesystem::remove_all(state_);
+  }
+  void open_cluster() {
+    cluster_ = std::move(*Cluster::open(
+        {.state_dir = state_, .secret_file = "", .policy = {.unit = unit, .width = 2}, .servers = {}}, clock_,
+        objects_));
+    for (std::uint32_t number = 1; number <= 2; ++number) {
+      pnfs::ServerId id{};
+      id[0] = static_cast<std::byte>(number);
+      EXPECT_TRUE(vfs::run(cluster_->servers().admit(id, "ds" + std::to_string(number), {})));
+      EXPECT_TRUE(vfs::run(cluster_->servers().heard(
+          id, {.room = {}, .load = 0, .verifier = objects_.verifier(pnfs::ServerNumber(number))})));
+    }
+  }
+  // As another process does, after this one has ended.
+  void start_again() {
+    root_ = {};
+    fs_.reset();
+    cluster_.reset();
+    open_cluster();
+    options_.sources = {&cluster_->source()};
+    fs_ = opened();
+    root_ = fs_->root();
+  }
+  std::string record_of_file(const char* name) const {
+    std::array<char, 512> bytes{};
+    const ssize_t size = ::getxattr(local(name).c_str(), "trusted.braid.layout", bytes.data(), bytes.size());
+    return {bytes.data(), static_cast<std::size_t>(std::max<ssize_t>(size, 0))};
+  }
+  StripedContent* content(const char* name) {
+    const auto found = vfs::run(fs_->content(find(name)));
+    return found ? cluster_->source().of(*found) : nullptr;
+  }
+
+  std::string state_;
+  fake::Objects objects_;
+  std::unique_ptr<Cluster> cluster_;
+};
+BRAID_ON_EVERY_FILE_SYSTEM(StripedPosixTest);
+
+TEST_P(StripedPosixTest, the_record_is_an_attribute_and_the_file_a_hole_of_the_right_size) {
+  ASSERT_TRUE(create("f"));
+  EXPECT_EQ(record_of_file("f"), "");
+  const std::string bytes(3 * unit, 'x');
+  ASSERT_TRUE(write(find("f"), bytes));
+  EXPECT_FALSE(record_of_file("f").empty());
+  EXPECT_EQ(local_read("f"), std::string(3 * unit, '\0'));
+  struct stat now{};
+  ASSERT_EQ(::stat(local("f").c_str(), &now), 0);
+  EXPECT_LT(now.st_blocks * 512, unit);
+  EXPECT_EQ(attributes(find("f")).space, bytes.size());
+  EXPECT_EQ(read(find("f")), bytes);
+}
+
+TEST_P(StripedPosixTest, another_process_finds_the_bytes) {
+  ASSERT_TRUE(create("f"));
+  ASSERT_TRUE(write(find("f"), "bytes", unit - 2));
+  start_again();
+  EXPECT_EQ(read(find("f"), unit - 3, 10), std::string("\0bytes", 6));
+  EXPECT_EQ(attributes(find("f")).size, unit + 3);
+}
+
+TEST_P(StripedPosixTest, a_renamed_or_linked_file_keeps_its_bytes_and_a_copied_record_has_none) {
+  ASSERT_TRUE(create("f"));
+  ASSERT_TRUE(write(find("f"), "bytes"));
+  ASSERT_EQ(::rename(local("f").c_str(), local("g").c_str()), 0);
+  ASSERT_EQ(::link(local("g").c_str(), local("h").c_str()), 0);
+  local_write("copy", std::string(5, '\0'));
+  const std::string record = record_of_file("g");
+  ASSERT_EQ(::setxattr(local("copy").c_str(), "trusted.braid.layout", record.data(), record.size(), 0), 0);
+  start_again();
+  EXPECT_EQ(read(find("g")), "bytes");
+  EXPECT_EQ(read(find("h")), "bytes");
+  EXPECT_EQ(read(find("copy")).error(), Error::io);
+  EXPECT_TRUE(remove("copy"));
+  EXPECT_EQ(read(find("g")), "bytes");
+}
+
+TEST_P(StripedPosixTest, a_truncation_is_in_the_record) {
+  ASSERT_TRUE(create("f"));
+  ASSERT_TRUE(write(find("f"), std::string(2 * unit, 'x')));
+  const std::string before = record_of_file("f");
+  vfs::SetAttributes set;
+  set.size = 10;
+  ASSERT_TRUE(setattr(find("f"), set));
+  EXPECT_NE(record_of_file("f"), before);
+  EXPECT_EQ(attributes(find("f")).size, 10U);
+  start_again();
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2));
+  EXPECT_EQ(read(find("f")), std::string(10, 'x'));
+}
+
+TEST_P(StripedPosixTest, objects_go_when_the_file_does_and_not_before_the_last_close) {
+  ASSERT_TRUE(create("f"));
+  ASSERT_TRUE(write(find("f"), std::string(2 * unit, 'x')));
+  EXPECT_EQ(objects_.count(), 2U);
+  auto open = vfs::run(fs_->open({}, find("f"), vfs::OpenAccess::both, vfs::OpenRule::caller));
+  ASSERT_TRUE(open);
+  ASSERT_TRUE(remove("f"));
+  EXPECT_TRUE(vfs::run(cluster_->removals().work()));
+  EXPECT_EQ(objects_.count(), 2U);
+  EXPECT_TRUE(vfs::run(fs_->close(std::move(*open))));
+  fs_->sweep();
+  EXPECT_TRUE(vfs::run(cluster_->removals().work()));
+  EXPECT_EQ(objects_.count(), 0U);
+}
+
+TEST_P(StripedPosixTest, a_process_that_ended_before_the_last_close_leaves_its_intent) {
+  ASSERT_TRUE(create("f"));
+  ASSERT_TRUE(create("g"));
+  ASSERT_TRUE(write(find("f"), "bytes"));
+  ASSERT_TRUE(write(find("g"), "bytes"));
+  const vfs::FileHandle gone = find("f")->handle();
+  const vfs::FileHandle alive = find("g")->handle();
+  auto open = vfs::run(fs_->open({}, find("f"), vfs::OpenAccess::both, vfs::OpenRule::caller));
+  ASSERT_TRUE(remove("f"));
+  open = base::fail(Error::stale);
+  cluster_->removals().set_wake({});
+  start_again();
+  EXPECT_EQ(vfs::run(fs_->resolve(gone.view())).error(), Error::stale);
+  EXPECT_TRUE(vfs::run(fs_->resolve(alive.view())));
+  EXPECT_EQ(cluster_->removals().earlier(), 1U);
+}
+
+}  // namespace
+}  // namespace braid::pnfs_mds::test
