@@ -133,9 +133,9 @@ vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, Abo
   Line* const line = co_await line_to(*desk, server, about);
   const pnfs::ControlPeer* const peer = line->peer.get();
   auto reply = co_await line->peer->call_data(args, std::move(bulk), patience).as_result();
-  if (reply) co_return std::move(*reply);
-  if (reply.error().fault == pnfs::PeerFault::unreachable) note_unreachable(*desk, server, peer);
-  co_return base::fail(error_of_peer(reply.error(), server));
+  if (!reply && reply.error().fault == pnfs::PeerFault::unreachable) note_unreachable(*desk, server, peer);
+  if (!reply) co_await base::fail(error_of_peer(reply.error(), server));
+  co_return std::move(*reply);
 }
 
 vfs::VfsOp<ObjectRead> ControlCalls::read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,

@@ -4,53 +4,15 @@
 #include <utility>
 
 #include "base/log.h"
-#include "pnfs_mds/record_bytes.h"
+#include "pnfs_mds/records.h"
 
 namespace braid::pnfs_mds {
-namespace {
-
-constexpr std::uint8_t server_record = 1;
-
-// docs/format-pnfs-mds.md
-base::Bytes server_record_of(const DataServerInfo& server) {
-  RecordWriter out;
-  out.number(server_record).number(server.number.value()).bytes(server.id).number(server.generation);
-  out.bytes(server.verifier.bytes).counted(base::bytes_of(server.name));
-  out.number(static_cast<std::uint8_t>(server.addresses.size()));
-  for (const Address& address : server.addresses)
-    out.counted(base::bytes_of(address.netid)).counted(base::bytes_of(address.uaddr));
-  return out.take();
-}
-
-std::optional<DataServerInfo> server_of(base::BytesView record) {
-  RecordReader in(record);
-  DataServerInfo out;
-  if (in.number<std::uint8_t>() != server_record) return std::nullopt;
-  out.number = pnfs::ServerNumber(in.number<std::uint32_t>());
-  const base::BytesView id = in.bytes(out.id.size());
-  std::ranges::copy(id, out.id.begin());
-  out.generation = in.number<std::uint64_t>();
-  const base::BytesView verifier = in.bytes(out.verifier.bytes.size());
-  std::ranges::copy(verifier, out.verifier.bytes.begin());
-  out.name = std::string(base::text_of(in.counted()));
-  const std::size_t addresses = in.number<std::uint8_t>();
-  out.addresses.reserve(addresses);
-  for (std::size_t i = 0; i < addresses; ++i) {
-    std::string netid(base::text_of(in.counted()));
-    out.addresses.push_back({std::move(netid), std::string(base::text_of(in.counted()))});
-  }
-  if (!in.ended() || out.number.value() == 0 || out.generation == 0) return std::nullopt;
-  return out;
-}
-
-}  // namespace
-
 base::Result<std::unique_ptr<DataServers>> DataServers::open(int directory, const base::Clock& clock,
                                                              const Options& options) {
   std::unique_ptr<DataServers> out(new DataServers(clock, options));
   bool damaged = false;
   const auto take = [&](base::BytesView record) {
-    const auto server = server_of(record);
+    const auto server = decode_server(record);
     damaged = damaged || !server || !out->take(*server);
   };
   const auto snapshot = [servers = out.get()] { return servers->snapshot(); };
@@ -81,9 +43,9 @@ std::vector<base::Bytes> DataServers::snapshot() const {
     for (const auto& [number, known] : state.table) {
       DataServerInfo info = known.info;
       info.verifier = known.kept;
-      records.push_back(server_record_of(info));
+      records.push_back(encode(info));
     }
-    if (state.coming) records.push_back(server_record_of(*state.coming));
+    if (state.coming) records.push_back(encode(*state.coming));
     return records;
   });
 }
@@ -146,7 +108,7 @@ std::optional<pnfs::ServerId> DataServers::id_of(const std::string& name) const 
 // With the turn. What is coming is shown to nobody before it is kept.
 vfs::VfsOp<> DataServers::keep(DataServerInfo server) {
   state_.with([&](State& state) { state.coming = server; });
-  const base::Result<void, vfs::Error> kept = co_await journal_->append(server_record_of(server)).as_result();
+  const base::Result<void, vfs::Error> kept = co_await journal_->append(encode(server)).as_result();
   state_.with([&](State& state) {
     state.coming.reset();
     if (!kept) return;

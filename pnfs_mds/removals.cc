@@ -3,43 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "pnfs/striping.h"
-#include "pnfs_mds/record_bytes.h"
 #include "pnfs_mds/together.h"
 
 namespace braid::pnfs_mds {
 namespace {
-
-// docs/format-pnfs-mds.md
-constexpr std::uint8_t intent_record = 1;
-constexpr std::uint8_t done_record = 2;
-
-base::Bytes intent_record_of(const RemovalIntent& intent) {
-  RecordWriter out;
-  out.number(intent_record).number(intent.object.value()).counted(intent.file.view());
-  out.number(static_cast<std::uint8_t>(intent.servers.size()));
-  for (const pnfs::ServerNumber server : intent.servers) out.number(server.value());
-  return out.take();
-}
-
-base::Bytes done_record_of(pnfs::ObjectId object) {
-  return RecordWriter().number(done_record).number(object.value()).take();
-}
-
-std::optional<RemovalIntent> intent_of(RecordReader& in, pnfs::ObjectId object) {
-  RemovalIntent out;
-  out.object = object;
-  const base::BytesView file = in.counted();
-  const std::size_t servers = in.number<std::uint8_t>();
-  if (file.size() > vfs::FileHandle::bytes_max || servers > pnfs::Striping::width_max) return std::nullopt;
-  std::ranges::copy(file, out.file.bytes.begin());
-  out.file.size = static_cast<std::uint8_t>(file.size());
-  out.servers.reserve(servers);
-  for (std::size_t i = 0; i < servers; ++i)
-    out.servers.push_back(pnfs::ServerNumber(in.number<std::uint32_t>()));
-  if (!in.ended()) return std::nullopt;
-  return out;
-}
 
 // Files that are removed in one round.
 constexpr std::size_t round_files_max = 4096;
@@ -66,26 +33,23 @@ base::Result<std::unique_ptr<Removals>> Removals::open(int directory, ObjectCall
 }
 
 bool Removals::take(base::BytesView record) {
-  RecordReader in(record);
-  const auto kind = in.number<std::uint8_t>();
-  const pnfs::ObjectId object(in.number<std::uint64_t>());
-  return state_.with([&](State& state) {
-    if (kind == done_record) {
-      state.intents.erase(object);
-      return in.ended();
-    }
-    auto intent = intent_of(in, object);
-    if (kind != intent_record || !intent) return false;
-    state.intents.insert_or_assign(object, Intended{std::move(*intent), true, true});
-    return true;
+  const std::optional<RemovalRecord> known = decode_removal(record);
+  if (!known) return false;
+  state_.with([&](State& state) {
+    if (const auto* const intent = std::get_if<RemovalIntent>(&*known))
+      state.intents.insert_or_assign(intent->object, Intended{*intent, true, true});
+    else
+      state.intents.erase(std::get<RemovalDone>(*known).object);
   });
+  return true;
 }
 
 std::vector<base::Bytes> Removals::snapshot() const {
   return state_.with([](const State& state) {
     std::vector<base::Bytes> records;
     records.reserve(state.intents.size());
-    for (const auto& [object, intended] : state.intents) records.push_back(intent_record_of(intended.intent));
+    for (const auto& [object, intended] : state.intents)
+      records.push_back(encode(RemovalRecord(intended.intent)));
     return records;
   });
 }
@@ -98,7 +62,8 @@ vfs::VfsOp<> Removals::intend(RemovalIntent intent) {
     return known.kept;
   });
   if (kept) co_return;
-  const base::Result<void, vfs::Error> done = co_await journal_->append(intent_record_of(intent)).as_result();
+  const base::Result<void, vfs::Error> done =
+      co_await journal_->append(encode(RemovalRecord(intent))).as_result();
   state_.with([&](State& state) {
     const auto found = state.intents.find(intent.object);
     if (found == state.intents.end()) return;
@@ -188,7 +153,7 @@ vfs::VfsOp<> Removals::forget(std::vector<pnfs::ObjectId> objects) {
   state_.with([&](State& state) {
     for (const pnfs::ObjectId object : objects) {
       state.gone.erase(object);
-      if (state.intents.erase(object) > 0) records.push_back(done_record_of(object));
+      if (state.intents.erase(object) > 0) records.push_back(encode(RemovalDone{object}));
     }
   });
   if (records.empty()) co_return;

@@ -16,19 +16,13 @@
 #include "pnfs_mds/counter.h"
 #include "pnfs_mds/journal.h"
 #include "pnfs_mds/object_calls.h"
+#include "pnfs_mds/records.h"
 #include "vfs/open_file.h"
 #include "vfs/shared_rounds.h"
 #include "vfs/types.h"
 
 namespace braid::pnfs_mds {
 
-// What is left of a file that is about to lose its name.
-struct RemovalIntent {
-  pnfs::ObjectId object;
-  std::vector<pnfs::ServerNumber> servers;  // of object 0, 1, ...
-  vfs::FileHandle file;                     // the stub's
-  friend bool operator==(const RemovalIntent&, const RemovalIntent&) = default;
-};
 // Thread-safe. docs/format-pnfs-mds.md has the log.
 class Removals {
  public:

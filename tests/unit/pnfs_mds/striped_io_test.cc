@@ -139,7 +139,6 @@ TEST_F(StripedIo, a_commit_after_writes_has_their_verifier) {
 }
 
 TEST_F(StripedIo, the_restart_of_any_server_of_the_file_changes_the_verifier) {
-  const auto written = now(write("f", 0, pattern(0, 3 * unit)));
   for (std::uint32_t number = 1; number <= 3; ++number) {
     const auto before = now(write("f", 0, pattern(0, 3 * unit)));
     objects_.restart(pnfs::ServerNumber(number));
