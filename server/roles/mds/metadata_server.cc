@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "pnfs_mds/layouts/layout_operations.h"
 #include "server/process.h"
 #include "server/roles/nfs/state_in_use.h"
 
@@ -56,6 +57,7 @@ MetadataServer::MetadataServer(std::unique_ptr<pnfs_mds::ControlCalls> calls,
                                std::unique_ptr<pnfs_mds::Cluster> cluster, const base::Clock& clock)
     : calls_(std::move(calls)),
       cluster_(std::move(cluster)),
+      layouts_(*cluster_),
       control_(*cluster_),
       service_(clock, cluster_->secret(), [this] { return pnfs_mds::introduction_of(*cluster_); }, control_) {
   cluster_->removals().set_wake([this] { wake(); });
@@ -68,7 +70,11 @@ std::vector<vfs::ContentSource*> MetadataServer::sources(const config::ExportCon
   return {&cluster_->source()};
 }
 
-void MetadataServer::join(const Shared& shared, nfs4::EngineParts& /*parts*/) {
+void MetadataServer::join(const Shared& shared, nfs4::EngineParts& parts) {
+  parts.operations.add(pnfs_mds::layouts::layout_operations());
+  parts.role_flags = nfs4::EXCHGID4_FLAG_USE_PNFS_MDS;
+  parts.layout_types = {nfs4::layouttype4::LAYOUT4_NFSV4_1_FILES};
+  parts.kinds.push_back(&layouts_);
   slabs_ = &shared.slabs;
   exports_ = &shared.exports;
   cluster_->use(shared.pool);

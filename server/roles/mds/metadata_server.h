@@ -18,6 +18,7 @@
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/control_calls.h"
 #include "pnfs_mds/control_handler.h"
+#include "pnfs_mds/layouts/layouts.h"
 #include "server/config/config.h"
 #include "server/roles/nfs/capability.h"
 #include "vfs/export.h"
@@ -55,6 +56,7 @@ class MetadataServer final : public nfs::Capability {
 
   const std::unique_ptr<pnfs_mds::ControlCalls> calls_;
   const std::unique_ptr<pnfs_mds::Cluster> cluster_;
+  pnfs_mds::layouts::Layouts layouts_;
   pnfs_mds::MetadataControl control_;
   pnfs::ControlService service_;
   // From join() on.
