@@ -89,7 +89,7 @@ class Host:
 
     def op_objects(self, number):
         """The directory of its objects."""
-        return self.data_servers.directory(number)
+        return os.path.join(self.data_servers.directory(number), "objects")
 
     def op_arm(self, call, error, nth):
         """That system call of the server fails from now on (faults/control.py)."""

@@ -36,8 +36,7 @@ def in_band(operation):
 
 def stored(number):
     """Bytes in the objects of that server."""
-    return int(lab.host(f"find {lab.objects(number)} -type f -path '*objects/*' -printf '%b\\n' | "
-                        "awk '{n += $1} END {print n * 512}'"))
+    return int(lab.host(f"find {lab.objects(number)} -type f -printf '%b\\n' | awk '{{n += $1}} END {{print n * 512}}'"))
 
 
 lab = Lab()
