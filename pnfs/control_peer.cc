@@ -129,18 +129,18 @@ PeerOp<PeerReply> ControlPeer::call(base::Bytes body, io::Payload bulk, base::Du
   co_await be_in_session();
   const std::shared_ptr<ControlSession> session = session_;
   const control_sealed sealed = session->seal_call(body, std::move(bulk));
-  auto results =
+  const auto results =
       co_await client_
           .call({PNFS_CONTROL, PNFS_CONTROL_V1,
                  static_cast<std::uint32_t>(PNFS_CONTROL_V1_procedure::CONTROL_EXCHANGE)},
                 {.auth = {}, .timeout = timeout}, [&sealed](xdr::Encoder& out) { encode(out, sealed); })
           .as_result();
   if (!results) co_await base::fail(failed(results.error()));
-  co_return co_await take(std::move(*results), sealed.sequence, session);
+  co_return co_await take(*results, sealed.sequence, session);
 }
 
-PeerOp<PeerReply> ControlPeer::take(rpc::Results results, std::uint64_t sequence,
-                                    std::shared_ptr<ControlSession> session) {
+base::Result<PeerReply, PeerError> ControlPeer::take(const rpc::Results& results, std::uint64_t sequence,
+                                                     const std::shared_ptr<ControlSession>& session) {
   xdr::Arena arena;
   EXCHANGEres answer;
   xdr::Decoder in = results.decoder(arena);

@@ -126,8 +126,9 @@ class ControlPeer {
   template <class Args>
   rpc::CallOp<rpc::Results> plain_call(PNFS_CONTROL_V1_procedure procedure, const Args& args);
   PeerError failed(rpc::CallError error) const;
-  PeerOp<PeerReply> take(rpc::Results results, std::uint64_t sequence,
-                         std::shared_ptr<ControlSession> session);
+  // The results of an EXCHANGE in this session.
+  base::Result<PeerReply, PeerError> take(const rpc::Results& results, std::uint64_t sequence,
+                                          const std::shared_ptr<ControlSession>& session);
   template <class Res>
   PeerOp<TypedReply<Res>> typed(base::Result<base::Bytes> body, std::size_t operation, io::Payload bulk,
                                 base::Duration timeout);
