@@ -96,12 +96,13 @@ ControlCalls::Desk* ControlCalls::desk_here() const {
 
 base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, pnfs::ServerNumber server,
                                                                     About about) {
+  const std::optional<ServerStanding> standing = servers_->standing(server);
+  if (!standing || (standing->lost && about == About::bytes)) return base::fail(vfs::Error::io);
+  if (!standing->in_contact) return base::fail(vfs::Error::delay);
+  Line& line = desk.lines[server];
+  if (line.peer != nullptr && line.generation == standing->generation) return &line;
   const std::optional<DataServerInfo> info = servers_->find(server);
   if (!info) return base::fail(vfs::Error::io);
-  if (info->lost && about == About::bytes) return base::fail(vfs::Error::io);
-  if (!info->in_contact) return base::fail(vfs::Error::delay);
-  Line& line = desk.lines[server];
-  if (line.peer != nullptr && line.generation == info->generation) return &line;
   if (line.peer != nullptr) io::spawn(desk.gate, retire(std::move(line.peer)));
   std::vector<rpc::PeerAddress> addresses;
   addresses.reserve(info->addresses.size());

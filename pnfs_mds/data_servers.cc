@@ -50,10 +50,17 @@ std::vector<base::Bytes> DataServers::snapshot() const {
   });
 }
 
+ServerStanding DataServers::standing_of(const Known& known, base::TimePoint now) const {
+  return {.generation = known.info.generation,
+          .in_contact = known.heard && now - *known.heard < options_.patience,
+          .lost = now - known.heard.value_or(opened_) >= options_.lost};
+}
+
 DataServerInfo DataServers::info_of(const Known& known, base::TimePoint now) const {
+  const ServerStanding standing = standing_of(known, now);
   DataServerInfo out = known.info;
-  out.in_contact = known.heard && now - *known.heard < options_.patience;
-  out.lost = now - known.heard.value_or(opened_) >= options_.lost;
+  out.in_contact = standing.in_contact;
+  out.lost = standing.lost;
   return out;
 }
 
@@ -73,6 +80,15 @@ std::optional<DataServerInfo> DataServers::find(pnfs::ServerNumber number) const
     const auto found = state.table.find(number);
     if (found == state.table.end()) return std::nullopt;
     return info_of(found->second, now);
+  });
+}
+
+std::optional<ServerStanding> DataServers::standing(pnfs::ServerNumber number) const {
+  const base::TimePoint now = clock_.recently();
+  return state_.with([&](const State& state) -> std::optional<ServerStanding> {
+    const auto found = state.table.find(number);
+    if (found == state.table.end()) return std::nullopt;
+    return standing_of(found->second, now);
   });
 }
 

@@ -51,6 +51,13 @@ struct DataServerInfo {
   vfs::Verifier verifier;   // of its writes
 };
 
+// What a call needs to know of a server.
+struct ServerStanding {
+  std::uint64_t generation = 0;
+  bool in_contact = false;
+  bool lost = false;
+};
+
 struct Heartbeat {
   ServerRoom room;
   std::uint32_t load = 0;
@@ -79,6 +86,8 @@ class DataServers {
   // Sorted by their numbers, which start with 1.
   [[nodiscard]] std::vector<DataServerInfo> all() const;
   [[nodiscard]] std::optional<DataServerInfo> find(pnfs::ServerNumber number) const;
+  // The same in short.
+  [[nodiscard]] std::optional<ServerStanding> standing(pnfs::ServerNumber number) const;
   [[nodiscard]] std::optional<pnfs::ServerNumber> number_of(const pnfs::ServerId& id) const;
   // Zeros if nobody knows it yet.
   [[nodiscard]] vfs::Verifier verifier_of(pnfs::ServerNumber number) const;
@@ -109,6 +118,7 @@ class DataServers {
   // Of the log. False: it cannot be.
   bool take(const DataServerInfo& server);
   [[nodiscard]] std::vector<base::Bytes> snapshot() const;
+  [[nodiscard]] ServerStanding standing_of(const Known& known, base::TimePoint now) const;
   [[nodiscard]] DataServerInfo info_of(const Known& known, base::TimePoint now) const;
   static Known* known_by(State& state, const pnfs::ServerId& id);
   vfs::VfsOp<> keep(DataServerInfo server);
