@@ -8,6 +8,7 @@
 #include "pnfs_mds/control_calls.h"
 #include "pnfs_mds/control_handler.h"
 #include "pnfs_mds/fake/objects.h"
+#include "tests/unit/pnfs_mds/caller.h"
 #include "tests/unit/pnfs_mds/data_side.h"
 #include "tests/unit/pnfs_mds/scratch.h"
 #include "tests/unit/rpc/tcp_fixture.h"
@@ -17,7 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using enum pnfs::control_status;
-using rpc::test::ReactorThread;
 
 constexpr pnfs::ServerNumber first{1};
 constexpr ObjectKey some_object{pnfs::ObjectId(5), 2};
@@ -27,39 +27,6 @@ pnfs::ServerId server_id(std::uint8_t number) {
   id[0] = std::byte{number};
   return id;
 }
-
-// A thread, and its connections.
-class Caller {
- public:
-  Caller() : metrics_(registry_) {
-    thread.call([this] { tcp.emplace(thread.reactor(), pool, nullptr, options(), metrics_); });
-  }
-  ~Caller() {
-    thread.await([this]() -> io::Op<> {
-      co_await tcp->close();
-      tcp.reset();
-    });
-  }
-  Caller(const Caller&) = delete;
-  Caller& operator=(const Caller&) = delete;
-
-  base::SystemClock clock;
-  io::SlabPool pool{{.bytes_max = 64 * base::MiB, .huge_pages = false}};
-  std::optional<rpc::TcpWorker> tcp;
-
- private:
-  static rpc::TcpOptions options() {
-    rpc::TcpOptions out;
-    out.record_bytes_max = 8 * base::MiB;
-    out.drain_linger = {};
-    return out;
-  }
-  base::MetricRegistry registry_;
-  rpc::TcpMetrics metrics_;
-
- public:
-  ReactorThread thread{clock};
-};
 
 std::unique_ptr<rpc::test::TcpServer> serve(rpc::Program program) {
   const std::vector<rpc::Program> programs{program};

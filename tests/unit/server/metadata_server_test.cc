@@ -1,0 +1,223 @@
+// A whole server with a striped export, and a data server whose objects are in memory.
+#include "server/roles/mds/metadata_server.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "pnfs/control_peer.h"
+#include "server/process.h"
+#include "server/run/capabilities.h"
+#include "server/run/content_sources.h"
+#include "server/run/roles.h"
+#include "server/server.h"
+#include "tests/unit/pnfs_mds/caller.h"
+#include "tests/unit/pnfs_mds/data_side.h"
+#include "tests/unit/rpc/tcp_fixture.h"
+
+namespace braid::server {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+
+class MetadataServerTest : public testing::Test {
+ protected:
+  MetadataServerTest() {
+    ::signal(SIGPIPE, SIG_IGN);
+    std::string pattern = "/dev/shm/braid-mds-XXXXXX";
+    directory_ = ::mkdtemp(pattern.data());
+    std::filesystem::create_directory(directory_ / "shared");
+    config_.listen = {"127.0.0.1"};
+    config_.port = 0;
+    config_.threads = 2;
+    config_.rpcbind = false;
+    config_.limits.buffer_bytes_max = 128 * base::MiB;
+    config_.pnfs.on = true;
+    config_.pnfs.stripes.unit = 64 * base::KiB;
+    config_.exports.emplace_back();
+    config_.exports.back().path = "/";
+    config_.exports.back().directory = directory_ / "shared";
+    config_.exports.back().data = config::Data::striped;
+  }
+  ~MetadataServerTest() override { std::filesystem::remove_all(directory_); }
+  void SetUp() override {
+    if (!may_keep_trusted_attributes()) GTEST_SKIP() << "needs root";
+  }
+  std::string state() const { return directory_ / "state"; }
+
+  void start() {
+    auto capabilities = run::capabilities_of(config_, state(), clock_);
+    ASSERT_TRUE(capabilities) << capabilities.error();
+    capabilities_ = *capabilities;
+    auto server =
+        Server::create(config_, plan_descriptors(config_, 2, raise_descriptor_limit()).value(), state(),
+                       clock_, run::roles_of(capabilities_), run::content_sources_of(capabilities_));
+    ASSERT_TRUE(server) << server.error();
+    server_ = std::move(*server);
+    ASSERT_TRUE(server_->start());
+  }
+  void stop() {
+    EXPECT_TRUE(server_->stop(rpc::test::plenty));
+    server_.reset();
+    capabilities_.clear();
+  }
+  pnfs_mds::Cluster& cluster() {
+    return static_cast<roles::mds::MetadataServer&>(*capabilities_.front()).cluster();
+  }
+  // Runs f(), an Op<>, on a thread of the server.
+  template <class F>
+  void on_server(F f) {
+    server_->threads().back()->run(std::move(f)).get();
+  }
+  std::shared_ptr<vfs::FileSystem> file_system() {
+    return server_->exports().table().current()->all().front().file_system;
+  }
+
+  const base::SystemClock clock_;
+  std::filesystem::path directory_;
+  config::Config config_;
+  roles::nfs::Capabilities capabilities_;
+  std::unique_ptr<Server> server_;
+};
+
+// A data server that has said hello, and that it is alive.
+class JoinedServer {
+ public:
+  JoinedServer(const base::Clock& clock, const std::filesystem::path& secret_file,
+               const rpc::PeerAddress& mds)
+      : secret_(pnfs::ClusterSecret::from(pnfs_mds::read_secret(secret_file).value()).value()),
+        service_(clock, secret_, [this] { return own(); }, data_) {
+    const std::vector<rpc::Program> programs{service_.program()};
+    server_ = std::make_unique<rpc::test::TcpServer>(rpc::test::TcpServerOptions{}, programs);
+    caller_.thread.call([&] {
+      peer_.emplace(
+          *caller_.tcp, caller_.pool, mds, secret_, [this] { return own(); },
+          [](const pnfs::Introduction&) { return pnfs::control_status::CONTROL_OK; });
+    });
+    caller_.thread.await([this] { return beat(); });
+  }
+  ~JoinedServer() {
+    caller_.thread.await([this] { return peer_->close(); });
+    caller_.thread.call([this] { peer_.reset(); });
+  }
+  JoinedServer(const JoinedServer&) = delete;
+  JoinedServer& operator=(const JoinedServer&) = delete;
+
+  pnfs_mds::fake::Objects objects;
+  bool heard = false;
+
+ private:
+  pnfs::Introduction own() const {
+    const std::uint16_t port = server_ == nullptr ? 0 : server_->address.port;
+    return {.role = pnfs::control_role::ROLE_DATA,
+            .cluster = {},
+            .server = {std::byte{9}},
+            .name = "ds",
+            .addresses = {{"tcp", fmt::format("127.0.0.1.{}.{}", port >> 8U, port & 0xffU)}}};
+  }
+  io::Op<> beat() {
+    const auto args =
+        pnfs::to_metadata_args::with_heartbeat({.bytes_total = base::GiB, .bytes_available = base::GiB});
+    const auto reply = co_await peer_->call_metadata(args, 10s).as_result();
+    heard = reply.has_value();
+  }
+
+  const pnfs::ClusterSecret secret_;
+  pnfs_mds::test::DataSide data_{objects};
+  pnfs::ControlService service_;
+  std::unique_ptr<rpc::test::TcpServer> server_;
+  pnfs_mds::test::Caller caller_;
+  std::optional<pnfs::ControlPeer> peer_;
+};
+
+TEST_F(MetadataServerTest, new_files_are_on_data_servers_and_go_with_their_names) {
+  start();
+  JoinedServer data(clock_, state() + "/pnfs/secret", server_->addresses().front());
+  ASSERT_TRUE(data.heard);
+  const std::string bytes(100'000, 'x');
+  io::SlabPool pool({.bytes_max = 16 * base::MiB, .huge_pages = false});
+  on_server([&]() -> io::Op<> {
+    const auto fs = file_system();
+    const vfs::Credentials root;
+    vfs::Wcc wcc;
+    vfs::CreateHow how;
+    const auto made = co_await fs->create(root, fs->root(), "f", how, wcc).as_result();
+    EXPECT_TRUE(made.has_value());
+    const vfs::Borrowed io = fs->borrow(root, made->file);
+    io::SlabRange slab{pool.acquire(io::SlabSize::large).value(), 0, 100'000};
+    std::ranges::copy(base::bytes_of(bytes), slab.writable().begin());
+    const io::Payload payload(slab);
+    const auto written = co_await io->write(root, 0, payload, vfs::Stability::file_sync).as_result();
+    EXPECT_TRUE(written.has_value() && written->count == bytes.size());
+    const auto now = co_await fs->getattr(made->file).as_result();
+    EXPECT_EQ(now->size, bytes.size());
+    const auto status = co_await fs->status(fs->root()).as_result();
+    EXPECT_EQ(status->bytes_total, base::GiB);
+  });
+  EXPECT_EQ(data.objects.count(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(directory_ / "shared" / "f"));
+  on_server([&]() -> io::Op<> {
+    vfs::Wcc wcc;
+    const auto removed = co_await file_system()->remove({}, file_system()->root(), "f", wcc).as_result();
+    EXPECT_TRUE(removed.has_value());
+  });
+  EXPECT_TRUE(rpc::test::eventually([&] { return data.objects.count() == 0; }));
+  stop();
+}
+
+TEST_F(MetadataServerTest, what_an_earlier_run_intended_is_looked_at) {
+  start();
+  const auto remember = [&](pnfs_mds::RemovalIntent intent) {
+    on_server([&]() -> io::Op<> { (void)co_await cluster().removals().intend(intent).as_result(); });
+  };
+  pnfs_mds::RemovalIntent gone{pnfs::ObjectId(70), {pnfs::ServerNumber(1)}, {}};
+  on_server([&]() -> io::Op<> {
+    const auto fs = file_system();
+    vfs::Wcc wcc;
+    const auto made = co_await fs->create({}, fs->root(), "f", {}, wcc).as_result();
+    gone.file = (*made).file->handle();
+    (void)co_await fs->remove({}, fs->root(), "f", wcc).as_result();
+  });
+  remember(gone);
+  pnfs_mds::RemovalIntent foreign{pnfs::ObjectId(71), {pnfs::ServerNumber(1)}, {}};
+  foreign.file.size = 5;
+  remember(foreign);
+  stop();
+  start();
+  EXPECT_EQ(cluster().removals().earlier(), 2U);
+  rpc::test::Loop loop(clock_);
+  loop.run([&] { return server_->tick(); });
+  EXPECT_TRUE(rpc::test::eventually([&] { return cluster().removals().earlier() == 1; }));
+  EXPECT_EQ(cluster().removals().backlog(), 1U) << "its server is not there";
+  stop();
+}
+
+TEST_F(MetadataServerTest, a_secret_that_cannot_be_used_is_told) {
+  config_.pnfs.secret = directory_ / "none";
+  const auto refused = run::capabilities_of(config_, state(), clock_);
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error(), HasSubstr("none cannot be read"));
+}
+
+TEST_F(MetadataServerTest, without_a_section_a_reload_brings_no_striped_export) {
+  config::Config plain = config_;
+  plain.pnfs.on = false;
+  EXPECT_TRUE(run::can_reload(config_, config_));
+  EXPECT_THAT(run::can_reload(plain, config_).error(), HasSubstr("the export / is striped"));
+  plain.exports.front().data = config::Data::local;
+  EXPECT_TRUE(run::can_reload(config_, plain));
+  EXPECT_TRUE(run::capabilities_of(plain, state(), clock_)->empty());
+}
+
+}  // namespace
+}  // namespace braid::server
