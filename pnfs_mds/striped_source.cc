@@ -1,7 +1,10 @@
 #include "pnfs_mds/striped_source.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
+#include "base/arith.h"
 #include "base/log.h"
 
 namespace braid::pnfs_mds {
@@ -17,6 +20,12 @@ std::string_view text_of(pnfs::RecordFault fault) {
       return "it is of a later version of braid";
   }
   return "";
+}
+
+// What a server says need not be true; the sum is at least a number that clients take.
+std::uint64_t sum_at_most(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t most = std::numeric_limits<std::int64_t>::max();
+  return std::min(base::add(a, b).value_or(most), most);
 }
 
 }  // namespace
@@ -91,9 +100,9 @@ void StripedSource::gone(vfs::ContentRef content) {
 vfs::VfsOp<> StripedSource::adjust(vfs::FileSystemStatus& status) {
   vfs::FileSystemStatus all;
   for (const DataServerInfo& server : parts_.servers.all()) {
-    all.bytes_total += server.room.bytes_total;
-    all.bytes_free += server.room.bytes_free;
-    all.bytes_available += server.room.bytes_available;
+    all.bytes_total = sum_at_most(all.bytes_total, server.room.bytes_total);
+    all.bytes_free = sum_at_most(all.bytes_free, server.room.bytes_free);
+    all.bytes_available = sum_at_most(all.bytes_available, server.room.bytes_available);
   }
   if (all.bytes_total == 0) return io::ready_op<vfs::Error>();
   status.bytes_total = all.bytes_total;

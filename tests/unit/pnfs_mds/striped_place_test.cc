@@ -141,6 +141,15 @@ TEST_F(StripedPlaces, the_room_is_that_of_the_servers) {
   EXPECT_EQ(adjusted.bytes_total, 3 * base::GiB);
   EXPECT_EQ(adjusted.bytes_available, 3 * base::GiB / 2);
   EXPECT_EQ(adjusted.files_total, status->files_total);
+  // One that lies makes no nonsense of the others.
+  pnfs::ServerId id{};
+  id[0] = std::byte{1};
+  EXPECT_TRUE(now(cluster_->servers().heard(id, {.room = {~std::uint64_t{0}, 5, 5, 5},
+                                                 .load = 0,
+                                                 .verifier = objects_.verifier(pnfs::ServerNumber(1))})));
+  EXPECT_TRUE(now(cluster_->source().adjust(adjusted)));
+  EXPECT_EQ(adjusted.bytes_total, (std::uint64_t{1} << 63U) - 1);
+  EXPECT_EQ(adjusted.bytes_free, base::GiB + 5);
 }
 
 }  // namespace
