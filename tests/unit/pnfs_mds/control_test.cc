@@ -244,7 +244,16 @@ class CallsOfDataServers : public ControlTest {
   }
 
   Caller caller_;
-  MetadataControl control_{*cluster_};
+  // Before anybody can ask.
+  static Cluster& with_facts(Cluster& cluster) {
+    cluster.set_file_facts([](pnfs::ObjectId object) -> vfs::VfsOp<FileFacts> {
+      if (object.value() != 5) return base::fail(vfs::Error::stale);
+      return FileFacts{.size = 123, .uid = 1, .gid = 2};
+    });
+    return cluster;
+  }
+
+  MetadataControl control_{with_facts(*cluster_)};
   pnfs::ControlService service_;
   std::unique_ptr<rpc::test::TcpServer> server_;
 };
@@ -271,10 +280,6 @@ TEST_F(CallsOfDataServers, a_name_of_another_store_is_refused) {
 }
 
 TEST_F(CallsOfDataServers, facts_of_a_file_are_told) {
-  cluster_->set_file_facts([](pnfs::ObjectId object) -> vfs::VfsOp<FileFacts> {
-    if (object.value() != 5) return base::fail(vfs::Error::stale);
-    return FileFacts{.size = 123, .uid = 1, .gid = 2};
-  });
   const Answer known = call(data_server(), pnfs::to_metadata_args::with_file_facts({5}));
   EXPECT_EQ(known->file_facts()->facts()->size, 123U);
   EXPECT_EQ(known->file_facts()->facts()->gid, 2U);
