@@ -58,7 +58,7 @@ class LayoutsTest : public testing::Test {
                        .secret_file = "",
                        .policy = {.unit = unit, .width = servers, .packing = pnfs::Packing::sparse},
                        .servers = {}},
-                      clock_, nullptr, objects_);
+                      clock_, objects_);
     cluster_ = std::move(*cluster);
     for (std::uint32_t number = 1; number <= servers; ++number) admit(number);
     layouts_ = std::make_unique<Layouts>(*cluster_);
