@@ -13,6 +13,8 @@ bool Contact::answered(base::TimePoint sent, const pnfs::ClusterId& cluster,
   if (answer.key_newest > number_max || answer.key_oldest > answer.key_newest ||
       answer.key_newest - answer.key_oldest >= keys_max)
     return false;
+  const base::Duration patience = std::chrono::milliseconds(answer.good_for_ms);
+  if (patience > patience_max) return false;
   {
     const std::scoped_lock lock(mutex_);
     if (cluster_ != cluster) codecs_.clear();
@@ -28,7 +30,7 @@ bool Contact::answered(base::TimePoint sent, const pnfs::ClusterId& cluster,
     }
   }
   // Answers may overtake each other.
-  const base::Duration::rep until = (sent + patience_).time_since_epoch().count();
+  const base::Duration::rep until = (sent + patience).time_since_epoch().count();
   base::Duration::rep known = until_.load(std::memory_order_relaxed);
   while (known < until && !until_.compare_exchange_weak(known, until, std::memory_order_acq_rel)) {
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -22,10 +23,12 @@ class Contact {
   // More keys than that at a time are no answer of a metadata server.
   static constexpr std::uint32_t keys_max = 64;
 
-  // `patience`: half a lease. The secret and the clock outlive this.
-  Contact(const base::Clock& clock, const pnfs::ClusterSecret& secret, const pnfs::ServerId& server,
-          base::Duration patience)
-      : clock_(clock), secret_(secret), server_(server), patience_(patience) {}
+  // No heartbeat is good for longer than that.
+  static constexpr base::Duration patience_max = std::chrono::hours(1);
+
+  // The secret and the clock outlive this.
+  Contact(const base::Clock& clock, const pnfs::ClusterSecret& secret, const pnfs::ServerId& server)
+      : clock_(clock), secret_(secret), server_(server) {}
 
   // A heartbeat that was sent at that time has been answered. False: the answer makes no sense.
   bool answered(base::TimePoint sent, const pnfs::ClusterId& cluster, const pnfs::HEARTBEATres& answer);
@@ -42,7 +45,6 @@ class Contact {
   const base::Clock& clock_;
   const pnfs::ClusterSecret& secret_;
   const pnfs::ServerId server_;
-  const base::Duration patience_;
   std::atomic<base::Duration::rep> until_{0};
   mutable std::shared_mutex mutex_;
   pnfs::ClusterId cluster_{};

@@ -17,6 +17,7 @@ using pnfs::control_status;
 
 // A client waits for the answer.
 constexpr base::Duration facts_timeout = std::chrono::seconds(5);
+constexpr base::Duration answer_timeout = std::chrono::seconds(3);
 
 pnfs::control_status accept_any(const pnfs::Introduction& /*other*/) { return control_status::CONTROL_OK; }
 
@@ -56,7 +57,7 @@ io::Op<> Heartbeats::run() {
   while (!gate_.closed() && failure().empty()) {
     (void)co_await beat().as_result();
     if (gate_.closed()) co_return;
-    (void)co_await timer_.until(reactor_.clock().now() + parts_.interval);
+    (void)co_await timer_.until(reactor_.clock().now() + interval_);
   }
 }
 
@@ -73,7 +74,7 @@ io::Op<> Heartbeats::beat() {
   }
   args.verifier = parts_.objects.verifier().bytes;
   const auto call = pnfs::to_metadata_args::with_heartbeat(args);
-  const auto reply = co_await peer_.call_metadata(call, 2 * parts_.interval).as_result();
+  const auto reply = co_await peer_.call_metadata(call, answer_timeout).as_result();
   if (!reply) {
     failed(reply.error());
     co_return;
@@ -103,6 +104,10 @@ io::Op<> Heartbeats::take(base::TimePoint sent, pnfs::HEARTBEATres answer) {
     remind("its answer makes no sense");
     co_return;
   }
+  // Some may be lost.
+  constexpr int beats_of_contact = 6;
+  const base::Duration good_for = std::chrono::milliseconds(answer.good_for_ms);
+  interval_ = std::clamp(good_for / beats_of_contact, interval_min, interval_max);
   if (!in_contact_)
     log_event(Level::info, "metadata_server_reached", "mds={} name={}", parts_.to.text, peer_.other()->name);
   in_contact_ = true;

@@ -42,8 +42,10 @@ class Heartbeats {
     FenceTable& fences;
     Contact& contact;
     io::BlockingPool& pool;
-    base::Duration interval = std::chrono::seconds(3);
   };
+  // Of heartbeats: a sixth of the time that one is good for, and within these.
+  static constexpr base::Duration interval_min = std::chrono::milliseconds(100);
+  static constexpr base::Duration interval_max = std::chrono::seconds(3);
   // How often the log says that the metadata server does not answer.
   static constexpr base::Duration reminder = std::chrono::minutes(1);
 
@@ -71,6 +73,7 @@ class Heartbeats {
   pnfs::ControlPeer peer_;
   io::Timer timer_;
   io::Gate gate_;
+  base::Duration interval_ = std::chrono::milliseconds(500);  // until the first answer
   bool in_contact_ = false;
   unsigned refusals_ = 0;  // of the secret, one after the other
   base::TimePoint reminded_{};

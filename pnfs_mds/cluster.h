@@ -1,6 +1,7 @@
 // The metadata server's part of a pNFS cluster: what there is one of.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <expected>
 #include <functional>
@@ -37,6 +38,9 @@ struct ClusterOptions {
   std::string secret_file;  // empty: `pnfs/secret` in the state directory, which is made
   StripePolicy policy;
   DataServers::Options servers;
+  // For how long a data server has contact after it sent a heartbeat: half a lease, and less than
+  // servers.patience by what clocks may differ. At most an hour.
+  base::Duration contact = std::chrono::seconds(45);
 };
 
 struct ClusterError {
@@ -64,6 +68,10 @@ class Cluster {
   [[nodiscard]] ObjectCalls& calls() { return calls_; }
   [[nodiscard]] Removals& removals() { return *removals_; }
   [[nodiscard]] StripedSource& source() { return *source_; }
+  [[nodiscard]] std::uint32_t contact_ms() const {
+    return static_cast<std::uint32_t>(
+        std::chrono::duration_cast<std::chrono::milliseconds>(options_.contact).count());
+  }
   [[nodiscard]] const StripePolicy& policy() const { return options_.policy; }
 
   // The keys that handles in force may be signed with.

@@ -59,7 +59,8 @@ pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::heartbeat(pnfs::ServerId
   co_return pnfs::to_metadata_res::with_heartbeat({.sent = args.sent,
                                                    .lowest_grant = 1,
                                                    .key_oldest = cluster_.oldest_key().value(),
-                                                   .key_newest = cluster_.newest_key().value()});
+                                                   .key_newest = cluster_.newest_key().value(),
+                                                   .good_for_ms = cluster_.contact_ms()});
 }
 
 pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::file_facts(pnfs::FILE_FACTSargs args) {

@@ -119,12 +119,11 @@ std::expected<std::unique_ptr<Role>, std::string> DataServerRole::make(const Sha
 DataServerRole::DataServerRole(const Shared& shared, const config::Config& config, Opened opened,
                                std::size_t open_files_max)
     : config_(*config.data_server),
-      lease_(std::chrono::seconds(config.limits.lease_seconds)),
       slabs_(shared.slabs),
       pool_(shared.pool),
       opened_(std::move(opened)),
       exports_(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})),
-      contact_(shared.clock, opened_.secret, opened_.store->server(), lease_ / 2),
+      contact_(shared.clock, opened_.secret, opened_.store->server()),
       objects_({.files = opened_.files,
                 .server = opened_.store->server(),
                 .sets_owner = ::geteuid() == 0,
@@ -203,19 +202,15 @@ void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> thread
                thread->reactor());
   ServerThread& first = *threads.front();
   engine_->start(first.reactor(), first.tcp());
-  constexpr base::Duration interval_max = std::chrono::seconds(3);
-  constexpr int beats_of_a_lease = 12;
-  heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(
-      first.tcp(), slabs_,
-      pnfs_ds::Heartbeats::Parts{.to = opened_.mds,
-                                 .secret = opened_.secret,
-                                 .own = own,
-                                 .store = *opened_.store,
-                                 .objects = objects_,
-                                 .fences = *opened_.fences,
-                                 .contact = contact_,
-                                 .pool = pool_,
-                                 .interval = std::min(interval_max, lease_ / beats_of_a_lease)});
+  heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(first.tcp(), slabs_,
+                                                      pnfs_ds::Heartbeats::Parts{.to = opened_.mds,
+                                                                                 .secret = opened_.secret,
+                                                                                 .own = own,
+                                                                                 .store = *opened_.store,
+                                                                                 .objects = objects_,
+                                                                                 .fences = *opened_.fences,
+                                                                                 .contact = contact_,
+                                                                                 .pool = pool_});
   heartbeats_->start();
 }
 

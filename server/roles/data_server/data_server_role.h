@@ -66,7 +66,6 @@ class DataServerRole final : public Role {
   [[nodiscard]] pnfs::Introduction introduction() const;
 
   const config::DataServerConfig config_;
-  const base::Duration lease_;
   io::SlabPool& slabs_;
   io::BlockingPool& pool_;
   Opened opened_;

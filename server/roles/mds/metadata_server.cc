@@ -21,6 +21,7 @@ pnfs_mds::ClusterOptions options_of(const config::Config& config, const std::str
   options.policy = config.pnfs.stripes;
   // A data server bars itself after half a lease; clocks do not run quite alike.
   const base::Duration half_lease = std::chrono::seconds(config.limits.lease_seconds) / 2;
+  options.contact = half_lease;
   options.servers.patience = half_lease + half_lease / 8;
   options.servers.lost = std::chrono::seconds(config.pnfs.lost_seconds);
   return options;

@@ -3,7 +3,7 @@
 import hashlib
 import os
 
-from harness.client import Lab, drop_caches, equal, expect, metric, read_file, sha256, step, until, write_file
+from harness.client import SHORT_LEASE_S, Lab, drop_caches, equal, expect, metric, read_file, sha256, step, until, write_file
 from harness.mountstats import part_of
 
 RUNS = ("ext4,4.1", "ext4,4.2")
@@ -41,8 +41,9 @@ def stored(number):
 
 lab = Lab()
 lab.export()
-lab.serve(config=lab.config().replace("[[export]]", f'[pnfs]\nstripe_unit = "{UNIT // 1024}KiB"\nwidth = {SERVERS}\n'
-                                      '[[export]]\ndata = "striped"'))
+cluster = f'[pnfs]\nstripe_unit = "{UNIT // 1024}KiB"\nwidth = {SERVERS}\n'
+config = lab.config(limits=f"lease_seconds = {SHORT_LEASE_S}")
+lab.serve(config=config.replace("[[export]]", cluster + '[[export]]\ndata = "striped"'))
 for number in range(1, SERVERS + 1):
     lab.data_server(number)
 for number in range(1, SERVERS + 1):

@@ -106,11 +106,26 @@ TEST_F(ClientIo, nobody_is_served_without_contact) {
   EXPECT_EQ(write(handle(), 0, "x"), NFS4ERR_PNFS_NO_LAYOUT);
   EXPECT_EQ(read(handle(), 0, 1), refused());
   // It counts from when the heartbeat was sent.
-  EXPECT_TRUE(contact_->answered(world_.clock().now() - patience, cluster_id,
-                                 {.sent = 0, .lowest_grant = 0, .key_oldest = 1, .key_newest = 1}));
+  EXPECT_TRUE(contact_->answered(
+      world_.clock().now() - patience, cluster_id,
+      {.sent = 0, .lowest_grant = 0, .key_oldest = 1, .key_newest = 1, .good_for_ms = good_for_ms}));
   EXPECT_EQ(write(handle(), 0, "x"), NFS4ERR_PNFS_NO_LAYOUT);
   hear();
   EXPECT_EQ(write(handle(), 0, "x"), NFS4_OK);
+}
+
+TEST_F(ClientIo, the_metadata_server_says_for_how_long_there_is_contact) {
+  const pnfs::HEARTBEATres brief{
+      .sent = 0, .lowest_grant = 0, .key_oldest = 1, .key_newest = 1, .good_for_ms = 60'000};
+  EXPECT_TRUE(contact_->answered(world_.clock().now(), cluster_id, brief));
+  world_.advance(std::chrono::milliseconds(59'999));
+  EXPECT_EQ(write(handle(), 0, "x"), NFS4_OK);
+  world_.advance(std::chrono::milliseconds(1));
+  EXPECT_EQ(write(handle(), 0, "x"), NFS4ERR_PNFS_NO_LAYOUT);
+  pnfs::HEARTBEATres nonsense = brief;
+  nonsense.good_for_ms = 4'000'000;
+  EXPECT_FALSE(contact_->answered(world_.clock().now(), cluster_id, nonsense));
+  EXPECT_EQ(write(handle(), 0, "x"), NFS4ERR_PNFS_NO_LAYOUT);
 }
 
 TEST_F(ClientIo, a_server_that_starts_serves_nobody_before_it_has_been_heard) {
@@ -126,13 +141,16 @@ TEST_F(ClientIo, a_server_that_starts_serves_nobody_before_it_has_been_heard) {
 TEST_F(ClientIo, a_key_that_is_not_in_use_is_good_for_nothing) {
   EXPECT_EQ(write(handle(), 0, "x"), NFS4_OK);
   const base::TimePoint now = world_.clock().now();
-  EXPECT_TRUE(
-      contact_->answered(now, cluster_id, {.sent = 0, .lowest_grant = 0, .key_oldest = 2, .key_newest = 3}));
+  EXPECT_TRUE(contact_->answered(
+      now, cluster_id,
+      {.sent = 0, .lowest_grant = 0, .key_oldest = 2, .key_newest = 3, .good_for_ms = good_for_ms}));
   EXPECT_EQ(write(handle(), 0, "x"), NFS4ERR_PNFS_NO_LAYOUT);
-  EXPECT_FALSE(
-      contact_->answered(now, cluster_id, {.sent = 0, .lowest_grant = 0, .key_oldest = 2, .key_newest = 1}));
-  EXPECT_FALSE(contact_->answered(now, cluster_id,
-                                  {.sent = 0, .lowest_grant = 0, .key_oldest = 0, .key_newest = 70000}));
+  EXPECT_FALSE(contact_->answered(
+      now, cluster_id,
+      {.sent = 0, .lowest_grant = 0, .key_oldest = 2, .key_newest = 1, .good_for_ms = good_for_ms}));
+  EXPECT_FALSE(contact_->answered(
+      now, cluster_id,
+      {.sent = 0, .lowest_grant = 0, .key_oldest = 0, .key_newest = 70000, .good_for_ms = good_for_ms}));
 }
 
 TEST_F(ClientIo, a_file_that_the_metadata_server_does_not_know_gets_no_object) {

@@ -41,6 +41,7 @@ class KnownFiles final : public MetadataServer {
 inline const pnfs::ClusterId cluster_id{std::byte{7}};
 inline const pnfs::ServerId server_id{std::byte{8}};
 inline constexpr base::Duration patience = std::chrono::seconds(45);
+inline constexpr std::uint32_t good_for_ms = 45'000;  // the same
 
 class DataServerTest : public testing::Test {
  protected:
@@ -60,7 +61,7 @@ class DataServerTest : public testing::Test {
     const nfs4::EngineResources all = world_.resources();
     fences_ = std::make_unique<FenceTable>();
     log_ = FenceLog::open(state_.get(), *fences_, all.pool).value();
-    contact_ = std::make_unique<Contact>(all.clock, secret_, server_id, patience);
+    contact_ = std::make_unique<Contact>(all.clock, secret_, server_id);
     const auto files = all.exports.current()->all().front().file_system;
     objects_ = std::make_unique<Objects>(Objects::Parts{.files = files,
                                                         .server = server_id,
@@ -103,8 +104,9 @@ class DataServerTest : public testing::Test {
     hear();
   }
   void hear() {
-    EXPECT_TRUE(contact_->answered(world_.clock().now(), cluster_id,
-                                   {.sent = 0, .lowest_grant = 0, .key_oldest = 1, .key_newest = 1}));
+    EXPECT_TRUE(contact_->answered(
+        world_.clock().now(), cluster_id,
+        {.sent = 0, .lowest_grant = 0, .key_oldest = 1, .key_newest = 1, .good_for_ms = good_for_ms}));
   }
   nfs4::test::SessionClient& client() {
     if (!client_) client_.emplace(world_, 1, "client", there_, false);

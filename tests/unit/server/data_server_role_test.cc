@@ -48,7 +48,7 @@ class PlayedMetadata final : public pnfs::ControlHandler {
     if (const auto* beat = args.heartbeat()) {
       bytes_total = beat->bytes_total;
       result = pnfs::to_metadata_res::with_heartbeat(
-          {.sent = beat->sent, .lowest_grant = 0, .key_oldest = 1, .key_newest = 1});
+          {.sent = beat->sent, .lowest_grant = 0, .key_oldest = 1, .key_newest = 1, .good_for_ms = 45000});
     } else {
       result = pnfs::to_metadata_res::with_file_facts(pnfs::FILE_FACTSres::with_facts({}));
     }

@@ -61,7 +61,7 @@ class MetadataServerTest : public testing::Test {
     capabilities_ = *capabilities;
     auto server =
         Server::create(config_, plan_descriptors(config_, 2, raise_descriptor_limit()).value(), state(),
-                       clock_, run::roles_of(capabilities_), run::content_sources_of(capabilities_));
+                       clock_, run::roles_of(config_, capabilities_), run::content_sources_of(capabilities_));
     ASSERT_TRUE(server) << server.error();
     server_ = std::move(*server);
     ASSERT_TRUE(server_->start());
