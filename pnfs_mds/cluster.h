@@ -85,6 +85,14 @@ class Cluster {
   using FactsOf = std::function<vfs::VfsOp<FileFacts>(pnfs::ObjectId object)>;
   void set_file_facts(FactsOf facts) { facts_ = std::move(facts); }
   vfs::VfsOp<FileFacts> file_facts(pnfs::ObjectId object);
+  // Who knows which grants are in use, from the end of the grace period on: layouts are not reclaimed, and
+  // until then clients may use those of the run before. Nobody: 0, which says nothing. Any thread; to be set
+  // before a data server can call.
+  using LowestGrant = std::function<pnfs::GrantNumber()>;
+  void set_lowest_grant(LowestGrant lowest) { lowest_grant_ = std::move(lowest); }
+  [[nodiscard]] pnfs::GrantNumber lowest_grant() const {
+    return lowest_grant_ ? lowest_grant_() : pnfs::GrantNumber();
+  }
 
  private:
   Cluster(const ClusterOptions& options, ObjectCalls& calls, StateDirectory directory,
@@ -104,6 +112,7 @@ class Cluster {
   std::unique_ptr<StripedSource> source_;
   mutable base::Guarded<std::map<pnfs::ServerNumber, pnfs::DataHandleCodec>> codecs_;
   FactsOf facts_;
+  LowestGrant lowest_grant_;
 };
 
 }  // namespace braid::pnfs_mds

@@ -55,9 +55,8 @@ pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::heartbeat(pnfs::ServerId
   std::ranges::copy(args.verifier, beat.verifier.bytes.begin());
   const auto heard = co_await cluster_.servers().heard(server, beat).as_result();
   if (!heard) co_await base::fail(CONTROL_DELAY);
-  // Every grant may still be alive: nobody takes layouts back yet.
   co_return pnfs::to_metadata_res::with_heartbeat({.sent = args.sent,
-                                                   .lowest_grant = 1,
+                                                   .lowest_grant = cluster_.lowest_grant().value(),
                                                    .key_oldest = cluster_.oldest_key().value(),
                                                    .key_newest = cluster_.newest_key().value(),
                                                    .good_for_ms = cluster_.contact_ms()});

@@ -140,9 +140,11 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   if (callbacks == nullptr || !callbacks->reachable(client->id)) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
 
   const LayoutFiles::Hold held = co_await striped_file(layouts, at);
-  // Grants::next(): the number first, then the epoch.
+  // Grants: the number first, then the epoch.
+  LiveGrants::Hold live = layouts.grants().begin();
   const auto number = co_await layouts.cluster().grants().next(1).as_result();
   if (!number) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
+  live.narrow(*number);
   const auto now = co_await at.attributes().as_result();
   if (!now)
     co_await refuse(now.error() == vfs::Error::delay ? NFS4ERR_LAYOUTTRYLATER : nfs4::status_of(now.error()));
@@ -162,7 +164,7 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   if (encoded_size(out) > args.loga_maxcount) co_await refuse(NFS4ERR_TOOSMALL);
   // A LAYOUTGET in the COMPOUND of an OPEN, whose reply is kept: the client asks once more, alone.
   if (encoded_size(out) > compound.reply_bytes_left()) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
-  const LayoutRequest request{.use = use, .writes = writes, .file = held};
+  LayoutRequest request{.use = use, .writes = writes, .file = held, .grant = std::move(live)};
   out.id = co_await nfs4::ops::with_own_state<nfs4::stateid4>(
       compound, [&](nfs4::state::States& states, nfs4::state::DeferredWork& work) {
         return layouts.grant(states, request, work);

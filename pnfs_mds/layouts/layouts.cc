@@ -32,7 +32,8 @@ Layouts::Layouts(Cluster& cluster)
             .when_revoked = nfsstat4::NFS4ERR_BAD_STATEID,
             .sequence_flag = nfs4::SEQ4_STATUS_RECALLABLE_STATE_REVOKED}),
       cluster_(cluster),
-      devices_(cluster.id()) {
+      devices_(cluster.id()),
+      grants_(cluster.grants()) {
   cluster_.set_file_facts([this](pnfs::ObjectId object) { return files_.facts(object); });
 }
 
@@ -76,8 +77,7 @@ base::Result<void, nfsstat4> Layouts::admit(States& states, const StateUse& use,
   return {};
 }
 
-base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const LayoutRequest& request,
-                                                DeferredWork& work) {
+base::Result<stateid4, nfsstat4> Layouts::grant(States& states, LayoutRequest& request, DeferredWork& work) {
   if (auto admitted = admit(states, request.use, request.writes, work); !admitted)
     return base::fail(admitted.error());
   FileState& file = registry_->file_of(request.use.file);
@@ -93,6 +93,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const LayoutRequ
       registry_->forget_if_unused(request.use.file);
       return base::fail(nfsstat4::NFS4ERR_RESOURCE);
     }
+    layout->grant = std::move(request.grant);
     file.others.push_back(layout);
     by_holder_.emplace(Key{client->id, &file}, layout);
   } else {

@@ -18,6 +18,7 @@
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/layouts/devices.h"
 #include "pnfs_mds/layouts/layout_files.h"
+#include "pnfs_mds/layouts/live_grants.h"
 
 namespace braid::nfs4::state {
 class States;
@@ -34,8 +35,9 @@ struct LayoutState final : nfs4::state::State {
 
   nfs4::state::FileState* file;  // null once it is off its file
   const LayoutFiles::Hold hold;
-  bool reads = false;   // LAYOUTIOMODE4_READ is granted
-  bool writes = false;  // LAYOUTIOMODE4_RW is, and the content knows of it
+  LiveGrants::Hold grant;  // the first one: the client may use all that it got since
+  bool reads = false;      // LAYOUTIOMODE4_READ is granted
+  bool writes = false;     // LAYOUTIOMODE4_RW is, and the content knows of it
 };
 
 // What LAYOUTGET asks for, once it is known what the file is.
@@ -43,6 +45,7 @@ struct LayoutRequest {
   nfs4::state::StateUse use;  // a layout stateid, or that of an open, a lock or a delegation
   bool writes = false;
   LayoutFiles::Hold file;
+  LiveGrants::Hold grant;
 };
 
 // Called with the lock on all states held, as every kind of state; the parts that are not state are
@@ -58,6 +61,7 @@ class Layouts final : public nfs4::state::Kind {
   [[nodiscard]] Cluster& cluster() { return cluster_; }
   [[nodiscard]] Devices& devices() { return devices_; }
   [[nodiscard]] LayoutFiles& files() { return files_; }
+  [[nodiscard]] LiveGrants& grants() { return grants_; }
 
   // --- Under the lock.
   // Whether a LAYOUTGET may bring this stateid, of a client with sessions: a layout stateid whose seqid is
@@ -67,8 +71,7 @@ class Layouts final : public nfs4::state::Kind {
                                                          nfs4::state::DeferredWork& work) const;
   // Grants it: the new stateid. A client that comes with another stateid than that of the layout that it has
   // knows nothing of that one any more, which ends. RESOURCE: there are too many states.
-  base::Result<nfs4::stateid4, nfs4::nfsstat4> grant(nfs4::state::States& states,
-                                                     const LayoutRequest& request,
+  base::Result<nfs4::stateid4, nfs4::nfsstat4> grant(nfs4::state::States& states, LayoutRequest& request,
                                                      nfs4::state::DeferredWork& work);
   // The layout that this stateid of the client names, however old its seqid is. BAD_STATEID.
   [[nodiscard]] base::Result<LayoutState*, nfs4::nfsstat4> find(const nfs4::state::StateUse& use) const;
@@ -105,6 +108,7 @@ class Layouts final : public nfs4::state::Kind {
   Cluster& cluster_;
   Devices devices_;
   LayoutFiles files_;
+  LiveGrants grants_;
   nfs4::state::StateRegistry* registry_ = nullptr;
   std::map<Key, LayoutState*> by_holder_;     // revoked ones are not in it
   std::vector<nfs4::state::State*> revoked_;  // to be ended with the next tick

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "nfs4/clients.h"
 #include "pnfs_mds/layouts/layout_operations.h"
 #include "server/process.h"
 #include "server/roles/nfs/state_in_use.h"
@@ -81,8 +82,10 @@ void MetadataServer::join(const Shared& shared, nfs4::EngineParts& parts) {
   cluster_->use(shared.pool);
 }
 
-void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> threads,
-                           nfs4::Nfs4Engine& /*engine*/) {
+void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) {
+  cluster_->set_lowest_grant([this, &clients = engine.state().clients] {
+    return clients.in_grace() ? pnfs::GrantNumber() : layouts_.grants().lowest();
+  });
   std::vector<pnfs_mds::ControlCalls::Place> places;
   places.reserve(threads.size());
   for (const auto& thread : threads) places.push_back({thread->reactor(), thread->tcp()});

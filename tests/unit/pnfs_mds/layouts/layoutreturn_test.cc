@@ -81,6 +81,59 @@ TEST_F(LayoutsTest, the_size_is_settled_after_the_layout_for_writing_is_gone) {
   EXPECT_GT(objects_.calls("stat"), 0U);
 }
 
+TEST_F(LayoutsTest, the_lowest_grant_in_use_follows_the_layouts) {
+  const auto grant_of = [&](const Granted& granted) {
+    for (std::uint32_t server = 1; server <= servers; ++server)
+      if (const auto handle = opened(server, granted.handles[0])) return handle->grant;
+    return pnfs::GrantNumber();
+  };
+  const auto lowest = [&] { return layouts_->grants().lowest(); };
+  const pnfs::GrantNumber none = lowest();
+  const stateid4 one = open(*alice_, "one", OPEN4_SHARE_ACCESS_BOTH);
+  const stateid4 two = open(*alice_, "two", OPEN4_SHARE_ACCESS_BOTH);
+  const auto first = layoutget(*alice_, "one", layoutget_args(one, reads));
+  const auto second = layoutget(*alice_, "two", layoutget_args(two));
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(grant_of(*first), none);
+  const auto again = layoutget(*alice_, "one", layoutget_args(first->id, writes));
+  ASSERT_TRUE(again);
+  EXPECT_EQ(lowest(), grant_of(*first)) << "the client may use what it got first";
+  EXPECT_EQ(give_back(*alice_, "one", returned(again->id)), NFS4_OK);
+  EXPECT_EQ(lowest(), grant_of(*second));
+  EXPECT_EQ(close(*alice_, "two", two), NFS4_OK);
+  EXPECT_GT(lowest(), grant_of(*again)) << "nobody has a layout";
+}
+
+TEST(LiveGrants, a_number_that_is_being_taken_holds_the_lowest_down) {
+  fake::Objects objects;
+  const base::SystemClock clock;
+  std::string directory = testing::TempDir() + "live_grants_XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  ClusterOptions options;
+  options.state_dir = directory;
+  auto cluster = Cluster::open(options, clock, objects);
+  ASSERT_TRUE(cluster.has_value());
+  Grants& numbers = (*cluster)->grants();
+  const auto take = [&] {
+    auto taking = numbers.next(1);
+    taking.start();
+    return *taking.result();
+  };
+  LiveGrants live(numbers);
+  const pnfs::GrantNumber before = live.lowest();
+  LiveGrants::Hold early = live.begin();
+  const pnfs::GrantNumber first = take();
+  const pnfs::GrantNumber second = take();
+  EXPECT_EQ(live.lowest(), before) << "it may become any of them";
+  early.narrow(second);
+  EXPECT_EQ(live.lowest(), second);
+  EXPECT_LT(first, live.lowest());
+  early = {};
+  EXPECT_GT(live.lowest(), second);
+  cluster->reset();
+  std::filesystem::remove_all(directory);
+}
+
 TEST_F(LayoutsTest, what_an_administrator_takes_back_is_gone_without_a_flag) {
   const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
   const auto granted = layoutget(*alice_, "file", layoutget_args(id));
