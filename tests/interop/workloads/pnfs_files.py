@@ -1,53 +1,20 @@
 """A cluster of a metadata server and four data servers: bytes go straight to the data servers, and everybody sees them."""
 
 import hashlib
+import mmap
 import os
 
-from harness.client import SHORT_LEASE_S, Lab, drop_caches, equal, expect, metric, read_file, sha256, step, until, write_file
-from harness.mountstats import part_of
+from harness.client import Lab, drop_caches, equal, expect, read_file, sha256, step, write_file
+from harness.pnfs import SERVERS, UNIT, await_removal, events, in_band, pattern, serve, stored
 
 RUNS = ("ext4,4.1", "ext4,4.2")
-TAKES_S = 20
+TAKES_S = 14
 
-SERVERS = 4
-UNIT = 64 * 1024
 SIZE = 8 * 1024 * 1024
-
-
-def pattern(size, seed):
-    """Bytes of which no two blocks are alike."""
-    out = bytearray()
-    block = hashlib.sha256(seed.encode()).digest()
-    while len(out) < size:
-        block = hashlib.sha256(block).digest()
-        out += block * 128
-    return bytes(out[:size])
-
-
-def events(at):
-    """(reads, writes) that the client sent by a layout."""
-    line = next(line for line in part_of(at).splitlines() if line.split()[:1] == ["events:"])
-    return tuple(int(word) for word in line.split()[-2:])
-
-
-def in_band(operation):
-    return metric(f'braid_nfs4_operations_total{{operation="{operation}"}}')
-
-
-def stored(number):
-    """Bytes in the objects of that server."""
-    return int(lab.host(f"find {lab.objects(number)} -type f -printf '%b\\n' | awk '{{n += $1}} END {{print n * 512}}'"))
-
 
 lab = Lab()
 lab.export()
-cluster = f'[pnfs]\nstripe_unit = "{UNIT // 1024}KiB"\nwidth = {SERVERS}\n'
-config = lab.config(limits=f"lease_seconds = {SHORT_LEASE_S}")
-lab.serve(config=config.replace("[[export]]", cluster + '[[export]]\ndata = "striped"'))
-for number in range(1, SERVERS + 1):
-    lab.data_server(number)
-for number in range(1, SERVERS + 1):
-    until(lambda: f"name=ds{number} " in lab.log(), f"data server {number} to be known")
+serve(lab)
 mnt = lab.mount()
 
 step("a file is written and read by its layout")
@@ -59,7 +26,7 @@ reads, writes = events(mnt)
 expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
 equal((in_band("READ"), in_band("WRITE")), (0, 0), "READ and WRITE at the metadata server")
 for number in range(1, SERVERS + 1):
-    equal(stored(number), SIZE // SERVERS, f"what data server {number} has of it")
+    equal(stored(lab, number), SIZE // SERVERS, f"what data server {number} has of it")
 equal(os.stat(f"{mnt}/file").st_size, SIZE, "its size")
 
 step("everybody sees it")
@@ -99,8 +66,6 @@ with open(f"{mnt}/sparse", "wb") as file:
     file.seek(3 * UNIT + 17)
     file.write(b"end")
 descriptor = os.open(f"{mnt}/sparse", os.O_RDONLY | os.O_DIRECT)
-import mmap  # noqa: E402
-
 with mmap.mmap(-1, 8 * UNIT) as memory:
     total = 0
     while (got := os.preadv(descriptor, [memoryview(memory)[total:]], total)) > 0:
@@ -112,7 +77,7 @@ os.close(descriptor)
 step("nothing is left of a file that is removed")
 for name in ("file", "new", "sparse"):
     os.unlink(f"{mnt}/{name}")
-until(lambda: all(stored(number) == 0 for number in range(1, SERVERS + 1)), "the objects to go")
+await_removal(lab)
 
 step("after a restart of the metadata server it is all there")
 write_file(f"{mnt}/kept", data)

@@ -1,0 +1,51 @@
+"""What workloads about pNFS share: a cluster, and where bytes went."""
+
+import hashlib
+
+from harness.client import SHORT_LEASE_S, metric, until
+from harness.mountstats import part_of
+
+SERVERS = 4
+UNIT = 64 * 1024
+
+
+def serve(lab):
+    """A metadata server of the export, with SERVERS data servers that it knows."""
+    cluster = f'[pnfs]\nstripe_unit = "{UNIT // 1024}KiB"\nwidth = {SERVERS}\n'
+    config = lab.config(limits=f"lease_seconds = {SHORT_LEASE_S}")
+    lab.serve(config=config.replace("[[export]]", cluster + '[[export]]\ndata = "striped"'))
+    for number in range(1, SERVERS + 1):
+        lab.data_server(number)
+    for number in range(1, SERVERS + 1):
+        until(lambda: f"name=ds{number} " in lab.log(), f"data server {number} to be known")
+
+
+def pattern(size, seed):
+    """Bytes of which no two stripe units are alike."""
+    out = bytearray()
+    block = hashlib.sha256(seed.encode()).digest()
+    while len(out) < size:
+        block = hashlib.sha256(block).digest()
+        out += block * 128
+    return bytes(out[:size])
+
+
+def events(at):
+    """(reads, writes) that this mount sent by a layout."""
+    line = next(line for line in part_of(at).splitlines() if line.split()[:1] == ["events:"])
+    return tuple(int(word) for word in line.split()[-2:])
+
+
+def in_band(operation):
+    """How often the metadata server has executed that NFSv4 operation since its start."""
+    return metric(f'braid_nfs4_operations_total{{operation="{operation}"}}')
+
+
+def stored(lab, number):
+    """Bytes on the disk in the objects of that server."""
+    return int(lab.host(f"find {lab.objects(number)} -type f -printf '%b\\n' | awk '{{n += $1}} END {{print n * 512}}'"))
+
+
+def await_removal(lab):
+    """Returns when no data server has any byte."""
+    until(lambda: all(stored(lab, number) == 0 for number in range(1, SERVERS + 1)), "the objects to go")
