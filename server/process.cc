@@ -63,17 +63,33 @@ std::uint64_t raise_descriptor_limit() {
   return ::setrlimit(RLIMIT_NOFILE, &raised) == 0 ? raised.rlim_cur : limit.rlim_cur;
 }
 
+std::size_t objects_open_max(const config::Config& config, std::size_t open_files_max) {
+  constexpr std::size_t least = 16;
+  if (config.data_servers.empty()) return 0;
+  const std::size_t part = config.exports.empty() ? 2 : 4;
+  return std::max(least, open_files_max / (part * config.data_servers.size()));
+}
+
 std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config& config, unsigned threads,
                                                             std::uint64_t descriptors) {
   constexpr std::uint64_t derived_max = 65536, pipes_max = 64;
+  constexpr std::uint64_t store_descriptors = 8;  // of a data server: its directory, logs and sockets
   const config::Limits& limits = config.limits;
+  const std::uint64_t servers = config.data_servers.size();
+  const bool shared = servers != 0 && !config.exports.empty();
+  const std::uint64_t files_part = shared ? 3 : 2;
   DescriptorPlan plan;
   plan.connections_max =
       limits.connections_max != 0 ? limits.connections_max : std::min(descriptors / 4, derived_max);
   plan.open_files_max =
-      limits.open_files_max != 0 ? limits.open_files_max : std::min(descriptors / 2, derived_max);
+      limits.open_files_max != 0 ? limits.open_files_max : std::min(descriptors / files_part, derived_max);
   // Ring and wake-up of each thread, root and mount of each export.
-  const std::uint64_t own = descriptors_of_our_own + 4 * (threads + config.exports.size());
+  std::uint64_t own = descriptors_of_our_own + 4 * (threads + config.exports.size());
+  // Each thread has a connection to its metadata server, and from that one if it is here.
+  own += servers * (store_descriptors + 2 * std::uint64_t{threads});
+  // Files of exports may take all of open_files_max; objects come on top, each with a descriptor of the
+  // cache.
+  if (shared) own += 2 * servers * objects_open_max(config, plan.open_files_max);
   const std::uint64_t needed = plan.connections_max + plan.open_files_max + own;
   if (needed > descriptors)
     return std::unexpected(fmt::format(

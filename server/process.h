@@ -22,6 +22,10 @@ struct DescriptorPlan {
 std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config& config, unsigned threads,
                                                             std::uint64_t descriptors);
 
+// How many objects one of the configuration's data servers may keep open, and how many descriptors of files
+// its cache; beside exports that comes on top of what is theirs. 0: there is none.
+std::size_t objects_open_max(const config::Config& config, std::size_t open_files_max);
+
 // Whether RLIMIT_MEMLOCK does not count for this process (CAP_IPC_LOCK).
 bool may_lock_memory();
 // Whether this process has CAP_SYS_ADMIN, without which there are no extended attributes "trusted.*".

@@ -47,8 +47,13 @@ class Role {
   [[nodiscard]] virtual rpc::Server& rpc() = 0;
   [[nodiscard]] virtual std::span<const rpc::Program> programs() const = 0;
   [[nodiscard]] virtual Listen listen() const = 0;
-  // Where it listens, after listen() and before start(); at least one address.
-  virtual void reached_at(const std::vector<rpc::PeerAddress>& addresses) { (void)addresses; }
+  // Where it listens, and where the server's first role does; after listen() and before start(). At least one
+  // address each.
+  virtual void reached_at(const std::vector<rpc::PeerAddress>& addresses,
+                          const std::vector<rpc::PeerAddress>& first) {
+    (void)addresses;
+    (void)first;
+  }
   // The threads run, at least one, and nobody is served yet.
   virtual void start(std::span<const std::unique_ptr<ServerThread>> threads) = 0;
   // About once a second, on the control thread's reactor.

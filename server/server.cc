@@ -100,7 +100,7 @@ std::expected<void, std::string> Server::open_listeners() {
     auto opened = open_sockets(hosted->listen);
     if (!opened) return std::unexpected(std::move(opened.error()));
     hosted->listening = std::move(*opened);
-    hosted->role->reached_at(hosted->listening.addresses);
+    hosted->role->reached_at(hosted->listening.addresses, addresses());
   }
   return {};
 }

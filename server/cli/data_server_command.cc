@@ -71,7 +71,7 @@ void add_data_server(CLI::App& app, Chosen& chosen) {
   command->callback([written, &chosen] {
     judge(written->process);
     run::ServeCommand wanted;
-    wanted.config.data_server = std::move(written->server);
+    wanted.config.data_servers.push_back(std::move(written->server));
     run::apply(written->process.overrides, wanted.config);
     choose(chosen, wanted, run::serve);
   });

@@ -154,6 +154,9 @@ std::string report_text(const json& report) {
                  count(pool, "queued"), count(pool, "refused"), jobs_text(pool));
   if (report.contains("nfs4")) out += nfs4_text(report.at("nfs4"));
   if (report.contains("data_server")) out += data_server_text(report.at("data_server"));
+  if (report.contains("roles"))
+    for (const json& role : report.at("roles"))
+      if (role.contains("data_server")) out += data_server_text(role.at("data_server"));
   return out + "\n" + exports_text(report) + "\n" + procedures_text(report) + operations_text(report);
 }
 

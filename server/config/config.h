@@ -53,7 +53,7 @@ struct RdmaConfig {
 // A data server of a pNFS cluster.
 struct DataServerConfig {
   std::string directory;               // absolute; of its objects
-  std::string mds;                     // HOST:PORT of the metadata server
+  std::string mds;                     // HOST:PORT of the metadata server; empty: this server's first role
   std::string secret;                  // absolute; the file of the cluster's secret
   std::string name;                    // empty: the host's name, with the port unless that is 2049
   std::vector<std::string> listen;     // numeric addresses; empty: all
@@ -103,7 +103,7 @@ struct Config {
   PnfsConfig pnfs;
   Limits limits;
   std::vector<ExportConfig> exports;  // at least one, unless there is a data server
-  std::optional<DataServerConfig> data_server;
+  std::vector<DataServerConfig> data_servers;
 };
 
 // Something wrong in a configuration file: what, and what to write instead. Line 0: the file as a whole.

@@ -41,7 +41,7 @@ void read_data_server(TomlReader& file, std::string_view name, Config& all) {
   auto section = file.section(name);
   if (!section) return;
   TomlReader& table = *section;
-  DataServerConfig& config = all.data_server.emplace();
+  DataServerConfig& config = all.data_servers.emplace_back();
   table.absolute_path("directory", config.directory, objects_example);
   need(table, "directory", objects_example);
   if (table.text("mds", config.mds, mds_example) && !split_host_port(config.mds))

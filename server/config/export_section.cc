@@ -127,7 +127,7 @@ ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs) {
 void read_exports(TomlReader& file, std::string_view name, Config& config) {
   constexpr std::string_view advice = "write [[export]], then path = \"/data\" and directory = \"/srv/data\"";
   const toml::node* const node = file.node(name);
-  if (node == nullptr && config.data_server) return;
+  if (node == nullptr && !config.data_servers.empty()) return;
   std::vector<Problem>& problems = file.problems();
   const toml::array* exports = node == nullptr ? nullptr : node->as_array();
   if (exports == nullptr || !exports->is_array_of_tables()) {

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <set>
 
 #include "rpc/socket_address.h"
 #include "server/config/endpoint.h"
+#include "server/config/units.h"
 
 namespace braid::server::run {
 namespace {
@@ -30,7 +32,33 @@ std::string name_of(const rpc::PeerAddress& host) {
   return rpc::is_ipv4(host) ? config::host_text(host) : fmt::format("[{}]", config::host_text(host));
 }
 
+// Not for data servers of other clusters.
+std::string own_places_text(const std::vector<DataServerPlace>& places) {
+  std::string out;
+  std::set<std::uint64_t> file_systems;
+  bool shared = false;
+  for (const DataServerPlace& place : places) {
+    if (!place.mds.empty()) continue;
+    if (out.empty()) out = "The bytes of new files are spread over data servers of this process:\n";
+    fmt::format_to(
+        std::back_inserter(out), "  {} on port {}: {}, {}\n", place.name, place.port, place.directory,
+        place.bytes_available ? config::bytes_text(*place.bytes_available) + " free" : "room unknown");
+    shared = !file_systems.insert(place.file_system).second || shared;
+  }
+  if (shared) out += "Note: some of them are on one file system; its room is counted for each of them.\n";
+  return out;
+}
+
 }  // namespace
+
+std::string data_servers_text(const std::vector<DataServerPlace>& places) {
+  std::string out = own_places_text(places);
+  for (const DataServerPlace& place : places)
+    if (!place.mds.empty())
+      fmt::format_to(std::back_inserter(out), "Data server of {}: objects in {}, on port {}\n", place.mds,
+                     place.directory, place.port);
+  return out;
+}
 
 std::string mount_command_v4(const rpc::PeerAddress& host, const std::string& path) {
   std::string options = fmt::format("vers=4.2,proto={}", proto_of(host));

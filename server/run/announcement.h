@@ -19,6 +19,18 @@ struct Announcement {
   std::vector<std::string> restrictions;  // what is limited, in sentences
 };
 
+// Where a data server of this process has its bytes.
+struct DataServerPlace {
+  std::string name;
+  std::string mds;  // as the user wrote it; empty: this process
+  std::string directory;
+  std::uint16_t port = 0;
+  std::uint64_t file_system = 0;                 // tells file systems apart
+  std::optional<std::uint64_t> bytes_available;  // there
+};
+// Lines for people; none without data servers.
+std::string data_servers_text(const std::vector<DataServerPlace>& places);
+
 // The commands by which a Linux client mounts `path`. `host` is an address of this server and its port.
 std::string mount_command_v4(const rpc::PeerAddress& host, const std::string& path);
 std::string mount_command_rdma(const rpc::PeerAddress& host, std::uint16_t port, const std::string& path);

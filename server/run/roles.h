@@ -9,7 +9,8 @@
 
 namespace braid::server::run {
 
-// The list, in the order in which they are made and started. The first one has no label.
+// The list, in the order in which they are made and started: the exports, then the data servers. The first
+// one has no label; a data server of this server's own cluster is "ds1", "ds2", and so on.
 std::vector<RoleMaker> roles_of(const config::Config& config,
                                 const roles::nfs::Capabilities& capabilities = {});
 

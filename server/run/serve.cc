@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,7 @@
 #include "server/run/capabilities.h"
 #include "server/run/content_sources.h"
 #include "server/run/control.h"
+#include "server/run/data_servers.h"
 #include "server/run/notify.h"
 #include "server/run/roles.h"
 #include "server/server.h"
@@ -57,6 +59,7 @@ std::expected<config::Config, std::string> configuration(const ServeCommand& com
 }
 
 void make_absolute(std::string& file) {
+  if (file.empty()) return;
   std::error_code error;
   const auto path = std::filesystem::absolute(file, error).lexically_normal();
   if (!error) file = path.string();
@@ -66,13 +69,31 @@ void make_absolute(std::string& file) {
 // The command line's paths may be relative; everything behind it wants them absolute.
 void make_absolute(config::Config& config) {
   for (config::ExportConfig& one : config.exports) make_absolute(one.directory);
-  if (!config.data_server) return;
-  make_absolute(config.data_server->directory);
-  make_absolute(config.data_server->secret);
+  for (config::DataServerConfig& one : config.data_servers) {
+    make_absolute(one.directory);
+    make_absolute(one.secret);
+  }
 }
 
-std::string data_server_text(const config::DataServerConfig& config, std::uint16_t port) {
-  return fmt::format("Data server of {}: objects in {}, on port {}\n", config.mds, config.directory, port);
+// Their roles are the last ones.
+std::vector<DataServerPlace> places_of(const config::Config& config, const Server& server) {
+  std::vector<DataServerPlace> out;
+  out.reserve(config.data_servers.size());
+  const std::size_t before = server.roles().size() - config.data_servers.size();
+  for (const config::DataServerConfig& one : config.data_servers) {
+    DataServerPlace place;
+    place.name = one.name;
+    place.mds = one.mds;
+    place.directory = one.directory;
+    place.port = server.roles()[before + out.size()]->listening.addresses.front().port;
+    struct stat directory{};
+    if (::stat(one.directory.c_str(), &directory) == 0) place.file_system = directory.st_dev;
+    struct statvfs room{};
+    if (::statvfs(one.directory.c_str(), &room) == 0)
+      place.bytes_available = std::uint64_t{room.f_bavail} * room.f_frsize;
+    out.push_back(std::move(place));
+  }
+  return out;
 }
 
 std::expected<base::UniqueFd, std::string> metrics_listener(const std::optional<rpc::PeerAddress>& address) {
@@ -156,9 +177,7 @@ int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, b
                    .reload = [&] { reload(command, server, config, notifier, clock); }});
   if (!config.exports.empty())
     fmt::print("{}", announcement_text(announcement_of(server), config::reachable_address()));
-  if (config.data_server)
-    fmt::print(
-        "{}", data_server_text(*config.data_server, server.roles().back()->listening.addresses.front().port));
+  fmt::print("{}", data_servers_text(places_of(config, server)));
   std::fflush(stdout);
   notifier.ready(fmt::format("serving {} exports on port {}", config.exports.size(), server.port()));
   log_event(Level::info, "serving", "port={} exports={} threads={} admin={}", server.port(),
@@ -215,6 +234,7 @@ int serve(const ServeCommand& command) {
   // Everything that belongs to the process comes before the first thread.
   Signals signals({SIGTERM, SIGINT, SIGHUP});
   const base::SystemClock clock;
+  if (auto placed = place_data_servers(*config, state_dir); !placed) return failed(placed.error());
   const auto capabilities = capabilities_of(*config, state_dir, clock);
   if (!capabilities) return failed(capabilities.error());
   auto server = Server::create(*config, *plan, state_dir, clock, roles_of(*config, *capabilities),

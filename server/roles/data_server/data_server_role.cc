@@ -18,6 +18,7 @@
 #include "rpc/socket_address.h"
 #include "server/config/endpoint.h"
 #include "server/config/secret_file.h"
+#include "server/process.h"
 #include "server/roles/nfs/nfs4_options.h"
 #include "server/roles/nfs/nfs4_report.h"
 
@@ -26,8 +27,9 @@ namespace {
 
 constexpr std::uint16_t nfs_port = 2049;
 
-// The first of the addresses that a name has.
+// The first of the addresses that a name has; of no text, that of nobody.
 std::expected<rpc::PeerAddress, std::string> resolve(const std::string& text) {
+  if (text.empty()) return rpc::PeerAddress();
   const auto split = config::split_host_port(text);
   if (!split)
     return std::unexpected(
@@ -52,6 +54,13 @@ pnfs::Introduction::Address universal(const rpc::PeerAddress& address) {
   constexpr unsigned byte = 256;
   return {rpc::is_ipv4(address) ? "tcp" : "tcp6",
           fmt::format("{}.{}.{}", config::host_text(address), address.port / byte, address.port % byte)};
+}
+
+// How one reaches, from this host, what listens there.
+pnfs_ds::MetadataAddress here(const rpc::PeerAddress& listening) {
+  const rpc::PeerAddress address =
+      config::is_any(listening) ? *rpc::parse_address("127.0.0.1", listening.port) : listening;
+  return {address, address.text()};
 }
 
 std::string default_name(std::uint16_t port) {
@@ -104,21 +113,20 @@ std::expected<DataServerRole::Opened, std::string> DataServerRole::open(
 }
 
 std::expected<std::unique_ptr<Role>, std::string> DataServerRole::make(const Shared& shared,
-                                                                       const config::Config& config) {
-  // Beside exports, which have their share.
-  const std::size_t open_files_max = shared.open_files_max / (config.exports.empty() ? 2 : 4);
-  auto opened = open(shared, *config.data_server, open_files_max);
+                                                                       const config::Config& config,
+                                                                       const config::DataServerConfig& own) {
+  const std::size_t open_files_max = objects_open_max(config, shared.open_files_max);
+  auto opened = open(shared, own, open_files_max);
   if (!opened) return std::unexpected(std::move(opened.error()));
-  std::unique_ptr<DataServerRole> role(
-      new DataServerRole(shared, config, std::move(*opened), open_files_max));
+  std::unique_ptr<DataServerRole> role(new DataServerRole(shared, own, std::move(*opened), open_files_max));
   if (auto done = role->assemble(shared, config, open_files_max); !done)
     return std::unexpected(std::move(done.error()));
   return role;
 }
 
-DataServerRole::DataServerRole(const Shared& shared, const config::Config& config, Opened opened,
+DataServerRole::DataServerRole(const Shared& shared, const config::DataServerConfig& own, Opened opened,
                                std::size_t open_files_max)
-    : config_(*config.data_server),
+    : config_(own),
       slabs_(shared.slabs),
       pool_(shared.pool),
       opened_(std::move(opened)),
@@ -163,7 +171,9 @@ Listen DataServerRole::listen() const {
 }
 
 // Clients cannot connect to "all addresses" of a host.
-void DataServerRole::reached_at(const std::vector<rpc::PeerAddress>& addresses) {
+void DataServerRole::reached_at(const std::vector<rpc::PeerAddress>& addresses,
+                                const std::vector<rpc::PeerAddress>& first) {
+  if (config_.mds.empty()) opened_.mds = here(first.front());
   const std::uint16_t port = addresses.front().port;
   std::vector<rpc::PeerAddress> told;
   for (const std::string& text : config_.advertise)
@@ -239,7 +249,7 @@ void DataServerRole::report(nlohmann::json& members) const {
   for (const auto& address : own.addresses) addresses.push_back(address.netid + " " + address.uaddr);
   nlohmann::json out{{"name", own.name},
                      {"directory", config_.directory},
-                     {"mds", config_.mds},
+                     {"mds", opened_.mds.text},
                      {"server", pnfs_ds::hex_of(own.server)},
                      {"cluster", pnfs_ds::hex_of(own.cluster)},
                      {"contact", contact_.there()},

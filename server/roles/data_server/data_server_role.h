@@ -31,14 +31,16 @@ namespace braid::server::roles::data_server {
 
 class DataServerRole final : public Role {
  public:
-  // Of a configuration that has a data server. The error is a sentence for the user.
+  // `own` is one of the data servers of `config`. The error is a sentence for the user.
   static std::expected<std::unique_ptr<Role>, std::string> make(const Shared& shared,
-                                                                const config::Config& config);
+                                                                const config::Config& config,
+                                                                const config::DataServerConfig& own);
 
   [[nodiscard]] rpc::Server& rpc() override { return *rpc_; }
   [[nodiscard]] std::span<const rpc::Program> programs() const override { return programs_; }
   [[nodiscard]] Listen listen() const override;
-  void reached_at(const std::vector<rpc::PeerAddress>& addresses) override;
+  void reached_at(const std::vector<rpc::PeerAddress>& addresses,
+                  const std::vector<rpc::PeerAddress>& first) override;
   void start(std::span<const std::unique_ptr<ServerThread>> threads) override;
   io::Op<> tick() override;
   io::Op<> close() override;
@@ -50,7 +52,7 @@ class DataServerRole final : public Role {
   // What is on disk, and where the metadata server is.
   struct Opened {
     pnfs::ClusterSecret secret;
-    pnfs_ds::MetadataAddress mds;
+    pnfs_ds::MetadataAddress mds;  // from reached_at() on, if it is the first role of this server
     std::unique_ptr<pnfs_ds::StoreDirectory> store;
     std::shared_ptr<vfs::posix::PosixFileSystem> files;
     std::unique_ptr<pnfs_ds::FenceTable> fences;
@@ -59,7 +61,7 @@ class DataServerRole final : public Role {
   static std::expected<Opened, std::string> open(const Shared& shared, const config::DataServerConfig& config,
                                                  std::size_t open_files_max);
 
-  DataServerRole(const Shared& shared, const config::Config& config, Opened opened,
+  DataServerRole(const Shared& shared, const config::DataServerConfig& own, Opened opened,
                  std::size_t open_files_max);
   std::expected<void, std::string> assemble(const Shared& shared, const config::Config& config,
                                             std::size_t open_files_max);

@@ -42,7 +42,7 @@ std::expected<std::shared_ptr<MetadataServer>, std::string> MetadataServer::open
   if (!may_keep_trusted_attributes())
     return std::unexpected(
         "a pNFS cluster needs root (CAP_SYS_ADMIN): where a file lies is kept in an extended attribute "
-        "trusted.*; start braid as root, or remove [pnfs]");
+        "trusted.*; start braid as root, or do without data servers");
   auto calls = std::make_unique<pnfs_mds::ControlCalls>();
   std::expected<std::unique_ptr<pnfs_mds::Cluster>, pnfs_mds::ClusterError> opened;
   nfs::while_in_use(clock, state_dir, config.limits.drain_seconds, [&] {

@@ -96,5 +96,32 @@ TEST(Announcement, restrictions_and_read_only_exports_are_named) {
             "/mnt\n");
 }
 
+TEST(Announcement, data_servers_are_named_with_their_room) {
+  EXPECT_EQ(data_servers_text({}), "");
+  DataServerPlace first, second, other;
+  first.name = "ds1";
+  first.directory = "/a";
+  first.port = 2050;
+  first.file_system = 1;
+  first.bytes_available = 3 * base::GiB;
+  second = first;
+  second.name = "ds2";
+  second.directory = "/b";
+  second.port = 2051;
+  second.file_system = 2;
+  second.bytes_available.reset();
+  EXPECT_EQ(data_servers_text({first, second}),
+            "The bytes of new files are spread over data servers of this process:\n"
+            "  ds1 on port 2050: /a, 3 GiB free\n"
+            "  ds2 on port 2051: /b, room unknown\n");
+  second.file_system = 1;
+  EXPECT_NE(data_servers_text({first, second}).find("Note: some of them are on one file system"),
+            std::string::npos);
+  other.mds = "mds:2049";
+  other.directory = "/c";
+  other.port = 2049;
+  EXPECT_EQ(data_servers_text({other}), "Data server of mds:2049: objects in /c, on port 2049\n");
+}
+
 }  // namespace
 }  // namespace braid::server::run

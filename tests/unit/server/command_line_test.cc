@@ -66,7 +66,7 @@ TEST(CommandLine, a_data_server_has_a_directory_a_metadata_server_and_a_secret) 
               "--threads", "3"});
   EXPECT_TRUE(command.config.exports.empty());
   EXPECT_EQ(command.config.threads, 3U);
-  const config::DataServerConfig& server = command.config.data_server.value();
+  const config::DataServerConfig& server = command.config.data_servers.at(0);
   EXPECT_EQ(server.directory, "/srv/objects");
   EXPECT_EQ(server.mds, "mds:2049");
   EXPECT_EQ(server.secret, "/etc/s");

@@ -142,7 +142,7 @@ TEST(Config, a_data_server_needs_no_export) {
       "name = \"ds1\"\nlisten = [\"::1\"]\nport = 3049\nadvertise = [\"192.0.2.1\", \"192.0.2.2:4\"]\n");
   ASSERT_TRUE(config.has_value());
   EXPECT_TRUE(config->exports.empty());
-  const DataServerConfig& server = config->data_server.value();
+  const DataServerConfig& server = config->data_servers.at(0);
   EXPECT_EQ(server.directory, "/srv/objects");
   EXPECT_EQ(server.mds, "mds:2049");
   EXPECT_EQ(server.secret, "/etc/secret");

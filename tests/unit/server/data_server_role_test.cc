@@ -70,7 +70,7 @@ class DataServerRoleTest : public testing::Test {
     open_metadata_server();
     config_.limits.buffer_bytes_max = 128 * base::MiB;
     config_.threads = 2;
-    config::DataServerConfig& config = config_.data_server.emplace();
+    config::DataServerConfig& config = config_.data_servers.emplace_back();
     config.directory = directory_ / "objects";
     config.mds = mds_->address.text();
     config.secret = directory_ / "secret";
@@ -218,9 +218,9 @@ TEST_F(DataServerRoleTest, what_cannot_work_is_told_at_the_start) {
   write_secret("short");
   EXPECT_THAT(create(), HasSubstr("has 5 bytes"));
   write_secret(std::string(32, '\1'));
-  config_.data_server->mds = "nowhere.invalid:2049";
+  config_.data_servers.front().mds = "nowhere.invalid:2049";
   EXPECT_THAT(create(), HasSubstr("cannot be resolved"));
-  config_.data_server->mds = "127.0.0.1:1";
+  config_.data_servers.front().mds = "127.0.0.1:1";
   std::ofstream(directory_ / "objects/something") << "x";
   EXPECT_THAT(create(), HasSubstr("is not empty"));
 }

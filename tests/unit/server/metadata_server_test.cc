@@ -11,14 +11,19 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "pnfs/control_peer.h"
+#include "pnfs_ds/store_directory.h"
 #include "server/process.h"
 #include "server/run/capabilities.h"
 #include "server/run/content_sources.h"
+#include "server/run/data_servers.h"
 #include "server/run/roles.h"
+#include "server/run/status_report.h"
 #include "server/server.h"
 #include "tests/unit/pnfs_mds/caller.h"
 #include "tests/unit/pnfs_mds/data_side.h"
@@ -200,6 +205,59 @@ TEST_F(MetadataServerTest, what_an_earlier_run_intended_is_looked_at) {
   EXPECT_TRUE(rpc::test::eventually([&] { return cluster().removals().earlier() == 1; }));
   EXPECT_EQ(cluster().removals().backlog(), 1U) << "its server is not there";
   stop();
+}
+
+TEST_F(MetadataServerTest, data_servers_of_the_same_process_are_known_and_found_again) {
+  config_.data_servers.resize(2);
+  for (config::DataServerConfig& server : config_.data_servers) {
+    server.name = &server == config_.data_servers.data() ? "one" : "two";
+    server.listen = {"127.0.0.1"};
+    server.port = 0;
+  }
+  const auto known = [&] {
+    std::vector<std::string> out;
+    for (const auto& server : cluster().servers().all())
+      if (server.in_contact && server.room.bytes_total > 0)
+        out.push_back(fmt::format("{} {}", server.name, pnfs_ds::hex_of(server.id)));
+    std::ranges::sort(out);
+    return out;
+  };
+  std::vector<std::string> first;
+  for (const bool again : {false, true}) {
+    ASSERT_TRUE(run::place_data_servers(config_, state()));
+    EXPECT_EQ(config_.data_servers.back().directory, state() + "/data-servers/two");
+    start();
+    ASSERT_EQ(server_->roles().size(), 3U);
+    EXPECT_EQ(server_->roles()[1]->label, "ds1");
+    EXPECT_EQ(server_->roles()[2]->label, "ds2");
+    EXPECT_TRUE(rpc::test::eventually([&] { return known().size() == 2; }));
+    EXPECT_EQ(server_->failure(), "");
+    const auto report = nlohmann::json::parse(run::status_json(*server_, clock_.now()));
+    EXPECT_EQ(report.at("roles").at("ds2").at("data_server").at("mds"), server_->addresses().front().text());
+    EXPECT_THAT(server_->metrics().prometheus(), HasSubstr("braid_pnfs_contact{role=\"ds1\"} 1\n"));
+    if (again)
+      EXPECT_EQ(known(), first);
+    else
+      first = known();
+    stop();
+  }
+}
+
+TEST_F(MetadataServerTest, what_a_data_server_has_is_not_for_clients) {
+  config_.data_servers.resize(1);
+  config_.data_servers.front().name = "ds1";
+  config_.data_servers.front().directory = directory_ / "shared/objects";
+  EXPECT_THAT(run::place_data_servers(config_, state()).error(), HasSubstr("which clients see"));
+  config_.data_servers.front().directory = directory_ / "shared2";
+  EXPECT_TRUE(run::place_data_servers(config_, state()));
+  EXPECT_EQ(config_.data_servers.front().secret, state() + "/pnfs/secret");
+  config_.data_servers.front().directory.clear();
+  EXPECT_THAT(run::place_data_servers(config_, directory_ / "shared").error(),
+              HasSubstr("which clients see"));
+  config_.data_servers.front().directory.clear();
+  config_.data_servers.front().mds = "mds:2049";
+  EXPECT_TRUE(run::place_data_servers(config_, state()));
+  EXPECT_EQ(config_.data_servers.front().directory, "") << "its metadata server is another process";
 }
 
 TEST_F(MetadataServerTest, a_secret_that_cannot_be_used_is_told) {

@@ -54,6 +54,22 @@ TEST(DescriptorPlan, pipes_get_what_is_left) {
   EXPECT_EQ(plan_descriptors(with_one_export(), 2, 256)->pipes_max, 2u);
 }
 
+TEST(DescriptorPlan, objects_beside_exports_are_counted) {
+  config::Config config = with_one_export();
+  EXPECT_EQ(objects_open_max(config, 1200), 0u);
+  config.data_servers.resize(3);
+  EXPECT_EQ(objects_open_max(config, 1200), 100u);
+  EXPECT_EQ(objects_open_max(config, 10), 16u);
+  EXPECT_EQ(plan_descriptors(config, 2, 6000)->open_files_max, 2000u);
+  config.limits.open_files_max = 1200;
+  config.limits.connections_max = 100;
+  // 60 without data servers; 3 times 8 for a store and 2 for each thread; 2 times 3 times 100 for objects.
+  EXPECT_TRUE(plan_descriptors(config, 2, 1300 + 60 + 36 + 600));
+  EXPECT_FALSE(plan_descriptors(config, 2, 1300 + 60 + 36 + 599));
+  config.exports.clear();
+  EXPECT_EQ(objects_open_max(config, 1200), 200u);
+}
+
 TEST(DescriptorLimit, the_soft_limit_becomes_the_hard_one) {
   rlimit before{};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
