@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -22,6 +23,8 @@
 namespace braid::server::cli {
 namespace {
 
+constexpr unsigned data_servers_max = 16;
+
 // What the user wrote, before it is judged as a whole.
 struct Written {
   std::string directory, config_file, check_file;
@@ -29,6 +32,8 @@ struct Written {
   std::uint32_t anon_uid = 65534, anon_gid = 65534;
   bool read_only = false, no_sync = false;
   std::vector<std::string> allow;
+  unsigned data_servers = 0;
+  std::vector<std::string> data_directories;
   ProcessOptions process;
 };
 
@@ -86,6 +91,23 @@ void add_server_options(CLI::App& serve, Written& written) {
   add_process_options(serve, written.process, group);
 }
 
+void add_data_server_options(CLI::App& serve, Written& written) {
+  const std::string group = "Data servers of this process (with DIR, as root)";
+  serve
+      .add_option("--data-servers", written.data_servers,
+                  "Spread the bytes of new files over N data servers, on the ports after --port (pNFS)")
+      ->type_name("N")
+      ->check(number(1, data_servers_max))
+      ->group(group);
+  serve
+      .add_option("--data-directory", written.data_directories,
+                  "Directory of the first one's objects, then of the next one's (STATE/data-servers/dsK)")
+      ->type_name("DIR")
+      ->check(must([](const std::string& s) { return !s.empty(); }, "write a directory"))
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
 Exit usage(std::string what) {
   return {base::exit_usage, fmt::format("braid serve: {}\nTry: braid serve --help\n", what)};
 }
@@ -106,8 +128,45 @@ std::expected<run::ServeCommand, Exit> serve_with_file(const CLI::App& serve, Wr
   if (const std::string option = export_option_beside_file(serve); !option.empty())
     return std::unexpected(usage(fmt::format(
         "{} belongs to an export; with a configuration file write it there, in [[export]]", option)));
+  if (written.data_servers != 0 || !written.data_directories.empty())
+    return std::unexpected(usage(
+        "--data-servers and --data-directory go with DIR; with a configuration file write [pnfs] there, and "
+        "start each data server by braid data-server"));
   command.overrides = std::move(written.process.overrides);
   return command;
+}
+
+// What cannot work about data servers, or nothing.
+std::string mistake_about_data_servers(const Written& written, std::uint16_t port) {
+  const auto& directories = written.data_directories;
+  if (written.data_servers == 0 && !directories.empty())
+    return "--data-directory is for --data-servers N, which is not there";
+  if (directories.size() > written.data_servers)
+    return fmt::format("{} --data-directory for {} data servers; write at most one for each",
+                       directories.size(), written.data_servers);
+  for (auto it = directories.begin(); it != directories.end(); ++it)
+    if (std::find(directories.begin(), it, *it) != it)
+      return fmt::format("--data-directory {} is there twice; each data server needs one of its own", *it);
+  if (port != 0 && port + written.data_servers > std::numeric_limits<std::uint16_t>::max())
+    return fmt::format(
+        "the ports of {} data servers follow --port {}, and there is none above 65535; write a lower one",
+        written.data_servers, port);
+  return {};
+}
+
+// Data servers that listen where the exports do, on the ports that follow.
+void add_data_servers(Written& written, config::Config& config) {
+  config.pnfs.on = true;
+  config.exports.back().data = config::Data::striped;
+  config.data_servers.resize(written.data_servers);
+  unsigned number = 0;
+  for (config::DataServerConfig& one : config.data_servers) {
+    if (number < written.data_directories.size()) one.directory = std::move(written.data_directories[number]);
+    ++number;
+    one.name = fmt::format("ds{}", number);
+    one.listen = config.listen;
+    one.port = config.port == 0 ? 0 : static_cast<std::uint16_t>(config.port + number);
+  }
 }
 
 std::expected<run::ServeCommand, Exit> serve_directory(const CLI::App& serve, Written written) {
@@ -129,6 +188,9 @@ std::expected<run::ServeCommand, Exit> serve_directory(const CLI::App& serve, Wr
   only.clients = std::move(written.allow);
   run::apply(written.process.overrides, command.config);
   command.config.exports.push_back(std::move(only));
+  if (std::string mistake = mistake_about_data_servers(written, command.config.port); !mistake.empty())
+    return std::unexpected(usage(std::move(mistake)));
+  if (written.data_servers != 0) add_data_servers(written, command.config);
   return command;
 }
 
@@ -151,6 +213,7 @@ void add_serve(CLI::App& app, Chosen& chosen) {
       ->type_name("FILE");
   add_export_options(*serve, *written);
   add_server_options(*serve, *written);
+  add_data_server_options(*serve, *written);
   serve->callback([serve, written, &chosen] {
     auto command = judge_serve(*serve, std::move(*written));
     if (command)

@@ -80,6 +80,52 @@ TEST(CommandLine, a_data_server_has_a_directory_a_metadata_server_and_a_secret) 
               HasSubstr("write a name or an address with a port"));
 }
 
+TEST(CommandLine, data_servers_of_the_process_follow_the_port_and_have_directories_in_turn) {
+  const run::ServeCommand command =
+      served({"serve", "/srv", "--data-servers", "3", "--port", "12049", "--listen", "::1",
+              "--data-directory", "/a", "--data-directory", "/b"});
+  EXPECT_TRUE(command.config.pnfs.on);
+  EXPECT_TRUE(command.config.pnfs.secret.empty());
+  EXPECT_EQ(command.config.exports.at(0).data, config::Data::striped);
+  ASSERT_EQ(command.config.data_servers.size(), 3U);
+  for (unsigned i = 0; i < 3; ++i) {
+    const config::DataServerConfig& server = command.config.data_servers[i];
+    EXPECT_EQ(server.port, 12050 + i);
+    EXPECT_EQ(server.name, "ds" + std::to_string(i + 1));
+    EXPECT_EQ(server.mds, "") << "this process";
+    EXPECT_THAT(server.listen, ElementsAre("::1"));
+  }
+  EXPECT_EQ(command.config.data_servers[0].directory, "/a");
+  EXPECT_EQ(command.config.data_servers[1].directory, "/b");
+  EXPECT_EQ(command.config.data_servers[2].directory, "");
+  for (const auto& server :
+       served({"serve", "/srv", "--port", "0", "--data-servers", "2"}).config.data_servers)
+    EXPECT_EQ(server.port, 0);
+  const config::Config plain = served({"serve", "/srv"}).config;
+  EXPECT_FALSE(plain.pnfs.on);
+  EXPECT_TRUE(plain.data_servers.empty());
+}
+
+TEST(CommandLine, data_servers_that_cannot_work_are_refused) {
+  EXPECT_THAT(refused({"serve", "/srv", "--data-servers", "0"}), HasSubstr("write a number from 1 to 16"));
+  EXPECT_THAT(refused({"serve", "/srv", "--data-servers", "17"}), HasSubstr("write a number from 1 to 16"));
+  EXPECT_THAT(refused({"serve", "--config", "f", "--data-servers", "2"}),
+              HasSubstr("go with DIR; with a config"));
+  EXPECT_THAT(refused({"serve", "--config", "f", "--data-directory", "/a"}), HasSubstr("go with DIR"));
+  EXPECT_THAT(refused({"serve", "/srv", "--data-directory", "/a"}), HasSubstr("is for --data-servers N"));
+  EXPECT_THAT(
+      refused({"serve", "/srv", "--data-servers", "1", "--data-directory", "/a", "--data-directory", "/b"}),
+      HasSubstr("2 --data-directory for 1 data servers"));
+  EXPECT_THAT(
+      refused({"serve", "/srv", "--data-servers", "2", "--data-directory", "/a", "--data-directory", "/a"}),
+      HasSubstr("--data-directory /a is there twice"));
+  EXPECT_THAT(refused({"serve", "/srv", "--data-servers", "2", "--port", "65534"}),
+              HasSubstr("none above 65535"));
+  EXPECT_EQ(
+      served({"serve", "/srv", "--data-servers", "2", "--port", "65533"}).config.data_servers.at(1).port,
+      65535);
+}
+
 TEST(CommandLine, help_is_asked_for_by_a_command_too) {
   const auto helped = [](std::vector<const char*> arguments) {
     const auto command = parse(std::move(arguments));

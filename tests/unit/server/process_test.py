@@ -297,6 +297,51 @@ class Serving(ProcessTest):
         self.assertEqual(manager.recv(500), b"STOPPING=1")
 
 
+class DataServers(ProcessTest):
+    """Of the process that is their metadata server."""
+
+    def known(self, server, count):
+        """The ids of its data servers, when all are in contact."""
+        for _ in range(PATIENCE_S * 50):
+            roles = json.loads(server.status("--json").stdout)["roles"]
+            servers = [roles[f"ds{number}"]["data_server"] for number in range(1, count + 1)]
+            if all(one["contact"] for one in servers):
+                return [one["server"] for one in servers]
+            select.select([], [], [], 0.02)
+        raise AssertionError(f"no contact:\n{server.log()}")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_they_are_the_same_ones_after_a_kill_and_end_cleanly(self):
+        elsewhere = os.path.join(self.scratch, "elsewhere")
+        os.mkdir(elsewhere)
+        arguments = (self.directory, "--data-servers", "3", "--data-directory", elsewhere)
+        first = self.serve(*arguments)
+        before = self.known(first, 3)
+        self.assertEqual(len(set(before)), 3)
+        self.assertTrue(os.path.exists(os.path.join(elsewhere, "identity")))
+        self.assertEqual(sorted(os.listdir(os.path.join(self.scratch, "state/data-servers"))), ["ds2", "ds3"])
+        first.process.kill()
+        said = first.process.stdout.read()
+        first.wait()
+        self.assertIn(f": {elsewhere}, ", said)
+        self.assertIn(f": {self.scratch}/state/data-servers/ds2, ", said)
+        self.assertIn(" free\n", said)
+        second = self.serve(*arguments)
+        self.assertEqual(self.known(second, 3), before)
+        self.assertIn("Data server ds3: objects in", second.status().stdout)
+        self.assertEqual(second.stop(), 0, second.log())
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_an_ordinary_user_is_told_that_they_need_root(self):
+        nobody = 65534
+        os.chown(self.scratch, nobody, nobody)
+        done = subprocess.run([BRAID, "serve", self.directory, "--port", "0", "--data-servers", "2", "--state",
+                               os.path.join(self.scratch, "state")], user=nobody, group=nobody, extra_groups=[],
+                              capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("braid: --data-servers needs root", done.stderr)
+
+
 class Ending(ProcessTest):
     def reading_client(self, server, calls):
         """A connection with so many READs of 1 MiB. The first reply has begun to come; none fits into its buffers."""
