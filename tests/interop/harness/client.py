@@ -213,15 +213,15 @@ class Lab:
         return self.path
 
     def serve(self, squash="none", read_only=False, anon=65534, config="", open_files_max=0, listen=None, lease_s=None,
-              faults=False):
+              faults=False, more=""):
         """Serves the export as /, or what the text of a braid configuration file says; on ADDRESS, or on `listen`.
         Without `lease_s` the lease is the server's own, in runs with NFSv4.0 a short one. With `faults`, its system calls
-        on the exported file system can fail on demand (faults/control.py)."""
+        on the exported file system can fail on demand (faults/control.py). `more`: further options of braid serve."""
         if lease_s is None and self.version == "4.0":
             lease_s = SHORT_LEASE_S
         self.request("start", options={"path": self.path, "squash": squash, "read_only": read_only, "anon": anon,
                                        "config": config, "open_files_max": open_files_max, "listen": listen,
-                                       "lease_s": lease_s, "faults": faults})
+                                       "lease_s": lease_s, "faults": faults, "more": more})
 
     def config(self, server="", limits=""):
         """The text of a configuration that serves the export as /, with metrics and more lines for these sections."""

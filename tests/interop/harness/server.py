@@ -78,7 +78,8 @@ class Server:
         faults = control.environment(self.base, options["path"]) if options.get("faults") else {}
         return {**os.environ, **faults, "ADDRESS": ADDRESS, "PORT": str(PORT), "STATE": state, "EXPORT": options["path"],
                 "SQUASH": options["squash"], "READ_ONLY": "1" if options["read_only"] else "",
-                "ANON": str(options["anon"]), "CONFIG": config, "RDMA": self.rdma, "LISTEN": options.get("listen") or ADDRESS}
+                "ANON": str(options["anon"]), "CONFIG": config, "RDMA": self.rdma, "LISTEN": options.get("listen") or ADDRESS,
+                "MORE": options.get("more") or ""}
 
     def start(self, options=None):
         if self.process is not None:
@@ -155,4 +156,4 @@ def braid_command(binary):
     braid = shlex.quote(os.path.abspath(binary)) + ' serve --listen "$LISTEN" --port "$PORT" --state "$STATE" '
     anonymous = '$([ "$SQUASH" = none ] || echo --anonuid "$ANON" --anongid "$ANON")'
     directory = f'"$EXPORT" --squash "$SQUASH" {anonymous} ${{READ_ONLY:+--read-only}}'
-    return f'{braid} $([ "$CONFIG" ] && echo --config "$CONFIG" || echo {directory}) ${{RDMA:+--rdma}}'
+    return f'{braid} $([ "$CONFIG" ] && echo --config "$CONFIG" || echo {directory}) ${{RDMA:+--rdma}} $MORE'

@@ -1,0 +1,63 @@
+"""A metadata server and its data servers in one process: bytes go straight to them, also after a kill."""
+
+import hashlib
+import os
+
+from harness.client import METRICS, Lab, drop_caches, equal, expect, metric, sha256, step, until, write_file
+from harness.mountstats import part_of
+
+RUNS = ("ext4,4.2",)
+TAKES_S = 10
+
+SERVERS = 4
+SIZE = 8 * 1024 * 1024
+DATA = hashlib.shake_256(b"one process").digest(SIZE)
+
+
+def by_layout():
+    """(reads, writes) that the client sent by a layout."""
+    line = next(line for line in part_of(mnt).splitlines() if line.split()[:1] == ["events:"])
+    return tuple(int(word) for word in line.split()[-2:])
+
+
+def stored(number):
+    """Bytes in the objects of that server."""
+    return int(lab.host(f"find {stores}/ds{number}/objects -type f -printf '%b\\n' | awk '{{n += $1}} END {{print n * 512}}'"))
+
+
+def await_servers():
+    until(lambda: all(metric(f'braid_pnfs_contact{{role="ds{number}"}}') == 1 for number in range(1, SERVERS + 1)),
+          "the data servers to be in contact")
+
+
+lab = Lab()
+lab.export()
+stores = os.path.join(os.path.dirname(os.path.dirname(lab.path)), "state", "data-servers")
+lab.serve(more=f"--data-servers {SERVERS} --metrics {METRICS}")
+await_servers()
+mnt = lab.mount()
+
+step("a file is written and read by its layout")
+write_file(f"{mnt}/file", DATA)
+drop_caches()
+equal(sha256(f"{mnt}/file"), hashlib.sha256(DATA).hexdigest(), "what is read back")
+reads, writes = by_layout()
+expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
+for operation in ("READ", "WRITE"):
+    equal(metric(f'braid_nfs4_operations_total{{operation="{operation}"}}'), 0, f"{operation} at the metadata server")
+for number in range(1, SERVERS + 1):
+    equal(stored(number), SIZE // SERVERS, f"what data server {number} has of it")
+
+step("after a kill it is all there, on the same servers")
+lab.kill()
+lab.start()
+await_servers()
+drop_caches()
+equal(sha256(f"{mnt}/file"), hashlib.sha256(DATA).hexdigest(), "a file from before the kill")
+write_file(f"{mnt}/after", DATA)
+drop_caches()
+equal(sha256(f"{mnt}/after"), hashlib.sha256(DATA).hexdigest(), "a file from after it")
+
+step("and it ends cleanly")
+lab.unmount(mnt)
+lab.stop()
