@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import subprocess
 
 from harness.client import METRICS, Lab, drop_caches, equal, expect, metric, sha256, step, until, write_file
 from harness.mountstats import part_of
@@ -31,7 +32,7 @@ def await_servers():
 
 
 lab = Lab()
-lab.export()
+lab.export(size_mib=256)
 stores = os.path.join(os.path.dirname(os.path.dirname(lab.path)), "state", "data-servers")
 lab.serve(more=f"--data-servers {SERVERS} --metrics {METRICS}")
 await_servers()
@@ -58,6 +59,18 @@ write_file(f"{mnt}/after", DATA)
 drop_caches()
 equal(sha256(f"{mnt}/after"), hashlib.sha256(DATA).hexdigest(), "a file from after it")
 
+step("it ends cleanly in the middle of writes, by layout and by NFS 3, which then go on")
+other = lab.mount(at="/run/v3", version="3")
+writers = [subprocess.Popen(["dd", "if=/dev/zero", f"of={at}/{name}", "bs=1M", "count=48", "conv=fsync"],
+                            stderr=subprocess.DEVNULL) for at, name in ((mnt, "many"), (other, "more"))]
+until(lambda: os.path.exists(f"{mnt}/many"), "the writers to begin")
+lab.stop()
+lab.start()
+equal([writer.wait() for writer in writers], [0, 0], "how the writers ended")
+for name in ("many", "more"):
+    equal(os.stat(f"{mnt}/{name}").st_size, 48 * 1024 * 1024, f"the size of {name}")
+
 step("and it ends cleanly")
 lab.unmount(mnt)
+lab.unmount(other)
 lab.stop()
