@@ -51,7 +51,9 @@ void Oracle::died(std::uint32_t life) { lives_.at(life).died = scheduler_.now();
 
 void Oracle::renewed(std::uint32_t client, base::TimePoint sent) {
   base::TimePoint& end = lease_end_[client];
-  if (sent > end) returned_[client] = sent;
+  // What was sent before it ended may have come after that.
+  const base::TimePoint now = scheduler_.now();
+  if (end != base::TimePoint{} && now > end) returned_[client] = now;
   end = std::max(end, sent + lease_time);
 }
 
@@ -207,7 +209,9 @@ void Oracle::reclaim_refused(const Claim& claim, base::TimePoint until, std::uin
   constexpr auto noticed_after = std::chrono::seconds(2);
   const Life& held = lives_.at(claim.life);
   const auto returned = returned_.find(claim.client);
-  if (returned != returned_.end() && held.died && *held.died < returned->second + noticed_after) return;
+  if (returned != returned_.end() && held.died && *held.died >= returned->second &&
+      *held.died < returned->second + noticed_after)
+    return;
   violation("entitled_reclaim", claim.client, claim.file,
             fmt::format("{} for what a client within its lease held: {}", name_of(status), text_of(claim)));
 }
