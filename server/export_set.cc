@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "server/contents_mark.h"
 #include "vfs/network.h"
 #include "vfs/posix/directory_identity.h"
 #include "vfs/unavailable.h"
@@ -159,6 +160,8 @@ std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_
   options.tree.cache.descriptors_max = open_files_max;
   options.tree.root.fsid = config.fsid;
   if (resources_.contents.of) options.sources = resources_.contents.of(config);
+  if (auto marked = mark_contents(config.directory, options.sources); !marked)
+    return std::unexpected(std::move(marked.error()));
   options.pool = &resources_.pool;
   options.slabs = &resources_.slabs;
   auto opened = vfs::posix::PosixFileSystem::open(options, resources_.clock);

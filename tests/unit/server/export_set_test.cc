@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/xattr.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -12,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "server/contents_mark.h"
 #include "tests/unit/vfs/fake_content.h"
 #include "vfs/posix/directory_identity.h"
 
@@ -150,6 +153,7 @@ TEST_F(ExportSetTest, each_file_system_is_opened_with_the_sources_of_its_export)
   };
   EXPECT_FALSE(file_has_sources());
   EXPECT_TRUE(set_->takes_pipes());
+  if (::geteuid() != 0) GTEST_SKIP() << "trusted attributes are root's";
   vfs::FakeSource source;
   std::vector<std::string> asked;
   contents_.of = [&](const config::ExportConfig& config) -> std::vector<vfs::ContentSource*> {
@@ -167,6 +171,14 @@ TEST_F(ExportSetTest, each_file_system_is_opened_with_the_sources_of_its_export)
   ASSERT_TRUE(set_->apply({config_}));
   EXPECT_EQ(asked.size(), 2U);
   EXPECT_TRUE(file_has_sources());
+  // Without the source, what it has taken would read as zeros.
+  contents_.of = {};
+  start();
+  const auto without = set_->apply({config_});
+  ASSERT_FALSE(without);
+  EXPECT_THAT(without.error(), HasSubstr("bytes are elsewhere (trusted.braid.test)"));
+  EXPECT_EQ(::removexattr((base_ + "/data").c_str(), contents_mark), 0);
+  EXPECT_TRUE(set_->apply({config_}));
   set_.reset();
 }
 
