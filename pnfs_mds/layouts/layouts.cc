@@ -91,7 +91,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, LayoutRequest& r
     layout = registry_->make<LayoutState>(registry_->states_of(client), file, request.file);
     if (layout == nullptr) {
       registry_->forget_if_unused(request.use.file);
-      return base::fail(nfsstat4::NFS4ERR_RESOURCE);
+      return base::fail(nfsstat4::NFS4ERR_LAYOUTTRYLATER);
     }
     layout->grant = std::move(request.grant);
     file.others.push_back(layout);

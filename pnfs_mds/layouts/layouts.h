@@ -70,7 +70,7 @@ class Layouts final : public nfs4::state::Kind {
                                                          const nfs4::state::StateUse& use, bool writes,
                                                          nfs4::state::DeferredWork& work) const;
   // Grants it: the new stateid. A client that comes with another stateid than that of the layout that it has
-  // knows nothing of that one any more, which ends. RESOURCE: there are too many states.
+  // knows nothing of that one any more, which ends. LAYOUTTRYLATER: there are too many states.
   base::Result<nfs4::stateid4, nfs4::nfsstat4> grant(nfs4::state::States& states, LayoutRequest& request,
                                                      nfs4::state::DeferredWork& work);
   // The layout that this stateid of the client names, however old its seqid is. BAD_STATEID.

@@ -193,5 +193,25 @@ TEST_F(LayoutsTest, data_servers_learn_what_they_ask_of_files_with_layouts_alone
   EXPECT_EQ(ask(object).error(), vfs::Error::stale) << "the layout went with the last close";
 }
 
+class FewStates : public LayoutsTest {
+ protected:
+  FewStates() : LayoutsTest(options()) {}
+  static EngineOptions options() {
+    EngineOptions out;
+    out.states.states_per_client = 1;
+    return out;
+  }
+};
+
+TEST_F(FewStates, who_has_too_many_states_goes_on_without_a_layout) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  Reply reply = on_file(*alice_, "file", OP_LAYOUTGET, layoutget_args(id));
+  const auto result = reply.result<LAYOUTGET4res>(OP_LAYOUTGET);
+  EXPECT_EQ(result.logr_status, NFS4ERR_LAYOUTTRYLATER);
+  EXPECT_TRUE(reply.at_end());
+  EXPECT_EQ(layouts(), 0U);
+  EXPECT_EQ(close(*alice_, "file", id), NFS4_OK);
+}
+
 }  // namespace
 }  // namespace braid::pnfs_mds::layouts::test

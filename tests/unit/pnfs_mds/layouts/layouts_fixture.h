@@ -49,7 +49,7 @@ class LayoutsTest : public testing::Test {
   static constexpr std::uint32_t unit = 64 * base::KiB;
   static constexpr std::uint32_t servers = 3;
 
-  LayoutsTest() {
+  explicit LayoutsTest(EngineOptions options = {}) {
     if (::geteuid() != 0) return;
     std::string name = testing::TempDir() + "pnfs_layouts_XXXXXX";
     path_ = ::mkdtemp(name.data());
@@ -72,7 +72,7 @@ class LayoutsTest : public testing::Test {
       parts.kinds = {layouts_.get()};
       return parts;
     };
-    world_ = std::make_unique<CallbackWorld>(EngineOptions{}, std::vector<ExportSpec>{ExportSpec{}},
+    world_ = std::make_unique<CallbackWorld>(std::move(options), std::vector<ExportSpec>{ExportSpec{}},
                                              std::move(capability));
     alice_peer_ = std::make_unique<CallbackPeer>(*world_);
     bob_peer_ = std::make_unique<CallbackPeer>(*world_);
