@@ -183,13 +183,7 @@ class DataServerTest : public testing::Test {
   // A call of the metadata server; what it brings as bulk data is at `bulk_`.
   pnfs::to_data_res call(const pnfs::to_data_args& args, std::string_view bulk = {}) {
     pnfs::to_data_res out;
-    bool done = false;
-    io::Gate gate;
-    world_.on_reactor([&] { io::spawn(gate, call_later(args, payload(bulk), out, done)); });
-    while (!done) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      world_.on_reactor([&] {});
-    }
+    world_.on_engine([&](nfs4::Nfs4Engine& /*engine*/) { return call_later(args, payload(bulk), out); });
     return out;
   }
   static pnfs::object_key key(std::uint64_t object = 1, std::uint32_t index = 0) { return {object, index}; }
@@ -199,7 +193,7 @@ class DataServerTest : public testing::Test {
   }
 
  private:
-  io::Op<> call_later(const pnfs::to_data_args& args, io::Payload bulk, pnfs::to_data_res& out, bool& done) {
+  io::Op<> call_later(const pnfs::to_data_args& args, io::Payload bulk, pnfs::to_data_res& out) {
     io::SlabCursor cursor(world_.slabs());
     xdr::Encoder encoder(cursor);
     encode(encoder, args);
@@ -222,7 +216,6 @@ class DataServerTest : public testing::Test {
     arena_ = std::make_unique<xdr::Arena>();
     EXPECT_TRUE(pnfs::decode_body(body_, *arena_, out));
     bulk_ = base::text_of(answer->bulk.in_memory().value().bytes());
-    done = true;
   }
 
  protected:

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -104,6 +105,7 @@ class JoinedServer {
         service_(clock, secret_, [this] { return own(); }, data_) {
     const std::vector<rpc::Program> programs{service_.program()};
     server_ = std::make_unique<rpc::test::TcpServer>(rpc::test::TcpServerOptions{}, programs);
+    port_ = server_->address.port;
     caller_.thread.call([&] {
       peer_.emplace(
           *caller_.tcp, caller_.pool, mds, secret_, [this] { return own(); },
@@ -123,7 +125,7 @@ class JoinedServer {
 
  private:
   pnfs::Introduction own() const {
-    const std::uint16_t port = server_ == nullptr ? 0 : server_->address.port;
+    const std::uint16_t port = port_;
     return {.role = pnfs::control_role::ROLE_DATA,
             .cluster = {},
             .server = {std::byte{9}},
@@ -141,6 +143,7 @@ class JoinedServer {
   pnfs_mds::test::DataSide data_{objects};
   pnfs::ControlService service_;
   std::unique_ptr<rpc::test::TcpServer> server_;
+  std::atomic<std::uint16_t> port_{0};  // of it; its threads ask
   pnfs_mds::test::Caller caller_;
   std::optional<pnfs::ControlPeer> peer_;
 };
