@@ -217,9 +217,7 @@ Op4<> Clients::revoke(clientid4 id) {
   const ClientRef client = table_.with([&](const ClientTable& table) { return table.find_any(id); });
   if (client == nullptr) co_await refuse(NFS4ERR_STALE_CLIENTID);
   if (client->minor_version() == 0) co_await refuse(NFS4ERR_MINOR_VERS_MISMATCH);
-  if (client->recorded())
-    co_await on_disk([this, &client] { return records_.forget(state::known_as(*client), client->id); });
-  client->clear_recorded();
+  if (client->recorded()) co_await forget_record(client);
   grace_.with([&](Grace& grace) { grace.forget(*client); });
   base::log_event(base::Level::info, "client_revoked", "client={:#x} peer={}", client->id,
                   client->intro.peer);
@@ -250,8 +248,21 @@ Op4<> Clients::judge_record(ClientTable::Silence one) {
     if (!client->gone()) co_await ensure_recorded(client);
     co_return;
   }
-  co_await on_disk([this, &client] { return records_.forget(state::known_as(*client), client->id); });
+  co_await forget_record(client);
+}
+
+// A removal that failed may have been one: so it counts as one, whatever the disk says. Who was recorded
+// meanwhile, by an OPEN, is recorded once more.
+Op4<> Clients::forget_record(ClientRef client) {
   client->clear_recorded();
+  const auto removed = co_await on_disk([this, &client] {
+                         return records_.forget(state::known_as(*client), client->id);
+                       }).as_result();
+  if (client->recorded()) {
+    client->clear_recorded();
+    co_await ensure_recorded(client);
+  }
+  if (!removed) co_await refuse(removed.error());
 }
 
 // During the grace period there are files that nobody watches yet.

@@ -152,6 +152,7 @@ class Clients {
   Op4<> on_disk(F f);
   Op4<> end_grace();
   Op4<> judge_record(state::ClientTable::Silence one);
+  Op4<> forget_record(state::ClientRef client);
 
   const state::ClientOptions options_;
   recovery::ClientRecords& records_;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/arith.h"
+#include "base/bytes.h"
 
 namespace braid::pnfs {
 

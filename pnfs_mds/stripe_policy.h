@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "base/arith.h"
+#include "base/bytes.h"
 #include "pnfs/striping.h"
 
 namespace braid::pnfs_mds {

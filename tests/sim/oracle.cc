@@ -53,7 +53,7 @@ void Oracle::renewed(std::uint32_t client, base::TimePoint sent) {
   base::TimePoint& end = lease_end_[client];
   // What was sent before it ended may have come after that.
   const base::TimePoint now = scheduler_.now();
-  if (end != base::TimePoint{} && now > end) returned_[client] = now;
+  if (end != base::TimePoint{} && now > end) returned_[client] = {sent, now};
   end = std::max(end, sent + lease_time);
 }
 
@@ -209,8 +209,8 @@ void Oracle::reclaim_refused(const Claim& claim, base::TimePoint until, std::uin
   constexpr auto noticed_after = std::chrono::seconds(2);
   const Life& held = lives_.at(claim.life);
   const auto returned = returned_.find(claim.client);
-  if (returned != returned_.end() && held.died && *held.died >= returned->second &&
-      *held.died < returned->second + noticed_after)
+  if (returned != returned_.end() && held.died && *held.died >= returned->second.sent &&
+      *held.died < returned->second.answered + noticed_after)
     return;
   violation("entitled_reclaim", claim.client, claim.file,
             fmt::format("{} for what a client within its lease held: {}", name_of(status), text_of(claim)));
