@@ -41,9 +41,14 @@ def in_band(operation):
     return metric(f'braid_nfs4_operations_total{{operation="{operation}"}}')
 
 
+def blocks_below(lab, directory):
+    """Bytes on the disk in the files below that directory, on the server's side."""
+    return int(lab.host(f"find {directory} -type f -printf '%b\\n' | awk '{{n += $1}} END {{print n * 512}}'"))
+
+
 def stored(lab, number):
     """Bytes on the disk in the objects of that server."""
-    return int(lab.host(f"find {lab.objects(number)} -type f -printf '%b\\n' | awk '{{n += $1}} END {{print n * 512}}'"))
+    return blocks_below(lab, lab.objects(number))
 
 
 def await_removal(lab):

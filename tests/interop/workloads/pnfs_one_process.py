@@ -5,7 +5,7 @@ import os
 import subprocess
 
 from harness.client import METRICS, Lab, drop_caches, equal, expect, metric, sha256, step, until, write_file
-from harness.mountstats import part_of
+from harness.pnfs import blocks_below, events, in_band
 
 RUNS = ("ext4,4.2",)
 TAKES_S = 10
@@ -13,17 +13,6 @@ TAKES_S = 10
 SERVERS = 4
 SIZE = 8 * 1024 * 1024
 DATA = hashlib.shake_256(b"one process").digest(SIZE)
-
-
-def by_layout():
-    """(reads, writes) that the client sent by a layout."""
-    line = next(line for line in part_of(mnt).splitlines() if line.split()[:1] == ["events:"])
-    return tuple(int(word) for word in line.split()[-2:])
-
-
-def stored(number):
-    """Bytes in the objects of that server."""
-    return int(lab.host(f"find {stores}/ds{number}/objects -type f -printf '%b\\n' | awk '{{n += $1}} END {{print n * 512}}'"))
 
 
 def await_servers():
@@ -42,12 +31,12 @@ step("a file is written and read by its layout")
 write_file(f"{mnt}/file", DATA)
 drop_caches()
 equal(sha256(f"{mnt}/file"), hashlib.sha256(DATA).hexdigest(), "what is read back")
-reads, writes = by_layout()
+reads, writes = events(mnt)
 expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
 for operation in ("READ", "WRITE"):
-    equal(metric(f'braid_nfs4_operations_total{{operation="{operation}"}}'), 0, f"{operation} at the metadata server")
+    equal(in_band(operation), 0, f"{operation} at the metadata server")
 for number in range(1, SERVERS + 1):
-    equal(stored(number), SIZE // SERVERS, f"what data server {number} has of it")
+    equal(blocks_below(lab, f"{stores}/ds{number}/objects"), SIZE // SERVERS, f"what data server {number} has of it")
 
 step("after a kill it is all there, on the same servers")
 lab.kill()
