@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "pnfs/control.x.h"
+#include "pnfs/secret_file.h"
 
 namespace braid::pnfs_mds {
 namespace {
@@ -34,10 +35,8 @@ std::expected<pnfs::ClusterSecret, ClusterError> secret_of(const ClusterOptions&
     if (!made && made.error() != base::errno_of(EBADMSG))
       return std::unexpected(trouble(directory, "secret", made.error()));
   }
-  const auto content = read_secret(file);
-  if (!content) return std::unexpected(ClusterError{false, content.error()});
-  const auto secret = pnfs::ClusterSecret::from(*content);
-  base::check(secret.has_value(), "a secret of the right size");
+  auto secret = pnfs::read_secret(file);
+  if (!secret) return std::unexpected(ClusterError{false, std::move(secret.error())});
   return *secret;
 }
 

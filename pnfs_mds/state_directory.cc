@@ -1,16 +1,13 @@
 #include "pnfs_mds/state_directory.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <utility>
 
 #include "base/assert.h"
-#include "pnfs/keys.h"
 
 namespace braid::pnfs_mds {
 namespace {
@@ -81,27 +78,6 @@ base::Result<base::Bytes> StateDirectory::kept(const std::string& name, std::siz
   auto content = read_all(file.get(), bytes);
   if (content && content->size() != bytes) return base::fail(EBADMSG);
   return content;
-}
-
-std::expected<base::Bytes, std::string> read_secret(const std::string& path) {
-  const base::UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  struct stat now{};
-  if (!file || ::fstat(file.get(), &now) != 0)
-    return std::unexpected(
-        fmt::format("the secret {} cannot be read: {}", path, base::message_of(base::last_errno())));
-  if (!S_ISREG(now.st_mode)) return std::unexpected(fmt::format("the secret {} is no file", path));
-  if ((now.st_mode & 07777U) != private_mode)
-    return std::unexpected(fmt::format("the secret {} has mode {:04o}; it must be 0600: chmod 600 {}", path,
-                                       static_cast<unsigned>(now.st_mode & 07777U), path));
-  auto content = read_all(file.get(), pnfs::ClusterSecret::bytes_max);
-  if (!content)
-    return std::unexpected(
-        fmt::format("the secret {} cannot be read: {}", path, base::message_of(content.error())));
-  if (content->size() < pnfs::ClusterSecret::bytes_min || content->size() > pnfs::ClusterSecret::bytes_max)
-    return std::unexpected(fmt::format("the secret {} has {} bytes; it must have {} to {}", path,
-                                       content->size(), pnfs::ClusterSecret::bytes_min,
-                                       pnfs::ClusterSecret::bytes_max));
-  return std::move(*content);
 }
 
 }  // namespace braid::pnfs_mds

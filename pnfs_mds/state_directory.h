@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <expected>
 #include <string>
 
 #include "base/bytes.h"
@@ -31,10 +30,6 @@ class StateDirectory {
   base::UniqueFd directory_;
   base::UniqueFd lock_;
 };
-
-// The content of a cluster's secret file: a regular one of mode 0600, with ClusterSecret::bytes_min to
-// bytes_max bytes. The error is a sentence for the user.
-std::expected<base::Bytes, std::string> read_secret(const std::string& path);
 
 // Bytes that nobody can guess (getrandom(2)).
 base::Bytes random_bytes(std::size_t count);

@@ -14,10 +14,10 @@
 
 #include "base/siphash.h"
 #include "nfs4/recovery/client_records.h"
+#include "pnfs/secret_file.h"
 #include "pnfs_ds/ops/operations.h"
 #include "rpc/socket_address.h"
 #include "server/config/endpoint.h"
-#include "server/config/secret_file.h"
 #include "server/process.h"
 #include "server/roles/nfs/nfs4_options.h"
 #include "server/roles/nfs/nfs4_report.h"
@@ -82,8 +82,8 @@ nfs4::EngineOptions engine_options(const config::Config& config, std::size_t ope
 
 std::expected<DataServerRole::Opened, std::string> DataServerRole::open(
     const Shared& shared, const config::DataServerConfig& config, std::size_t open_files_max) {
-  const auto bytes = config::read_secret(config.secret);
-  if (!bytes) return std::unexpected(bytes.error());
+  auto secret = pnfs::read_secret(config.secret);
+  if (!secret) return std::unexpected(std::move(secret.error()));
   auto mds = resolve(config.mds);
   if (!mds) return std::unexpected(std::move(mds.error()));
   auto store = pnfs_ds::StoreDirectory::open(config.directory);
@@ -104,12 +104,8 @@ std::expected<DataServerRole::Opened, std::string> DataServerRole::open(
   if (!log)
     return std::unexpected(fmt::format("the file {}/{} cannot be used: {}", config.directory,
                                        pnfs_ds::FenceLog::file_name, base::message_of(log.error())));
-  return Opened{*pnfs::ClusterSecret::from(*bytes),
-                {*mds, config.mds},
-                std::move(*store),
-                std::move(*files),
-                std::move(fences),
-                std::move(*log)};
+  return Opened{*secret,           {*mds, config.mds}, std::move(*store),
+                std::move(*files), std::move(fences),  std::move(*log)};
 }
 
 std::expected<std::unique_ptr<Role>, std::string> DataServerRole::make(const Shared& shared,

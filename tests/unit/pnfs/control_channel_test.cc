@@ -16,6 +16,7 @@
 #include "pnfs/control_service.h"
 #include "rpc/client.h"
 #include "rpc/tcp_connect.h"
+#include "tests/unit/pnfs/caller.h"
 #include "tests/unit/rpc/tcp_fixture.h"
 
 namespace braid::pnfs {
@@ -76,39 +77,7 @@ class Echo final : public ControlHandler {
   std::atomic<int> hellos{0}, admitted{0}, calls{0};
 };
 
-// A thread that calls, and its connections.
-class CallingThread {
- public:
-  CallingThread() : metrics_(registry_) {
-    thread.call([this] { tcp.emplace(thread.reactor(), pool, nullptr, options(), metrics_); });
-  }
-  ~CallingThread() {
-    thread.await([this]() -> io::Op<> {
-      co_await tcp->close();
-      tcp.reset();
-    });
-  }
-  CallingThread(const CallingThread&) = delete;
-  CallingThread& operator=(const CallingThread&) = delete;
-
-  base::SystemClock clock;
-  io::SlabPool pool{{.bytes_max = 64 * base::MiB, .huge_pages = false}};
-  std::optional<rpc::TcpWorker> tcp;
-
- private:
-  static rpc::TcpOptions options() {
-    rpc::TcpOptions out;
-    out.record_bytes_max = 8 * base::MiB;
-    out.drain_linger = {};
-    return out;
-  }
-  base::MetricRegistry registry_;
-  rpc::TcpMetrics metrics_;
-
- public:
-  ReactorThread thread{clock};
-};
-
+using CallingThread = test::Caller;
 using Outcome = base::Result<std::string, PeerError>;
 
 // A peer on a thread of its own.

@@ -8,13 +8,15 @@
 #include "pnfs_mds/control_calls.h"
 #include "pnfs_mds/control_handler.h"
 #include "pnfs_mds/fake/objects.h"
-#include "tests/unit/pnfs_mds/caller.h"
+#include "tests/unit/pnfs/caller.h"
 #include "tests/unit/pnfs_mds/data_side.h"
 #include "tests/unit/pnfs_mds/scratch.h"
 #include "tests/unit/rpc/tcp_fixture.h"
 
 namespace braid::pnfs_mds::test {
 namespace {
+
+using pnfs::test::Caller;
 
 using namespace std::chrono_literals;
 using enum pnfs::control_status;

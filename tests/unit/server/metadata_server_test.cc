@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "pnfs/control_peer.h"
+#include "pnfs/secret_file.h"
 #include "pnfs_ds/store_directory.h"
 #include "server/process.h"
 #include "server/run/capabilities.h"
@@ -26,7 +27,7 @@
 #include "server/run/roles.h"
 #include "server/run/status_report.h"
 #include "server/server.h"
-#include "tests/unit/pnfs_mds/caller.h"
+#include "tests/unit/pnfs/caller.h"
 #include "tests/unit/pnfs_mds/data_side.h"
 #include "tests/unit/rpc/tcp_fixture.h"
 
@@ -101,7 +102,7 @@ class JoinedServer {
  public:
   JoinedServer(const base::Clock& clock, const std::filesystem::path& secret_file,
                const rpc::PeerAddress& mds)
-      : secret_(pnfs::ClusterSecret::from(pnfs_mds::read_secret(secret_file).value()).value()),
+      : secret_(pnfs::read_secret(secret_file).value()),
         service_(clock, secret_, [this] { return own(); }, data_) {
     const std::vector<rpc::Program> programs{service_.program()};
     server_ = std::make_unique<rpc::test::TcpServer>(rpc::test::TcpServerOptions{}, programs);
@@ -144,7 +145,7 @@ class JoinedServer {
   pnfs::ControlService service_;
   std::unique_ptr<rpc::test::TcpServer> server_;
   std::atomic<std::uint16_t> port_{0};  // of it; its threads ask
-  pnfs_mds::test::Caller caller_;
+  pnfs::test::Caller caller_;
   std::optional<pnfs::ControlPeer> peer_;
 };
 

@@ -224,6 +224,38 @@ TEST_F(ClientExpiryTest, a_40_client_that_reclaims_and_falls_silent_is_off_the_r
   EXPECT_EQ(on_record(), 1U);
 }
 
+// A removal that failed may have been one.
+TEST_F(ClientExpiryTest, a_record_whose_removal_failed_is_written_again_when_the_client_is_back) {
+  const auto join_40 = [&] {
+    return clients_->with([&](state::ClientTable& table) {
+      const auto set = table.set_client_id(who("owner", 1, 10, 0), {}, now_);
+      return *table.confirm_client_id(set->client, set->confirm, state::user(10), now_);
+    });
+  };
+  ASSERT_TRUE(run([&, client = join_40()] { return clients_->ensure_recorded(client); }));
+  open();
+  const state::ClientRef client = join_40();
+  holders_ = {client->id};
+  ASSERT_TRUE(run([&] { return clients_->ensure_recorded(client); }));
+  ASSERT_TRUE(clients_->begin_reclaim(*client, now_));
+  (void)run([&] { return clients_->tick(now_); });
+  now_ += options_.lease + 1s;
+  // The record goes, and the one who removes it is not told: its place is a directory that cannot be removed.
+  const std::string folder = directory_ + "/nfs4";
+  std::string record;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().filename().string().starts_with("client-")) record = entry.path();
+  std::filesystem::remove(record);
+  std::filesystem::create_directories(record + "/full");
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_FALSE(client->recorded());
+  std::filesystem::remove_all(record);
+  client->renew(now_);
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_TRUE(client->recorded());
+  EXPECT_EQ(on_record(), 1U);
+}
+
 TEST_F(ClientExpiryTest, a_40_client_that_never_reclaimed_stays_on_record_when_it_falls_silent) {
   const state::ClientRef client = clients_->with([&](state::ClientTable& table) {
     const auto set = table.set_client_id(who("owner", 1, 10, 0), {}, now_);

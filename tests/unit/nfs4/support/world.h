@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/manual/manual_clock.h"
 #include "base/metrics.h"
 #include "io/blocking_pool.h"
 #include "io/pipe.h"
@@ -53,21 +54,6 @@ struct Capability {
 
 // A COMPOUND that may still run.
 class Sent;
-
-// Moved by hand; reactors and the threads that watch leases read it.
-class SharedClock final : public base::Clock {
- public:
-  [[nodiscard]] base::TimePoint now() const override {
-    return base::TimePoint(std::chrono::seconds(1) + base::Duration(passed_.load()));
-  }
-  [[nodiscard]] base::WallTime wall() const override {
-    return base::WallTime(std::chrono::seconds(1'000'000'000) + base::Duration(passed_.load()));
-  }
-  void advance(base::Duration by) { passed_.fetch_add(by.count()); }
-
- private:
-  std::atomic<base::Duration::rep> passed_{0};
-};
 
 class World {
  public:
@@ -127,7 +113,7 @@ class World {
   std::shared_ptr<Sent> start_raw(io::Payload args, const Caller& caller);
   void open_engine();
 
-  SharedClock clock_;
+  base::ManualClock clock_;
   io::SlabPool slabs_{{.bytes_max = 16 * io::region_bytes, .huge_pages = false}};
   io::PipePool pipes_;
   bool pipes_offered_ = false;

@@ -9,7 +9,7 @@
 #include "rpc/tcp_worker.h"
 #include "tests/unit/rpc/loop.h"
 
-namespace braid::pnfs_mds::test {
+namespace braid::pnfs::test {
 
 // A thread, and its connections.
 class Caller {
@@ -44,4 +44,4 @@ class Caller {
   rpc::test::ReactorThread thread{clock};
 };
 
-}  // namespace braid::pnfs_mds::test
+}  // namespace braid::pnfs::test
