@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "base/arith.h"
+#include "vfs/posix/content_change.h"
 #include "vfs/posix/file_system.h"
 #include "vfs/posix/stub.h"
 
