@@ -170,6 +170,7 @@ std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_
         fmt::format("cannot serve {}: {}", config.directory, base::message_of(opened.error())));
   if (!entry.registered.kept.names((*opened)->offers())) {
     entry.unavailable = other_text(entry.registered, (*opened)->offers(), config);
+    entry.seen = (*opened)->offers();
     return {};
   }
   entry.file_system = std::move(*opened);

@@ -104,6 +104,26 @@ TEST_F(ExportSetTest, one_that_was_exchanged_meanwhile_is_unavailable_from_the_s
   EXPECT_EQ(root(), before);
 }
 
+// Between the look at what is there and its opening, contents are asked for.
+TEST_F(ExportSetTest, one_that_is_exchanged_while_it_is_opened_is_unavailable) {
+  const vfs::FileHandle before = root();
+  bool exchanged = false;
+  contents_.of = [&](const config::ExportConfig& /*config*/) {
+    if (!std::exchange(exchanged, true)) exchange();
+    return std::vector<vfs::ContentSource*>{};
+  };
+  start();
+  ASSERT_TRUE(set_->apply({config_}));
+  ASSERT_TRUE(exchanged);
+  EXPECT_EQ(error(), vfs::Error::delay);
+  EXPECT_EQ(root(), before);
+  EXPECT_THAT(set_->entries().front().unavailable, HasSubstr("braid export accept /"));
+  bring_back();
+  set_->sweep();
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_EQ(root(), before);
+}
+
 TEST_F(ExportSetTest, one_that_is_missing_is_unavailable_if_it_is_known) {
   const vfs::FileHandle before = root();
   fs::rename(base_ + "/data", base_ + "/moved");
