@@ -134,13 +134,4 @@ nfs4::Op4<Objects::Opened> DataServer::find_or_make(Objects::Use& use, const Han
   co_return std::move(*made);
 }
 
-void DataServer::append_zeros(io::Payload& to, std::uint64_t count) const {
-  while (count > 0) {
-    io::SlabRange piece = zeros_;
-    piece.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, piece.length));
-    count -= piece.length;
-    to.append(std::move(piece));
-  }
-}
-
 }  // namespace braid::pnfs_ds

@@ -14,6 +14,7 @@
 #include "nfs4/handle_resolver.h"
 #include "nfs4/op4.h"
 #include "pnfs/data_handle.h"
+#include "pnfs/object.h"
 #include "pnfs_ds/contact.h"
 #include "pnfs_ds/objects.h"
 #include "vfs/export.h"
@@ -21,11 +22,8 @@
 
 namespace braid::pnfs_ds {
 
-// What the metadata server is asked of a file.
-struct FileFacts {
-  std::uint64_t size = 0;
-  ObjectOwner owner;
-};
+using pnfs::FileFacts;
+
 class MetadataServer {
  public:
   virtual ~MetadataServer() = default;
@@ -83,8 +81,7 @@ class DataServer final : public nfs4::HandleResolver {
   // Of an object that a client may write, and which may have to be made.
   nfs4::Op4<Objects::Opened> find_or_make(Objects::Use& use, const HandleFile& file);
 
-  // Zeros, by reference.
-  void append_zeros(io::Payload& to, std::uint64_t count) const;
+  [[nodiscard]] const io::SlabRange& zeros() const { return zeros_; }
   nfs4::Op4<FileFacts> facts_of(pnfs::ObjectId object);
   [[nodiscard]] Objects& objects() const { return objects_; }
 

@@ -7,24 +7,13 @@
 
 #include "base/bytes.h"
 #include "pnfs/data_handle.h"
+#include "pnfs/object.h"
 
 namespace braid::pnfs_ds {
 
-// One object of this server.
-struct ObjectKey {
-  pnfs::ObjectId object;
-  std::uint32_t index = 0;
-  friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
-};
+using pnfs::EpochFence;
+using pnfs::ObjectKey;
 
-// Handles of the object with a lower epoch are refused. All that there may be were granted by number `last`
-// or before.
-struct EpochFence {
-  ObjectKey of;
-  pnfs::Epoch epoch;
-  pnfs::GrantNumber last;
-  friend bool operator==(const EpochFence&, const EpochFence&) = default;
-};
 // The object is gone for ever: no handle of it makes it again.
 struct RemovedObject {
   ObjectKey of;

@@ -12,18 +12,14 @@
 #include "base/bytes.h"
 #include "io/op.h"
 #include "pnfs/keys.h"
+#include "pnfs/object.h"
 #include "pnfs_ds/fence_record.h"
 #include "vfs/file_system.h"
 #include "vfs/open_file.h"
 
 namespace braid::pnfs_ds {
 
-// Whom an object belongs to: the owner of its file, so that quotas count.
-struct ObjectOwner {
-  std::uint32_t uid = 0;
-  std::uint32_t gid = 0;
-  friend bool operator==(const ObjectOwner&, const ObjectOwner&) = default;
-};
+using pnfs::ObjectOwner;
 
 // "3f" and "000000000000123f.0002".
 std::string shard_name(const ObjectKey& key);

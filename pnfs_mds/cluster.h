@@ -15,6 +15,7 @@
 #include "io/blocking_pool.h"
 #include "pnfs/data_handle.h"
 #include "pnfs/keys.h"
+#include "pnfs/object.h"
 #include "pnfs_mds/counter.h"
 #include "pnfs_mds/data_servers.h"
 #include "pnfs_mds/object_calls.h"
@@ -27,11 +28,7 @@
 
 namespace braid::pnfs_mds {
 
-// What a data server asks of a file: FILE_FACTS.
-struct FileFacts {
-  std::uint64_t size = 0;          // settled
-  std::uint32_t uid = 0, gid = 0;  // to whom its objects belong
-};
+using pnfs::FileFacts;
 
 struct ClusterOptions {
   std::string state_dir;    // exists

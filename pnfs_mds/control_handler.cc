@@ -66,7 +66,7 @@ pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::file_facts(pnfs::FILE_FA
   const auto facts = co_await cluster_.file_facts(pnfs::ObjectId(args.object)).as_result();
   pnfs::FILE_FACTSres out;
   if (facts) {
-    out = pnfs::FILE_FACTSres::with_facts({facts->size, facts->uid, facts->gid});
+    out = pnfs::FILE_FACTSres::with_facts({facts->size, facts->owner.uid, facts->owner.gid});
   } else {
     out.status = status_of_error(facts.error());
     out.body = std::monostate{};

@@ -9,17 +9,14 @@
 #include "io/payload.h"
 #include "pnfs/data_handle.h"
 #include "pnfs/layout_record.h"
+#include "pnfs/object.h"
 #include "vfs/open_file.h"
 #include "vfs/types.h"
 
 namespace braid::pnfs_mds {
 
-// What one data server keeps of a file.
-struct ObjectKey {
-  pnfs::ObjectId object;
-  std::uint32_t index = 0;  // Striping
-  friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
-};
+using pnfs::EpochFence;
+using pnfs::ObjectKey;
 
 struct ObjectRead {
   io::Payload data;       // fewer bytes than were asked for only at the object's end
@@ -44,13 +41,6 @@ struct ObjectStat {
   bool changed = false;          // written to since the last stat(), or since the server started
 };
 
-// Handles of the object with a lower epoch are refused. All that there may be were granted by number `last`
-// or before.
-struct EpochFence {
-  ObjectKey of;
-  pnfs::Epoch epoch;
-  pnfs::GrantNumber last;
-};
 // What was granted to the client by number `last` or before is refused.
 struct ClientFence {
   pnfs::ClientTag client;

@@ -7,6 +7,7 @@
 #include "base/arith.h"
 #include "hashing/blake3.h"
 #include "pnfs/control.x.h"
+#include "pnfs/zeros.h"
 #include "pnfs_mds/striped_content.h"
 #include "pnfs_mds/striped_source.h"
 #include "pnfs_mds/together.h"
@@ -14,21 +15,12 @@
 namespace braid::pnfs_mds {
 namespace {
 
-// Of zeros; false: there is no memory. All of them are the same ones.
+// False: there is no memory.
 bool append_zeros(io::Payload& out, std::uint64_t count, io::SlabCursor& cursor) {
-  std::optional<io::SlabRange> zeros;
-  while (count > 0) {
-    if (!zeros) {
-      auto carved = cursor.carve(std::min<std::uint64_t>(count, io::small_slab_bytes));
-      if (!carved) return false;
-      std::ranges::fill(carved->writable(), std::byte{});
-      zeros = std::move(*carved);
-    }
-    io::SlabRange piece = *zeros;
-    piece.length = static_cast<std::uint32_t>(std::min<std::uint64_t>(count, piece.length));
-    count -= piece.length;
-    out.append(std::move(piece));
-  }
+  const auto zeros = cursor.carve(std::min<std::uint64_t>(count, io::small_slab_bytes));
+  if (!zeros) return false;
+  std::ranges::fill(zeros->writable(), std::byte{});
+  pnfs::append_zeros(out, count, *zeros);
   return true;
 }
 

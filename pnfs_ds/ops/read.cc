@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "nfs4/options.h"
+#include "pnfs/zeros.h"
 #include "pnfs_ds/ops/operations.h"
 
 namespace braid::pnfs_ds::ops {
@@ -43,7 +44,7 @@ nfs4::Op4<nfs4::READ4resok> fill_up(DataServer& server, const pnfs::DataHandle& 
     const FileFacts facts = co_await server.facts_of(handle.object);
     rest = rest_of(handle, offset, end, wanted_end, facts.size);
   }
-  server.append_zeros(data, rest.zeros);
+  pnfs::append_zeros(data, rest.zeros, server.zeros());
   co_return nfs4::READ4resok{.eof = rest.eof, .data = std::move(data)};
 }
 

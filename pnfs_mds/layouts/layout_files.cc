@@ -34,7 +34,7 @@ vfs::VfsOp<FileFacts> LayoutFiles::facts(pnfs::ObjectId object) {
   });
   if (held == nullptr) co_return base::fail(vfs::Error::stale);
   const vfs::Attributes now = co_await held->file_system->getattr(held->file);
-  co_return FileFacts{.size = now.size, .uid = now.uid, .gid = now.gid};
+  co_return FileFacts{.size = now.size, .owner = {.uid = now.uid, .gid = now.gid}};
 }
 
 }  // namespace braid::pnfs_mds::layouts

@@ -100,7 +100,7 @@ TEST_F(ClusterTest, facts_of_files_are_those_of_who_knows_them) {
   const auto cluster = std::move(*open());
   EXPECT_EQ(now(cluster->file_facts(pnfs::ObjectId(3))).error(), vfs::Error::stale);
   cluster->set_file_facts([](pnfs::ObjectId object) -> vfs::VfsOp<FileFacts> {
-    return FileFacts{.size = object.value(), .uid = 1, .gid = 2};
+    return FileFacts{.size = object.value(), .owner = {.uid = 1, .gid = 2}};
   });
   EXPECT_EQ(now(cluster->file_facts(pnfs::ObjectId(3)))->size, 3U);
 }

@@ -250,7 +250,7 @@ class CallsOfDataServers : public ControlTest {
   static Cluster& with_facts(Cluster& cluster) {
     cluster.set_file_facts([](pnfs::ObjectId object) -> vfs::VfsOp<FileFacts> {
       if (object.value() != 5) return base::fail(vfs::Error::stale);
-      return FileFacts{.size = 123, .uid = 1, .gid = 2};
+      return FileFacts{.size = 123, .owner = {.uid = 1, .gid = 2}};
     });
     return cluster;
   }

@@ -1,0 +1,38 @@
+// What both sides of a cluster say of an object: what one data server keeps of a file.
+#pragma once
+
+#include <cstdint>
+
+#include "pnfs/data_handle.h"
+
+namespace braid::pnfs {
+
+struct ObjectKey {
+  ObjectId object;
+  std::uint32_t index = 0;  // Striping
+  friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
+};
+
+// Handles of the object with a lower epoch are refused. All that there may be were granted by number `last`
+// or before.
+struct EpochFence {
+  ObjectKey of;
+  Epoch epoch;
+  GrantNumber last;
+  friend bool operator==(const EpochFence&, const EpochFence&) = default;
+};
+
+// Whom an object belongs to: the owner of its file, so that quotas count.
+struct ObjectOwner {
+  std::uint32_t uid = 0;
+  std::uint32_t gid = 0;
+  friend bool operator==(const ObjectOwner&, const ObjectOwner&) = default;
+};
+
+// What a data server asks of a file: FILE_FACTS of control.x.
+struct FileFacts {
+  std::uint64_t size = 0;  // settled
+  ObjectOwner owner;       // of its objects
+};
+
+}  // namespace braid::pnfs
