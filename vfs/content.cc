@@ -2,7 +2,12 @@
 
 namespace braid::vfs {
 
-VfsOp<SeekResult> Content::seek(Stub& /*stub*/, std::uint64_t /*offset*/, SeekTo /*what*/) {
+VfsOp<std::optional<Stub::Inherited>> Stub::inherited(std::string_view /*attribute*/) {
+  return std::optional<Inherited>();
+}
+
+VfsOp<SeekResult> Content::seek(Stub& /*stub*/, std::uint64_t /*offset*/, SeekTo /*what*/,
+                                std::uint64_t /*until*/) {
   return base::fail(Error::notsupp);
 }
 
@@ -31,5 +36,7 @@ VfsOp<> Content::settle(Stub& /*stub*/) { return io::ready_op<Error>(); }
 void Content::adjust(Attributes& /*attributes*/) const {}
 
 VfsOp<> ContentSource::adjust(FileSystemStatus& /*status*/) { return io::ready_op<Error>(); }
+
+void ContentSource::limit(FileSystemLimits& /*limits*/) const {}
 
 }  // namespace braid::vfs

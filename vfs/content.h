@@ -4,6 +4,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -41,6 +43,16 @@ class Stub {
   virtual VfsOp<> erase_record() = 0;
   // The size and times of `set`, and nothing else; not on the medium on return.
   virtual VfsOp<> put_size_and_times(const SetAttributes& set) = 0;
+  // An extended attribute of the nearest directory above the file that has it, up to the root of the export.
+  // Directories are those of the name that the file was made by, where that is now; of a file with several
+  // names, those of one that the kernel has in memory. Nothing: none has it, or nobody knows a name, since
+  // the file was found by its handle alone.
+  struct Inherited {
+    std::string value;         // empty, if it has more than inherited_bytes_max
+    std::uint64_t fileid = 0;  // of the directory
+  };
+  virtual VfsOp<std::optional<Inherited>> inherited(std::string_view attribute);
+  static constexpr std::size_t inherited_bytes_max = 256;
 
   static constexpr std::size_t record_bytes_max = 64 * base::KiB;  // XATTR_SIZE_MAX
 
@@ -74,7 +86,7 @@ class Content {
   [[nodiscard]] virtual Verifier write_verifier() const = 0;
   // The size by SETATTR, or by an open that truncates. delay: somebody's layout is in the way.
   virtual VfsOp<> resize(Stub& stub, const Credentials& who, std::uint64_t size) = 0;
-  virtual VfsOp<SeekResult> seek(Stub& stub, std::uint64_t offset, SeekTo what);
+  virtual VfsOp<SeekResult> seek(Stub& stub, std::uint64_t offset, SeekTo what, std::uint64_t until);
   virtual VfsOp<> allocate(Stub& stub, const Credentials& who, std::uint64_t offset, std::uint64_t length);
   virtual VfsOp<> deallocate(Stub& stub, const Credentials& who, std::uint64_t offset, std::uint64_t length);
   // From another content of the same source, or from another range of itself.
@@ -85,7 +97,8 @@ class Content {
     std::uint64_t length = 0;  // 0: to the end
   };
   virtual VfsOp<> clone_from(Stub& stub, const Credentials& who, const Range& from, std::uint64_t to_offset);
-  // Bytes copied: at least one, unless `from` begins at the end or behind it.
+  // Bytes copied: at least one, unless `from` begins at the end or behind it. notsupp: they are read from the
+  // one and written to the other in memory.
   virtual VfsOp<std::uint64_t> copy_from(Stub& stub, const Credentials& who, const Range& from,
                                          std::uint64_t to_offset);
 
@@ -128,8 +141,8 @@ class ContentSource {
   // runs meanwhile, so nobody writes to what is left, and nobody reads what is punched; all who come wait.
   // Null: the file's own bytes. `former`: nothing changes. After an error `former` is in force.
   virtual VfsOp<ContentRef> place(Stub& stub, const ContentRef& former, const PlacementHint& hint) = 0;
-  // Whether place() is to be asked about an empty plain file before its first WRITE, once for each time that
-  // it comes into the descriptor cache.
+  // Whether place() is to be asked about an empty plain file before it gets its first bytes (WRITE, COPY,
+  // ALLOCATE, a size), once for each time that it comes into the descriptor cache.
   [[nodiscard]] virtual bool places_at_first_write() const { return false; }
 
   // The last name of the file is about to go. What the source needs to know then is durable on return; after
@@ -141,6 +154,7 @@ class ContentSource {
 
   // Corrects what the file system says of the whole export.
   virtual VfsOp<> adjust(FileSystemStatus& status);
+  virtual void limit(FileSystemLimits& limits) const;
   // Whether Content::write() can have data in pipes. The same, always.
   [[nodiscard]] virtual bool takes_pipes() const { return false; }
 

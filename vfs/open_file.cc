@@ -22,7 +22,7 @@ VfsOp<> OpenFile::set(const Credentials& /*who*/, const SetAttributes& /*set*/, 
   return base::fail(Error::notsupp);
 }
 
-VfsOp<SeekResult> OpenFile::seek(std::uint64_t /*offset*/, SeekTo /*what*/) {
+VfsOp<SeekResult> OpenFile::seek(std::uint64_t /*offset*/, SeekTo /*what*/, std::uint64_t /*until*/) {
   return base::fail(Error::notsupp);
 }
 

@@ -96,8 +96,12 @@ class OpenFile {
   // As FileSystem::setattr(); the size is changed with the rights of the open.
   virtual VfsOp<> set(const Credentials& who, const SetAttributes& set, Wcc* wcc = nullptr);
 
-  // nxio: the offset is not before the end of the file (RFC 7862 15.11).
-  virtual VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what);
+  // nxio: the offset is not before the end of the file (RFC 7862 15.11). The caller does not care for what
+  // lies at `until` or behind it: for that any offset from there on is an answer.
+  virtual VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what, std::uint64_t until);
+  VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what) {
+    return seek(offset, what, std::numeric_limits<std::uint64_t>::max());
+  }
   // Reserves space, extending the file (RFC 7862 15.1), or makes a hole (15.4).
   virtual VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length);
   virtual VfsOp<> deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length);

@@ -185,6 +185,8 @@ struct FileSystemLimits {
   std::uint32_t clone_block_bytes = 0;  // offsets and lengths of clone() are multiples of it; 0: no clones
   bool xattrs = false;                  // user.* extended attributes
   bool acls = false;                    // POSIX ACLs
+  // In pieces of so many bytes new files are spread over data servers; 0: they are not.
+  std::uint32_t stripe_bytes = 0;
 };
 
 }  // namespace braid::vfs

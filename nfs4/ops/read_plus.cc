@@ -37,7 +37,8 @@ std::uint64_t bounded_count(Compound& compound, const READ_PLUS4args& args) {
 // Where the data that begins at the position ends, at most the end of the range. A file system that does not
 // know has data everywhere.
 Op4<std::uint64_t> end_of_data(Progress& progress) {
-  const auto hole = co_await progress.open->seek(progress.position, vfs::SeekTo::hole).as_result();
+  const auto hole =
+      co_await progress.open->seek(progress.position, vfs::SeekTo::hole, progress.end).as_result();
   co_return hole ? std::min(hole->offset, progress.end) : progress.end;
 }
 
@@ -56,7 +57,8 @@ Op4<bool> take_data(Compound& compound, Progress& progress) {
 
 // The hole at the position, if there is one. Nothing when the position is not inside the file.
 Op4<std::optional<std::uint64_t>> data_after(Progress& progress) {
-  const auto data = co_await progress.open->seek(progress.position, vfs::SeekTo::data).as_result();
+  const auto data =
+      co_await progress.open->seek(progress.position, vfs::SeekTo::data, progress.end).as_result();
   if (!data && data.error() == vfs::Error::nxio) {
     progress.result.eof = true;
     co_return std::nullopt;

@@ -91,8 +91,9 @@ class FaultyFileSystem::Opened final : public OpenFile {
   VfsOp<> set(const Credentials& who, const SetAttributes& set, Wcc* wcc) override {
     return home_->guarded(Operation::set, [this, &who, &set, wcc] { return inner_->set(who, set, wcc); });
   }
-  VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what) override {
-    return home_->guarded(Operation::seek, [this, offset, what] { return inner_->seek(offset, what); });
+  VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what, std::uint64_t until) override {
+    return home_->guarded(Operation::seek,
+                          [this, offset, what, until] { return inner_->seek(offset, what, until); });
   }
   VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override {
     return home_->guarded(Operation::allocate,

@@ -112,7 +112,9 @@ VfsOp<FileSystemStatus> MemoryFileSystem::status(const FileRef& /*file*/) {
 VfsOp<FileSystemLimits> MemoryFileSystem::limits(const FileRef& /*file*/) {
   const Call call{.operation = "limits"};
   co_await hooks_.before(call);
-  co_return traits_.limits;
+  FileSystemLimits limits = traits_.limits;
+  for (const ContentSource* const source : sources_) source->limit(limits);
+  co_return limits;
 }
 
 }  // namespace braid::vfs::memory

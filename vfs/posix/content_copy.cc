@@ -74,6 +74,8 @@ VfsOp<> PosixOpenFile::clone_content(const Credentials& who, OpenFile& from, std
 VfsOp<std::uint64_t> PosixOpenFile::copy_content(const Credentials& who, OpenFile& from,
                                                  std::uint64_t from_offset, std::uint64_t to_offset,
                                                  std::uint64_t length) {
+  const PlacementHint hint{.offset = to_offset, .bytes = length};
+  if (node().content() != nullptr) co_await fs_.contents().offer(data_, who, hint);
   {
     BothHeld held;
     co_await hold_both(from, held);
@@ -92,7 +94,8 @@ VfsOp<std::uint64_t> PosixOpenFile::copy_content(const Credentials& who, OpenFil
       const auto copy = [&]() -> VfsOp<std::uint64_t> {
         return held.target()->copy_from(stub, who, range, to_offset);
       };
-      co_return co_await changing(who, nullptr, SetId::dropped, copy);
+      auto copied = co_await changing(who, nullptr, SetId::dropped, copy).as_result();
+      if (copied || copied.error() != Error::notsupp) co_return co_await std::move(copied);
     }
   }
   co_return co_await copy_in_memory(who, from, from_offset, to_offset, length);

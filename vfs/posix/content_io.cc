@@ -88,6 +88,8 @@ VfsOp<Verifier> FileIo::commit_content(const Credentials& who, std::uint64_t off
 // Everything but the size is the inode's.
 VfsOp<> FileIo::set_with_content(const Credentials& who, const SetAttributes& set, std::optional<Time> guard,
                                  Wcc* wcc) {
+  const PlacementHint hint{.offset = *set.size, .bytes = 0};
+  if (*set.size > 0) co_await fs_.contents().offer(data_, who, hint);
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
   if (use.content() == nullptr) {
     co_await set_own(who, set, guard, wcc);
@@ -117,6 +119,8 @@ VfsOp<> FileIo::set_with_content(const Credentials& who, const SetAttributes& se
 
 VfsOp<> FileIo::space_content(const Credentials& who, std::uint64_t offset, std::uint64_t length,
                               Space space) {
+  const PlacementHint hint{.offset = offset, .bytes = length};
+  if (space == Space::allocated) co_await fs_.contents().offer(data_, who, hint);
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
   if (use.content() == nullptr) {
     const int mode = space == Space::hole ? FileData::hole : 0;
@@ -134,14 +138,14 @@ VfsOp<> FileIo::space_content(const Credentials& who, std::uint64_t offset, std:
   co_await changing(who, nullptr, SetId::dropped, change);
 }
 
-VfsOp<SeekResult> FileIo::seek_content(std::uint64_t offset, SeekTo what) {
+VfsOp<SeekResult> FileIo::seek_content(std::uint64_t offset, SeekTo what, std::uint64_t until) {
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
   if (use.content() == nullptr)
     co_return co_await fs_.placement().run(Call::seek,
                                            [this, offset, what] { return data_.seek(offset, what); });
   if (offset > offset_max) co_await base::fail(Error::nxio);
   PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
-  co_return co_await use.content()->seek(stub, offset, what);
+  co_return co_await use.content()->seek(stub, offset, what, until);
 }
 
 // Advice is about the kernel's cache of the file's own bytes.

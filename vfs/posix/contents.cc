@@ -178,4 +178,8 @@ VfsOp<> Contents::adjust(FileSystemStatus& status) {
   for (ContentSource* const source : sources_) co_await source->adjust(status);
 }
 
+void Contents::limit(FileSystemLimits& limits) const {
+  for (const ContentSource* const source : sources_) source->limit(limits);
+}
+
 }  // namespace braid::vfs::posix

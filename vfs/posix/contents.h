@@ -46,7 +46,7 @@ class Contents {
   // After it the inode's attributes are true; whether the file has a content. A damaged record is no error:
   // the attributes are the inode's own. The caller is not in a call on the content.
   VfsOp<bool> settle(PosixFile& file);
-  // Before the first WRITE, whose caller `writer` is: an empty plain file may be placed.
+  // Before the first change of the bytes, whose caller `writer` is: an empty plain file may be placed.
   VfsOp<> offer(const FileData& writer, const Credentials& who, PlacementHint hint);
 
   VfsOp<ContentRef> content(PosixFile& file);
@@ -55,6 +55,7 @@ class Contents {
   // Before a name is taken from the file; `removals` counts this call.
   VfsOp<> removing(PosixFile& file);
   VfsOp<> adjust(FileSystemStatus& status);
+  void limit(FileSystemLimits& limits) const;
 
  private:
   struct Record {

@@ -35,7 +35,7 @@ class FileIo : public OpenFile {
 
   // Of a file that may have a content (content_io.cc): each holds it for the whole call, or the fact that
   // there is none.
-  VfsOp<SeekResult> seek_content(std::uint64_t offset, SeekTo what);
+  VfsOp<SeekResult> seek_content(std::uint64_t offset, SeekTo what, std::uint64_t until);
   enum class Space : std::uint8_t { allocated, hole };
   VfsOp<> space_content(const Credentials& who, std::uint64_t offset, std::uint64_t length, Space space);
   VfsOp<> advise_content(std::uint64_t offset, std::uint64_t length, Advice advice);

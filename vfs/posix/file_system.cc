@@ -195,7 +195,11 @@ VfsOp<FileSystemStatus> PosixFileSystem::status(const FileRef& file) {
 }
 
 VfsOp<FileSystemLimits> PosixFileSystem::limits(const FileRef& file) {
-  return placement_.run(Call::status, [this, &file] { return tree_.limits(node(file)); });
+  return placement_.run(Call::status, [this, &file] {
+    auto limits = tree_.limits(node(file));
+    if (limits) contents_.limit(*limits);
+    return limits;
+  });
 }
 
 }  // namespace braid::vfs::posix

@@ -55,9 +55,9 @@ std::shared_ptr<PosixOpenFile> PosixFile::any_open(OpenAccess access) {
   });
 }
 
-VfsOp<SeekResult> PosixOpenFile::seek(std::uint64_t offset, SeekTo what) {
+VfsOp<SeekResult> PosixOpenFile::seek(std::uint64_t offset, SeekTo what, std::uint64_t until) {
   if (may_have_content()) [[unlikely]]
-    return seek_content(offset, what);
+    return seek_content(offset, what, until);
   return fs_.placement().run(Call::seek, [this, offset, what] { return data_.seek(offset, what); });
 }
 

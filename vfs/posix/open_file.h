@@ -27,7 +27,8 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   [[nodiscard]] PosixFile& node() const { return data_.node(); }
   [[nodiscard]] const FileData& data() const { return data_; }
 
-  VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what) override;
+  using OpenFile::seek;
+  VfsOp<SeekResult> seek(std::uint64_t offset, SeekTo what, std::uint64_t until) override;
   VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override;
   VfsOp<> deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override;
   VfsOp<> clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,

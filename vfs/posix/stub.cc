@@ -3,9 +3,30 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
+#include <climits>
+
 #include "vfs/posix/file_system.h"
 
 namespace braid::vfs::posix {
+namespace {
+
+Outcome<std::optional<Stub::Inherited>> attribute_of(int directory, const std::string& name) {
+  Stub::Inherited out;
+  out.value.resize(Stub::inherited_bytes_max);
+  const ssize_t size =
+      ::getxattr(path_of(directory).c_str(), name.c_str(), out.value.data(), out.value.size());
+  if (size < 0 && (errno == ENODATA || errno == EOPNOTSUPP)) return std::nullopt;
+  if (size < 0 && errno != ERANGE) return failed_xattr_call();
+  out.value.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
+  const auto stat = stat_of(directory);
+  if (!stat) return base::fail(stat.error());
+  out.fileid = stat->stx_ino;
+  return out;
+}
+
+}  // namespace
 
 VfsOp<int> PosixStub::descriptor(OpenAccess access) {
   if (open_ != nullptr && !open_->lent() && includes(open_->access(), access)) return VfsOp<int>(open_->fd());
@@ -36,6 +57,34 @@ VfsOp<> PosixStub::erase_record() {
 VfsOp<> PosixStub::put_size_and_times(const SetAttributes& set) {
   return fs_.placement().run(Call::change,
                              [this, &set] { return fs_.tree().put_size_and_times(file_, set); });
+}
+
+VfsOp<std::optional<Stub::Inherited>> PosixStub::inherited(std::string_view attribute) {
+  return fs_.placement().run(Call::getattr,
+                             [this, attribute] { return fs_.tree().inherited(file_, attribute); });
+}
+
+// The kernel keeps the name by which a descriptor was opened up to date, across renames. In the private copy
+// of the mount it begins at the export's root. Who opened the file by its handle, when the kernel had no name
+// of it in memory, has "/".
+Outcome<std::optional<Stub::Inherited>> Tree::inherited(const PosixFile& file, std::string_view attribute) {
+  std::array<char, PATH_MAX> buffer{};
+  const ssize_t length = ::readlink(path_of(file.fd()).c_str(), buffer.data(), buffer.size());
+  if (length < 0 && errno != ENAMETOOLONG) return failed_call();
+  if (length <= 1 || !root_.tree || buffer.front() != '/') return std::nullopt;
+  const std::string name(attribute);
+  std::string path(buffer.data(), static_cast<std::size_t>(length));
+  while (!path.empty()) {
+    path.resize(path.rfind('/'));
+    const auto directory =
+        path.empty() ? open_path(root_.fd.get(), ".") : open_path_beneath(root_.fd.get(), path.c_str() + 1);
+    if (!directory && directory.error() == Error::delay) return base::fail(directory.error());
+    // It was moved away in this moment.
+    if (!directory) continue;
+    auto found = attribute_of(directory->get(), name);
+    if (!found || *found) return found;
+  }
+  return std::nullopt;
 }
 
 // All who have a lease on the file have it on the same watch.

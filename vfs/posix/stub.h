@@ -26,6 +26,7 @@ class PosixStub final : public Stub {
   VfsOp<> put_record(base::BytesView record) override;
   VfsOp<> erase_record() override;
   VfsOp<> put_size_and_times(const SetAttributes& set) override;
+  VfsOp<std::optional<Inherited>> inherited(std::string_view attribute) override;
 
  private:
   PosixFileSystem& fs_;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/siphash.h"
+#include "vfs/content.h"
 #include "vfs/file_system.h"
 #include "vfs/posix/cache.h"
 #include "vfs/posix/export_root.h"
@@ -163,6 +164,7 @@ class Tree {
   // is none afterwards. A record is on the medium on return.
   Outcome<> put_record(PosixFile& file, std::string_view name, std::optional<base::BytesView> record);
   Outcome<> put_size_and_times(PosixFile& file, const SetAttributes& set);
+  Outcome<std::optional<Stub::Inherited>> inherited(const PosixFile& file, std::string_view attribute);
   // After `who` has written to a file of this mode (as the kernel does for who is not root).
   Outcome<> drop_set_id(const Credentials& who, PosixFile& file, std::uint32_t mode);
   // The last name and the last open of the file are gone.

@@ -191,6 +191,40 @@ TEST_P(ContentIoTest, contents_of_one_source_clone_and_copy_from_each_other) {
   EXPECT_EQ(source_.log(), (std::vector<std::string>{"copied", "copied"}));
 }
 
+TEST_P(ContentIoTest, what_a_source_cannot_copy_goes_through_memory) {
+  source_.copies = false;
+  local_write("second", "abcdef");
+  const FileRef second = find("second");
+  place(second);
+  const OpenFileRef from = open(second), to = open(file_);
+  EXPECT_EQ(run(to->copy_from({}, *from, 1, 0, 3)), 3U);
+  EXPECT_EQ(content().bytes(), "bcd3456789");
+  EXPECT_EQ(run(to->copy_from({}, *to, 0, 10, 2)), 2U) << "within one file";
+  EXPECT_EQ(content().bytes(), "bcd3456789bc");
+  EXPECT_EQ(run(to->clone_from({}, *from, 0, 8, 6)).error(), Error::notsupp);
+  EXPECT_TRUE(source_.log().empty());
+}
+
+TEST_P(ContentIoTest, an_empty_file_is_placed_before_it_gets_bytes_in_any_way) {
+  source_.places = true;
+  const OpenFileRef plain = open(find("plain"));
+  const OpenFileRef reserved = open(create("reserved").value().file);
+  ASSERT_TRUE(run(reserved->deallocate({}, 0, 10)));
+  EXPECT_TRUE(source_.log().empty()) << "a hole is no bytes";
+  ASSERT_TRUE(run(reserved->allocate({}, 5, 2)));
+  const OpenFileRef copied = open(create("copied").value().file);
+  EXPECT_EQ(run(copied->copy_from({}, *plain, 0, 1, 9)), 9U);
+  const FileRef longer = create("longer").value().file;
+  SetAttributes set;
+  set.size = 0;
+  ASSERT_TRUE(setattr(longer, set));
+  set.size = 7;
+  ASSERT_TRUE(setattr(longer, set));
+  EXPECT_EQ(source_.log(), (std::vector<std::string>{"placed for 5+2", "placed for 1+9"}));
+  ASSERT_NE(source_.of(attributes(longer).fileid), nullptr) << "of no bytes the hint says nothing";
+  EXPECT_EQ(source_.of(attributes(longer).fileid)->bytes(), std::string(7, '\0'));
+}
+
 TEST_P(ContentIoTest, between_a_content_and_a_plain_file_copies_go_through_memory_and_clones_do_not) {
   const OpenFileRef plain = open(find("plain")), placed = open(file_);
   EXPECT_EQ(run(plain->copy_from({}, *placed, 2, 9, 0)), 8U);

@@ -77,7 +77,8 @@ VfsOp<> FakeContent::resize(Stub& stub, const Credentials& /*who*/, std::uint64_
   co_await put_size(stub, size);
 }
 
-VfsOp<SeekResult> FakeContent::seek(Stub& /*stub*/, std::uint64_t offset, SeekTo what) {
+VfsOp<SeekResult> FakeContent::seek(Stub& /*stub*/, std::uint64_t offset, SeekTo what,
+                                    std::uint64_t /*until*/) {
   const std::uint64_t size = bytes().size();
   if (offset >= size) return base::fail(Error::nxio);
   return what == SeekTo::data ? SeekResult{offset, false} : SeekResult{size, true};
@@ -105,6 +106,7 @@ VfsOp<> FakeContent::clone_from(Stub& stub, const Credentials& who, const Range&
 
 VfsOp<std::uint64_t> FakeContent::copy_from(Stub& stub, const Credentials& /*who*/, const Range& from,
                                             std::uint64_t to_offset) {
+  if (!source_.copies) co_await base::fail(Error::notsupp);
   const std::string all = static_cast<const FakeContent&>(from.content).bytes();
   if (from.offset >= all.size()) co_return std::uint64_t{0};
   const std::string piece = all.substr(from.offset, from.length == 0 ? all.npos : from.length);

@@ -38,7 +38,7 @@ class FakeContent final : public Content {
                          std::uint32_t count) override;
   [[nodiscard]] Verifier write_verifier() const override { return verifier; }
   VfsOp<> resize(Stub& stub, const Credentials& who, std::uint64_t size) override;
-  VfsOp<SeekResult> seek(Stub& stub, std::uint64_t offset, SeekTo what) override;
+  VfsOp<SeekResult> seek(Stub& stub, std::uint64_t offset, SeekTo what, std::uint64_t until) override;
   VfsOp<> allocate(Stub& stub, const Credentials& who, std::uint64_t offset, std::uint64_t length) override;
   VfsOp<> deallocate(Stub& stub, const Credentials& who, std::uint64_t offset, std::uint64_t length) override;
   VfsOp<> clone_from(Stub& stub, const Credentials& who, const Range& from, std::uint64_t to_offset) override;
@@ -90,6 +90,7 @@ class FakeSource final : public ContentSource {
 
   bool places = false;
   bool pipes = false;
+  bool copies = true;  // by itself
   std::atomic<int> loads{0}, wrong{0};
   std::atomic<bool> slow{false};
   Error load_error{};  // with `loads_fail`
