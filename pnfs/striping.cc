@@ -32,6 +32,21 @@ std::optional<std::uint64_t> Striping::to_file(std::uint32_t index, std::uint64_
   return stripe * stripe_bytes() + before;
 }
 
+std::optional<std::uint64_t> Striping::own_from(std::uint32_t index, std::uint64_t object_offset) const {
+  if (index >= width || object_offset > offset_max) return std::nullopt;
+  if (packing == Packing::dense) return object_offset;
+  const std::uint32_t ahead = (index + width - index_of(object_offset)) % width;
+  if (ahead == 0) return object_offset;
+  const std::uint64_t at = (object_offset / unit + ahead) * unit;
+  if (at > offset_max) return std::nullopt;
+  return at;
+}
+
+std::uint64_t Striping::own_end(std::uint64_t object_offset) const {
+  if (packing == Packing::dense || width == 1) return offset_max;
+  return std::min((object_offset / unit + 1) * unit, offset_max);
+}
+
 ObjectRange Striping::piece(std::uint64_t offset, std::uint64_t length) const {
   const std::uint64_t left = width == 1 ? length : unit - offset % unit;
   return {index_of(offset), to_object(offset), std::min(length, left)};

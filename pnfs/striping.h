@@ -53,6 +53,11 @@ struct Striping {
   // is in another one's stripe unit), or the file none so far behind.
   [[nodiscard]] std::optional<std::uint64_t> to_file(std::uint32_t index, std::uint64_t object_offset) const;
 
+  // The first byte of the object at `object_offset`, or behind it, that is one of the file; nothing: there is
+  // none. And where the bytes of the file end that follow on one that is: in a dense object, nowhere.
+  [[nodiscard]] std::optional<std::uint64_t> own_from(std::uint32_t index, std::uint64_t object_offset) const;
+  [[nodiscard]] std::uint64_t own_end(std::uint64_t object_offset) const;
+
   // Of [offset, offset + length) of the file, what lies in one piece on one server, from `offset` on: the
   // next piece begins where this one ends. `length` > 0.
   [[nodiscard]] ObjectRange piece(std::uint64_t offset, std::uint64_t length) const;

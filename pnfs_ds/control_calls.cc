@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "base/arith.h"
-#include "nfs4/status.h"
 #include "pnfs/striping.h"
+#include "pnfs_ds/control_space.h"
+#include "pnfs_ds/control_values.h"
 
 namespace braid::pnfs_ds {
 namespace {
@@ -13,14 +14,6 @@ namespace {
 using nfs4::nfsstat4;
 using pnfs::control_status;
 
-constexpr pnfs::data_status number(nfsstat4 status) { return static_cast<pnfs::data_status>(status); }
-pnfs::data_status number(vfs::Error error) { return number(nfs4::status_of(error)); }
-template <class T>
-pnfs::data_status number(const base::Result<T, vfs::Error>& result) {
-  return result ? number(nfsstat4::NFS4_OK) : number(result.error());
-}
-
-ObjectKey key_of(const pnfs::object_key& key) { return {pnfs::ObjectId(key.object), key.index}; }
 EpochFence fence_of(const pnfs::fence_epoch& fence) {
   return {key_of(fence.of), pnfs::Epoch(fence.epoch), pnfs::GrantNumber(fence.last)};
 }
@@ -63,6 +56,12 @@ pnfs::ControlOp<pnfs::ControlAnswer> ControlCalls::handle(const pnfs::ControlReq
     result = Res::with_truncate(co_await truncate(*one_truncate, arena));
   } else if (const auto* one_remove = args.remove()) {
     result = Res::with_remove(co_await remove(*one_remove, arena));
+  } else if (const auto* one_seek = args.seek()) {
+    result = Res::with_seek(co_await object_seek(objects_, *one_seek));
+  } else if (const auto* one_allocate = args.allocate()) {
+    result = Res::with_allocate(co_await object_allocate(objects_, *one_allocate));
+  } else if (const auto* one_deallocate = args.deallocate()) {
+    result = Res::with_deallocate(co_await object_deallocate(objects_, *one_deallocate));
   }
   co_return co_await pnfs::answer_of(result, request.memory, std::move(bulk));
 }

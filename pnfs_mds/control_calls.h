@@ -55,6 +55,9 @@ class ControlCalls final : public ObjectCalls {
   vfs::VfsOp<EachObject<void>> truncate(pnfs::ServerNumber server,
                                         std::vector<ObjectTruncation> objects) override;
   vfs::VfsOp<EachObject<void>> remove(pnfs::ServerNumber server, std::vector<ObjectRemoval> objects) override;
+  vfs::VfsOp<ObjectSought> seek(pnfs::ServerNumber server, ObjectSearch what) override;
+  vfs::VfsOp<> allocate(pnfs::ServerNumber server, ObjectAllocation what) override;
+  vfs::VfsOp<> deallocate(pnfs::ServerNumber server, pnfs::ObjectRange range, pnfs::ObjectId object) override;
   vfs::VfsOp<> fence(pnfs::ServerNumber server, std::vector<Fence> fences) override;
 
  private:

@@ -10,6 +10,7 @@
 #include "pnfs/data_handle.h"
 #include "pnfs/layout_record.h"
 #include "pnfs/object.h"
+#include "pnfs/striping.h"
 #include "vfs/open_file.h"
 #include "vfs/types.h"
 
@@ -61,6 +62,23 @@ struct ObjectRemoval {
   pnfs::GrantNumber last;  // the newest that may have been granted
 };
 
+struct ObjectSearch {
+  ObjectKey of;
+  pnfs::Striping striping;   // of the file: bytes of the object that are none of the file do not count
+  std::uint64_t offset = 0;  // in the object
+  std::uint64_t end = 0;     // what lies there or behind is of no interest
+  vfs::SeekTo to = vfs::SeekTo::data;
+};
+struct ObjectSought {
+  bool found = false;
+  std::uint64_t offset = 0;  // of it; or up to where there is nothing such, `end` or a byte of the object
+};
+struct ObjectAllocation {
+  ObjectKey of;
+  std::vector<pnfs::ObjectRange> ranges;  // 1 to ranges_max; `index` is that of the object
+  pnfs::ObjectOwner owner;                // if this makes it
+};
+
 // For each object of a batch, in their order.
 template <class T>
 using EachObject = std::vector<base::Result<T, vfs::Error>>;
@@ -72,6 +90,7 @@ using EachObject = std::vector<base::Result<T, vfs::Error>>;
 class ObjectCalls {
  public:
   static constexpr std::size_t batch_max = 1024;
+  static constexpr std::size_t ranges_max = 64;
 
   virtual ~ObjectCalls() = default;
   ObjectCalls(const ObjectCalls&) = delete;
@@ -91,6 +110,13 @@ class ObjectCalls {
   // For ever: no handle makes them again. The same for objects that are not there.
   virtual vfs::VfsOp<EachObject<void>> remove(pnfs::ServerNumber server,
                                               std::vector<ObjectRemoval> objects) = 0;
+  // The first byte that has data, or none. Behind the object's end there is no data.
+  virtual vfs::VfsOp<ObjectSought> seek(pnfs::ServerNumber server, ObjectSearch what) = 0;
+  // Room for these bytes. The object is made if there is none, and longer if they end behind it.
+  virtual vfs::VfsOp<> allocate(pnfs::ServerNumber server, ObjectAllocation what) = 0;
+  // These bytes of object `range.index` read as zeros and need no room. Its end stays.
+  virtual vfs::VfsOp<> deallocate(pnfs::ServerNumber server, pnfs::ObjectRange range,
+                                  pnfs::ObjectId object) = 0;
   // All of them are on the medium on return, or perhaps some, after an error.
   virtual vfs::VfsOp<> fence(pnfs::ServerNumber server, std::vector<Fence> fences) = 0;
 

@@ -141,6 +141,7 @@ vfs::VfsOp<> StripedContent::settle(vfs::Stub& stub) {
 }
 
 vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& /*who*/, std::uint64_t size) {
+  source_.counters_.called(InBand::resize);
   if (size > pnfs::Striping::offset_max) co_await base::fail(vfs::Error::fbig);
   const Turns::Hold hold = co_await resizing_.alone();
   const Since since = since_now();

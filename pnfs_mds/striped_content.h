@@ -51,6 +51,12 @@ class StripedContent final : public vfs::Content {
   // The next epoch is in the record, and on the medium, before any object is cut. Handles of earlier epochs
   // are refused by all servers on return.
   vfs::VfsOp<> resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) override;
+  vfs::VfsOp<vfs::SeekResult> seek(vfs::Stub& stub, std::uint64_t offset, vfs::SeekTo what,
+                                   std::uint64_t until) override;
+  vfs::VfsOp<> allocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
+                        std::uint64_t length) override;
+  vfs::VfsOp<> deallocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
+                          std::uint64_t length) override;
   [[nodiscard]] bool unsettled() const override { return unsettled_.load(std::memory_order_relaxed); }
   vfs::VfsOp<> settle(vfs::Stub& stub) override;
   void adjust(vfs::Attributes& attributes) const override;
@@ -100,6 +106,9 @@ class StripedContent final : public vfs::Content {
   [[nodiscard]] static Written sum_of(const std::vector<Piece>& pieces, std::uint32_t width,
                                       const std::vector<base::Result<ObjectWritten, vfs::Error>>& results);
 
+  // The first data, or hole, of the file from `offset` on; or from where to go on, `end` if there is none.
+  vfs::VfsOp<ObjectSought> search(const pnfs::LayoutRecord& record, std::uint64_t offset, std::uint64_t end,
+                                  vfs::SeekTo what);
   // Asks all servers where the objects end; one round for all who wait.
   vfs::VfsOp<Measured> measure();
   vfs::VfsOp<> measure_once();

@@ -61,6 +61,7 @@ vfs::Verifier StripedContent::write_verifier() const { return verifier_of(record
 
 vfs::VfsOp<vfs::ReadResult> StripedContent::read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
                                                  vfs::ReadMemory memory) {
+  source_.counters_.called(InBand::read);
   const Turns::Hold hold = co_await resizing_.together();
   const pnfs::LayoutRecord record = this->record();
   const std::uint64_t size = co_await size_for(stub, offset + count);
@@ -85,6 +86,7 @@ vfs::VfsOp<vfs::ReadResult> StripedContent::read(vfs::Stub& stub, std::uint64_t 
     break;
   }
   out.eof = offset + out.data.size() >= size;
+  source_.counters_.moved(InBand::read, out.data.size());
   co_return std::move(out);
 }
 
@@ -110,6 +112,7 @@ base::Result<void, vfs::Error> StripedContent::append_piece(io::Payload& out, co
 vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::Credentials& /*who*/,
                                                    std::uint64_t offset, const io::Payload& data,
                                                    vfs::Stability stability) {
+  source_.counters_.called(InBand::write);
   const Turns::Hold hold = co_await resizing_.together();
   const pnfs::LayoutRecord record = this->record();
   if (!base::end_of<std::uint64_t>(offset, data.size(), pnfs::Striping::offset_max))
@@ -140,6 +143,7 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::C
       co_await raise(stub, offset + written.count, true).as_result();
   if (!raised) note_behind();
   co_await base::Result<void, vfs::Error>(raised);
+  source_.counters_.moved(InBand::write, written.count);
   co_return vfs::WriteResult{written.count, written.committed, verifier_of(record, seen)};
 }
 
@@ -172,6 +176,7 @@ void StripedContent::note_verifiers(const pnfs::LayoutRecord& record, const Seen
 
 vfs::VfsOp<vfs::Verifier> StripedContent::commit(vfs::Stub& /*stub*/, const vfs::Credentials& /*who*/,
                                                  std::uint64_t /*offset*/, std::uint32_t /*count*/) {
+  source_.counters_.called(InBand::commit);
   const pnfs::LayoutRecord record = this->record();
   std::vector<vfs::VfsOp<vfs::Verifier>> ops;
   ops.reserve(record.servers.size());

@@ -13,6 +13,7 @@
 #include "pnfs/layout_record.h"
 #include "pnfs_mds/counter.h"
 #include "pnfs_mds/data_servers.h"
+#include "pnfs_mds/in_band_counters.h"
 #include "pnfs_mds/object_calls.h"
 #include "pnfs_mds/placement.h"
 #include "pnfs_mds/removals.h"
@@ -40,6 +41,8 @@ class StripedSource final : public vfs::ContentSource {
   // Null: it is not a striped one.
   [[nodiscard]] StripedContent* of(const vfs::ContentRef& content) const;
 
+  [[nodiscard]] InBandCounters& counters() { return counters_; }
+
   [[nodiscard]] std::string_view record() const override { return pnfs::layout_record_name; }
   vfs::VfsOp<vfs::ContentRef> load(vfs::Stub& stub, base::BytesView record) override;
   // An empty file gets servers, and nobody is asked. delay: no server is in contact.
@@ -64,6 +67,7 @@ class StripedSource final : public vfs::ContentSource {
   const StripePolicy policy_;
   const pnfs::LayoutRecordCodec codec_;
   const vfs::Verifier verifier_;
+  InBandCounters counters_;
   SettledObjects settled_;
   base::Guarded<Living> living_;
 };

@@ -218,6 +218,69 @@ vfs::VfsOp<EachObject<void>> Objects::remove(pnfs::ServerNumber server, std::vec
   });
 }
 
+std::uint64_t Objects::allocated(pnfs::ServerNumber server, ObjectKey of) const {
+  return look(server, [&](const Server& at) -> std::uint64_t {
+    const auto found = at.objects.find(of);
+    return found == at.objects.end() ? 0 : found->second.allocated;
+  });
+}
+
+void Objects::set_seek_runs(int runs) {
+  state_.with([&](State& state) { state.seek_runs = runs; });
+}
+
+// Zeros are holes, and all else is data.
+vfs::VfsOp<ObjectSought> Objects::seek(pnfs::ServerNumber server, ObjectSearch what) {
+  co_await before("seek", server);
+  const std::string all = bytes(server, what.of).value_or("");
+  const int runs_max = state_.with([](const State& state) { return state.seek_runs; });
+  int runs = 0;
+  for (std::uint64_t at = what.offset; at < what.end; ++at) {
+    const auto own = what.striping.own_from(what.of.index, at);
+    if (!own || *own >= what.end) break;
+    if (*own != at || at == what.offset) {
+      if (runs++ == runs_max) co_return ObjectSought{.found = false, .offset = *own};
+      at = *own;
+    }
+    const bool data = at < all.size() && all[at] != '\0';
+    if (data == (what.to == vfs::SeekTo::data)) co_return ObjectSought{.found = true, .offset = at};
+    if (at >= all.size()) break;
+  }
+  co_return ObjectSought{.found = false, .offset = what.end};
+}
+
+vfs::VfsOp<> Objects::allocate(pnfs::ServerNumber server, ObjectAllocation what) {
+  co_await before("allocate", server);
+  const auto done = with(server, [&](Server& at) -> base::Result<void, vfs::Error> {
+    if (at.removed.contains(what.of)) return base::fail(vfs::Error::stale);
+    if (!at.objects.contains(what.of)) at.objects[what.of].uid = what.owner.uid;
+    Object& object = at.objects[what.of];
+    for (const pnfs::ObjectRange& range : what.ranges) {
+      object.bytes.resize(std::max<std::size_t>(object.bytes.size(), range.offset + range.length));
+      object.allocated += range.length;
+    }
+    object.stable = object.bytes;
+    object.changed = true;
+    return {};
+  });
+  co_await base::Result<void, vfs::Error>(done);
+}
+
+vfs::VfsOp<> Objects::deallocate(pnfs::ServerNumber server, pnfs::ObjectRange range, pnfs::ObjectId object) {
+  co_await before("deallocate", server);
+  with(server, [&](Server& at) {
+    const auto found = at.objects.find({object, range.index});
+    if (found == at.objects.end()) return;
+    std::string& bytes = found->second.bytes;
+    const std::size_t from = std::min<std::uint64_t>(range.offset, bytes.size());
+    const std::size_t to = std::min<std::uint64_t>(range.offset + range.length, bytes.size());
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(from),
+              bytes.begin() + static_cast<std::ptrdiff_t>(to), '\0');
+    found->second.stable = bytes;
+    found->second.changed = true;
+  });
+}
+
 vfs::VfsOp<> Objects::fence(pnfs::ServerNumber server, std::vector<Fence> fences) {
   co_await before("fence", server);
   with(server, [&](Server& at) { at.fences.insert(at.fences.end(), fences.begin(), fences.end()); });

@@ -48,6 +48,10 @@ class Objects final : public ObjectCalls {
   [[nodiscard]] std::size_t calls(std::string_view operation) const;
   [[nodiscard]] std::size_t calls() const;
   void forget_calls();
+  // Bytes that room was asked for; they are zeros if nobody has written them.
+  [[nodiscard]] std::uint64_t allocated(pnfs::ServerNumber server, ObjectKey of) const;
+  // So many runs of an object's bytes are looked at by one seek().
+  void set_seek_runs(int runs);
   // To whom the object was said to belong, when it was made.
   [[nodiscard]] std::optional<std::uint32_t> owner(pnfs::ServerNumber server, ObjectKey of) const;
 
@@ -59,6 +63,9 @@ class Objects final : public ObjectCalls {
   vfs::VfsOp<EachObject<void>> truncate(pnfs::ServerNumber server,
                                         std::vector<ObjectTruncation> objects) override;
   vfs::VfsOp<EachObject<void>> remove(pnfs::ServerNumber server, std::vector<ObjectRemoval> objects) override;
+  vfs::VfsOp<ObjectSought> seek(pnfs::ServerNumber server, ObjectSearch what) override;
+  vfs::VfsOp<> allocate(pnfs::ServerNumber server, ObjectAllocation what) override;
+  vfs::VfsOp<> deallocate(pnfs::ServerNumber server, pnfs::ObjectRange range, pnfs::ObjectId object) override;
   vfs::VfsOp<> fence(pnfs::ServerNumber server, std::vector<Fence> fences) override;
 
  private:
@@ -67,6 +74,7 @@ class Objects final : public ObjectCalls {
     std::string stable;  // that survive a restart
     bool changed = false;
     std::uint32_t uid = 0;
+    std::uint64_t allocated = 0;
   };
   struct Server {
     std::map<ObjectKey, Object> objects;
@@ -82,6 +90,7 @@ class Objects final : public ObjectCalls {
   struct State {
     std::map<pnfs::ServerNumber, Server> servers;
     std::map<std::string, std::size_t, std::less<>> calls;
+    int seek_runs = 1024;
   };
 
   static vfs::Verifier verifier_of(pnfs::ServerNumber number, const Server& server);

@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     at += step;
   }
   const auto nothing = [](const auto&) {};
-  switch (data[0] % 8) {
+  switch (data[0] % 10) {
     case 0:
       check_message<pnfs::control_hello>(message, cursor, look_at_hello);
       break;
@@ -98,6 +98,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       break;
     case 6:
       check_message<pnfs::to_metadata_res>(message, cursor, nothing);
+      break;
+    case 8:
+      check_message<pnfs::to_data_args>(message, cursor, nothing);
+      break;
+    case 9:
+      check_message<pnfs::to_data_res>(message, cursor, nothing);
       break;
     default:
       check_message<pnfs::PROVEres>(message, cursor, nothing);

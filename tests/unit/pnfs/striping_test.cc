@@ -50,6 +50,33 @@ TEST(StripingTest, a_dense_object_has_its_stripe_units_one_behind_the_other) {
   EXPECT_EQ(layout.to_object(9ULL * unit + 7), 2ULL * unit + 7);
 }
 
+TEST(StripingTest, the_own_bytes_of_an_object_are_those_that_have_a_place_in_the_file) {
+  for (const Striping& layout : layouts()) {
+    SCOPED_TRACE(name_of(layout));
+    for (std::uint32_t index = 0; index < layout.width; ++index)
+      for (std::uint64_t at = 0; at < 8ULL * unit; at += unit / 2) {
+        const auto own = layout.own_from(index, at);
+        ASSERT_TRUE(own);
+        ASSERT_GE(*own, at);
+        ASSERT_TRUE(layout.to_file(index, *own));
+        if (*own > at) {
+          EXPECT_FALSE(layout.to_file(index, at));
+          EXPECT_FALSE(layout.to_file(index, *own - 1));
+        }
+        const std::uint64_t end = layout.own_end(*own);
+        ASSERT_GT(end, *own);
+        if (end == Striping::offset_max) continue;
+        EXPECT_TRUE(layout.to_file(index, end - 1));
+        EXPECT_FALSE(layout.to_file(index, end));
+      }
+    EXPECT_FALSE(layout.own_from(layout.width, 0));
+    EXPECT_FALSE(layout.own_from(0, Striping::offset_max + 1));
+  }
+  const Striping two{.unit = unit, .width = 2, .first = 0};
+  EXPECT_FALSE(two.own_from(0, Striping::offset_max)) << "the next one is behind the end";
+  EXPECT_EQ(two.own_from(1, Striping::offset_max), Striping::offset_max);
+}
+
 TEST(StripingTest, each_byte_of_a_file_has_one_place_and_comes_back_from_it) {
   for (const Striping& layout : layouts()) {
     SCOPED_TRACE(name_of(layout));

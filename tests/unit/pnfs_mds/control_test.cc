@@ -156,6 +156,36 @@ TEST_F(CallsOverTcp, each_object_of_a_batch_has_a_result_of_its_own) {
   EXPECT_TRUE(objects_.removed(first, some_object));
 }
 
+TEST_F(CallsOverTcp, searches_room_and_holes_arrive) {
+  objects_.put(first, some_object, 10, "bytes");
+  const pnfs::Striping striping{.unit = 65536, .width = 3, .first = 2, .packing = pnfs::Packing::dense};
+  ObjectSearch search{
+      .of = some_object, .striping = striping, .offset = 3, .end = 100, .to = vfs::SeekTo::data};
+  auto sought = call([&] { return calls_.seek(first, search); });
+  EXPECT_TRUE(sought->found);
+  EXPECT_EQ(sought->offset, 10U);
+  search.to = vfs::SeekTo::hole;
+  search.offset = 10;
+  search.end = 12;
+  sought = call([&] { return calls_.seek(first, search); });
+  EXPECT_FALSE(sought->found);
+  EXPECT_EQ(sought->offset, 12U);
+  const ObjectAllocation room{.of = some_object,
+                              .ranges = {{some_object.index, 0, 5}, {some_object.index, 20, 10}},
+                              .owner = {.uid = 7, .gid = 8}};
+  EXPECT_TRUE(call([&] { return calls_.allocate(first, room); }));
+  EXPECT_EQ(objects_.allocated(first, some_object), 15U);
+  EXPECT_EQ(objects_.bytes(first, some_object)->size(), 30U);
+  const pnfs::ObjectRange hole{some_object.index, 11, 3};
+  EXPECT_TRUE(call([&] { return calls_.deallocate(first, hole, some_object.object); }));
+  EXPECT_EQ(objects_.bytes(first, some_object)->substr(10, 5), std::string("b\0\0\0s", 5));
+  objects_.set_error(first, vfs::Error::nospc);
+  EXPECT_EQ(call([&] { return calls_.allocate(first, room); }).error(), vfs::Error::nospc);
+  EXPECT_EQ(call([&] { return calls_.deallocate(first, hole, some_object.object); }).error(),
+            vfs::Error::nospc);
+  EXPECT_EQ(call([&] { return calls_.seek(first, search); }).error(), vfs::Error::nospc);
+}
+
 TEST_F(CallsOverTcp, fences_of_each_kind_arrive) {
   const std::vector<Fence> fences{EpochFence{some_object, pnfs::Epoch(2), pnfs::GrantNumber(5)},
                                   ClientFence{pnfs::ClientTag(1), pnfs::GrantNumber(5)}};
@@ -179,6 +209,9 @@ TEST_F(CallsOverTcp, errors_of_a_data_server_are_those_of_the_file) {
 TEST_F(CallsOverTcp, an_answer_of_another_shape_is_an_error) {
   data_.lies = true;
   EXPECT_EQ(call([&] { return calls_.stat(first, {some_object}); }).error(), vfs::Error::io);
+  const ObjectSearch search{
+      .of = some_object, .striping = {}, .offset = 0, .end = 100, .to = vfs::SeekTo::data};
+  EXPECT_EQ(call([&] { return calls_.seek(first, search); }).error(), vfs::Error::io);
 }
 
 TEST_F(CallsOverTcp, a_server_that_is_away_is_tried_again_and_found_elsewhere) {

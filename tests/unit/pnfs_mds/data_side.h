@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,8 @@ class DataSide final : public pnfs::ControlHandler {
     pnfs::to_data_args args;
     if (!pnfs::decode_body(request.body, arena, args))
       co_await base::fail(pnfs::control_status::CONTROL_BAD_BODY);
+    const std::optional<pnfs::to_data_res> space = co_await handle_space(args);
+    if (space) co_return co_await pnfs::answer_of(*space, request.memory);
     pnfs::to_data_res result;
     io::Payload bulk;
     std::vector<pnfs::object_stat> stats;
@@ -85,6 +88,39 @@ class DataSide final : public pnfs::ControlHandler {
 
  private:
   static constexpr pnfs::ServerNumber server{1};
+  // Holes, and room. Nothing: it is another call.
+  pnfs::ControlOp<std::optional<pnfs::to_data_res>> handle_space(const pnfs::to_data_args& args) {
+    if (const auto* const seek = args.seek()) {
+      const ObjectSearch what{
+          .of = key_of(seek->of),
+          .striping = {.unit = seek->striping.unit,
+                       .width = seek->striping.width,
+                       .first = seek->striping.first,
+                       .packing = seek->striping.dense ? pnfs::Packing::dense : pnfs::Packing::sparse},
+          .offset = seek->offset,
+          .end = seek->end,
+          .to = seek->to_data ? vfs::SeekTo::data : vfs::SeekTo::hole};
+      const auto got = co_await objects_.seek(server, what).as_result();
+      co_return pnfs::to_data_res::with_seek(
+          got ? pnfs::OBJECT_SEEKres::with_sought({got->found, got->offset + (lies ? seek->end : 0)})
+              : failed<pnfs::OBJECT_SEEKres>(got.error()));
+    }
+    if (const auto* const allocate = args.allocate()) {
+      ObjectAllocation what{
+          .of = key_of(allocate->of), .ranges = {}, .owner = {allocate->uid, allocate->gid}};
+      for (const pnfs::object_range& range : allocate->ranges)
+        what.ranges.push_back({allocate->of.index, range.offset, range.length});
+      const auto got = co_await objects_.allocate(server, what).as_result();
+      co_return pnfs::to_data_res::with_allocate({got ? 0 : status_of_error(got.error())});
+    }
+    if (const auto* const deallocate = args.deallocate()) {
+      const pnfs::ObjectRange range{deallocate->of.index, deallocate->range.offset, deallocate->range.length};
+      const auto got =
+          co_await objects_.deallocate(server, range, pnfs::ObjectId(deallocate->of.object)).as_result();
+      co_return pnfs::to_data_res::with_deallocate({got ? 0 : status_of_error(got.error())});
+    }
+    co_return std::nullopt;
+  }
   static ObjectKey key_of(const pnfs::object_key& key) { return {pnfs::ObjectId(key.object), key.index}; }
   template <class Res>
   static Res failed(vfs::Error error) {
