@@ -18,7 +18,8 @@ struct EngineParts {
   OperationTable operations = standard_operations();
   // EXCHGID4_FLAG_USE_*, in answers to EXCHANGE_ID (RFC 8881 13.1).
   std::uint32_t role_flags = EXCHGID4_FLAG_USE_NON_PNFS;
-  // fs_layout_type of every export; empty: the attribute is not supported.
+  // fs_layout_type of exports whose files are spread over data servers; empty: the attribute is not
+  // supported.
   std::vector<layouttype4> layout_types;
   HandleResolver* handles = nullptr;   // null: handles are those of exports
   IoAuthorizer* authorizer = nullptr;  // null: opens, locks and delegations say who may read and write

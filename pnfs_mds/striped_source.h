@@ -53,6 +53,7 @@ class StripedSource final : public vfs::ContentSource {
   void gone(vfs::ContentRef content) override;
   // The room that all data servers had when they last said so.
   vfs::VfsOp<> adjust(vfs::FileSystemStatus& status) override;
+  void limit(vfs::FileSystemLimits& limits) const override { limits.stripe_bytes = policy_.unit; }
 
  private:
   friend class StripedContent;

@@ -37,7 +37,8 @@ struct ServerFacts {
   bool delegated_times = true;
   // EXCHGID4_FLAG_USE_*: what the server is to its clients (RFC 8881 13.1).
   std::uint32_t role_flags = EXCHGID4_FLAG_USE_NON_PNFS;
-  // fs_layout_type of every export (RFC 8881 5.12.1); empty: the attribute is not supported.
+  // fs_layout_type of exports whose files are spread over data servers (RFC 8881 5.12.1); empty: the
+  // attribute is not supported.
   std::vector<layouttype4> layout_types;
 };
 

@@ -114,6 +114,8 @@ void put_flag(Out& out, const Source&) {
   out.boolean(value);
 }
 
+void put_stripe_bytes(Out& out, const Source& s) { out.u32(s.limits.stripe_bytes); }
+
 // How the table below says things.
 constexpr Row u32(std::uint32_t number, std::string_view name, std::uint32_t facts,
                   void (*put)(Out&, const Source&), std::string_view section, std::uint8_t minor = 0) {
@@ -345,6 +347,7 @@ constexpr auto table = std::to_array<Row>({
     {.number = FATTR4_FS_LAYOUT_TYPES,
      .name = "fs_layout_types",
      .minor = 1,
+     .facts = limits,
      .bytes_of = [](const Source& s) { return 4 + 4 * s.server->layout_types.size(); },
      .put =
          [](Out& out, const Source& s) {
@@ -354,8 +357,8 @@ constexpr auto table = std::to_array<Row>({
      .section = "RFC 8881 5.12.1"},
     none(FATTR4_LAYOUT_HINT, "layout_hint", 1, Use::write, "RFC 8881 5.12.4"),
     none(FATTR4_LAYOUT_TYPES, "layout_types", 1, Use::read, "RFC 8881 5.12.5"),
-    none(FATTR4_LAYOUT_BLKSIZE, "layout_blksize", 1, Use::read, "RFC 8881 5.12.3"),
-    none(FATTR4_LAYOUT_ALIGNMENT, "layout_alignment", 1, Use::read, "RFC 8881 5.12.2"),
+    u32(FATTR4_LAYOUT_BLKSIZE, "layout_blksize", limits, put_stripe_bytes, "RFC 8881 5.12.3", 1),
+    u32(FATTR4_LAYOUT_ALIGNMENT, "layout_alignment", limits, put_stripe_bytes, "RFC 8881 5.12.2", 1),
     none(FATTR4_FS_LOCATIONS_INFO, "fs_locations_info", 1, Use::read, "RFC 8881 11.17"),
     none(FATTR4_MDSTHRESHOLD, "mdsthreshold", 1, Use::read, "RFC 8881 5.12.6"),
     none(FATTR4_RETENTION_GET, "retention_get", 1, Use::read, "RFC 8881 5.13.1"),
@@ -426,6 +429,8 @@ constexpr PerMinor supported_maps =
     per_minor([](const Row& row) { return row.put != nullptr || row.take != nullptr; });
 constexpr PerMinor settable_maps = per_minor([](const Row& row) { return row.take != nullptr; });
 constexpr PerMinor write_only_maps = per_minor([](const Row& row) { return row.use == Use::write; });
+constexpr Bitmap attributes_of_layouts{FATTR4_FS_LAYOUT_TYPES, FATTR4_LAYOUT_BLKSIZE,
+                                       FATTR4_LAYOUT_ALIGNMENT};
 constexpr Bitmap times_of_delegations{FATTR4_TIME_DELEG_ACCESS, FATTR4_TIME_DELEG_MODIFY};
 
 }  // namespace
@@ -440,7 +445,8 @@ Bitmap supported(const AttributeSource& source) {
   if (source.object.btime == vfs::Time{}) map.remove(FATTR4_TIME_CREATE);
   if (source.limits.clone_block_bytes == 0) map.remove(FATTR4_CLONE_BLKSIZE);
   if (!source.server->delegated_times) map = map - times_of_delegations;
-  if (source.server->layout_types.empty()) map.remove(FATTR4_FS_LAYOUT_TYPES);
+  if (source.server->layout_types.empty() || source.limits.stripe_bytes == 0)
+    map = map - attributes_of_layouts;
   return map;
 }
 

@@ -53,6 +53,7 @@ class Object {
     source_.limits.clone_block_bytes = 4096;
     source_.limits.xattrs = true;
     source_.limits.acls = true;
+    source_.limits.stripe_bytes = 0x100000;
     source_.acl = aces_;
     source_.handle = handle_;
     source_.fs_root = "/data/home";
@@ -146,6 +147,8 @@ const std::array golden{
     Golden{FATTR4_TIME_MODIFY, "00000000 00000002 00000014"},
     Golden{FATTR4_MOUNTED_ON_FILEID, "00000000 0000002b"},
     Golden{FATTR4_FS_LAYOUT_TYPES, "00000002 00000001 00000004"},
+    Golden{FATTR4_LAYOUT_BLKSIZE, "00100000"},
+    Golden{FATTR4_LAYOUT_ALIGNMENT, "00100000"},
     Golden{FATTR4_FS_CHARSET_CAP, "00000001"},
     Golden{FATTR4_CLONE_BLKSIZE, "00001000"},
     Golden{FATTR4_CHANGE_ATTR_TYPE, "00000003"},
@@ -173,7 +176,7 @@ TEST(Table, what_is_supported_is_said_in_supported_attrs) {
   for (const Row& row : rows())
     if (row.put != nullptr || row.take != nullptr) expected.add(row.number);
   EXPECT_EQ(supported(object.source()), expected);
-  EXPECT_EQ(object.value_of(FATTR4_SUPPORTED_ATTRS), "00000003 fdffbfff 40fdbe3e 0076bc00");
+  EXPECT_EQ(object.value_of(FATTR4_SUPPORTED_ATTRS), "00000003 fdffbfff 40fdbe3e 0076bc06");
   object.source().minor = 0;
   EXPECT_EQ(object.value_of(FATTR4_SUPPORTED_ATTRS), "00000002 fdffbfff 00fdbe3e");
 }
@@ -220,7 +223,12 @@ TEST(Table, what_the_file_system_lacks_is_not_supported) {
   lacking(FATTR4_TIME_CREATE, [&] { object.source().object.btime = {}; });
   lacking(FATTR4_CLONE_BLKSIZE, [&] { object.source().limits.clone_block_bytes = 0; });
   lacking(FATTR4_TIME_DELEG_ACCESS, [&] { object.server().delegated_times = false; });
+  lacking(FATTR4_LAYOUT_BLKSIZE, [&] { object.source().limits.stripe_bytes = 0; });
+  EXPECT_FALSE(supported(object.source()).has(FATTR4_FS_LAYOUT_TYPES));
+  EXPECT_FALSE(supported(object.source()).has(FATTR4_LAYOUT_ALIGNMENT));
+  object.source().limits.stripe_bytes = 0x100000;
   lacking(FATTR4_FS_LAYOUT_TYPES, [&] { object.server().layout_types.clear(); });
+  EXPECT_FALSE(supported(object.source()).has(FATTR4_LAYOUT_BLKSIZE));
   EXPECT_EQ(object.value_of(FATTR4_ACLSUPPORT), "00000000");
 }
 

@@ -29,6 +29,7 @@ class Values : public ::testing::Test {
     source_.owner = OwnerText::of_number(1000);
     source_.group = OwnerText::of_number(100);
     source_.limits.acls = true;
+    source_.limits.stripe_bytes = 4096;
     source_.limits.clone_block_bytes = 4096;
     source_.handle = handle_;
   }
