@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/arith.h"
@@ -72,15 +73,33 @@ vfs::VfsOp<vfs::ContentRef> StripedSource::load(vfs::Stub& stub, base::BytesView
   return base::fail(vfs::Error::io);
 }
 
+// Clients write the attribute, so nothing but numbers of it goes into the log.
+vfs::VfsOp<StripePolicy> StripedSource::policy_of(vfs::Stub& stub) {
+  const auto found = co_await stub.inherited(stripe_attribute).as_result();
+  if (!found && found.error() == vfs::Error::delay) co_await base::fail(found.error());
+  if (!found || !*found) co_return policy_;
+  auto parsed = parse_stripes((*found)->value, policy_);
+  if (parsed) co_return *parsed;
+  const bool first = complaints_.with([&](std::set<std::uint64_t>& known) {
+    return known.size() < complaints_max && known.insert((*found)->fileid).second;
+  });
+  if (first)
+    base::log_event(base::Level::warning, "stripes_ignored",
+                    "directory fileid={} attribute={}: {}; files are placed as elsewhere in the export",
+                    (*found)->fileid, stripe_attribute, parsed.error());
+  co_return policy_;
+}
+
 vfs::VfsOp<vfs::ContentRef> StripedSource::place(vfs::Stub& stub, const vfs::ContentRef& former,
                                                  const vfs::PlacementHint& /*hint*/) {
   if (former != nullptr) co_return former;
   const vfs::Attributes now = co_await stub.attributes();
   if (now.size > 0) co_return vfs::ContentRef();
+  const StripePolicy policy = co_await policy_of(stub);
   const std::vector<DataServerInfo> servers = parts_.servers.all();
-  if (!choose(policy_, pnfs::ObjectId(1), servers)) co_await base::fail(vfs::Error::delay);
+  if (!choose(policy, pnfs::ObjectId(1), servers)) co_await base::fail(vfs::Error::delay);
   const pnfs::ObjectId object(co_await parts_.objects.next(1));
-  const std::optional<pnfs::LayoutRecord> record = choose(policy_, object, servers);
+  const std::optional<pnfs::LayoutRecord> record = choose(policy, object, servers);
   co_await put_record(stub, *record);
   settled_.add(object);
   co_return content_of(*record);

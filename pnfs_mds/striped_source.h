@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string_view>
 
 #include "base/guarded.h"
@@ -62,6 +63,8 @@ class StripedSource final : public vfs::ContentSource {
   // The one that there is for the object, or a new one.
   std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record);
   void forget(pnfs::ObjectId object);
+  // Of a file that is about to be placed: that of a directory above it, or the cluster's.
+  vfs::VfsOp<StripePolicy> policy_of(vfs::Stub& stub);
   vfs::VfsOp<> put_record(vfs::Stub& stub, pnfs::LayoutRecord record) const;
 
   const StripedParts parts_;
@@ -71,6 +74,9 @@ class StripedSource final : public vfs::ContentSource {
   InBandCounters counters_;
   SettledObjects settled_;
   base::Guarded<Living> living_;
+  // Directories whose stripes make no sense, and which the log has named; no more than that are.
+  static constexpr std::size_t complaints_max = 1024;
+  base::Guarded<std::set<std::uint64_t>> complaints_;
 };
 
 }  // namespace braid::pnfs_mds

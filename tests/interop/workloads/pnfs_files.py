@@ -1,17 +1,21 @@
 """A cluster of a metadata server and four data servers: bytes go straight to the data servers, and everybody sees them."""
 
+import ctypes
 import hashlib
 import mmap
 import os
+import subprocess
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, sha256, step, write_file
 from harness.pnfs import SERVERS, UNIT, await_removal, events, in_band, pattern, serve, stored
 
 RUNS = ("ext4,4.1", "ext4,4.2")
-TAKES_S = 14
+TAKES_S = 18
 
 SIZE = 8 * 1024 * 1024
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2
 
+libc = ctypes.CDLL(None, use_errno=True)
 lab = Lab()
 lab.export()
 serve(lab)
@@ -73,6 +77,51 @@ with mmap.mmap(-1, 8 * UNIT) as memory:
     equal(total, 3 * UNIT + 20, "bytes read with O_DIRECT")
     equal(memory[:total], bytes(3 * UNIT + 17) + b"end", "what they are")
 os.close(descriptor)
+
+
+
+def fallocate(file, mode, offset, length):
+    if libc.fallocate(file.fileno(), mode, ctypes.c_long(offset), ctypes.c_long(length)) != 0:
+        raise OSError(ctypes.get_errno(), "fallocate")
+
+
+def holes():
+    """fallocate, holes and copies: NFSv4.2 alone has operations for these."""
+    wanted = bytearray(pattern(6 * UNIT, "third")) + bytes(2 * UNIT)
+    with open(f"{mnt}/holes", "wb+", buffering=0) as file:
+        file.write(wanted[:6 * UNIT])
+        fallocate(file, 0, 6 * UNIT, 2 * UNIT)
+        equal(os.fstat(file.fileno()).st_size, 8 * UNIT, "the size after fallocate")
+        fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, UNIT + 4096, 2 * UNIT)
+        wanted[UNIT + 4096:3 * UNIT + 4096] = bytes(2 * UNIT)
+        equal(os.lseek(file.fileno(), 0, os.SEEK_HOLE), UNIT + 4096, "where the hole begins")
+        equal(os.lseek(file.fileno(), UNIT + 4096, os.SEEK_DATA), 3 * UNIT + 4096, "where it ends")
+        equal(os.lseek(file.fileno(), 4 * UNIT, os.SEEK_HOLE), 6 * UNIT, "where the data ends")
+    drop_caches()
+    equal(read_file(f"{mnt}/holes"), bytes(wanted), "a file with a hole")
+    equal(read_file("/run/v3/holes"), bytes(wanted), "the same by NFS 3")
+    with open(f"{mnt}/holes", "rb") as source, open(f"{mnt}/ranged", "wb") as target:
+        copied = 0
+        while (got := os.copy_file_range(source.fileno(), target.fileno(), len(wanted) - copied)) > 0:
+            copied += got
+    subprocess.run(["cp", "--sparse=always", f"{mnt}/holes", f"{mnt}/copied"], check=True)
+    drop_caches()
+    for name in ("ranged", "copied"):
+        equal(read_file(f"{mnt}/{name}"), bytes(wanted), f"the copy {name}")
+    expect(os.stat(f"{mnt}/copied").st_blocks * 512 < 5 * UNIT, "the copy has its holes")
+    os.mkdir(f"{mnt}/narrow")
+    os.setxattr(f"{mnt}/narrow", "user.braid.stripe", b"width=1")
+    before = [stored(lab, number) for number in range(1, SERVERS + 1)]
+    write_file(f"{mnt}/narrow/file", bytes(wanted))
+    after = [stored(lab, number) for number in range(1, SERVERS + 1)]
+    equal(sum(one != other for one, other in zip(before, after)), 1, "servers that a file of a narrow directory is on")
+    for name in ("holes", "ranged", "copied", "narrow/file"):
+        os.unlink(f"{mnt}/{name}")
+
+
+if lab.version == "4.2":
+    step("holes, room and copies")
+    holes()
 
 step("nothing is left of a file that is removed")
 for name in ("file", "new", "sparse"):

@@ -94,6 +94,71 @@ TEST_P(StripedPosixTest, another_process_finds_the_bytes) {
   EXPECT_EQ(attributes(find("f")).size, unit + 3);
 }
 
+TEST_P(StripedPosixTest, holes_room_and_copies_are_those_of_the_bytes) {
+  ASSERT_TRUE(create("f"));
+  ASSERT_TRUE(create("g"));
+  const auto open = [&](const char* name) {
+    return *vfs::run(fs_->open({}, find(name), vfs::OpenAccess::both, vfs::OpenRule::caller));
+  };
+  const vfs::OpenFileRef f = open("f"), g = open("g");
+  ASSERT_TRUE(vfs::run(f->allocate({}, 0, 3 * unit)));
+  ASSERT_NE(content("f"), nullptr) << "room is not kept in the file itself";
+  EXPECT_EQ(attributes(find("f")).size, 3 * unit);
+  ASSERT_TRUE(write(find("f"), std::string(3 * unit, 'x')));
+  ASSERT_TRUE(vfs::run(f->deallocate({}, unit, unit)));
+  EXPECT_EQ(vfs::run(f->seek(0, vfs::SeekTo::hole))->offset, unit);
+  EXPECT_EQ(vfs::run(f->seek(unit, vfs::SeekTo::data))->offset, 2 * unit);
+  EXPECT_EQ(vfs::run(f->seek(3 * unit, vfs::SeekTo::data)).error(), Error::nxio);
+  EXPECT_EQ(vfs::run(g->copy_from({}, *f, 10, 5, 2 * unit)), 2 * unit);
+  ASSERT_NE(content("g"), nullptr);
+  EXPECT_EQ(read(find("g")), std::string(5, '\0') + read(find("f"))->substr(10, 2 * unit));
+  EXPECT_EQ(vfs::run(g->clone_from({}, *f, 0, 0, 0)).error(), Error::notsupp);
+}
+
+TEST_P(StripedPosixTest, a_directory_says_how_files_below_it_are_striped) {
+  if (!kernel_has_xattrs()) GTEST_SKIP() << "it has no attributes";
+  const auto say = [&](const char* directory, const std::string& text) {
+    EXPECT_EQ(::setxattr(local(directory).c_str(), "user.braid.stripe", text.data(), text.size(), 0), 0);
+  };
+  const auto striping = [&](const char* name) {
+    EXPECT_TRUE(write(find(name), "x")) << name;
+    return content(name)->record().striping;
+  };
+  std::filesystem::create_directories(local("a/b/c"));
+  say("a", "width=1");
+  for (const char* name : {"f", "a/f", "a/b/c/f"}) local_write(name, "");
+  EXPECT_EQ(striping("f").width, 2U);
+  EXPECT_EQ(striping("a/f").width, 1U);
+  EXPECT_EQ(striping("a/f").unit, unit);
+  EXPECT_EQ(striping("a/b/c/f").width, 1U);
+  say("a/b", "unit=128KiB,packing=dense");
+  local_write("a/b/c/g", "");
+  EXPECT_EQ(
+      striping("a/b/c/g"),
+      (pnfs::Striping{
+          .unit = 2 * unit, .width = 2, .first = striping("a/b/c/g").first, .packing = pnfs::Packing::dense}))
+      << "what the nearest one does not name is as in the export";
+  say("a/b/c", "width=many");
+  local_write("a/b/c/h", "");
+  EXPECT_EQ(striping("a/b/c/h").width, 2U) << "nonsense counts for nothing";
+  EXPECT_EQ(striping("a/b/c/h").unit, unit);
+  say("a/b/c", std::string(vfs::Stub::inherited_bytes_max + 1, ' '));
+  local_write("a/b/c/i", "");
+  EXPECT_EQ(striping("a/b/c/i").unit, unit);
+}
+
+TEST_P(StripedPosixTest, it_is_the_directory_of_the_name_that_counts_where_that_is_now) {
+  if (!kernel_has_xattrs()) GTEST_SKIP() << "it has no attributes";
+  std::filesystem::create_directories(local("a"));
+  std::filesystem::create_directories(local("b"));
+  ASSERT_EQ(::setxattr(local("b").c_str(), "user.braid.stripe", "width=1", 7, 0), 0);
+  local_write("a/f", "");
+  const vfs::FileRef file = find("a/f");
+  ASSERT_EQ(::rename(local("a/f").c_str(), local("b/g").c_str()), 0);
+  ASSERT_TRUE(write(file, "x"));
+  EXPECT_EQ(content("b/g")->record().striping.width, 1U);
+}
+
 TEST_P(StripedPosixTest, a_renamed_or_linked_file_keeps_its_bytes_and_a_copied_record_has_none) {
   ASSERT_TRUE(create("f"));
   ASSERT_TRUE(write(find("f"), "bytes"));
