@@ -46,6 +46,7 @@ std::string sentence_of(control_status status, const std::string& mds) {
 Heartbeats::Heartbeats(rpc::TcpWorker& tcp, io::SlabPool& slabs, const Parts& parts)
     : reactor_(tcp.reactor()),
       parts_(parts),
+      file_system_(file_system_id(parts.store.fd())),
       peer_(tcp, slabs, parts.to.address, parts.secret, parts.own, accept_any),
       timer_(tcp.reactor()) {}
 
@@ -72,7 +73,9 @@ io::Op<> Heartbeats::beat() {
     args.bytes_available = room->bytes_available;
     args.objects_free = room->files_free;
   }
+  args.load = parts_.objects.calls();
   args.verifier = parts_.objects.verifier().bytes;
+  args.file_system = file_system_;
   const auto call = pnfs::to_metadata_args::with_heartbeat(args);
   const auto reply = co_await peer_.call_metadata(call, answer_timeout).as_result();
   if (!reply) {

@@ -18,6 +18,7 @@
 #include "pnfs_ds/contact.h"
 #include "pnfs_ds/data_server.h"
 #include "pnfs_ds/fence_table.h"
+#include "pnfs_ds/file_system_id.h"
 #include "pnfs_ds/objects.h"
 #include "pnfs_ds/store_directory.h"
 
@@ -70,6 +71,7 @@ class Heartbeats {
 
   io::Reactor& reactor_;
   const Parts parts_;
+  const FileSystemId file_system_;
   pnfs::ControlPeer peer_;
   io::Timer timer_;
   io::Gate gate_;

@@ -1,6 +1,7 @@
 // What is done to objects, whoever asks: clients by their handles, the metadata server by its control calls.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -44,7 +45,7 @@ class Objects {
   // begin(), then whether the caller may do this is to be looked at, then the I/O.
   class Use {
    public:
-    Use(Objects& all, const ObjectKey& key) : got_(all.cache_.get(key)) {}
+    Use(Objects& all, const ObjectKey& key) : call_(all.calls_), got_(all.cache_.get(key)) {}
     void begin() { running_.emplace(got_.object->running); }
     // Before whatever may wait for somebody who fences.
     void end() { running_.reset(); }
@@ -52,6 +53,20 @@ class Objects {
 
    private:
     friend class Objects;
+    // Counts a call, as long as it lives.
+    class Call {
+     public:
+      explicit Call(std::atomic<std::uint32_t>& calls) : calls_(calls) {
+        calls_.fetch_add(1, std::memory_order_relaxed);
+      }
+      Call(const Call&) = delete;
+      Call& operator=(const Call&) = delete;
+      ~Call() { calls_.fetch_sub(1, std::memory_order_relaxed); }
+
+     private:
+      std::atomic<std::uint32_t>& calls_;
+    };
+    const Call call_;
     ObjectCache::Got got_;
     std::optional<RunningIo::Hold> running_;
   };
@@ -92,6 +107,8 @@ class Objects {
   vfs::VfsOp<vfs::FileSystemStatus> room() { return files_.status(); }
   [[nodiscard]] const FenceTable& fences() const { return fences_; }
   [[nodiscard]] std::size_t open_objects() const { return cache_.size(); }
+  // Under way on objects.
+  [[nodiscard]] std::uint32_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
  private:
   vfs::VfsOp<> close_forgotten(Use& use);
@@ -102,6 +119,7 @@ class Objects {
   FenceLog& log_;
   const ClusterOf cluster_;
   ObjectCache cache_;
+  std::atomic<std::uint32_t> calls_{0};
 };
 
 }  // namespace braid::pnfs_ds

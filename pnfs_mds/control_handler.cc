@@ -50,7 +50,9 @@ pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::heartbeat(pnfs::ServerId
   beat.room = {.bytes_total = args.bytes_total,
                .bytes_free = args.bytes_free,
                .bytes_available = args.bytes_available,
-               .objects_free = args.objects_free};
+               .objects_free = args.objects_free,
+               .file_system = {}};
+  std::ranges::copy(args.file_system, beat.room.file_system.begin());
   beat.load = args.load;
   std::ranges::copy(args.verifier, beat.verifier.bytes.begin());
   const auto heard = co_await cluster_.servers().heard(server, beat).as_result();

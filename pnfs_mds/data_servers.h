@@ -15,6 +15,7 @@
 #include "base/guarded.h"
 #include "base/result.h"
 #include "io/blocking_pool.h"
+#include "pnfs/control.x.h"
 #include "pnfs/keys.h"
 #include "pnfs/layout_record.h"
 #include "pnfs_mds/journal.h"
@@ -35,6 +36,8 @@ struct Address {
 struct ServerRoom {
   std::uint64_t bytes_total = 0, bytes_free = 0, bytes_available = 0;
   std::uint64_t objects_free = 0;
+  // Servers with the same one have their room in common; zeros: nobody knows.
+  std::array<std::byte, pnfs::FILE_SYSTEM_ID_BYTES> file_system{};
 };
 
 struct DataServerInfo {

@@ -118,7 +118,11 @@ void StripedSource::gone(vfs::ContentRef content) {
 
 vfs::VfsOp<> StripedSource::adjust(vfs::FileSystemStatus& status) {
   vfs::FileSystemStatus all;
+  constexpr decltype(ServerRoom::file_system) unknown{};
+  std::set<decltype(ServerRoom::file_system)> counted;
   for (const DataServerInfo& server : parts_.servers.all()) {
+    const bool is_shared = server.room.file_system != unknown;
+    if (is_shared && !counted.insert(server.room.file_system).second) continue;
     all.bytes_total = sum_at_most(all.bytes_total, server.room.bytes_total);
     all.bytes_free = sum_at_most(all.bytes_free, server.room.bytes_free);
     all.bytes_available = sum_at_most(all.bytes_available, server.room.bytes_available);

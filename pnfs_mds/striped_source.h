@@ -52,7 +52,7 @@ class StripedSource final : public vfs::ContentSource {
   [[nodiscard]] bool places_at_first_write() const override { return true; }
   vfs::VfsOp<> removing(vfs::Stub& stub, vfs::Content& content) override;
   void gone(vfs::ContentRef content) override;
-  // The room that all data servers had when they last said so.
+  // The room that all data servers had when they last said so, once for each file system of theirs.
   vfs::VfsOp<> adjust(vfs::FileSystemStatus& status) override;
   void limit(vfs::FileSystemLimits& limits) const override { limits.stripe_bytes = policy_.unit; }
 

@@ -132,6 +132,7 @@ TEST_F(WaitingTest, a_truncation_waits_for_writes_that_are_under_way) {
     Objects::Use use(objects, key);
     use.begin();
     auto made = co_await objects.make(use, ObjectOwner()).as_result();
+    EXPECT_EQ(objects.calls(), 1U);
     Objects::Opened opened = made.value();
     recorder.park(true);
     const auto done =

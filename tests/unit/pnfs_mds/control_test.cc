@@ -274,6 +274,8 @@ class CallsOfDataServers : public ControlTest {
     pnfs::HEARTBEATargs args;
     args.sent = 77;
     args.bytes_available = 1000;
+    args.load = 17;
+    args.file_system[15] = std::byte{3};
     args.verifier[0] = std::byte{9};
     return pnfs::to_metadata_args::with_heartbeat(args);
   }
@@ -304,6 +306,8 @@ TEST_F(CallsOfDataServers, a_heartbeat_makes_a_server_known) {
   EXPECT_EQ(info->id, server_id(1));
   EXPECT_EQ(info->addresses, (std::vector<Address>{{"tcp", "192.0.2.1.8.1"}}));
   EXPECT_EQ(info->room.bytes_available, 1000U);
+  EXPECT_EQ(info->load, 17U);
+  EXPECT_EQ(info->room.file_system[15], std::byte{3});
   EXPECT_EQ(info->verifier.bytes[0], std::byte{9});
 }
 

@@ -152,5 +152,30 @@ TEST_F(StripedPlaces, the_room_is_that_of_the_servers) {
   EXPECT_EQ(adjusted.bytes_free, base::GiB + 5);
 }
 
+TEST_F(StripedPlaces, servers_on_one_file_system_have_their_room_in_common) {
+  const auto say = [&](std::uint32_t number, std::uint8_t file_system) {
+    pnfs::ServerId id{};
+    id[0] = static_cast<std::byte>(number);
+    ServerRoom room{base::GiB, base::GiB / 2, base::GiB / 4, 100, {}};
+    room.file_system[0] = static_cast<std::byte>(file_system);
+    const auto verifier = objects_.verifier(pnfs::ServerNumber(number));
+    EXPECT_TRUE(now(cluster_->servers().heard(id, {.room = room, .load = 0, .verifier = verifier})));
+  };
+  vfs::FileSystemStatus adjusted;
+  say(1, 7);
+  say(2, 7);
+  say(3, 8);
+  EXPECT_TRUE(now(cluster_->source().adjust(adjusted)));
+  EXPECT_EQ(adjusted.bytes_total, 2 * base::GiB);
+  EXPECT_EQ(adjusted.bytes_available, base::GiB / 2);
+  for (std::uint32_t number = 1; number <= 3; ++number) say(number, 0);
+  EXPECT_TRUE(now(cluster_->source().adjust(adjusted)));
+  EXPECT_EQ(adjusted.bytes_total, 3 * base::GiB) << "nobody knows where they are";
+}
+
+TEST_F(StripedPlaces, the_export_says_that_it_is_striped) {
+  EXPECT_EQ(now(fs_->limits(fs_->root()))->stripe_bytes, unit);
+}
+
 }  // namespace
 }  // namespace braid::pnfs_mds::test
