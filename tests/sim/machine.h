@@ -1,12 +1,14 @@
-// What the machine is to a server process: a disk with one directory on it, entropy, and threads for calls
-// that block. The system calls of the recovery store and io::BlockingPool end up here (system_calls.cc,
-// blocking_pool.cc), so a crash can lose what was not synced, and nothing depends on the real machine.
+// What the machine is to server processes: disks, entropy, and threads for calls that block. The system calls
+// of state directories and io::BlockingPool end up here (system_calls.cc, blocking_pool.cc), so a crash can
+// lose what was not synced, and nothing depends on the real machine.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -15,7 +17,7 @@
 
 namespace braid::sim {
 
-// A directory of files. Belongs to one thread.
+// Files, by their paths below where the disk is mounted. Belongs to one thread.
 class Disk {
  public:
   struct File {
@@ -29,7 +31,11 @@ class Disk {
   FileRef create(const std::string& name);
   bool rename(const std::string& from, const std::string& to);
   bool remove(const std::string& name);
-  [[nodiscard]] std::vector<std::string> names() const;
+  // In a directory ("", or a path that ends with '/'), directories among them.
+  [[nodiscard]] std::vector<std::string> names(const std::string& directory) const;
+  // Durable at once, unlike files.
+  bool make_directory(const std::string& name) { return directories_.insert(name).second; }
+  [[nodiscard]] bool is_directory(const std::string& name) const { return directories_.contains(name); }
   void sync_file(File& file);
   void sync_directory();
   // From now on fsync() does nothing: a disk that lies.
@@ -46,6 +52,7 @@ class Disk {
   // Every state of the directory since it was last synced, the synced one first: changes reach the medium in
   // order.
   std::vector<Directory> history_{{}};
+  std::set<std::string> directories_;
   bool lies_ = false;
   bool keeps_all_ = false;
 };
@@ -68,30 +75,43 @@ class Machine {
   static constexpr int first_fd = 1 << 20;
   struct Descriptor {
     std::shared_ptr<Disk> disk;
-    Disk::FileRef file;  // null: the directory
+    Disk::FileRef file;  // null: a directory
+    std::string path{};  // of the directory: "", or it ends with '/'
     std::size_t offset = 0;
   };
 
-  [[nodiscard]] const std::shared_ptr<Disk>& disk() const { return disk_; }
+  // There is one disk from the start on, at `root`. Paths of others are below that; the longest one counts.
+  static constexpr std::string_view root = "/simulated";
+  using MountIndex = std::size_t;
+  MountIndex mount(std::string path);
+  // Where a path leads; null: to no disk of this machine. `rest` is the path on that disk.
+  [[nodiscard]] std::shared_ptr<Disk> disk_of(std::string_view path, std::string& rest) const;
+
+  [[nodiscard]] const std::shared_ptr<Disk>& disk(MountIndex at = 0) const { return mounts_[at].disk; }
   // Power comes back: open files of the disk as it was are good for nothing.
-  void crash();
+  void crash(MountIndex at = 0);
   // The power fails in the middle of something: after so many more changes on the disk, and calls `then`.
-  void crash_after(std::uint64_t changes, std::function<void()> then);
+  void crash_after(std::uint64_t changes, std::function<void()> then, MountIndex at = 0);
   void forget_fuse() { fuse_ = 0; }
   // Before each change. False: the disk of this descriptor is no more.
   bool may_change(const Descriptor& descriptor);
 
-  int open(Disk::FileRef file);
+  int open(const std::shared_ptr<Disk>& disk, Disk::FileRef file, std::string path = {});
   // Null: not one of ours. Its disk may be one that is no more.
   [[nodiscard]] Descriptor* descriptor(int fd);
   void close(int fd) { descriptors_.erase(fd); }
-  [[nodiscard]] bool alive(const Descriptor& descriptor) const { return descriptor.disk == disk_; }
+  [[nodiscard]] bool alive(const Descriptor& descriptor) const;
 
  private:
-  std::shared_ptr<Disk> disk_ = std::make_shared<Disk>();
+  struct Mount {
+    std::string path;
+    std::shared_ptr<Disk> disk;
+  };
+  std::vector<Mount> mounts_;
   std::map<int, Descriptor> descriptors_;
   int next_fd_ = first_fd;
   std::uint64_t fuse_ = 0;  // changes until the power fails, if not 0
+  MountIndex fuse_at_ = 0;
   std::function<void()> after_fuse_;
   Random crashes_;
 };

@@ -27,6 +27,17 @@ void put_reply_header(xdr::Encoder& out, std::uint32_t xid) {
   for (const std::uint32_t word : {xid, rpc_reply, 0U, 0U, 0U, 0U}) out.u32(word);
 }
 
+nfsstat4 answer_recall(xdr::Decoder& in, const RecallAnswer& layouts) {
+  CB_LAYOUTRECALL4args args;
+  base::check(decode(in, args), "CB_LAYOUTRECALL is proper");
+  LayoutRecall recall{.what = args.clora_recall.lor_recalltype};
+  if (const auto* const file = args.clora_recall.lor_layout()) {
+    recall.handle = std::string(base::text_of(file->lor_fh));
+    recall.id = file->lor_stateid;
+  }
+  return layouts ? layouts(recall) : nfsstat4::NFS4_OK;
+}
+
 }  // namespace
 
 io::SlabPool& message_slabs() {
@@ -117,7 +128,7 @@ nfsstat4 Response::skip(int results) {
   return nfsstat4::NFS4_OK;
 }
 
-CallbackAnswer answer_callback(base::BytesView message) {
+CallbackAnswer answer_callback(base::BytesView message, const RecallAnswer& layouts) {
   const io::Payload bytes = payload_of(message);
   xdr::Arena arena;
   xdr::Decoder in(bytes, arena);
@@ -134,25 +145,31 @@ CallbackAnswer answer_callback(base::BytesView message) {
 
   CallbackAnswer out;
   io::SlabCursor cursor(message_slabs());
-  xdr::Encoder reply(cursor);
-  put_reply_header(reply, xid_of(message));
-  encode(reply, CB_COMPOUND4res{nfsstat4::NFS4_OK, head.tag, head.argarray_count});
-  for (std::uint32_t i = 0; i < head.argarray_count; ++i) {
+  xdr::Encoder results(cursor);
+  nfsstat4 status = nfsstat4::NFS4_OK;
+  std::uint32_t done = 0;
+  for (; done < head.argarray_count && status == nfsstat4::NFS4_OK; ++done) {
     std::uint32_t op = 0;
     (void)in.u32(op);
-    reply.u32(op);
-    encode(reply, nfsstat4::NFS4_OK);
-    if (static_cast<nfs_cb_opnum4>(op) == nfs_cb_opnum4::OP_CB_SEQUENCE) {
+    results.u32(op);
+    const auto callback = static_cast<nfs_cb_opnum4>(op);
+    if (callback == nfs_cb_opnum4::OP_CB_LAYOUTRECALL) status = answer_recall(in, layouts);
+    encode(results, status);
+    if (callback == nfs_cb_opnum4::OP_CB_SEQUENCE) {
       CB_SEQUENCE4args args;
       base::check(decode(in, args), "CB_SEQUENCE is proper");
-      encode(reply, CB_SEQUENCE4resok{args.csa_sessionid, args.csa_sequenceid, args.csa_slotid,
-                                      args.csa_highest_slotid, args.csa_highest_slotid});
-    } else if (static_cast<nfs_cb_opnum4>(op) == nfs_cb_opnum4::OP_CB_RECALL) {
+      encode(results, CB_SEQUENCE4resok{args.csa_sessionid, args.csa_sequenceid, args.csa_slotid,
+                                        args.csa_highest_slotid, args.csa_highest_slotid});
+    } else if (callback == nfs_cb_opnum4::OP_CB_RECALL) {
       CB_RECALL4args args;
       base::check(decode(in, args), "CB_RECALL is proper");
       out.recalled = args.stateid;
     }
   }
+  xdr::Encoder reply(cursor);
+  put_reply_header(reply, xid_of(message));
+  encode(reply, CB_COMPOUND4res{status, head.tag, done});
+  reply.opaque_fixed(bytes_of(results.finish().bytes));
   out.reply = bytes_of(reply.finish().bytes);
   return out;
 }

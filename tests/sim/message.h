@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -95,11 +97,20 @@ class Response {
   bool understood_ = false;
 };
 
-// What a client answers to CB_COMPOUND: OK to everything, and what it was asked to return.
+// The layouts that a client is asked to return.
+struct LayoutRecall {
+  layoutreturn_type4 what = layoutreturn_type4::LAYOUTRETURN4_ALL;
+  std::string handle{};  // of the file, if it is one
+  stateid4 id{};         // the same
+};
+using RecallAnswer = std::function<nfsstat4(const LayoutRecall&)>;
+
+// What a client answers to CB_COMPOUND: OK to everything, and what it was asked to return. `layouts`: what it
+// answers to CB_LAYOUTRECALL; null: OK.
 struct CallbackAnswer {
   base::Bytes reply;
   std::optional<stateid4> recalled;
 };
-CallbackAnswer answer_callback(base::BytesView message);
+CallbackAnswer answer_callback(base::BytesView message, const RecallAnswer& layouts = {});
 
 }  // namespace braid::sim

@@ -40,7 +40,7 @@ base::TimePoint Wire::arrival(Lane& lane) {
 }
 
 void Wire::come_up() {
-  Server* const server = network_.server_;
+  Host* const server = network_.server_;
   if (broken_) return;
   if (server == nullptr || network_.cut_until(client_) > network_.machine_.scheduler.now()) {
     broken_ = true;
@@ -135,7 +135,7 @@ WireRef Network::connect(std::uint32_t client, WireUser& user) {
   return wire;
 }
 
-void Network::set_server(Server* server) {
+void Network::set_server(Host* server) {
   server_ = server;
   if (server != nullptr) return;
   for (const WireRef& wire : std::vector<WireRef>(wires_)) {

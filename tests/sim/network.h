@@ -1,4 +1,5 @@
-// Connections between model clients and the server that carry whole RPC messages, late, and sometimes break.
+// Connections to a server that carry whole RPC messages, late, and sometimes break. Whoever connects has a
+// number: a model client, or another server.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +12,8 @@
 #include "base/bytes.h"
 #include "io/slab.h"
 #include "rpc/transport.h"
+#include "tests/sim/host.h"
 #include "tests/sim/machine.h"
-#include "tests/sim/server.h"
 
 namespace braid::sim {
 
@@ -82,6 +83,7 @@ struct NetworkOptions {
   std::uint64_t duplicate_percent = 2;  // of calls
 };
 
+// Of one server.
 class Network {
  public:
   Network(Machine& machine, io::SlabPool& slabs, const NetworkOptions& options, const Random& random)
@@ -90,8 +92,8 @@ class Network {
   // Whether it comes up is told by the first message or by on_closed().
   WireRef connect(std::uint32_t client, WireUser& user);
   // Null: it is down; connections to the one before break.
-  void set_server(Server* server);
-  [[nodiscard]] Server* server() const { return server_; }
+  void set_server(Host* server);
+  [[nodiscard]] Host* server() const { return server_; }
   // Nothing gets through between this client and the server until then.
   void cut_off(std::uint32_t client, base::TimePoint until) { cut_[client] = until; }
   [[nodiscard]] base::TimePoint cut_until(std::uint32_t client) const {
@@ -114,7 +116,7 @@ class Network {
   io::SlabPool& slabs_;
   const NetworkOptions options_;
   Random random_;
-  Server* server_ = nullptr;
+  Host* server_ = nullptr;
   std::vector<WireRef> wires_;
   std::uint64_t made_ = 0;
   std::map<std::uint32_t, base::TimePoint> cut_;

@@ -13,6 +13,7 @@
 #include "rpc/server.h"
 #include "rpc/tcp_worker.h"
 #include "tests/sim/door.h"
+#include "tests/sim/host.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/plant.h"
 #include "vfs/memory/file_system.h"
@@ -34,7 +35,7 @@ struct Files {
 };
 
 // Belongs to the simulation's thread. kill() once; may be destroyed when ended().
-class Server {
+class Server final : public Host {
  public:
   // `life`: 1 for the first server, and so on.
   Server(Machine& machine, Files& files, io::SlabPool& slabs, const Random& random, Plant plant,
@@ -42,9 +43,9 @@ class Server {
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
 
-  [[nodiscard]] std::uint32_t life() const { return life_; }
+  [[nodiscard]] std::uint32_t life() const override { return life_; }
   [[nodiscard]] base::TimePoint born() const { return born_; }
-  [[nodiscard]] rpc::Acceptor& acceptor() { return *worker_; }
+  [[nodiscard]] rpc::Acceptor& acceptor() override { return *worker_; }
   // What the server does every second.
   void tick();
   // Exchanges the content of this file for another one with the same bytes.

@@ -91,7 +91,7 @@ void Simulation::start_server() {
 }
 
 void Simulation::kill_server() {
-  Server& server = *network_.server();
+  Server& server = *servers_.back();
   trace_.add({}, {}, "server {} is killed", server.life());
   oracle_.died(server.life());
   server.kill();
@@ -99,9 +99,9 @@ void Simulation::kill_server() {
 }
 
 void Simulation::tick() {
-  std::erase_if(servers_,
-                [this](const auto& server) { return server.get() != network_.server() && server->ended(); });
-  if (network_.server() != nullptr) network_.server()->tick();
+  const Server* const alive = server();
+  std::erase_if(servers_, [alive](const auto& one) { return one.get() != alive && one->ended(); });
+  if (server() != nullptr) server()->tick();
   scheduler_.after(seconds(1), [this] { tick(); });
 }
 
@@ -160,7 +160,7 @@ void Simulation::place_a_file() {
   const auto index = static_cast<std::uint32_t>(random_.below(world_.files.size()));
   if (network_.server() == nullptr) return;
   trace_.add({}, index, "is placed anew");
-  network_.server()->place(world_.files[index]);
+  server()->place(world_.files[index]);
 }
 
 void Simulation::boot(std::uint32_t index) {

@@ -41,6 +41,10 @@ class Simulation {
 
  private:
   void start_server();
+  // Null: it is down.
+  [[nodiscard]] Server* server() const {
+    return network_.server() == nullptr ? nullptr : servers_.back().get();
+  }
   void kill_server();
   // Sooner or later again and again: `what`, first after a random part of `mean`.
   void now_and_then(base::Duration mean, void (Simulation::*what)());

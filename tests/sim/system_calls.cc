@@ -1,4 +1,4 @@
-// The system calls of the recovery store and of entropy, as the linker's --wrap sends them here: on the disk
+// The system calls of state directories and of entropy, as the linker's --wrap sends them here: on the disks
 // of the simulated machine. Paths and descriptors that are not its own go to the real calls.
 #include <dirent.h>
 #include <fcntl.h>
@@ -22,10 +22,7 @@ namespace {
 using braid::sim::Disk;
 using braid::sim::Machine;
 
-// What Server gives as its state directory.
-constexpr std::string_view directory_prefix = "/simulated";
-
-bool simulated(const char* path) { return std::string_view(path).starts_with(directory_prefix); }
+bool simulated(const char* path) { return std::string_view(path).starts_with(Machine::root); }
 
 int failed(int number) {
   errno = number;
@@ -35,6 +32,34 @@ int failed(int number) {
 Machine::Descriptor* ours(int fd) {
   if (fd < Machine::first_fd || Machine::current() == nullptr) return nullptr;
   return Machine::current()->descriptor(fd);
+}
+
+// The file of this path, as open() and openat() want it; null: errno says why.
+Disk::FileRef find_or_make(Disk& disk, const std::string& path, int flags) {
+  Disk::FileRef file = disk.find(path);
+  if (!file && (flags & O_CREAT) == 0) {
+    errno = ENOENT;
+    return nullptr;
+  }
+  if (file && (flags & O_EXCL) != 0) {
+    errno = EEXIST;
+    return nullptr;
+  }
+  if (!file) file = disk.create(path);
+  if ((flags & O_TRUNC) != 0) file->content.clear();
+  return file;
+}
+
+int status_of(const Disk& disk, const Disk::File* file, const std::string& path, struct stat* out) {
+  *out = {};
+  if (file != nullptr) {
+    out->st_mode = S_IFREG | S_IRUSR | S_IWUSR;
+    out->st_size = static_cast<off_t>(file->content.size());
+    return 0;
+  }
+  if (!disk.is_directory(path)) return failed(ENOENT);
+  out->st_mode = S_IFDIR | S_IRWXU;
+  return 0;
 }
 
 // An open directory being listed.
@@ -67,12 +92,32 @@ int __real_close(int fd);
 DIR* __real_fdopendir(int fd);
 dirent* __real_readdir(DIR* directory);
 int __real_closedir(DIR* directory);
+int __real_mkdirat(int directory, const char* path, mode_t mode);
+int __real_fstat(int fd, struct stat* out);
+int __real_fstatat(int directory, const char* path, struct stat* out, int flags);
+int __real_fdatasync(int fd);
+int __real_ftruncate(int fd, off_t bytes);
+ssize_t __real_pread(int fd, void* to, size_t count, off_t at);
+ssize_t __real_pwrite(int fd, const void* from, size_t count, off_t at);
 ssize_t __real_getrandom(void* to, size_t count, unsigned flags);
 
 int __wrap_mkdir(const char* path, mode_t mode) { return simulated(path) ? 0 : __real_mkdir(path, mode); }
 
+int __wrap_mkdirat(int directory, const char* path, mode_t mode) {
+  const Machine::Descriptor* const at = ours(directory);
+  if (at == nullptr) return __real_mkdirat(directory, path, mode);
+  if (!Machine::current()->may_change(*at)) return failed(EIO);
+  return at->disk->make_directory(at->path + path) ? 0 : failed(EEXIST);
+}
+
+// What is opened by a whole path is a directory, unless there is a file.
 int __wrap_open(const char* path, int flags, ...) {
-  if (simulated(path)) return Machine::current()->open(nullptr);
+  if (simulated(path)) {
+    std::string rest;
+    const std::shared_ptr<Disk> disk = Machine::current()->disk_of(path, rest);
+    if (Disk::FileRef file = disk->find(rest)) return Machine::current()->open(disk, std::move(file));
+    return Machine::current()->open(disk, nullptr, rest.empty() ? rest : rest + "/");
+  }
   std::va_list arguments;
   va_start(arguments, flags);
   const mode_t mode = mode_of(flags, arguments);
@@ -91,12 +136,10 @@ int __wrap_openat(int directory, const char* path, int flags, ...) {
   }
   Machine& machine = *Machine::current();
   if (!machine.alive(*at)) return failed(EIO);
-  if (std::string_view(path) == ".") return machine.open(nullptr);
-  Disk::FileRef file = machine.disk()->find(path);
-  if (!file && (flags & O_CREAT) == 0) return failed(ENOENT);
-  if (!file) file = machine.disk()->create(path);
-  if ((flags & O_TRUNC) != 0) file->content.clear();
-  return machine.open(std::move(file));
+  const std::shared_ptr<Disk> disk = at->disk;
+  if (std::string_view(path) == ".") return machine.open(disk, nullptr, at->path);
+  Disk::FileRef file = find_or_make(*disk, at->path + path, flags);
+  return file ? machine.open(disk, std::move(file)) : -1;
 }
 
 int __wrap_flock(int fd, int operation) { return ours(fd) != nullptr ? 0 : __real_flock(fd, operation); }
@@ -112,24 +155,68 @@ int __wrap_fsync(int fd) {
   Machine& machine = *Machine::current();
   if (!machine.may_change(*at)) return failed(EIO);
   if (at->file)
-    machine.disk()->sync_file(*at->file);
+    at->disk->sync_file(*at->file);
   else
-    machine.disk()->sync_directory();
+    at->disk->sync_directory();
   return 0;
+}
+
+int __wrap_fdatasync(int fd) { return ours(fd) != nullptr ? __wrap_fsync(fd) : __real_fdatasync(fd); }
+
+int __wrap_fstat(int fd, struct stat* out) {
+  const Machine::Descriptor* const at = ours(fd);
+  return at == nullptr ? __real_fstat(fd, out) : status_of(*at->disk, at->file.get(), at->path, out);
+}
+
+int __wrap_fstatat(int directory, const char* path, struct stat* out, int flags) {
+  const Machine::Descriptor* const at = ours(directory);
+  if (at == nullptr) return __real_fstatat(directory, path, out, flags);
+  const std::string whole = at->path + path;
+  return status_of(*at->disk, at->disk->find(whole).get(), whole, out);
+}
+
+int __wrap_ftruncate(int fd, off_t bytes) {
+  const Machine::Descriptor* const at = ours(fd);
+  if (at == nullptr) return __real_ftruncate(fd, bytes);
+  if (!Machine::current()->may_change(*at)) return failed(EIO);
+  at->file->content.resize(static_cast<std::size_t>(bytes));
+  return 0;
+}
+
+ssize_t __wrap_pread(int fd, void* to, size_t count, off_t at) {
+  const Machine::Descriptor* const from = ours(fd);
+  if (from == nullptr) return __real_pread(fd, to, count, at);
+  if (!Machine::current()->alive(*from)) return failed(EIO);
+  const auto& content = from->file->content;
+  const auto begin = std::min(static_cast<std::size_t>(at), content.size());
+  const std::size_t here = std::min(count, content.size() - begin);
+  if (here > 0) std::memcpy(to, content.data() + begin, here);
+  return static_cast<ssize_t>(here);
+}
+
+ssize_t __wrap_pwrite(int fd, const void* from, size_t count, off_t at) {
+  const Machine::Descriptor* const to = ours(fd);
+  if (to == nullptr) return __real_pwrite(fd, from, count, at);
+  if (!Machine::current()->may_change(*to)) return failed(EIO);
+  auto& content = to->file->content;
+  const auto begin = static_cast<std::size_t>(at);
+  if (content.size() < begin + count) content.resize(begin + count);
+  std::memcpy(content.data() + begin, from, count);
+  return static_cast<ssize_t>(count);
 }
 
 int __wrap_renameat(int from_directory, const char* from, int to_directory, const char* to) {
   const Machine::Descriptor* const at = ours(from_directory);
   if (at == nullptr) return __real_renameat(from_directory, from, to_directory, to);
   if (!Machine::current()->may_change(*at)) return failed(EIO);
-  return Machine::current()->disk()->rename(from, to) ? 0 : failed(ENOENT);
+  return at->disk->rename(at->path + from, at->path + to) ? 0 : failed(ENOENT);
 }
 
 int __wrap_unlinkat(int directory, const char* path, int flags) {
   const Machine::Descriptor* const at = ours(directory);
   if (at == nullptr) return __real_unlinkat(directory, path, flags);
   if (!Machine::current()->may_change(*at)) return failed(EIO);
-  return Machine::current()->disk()->remove(path) ? 0 : failed(ENOENT);
+  return at->disk->remove(at->path + path) ? 0 : failed(ENOENT);
 }
 
 ssize_t __wrap_read(int fd, void* to, size_t count) {
@@ -161,7 +248,7 @@ int __wrap_close(int fd) {
 DIR* __wrap_fdopendir(int fd) {
   const Machine::Descriptor* const at = ours(fd);
   if (at == nullptr) return __real_fdopendir(fd);
-  auto* const listing = new Listing{.names = at->disk->names()};
+  auto* const listing = new Listing{.names = at->disk->names(at->path)};
   Machine::current()->close(fd);
   return reinterpret_cast<DIR*>(listing);
 }

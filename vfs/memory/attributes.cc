@@ -52,7 +52,7 @@ bool MemoryFileSystem::too_big(const SetAttributes& set) {
 
 VfsOp<> MemoryFileSystem::setattr(const Credentials& who, const FileRef& file, const SetAttributes& set,
                                   std::optional<Time> guard, Wcc* wcc) {
-  const Call call{.operation = "setattr", .who = &who, .changes = true};
+  const Call call{.operation = "setattr", .who = &who, .changes = true, .fileid = id_of(file)};
   show(file, wcc);
   co_await hooks_.before(call);
   show(file, wcc);

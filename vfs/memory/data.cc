@@ -70,7 +70,9 @@ VfsOp<WriteResult> MemoryFileSystem::write(const Credentials& who, const FileRef
                   .changes = true,
                   .offset = offset,
                   .count = data.size(),
-                  .data = &data};
+                  .data = &data,
+                  .stability = stability,
+                  .fileid = id_of(file)};
   const Verifier verifier = traits_.verifier;
   show(file, wcc);
   co_await hooks_.before(call);
@@ -94,7 +96,8 @@ VfsOp<WriteResult> MemoryFileSystem::write(const Credentials& who, const FileRef
 
 VfsOp<Verifier> MemoryFileSystem::commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
                                          std::uint32_t count, Wcc* wcc) {
-  const Call call{.operation = "commit", .who = &who, .offset = offset, .count = count};
+  const Call call{
+      .operation = "commit", .who = &who, .offset = offset, .count = count, .fileid = id_of(file)};
   show(file, wcc);
   co_await hooks_.before(call);
   show(file, wcc);

@@ -19,6 +19,8 @@ struct Call {
   std::uint64_t offset = 0;          // of READ, WRITE and COMMIT
   std::uint64_t count = 0;
   const io::Payload* data = nullptr;  // of WRITE
+  Stability stability = Stability::unstable;
+  std::uint64_t fileid = 0;  // of SETATTR, WRITE and COMMIT
 };
 
 // Belongs to the test, and outlives the file systems that it is given to. These do nothing.
