@@ -1,0 +1,138 @@
+// A model client with layouts: what a Linux client does, with the parts of it that matter here, and one that
+// does not stop using what it was granted.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "io/gate.h"
+#include "tests/sim/cluster/session.h"
+#include "tests/sim/cluster/world.h"
+
+namespace braid::sim::cluster {
+
+struct ClientTraits {
+  std::uint32_t index = 0;
+  std::uint32_t workers = 1;
+  // Goes on to use layouts that it has returned, or was refused by.
+  bool stubborn = false;
+};
+
+// One layout as it was granted. The stateid is that of the file's latest.
+struct Layout {
+  bool writes = false;
+  std::vector<base::Bytes> handles;    // of the stripe indices
+  std::vector<std::uint32_t> servers;  // the same
+  std::uint32_t unit = 0;
+  std::uint32_t first = 0;
+  bool dense = false;
+  base::TimePoint granted{};   // when it came
+  std::uint32_t life = 0;      // of the metadata server
+  std::uint32_t instance = 0;  // of the client there
+
+  struct Place {
+    std::size_t index = 0;
+    std::uint64_t offset = 0;
+  };
+  [[nodiscard]] Place place_of(std::uint64_t offset) const;
+};
+using LayoutRef = std::shared_ptr<const Layout>;
+
+// A file that the client has open.
+struct Opened {
+  std::string name;
+  std::string handle;
+  FileNumber file = 0;
+  stateid4 open{};
+  std::uint32_t instance = 0;
+  LayoutRef layout;
+  stateid4 layout_id{};
+  std::uint32_t io = 0;  // under way by the layout
+  bool ending = false;   // the layout is about to be returned, or the file to be closed
+  std::map<std::uint32_t, base::Bytes> uncommitted;  // by server: the handle that it was written with
+};
+using OpenedRef = std::shared_ptr<Opened>;
+
+// One boot. start() once, crash() once; destroyed when ended().
+class Client {
+ public:
+  Client(World& world, const ClientTraits& traits, std::uint32_t boot, const Random& random);
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void start();
+  void crash();
+  [[nodiscard]] bool ended() const;
+  void fall_silent(base::TimePoint until) { silent_until_ = std::max(silent_until_, until); }
+
+ private:
+  // --- client.cc
+  SessionOp<> pause_between(base::Duration low, base::Duration high);
+  SessionOp<> keep_alive();
+  SessionOp<> work();
+  SessionOp<> one_operation();
+  Session& data_session(std::uint32_t server);
+  // The client's lease has not run out, as far as it knows.
+  [[nodiscard]] bool within_lease() const;
+  [[nodiscard]] bool is_current(const Opened& opened) const;
+  OpenedRef some_open();
+
+  // --- metadata.cc: what goes to the metadata server.
+  [[nodiscard]] static Request at(const std::string& handle);
+  SessionOp<> open();
+  SessionOp<> close(OpenedRef opened);
+  SessionOp<> get_layout(OpenedRef opened, bool writes);
+  SessionOp<bool> learn_device(const std::array<std::byte, 16>& id);
+  SessionOp<> return_layout(OpenedRef opened);
+  SessionOp<> commit_layout(OpenedRef opened);
+  SessionOp<> remove();
+  SessionOp<> truncate(OpenedRef opened);
+  SessionOp<> look(OpenedRef opened);
+  SessionOp<> write_in_band(OpenedRef opened);
+  SessionOp<> commit_in_band(OpenedRef opened);
+  // The tag of a cell; nothing: it cannot be read now.
+  SessionOp<std::optional<std::uint64_t>> read_in_band(OpenedRef opened, std::uint32_t cell);
+  nfsstat4 recalled(const LayoutRecall& recall);
+  SessionOp<> return_recalled(OpenedRef opened);
+
+  // --- data.cc: what goes to data servers.
+  SessionOp<> write_by_layout(OpenedRef opened, LayoutRef layout);
+  SessionOp<> commit_by_layout(OpenedRef opened);
+  SessionOp<std::optional<std::uint64_t>> read_by_layout(OpenedRef opened, LayoutRef layout,
+                                                         std::uint32_t cell);
+  SessionOp<> read(OpenedRef opened);
+  SessionOp<> compare(OpenedRef opened);
+  SessionOp<> use_old_layout();
+  std::uint64_t taken(FileNumber file, std::uint32_t cell, base::TimePoint sent, const READ4resok& given,
+                      std::string_view how);
+  void refused(Opened& opened, const LayoutRef& layout);
+  void hoard(const OpenedRef& opened);
+  // A data server has answered well what was sent then.
+  void check_contact(std::uint32_t server, base::TimePoint sent, base::TimePoint limit, FileNumber file);
+  [[nodiscard]] std::uint32_t some_cell() { return static_cast<std::uint32_t>(random_.below(world_.cells)); }
+
+  World& world_;
+  const ClientTraits traits_;
+  const std::uint32_t boot_;
+  const std::string owner_;
+  Random random_;
+  bool crashed_ = false;
+  base::TimePoint silent_until_{};
+  Session metadata_;
+  std::map<std::uint32_t, std::unique_ptr<Session>> data_;
+  std::map<std::string, OpenedRef> opens_;  // by name
+  std::map<std::array<std::byte, 16>, std::vector<std::uint32_t>> devices_;
+  std::deque<std::pair<OpenedRef, LayoutRef>> hoard_;
+  io::Gate gate_;
+};
+
+}  // namespace braid::sim::cluster

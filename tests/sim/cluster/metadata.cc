@@ -1,0 +1,326 @@
+// What a model client asks of the metadata server.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "base/big_endian.h"
+#include "pnfs/file_layout.x.h"
+#include "tests/sim/cluster/client.h"
+#include "tests/sim/cluster/options.h"
+
+namespace braid::sim::cluster {
+namespace {
+
+using enum nfsstat4;
+using std::chrono::milliseconds;
+
+constexpr auto files_type = static_cast<std::uint32_t>(layouttype4::LAYOUT4_NFSV4_1_FILES);
+constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+constexpr std::array<std::uint32_t, 1> size_alone{1U << FATTR4_SIZE};
+
+io::Payload payload_of_number(std::uint64_t number) {
+  base::Bytes bytes(sizeof number);
+  base::store_be<std::uint64_t>(bytes, 0, number);
+  return payload_of(bytes);
+}
+
+}  // namespace
+
+Request Client::at(const std::string& handle) {
+  Request out;
+  out.add(nfs_opnum4::OP_PUTFH, PUTFH4args{base::bytes_of(handle)});
+  return out;
+}
+
+SessionOp<> Client::open() {
+  const std::string name = fmt::format("f{}", random_.below(world_.names));
+  const std::string open_owner = fmt::format("owner-{}", boot_);
+  OPEN4args args;
+  args.share_access = OPEN4_SHARE_ACCESS_BOTH | OPEN4_SHARE_ACCESS_WANT_NO_DELEG;
+  args.owner = {.clientid = 0, .owner = base::bytes_of(open_owner)};
+  args.openhow = openflag4::with_how(createhow4::with_createattrs(createmode4::UNCHECKED4, {}));
+  args.claim = open_claim4::with_file(name);
+  Request request;
+  request.add(nfs_opnum4::OP_PUTROOTFH).add(nfs_opnum4::OP_OPEN, args).add(nfs_opnum4::OP_GETFH);
+  Answer done = co_await metadata_.call(std::move(request));
+  const nfsstat4 status = status_behind(done, 1);
+  const auto given = status == NFS4_OK ? done.response.body<OPEN4resok>() : std::nullopt;
+  if (!given) {
+    world_.trace.add(traits_.index, {}, "opens {}: {}", name, name_of(status));
+    co_return;
+  }
+  const stateid4 id = given->stateid;
+  const auto next = done.response.next();
+  const auto found = next && next->status == NFS4_OK ? done.response.body<GETFH4resok>() : std::nullopt;
+  if (!found) co_return;
+  auto opened = std::make_shared<Opened>();
+  opened->name = name;
+  opened->handle = std::string(base::text_of(found->object));
+  opened->file = world_.oracle.file_of(opened->handle);
+  opened->open = id;
+  opened->instance = done.client;
+  world_.trace.add(traits_.index, opened->file, "has opened {}", name);
+  OpenedRef& known = opens_[name];
+  if (known != nullptr && known->handle == opened->handle && known->instance == opened->instance) {
+    known->open = id;
+    co_return;
+  }
+  // The name has gone to another file; that one is closed.
+  if (OpenedRef before = std::exchange(known, std::move(opened))) co_await close(std::move(before));
+}
+
+// What is not committed is lost for the client, as after a failed fsync.
+SessionOp<> Client::close(OpenedRef opened) {
+  if (!is_current(*opened)) co_return;
+  if (random_.percent(90)) co_await commit_by_layout(opened);
+  if (!is_current(*opened)) co_return;
+  opened->ending = true;
+  while (opened->io > 0) co_await pause_between(milliseconds(5), milliseconds(50));
+  hoard(opened);
+  opened->layout = nullptr;
+  if (const auto found = opens_.find(opened->name); found != opens_.end() && found->second == opened)
+    opens_.erase(found);
+  Request request = at(opened->handle);
+  request.add(nfs_opnum4::OP_CLOSE, CLOSE4args{0, opened->open});
+  Answer done = co_await metadata_.call(std::move(request));
+  world_.trace.add(traits_.index, opened->file, "closes: {}", name_of(done.response.status()));
+}
+
+SessionOp<> Client::get_layout(OpenedRef opened, bool writes) {
+  LAYOUTGET4args args;
+  args.loga_layout_type = files_type;
+  args.loga_iomode = writes ? layoutiomode4::LAYOUTIOMODE4_RW : layoutiomode4::LAYOUTIOMODE4_READ;
+  args.loga_length = all;
+  args.loga_minlength = 4096;
+  args.loga_stateid = opened->layout != nullptr ? opened->layout_id : opened->open;
+  args.loga_maxcount = 4096;
+  Request request = at(opened->handle);
+  request.add(nfs_opnum4::OP_LAYOUTGET, args);
+  Answer done = co_await metadata_.call(std::move(request));
+  const nfsstat4 status = status_behind(done, 1);
+  world_.trace.add(traits_.index, opened->file, "asks for a {} layout: {}", writes ? "rw" : "read",
+                   name_of(status));
+  const auto given = status == NFS4_OK ? done.response.body<LAYOUTGET4resok>() : std::nullopt;
+  if (!given || given->logr_layout.size() != 1) {
+    if (status == NFS4ERR_BAD_STATEID) opened->layout = nullptr;
+    co_return;
+  }
+  const io::Payload body = payload_of(given->logr_layout[0].lo_content.loc_body);
+  xdr::Arena arena;
+  xdr::Decoder in(body, arena);
+  pnfs::nfsv4_1_file_layout4 files;
+  if (!decode(in, files)) co_return;
+  auto layout = std::make_shared<Layout>();
+  layout->writes = writes;
+  for (const pnfs::layout_handle& one : files.nfl_fh_list)
+    layout->handles.emplace_back(one.data.begin(), one.data.end());
+  layout->dense = (files.nfl_util & pnfs::NFL4_UFLG_DENSE) != 0;
+  layout->unit = files.nfl_util & ~std::uint32_t{63};
+  layout->first = files.nfl_first_stripe_index;
+  layout->granted = world_.scheduler.now();
+  layout->life = done.life;
+  layout->instance = done.client;
+  const stateid4 id = given->logr_stateid;
+  std::array<std::byte, 16> device{};
+  std::ranges::copy(files.nfl_deviceid, device.begin());
+  const bool known = co_await learn_device(device);
+  if (!known || !is_current(*opened) || done.client != opened->instance) co_return;
+  layout->servers = devices_.at(device);
+  opened->layout = std::move(layout);
+  opened->layout_id = id;
+}
+
+SessionOp<bool> Client::learn_device(const std::array<std::byte, 16>& id) {
+  if (devices_.contains(id)) co_return true;
+  GETDEVICEINFO4args args;
+  std::ranges::copy(id, args.gdia_device_id.begin());
+  args.gdia_layout_type = files_type;
+  args.gdia_maxcount = 4096;
+  Request request;
+  request.add(nfs_opnum4::OP_GETDEVICEINFO, args);
+  Answer done = co_await metadata_.call(std::move(request));
+  const nfsstat4 status = status_behind(done, 0);
+  const auto given = status == NFS4_OK ? done.response.body<GETDEVICEINFO4resok>() : std::nullopt;
+  if (!given) co_return false;
+  const io::Payload body = payload_of(given->gdir_device_addr.da_addr_body);
+  xdr::Arena arena;
+  xdr::Decoder in(body, arena);
+  pnfs::nfsv4_1_file_layout_ds_addr4 device;
+  if (!decode(in, device)) co_return false;
+  std::vector<std::uint32_t> servers;
+  for (const std::uint32_t index : device.nflda_stripe_indices)
+    servers.push_back(data_number(std::string(device.nflda_multipath_ds_list[index].addresses[0].na_r_addr)));
+  devices_[id] = std::move(servers);
+  co_return true;
+}
+
+SessionOp<> Client::return_layout(OpenedRef opened) {
+  if (opened->layout == nullptr || opened->ending) co_return;
+  opened->ending = true;
+  while (opened->io > 0) co_await pause_between(milliseconds(5), milliseconds(50));
+  hoard(opened);
+  opened->layout = nullptr;
+  LAYOUTRETURN4args args;
+  args.lora_layout_type = files_type;
+  args.lora_iomode = layoutiomode4::LAYOUTIOMODE4_ANY;
+  args.lora_layoutreturn = layoutreturn4::with_lr_layout(
+      {.lrf_offset = 0, .lrf_length = all, .lrf_stateid = opened->layout_id, .lrf_body = {}});
+  Request request = at(opened->handle);
+  request.add(nfs_opnum4::OP_LAYOUTRETURN, args);
+  const auto done = co_await metadata_.call(std::move(request)).as_result();
+  opened->ending = false;
+  co_await base::Result<void, Fault>(done ? base::Result<void, Fault>() : base::fail(done.error()));
+  world_.trace.add(traits_.index, opened->file, "returns its layout: {}", name_of(done->response.status()));
+}
+
+SessionOp<> Client::commit_layout(OpenedRef opened) {
+  if (opened->layout == nullptr || !opened->layout->writes) co_return;
+  LAYOUTCOMMIT4args args;
+  args.loca_length = all;
+  args.loca_stateid = opened->layout_id;
+  args.loca_layoutupdate.lou_type = files_type;
+  Request request = at(opened->handle);
+  request.add(nfs_opnum4::OP_LAYOUTCOMMIT, args);
+  Answer done = co_await metadata_.call(std::move(request));
+  world_.trace.add(traits_.index, opened->file, "LAYOUTCOMMIT: {}", name_of(done.response.status()));
+}
+
+SessionOp<> Client::remove() {
+  const std::string name = fmt::format("f{}", random_.below(world_.names));
+  Request request;
+  request.add(nfs_opnum4::OP_PUTROOTFH).add(nfs_opnum4::OP_REMOVE, REMOVE4args{name});
+  Answer done = co_await metadata_.call(std::move(request));
+  world_.trace.add(traits_.index, {}, "removes {}: {}", name, name_of(done.response.status()));
+}
+
+SessionOp<> Client::truncate(OpenedRef opened) {
+  const std::uint32_t cell = some_cell();
+  std::uint64_t size = 0;
+  if (random_.percent(70)) size = random_.percent(50) ? offset_of(cell) : end_of(cell);
+  Cut& cut = world_.oracle.cut_begins(traits_.index, opened->file, size);
+  nfsstat4 status = NFS4ERR_DELAY;
+  constexpr int attempts_max = 30;
+  for (int attempt = 0; attempt < attempts_max && status == NFS4ERR_DELAY; ++attempt) {
+    if (attempt > 0) {
+      const auto waited = co_await pause_between(milliseconds(100), milliseconds(1500)).as_result();
+      if (!waited) world_.oracle.cut_abandoned(cut);
+      co_await waited;
+    }
+    Request request = at(opened->handle);
+    request.add(nfs_opnum4::OP_SETATTR,
+                SETATTR4args{opened->open, {.attrmask = size_alone, .attr_vals = payload_of_number(size)}});
+    auto done = co_await metadata_.call(std::move(request)).as_result();
+    if (!done) {
+      world_.oracle.cut_abandoned(cut);
+      co_await base::fail(done.error());
+    }
+    status = status_behind(*done, 1);
+    world_.trace.add(traits_.index, opened->file, "truncates to {}: {}", size, name_of(status));
+  }
+  world_.oracle.cut_answered(cut, status == NFS4_OK);
+}
+
+SessionOp<> Client::look(OpenedRef opened) {
+  Request request = at(opened->handle);
+  request.add(nfs_opnum4::OP_GETATTR, GETATTR4args{size_alone});
+  const base::TimePoint sent = world_.scheduler.now();
+  Answer done = co_await metadata_.call(std::move(request));
+  const nfsstat4 status = status_behind(done, 1);
+  const auto given = status == NFS4_OK ? done.response.body<GETATTR4resok>() : std::nullopt;
+  if (!given || given->obj_attributes.attr_vals.size() != sizeof(std::uint64_t)) {
+    world_.trace.add(traits_.index, opened->file, "asks for the size: {}", name_of(status));
+    co_return;
+  }
+  const base::Bytes bytes = bytes_of(given->obj_attributes.attr_vals);
+  const auto size = base::load_be<std::uint64_t>(bytes, 0);
+  world_.trace.add(traits_.index, opened->file, "finds {} bytes", size);
+  world_.oracle.size_seen(traits_.index, opened->file, sent, size);
+}
+
+// --- In-band.
+
+SessionOp<> Client::write_in_band(OpenedRef opened) {
+  const std::uint32_t cell = some_cell();
+  WriteIntent what{.client = traits_.index, .file = opened->file, .cells = {cell}};
+  // Over the border of a stripe unit.
+  if (random_.percent(25) && cell + 1 < world_.cells) what.cells.push_back(cell + 1);
+  Write& write = world_.oracle.write_begins(std::move(what));
+  base::Bytes data(end_of(write.what.cells.back()) - offset_of(cell));
+  for (const std::uint32_t one : write.what.cells)
+    base::store_be<std::uint64_t>(data, offset_of(one) - offset_of(cell), write.tag);
+  const bool stable = random_.percent(60);
+  WRITE4args args;
+  args.stateid = opened->open;
+  args.offset = offset_of(cell);
+  args.stable = stable ? stable_how4::FILE_SYNC4 : stable_how4::UNSTABLE4;
+  args.data = payload_of(data);
+  Request request = at(opened->handle);
+  request.add(nfs_opnum4::OP_WRITE, args);
+  auto done = co_await metadata_.call(std::move(request)).as_result();
+  if (!done) {
+    world_.oracle.write_abandoned(write);
+    co_await base::fail(done.error());
+  }
+  const nfsstat4 status = status_behind(*done, 1);
+  const auto given = status == NFS4_OK ? done->response.body<WRITE4resok>() : std::nullopt;
+  const bool whole = given && given->count == data.size();
+  if (whole) std::ranges::copy(given->writeverf, write.verifier.begin());
+  world_.trace.add(traits_.index, opened->file, "writes {} in-band to cell {}{}{}: {}", write.tag, cell,
+                   write.what.cells.size() > 1 ? " and the next" : "", stable ? ", stable" : "",
+                   name_of(status));
+  world_.oracle.write_answered(write, whole, whole && given->committed == stable_how4::FILE_SYNC4, true,
+                               false);
+}
+
+SessionOp<> Client::commit_in_band(OpenedRef opened) {
+  Request request = at(opened->handle);
+  request.add(nfs_opnum4::OP_COMMIT, COMMIT4args{0, 0});
+  const base::TimePoint sent = world_.scheduler.now();
+  Answer done = co_await metadata_.call(std::move(request));
+  const nfsstat4 status = status_behind(done, 1);
+  world_.trace.add(traits_.index, opened->file, "commits in-band: {}", name_of(status));
+  const auto given = status == NFS4_OK ? done.response.body<COMMIT4resok>() : std::nullopt;
+  if (!given) co_return;
+  std::array<std::byte, cell_bytes> verifier{};
+  std::ranges::copy(given->writeverf, verifier.begin());
+  world_.oracle.committed(opened->file, std::nullopt, sent, verifier);
+}
+
+SessionOp<std::optional<std::uint64_t>> Client::read_in_band(OpenedRef opened, std::uint32_t cell) {
+  Request request = at(opened->handle);
+  request.add(nfs_opnum4::OP_READ, READ4args{opened->open, offset_of(cell), cell_bytes});
+  const base::TimePoint sent = world_.scheduler.now();
+  Answer done = co_await metadata_.call(std::move(request));
+  const nfsstat4 status = status_behind(done, 1);
+  const auto given = status == NFS4_OK ? done.response.body<READ4resok>() : std::nullopt;
+  if (!given) {
+    world_.trace.add(traits_.index, opened->file, "reads cell {} in-band: {}", cell, name_of(status));
+    co_return std::nullopt;
+  }
+  co_return taken(opened->file, cell, sent, *given, "in-band");
+}
+
+// --- Recalls.
+
+nfsstat4 Client::recalled(const LayoutRecall& recall) {
+  bool any = false;
+  for (const auto& [name, opened] : opens_) {
+    if (opened->layout == nullptr || opened->instance != metadata_.instance()) continue;
+    if (!recall.handle.empty() && recall.handle != opened->handle) continue;
+    any = true;
+    world_.trace.add(traits_.index, opened->file, "is asked to return its layout");
+    if (!traits_.stubborn) io::spawn(gate_, return_recalled(opened));
+  }
+  return any ? NFS4_OK : NFS4ERR_NOMATCHING_LAYOUT;
+}
+
+SessionOp<> Client::return_recalled(OpenedRef opened) {
+  (void)co_await commit_by_layout(opened).as_result();
+  (void)co_await return_layout(opened).as_result();
+}
+
+}  // namespace braid::sim::cluster

@@ -1,0 +1,330 @@
+#include "tests/sim/cluster/simulation.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "tests/sim/cluster/options.h"
+
+namespace braid::sim::cluster {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr base::Duration length_min = seconds(60);
+constexpr base::Duration length_max = seconds(150);
+// How long everything may take to come to rest.
+constexpr base::Duration end_max = seconds(180);
+
+long in_ms(base::Duration length) { return std::chrono::duration_cast<milliseconds>(length).count(); }
+
+}  // namespace
+
+Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
+    : options_(options),
+      slabs_(slabs),
+      random_(options.seed),
+      began_(scheduler_.now()),
+      trace_(options.trace, scheduler_.clock()),
+      machine_(scheduler_, random_.fork(1)),
+      board_(machine_, random_.fork(2)),
+      names_(scheduler_.clock()),
+      metadata_mount_(machine_.mount(metadata_directory)),
+      metadata_network_(machine_, slabs, {.latency_max = milliseconds(1U << random_.below(7))},
+                        random_.fork(3)),
+      oracle_(scheduler_, trace_),
+      world_{scheduler_, oracle_, trace_, metadata_network_, {}, options.plant, {}} {
+  const auto secret = machine_.disk()->create("secret");
+  secret->content = base::Bytes(32, std::byte{0x5e});
+  const std::uint64_t servers = random_.between(std::uint64_t{2}, std::uint64_t{4});
+  for (std::uint32_t i = 0; i < servers; ++i) add_data_server(i, milliseconds(1U << random_.below(7)));
+  choose_world();
+}
+
+void Simulation::add_data_server(std::uint32_t number, base::Duration latency) {
+  auto server = std::make_unique<DataServer>();
+  server->number = number;
+  server->mount = machine_.mount(data_directory(number));
+  server->medium = std::make_unique<Medium>(scheduler_.clock(), [this, number](const std::string& name) {
+    oracle_.violation(
+        "removed_object_back", 0, {},
+        fmt::format("data server {} makes the object {} again, which was removed", number, name));
+  });
+  if (options_.plant == Plant::lying_medium) server->medium->lie();
+  server->network = std::make_unique<Network>(machine_, slabs_, NetworkOptions{.latency_max = latency},
+                                              random_.fork(10 + number));
+  board_.route(data_address(number), *server->network, metadata_caller);
+  board_.route(metadata_address(first_data_caller + number), metadata_network_, first_data_caller + number);
+  world_.data.push_back(server->network.get());
+  world_.contact_ends.push_back(base::TimePoint::max());
+  data_.push_back(std::move(server));
+}
+
+void Simulation::choose_world() {
+  policy_.unit = pnfs::Striping::unit_min;
+  policy_.width = static_cast<std::uint32_t>(random_.between(std::uint64_t{1}, std::uint64_t{4}));
+  if (random_.percent(20)) policy_.packing = pnfs::Packing::dense;
+  world_.names = static_cast<std::uint32_t>(random_.between(std::uint64_t{1}, std::uint64_t{3}));
+  world_.cells = static_cast<std::uint32_t>(random_.between(std::uint64_t{2}, std::uint64_t{cells_max}));
+  world_.change_percent = random_.between(std::uint64_t{30}, std::uint64_t{85});
+  const std::uint64_t clients = random_.between(std::uint64_t{2}, std::uint64_t{5});
+  traits_.reserve(clients);
+  for (std::uint32_t i = 0; i < clients; ++i)
+    traits_.push_back(
+        {.index = i,
+         .workers = static_cast<std::uint32_t>(random_.between(std::uint64_t{1}, std::uint64_t{2})),
+         .stubborn = random_.percent(25)});
+  clients_.resize(clients);
+}
+
+void Simulation::run() {
+  scheduler_.after(base::Duration(0), [this] {
+    start_metadata();
+    for (const auto& server : data_) start_data(*server);
+    for (std::uint32_t i = 0; i < traits_.size(); ++i) boot(i);
+    tick();
+    make_troubles();
+  });
+  scheduler_.after(random_.between(length_min, length_max), [this] { wind_up(); });
+  scheduler_.run([this] { return over(); });
+}
+
+// Each seed has its own mix of them; some have none of a kind.
+void Simulation::make_troubles() {
+  if (random_.percent(70))
+    now_and_then(random_.between(seconds(2), seconds(20)), &Simulation::break_connection);
+  if (random_.percent(60))
+    now_and_then(random_.between(seconds(10), seconds(60)), &Simulation::cut_off_a_client);
+  if (random_.percent(50))
+    now_and_then(random_.between(seconds(10), seconds(60)), &Simulation::silence_a_client);
+  if (random_.percent(40))
+    now_and_then(random_.between(seconds(15), seconds(90)), &Simulation::reboot_a_client);
+  if (random_.percent(60)) now_and_then(random_.between(seconds(10), seconds(60)), &Simulation::restart_data);
+  if (random_.percent(50))
+    now_and_then(random_.between(seconds(15), seconds(80)), &Simulation::cut_off_servers);
+  if (random_.percent(50))
+    now_and_then(random_.between(seconds(20), seconds(90)), &Simulation::restart_metadata);
+  if (options_.plant == Plant::shrinking_stubs) now_and_then(seconds(10), &Simulation::shrink_stubs);
+}
+
+void Simulation::now_and_then(base::Duration mean, void (Simulation::*what)()) {
+  scheduler_.after(random_.between(base::Duration(1), 2 * mean), [this, mean, what] {
+    if (ending_) return;
+    (this->*what)();
+    now_and_then(mean, what);
+  });
+}
+
+// --- Servers.
+
+void Simulation::start_metadata() {
+  const std::uint32_t life = ++world_.metadata_life;
+  auto started = MetadataHost::start({.machine = machine_,
+                                      .board = board_,
+                                      .slabs = slabs_,
+                                      .names = names_,
+                                      .policy = policy_,
+                                      .life = life,
+                                      .plant = options_.plant},
+                                     random_.fork(1000 + life));
+  trace_.add({}, {}, "metadata server {} starts", life);
+  if (!started) return oracle_.violation("start", 0, {}, "the metadata server: " + started.error());
+  metadata_ = std::move(*started);
+  metadata_network_.set_server(metadata_.get());
+}
+
+void Simulation::kill_metadata() {
+  if (metadata_ == nullptr) return;
+  trace_.add({}, {}, "metadata server {} is killed", metadata_->life());
+  metadata_->kill();
+  metadata_network_.set_server(nullptr);
+  dead_metadata_.push_back(std::move(metadata_));
+}
+
+void Simulation::start_data(DataServer& server) {
+  const bool forgets =
+      options_.plant == Plant::forgotten_fences || options_.plant == Plant::forgotten_removals;
+  if (forgets) {
+    machine_.disk(server.mount)->remove("fences");
+    machine_.disk(server.mount)->sync_directory();
+  }
+  ++server.lives;
+  auto started = DataHost::start({.machine = machine_,
+                                  .board = board_,
+                                  .slabs = slabs_,
+                                  .medium = *server.medium,
+                                  .number = server.number,
+                                  .life = server.lives,
+                                  .plant = options_.plant},
+                                 random_.fork(2000 + 100 * server.number + server.lives));
+  trace_.add({}, {}, "data server {} starts", server.number);
+  if (!started)
+    return oracle_.violation("start", 0, {},
+                             fmt::format("data server {}: {}", server.number, started.error()));
+  server.alive = std::move(*started);
+  server.network->set_server(server.alive.get());
+}
+
+void Simulation::kill_data(DataServer& server) {
+  if (server.alive == nullptr) return;
+  const bool power = random_.percent(60);
+  trace_.add({}, {}, "data server {} {}", server.number, power ? "loses power" : "is killed");
+  oracle_.server_died(server.number);
+  server.alive->kill();
+  server.network->set_server(nullptr);
+  if (power) server.medium->lose(random_.fork(3000 + 100 * server.number + server.lives));
+  dead_data_.push_back(std::move(server.alive));
+}
+
+void Simulation::tick() {
+  std::erase_if(dead_metadata_, [](const auto& one) { return one->ended(); });
+  std::erase_if(dead_data_, [](const auto& one) { return one->ended(); });
+  if (metadata_ != nullptr) metadata_->tick();
+  for (const auto& server : data_) {
+    if (server->alive == nullptr) continue;
+    server->alive->tick();
+    if (const std::string failure = server->alive->failure(); !failure.empty())
+      oracle_.violation("start", 0, {}, fmt::format("data server {} gives up: {}", server->number, failure));
+  }
+  scheduler_.after(seconds(1), [this] { tick(); });
+}
+
+void Simulation::restart_metadata() {
+  if (metadata_ == nullptr || std::exchange(metadata_restarting_, true)) return;
+  const auto die = [this] {
+    kill_metadata();
+    base::Duration down = random_.between(milliseconds(50), seconds(5));
+    if (random_.percent(20)) down += lease_time;
+    scheduler_.after(down, [this] {
+      metadata_restarting_ = false;
+      if (!ending_) start_metadata();
+    });
+  };
+  if (random_.percent(60)) {
+    machine_.crash(metadata_mount_);
+    return die();
+  }
+  // In the middle of a change on the disk, if there is one soon.
+  machine_.crash_after(random_.between(std::uint64_t{1}, std::uint64_t{5}), die, metadata_mount_);
+  scheduler_.after(seconds(5), [this, die, life = world_.metadata_life] {
+    if (life != world_.metadata_life || metadata_ == nullptr) return;
+    machine_.forget_fuse();
+    machine_.crash(metadata_mount_);
+    die();
+  });
+}
+
+void Simulation::restart_data() {
+  DataServer& server = *data_[random_.below(data_.size())];
+  if (server.alive == nullptr || std::exchange(server.restarting, true)) return;
+  machine_.crash(server.mount);
+  kill_data(server);
+  base::Duration down = random_.between(milliseconds(50), seconds(5));
+  if (random_.percent(25)) down += random_.between(contact_time, lease_time);
+  scheduler_.after(down, [this, &server] {
+    server.restarting = false;
+    if (!ending_) start_data(server);
+  });
+}
+
+// --- Networks and clients.
+
+void Simulation::break_connection() {
+  const std::uint64_t which = random_.below(data_.size() + 1);
+  (which == data_.size() ? metadata_network_ : *data_[which]->network).break_one(random_);
+}
+
+void Simulation::cut_off_servers() {
+  DataServer& server = *data_[random_.below(data_.size())];
+  const base::Duration length = random_.between(milliseconds(500), 2 * lease_time);
+  const base::TimePoint until = scheduler_.now() + length;
+  trace_.add({}, {}, "data server {} and the metadata server are cut off from each other for {} ms",
+             server.number, in_ms(length));
+  metadata_network_.cut_off(first_data_caller + server.number, until);
+  server.network->cut_off(metadata_caller, until);
+  // What was under way is late, too; so no heartbeat that was sent before that is answered after it.
+  const std::uint64_t cut = ++server.cuts;
+  world_.contact_ends[server.number] = scheduler_.now() + contact_time;
+  scheduler_.at(until, [this, &server, cut] {
+    if (cut == server.cuts) world_.contact_ends[server.number] = base::TimePoint::max();
+  });
+}
+
+void Simulation::cut_off_a_client() {
+  const auto index = static_cast<std::uint32_t>(random_.below(clients_.size()));
+  const base::Duration length = random_.percent(50) ? random_.between(milliseconds(100), lease_time / 2)
+                                                    : random_.between(lease_time, 3 * lease_time);
+  const base::TimePoint until = scheduler_.now() + length;
+  // From the metadata server, from a data server, or from all.
+  const std::uint64_t which = random_.below(data_.size() + 2);
+  trace_.add(index, {}, "is cut off from {} for {} ms",
+             which < data_.size() ? fmt::format("data server {}", which)
+                                  : (which == data_.size() ? "the metadata server" : "all"),
+             in_ms(length));
+  if (which >= data_.size()) metadata_network_.cut_off(index, until);
+  for (std::uint64_t i = 0; i < data_.size(); ++i)
+    if (i == which || which > data_.size()) data_[i]->network->cut_off(index, until);
+}
+
+void Simulation::silence_a_client() {
+  const auto index = static_cast<std::uint32_t>(random_.below(clients_.size()));
+  const base::Duration length = random_.between(lease_time / 2, 3 * lease_time);
+  trace_.add(index, {}, "falls silent for {} ms", in_ms(length));
+  clients_[index]->fall_silent(scheduler_.now() + length);
+}
+
+void Simulation::reboot_a_client() {
+  const auto index = static_cast<std::uint32_t>(random_.below(clients_.size()));
+  clients_[index]->crash();
+  boot(index);
+}
+
+void Simulation::boot(std::uint32_t index) {
+  every_client_.push_back(std::make_unique<Client>(world_, traits_[index],
+                                                   static_cast<std::uint32_t>(every_client_.size() + 1),
+                                                   random_.fork(5000 + every_client_.size())));
+  clients_[index] = every_client_.back().get();
+  clients_[index]->start();
+}
+
+void Simulation::shrink_stubs() {
+  for (std::uint32_t i = 0; i < world_.names; ++i) {
+    const auto found = names_.storage.find(vfs::memory::Storage::root_id, fmt::format("f{}", i));
+    if (found) names_.storage.node(*found).attributes.size /= 2;
+  }
+}
+
+// --- The end.
+
+void Simulation::wind_up() {
+  if (std::exchange(ending_, true)) return;
+  trace_.add({}, {}, "the end");
+  patience_ = scheduler_.now() + end_max;
+  for (Client* client : clients_) client->crash();
+  machine_.forget_fuse();
+  kill_metadata();
+  for (const auto& server : data_) kill_data(*server);
+}
+
+bool Simulation::quiet() {
+  const bool networks = metadata_network_.quiet() && std::ranges::all_of(data_, [](const auto& server) {
+                          return server->network->quiet();
+                        });
+  return networks && board_.quiet() && dead_metadata_.empty() && dead_data_.empty() &&
+         std::ranges::all_of(every_client_, [](const auto& client) { return client->ended(); });
+}
+
+bool Simulation::over() {
+  if (oracle_.found()) wind_up();
+  if (!ending_) return false;
+  if (quiet()) return true;
+  if (scheduler_.now() <= patience_) return false;
+  // What still runs holds on to this; the program ends without tidying up.
+  oracle_.violation("end", 0, {}, "a server that was killed does not come to its end");
+  return true;
+}
+
+}  // namespace braid::sim::cluster

@@ -1,0 +1,33 @@
+// What all parts of one simulation of a cluster share.
+#pragma once
+
+#include <vector>
+
+#include "tests/sim/cluster/oracle.h"
+#include "tests/sim/cluster/plant.h"
+#include "tests/sim/machine.h"
+#include "tests/sim/network.h"
+#include "tests/sim/scheduler.h"
+#include "tests/sim/trace.h"
+
+namespace braid::sim::cluster {
+
+struct World {
+  Scheduler& scheduler;
+  Oracle& oracle;
+  Trace& trace;
+  Network& metadata;
+  std::vector<Network*> data;
+  Plant plant = Plant::none;
+  // From when on a data server that is cut off from the metadata server may serve nobody; the end of time:
+  // it is not.
+  std::vector<base::TimePoint> contact_ends;
+  std::uint32_t metadata_life = 0;  // of the process that there is, or was last
+  std::uint32_t names = 2;          // f0, f1, ...
+  std::uint32_t cells = 8;
+  std::uint64_t change_percent = 50;  // of what clients do: what changes bytes
+  // A metadata server that has been restarted does not learn of what is written with grants from before.
+  bool excuse_restarts = true;
+};
+
+}  // namespace braid::sim::cluster
