@@ -22,6 +22,7 @@ namespace {
 
 constexpr const char* identity_name = "identity";
 constexpr const char* new_identity_name = "identity.new";
+constexpr const char* objects_name = "objects";
 constexpr std::string_view head = "braid object store ";
 constexpr std::string_view version = "1";
 constexpr std::size_t identity_bytes_max = 4096;
@@ -53,20 +54,32 @@ std::optional<std::string_view> take_line(std::string_view& text, std::string_vi
   return value;
 }
 
-// Nothing but what a new file system has, and the lock.
-base::Result<bool> is_empty(int directory) {
-  const int copy = ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (copy < 0) return base::fail(base::last_errno());
-  DIR* const entries = ::fdopendir(copy);
+// Of the names in a directory below `parent`, all but "." and ".." are what `may_be` holds for.
+template <class MayBe>
+base::Result<bool> has_only(int parent, const char* name, MayBe may_be) {
+  const int directory = ::openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+  if (directory < 0 && errno == ENOTDIR) return false;
+  if (directory < 0) return base::fail(base::last_errno());
+  DIR* const entries = ::fdopendir(directory);
   base::check(entries != nullptr, "a directory can be listed");
-  bool empty = true;
+  bool only = true;
   while (const dirent* entry = ::readdir(entries)) {
-    const std::string_view name = entry->d_name;
-    if (name != "." && name != ".." && name != "lost+found" && name != "lock" && name != new_identity_name)
-      empty = false;
+    const std::string_view found = entry->d_name;
+    if (found != "." && found != ".." && !may_be(found)) only = false;
   }
   ::closedir(entries);
-  return empty;
+  return only;
+}
+
+// Nothing but what a new file system has, and what make() leaves that did not get to its end.
+base::Result<bool> is_empty(int directory) {
+  bool has_objects = false;
+  const auto nothing_else = has_only(directory, ".", [&](std::string_view name) {
+    has_objects = has_objects || name == objects_name;
+    return name == "lost+found" || name == "lock" || name == new_identity_name || name == objects_name;
+  });
+  if (!nothing_else || !*nothing_else || !has_objects) return nothing_else;
+  return has_only(directory, objects_name, [](std::string_view /*name*/) { return false; });
 }
 
 // Nothing: there is no such file.
@@ -121,7 +134,7 @@ std::expected<void, std::string> StoreDirectory::make() {
   const ssize_t got = ::getrandom(server_.data(), server_.size(), 0);
   base::check(got == static_cast<ssize_t>(server_.size()), "the kernel gives random bytes");
   // Who finds an identity finds the directory of its objects.
-  if (::mkdirat(fd(), "objects", 0700) != 0 && errno != EEXIST)
+  if (::mkdirat(fd(), objects_name, 0700) != 0 && errno != EEXIST)
     return trouble(path_, "cannot be written to", base::last_errno());
   if (const auto done = write_identity({}); !done)
     return trouble(path_, "cannot be written to", done.error());
@@ -140,7 +153,7 @@ std::expected<void, std::string> StoreDirectory::load(const std::string& text) {
   if (!found_version || !server_id || !cluster_id || !left.empty())
     return std::unexpected(fmt::format("the file {}/{} is damaged", path_, identity_name));
   struct stat objects{};
-  if (::fstatat(fd(), "objects", &objects, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(objects.st_mode))
+  if (::fstatat(fd(), objects_name, &objects, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(objects.st_mode))
     return std::unexpected(fmt::format(
         "the object store in {} has lost its directory 'objects': what was stored there is gone", path_));
   server_ = *server_id;

@@ -73,6 +73,20 @@ TEST_F(StoreDirectoryTest, two_servers_do_not_use_one_store) {
   EXPECT_THAT(trouble(), testing::HasSubstr("another data server uses"));
 }
 
+TEST_F(StoreDirectoryTest, a_store_whose_making_was_cut_off_is_made) {
+  fs::create_directory(directory_ / "objects");
+  write("identity.new", "half");
+  EXPECT_EQ(trouble(), "");
+}
+
+TEST_F(StoreDirectoryTest, objects_without_an_identity_are_left_alone) {
+  fs::create_directories(directory_ / "objects" / "3f");
+  EXPECT_THAT(trouble(), testing::HasSubstr("is not empty"));
+  fs::remove_all(directory_ / "objects");
+  write("objects", "no directory");
+  EXPECT_THAT(trouble(), testing::HasSubstr("is not empty"));
+}
+
 TEST_F(StoreDirectoryTest, what_is_no_store_is_left_alone) {
   write("precious", "x");
   EXPECT_THAT(trouble(), testing::HasSubstr("is not empty"));
@@ -91,6 +105,7 @@ TEST_F(StoreDirectoryTest, a_store_that_was_wiped_or_damaged_is_refused) {
   write("identity", "braid object store 1\nserver 00\n");
   EXPECT_THAT(trouble(), testing::HasSubstr("damaged"));
   fs::remove(directory_ / "identity");
+  fs::create_directory(directory_ / "objects" / "3f");
   EXPECT_THAT(trouble(), testing::HasSubstr("is not empty"));
 }
 
