@@ -7,7 +7,6 @@
 namespace braid::sim {
 namespace {
 
-constexpr base::Duration notice_max = std::chrono::seconds(2);     // until an end learns of a break
 constexpr base::Duration duplicate_max = std::chrono::seconds(4);  // how late a repetition may come
 
 io::Payload payload_of(io::SlabPool& pool, base::BytesView bytes) {
@@ -66,6 +65,12 @@ void Wire::send_to_server(base::Bytes message) {
 }
 
 void Wire::deliver_up(const base::Bytes& message) {
+  if (!broken_ || straggle_ == base::Duration(0)) return take_up(message);
+  network_.machine_.scheduler.after(straggle_,
+                                    [self = shared_from_this(), message] { self->take_up(message); });
+}
+
+void Wire::take_up(const base::Bytes& message) {
   if (!up_.open || (broken_ && receiver_ == nullptr)) return;
   inbox_.push_back(message);
   pump();
@@ -107,11 +112,14 @@ void Wire::break_down() {
   if (std::exchange(broken_, true)) return;
   up_.open = random_.percent(50);
   down_.open = random_.percent(50);
+  const NetworkOptions& options = network_.options_;
+  if (options.straggle_max > base::Duration(0))
+    straggle_ = random_.between(base::Duration(0), options.straggle_max);
   Scheduler& scheduler = network_.machine_.scheduler;
   const base::TimePoint from = scheduler.now();
-  scheduler.at(from + random_.between(base::Duration(1), notice_max),
+  scheduler.at(from + straggle_ + random_.between(base::Duration(1), options.notice_max),
                [self = shared_from_this()] { self->end_server_side(); });
-  scheduler.at(from + random_.between(base::Duration(1), notice_max),
+  scheduler.at(from + random_.between(base::Duration(1), options.notice_max),
                [self = shared_from_this()] { self->end_client_side(); });
 }
 

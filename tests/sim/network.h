@@ -2,6 +2,7 @@
 // number: a model client, or another server.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -60,6 +61,7 @@ class Wire final : public rpc::Connection, public std::enable_shared_from_this<W
   void come_up();
   void break_down();
   void deliver_up(const base::Bytes& message);
+  void take_up(const base::Bytes& message);
   void pump();
   void end_server_side();
   void end_client_side();
@@ -76,11 +78,16 @@ class Wire final : public rpc::Connection, public std::enable_shared_from_this<W
   Lane up_;
   Lane down_;
   bool broken_ = false;
+  base::Duration straggle_{};
 };
 
 struct NetworkOptions {
   base::Duration latency_max = std::chrono::milliseconds(20);
   std::uint64_t duplicate_percent = 2;  // of calls
+  // Until an end learns that a connection is broken.
+  base::Duration notice_max = std::chrono::seconds(2);
+  // By how much later what is under way on a connection that broke may arrive; 0: it is not late.
+  base::Duration straggle_max = base::Duration(0);
 };
 
 // Of one server.

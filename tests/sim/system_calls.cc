@@ -138,7 +138,9 @@ int __wrap_openat(int directory, const char* path, int flags, ...) {
   if (!machine.alive(*at)) return failed(EIO);
   const std::shared_ptr<Disk> disk = at->disk;
   if (std::string_view(path) == ".") return machine.open(disk, nullptr, at->path);
-  Disk::FileRef file = find_or_make(*disk, at->path + path, flags);
+  std::string whole = at->path + path;
+  if (disk->is_directory(whole)) return machine.open(disk, nullptr, std::move(whole) + "/");
+  Disk::FileRef file = find_or_make(*disk, whole, flags);
   return file ? machine.open(disk, std::move(file)) : -1;
 }
 

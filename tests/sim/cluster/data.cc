@@ -63,14 +63,17 @@ SessionOp<> Client::write_by_layout(OpenedRef opened, LayoutRef layout) {
   const std::uint32_t cell = some_cell();
   const Layout::Place place = layout->place_of(offset_of(cell));
   const std::uint32_t server = layout->servers.at(place.index);
-  const bool rogue = opened->layout != layout;
+  const bool known = !world_.excuse_restarts || layout->life == world_.metadata_life;
+  const bool rogue =
+      opened->layout != layout || !within_lease() || layout->instance != metadata_.instance() || !known;
   const Running running(opened);
   Write& write = world_.oracle.write_begins({.client = traits_.index,
                                              .file = opened->file,
                                              .cells = {cell},
                                              .by_layout = true,
                                              .server = server,
-                                             .granted = layout->granted});
+                                             .granted = layout->granted,
+                                             .rogue = rogue});
   base::Bytes data(cell_bytes);
   base::store_be<std::uint64_t>(data, 0, write.tag);
   const bool stable = random_.percent(50);
@@ -96,8 +99,8 @@ SessionOp<> Client::write_by_layout(OpenedRef opened, LayoutRef layout) {
                    server, cell, stable ? ", stable" : "", rogue ? ", with an old layout" : "",
                    name_of(status));
   if (given) std::ranges::copy(given->writeverf, write.verifier.begin());
-  const bool known = !world_.excuse_restarts || layout->life == world_.metadata_life;
-  const bool trusted = !rogue && within_lease() && layout->instance == metadata_.instance() && known;
+  const bool still_known = !world_.excuse_restarts || layout->life == world_.metadata_life;
+  const bool trusted = !rogue && within_lease() && layout->instance == metadata_.instance() && still_known;
   const bool whole = given && given->count == cell_bytes;
   world_.oracle.write_answered(write, whole, whole && given->committed == stable_how4::FILE_SYNC4, trusted,
                                done->once && status != NFS4_OK);

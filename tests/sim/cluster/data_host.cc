@@ -25,10 +25,11 @@ pnfs::control_status anybody(const pnfs::Introduction& /*other*/) { return pnfs:
 
 DataHost::DataHost(const DataHostParts& parts, const Random& random)
     : parts_(parts),
-      door_(parts.machine.scheduler, random.fork(1), parts.medium, 10),
+      door_(parts.machine.scheduler, random.fork(1), parts.medium, parts.delay_max),
       files_(std::make_shared<vfs::memory::MemoryFileSystem>(parts.medium.storage(), door_)),
       exports_(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})),
       tcp_(parts.machine.scheduler.reactor(), parts.slabs, nullptr, {}, tcp_metrics_) {
+  parts.board.add(tcp_);
   vfs::memory::Traits& traits = files_->traits();
   const std::uint64_t verifier = random.fork(2).next();
   std::memcpy(traits.verifier.bytes.data(), &verifier, sizeof verifier);

@@ -40,6 +40,7 @@ struct DataHostParts {
   Medium& medium;
   std::uint32_t number = 0;  // of the server
   std::uint32_t life = 0;
+  base::Duration delay_max{};  // of a call of its file system
   Plant plant = Plant::none;
 };
 

@@ -60,9 +60,9 @@ void Medium::lose(Random random) {
 }
 
 vfs::VfsOp<> MediumDoor::before(vfs::memory::Call call) {
-  if (delays_.percent(slow_percent_))
-    co_await scheduler_.sleep(
-        delays_.between(base::Duration(std::chrono::microseconds(10)), std::chrono::milliseconds(30)));
+  constexpr std::uint64_t slow_percent = 15;
+  if (delays_.percent(slow_percent))
+    co_await scheduler_.sleep(delays_.between(base::Duration(std::chrono::microseconds(10)), delay_max_));
   if (shut_) co_await base::fail(vfs::Error::io);
   if (call.operation == "commit") medium_.synced(call.fileid);
 }

@@ -49,8 +49,8 @@ class Medium {
 // What one process does to the objects. Some calls take a while; dead, it does nothing any more.
 class MediumDoor final : public vfs::memory::Hooks {
  public:
-  MediumDoor(Scheduler& scheduler, const Random& delays, Medium& medium, std::uint64_t slow_percent)
-      : scheduler_(scheduler), delays_(delays), medium_(medium), slow_percent_(slow_percent) {}
+  MediumDoor(Scheduler& scheduler, const Random& delays, Medium& medium, base::Duration delay_max)
+      : scheduler_(scheduler), delays_(delays), medium_(medium), delay_max_(delay_max) {}
   void shut() { shut_ = true; }
 
   vfs::VfsOp<> before(vfs::memory::Call call) override;
@@ -60,7 +60,7 @@ class MediumDoor final : public vfs::memory::Hooks {
   Scheduler& scheduler_;
   Random delays_;
   Medium& medium_;
-  const std::uint64_t slow_percent_;
+  const base::Duration delay_max_;
   bool shut_ = false;
 };
 

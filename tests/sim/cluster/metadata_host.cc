@@ -27,7 +27,9 @@ std::unique_ptr<vfs::Exports> exports_of(std::shared_ptr<vfs::FileSystem> files)
 MetadataHost::MetadataHost(const MetadataHostParts& parts, const Random& random)
     : parts_(parts),
       door_(parts.machine.scheduler, random.fork(1), parts.names.changes),
-      tcp_(parts.machine.scheduler.reactor(), parts.slabs, nullptr, {}, tcp_metrics_) {}
+      tcp_(parts.machine.scheduler.reactor(), parts.slabs, nullptr, {}, tcp_metrics_) {
+  parts.board.add(tcp_);
+}
 
 std::expected<std::unique_ptr<MetadataHost>, std::string> MetadataHost::start(const MetadataHostParts& parts,
                                                                               const Random& random) {

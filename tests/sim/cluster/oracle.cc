@@ -55,7 +55,7 @@ void Oracle::write_answered(Write& write, bool ok, bool stable, bool trusted, bo
     write_abandoned(write);
   if (!ok || !write.what.by_layout) return;
   for (const Cut& cut : files_[write.what.file].cuts)
-    if (cut.ok && write.what.granted <= cut.span.begun && write.span.begun > cut.span.ended)
+    if (fenced(write, cut, write.span.begun))
       violation("write_after_fence", write.what.client, write.what.file,
                 fmt::format("write {} was taken with a handle from before a truncation to {} bytes that had "
                             "been answered",
@@ -74,7 +74,9 @@ void Oracle::committed(FileNumber file, std::optional<std::uint32_t> server, bas
 }
 
 Cut& Oracle::cut_begins(std::uint32_t client, FileNumber file, std::uint64_t size) {
+  const bool shortens = size_min(file, scheduler_.now()) > size;
   Cut& cut = files_[file].cuts.emplace_back();
+  cut.shortens = shortens;
   cut.client = client;
   cut.size = size;
   cut.span.begun = scheduler_.now();
@@ -101,7 +103,8 @@ bool Oracle::certain(const Write& write, base::TimePoint from) const {
 }
 
 bool Oracle::fenced(const Write& write, const Cut& cut, base::TimePoint by) {
-  return write.what.by_layout && cut.ok && cut.span.ended < by && write.what.granted <= cut.span.begun;
+  return write.what.by_layout && cut.ok && cut.span.ended < by && write.what.granted <= cut.span.begun &&
+         (cut.shortens || !write.what.rogue);
 }
 
 // A truncation that has surely taken these bytes away.
@@ -161,6 +164,8 @@ bool Oracle::calm(FileNumber number, base::TimePoint since) const {
   const auto found = files_.find(number);
   if (found == files_.end()) return true;
   const auto over = [&](const auto& one) { return one.span.ended < since; };
+  const auto unknown = [](const Write& write) { return write.what.rogue && !write.refused; };
+  if (!strict_ && std::ranges::any_of(found->second.writes, unknown)) return false;
   return std::ranges::all_of(found->second.writes, over) && std::ranges::all_of(found->second.cuts, over) &&
          std::ranges::none_of(deaths_, [&](const Death& death) { return death.when >= since; });
 }

@@ -46,6 +46,8 @@ struct WriteIntent {
   bool by_layout = false;
   std::uint32_t server = 0;
   base::TimePoint granted{};  // when the layout came
+  // The client may not use it any more. Nothing but a truncation that takes bytes away need stop it at once.
+  bool rogue = false;
 };
 
 // One WRITE.
@@ -65,12 +67,15 @@ struct Cut {
   std::uint32_t client = 0;
   std::uint64_t size = 0;
   Span span;
+  bool shortens = false;  // for sure
   bool ok = false;
 };
 
 class Oracle {
  public:
-  Oracle(Scheduler& scheduler, Trace& trace) : scheduler_(scheduler), trace_(trace) {}
+  // `strict`: the metadata server learns of what is written without its knowledge.
+  Oracle(Scheduler& scheduler, Trace& trace, bool strict)
+      : scheduler_(scheduler), trace_(trace), strict_(strict) {}
 
   struct Violation {
     std::string checker;
@@ -140,6 +145,7 @@ class Oracle {
 
   Scheduler& scheduler_;
   Trace& trace_;
+  const bool strict_;
   std::optional<Violation> found_;
   std::map<std::string, FileNumber> numbers_;
   std::map<FileNumber, File> files_;

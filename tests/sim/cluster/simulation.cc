@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <expected>
 #include <utility>
 
 #include "tests/sim/cluster/options.h"
@@ -35,16 +36,18 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
       metadata_mount_(machine_.mount(metadata_directory)),
       metadata_network_(machine_, slabs, {.latency_max = milliseconds(1U << random_.below(7))},
                         random_.fork(3)),
-      oracle_(scheduler_, trace_),
+      oracle_(scheduler_, trace_, options.strict),
       world_{scheduler_, oracle_, trace_, metadata_network_, {}, options.plant, {}} {
   const auto secret = machine_.disk()->create("secret");
   secret->content = base::Bytes(32, std::byte{0x5e});
   const std::uint64_t servers = random_.between(std::uint64_t{2}, std::uint64_t{4});
-  for (std::uint32_t i = 0; i < servers; ++i) add_data_server(i, milliseconds(1U << random_.below(7)));
+  const base::Duration straggle_max = random_.percent(20) ? seconds(15) : seconds(0);
+  for (std::uint32_t i = 0; i < servers; ++i)
+    add_data_server(i, {.latency_max = milliseconds(1U << random_.below(7)), .straggle_max = straggle_max});
   choose_world();
 }
 
-void Simulation::add_data_server(std::uint32_t number, base::Duration latency) {
+void Simulation::add_data_server(std::uint32_t number, const NetworkOptions& network) {
   auto server = std::make_unique<DataServer>();
   server->number = number;
   server->mount = machine_.mount(data_directory(number));
@@ -54,8 +57,8 @@ void Simulation::add_data_server(std::uint32_t number, base::Duration latency) {
         fmt::format("data server {} makes the object {} again, which was removed", number, name));
   });
   if (options_.plant == Plant::lying_medium) server->medium->lie();
-  server->network = std::make_unique<Network>(machine_, slabs_, NetworkOptions{.latency_max = latency},
-                                              random_.fork(10 + number));
+  server->network = std::make_unique<Network>(machine_, slabs_, network, random_.fork(10 + number));
+  if (random_.percent(25)) server->delay_max = seconds(2);
   board_.route(data_address(number), *server->network, metadata_caller);
   board_.route(metadata_address(first_data_caller + number), metadata_network_, first_data_caller + number);
   world_.data.push_back(server->network.get());
@@ -64,6 +67,8 @@ void Simulation::add_data_server(std::uint32_t number, base::Duration latency) {
 }
 
 void Simulation::choose_world() {
+  world_.excuse_restarts = !options_.strict;
+  calm_ = random_.percent(25) ? 1 : 4;
   policy_.unit = pnfs::Striping::unit_min;
   policy_.width = static_cast<std::uint32_t>(random_.between(std::uint64_t{1}, std::uint64_t{4}));
   if (random_.percent(20)) policy_.packing = pnfs::Packing::dense;
@@ -94,19 +99,16 @@ void Simulation::run() {
 
 // Each seed has its own mix of them; some have none of a kind.
 void Simulation::make_troubles() {
-  if (random_.percent(70))
-    now_and_then(random_.between(seconds(2), seconds(20)), &Simulation::break_connection);
-  if (random_.percent(60))
-    now_and_then(random_.between(seconds(10), seconds(60)), &Simulation::cut_off_a_client);
-  if (random_.percent(50))
-    now_and_then(random_.between(seconds(10), seconds(60)), &Simulation::silence_a_client);
-  if (random_.percent(40))
-    now_and_then(random_.between(seconds(15), seconds(90)), &Simulation::reboot_a_client);
-  if (random_.percent(60)) now_and_then(random_.between(seconds(10), seconds(60)), &Simulation::restart_data);
-  if (random_.percent(50))
-    now_and_then(random_.between(seconds(15), seconds(80)), &Simulation::cut_off_servers);
-  if (random_.percent(50))
-    now_and_then(random_.between(seconds(20), seconds(90)), &Simulation::restart_metadata);
+  const auto mean = [this](base::Duration low, base::Duration high) {
+    return calm_ * random_.between(low, high) / 4;
+  };
+  if (random_.percent(70)) now_and_then(mean(seconds(2), seconds(20)), &Simulation::break_connection);
+  if (random_.percent(60)) now_and_then(mean(seconds(10), seconds(60)), &Simulation::cut_off_a_client);
+  if (random_.percent(50)) now_and_then(mean(seconds(10), seconds(60)), &Simulation::silence_a_client);
+  if (random_.percent(40)) now_and_then(mean(seconds(15), seconds(90)), &Simulation::reboot_a_client);
+  if (random_.percent(60)) now_and_then(mean(seconds(10), seconds(60)), &Simulation::restart_data);
+  if (random_.percent(50)) now_and_then(mean(seconds(15), seconds(80)), &Simulation::cut_off_servers);
+  if (random_.percent(50)) now_and_then(mean(seconds(20), seconds(90)), &Simulation::restart_metadata);
   if (options_.plant == Plant::shrinking_stubs) now_and_then(seconds(10), &Simulation::shrink_stubs);
 }
 
@@ -120,19 +122,39 @@ void Simulation::now_and_then(base::Duration mean, void (Simulation::*what)()) {
 
 // --- Servers.
 
+template <class Start>
+bool Simulation::fails_while(Machine::MountIndex mount, Start start) {
+  bool failed = false;
+  if (random_.percent(10))
+    machine_.crash_after(random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
+  start();
+  machine_.forget_fuse();
+  return failed;
+}
+
 void Simulation::start_metadata() {
   const std::uint32_t life = ++world_.metadata_life;
-  auto started = MetadataHost::start({.machine = machine_,
-                                      .board = board_,
-                                      .slabs = slabs_,
-                                      .names = names_,
-                                      .policy = policy_,
-                                      .life = life,
-                                      .plant = options_.plant},
-                                     random_.fork(1000 + life));
   trace_.add({}, {}, "metadata server {} starts", life);
+  std::expected<std::unique_ptr<MetadataHost>, std::string> started;
+  const bool failed = fails_while(metadata_mount_, [&] {
+    started = MetadataHost::start({.machine = machine_,
+                                   .board = board_,
+                                   .slabs = slabs_,
+                                   .names = names_,
+                                   .policy = policy_,
+                                   .life = life,
+                                   .plant = options_.plant},
+                                  random_.fork(1000 + life));
+  });
+  if (started) metadata_ = std::move(*started);
+  if (failed) {
+    kill_metadata();
+    scheduler_.after(seconds(1), [this] {
+      if (!ending_) start_metadata();
+    });
+    return;
+  }
   if (!started) return oracle_.violation("start", 0, {}, "the metadata server: " + started.error());
-  metadata_ = std::move(*started);
   metadata_network_.set_server(metadata_.get());
 }
 
@@ -152,19 +174,30 @@ void Simulation::start_data(DataServer& server) {
     machine_.disk(server.mount)->sync_directory();
   }
   ++server.lives;
-  auto started = DataHost::start({.machine = machine_,
-                                  .board = board_,
-                                  .slabs = slabs_,
-                                  .medium = *server.medium,
-                                  .number = server.number,
-                                  .life = server.lives,
-                                  .plant = options_.plant},
-                                 random_.fork(2000 + 100 * server.number + server.lives));
   trace_.add({}, {}, "data server {} starts", server.number);
+  std::expected<std::unique_ptr<DataHost>, std::string> started;
+  const bool failed = fails_while(server.mount, [&] {
+    started = DataHost::start({.machine = machine_,
+                               .board = board_,
+                               .slabs = slabs_,
+                               .medium = *server.medium,
+                               .number = server.number,
+                               .life = server.lives,
+                               .delay_max = server.delay_max,
+                               .plant = options_.plant},
+                              random_.fork(2000 + 100 * server.number + server.lives));
+  });
+  if (started) server.alive = std::move(*started);
+  if (failed) {
+    kill_data(server);
+    scheduler_.after(seconds(1), [this, &server] {
+      if (!ending_ && server.alive == nullptr) start_data(server);
+    });
+    return;
+  }
   if (!started)
     return oracle_.violation("start", 0, {},
                              fmt::format("data server {}: {}", server.number, started.error()));
-  server.alive = std::move(*started);
   server.network->set_server(server.alive.get());
 }
 
@@ -192,8 +225,25 @@ void Simulation::tick() {
   scheduler_.after(seconds(1), [this] { tick(); });
 }
 
+void Simulation::fail_power(Machine::MountIndex mount, std::function<void()> die,
+                            std::function<bool()> still_alive) {
+  if (random_.percent(60)) {
+    machine_.crash(mount);
+    return die();
+  }
+  machine_.crash_after(random_.between(std::uint64_t{1}, std::uint64_t{5}), die, mount);
+  scheduler_.after(seconds(5), [this, mount, die, still_alive] {
+    if (!still_alive()) return;
+    machine_.forget_fuse();
+    machine_.crash(mount);
+    die();
+  });
+}
+
 void Simulation::restart_metadata() {
   if (metadata_ == nullptr || std::exchange(metadata_restarting_, true)) return;
+  const std::uint32_t life = world_.metadata_life;
+  const auto alive = [this, life] { return life == world_.metadata_life && metadata_ != nullptr; };
   const auto die = [this] {
     kill_metadata();
     base::Duration down = random_.between(milliseconds(50), seconds(5));
@@ -203,31 +253,25 @@ void Simulation::restart_metadata() {
       if (!ending_) start_metadata();
     });
   };
-  if (random_.percent(60)) {
-    machine_.crash(metadata_mount_);
-    return die();
-  }
-  // In the middle of a change on the disk, if there is one soon.
-  machine_.crash_after(random_.between(std::uint64_t{1}, std::uint64_t{5}), die, metadata_mount_);
-  scheduler_.after(seconds(5), [this, die, life = world_.metadata_life] {
-    if (life != world_.metadata_life || metadata_ == nullptr) return;
-    machine_.forget_fuse();
-    machine_.crash(metadata_mount_);
-    die();
-  });
+  fail_power(metadata_mount_, die, alive);
 }
 
 void Simulation::restart_data() {
   DataServer& server = *data_[random_.below(data_.size())];
   if (server.alive == nullptr || std::exchange(server.restarting, true)) return;
-  machine_.crash(server.mount);
-  kill_data(server);
-  base::Duration down = random_.between(milliseconds(50), seconds(5));
-  if (random_.percent(25)) down += random_.between(contact_time, lease_time);
-  scheduler_.after(down, [this, &server] {
-    server.restarting = false;
-    if (!ending_) start_data(server);
-  });
+  const auto alive = [&server, life = server.lives] {
+    return life == server.lives && server.alive != nullptr;
+  };
+  const auto die = [this, &server] {
+    kill_data(server);
+    base::Duration down = random_.between(milliseconds(50), seconds(5));
+    if (random_.percent(25)) down += random_.between(contact_time, lease_time);
+    scheduler_.after(down, [this, &server] {
+      server.restarting = false;
+      if (!ending_) start_data(server);
+    });
+  };
+  fail_power(server.mount, die, alive);
 }
 
 // --- Networks and clients.

@@ -2,7 +2,9 @@
 // what befalls them.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -22,6 +24,8 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
   Plant plant = Plant::none;
   bool trace = false;
+  // What is known to be lost with a metadata server that is restarted is a violation, too.
+  bool strict = false;
 };
 
 // run() once.
@@ -47,17 +51,23 @@ class Simulation {
     std::uint32_t lives = 0;
     bool restarting = false;
     std::uint64_t cuts = 0;  // from the metadata server
+    base::Duration delay_max = std::chrono::milliseconds(30);
   };
 
-  void add_data_server(std::uint32_t number, base::Duration latency);
+  void add_data_server(std::uint32_t number, const NetworkOptions& network);
   void choose_world();
   void make_troubles();
+  // A start that fails in the middle because the power does, now and then. True: it has.
+  template <class Start>
+  bool fails_while(Machine::MountIndex mount, Start start);
   void start_metadata();
   void kill_metadata();
   void start_data(DataServer& server);
   void kill_data(DataServer& server);
   void now_and_then(base::Duration mean, void (Simulation::*what)());
   void tick();
+  // The power of one machine fails: at once, or in the middle of a change on its disk. Then `die`.
+  void fail_power(Machine::MountIndex mount, std::function<void()> die, std::function<bool()> still_alive);
   void restart_metadata();
   void restart_data();
   void break_connection();
@@ -89,6 +99,7 @@ class Simulation {
   std::vector<std::unique_ptr<DataServer>> data_;
   std::unique_ptr<MetadataHost> metadata_;
   bool metadata_restarting_ = false;
+  std::int64_t calm_ = 1;  // the times between troubles are so many times as long
   std::vector<std::unique_ptr<MetadataHost>> dead_metadata_;
   std::vector<std::unique_ptr<DataHost>> dead_data_;
   std::vector<ClientTraits> traits_;

@@ -29,6 +29,8 @@ class Switchboard {
 
   // Who connects to this address is `caller` on that network.
   void route(const rpc::PeerAddress& address, Network& network, std::uint32_t caller);
+  // Of a process that starts.
+  void add(const rpc::TcpWorker& worker) { dead_.erase(&worker); }
   // The process is dead: its connections end, and it makes no others.
   void hang_up(const rpc::TcpWorker& worker);
   // No connection is left.
