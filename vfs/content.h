@@ -37,7 +37,7 @@ class Stub {
   // As the inode has them: neither settled nor adjusted.
   virtual VfsOp<Attributes> attributes() = 0;
   // At most record_bytes_max, in one step: after a crash it is the old record or this one. It is on the
-  // medium on return. xattr2big, nospc, notsupp: the file system does not keep it.
+  // medium on return, with what was put before. xattr2big, nospc, notsupp: the file system does not keep it.
   virtual VfsOp<> put_record(base::BytesView record) = 0;
   // The same; nothing happens if there is none.
   virtual VfsOp<> erase_record() = 0;
@@ -53,6 +53,11 @@ class Stub {
   };
   virtual VfsOp<std::optional<Inherited>> inherited(std::string_view attribute);
   static constexpr std::size_t inherited_bytes_max = 256;
+  // What was put is on the medium on return. After an error nobody knows.
+  virtual VfsOp<> sync() = 0;
+  // Takes away what a write by anybody but root does: set-user-ID, set-group-ID of a file that its group may
+  // execute, and file capabilities (file_remove_privs() of Linux). On the medium on return.
+  virtual VfsOp<> drop_privileges() = 0;
 
   static constexpr std::size_t record_bytes_max = 64 * base::KiB;  // XATTR_SIZE_MAX
 

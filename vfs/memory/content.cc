@@ -21,6 +21,7 @@ VfsOp<> MemoryStub::put_record(base::BytesView record) {
   if (at == nullptr) return base::fail(Error::stale);
   if (record.size() > record_bytes_max) return base::fail(Error::xattr2big);
   at->records.insert_or_assign(std::string(source_.record()), base::Bytes(record.begin(), record.end()));
+  at->synced_size.reset();
   return io::ready_op<Error>();
 }
 
@@ -34,11 +35,30 @@ VfsOp<> MemoryStub::erase_record() {
 VfsOp<> MemoryStub::put_size_and_times(const SetAttributes& set) {
   Node* const at = storage_.get(fileid());
   if (at == nullptr) return base::fail(Error::stale);
+  if (set.size && !at->synced_size) at->synced_size = at->attributes.size;
   SetAttributes only;
   only.size = set.size;
   only.atime = set.atime;
   only.mtime = set.mtime;
   storage_.set(*at, only);
+  return io::ready_op<Error>();
+}
+
+VfsOp<> MemoryStub::sync() {
+  Node* const at = storage_.get(fileid());
+  if (at == nullptr) return base::fail(Error::stale);
+  at->synced_size.reset();
+  return io::ready_op<Error>();
+}
+
+VfsOp<> MemoryStub::drop_privileges() {
+  constexpr std::uint32_t set_uid = 04000, set_gid = 02000, group_execute = 010;
+  Node* const at = storage_.get(fileid());
+  if (at == nullptr) return base::fail(Error::stale);
+  const std::uint32_t mode = at->attributes.mode;
+  SetAttributes set;
+  set.mode = mode & ~((mode & group_execute) != 0 ? set_uid | set_gid : set_uid);
+  if (set.mode != mode) storage_.set(*at, set);
   return io::ready_op<Error>();
 }
 

@@ -126,6 +126,13 @@ void Storage::set(Node& node, const SetAttributes& set) {
   ++node.attributes.change;
 }
 
+void Storage::lose_unsynced() {
+  for (auto& [id, node] : nodes_) {
+    if (node.synced_size) node.attributes.size = *node.synced_size;
+    node.synced_size.reset();
+  }
+}
+
 void Storage::enter(Node& directory, std::string_view name, std::uint64_t id) {
   directory.entries.push_back({std::string(name), ++directory.last_cookie, id});
   ++node(id).attributes.nlink;

@@ -30,6 +30,8 @@ struct Node {
   std::string content;  // the own bytes of a file, or the target of a symbolic link
   // The extended attributes of contents (vfs/content.h), by name.
   std::map<std::string, base::Bytes, std::less<>> records{};
+  // On the medium, while a content has put another one.
+  std::optional<std::uint64_t> synced_size{};
   Verifier created_by;
   // Of a directory.
   std::uint64_t parent = 0;
@@ -79,6 +81,9 @@ class Storage {
   static void apply(const SetAttributes& set, Time now, Node& node);
   // The same as one more change.
   void set(Node& node, const SetAttributes& set);
+
+  // As a power cut does: sizes that contents have put, and not synced, are as they were.
+  void lose_unsynced();
 
   // For file systems. Gives `id`, which is there, one more name; the directory is not touched.
   void enter(Node& directory, std::string_view name, std::uint64_t id);

@@ -20,6 +20,8 @@ class MemoryStub final : public Stub {
   VfsOp<> put_record(base::BytesView record) override;
   VfsOp<> erase_record() override;
   VfsOp<> put_size_and_times(const SetAttributes& set) override;
+  VfsOp<> sync() override;
+  VfsOp<> drop_privileges() override;
 
  private:
   Storage& storage_;

@@ -154,8 +154,7 @@ Outcome<> Tree::apply(const Credentials& who, PosixFile& file, const SetAttribut
     std::uint32_t mode = *set.mode & 07777U;
     // A new owner does not inherit the set-id bits, not even in one call (as knfsd).
     if ((set.uid || set.gid) && file.type() != FileType::directory) {
-      mode &= ~set_uid;
-      if ((mode & group_execute) != 0) mode &= ~set_gid;
+      mode = without_set_id(mode);
     }
     const auto done =
         identity_.as(who, [&] { return change_mode(file.fd(), mode, root_.descriptors.get()); });
@@ -172,10 +171,13 @@ Outcome<> Tree::put_times(const PosixFile& file, const SetAttributes& set) {
   return outcome_of(::utimensat(file.fd(), "", times, AT_EMPTY_PATH));
 }
 
+std::uint32_t Tree::without_set_id(std::uint32_t mode) {
+  return mode & ~((mode & group_execute) != 0 ? set_uid | set_gid : set_uid);
+}
+
 Outcome<> Tree::drop_set_id(const Credentials& who, PosixFile& file, std::uint32_t mode) {
   if (identity_.is_superuser(who)) return {};
-  std::uint32_t kept = mode & ~set_uid;
-  if ((mode & group_execute) != 0) kept &= ~set_gid;
+  const std::uint32_t kept = without_set_id(mode);
   if (kept == mode) return {};
   return change_mode(file.fd(), kept, root_.descriptors.get());
 }

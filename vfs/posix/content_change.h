@@ -35,6 +35,7 @@ auto FileIo::changing(const Credentials& who, Wcc* wcc, SetId set_id, F work) ->
   const auto end = [&]() -> Outcome<> {
     Outcome<> done;
     if (result && set_id == SetId::dropped) done = fs_.tree().drop_set_id(who, data_.node(), mode);
+    if (result && done && set_id == SetId::dropped) done = Tree::drop_capabilities(data_.node());
     if (begun) data_.node().changes().changed();
     change.reset();
     return done;

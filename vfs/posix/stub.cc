@@ -87,6 +87,17 @@ Outcome<std::optional<Stub::Inherited>> Tree::inherited(const PosixFile& file, s
   return std::nullopt;
 }
 
+VfsOp<> PosixStub::sync() {
+  return fs_.placement().run_blocking(Call::sync, [this] { return fs_.tree().sync_stub(file_); });
+}
+
+VfsOp<> PosixStub::drop_privileges() {
+  const bool any =
+      co_await fs_.placement().run(Call::getattr, [this] { return fs_.tree().has_privileges(file_); });
+  if (any)
+    co_await fs_.placement().run_blocking(Call::sync, [this] { return fs_.tree().drop_privileges(file_); });
+}
+
 // All who have a lease on the file have it on the same watch.
 OwnChanges Tree::quietly(const PosixFile& file) {
   PosixFile::Leases leases = file.leases(LeaseHolder{});
@@ -131,6 +142,38 @@ Outcome<> Tree::put_size_and_times(PosixFile& file, const SetAttributes& set) {
   if (done) done = put_times(file, set);
   file.changes().changed();
   return done;
+}
+
+Outcome<> Tree::sync_stub(PosixFile& file) {
+  return root_.traits.in_memory ? Outcome<>() : Outcome<>(carry_out(planned(file)));
+}
+
+Outcome<> Tree::drop_capabilities(const PosixFile& file) {
+  if (::removexattr(path_of(file.fd()).c_str(), "security.capability") == 0) return {};
+  const bool none = errno == ENODATA || errno == EOPNOTSUPP;
+  return none ? Outcome<>() : failed_xattr_call();
+}
+
+Outcome<bool> Tree::has_privileges(PosixFile& file) {
+  const auto now = observe(file);
+  if (!now) return base::fail(now.error());
+  if (without_set_id(now->mode) != now->mode) return true;
+  return ::getxattr(path_of(file.fd()).c_str(), "security.capability", nullptr, 0) > 0;
+}
+
+Outcome<> Tree::drop_privileges(PosixFile& file) {
+  const auto now = observe(file);
+  if (!now) return base::fail(now.error());
+  const std::uint32_t kept = without_set_id(now->mode);
+  {
+    const OwnChanges own = quietly(file);
+    Outcome<> done;
+    if (kept != now->mode) done = change_mode(file.fd(), kept, root_.descriptors.get());
+    if (done) done = drop_capabilities(file);
+    file.changes().changed();
+    if (!done) return done;
+  }
+  return sync_stub(file);
 }
 
 }  // namespace braid::vfs::posix

@@ -27,6 +27,8 @@ class PosixStub final : public Stub {
   VfsOp<> erase_record() override;
   VfsOp<> put_size_and_times(const SetAttributes& set) override;
   VfsOp<std::optional<Inherited>> inherited(std::string_view attribute) override;
+  VfsOp<> sync() override;
+  VfsOp<> drop_privileges() override;
 
  private:
   PosixFileSystem& fs_;

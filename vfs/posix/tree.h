@@ -165,8 +165,14 @@ class Tree {
   Outcome<> put_record(PosixFile& file, std::string_view name, std::optional<base::BytesView> record);
   Outcome<> put_size_and_times(PosixFile& file, const SetAttributes& set);
   Outcome<std::optional<Stub::Inherited>> inherited(const PosixFile& file, std::string_view attribute);
+  Outcome<> sync_stub(PosixFile& file);
+  Outcome<bool> has_privileges(PosixFile& file);
+  Outcome<> drop_privileges(PosixFile& file);
+  // As any write does.
+  static Outcome<> drop_capabilities(const PosixFile& file);
   // After `who` has written to a file of this mode (as the kernel does for who is not root).
   Outcome<> drop_set_id(const Credentials& who, PosixFile& file, std::uint32_t mode);
+  static std::uint32_t without_set_id(std::uint32_t mode);
   // The last name and the last open of the file are gone.
   void forget(PosixFile& file);
 

@@ -3,6 +3,8 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <array>
+
 #include "bell.h"
 #include "content_fixture.h"
 
@@ -233,6 +235,40 @@ TEST_P(ContentAttributesTest, what_a_content_does_to_its_stub_breaks_no_lease) {
   const int local_open = ::open(local("file").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
   EXPECT_EQ(local_open, -1);
   EXPECT_TRUE(first.wait() && second.wait());
+}
+
+TEST_P(ContentAttributesTest, privileges_go_and_nobody_is_told) {
+  close_cached();
+  const auto stub = run(fs_->stub(file_, source_));
+  ASSERT_TRUE(stub);
+  const auto mode_after = [&](mode_t mode) {
+    EXPECT_EQ(::chmod(local("file").c_str(), mode), 0);
+    EXPECT_TRUE(run((*stub)->drop_privileges()));
+    return attributes(file_).mode;
+  };
+  EXPECT_EQ(mode_after(06755), 0755U);
+  EXPECT_EQ(mode_after(06745), 02745U) << "the group may not execute it";
+  // Version 2, CAP_NET_RAW (linux/capability.h).
+  constexpr std::array<unsigned char, 20> capability{1, 0, 0, 2, 0, 0x20};
+  if (::setxattr(local("file").c_str(), "security.capability", capability.data(), capability.size(), 0) != 0)
+    return;
+  EXPECT_TRUE(run((*stub)->drop_privileges()));
+  EXPECT_EQ(::getxattr(local("file").c_str(), "security.capability", nullptr, 0), -1);
+  ASSERT_EQ(::setxattr(local("file").c_str(), "security.capability", capability.data(), capability.size(), 0),
+            0);
+  const OpenFileRef io = open(file_);
+  const io::Payload data = payload("written");
+  ASSERT_TRUE(run(io->write({}, 0, data, Stability::unstable)));
+  EXPECT_EQ(::getxattr(local("file").c_str(), "security.capability", nullptr, 0), -1);
+}
+
+TEST_P(ContentAttributesTest, what_is_put_and_synced_stays) {
+  const auto stub = run(fs_->stub(file_, source_));
+  ASSERT_TRUE(stub);
+  const SetAttributes set = with_size(1000);
+  ASSERT_TRUE(run((*stub)->put_size_and_times(set)));
+  EXPECT_TRUE(run((*stub)->sync()));
+  EXPECT_EQ(attributes(file_).size, 1000U);
 }
 
 TEST_P(ContentAttributesTest, a_write_lease_is_not_broken_by_its_own_file_either) {
