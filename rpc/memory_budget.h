@@ -2,6 +2,7 @@
 // answer, until their reply has left.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <utility>
@@ -27,6 +28,8 @@ class MemoryBudget {
   [[nodiscard]] bool exhausted(std::int64_t unpublished = 0) const {
     return used_.load(std::memory_order_relaxed) + unpublished >= bytes_max_;
   }
+  // Bytes that nobody has; 0 when more than there are have been given out.
+  [[nodiscard]] std::int64_t left() const { return std::max<std::int64_t>(bytes_max_ - used(), 0); }
   [[nodiscard]] std::int64_t used() const { return used_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool awaited() const { return awaited_.load(std::memory_order_relaxed); }
   void add(std::int64_t bytes);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "rpc/session.h"
 
 namespace braid::rpc {
@@ -31,10 +32,19 @@ Server::Server(const ServerOptions& options, std::span<const Program> programs,
       table_(programs, registry),
       refusals_(registry),
       replays_(options.replay, key),
-      budget_(options.bytes_max) {
+      budget_(options.bytes_max),
+      over_share_(registry.counter("braid_rpc_over_share_total",
+                                   "Messages that had to wait because their peer had its share of memory")) {
   replays_.register_metrics(registry);
   registry.gauge("braid_rpc_held_bytes", "Memory reserved by calls in progress and replies not yet sent", {},
                  [this] { return static_cast<double>(budget_.used()); });
+}
+
+void Server::note_over_share(const PeerAddress& peer, PeerAccount& account, base::TimePoint now) {
+  over_share_.add();
+  if (account.to_be_logged(now))
+    base::log_event(base::Level::warning, "peer_over_share", "peer={} held_bytes={}", peer.text(),
+                    account.held());
 }
 
 ServerWorker::ServerWorker(Server& server, io::Reactor& reactor, io::SlabPool& pool)
@@ -59,6 +69,18 @@ void ServerWorker::wait_for_budget(Session& session) {
 
 void ServerWorker::forget(Session& session) {
   if (session.blocked_) std::erase(blocked_, &session);
+  woken_->with([&](std::vector<Session*>& woken) { std::erase(woken, &session); });
+}
+
+void ServerWorker::wake_later(Session& session) {
+  woken_->with([&](std::vector<Session*>& woken) {
+    woken.push_back(&session);
+    if (woken.size() > 1) return;
+    reactor_.post([list = woken_] {
+      const auto sessions = list->with([](std::vector<Session*>& all) { return std::exchange(all, {}); });
+      for (Session* const each : sessions) each->look_again_here();
+    });
+  });
 }
 
 void ServerWorker::wake_blocked() {

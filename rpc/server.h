@@ -7,10 +7,13 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/guarded.h"
 #include "base/metrics.h"
 #include "base/siphash.h"
 #include "io/gate.h"
@@ -18,6 +21,7 @@
 #include "io/slab.h"
 #include "rpc/dispatch_table.h"
 #include "rpc/memory_budget.h"
+#include "rpc/peer_account.h"
 #include "rpc/program.h"
 #include "rpc/replay_cache.h"
 #include "rpc/transport.h"
@@ -33,6 +37,9 @@ struct ServerOptions {
   std::size_t bytes_max = 512 * base::MiB;
   ReplayCacheOptions replay;
   bool piped_arguments = true;  // bulk data of arguments may stay in a pipe (Procedure::bulk)
+  // Whether this server has anything for the peer; asked when it connects. Others have an eighth of a share.
+  // Null: it has for all.
+  std::function<bool(const PeerAddress&)> knows;
 };
 
 // Calls that no handler saw, and handlers that could not answer.
@@ -62,6 +69,10 @@ class Server {
   [[nodiscard]] RefusalMetrics& refusals() { return refusals_; }
   [[nodiscard]] ReplayCache& replays() { return replays_; }
   [[nodiscard]] MemoryBudget& budget() { return budget_; }
+  [[nodiscard]] PeerAccounts& accounts() { return accounts_; }
+  [[nodiscard]] bool knows(const PeerAddress& peer) const { return !options_.knows || options_.knows(peer); }
+  // A peer that has more than its share has to wait.
+  void note_over_share(const PeerAddress& peer, PeerAccount& account, base::TimePoint now);
   // A number that no other connection of this server has; never 0.
   [[nodiscard]] std::uint64_t next_connection() {
     return connections_.fetch_add(1, std::memory_order_relaxed) + 1;
@@ -73,6 +84,8 @@ class Server {
   RefusalMetrics refusals_;
   ReplayCache replays_;
   MemoryBudget budget_;
+  PeerAccounts accounts_;
+  base::Counter& over_share_;
   std::atomic<std::uint64_t> connections_{0};
 };
 
@@ -98,6 +111,8 @@ class ServerWorker final : public Acceptor {
   void forget(Session& session);
   // Lets the connections that wait for the common budget look again.
   void wake_blocked();
+  // Any thread: lets this one look again, whose peer had more than its share.
+  void wake_later(Session& session);
 
   Server& server_;
   io::Reactor& reactor_;
@@ -105,6 +120,9 @@ class ServerWorker final : public Acceptor {
   BudgetShare share_;
   std::vector<Session*> blocked_;  // wait for the common budget
   bool wake_wanted_ = false;       // the budget has been asked to wake us
+  // Sessions whose peer has its share again.
+  using Woken = base::Guarded<std::vector<Session*>>;
+  const std::shared_ptr<Woken> woken_ = std::make_shared<Woken>();
   std::size_t sessions_ = 0;
   io::Gate ended_channels_;
 };

@@ -7,6 +7,13 @@
 #include "rpc/running_call.h"
 
 namespace braid::rpc {
+namespace {
+
+// What an account may lag behind each of its connections.
+constexpr auto publish_bytes = static_cast<std::int64_t>(4 * base::KiB);
+constexpr std::int64_t unknown_part = 8;
+
+}  // namespace
 
 Session::Session(ServerWorker& worker, Connection& connection)
     : worker_(worker),
@@ -14,12 +21,15 @@ Session::Session(ServerWorker& worker, Connection& connection)
       peer_(connection.peer()),
       headroom_(connection.headroom()),
       pipes_(connection.pipes()),
-      number_(worker.server_.next_connection()) {
+      number_(worker.server_.next_connection()),
+      known_(worker.server_.knows(peer_)),
+      account_(worker.server_.accounts().of(peer_)) {
   ++worker_.sessions_;
 }
 
 Session::~Session() {
   base::check(held_ == 0, "an ended session holds no memory");
+  publish();
   --worker_.sessions_;
 }
 
@@ -28,9 +38,50 @@ bool Session::ready(Connection&) {
     choked_ = true;
     return false;
   }
-  if (worker_.share_.admits()) return true;
-  worker_.wait_for_budget(*this);
-  return false;
+  if (!worker_.share_.admits()) {
+    worker_.wait_for_budget(*this);
+    return false;
+  }
+  return within_share();
+}
+
+bool Session::over_share() const {
+  const std::int64_t held = account_->held() + unpublished_;
+  const std::int64_t left = worker_.server_.budget().left();
+  return held > 0 && held >= (known_ ? left : left / unknown_part);
+}
+
+bool Session::within_share() {
+  const bool waited = over_;
+  if (over_share()) {
+    if (!std::exchange(over_, true)) {
+      worker_.server_.note_over_share(peer_, *account_, worker_.reactor_.clock().recently());
+      publish();
+    }
+    account_->leave(*this);
+    account_->wait(*this);
+    // Room may have come between that look and now.
+    if (over_share()) return false;
+  }
+  if (!std::exchange(over_, false)) return true;
+  account_->leave(*this);
+  if (waited) account_->wake_one();
+  return true;
+}
+
+void Session::look_again() { worker_.wake_later(*this); }
+
+void Session::look_again_here() {
+  if (connection_ != nullptr) connection_->resume();
+}
+
+void Session::holding(std::size_t bytes) {
+  if (bytes == receiving_) return;
+  const std::size_t before = std::exchange(receiving_, bytes);
+  if (bytes > before)
+    take(bytes - before);
+  else
+    give(before - bytes);
 }
 
 std::size_t Session::bulk_after(const io::Payload& head) {
@@ -58,9 +109,12 @@ void Session::on_sent(Connection&, std::size_t bytes) {
 }
 
 void Session::on_closed(Connection&) {
+  if (std::exchange(over_, false)) account_->leave(*this);
   worker_.forget(*this);
   connection_ = nullptr;
-  give(std::exchange(unsent_, 0));
+  give(std::exchange(unsent_, 0) + std::exchange(receiving_, 0));
+  // Its peer's other connections need not wait for what only this one was told.
+  account_->wake_one();
   if (back_) {
     back_->end();
     // What waits for replies learns of it later in this turn; the channel stays until then.
@@ -85,11 +139,21 @@ bool Session::take_reply(io::Payload message, base::TimePoint arrived) {
 void Session::take(std::size_t bytes) {
   held_ += bytes;
   worker_.share_.take(bytes);
+  note(static_cast<std::int64_t>(bytes));
 }
+
+void Session::note(std::int64_t bytes) {
+  unpublished_ += bytes;
+  const bool enough = unpublished_ >= publish_bytes || unpublished_ <= -publish_bytes;
+  if (enough || (unpublished_ < 0 && account_->waited_for())) publish();
+}
+
+void Session::publish() { account_->add(std::exchange(unpublished_, 0)); }
 
 void Session::give(std::size_t bytes) {
   held_ -= bytes;
   worker_.share_.give(bytes);
+  note(-static_cast<std::int64_t>(bytes));
   if (choked_ && held_ < worker_.server_.options().connection_bytes_max) {
     choked_ = false;
     if (connection_ != nullptr) connection_->resume();

@@ -13,7 +13,7 @@ namespace braid::rpc {
 
 // Owned by itself: ends when the connection has closed and its last call has ended. Belongs to its worker's
 // thread.
-class Session final : public Receiver {
+class Session final : public Receiver, private PeerAccount::Waiter {
  public:
   Session(ServerWorker& worker, Connection& connection);
   ~Session() override;
@@ -21,6 +21,8 @@ class Session final : public Receiver {
   Session& operator=(const Session&) = delete;
 
   bool ready(Connection& connection) override;
+  void holding(std::size_t bytes) override;
+  [[nodiscard]] bool over_share() const override;
   [[nodiscard]] std::size_t bulk_after(const io::Payload& head) override;
   void on_message(Connection& connection, io::Payload message, base::TimePoint arrived) override;
   void on_tagged_message(Connection& connection, io::Payload message, base::TimePoint arrived,
@@ -55,6 +57,13 @@ class Session final : public Receiver {
   friend class ServerWorker;
   void take(std::size_t bytes);
   void give(std::size_t bytes);
+  // In its peer's account.
+  void note(std::int64_t bytes);
+  void publish();
+  // False: it is told when to look again.
+  bool within_share();
+  void look_again() override;
+  void look_again_here();
   // Counts a message that is about to be sent.
   void take_unsent(std::size_t bytes);
 
@@ -64,12 +73,17 @@ class Session final : public Receiver {
   const std::size_t headroom_;
   io::PipePool* const pipes_;
   const std::uint64_t number_;
+  const bool known_;
+  const std::shared_ptr<PeerAccount> account_;
+  std::int64_t unpublished_ = 0;       // of held_, what account_ does not say yet
   std::shared_ptr<BackChannel> back_;  // null until asked for
   std::size_t running_ = 0;            // calls
-  std::size_t held_ = 0;               // bytes of the budgets: reserved by calls, and of replies not yet sent
-  std::size_t unsent_ = 0;             // the latter
-  bool choked_ = false;                // said "not ready" because of its own budget
-  bool blocked_ = false;               // is in the worker's list, because of the common budget
+  std::size_t held_ = 0;       // bytes of the budgets: reserved by calls, of replies not yet sent, and below
+  std::size_t unsent_ = 0;     // the latter
+  std::size_t receiving_ = 0;  // of held_: for a message that is not complete
+  bool choked_ = false;        // said "not ready" because of its own budget
+  bool blocked_ = false;       // is in the worker's list, because of the common budget
+  bool over_ = false;          // is in the account's list, or was until it was told to look again
 };
 
 }  // namespace braid::rpc

@@ -129,7 +129,7 @@ TcpConnection::Halt TcpConnection::receive_batch(base::TimePoint now) {
 TcpConnection::Halt TcpConnection::receive_once(base::TimePoint now) {
   if (bulk_.active()) return receive_bulk(now);
   const auto room = make_room();
-  if (!room) return Halt::no_memory;
+  if (!room) return room.error() == base::errno_of(EAGAIN) ? Halt::paused : Halt::no_memory;
   const ssize_t n = ::recv(socket_.get(), room->data(), room->size(), MSG_DONTWAIT);
   if (n < 0 && errno == EINTR) return Halt::turn_over;
   if (n < 0 && errno == EAGAIN) return Halt::drained;
@@ -165,7 +165,8 @@ std::optional<TcpConnection::Halt> TcpConnection::deliver(base::TimePoint now) {
   for (;;) {
     resumed_ = false;
     if (turn_bytes_ >= turn_bytes_max) return Halt::turn_over;
-    if (worker_.draining_ || !receiver_->ready(*this)) return Halt::paused;
+    // A record that has its memory goes on.
+    if (worker_.draining_ || (!reader_.partial() && !receiver_->ready(*this))) return Halt::paused;
     io::Payload record;
     switch (reader_.next(input_, record)) {
       case RecordReader::Next::record:
@@ -209,6 +210,8 @@ base::Result<base::MutableBytes> TcpConnection::make_room() {
 base::Result<void> TcpConnection::take_slab(std::size_t fragment_remaining) {
   const std::size_t parked = reader_.parked_bytes();
   if (fragment_remaining + parked > io::small_slab_bytes) {
+    resumed_ = false;
+    if (!receiver_->ready(*this)) return base::fail(base::errno_of(EAGAIN));
     auto slab = worker_.pool_.acquire(io::SlabSize::large);
     if (!slab) return base::fail(slab.error());
     buffer_ = {std::move(*slab), 0};
@@ -225,7 +228,7 @@ base::Result<void> TcpConnection::take_slab(std::size_t fragment_remaining) {
 
 // Before waiting: gives up what is not needed meanwhile.
 void TcpConnection::settle(base::TimePoint now) {
-  if (input_.length > 0) return;  // paused in the middle
+  if (input_.length > 0) return receiver_->holding(receiving_bytes());  // paused in the middle
   input_ = {};
   if (!reader_.partial()) {
     worker_.give_buffer(std::exchange(buffer_, {}));
@@ -237,7 +240,23 @@ void TcpConnection::settle(base::TimePoint now) {
       worker_.give_buffer(std::exchange(buffer_, {}));
     }
   }
+  receiver_->holding(receiving_bytes());
   tune_receiving();
+}
+
+// Of what is received and not handed on. Slabs are held whole.
+std::size_t TcpConnection::receiving_bytes() const {
+  std::size_t bytes = 0;
+  const io::Slab* last = nullptr;
+  for (const io::SlabRange& range : reader_.held().ranges()) {
+    if (range.slab.pipe() != nullptr)
+      bytes += range.length;
+    else if (range.slab.get() != last)
+      bytes += range.slab.bytes();
+    last = range.slab.get();
+  }
+  if (buffer_.slab && buffer_.slab.get() != last) bytes += buffer_.slab.bytes();
+  return bytes;
 }
 
 void TcpConnection::tune_receiving() {
@@ -349,8 +368,10 @@ bool TcpConnection::hang_up() {
 
 base::Counter* TcpConnection::overdue(base::TimePoint now, base::Duration stall_limit) const {
   if (writing_ && now - sent_at_ > stall_limit) return &worker_.metrics_.closed_stalled;
-  // A pause is ours, not the peer's.
-  if (record_since_ && !paused_ && now - *record_since_ > stall_limit)
+  // A pause is ours, not the peer's, unless it is for what the peer itself has.
+  const bool counts = !paused_ || over_share();
+  if (record_since_ && counts &&
+      now - *record_since_ > (paused_ ? worker_.options_.stall_limit : stall_limit))
     return &worker_.metrics_.closed_stalled;
   if (acceptor_ != nullptr && quiet() && now - received_at_ > worker_.options_.idle_limit)
     return &worker_.metrics_.closed_idle;

@@ -67,6 +67,7 @@ class TcpConnection final : public Connection {
   base::Result<base::MutableBytes> make_room();
   base::Result<void> take_slab(std::size_t fragment_remaining);
   void settle(base::TimePoint now);
+  [[nodiscard]] std::size_t receiving_bytes() const;
   void tune_receiving();
 
   void flush();
@@ -77,6 +78,7 @@ class TcpConnection final : public Connection {
 
   // Whether a limit has been passed, and which one counts it.
   [[nodiscard]] base::Counter* overdue(base::TimePoint now, base::Duration stall_limit) const;
+  [[nodiscard]] bool over_share() const { return receiver_ != nullptr && receiver_->over_share(); }
   [[nodiscard]] bool quiet() const { return receiver_->idle() && output_.empty(); }
   // Once quiet: tells the peer that nothing follows, and drops what it still sends. True when the peer's TCP
   // has taken everything; to be called again until then.

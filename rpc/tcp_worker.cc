@@ -158,7 +158,8 @@ void TcpWorker::check_limits() {
   for (TcpConnection* connection : open_) {
     const bool memory_short = any_short && (pool_short || connection->acceptor_ == nullptr ||
                                             short_of_memory(connection->acceptor_));
-    const base::Duration stall_limit = memory_short ? options_.stall_limit_short : options_.stall_limit;
+    const base::Duration stall_limit =
+        memory_short || connection->over_share() ? options_.stall_limit_short : options_.stall_limit;
     if (base::Counter* counter = connection->overdue(now, stall_limit))
       connection->close_for(*counter, counter == &metrics_.closed_idle ? "idle" : "stalled");
   }

@@ -75,6 +75,10 @@ class Receiver {
   virtual ~Receiver() = default;
   // Whether the next message may come. After false, resume() of the connection is called once it may.
   virtual bool ready(Connection& connection) = 0;
+  // From now on the transport holds so many bytes of memory for a message that is not complete.
+  virtual void holding(std::size_t bytes) { (void)bytes; }
+  // Its peer has more than its share of memory: the transport ends it sooner if it stalls.
+  [[nodiscard]] virtual bool over_share() const { return false; }
   // Of a message that begins with `head`: how many of the bytes that come next may stay in a pipe
   // (io/pipe.h), because nobody has to look at them.
   [[nodiscard]] virtual std::size_t bulk_after(const io::Payload& head) {

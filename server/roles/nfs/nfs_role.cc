@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <memory>
 #include <utility>
 
 #include "base/siphash.h"
@@ -55,6 +57,17 @@ std::vector<rpc::Program> with_capabilities(std::vector<rpc::Program> programs,
   return programs;
 }
 
+// Whoever no export is for has less of the server's memory.
+rpc::ServerOptions for_those_with_exports(const Shared& shared) {
+  rpc::ServerOptions options = shared.rpc;
+  options.knows = [&exports = shared.exports](const rpc::PeerAddress& peer) {
+    const std::shared_ptr<const vfs::ExportTable> table = exports.current();
+    return std::ranges::any_of(table->all(),
+                               [&](const vfs::Export& each) { return each.allows({peer.bytes}); });
+  };
+  return options;
+}
+
 }  // namespace
 
 std::expected<std::unique_ptr<Role>, std::string> NfsRole::make(const Shared& shared,
@@ -77,7 +90,7 @@ NfsRole::NfsRole(const Shared& shared, const config::Config& config, std::unique
       nfs4_(std::move(nfs4)),
       programs_{nfs3_.program(), mount_.program(), nfs4_->program()},
       served_(with_capabilities(programs_, capabilities_)),
-      rpc_(shared.rpc, served_, shared.metrics, base::random_sip_key()) {}
+      rpc_(for_those_with_exports(shared), served_, shared.metrics, base::random_sip_key()) {}
 
 void NfsRole::start(std::span<const std::unique_ptr<ServerThread>> threads) {
   nfs4_->start(threads.front()->reactor(), threads.front()->tcp());

@@ -1,0 +1,78 @@
+// What each peer holds of a server's memory, so that one that takes much, or never takes its replies, keeps
+// nobody else from being served.
+//
+// The rule is that of dynamic thresholds (Choudhury and Hahne, "Dynamic queue length thresholds for
+// shared-memory packet switches", 1998): a peer is over its share while it holds as much as is left for all.
+// One busy peer gets half of the memory, n get 1 / (n + 1) each, and as much is always left for who comes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "rpc/call.h"
+#include "rpc/memory_budget.h"
+
+namespace braid::rpc {
+
+// All connections of one address; of one /64 network for IPv6, whose hosts choose the rest themselves.
+using PeerKey = std::array<std::uint8_t, 16>;
+PeerKey peer_key(const PeerAddress& peer);
+
+// Thread-safe.
+class PeerAccount {
+ public:
+  // Who waits for its peer to hold less.
+  class Waiter {
+   public:
+    virtual ~Waiter() = default;
+    // On any thread, with a lock held: takes note, and looks again on its own thread. Not called any more
+    // after leave() has returned.
+    virtual void look_again() = 0;
+  };
+
+  void add(std::int64_t bytes) {
+    held_.fetch_add(bytes, std::memory_order_relaxed);
+    if (bytes < 0 && waited_for()) wake_one();
+  }
+  [[nodiscard]] std::int64_t held() const { return held_.load(std::memory_order_relaxed); }
+
+  // The waiter that has waited longest is told of each decrease. Whoever finds that there is room tells the
+  // next one, by wake_one().
+  void wait(Waiter& waiter);
+  void leave(Waiter& waiter);
+  void wake_one();
+  [[nodiscard]] bool waited_for() const { return waiting_.load(std::memory_order_relaxed) > 0; }
+
+  // Whether a line in the log is due: one a minute is enough.
+  [[nodiscard]] bool to_be_logged(base::TimePoint now);
+
+ private:
+  std::atomic<std::int64_t> held_{0};
+  std::atomic<std::size_t> waiting_{0};
+  base::Guarded<std::deque<Waiter*>> waiters_;
+  base::Guarded<base::TimePoint> log_after_;
+};
+
+// The accounts of the peers that are connected. Thread-safe; outlives what it gives out.
+class PeerAccounts {
+ public:
+  PeerAccounts() = default;
+  PeerAccounts(const PeerAccounts&) = delete;
+  PeerAccounts& operator=(const PeerAccounts&) = delete;
+
+  [[nodiscard]] std::shared_ptr<PeerAccount> of(const PeerAddress& peer);
+
+ private:
+  void forget(const PeerKey& key);
+  base::Guarded<std::map<PeerKey, std::weak_ptr<PeerAccount>>> accounts_;
+};
+
+}  // namespace braid::rpc
