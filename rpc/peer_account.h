@@ -2,8 +2,8 @@
 // nobody else from being served.
 //
 // The rule is that of dynamic thresholds (Choudhury and Hahne, "Dynamic queue length thresholds for
-// shared-memory packet switches", 1998): a peer is over its share while it holds as much as is left for all.
-// One busy peer gets half of the memory, n get 1 / (n + 1) each, and as much is always left for who comes.
+// shared-memory packet switches", 1998): a peer is over its share while it holds half as much as is left for
+// all. One busy peer gets a third of the memory, n get 1 / (n + 2) each, and twice as much is always left.
 #pragma once
 
 #include <array>

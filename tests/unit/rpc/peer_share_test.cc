@@ -99,7 +99,7 @@ TEST(PeerShareTest, who_is_unknown_has_an_eighth) {
   expect_served(server, victim);
   // A record more than its share, and what each connection has received before it had to wait.
   EXPECT_LE(server.server.budget().used(),
-            static_cast<std::int64_t>(bytes_max / 8 + base::MiB + 20 * io::small_slab_bytes));
+            static_cast<std::int64_t>(bytes_max / 16 + base::MiB + 20 * io::small_slab_bytes));
 }
 
 TEST(PeerShareTest, of_a_peer_over_its_share_what_stalls_ends_and_the_rest_is_served) {

@@ -1,0 +1,48 @@
+"""What attackers send. Each attack: a line for the reader, where its connections come from, how many there are, and what
+number `index` of them sends. 127.0.0.2 is an address that the export is for, 127.0.0.3 one that nothing is for."""
+
+import rpc
+
+MIB = 1 << 20
+OP_GETATTR, OP_PUTROOTFH = 9, 24
+# What Linux asks for: type, change, size, fsid, fileid, mode, owner and times.
+ATTRIBUTES = rpc.words(2, 0x0010011a, 0x00b0a23a)
+
+
+class Attack:
+    def __init__(self, name, what, source, count, sends, receive_buffer=None):
+        self.name, self.what, self.source, self.count = name, what, source, count
+        self.sends, self.receive_buffer = sends, receive_buffer
+
+
+def half_record(_index):
+    return rpc.words(rpc.LAST_FRAGMENT | MIB) + bytes(70000)
+
+
+def almost_whole_record(_index):
+    return rpc.words(rpc.LAST_FRAGMENT | MIB) + bytes(MIB - 1)
+
+
+def short_start(_index):
+    """More than is copied aside, less than fills a buffer."""
+    return rpc.words(rpc.LAST_FRAGMENT | 60000) + bytes(700)
+
+
+def getattrs(_index):
+    """Short calls with long replies."""
+    return rpc.compound(rpc.words(OP_PUTROOTFH) + (rpc.words(OP_GETATTR) + ATTRIBUTES) * 100, 101) * 600
+
+
+def many_fragments(_index):
+    return (rpc.words(1) + b"x") * 20000
+
+
+ATTACKS = [
+    Attack("half_records", "announce a record of 1 MiB, send 70,000 bytes of it", "127.0.0.2", 1500, half_record),
+    Attack("half_records_stranger", "the same from an address that no export is for", "127.0.0.3", 1500, half_record),
+    Attack("records_without_end", "send all but one byte of a record of 1 MiB", "127.0.0.2", 1500, almost_whole_record),
+    Attack("short_starts", "send the first 700 bytes of a record", "127.0.0.2", 4000, short_start),
+    Attack("unread_replies", "60,000 GETATTRs of the pseudo root with AUTH_NONE, and nobody reads", "127.0.0.2", 80, getattrs,
+           receive_buffer=4096),
+    Attack("fragments", "a record of fragments of one byte", "127.0.0.2", 200, many_fragments),
+]

@@ -1,0 +1,54 @@
+"""A client that does its work while others attack: NULL, GETATTR and WRITE of 300 KiB, in a process of its own.
+
+victim.py PORT ROUNDS: makes a file and goes on with it. After each round it prints a line: the longest of its calls in
+microseconds. An answer that says that something failed ends it with status 1.
+"""
+
+import struct
+import sys
+import time
+
+import rpc
+
+
+def mounted(port):
+    stream = rpc.connect(("127.0.0.1", port))
+    stream.sendall(rpc.call(rpc.MOUNT, 3, 1, rpc.opaque(b"/"), rpc.auth_sys()))
+    answer = rpc.results(rpc.receive(stream))
+    status, length = struct.unpack(">II", answer[:8])
+    if status:
+        raise ValueError(f"MNT answered {status}")
+    return stream, answer[8:8 + length]
+
+
+def made_file(stream, root):
+    arguments = rpc.opaque(root) + rpc.opaque(b"victim") + rpc.words(0) + rpc.words(0, 0, 0, 0, 0, 0)
+    stream.sendall(rpc.call(rpc.NFS, 3, 8, arguments, rpc.auth_sys()))
+    answer = rpc.results(rpc.receive(stream))
+    status, follows, length = struct.unpack(">III", answer[:12])
+    if status or not follows:
+        raise ValueError(f"CREATE answered {status}")
+    return answer[12:12 + length]
+
+
+def main():
+    port, rounds = int(sys.argv[1]), int(sys.argv[2])
+    stream, root = mounted(port)
+    file = made_file(stream, root)
+    data = bytes(300 * 1024)
+    for turn in range(rounds):
+        calls = (rpc.call(rpc.NFS, 3, 0), rpc.call(rpc.NFS, 3, 1, rpc.opaque(file), rpc.auth_sys()),
+                 rpc.write3(file, turn % 64 * len(data), data))
+        worst = 0
+        for what, call in zip(("NULL", "GETATTR", "WRITE"), calls):
+            begun = time.monotonic_ns()
+            stream.sendall(call)
+            answer = rpc.results(rpc.receive(stream))
+            worst = max(worst, time.monotonic_ns() - begun)
+            if what != "NULL" and answer[:4] != bytes(4):
+                raise ValueError(f"{what} answered {answer[:4].hex()}")
+        print(worst // 1000, flush=True)
+
+
+if __name__ == "__main__":
+    main()
