@@ -1,3 +1,4 @@
+#include "server/cli/cluster_command.h"
 #include "server/cli/command.h"
 #include "server/cli/data_server_command.h"
 #include "server/cli/export_command.h"
@@ -10,7 +11,8 @@ namespace braid::server::cli {
 
 std::span<const AddCommand> commands() {
   static constexpr AddCommand all[] = {
-      add_serve, add_data_server, add_status, add_lists, add_client, add_export, add_hash, add_dedup,
+      add_serve,    add_data_server, add_status, add_lists, add_client,
+      add_location, add_export,      add_hash,   add_dedup,
   };
   return all;
 }

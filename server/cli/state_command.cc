@@ -8,6 +8,7 @@
 
 #include "server/admin/admin_command.h"
 #include "server/cli/options.h"
+#include "server/roles/mds/commands.h"
 #include "server/roles/nfs/commands.h"
 
 namespace braid::server::cli {
@@ -68,12 +69,12 @@ void add_lists(CLI::App& app, Chosen& chosen) {
   namespace nfs = roles::nfs;
   for (const admin::CommandName& name :
        {nfs::clients_command, nfs::sessions_command, nfs::opens_command, nfs::locks_command,
-        nfs::delegations_command, nfs::layouts_command}) {
+        nfs::delegations_command, nfs::layouts_command, roles::mds::data_servers_command}) {
     const auto wanted = std::make_shared<ListCommand>();
     wanted->what = name.name;
     CLI::App* list = add_subcommand(app, name);
     list->add_flag("--json", wanted->json, "As JSON");
-    if (name.name != nfs::clients_command.name)
+    if (name.name != nfs::clients_command.name && name.name != roles::mds::data_servers_command.name)
       list->add_option("--client", wanted->client, "Of this client only")
           ->type_name("ID")
           ->check(is_client());

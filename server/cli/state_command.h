@@ -1,4 +1,5 @@
-// braid clients, sessions, opens, locks, delegations; braid client evict, revoke: what NFSv4 clients hold.
+// braid clients, sessions, opens, locks, delegations, layouts; braid client evict, revoke: what NFSv4 clients
+// hold. braid data-servers.
 #pragma once
 
 #include <optional>
@@ -10,7 +11,7 @@
 
 namespace braid::server::cli {
 
-// braid clients, sessions, opens, locks, delegations
+// braid clients, sessions, opens, locks, delegations, layouts, data-servers
 struct ListCommand {
   ServerChoice server;
   std::string what;    // the command's name

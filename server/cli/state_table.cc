@@ -91,6 +91,21 @@ Cells layout_row(const json& l) {
           age_text(l),       text(l, "iomode"),           text(l, "file")};
 }
 
+Cells data_server_row(const json& d) {
+  std::string addresses;
+  for (const json& one : d.at("addresses"))
+    addresses += (addresses.empty() ? "" : ", ") + one.get<std::string>();
+  return {text(d, "name"),
+          text(d, "state"),
+          or_dash(addresses),
+          number_text(d, "number"),
+          config::bytes_text(number(d, "bytes_total")),
+          config::bytes_text(number(d, "bytes_available")),
+          number_text(d, "objects_free"),
+          number_text(d, "load"),
+          number_text(d, "generation")};
+}
+
 struct Layout {
   std::string_view what;
   Cells titles;
@@ -113,7 +128,11 @@ const Layout* layout_of(std::string_view what) {
       {"opens", {"CLIENT", "ADDRESS", "NFS", "AGE", "ACCESS", "DENY", "OWNER", "FILE"}, 8, open_row},
       {"locks", {"CLIENT", "ADDRESS", "NFS", "AGE", "RANGES", "OWNER", "FILE"}, 7, lock_row},
       {"delegations", {"CLIENT", "ADDRESS", "NFS", "AGE", "TYPE", "STATE", "FILE"}, 7, delegation_row},
-      {"layouts", {"CLIENT", "ADDRESS", "NFS", "AGE", "IOMODE", "FILE"}, 6, layout_row}};
+      {"layouts", {"CLIENT", "ADDRESS", "NFS", "AGE", "IOMODE", "FILE"}, 6, layout_row},
+      {"data-servers",
+       {"NAME", "STATE", "ADDRESSES", "NUMBER", "ROOM", "AVAILABLE", "OBJECTS FREE", "LOAD", "GENERATION"},
+       3,
+       data_server_row}};
   for (const Layout& layout : layouts)
     if (layout.what == what) return &layout;
   return nullptr;

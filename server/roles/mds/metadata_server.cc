@@ -67,6 +67,7 @@ MetadataServer::MetadataServer(std::unique_ptr<pnfs_mds::ControlCalls> calls,
 
 std::vector<vfs::ContentSource*> MetadataServer::sources(const config::ExportConfig& config) {
   if (config.data != config::Data::striped) return {};
+  directories_.add(config.path, config.directory);
   base::log_event(base::Level::warning, "export_striped",
                   "export={}: experimental: a crash can lose the size of a file", config.path);
   return {&cluster_->source()};
@@ -93,6 +94,12 @@ void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> thread
       *slabs_, cluster_->servers(), cluster_->secret(),
       [this] { return pnfs_mds::introduction_of(*cluster_); }, places);
   home_.with([&](io::Reactor*& home) { home = &threads.front()->reactor(); });
+}
+
+void MetadataServer::describe(std::vector<admin::AdminCommand>& commands) {
+  for (admin::AdminCommand& command :
+       cluster_commands({.cluster = *cluster_, .directories = directories_, .exports = *exports_}))
+    commands.push_back(std::move(command));
 }
 
 void MetadataServer::wake() {

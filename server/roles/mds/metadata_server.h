@@ -20,6 +20,7 @@
 #include "pnfs_mds/control_handler.h"
 #include "pnfs_mds/layouts/layouts.h"
 #include "server/config/config.h"
+#include "server/roles/mds/cluster_report.h"
 #include "server/roles/nfs/capability.h"
 #include "vfs/export.h"
 
@@ -41,6 +42,7 @@ class MetadataServer final : public nfs::Capability {
   void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) override;
   io::Op<> tick() override;
   io::Op<> close() override;
+  void describe(std::vector<admin::AdminCommand>& commands) override;
 
   [[nodiscard]] pnfs_mds::Cluster& cluster() { return *cluster_; }
 
@@ -56,6 +58,7 @@ class MetadataServer final : public nfs::Capability {
 
   const std::unique_ptr<pnfs_mds::ControlCalls> calls_;
   const std::unique_ptr<pnfs_mds::Cluster> cluster_;
+  ExportDirectories directories_;
   pnfs_mds::layouts::Layouts layouts_;
   pnfs_mds::MetadataControl control_;
   pnfs::ControlService service_;

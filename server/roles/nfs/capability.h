@@ -10,6 +10,7 @@
 #include "nfs4/engine.h"
 #include "nfs4/engine_parts.h"
 #include "rpc/program.h"
+#include "server/admin/admin_command.h"
 #include "server/config/config.h"
 #include "server/role.h"
 #include "server/server_thread.h"
@@ -36,6 +37,7 @@ class Capability {
   virtual void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) = 0;
   virtual io::Op<> tick() = 0;
   virtual io::Op<> close() = 0;
+  virtual void describe(std::vector<admin::AdminCommand>& commands) { (void)commands; }
 };
 using Capabilities = std::vector<std::shared_ptr<Capability>>;
 

@@ -111,6 +111,7 @@ io::Op<> NfsRole::close() {
 void NfsRole::describe(std::vector<admin::AdminCommand>& commands) {
   for (admin::AdminCommand& command : state_commands(*nfs4_, exports_))
     commands.push_back(std::move(command));
+  for (const auto& capability : capabilities_) capability->describe(commands);
 }
 
 void NfsRole::report(nlohmann::json& members) const { add_nfs4(members, *nfs4_); }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/exit_code.h"
+#include "server/cli/cluster_command.h"
 #include "server/cli/export_command.h"
 #include "server/cli/state_command.h"
 #include "server/cli/status_command.h"
@@ -224,7 +225,8 @@ TEST(CommandLine, status_takes_a_port_a_socket_and_json) {
 }
 
 TEST(CommandLine, lists_of_state_take_a_server_a_client_and_json) {
-  for (const char* what : {"clients", "sessions", "opens", "locks", "delegations", "layouts"}) {
+  for (const char* what :
+       {"clients", "sessions", "opens", "locks", "delegations", "layouts", "data-servers"}) {
     const auto command = parse({what, "--port", "12049", "--json"});
     ASSERT_TRUE(command.has_value()) << command.error().text;
     const auto list = options_of<ListCommand>(*command);
@@ -241,6 +243,35 @@ TEST(CommandLine, lists_of_state_take_a_server_a_client_and_json) {
       refused({"locks", "--client", "me"}),
       HasSubstr("--client: 'me' is wrong; write the id as `braid clients` shows it, e.g. 0x500000001"));
   EXPECT_THAT(refused({"clients", "--client", "0x1"}), HasSubstr("--client"));
+  EXPECT_THAT(refused({"data-servers", "--client", "0x1"}), HasSubstr("--client"));
+}
+
+TEST(CommandLine, a_file_is_located) {
+  const auto command = parse({"location", "/srv/f", "--port", "7", "--json"});
+  ASSERT_TRUE(command.has_value()) << command.error().text;
+  const auto location = options_of<LocationCommand>(*command);
+  EXPECT_EQ(location.file, "/srv/f");
+  EXPECT_EQ(location.server.port, 7);
+  EXPECT_TRUE(location.json);
+  EXPECT_THAT(refused({"location"}), HasSubstr("FILE"));
+}
+
+TEST(CommandLine, what_is_said_of_a_cluster_is_a_table) {
+  const auto servers = state_table("data-servers", R"({"data-servers":[{"number":1,"name":"ds1","server":"01",
+    "addresses":["tcp 192.0.2.1.8.1","rdma 192.0.2.1.78.81"],"state":"in contact","generation":3,
+    "bytes_total":2147483648,"bytes_free":1,"bytes_available":1073741824,"objects_free":7,"load":2}]})");
+  ASSERT_TRUE(servers);
+  EXPECT_THAT(*servers, HasSubstr("tcp 192.0.2.1.8.1, rdma 192.0.2.1.78.81"));
+  EXPECT_THAT(*servers, HasSubstr("1 GiB"));
+  EXPECT_FALSE(state_table("data-servers", R"({"data-servers":[{}]})"));
+  const auto place = location_table(R"({"file":"/:/f","object":"2a","epoch":1,"unit":1048576,
+    "packing":"sparse","first":1,"servers":[{"index":0,"number":2,"object_file":"objects/2a/2a.0000",
+    "name":"ds2","addresses":["tcp 192.0.2.2.8.1"],"state":"in contact"},
+    {"index":1,"number":9,"object_file":"objects/2a/2a.0001"}]})");
+  ASSERT_TRUE(place);
+  EXPECT_THAT(*place, HasSubstr("on 2 servers in pieces of 1 MiB, sparse, the first one at index 1"));
+  EXPECT_THAT(*place, HasSubstr("objects/2a/2a.0001"));
+  EXPECT_FALSE(location_table("{}"));
 }
 
 TEST(CommandLine, a_client_is_evicted_or_its_state_revoked) {

@@ -21,6 +21,7 @@
 #include "pnfs/secret_file.h"
 #include "pnfs_ds/store_directory.h"
 #include "server/process.h"
+#include "server/run/admin_commands.h"
 #include "server/run/capabilities.h"
 #include "server/run/content_sources.h"
 #include "server/run/data_servers.h"
@@ -181,6 +182,53 @@ TEST_F(MetadataServerTest, new_files_are_on_data_servers_and_go_with_their_names
     EXPECT_TRUE(removed.has_value());
   });
   EXPECT_TRUE(rpc::test::eventually([&] { return data.objects.count() == 0; }));
+  stop();
+}
+
+TEST_F(MetadataServerTest, its_data_servers_and_where_a_file_lies_are_told) {
+  start();
+  JoinedServer data(clock_, state() + "/pnfs/secret", server_->addresses().front());
+  ASSERT_TRUE(data.heard);
+  const auto commands = run::admin_commands(*server_, clock_.now());
+  const auto ask = [&](const nlohmann::json& request) {
+    rpc::test::Loop loop(clock_);
+    std::string answer;
+    const std::string line = request.dump() + "\n";
+    loop.run([&]() -> io::Op<> { answer = co_await admin::admin_answer(line, commands); });
+    return nlohmann::json::parse(answer);
+  };
+  const auto servers = ask({{"command", "data-servers"}}).at("data-servers");
+  ASSERT_EQ(servers.size(), 1U);
+  EXPECT_EQ(servers[0].at("name"), "ds");
+  EXPECT_EQ(servers[0].at("state"), "in contact");
+  EXPECT_EQ(servers[0].at("bytes_total"), base::GiB);
+  EXPECT_TRUE(ask({{"command", "data-servers"}, {"from", "1"}}).at("data-servers").empty());
+  EXPECT_TRUE(ask({{"command", "data-servers"}, {"from", "x"}}).contains("error"));
+
+  std::filesystem::create_directory(directory_ / "shared" / "d");
+  on_server([&]() -> io::Op<> {
+    const auto fs = file_system();
+    const auto found = co_await fs->lookup({}, fs->root(), "d").as_result();
+    vfs::Wcc wcc;
+    const auto made = co_await fs->create({}, found->file, "f", {}, wcc).as_result();
+    const auto placed = co_await fs->place(made->file, cluster().source(), {}).as_result();
+    EXPECT_TRUE(placed.has_value());
+    (void)co_await fs->create({}, fs->root(), "empty", {}, wcc).as_result();
+  });
+  const auto location = [&](const std::filesystem::path& path) {
+    return ask({{"command", "location"}, {"path", path.string()}});
+  };
+  const auto place = location(directory_ / "shared/d/f");
+  EXPECT_EQ(place.at("file"), "/:/d/f");
+  EXPECT_EQ(place.at("unit"), 64 * base::KiB);
+  EXPECT_EQ(place.at("epoch"), 1);
+  EXPECT_EQ(place.at("servers")[0].at("name"), "ds");
+  EXPECT_THAT(place.at("servers")[0].at("object_file").get<std::string>(), HasSubstr(".0000"));
+  EXPECT_THAT(location(directory_ / "shared/empty").at("error").get<std::string>(), HasSubstr("no bytes on"));
+  EXPECT_THAT(location(directory_ / "shared/none").at("error").get<std::string>(),
+              HasSubstr("cannot be found"));
+  EXPECT_THAT(location("/etc/passwd").at("error").get<std::string>(), HasSubstr("in no striped export"));
+  EXPECT_TRUE(location("").contains("error"));
   stop();
 }
 
