@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 #include <utility>
+#include <variant>
 
 #include "base/log.h"
 
@@ -18,6 +19,17 @@ using pnfs::control_status;
 // A client waits for the answer.
 constexpr base::Duration facts_timeout = std::chrono::seconds(5);
 constexpr base::Duration answer_timeout = std::chrono::seconds(3);
+
+static_assert(metadata_calls.size() == std::variant_size_v<decltype(pnfs::to_metadata_args::body)>);
+
+template <class Reply>
+void count(pnfs::CallCounters* counters, const pnfs::to_metadata_args& args, const Reply& reply) {
+  if (counters == nullptr) return;
+  if (reply)
+    counters->answered(args.body.index());
+  else
+    counters->failed(args.body.index(), reply.error().fault);
+}
 
 pnfs::control_status accept_any(const pnfs::Introduction& /*other*/) { return control_status::CONTROL_OK; }
 
@@ -78,6 +90,7 @@ io::Op<> Heartbeats::beat() {
   args.file_system = file_system_;
   const auto call = pnfs::to_metadata_args::with_heartbeat(args);
   const auto reply = co_await peer_.call_metadata(call, answer_timeout).as_result();
+  count(parts_.counters, call, reply);
   if (!reply) {
     failed(reply.error());
     co_return;
@@ -169,6 +182,7 @@ vfs::VfsOp<FileFacts> MetadataPeers::facts_of(pnfs::ObjectId object) {
   if (peer == nullptr) co_await base::fail(vfs::Error::delay);
   const auto args = pnfs::to_metadata_args::with_file_facts({.object = object.value()});
   const auto reply = co_await peer->call_metadata(args, facts_timeout).as_result();
+  count(counters_, args, reply);
   if (!reply) co_await base::fail(vfs::Error::delay);
   const auto* const facts = reply->result.file_facts()->facts();
   if (facts == nullptr) co_await base::fail(vfs::Error::stale);

@@ -1,12 +1,14 @@
 // What a data server says to its metadata server: heartbeats, and questions about files.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -14,6 +16,7 @@
 #include "io/gate.h"
 #include "io/op.h"
 #include "io/reactor.h"
+#include "pnfs/call_counters.h"
 #include "pnfs/control_peer.h"
 #include "pnfs_ds/contact.h"
 #include "pnfs_ds/data_server.h"
@@ -30,6 +33,9 @@ struct MetadataAddress {
   std::string text;  // as the user wrote it
 };
 
+// Of calls to the metadata server: the names of to_metadata_args, in their order.
+inline constexpr std::array<std::string_view, 2> metadata_calls{"heartbeat", "file_facts"};
+
 // Keeps contact, as long as the metadata server answers. Belongs to the thread of one reactor, but for
 // failure(). start() once, and close() before it is destroyed.
 class Heartbeats {
@@ -43,6 +49,7 @@ class Heartbeats {
     FenceTable& fences;
     Contact& contact;
     io::BlockingPool& pool;
+    pnfs::CallCounters* counters = nullptr;  // of metadata_calls; null: nobody counts
   };
   // Of heartbeats: a sixth of the time that one is good for, and within these.
   static constexpr base::Duration interval_min = std::chrono::milliseconds(100);
@@ -88,6 +95,8 @@ class Heartbeats {
 // thread, after which there are no answers any more.
 class MetadataPeers final : public MetadataServer {
  public:
+  // As those of Heartbeats; before there are calls.
+  void count_in(pnfs::CallCounters& counters) { counters_ = &counters; }
   void add(std::unique_ptr<pnfs::ControlPeer> peer, io::Reactor& reactor) {
     peers_.push_back({&reactor, std::move(peer)});
   }
@@ -103,6 +112,7 @@ class MetadataPeers final : public MetadataServer {
   [[nodiscard]] pnfs::ControlPeer* here() const;
 
   std::vector<OfThread> peers_;
+  pnfs::CallCounters* counters_ = nullptr;
 };
 
 }  // namespace braid::pnfs_ds

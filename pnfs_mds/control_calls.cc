@@ -24,6 +24,11 @@ constexpr std::array status_rows = {
     StatusRow{10004, vfs::Error::notsupp}, StatusRow{10008, vfs::Error::delay},
 };
 
+// In the order of to_data_args.
+constexpr std::array<std::string_view, 10> call_names{
+    "fence", "read", "write", "commit", "stat", "truncate", "remove", "seek", "allocate", "deallocate"};
+static_assert(call_names.size() == std::variant_size_v<decltype(pnfs::to_data_args::body)>);
+
 // A refusal that nobody can mend by waiting is in the log of both sides.
 vfs::Error error_of_peer(const pnfs::PeerError& error, pnfs::ServerNumber server) {
   using enum pnfs::control_status;
@@ -87,6 +92,8 @@ void ControlCalls::start(io::SlabPool& slabs, const DataServers& servers, const 
   for (const Place& place : places) desks_.push_back(std::make_unique<Desk>(place));
 }
 
+void ControlCalls::register_in(base::MetricRegistry& metrics) { counters_.emplace(metrics, call_names); }
+
 ControlCalls::Desk* ControlCalls::desk_here() const {
   const io::Reactor* const here = io::Reactor::current();
   const auto found =
@@ -133,7 +140,10 @@ vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, Abo
   const io::Gate::Hold hold(desk->gate);
   Line* const line = co_await line_to(*desk, server, about);
   const pnfs::ControlPeer* const peer = line->peer.get();
+  const std::size_t kind = args.body.index();
   auto reply = co_await line->peer->call_data(args, std::move(bulk), patience).as_result();
+  if (counters_ && reply) counters_->answered(kind);
+  if (counters_ && !reply) counters_->failed(kind, reply.error().fault);
   if (!reply && reply.error().fault == pnfs::PeerFault::unreachable) note_unreachable(*desk, server, peer);
   if (!reply) co_await base::fail(error_of_peer(reply.error(), server));
   co_return std::move(*reply);

@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "io/op.h"
 #include "io/reactor.h"
 #include "io/slab.h"
+#include "pnfs/call_counters.h"
 #include "pnfs/control.x.h"
 #include "pnfs/control_peer.h"
 #include "pnfs/hello.h"
@@ -46,6 +48,8 @@ class ControlCalls final : public ObjectCalls {
              pnfs::ControlPeer::Own own, std::span<const Place> places);
   // Ends all connections, on any of the threads, while the others still run.
   io::Op<> close();
+  // Before start(): calls are counted there. The registry outlives close().
+  void register_in(base::MetricRegistry& metrics);
 
   vfs::VfsOp<ObjectRead> read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,
                               std::uint32_t count) override;
@@ -94,6 +98,7 @@ class ControlCalls final : public ObjectCalls {
   const pnfs::ClusterSecret* secret_ = nullptr;
   pnfs::ControlPeer::Own own_;
   std::vector<std::unique_ptr<Desk>> desks_;
+  std::optional<pnfs::CallCounters> counters_;
 };
 
 // Between errors and numbers of RFC 8881 section 15.1, as the control protocol has them. Numbers that mean

@@ -84,6 +84,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, LayoutRequest& r
   const nfs4::state::ClientRef& client = request.use.client;
   LayoutState* layout = find(client->id, file);
   if (layout != nullptr && layout->other != request.use.id.other) {
+    counters_.ended(LayoutEnd::replaced);
     finish(*layout, work);
     layout = nullptr;
   }
@@ -101,6 +102,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, LayoutRequest& r
   }
   if (request.writes && !layout->writes) layout->hold->striped->begin_writing();
   (request.writes ? layout->writes : layout->reads) = true;
+  counters_.granted(request.writes);
   return layout->id();
 }
 
@@ -111,7 +113,8 @@ std::optional<stateid4> Layouts::give_back(LayoutState& layout, bool reads, bool
   }
   if (reads) layout.reads = false;
   if (layout.reads || layout.writes) return layout.bump();
-  end(layout, work);
+  counters_.ended(LayoutEnd::returned);
+  take_off(layout, work);
   return std::nullopt;
 }
 
@@ -121,7 +124,10 @@ void Layouts::give_back_all(nfs4::clientid4 client, std::optional<vfs::ExportId>
   for (auto it = first; it != by_holder_.end() && it->first.first == client; ++it)
     if (!only || vfs::HandleCodec::export_of(it->second->file->handle.view()) == *only)
       all.push_back(it->second);
-  for (LayoutState* const layout : all) end(*layout, work);
+  for (LayoutState* const layout : all) {
+    counters_.ended(LayoutEnd::returned);
+    take_off(*layout, work);
+  }
 }
 
 void Layouts::detach(LayoutState& layout) {
@@ -142,6 +148,11 @@ void Layouts::end(State& state, DeferredWork& work) {
     registry_->erase(state, work);
     return;
   }
+  counters_.ended(LayoutEnd::gone);
+  take_off(layout, work);
+}
+
+void Layouts::take_off(LayoutState& layout, DeferredWork& work) {
   const vfs::FileHandle handle = layout.file->handle;
   finish(layout, work);
   registry_->forget_if_unused(handle);
@@ -151,6 +162,7 @@ void Layouts::revoke(State& state, DeferredWork& /*work*/) {
   auto& layout = static_cast<LayoutState&>(state);
   const vfs::FileHandle handle = layout.file->handle;
   detach(layout);
+  counters_.ended(LayoutEnd::revoked);
   layout.revoked = true;
   revoked_.push_back(&state);
   registry_->forget_if_unused(handle);
@@ -171,6 +183,7 @@ void Layouts::end_without_claim(FileState& file, const Client& client, DeferredW
   if (layout == nullptr) return;
   const auto of_client = [&](const auto* state) { return state->client.get() == &client; };
   if (std::ranges::any_of(file.opens, of_client) || std::ranges::any_of(file.delegations, of_client)) return;
+  counters_.ended(LayoutEnd::closed);
   finish(*layout, work);
 }
 

@@ -17,6 +17,7 @@
 #include "nfs4/state/state_use.h"
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/layouts/devices.h"
+#include "pnfs_mds/layouts/layout_counters.h"
 #include "pnfs_mds/layouts/layout_files.h"
 #include "pnfs_mds/layouts/live_grants.h"
 
@@ -62,6 +63,7 @@ class Layouts final : public nfs4::state::Kind {
   [[nodiscard]] Devices& devices() { return devices_; }
   [[nodiscard]] LayoutFiles& files() { return files_; }
   [[nodiscard]] LiveGrants& grants() { return grants_; }
+  [[nodiscard]] LayoutCounters& counters() { return counters_; }
 
   // --- Under the lock.
   // Whether a LAYOUTGET may bring this stateid, of a client with sessions: a layout stateid whose seqid is
@@ -100,6 +102,8 @@ class Layouts final : public nfs4::state::Kind {
   [[nodiscard]] LayoutState* find(nfs4::clientid4 client, const nfs4::state::FileState& file) const;
   // Off its file; whoever calls this has the file forgotten if it is unused.
   void detach(LayoutState& layout);
+  // The same, and the file is forgotten if it is unused.
+  void take_off(LayoutState& layout, nfs4::state::DeferredWork& work);
   // Off its file, and gone.
   void finish(LayoutState& layout, nfs4::state::DeferredWork& work);
   void end_without_claim(nfs4::state::FileState& file, const nfs4::state::Client& client,
@@ -109,6 +113,7 @@ class Layouts final : public nfs4::state::Kind {
   Devices devices_;
   LayoutFiles files_;
   LiveGrants grants_;
+  LayoutCounters counters_;
   nfs4::state::StateRegistry* registry_ = nullptr;
   std::map<Key, LayoutState*> by_holder_;     // revoked ones are not in it
   std::vector<nfs4::state::State*> revoked_;  // to be ended with the next tick

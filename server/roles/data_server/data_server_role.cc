@@ -147,6 +147,8 @@ std::expected<void, std::string> DataServerRole::assemble(const Shared& shared, 
   server_ = std::move(*server);
   shared.metrics.gauge("braid_pnfs_contact", "Whether the metadata server has been heard for half a lease",
                        {}, [this] { return contact_.there() ? 1.0 : 0.0; });
+  counters_.emplace(shared.metrics, pnfs_ds::metadata_calls);
+  peers_.count_in(*counters_);
   nfs4::EngineParts parts;
   parts.operations = pnfs_ds::operations();
   parts.role_flags = nfs4::EXCHGID4_FLAG_USE_PNFS_DS;
@@ -216,7 +218,8 @@ void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> thread
                                                                                  .objects = objects_,
                                                                                  .fences = *opened_.fences,
                                                                                  .contact = contact_,
-                                                                                 .pool = pool_});
+                                                                                 .pool = pool_,
+                                                                                 .counters = &*counters_});
   heartbeats_->start();
 }
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "nfs4/engine.h"
+#include "pnfs/call_counters.h"
 #include "pnfs/control_service.h"
 #include "pnfs/keys.h"
 #include "pnfs_ds/contact.h"
@@ -74,6 +75,7 @@ class DataServerRole final : public Role {
   vfs::Exports exports_;  // none: objects are in no export
   pnfs_ds::Contact contact_;
   pnfs_ds::Objects objects_;
+  std::optional<pnfs::CallCounters> counters_;
   pnfs_ds::MetadataPeers peers_;
   pnfs_ds::ControlCalls calls_;
   pnfs::ControlService control_;

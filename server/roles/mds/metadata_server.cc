@@ -78,6 +78,9 @@ void MetadataServer::join(const Shared& shared, nfs4::EngineParts& parts) {
   parts.role_flags = nfs4::EXCHGID4_FLAG_USE_PNFS_MDS;
   parts.layout_types = {nfs4::layouttype4::LAYOUT4_NFSV4_1_FILES};
   parts.kinds.push_back(&layouts_);
+  layouts_.counters().register_in(shared.metrics);
+  cluster_->source().counters().register_in(shared.metrics);
+  calls_->register_in(shared.metrics);
   slabs_ = &shared.slabs;
   exports_ = &shared.exports;
   cluster_->use(shared.pool);

@@ -69,6 +69,7 @@ class CallsOverTcp : public ControlTest {
     admit({{"rdma", "127.0.0.1.8.1"}, {"tcp", universal(server_->address)}});
     const std::vector<ControlCalls::Place> places{{caller_.thread.reactor(), *caller_.tcp},
                                                   {second_.thread.reactor(), *second_.tcp}};
+    calls_.register_in(metrics_);
     calls_.start(
         caller_.pool, cluster_->servers(), cluster_->secret(), [this] { return introduction_of(*cluster_); },
         places);
@@ -112,6 +113,7 @@ class CallsOverTcp : public ControlTest {
   DataSide data_;
   pnfs::ControlService service_;
   std::unique_ptr<rpc::test::TcpServer> server_;
+  base::MetricRegistry metrics_;
   ControlCalls calls_, other_calls_;
 };
 
@@ -221,6 +223,22 @@ TEST_F(CallsOverTcp, a_server_that_is_away_is_tried_again_and_found_elsewhere) {
   server_ = serve(service_.program());
   admit({{"tcp", universal(server_->address)}});
   EXPECT_TRUE(call([&] { return calls_.commit(first, some_object); }));
+}
+
+TEST_F(CallsOverTcp, calls_are_counted_by_what_they_are_and_how_they_end) {
+  EXPECT_TRUE(call([&] { return calls_.commit(first, some_object); }));
+  objects_.set_error(first, vfs::Error::nospc);
+  EXPECT_FALSE(call([&] { return calls_.commit(first, some_object); }));
+  server_.reset();
+  EXPECT_FALSE(call([&] { return calls_.deallocate(first, {0, 0, 1}, pnfs::ObjectId(1)); }));
+  const std::string text = metrics_.prometheus();
+  const auto counted = [&](const char* call, const char* result, int times) {
+    return text.find(fmt::format("braid_pnfs_control_calls_total{{call=\"{}\",result=\"{}\"}} {}\n", call,
+                                 result, times)) != text.npos;
+  };
+  EXPECT_TRUE(counted("commit", "answered", 2)) << "an error of the file is an answer";
+  EXPECT_TRUE(counted("deallocate", "unreachable", 1)) << text;
+  EXPECT_TRUE(counted("fence", "answered", 0));
 }
 
 TEST_F(CallsOverTcp, another_server_behind_the_address_is_not_taken_for_it) {

@@ -57,6 +57,22 @@ TEST_F(LayoutsTest, all_of_a_client_go_at_once_and_no_other_clients) {
   EXPECT_EQ(give_back(*bob_, "one", all), NFS4ERR_UNKNOWN_LAYOUTTYPE);
 }
 
+TEST_F(LayoutsTest, grants_and_their_ends_are_counted) {
+  static base::MetricRegistry metrics;  // outlives what the client leaves behind
+  layouts_->counters().register_in(metrics);
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto first = layoutget(*alice_, "file", layoutget_args(id, reads));
+  const auto both = layoutget(*alice_, "file", layoutget_args(first->id, writes));
+  EXPECT_EQ(give_back(*alice_, "file", returned(both->id, writes)), NFS4_OK);
+  EXPECT_TRUE(layoutget(*alice_, "file", layoutget_args(id, reads))) << "it has dropped what was left";
+  const std::string text = metrics.prometheus();
+  const auto has = [&](const std::string& line) { return text.find(line + "\n") != text.npos; };
+  EXPECT_TRUE(has(R"(braid_pnfs_layouts_granted_total{iomode="read"} 2)")) << text;
+  EXPECT_TRUE(has(R"(braid_pnfs_layouts_granted_total{iomode="read-write"} 1)"));
+  EXPECT_TRUE(has(R"(braid_pnfs_layouts_ended_total{how="replaced"} 1)"));
+  EXPECT_TRUE(has(R"(braid_pnfs_layouts_ended_total{how="returned"} 0)")) << "a part was left";
+}
+
 TEST_F(LayoutsTest, the_last_close_of_the_client_ends_its_layout) {
   const stateid4 first = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
   const stateid4 of_bob = open(*bob_, "file", OPEN4_SHARE_ACCESS_READ);
