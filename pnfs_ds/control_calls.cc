@@ -156,7 +156,8 @@ ControlCalls::CallOp<pnfs::OBJECT_TRUNCATEres> ControlCalls::truncate(const pnfs
       continue;
     }
     const auto done =
-        co_await objects_.cut(key_of(args.objects[i].fence.of), args.objects[i].end).as_result();
+        co_await objects_.cut(key_of(args.objects[i].fence.of), args.objects[i].number, args.objects[i].end)
+            .as_result();
     results[i] = number(done);
   }
   co_return pnfs::OBJECT_TRUNCATEres{results};

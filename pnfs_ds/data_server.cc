@@ -16,7 +16,7 @@ namespace {
 using enum nfs4::nfsstat4;
 
 constexpr std::array<std::string_view, denials> denial_names{
-    "no_contact", "forged", "other_client", "reading_alone", "fenced", "no_facts", "failed"};
+    "no_contact", "forged", "other_client", "reading_alone", "fenced", "no_facts", "not_told", "failed"};
 
 }  // namespace
 
@@ -41,6 +41,7 @@ DataServer::DataServer(Objects& objects, const Contact& contact, MetadataServer&
     : objects_(objects),
       contact_(contact),
       metadata_(metadata),
+      announcements_(metadata),
       zeros_(std::move(zeros)),
       nowhere_{.id = {},
                .path = "/",
@@ -132,6 +133,25 @@ nfs4::Op4<Objects::Opened> DataServer::find_or_make(Objects::Use& use, const Han
   if (!made) co_await nfs4::refuse(status_of(made.error()));
   if (*made == nullptr) co_await deny(Denial::failed);
   co_return std::move(*made);
+}
+
+// It is said before the first byte is written, so that the metadata server has taken the file's privileges
+// away by then.
+nfs4::Op4<> DataServer::announce(Objects::Use& use, const HandleFile& file) {
+  // The metadata server may be waiting for the end of what runs on this object.
+  use.end();
+  const std::uint64_t asked = use.object().asked();
+  const auto told = co_await announcements_.announce(use.object().key.object).as_result();
+  if (!told) co_await deny(Denial::not_told);
+  use.object().note_announced(asked);
+  use.begin();
+  co_await admit(file, true);
+}
+
+nfs4::Op4<> DataServer::announce_done(Objects::Use& use) {
+  use.end();
+  const auto told = co_await announcements_.announce(use.object().key.object).as_result();
+  if (!told) co_await deny(Denial::not_told);
 }
 
 }  // namespace braid::pnfs_ds

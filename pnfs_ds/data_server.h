@@ -15,21 +15,14 @@
 #include "nfs4/op4.h"
 #include "pnfs/data_handle.h"
 #include "pnfs/object.h"
+#include "pnfs_ds/announcements.h"
 #include "pnfs_ds/contact.h"
+#include "pnfs_ds/metadata_server.h"
 #include "pnfs_ds/objects.h"
 #include "vfs/export.h"
 #include "vfs/file.h"
 
 namespace braid::pnfs_ds {
-
-using pnfs::FileFacts;
-
-class MetadataServer {
- public:
-  virtual ~MetadataServer() = default;
-  // On any reactor. stale: there is no such file, or nobody has a layout of it; else there is no answer.
-  virtual vfs::VfsOp<FileFacts> facts_of(pnfs::ObjectId object) = 0;
-};
 
 // Why a client was refused: counted, never told.
 enum class Denial : std::uint8_t {
@@ -39,9 +32,10 @@ enum class Denial : std::uint8_t {
   reading_alone,  // WRITE with a handle for reading
   fenced,         // FenceTable
   no_facts,       // the metadata server does not say what has to be known
+  not_told,       // it cannot be told that the object is written to
   failed,         // the object's file system
 };
-constexpr std::size_t denials = 7;
+constexpr std::size_t denials = 8;
 
 class DataServer;
 
@@ -80,6 +74,12 @@ class DataServer final : public nfs4::HandleResolver {
   nfs4::nfsstat4 status_of(vfs::Error error);
   // Of an object that a client may write, and which may have to be made.
   nfs4::Op4<Objects::Opened> find_or_make(Objects::Use& use, const HandleFile& file);
+  // Before an object is written to that is not announced(): the metadata server knows that it is.
+  // PNFS_NO_LAYOUT: it cannot be told.
+  nfs4::Op4<> announce(Objects::Use& use, const HandleFile& file);
+  // Before the answer to a WRITE or COMMIT during which Object::asked() has changed: whoever asked may have
+  // missed it, and thinks that there is nothing more. Ends the use.
+  nfs4::Op4<> announce_done(Objects::Use& use);
 
   [[nodiscard]] const io::SlabRange& zeros() const { return zeros_; }
   nfs4::Op4<FileFacts> facts_of(pnfs::ObjectId object);
@@ -93,6 +93,7 @@ class DataServer final : public nfs4::HandleResolver {
   Objects& objects_;
   const Contact& contact_;
   MetadataServer& metadata_;
+  Announcements announcements_;
   const io::SlabRange zeros_;
   const vfs::Export nowhere_;  // objects are in no export
   std::vector<base::Counter*> denied_;

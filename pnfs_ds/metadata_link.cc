@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 #include <variant>
 
 #include "base/log.h"
+#include "nfs4/nfs4.x.h"
 
 namespace braid::pnfs_ds {
 namespace {
@@ -18,8 +20,10 @@ using pnfs::control_status;
 
 // A client waits for the answer.
 constexpr base::Duration facts_timeout = std::chrono::seconds(5);
+constexpr base::Duration dirty_timeout = std::chrono::seconds(5);
 constexpr base::Duration answer_timeout = std::chrono::seconds(3);
 
+constexpr auto stale = static_cast<pnfs::data_status>(nfs4::nfsstat4::NFS4ERR_STALE);
 static_assert(metadata_calls.size() == std::variant_size_v<decltype(pnfs::to_metadata_args::body)>);
 
 template <class Reply>
@@ -187,6 +191,26 @@ vfs::VfsOp<FileFacts> MetadataPeers::facts_of(pnfs::ObjectId object) {
   const auto* const facts = reply->result.file_facts()->facts();
   if (facts == nullptr) co_await base::fail(vfs::Error::stale);
   co_return FileFacts{.size = facts->size, .owner = {.uid = facts->uid, .gid = facts->gid}};
+}
+
+vfs::VfsOp<MetadataServer::EachObject> MetadataPeers::tell_dirty(std::vector<pnfs::ObjectId> objects) {
+  pnfs::ControlPeer* const peer = here();
+  if (peer == nullptr) co_await base::fail(vfs::Error::delay);
+  std::vector<std::uint64_t> numbers;
+  numbers.reserve(objects.size());
+  std::ranges::transform(objects, std::back_inserter(numbers), &pnfs::ObjectId::value);
+  const auto args = pnfs::to_metadata_args::with_dirty({.objects = numbers});
+  const auto reply = co_await peer->call_metadata(args, dirty_timeout).as_result();
+  if (!reply) co_await base::fail(vfs::Error::delay);
+  EachObject out;
+  out.reserve(objects.size());
+  for (const pnfs::data_status status : reply->result.dirty()->objects) {
+    if (status == 0)
+      out.emplace_back();
+    else
+      out.emplace_back(std::unexpect, status == stale ? vfs::Error::stale : vfs::Error::delay);
+  }
+  co_return std::move(out);
 }
 
 io::Op<> MetadataPeers::close() {

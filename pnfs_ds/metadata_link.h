@@ -19,9 +19,9 @@
 #include "pnfs/call_counters.h"
 #include "pnfs/control_peer.h"
 #include "pnfs_ds/contact.h"
-#include "pnfs_ds/data_server.h"
 #include "pnfs_ds/fence_table.h"
 #include "pnfs_ds/file_system_id.h"
+#include "pnfs_ds/metadata_server.h"
 #include "pnfs_ds/objects.h"
 #include "pnfs_ds/store_directory.h"
 
@@ -101,6 +101,7 @@ class MetadataPeers final : public MetadataServer {
     peers_.push_back({&reactor, std::move(peer)});
   }
   vfs::VfsOp<FileFacts> facts_of(pnfs::ObjectId object) override;
+  vfs::VfsOp<EachObject> tell_dirty(std::vector<pnfs::ObjectId> objects) override;
   // Of the calling thread.
   io::Op<> close();
 

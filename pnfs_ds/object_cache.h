@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <list>
 #include <map>
 #include <memory>
@@ -33,6 +34,18 @@ class Object {
   Turn making;
   // Written to since somebody asked (OBJECT_STAT).
   std::atomic<bool> changed{false};
+  // The number of its last truncation; belongs to whoever has the turn.
+  std::uint64_t last_cut = 0;
+
+  // How often somebody has asked where it ends. Whoever does counts first, and looks then: so a write that
+  // finds the same number before and after is seen by whoever asks next.
+  [[nodiscard]] std::uint64_t asked() const { return asked_.load(); }
+  void note_asked() { asked_.fetch_add(1); }
+  // Whether the metadata server has been told that it is written to, and has not asked since. What is
+  // forgotten with the object is told once more.
+  [[nodiscard]] bool announced() const { return announced_.load() == asked_.load(); }
+  // Told, in a call that began when asked() was that.
+  void note_announced(std::uint64_t asked) { announced_.store(asked); }
 
   // Null: nobody has opened it, or it is not there.
   [[nodiscard]] std::shared_ptr<const OpenedObject> opened() const {
@@ -45,6 +58,8 @@ class Object {
   }
 
  private:
+  std::atomic<std::uint64_t> asked_{1};
+  std::atomic<std::uint64_t> announced_{0};  // 0: never
   mutable std::mutex mutex_;
   std::shared_ptr<const OpenedObject> opened_;
 };

@@ -59,6 +59,7 @@ vfs::VfsOp<Objects::Stat> Objects::stat(ObjectKey key) {
   Use use(*this, key);
   Stat out;
   // Before looking: what is written from now on is a change for the next one who asks.
+  use.object().note_asked();
   out.changed = use.object().changed.exchange(false, std::memory_order_acq_rel);
   const Opened opened = co_await find(use);
   if (!opened) co_return out;
@@ -87,16 +88,19 @@ vfs::VfsOp<> Objects::fence(std::vector<FenceRecord> fences) {
     if (of_all || std::ranges::find(of, object->key) != of.end()) co_await object->running.earlier_ended();
 }
 
-vfs::VfsOp<> Objects::cut(ObjectKey key, std::uint64_t end) {
+vfs::VfsOp<> Objects::cut(ObjectKey key, std::uint64_t number, std::uint64_t end) {
   Use use(*this, key);
   co_await close_forgotten(use);
   co_await use.object().running.earlier_ended();
   const Turn::Hold turn = co_await use.object().turn.take();
+  if (use.object().last_cut >= number) co_return;
   const Opened opened = co_await open(use.object());
-  if (!opened) co_return;
-  vfs::SetAttributes set;
-  set.size = end;
-  co_await opened->open->set(opened->owner, set);
+  if (opened) {
+    vfs::SetAttributes set;
+    set.size = end;
+    co_await opened->open->set(opened->owner, set);
+  }
+  use.object().last_cut = number;
 }
 
 vfs::VfsOp<> Objects::remove(ObjectKey key) {

@@ -100,8 +100,9 @@ class Objects {
 
   // In force, and on the medium; what had been let in before is over.
   vfs::VfsOp<> fence(std::vector<FenceRecord> fences);
-  // After fence(): on the medium. An object that is not there is not made.
-  vfs::VfsOp<> cut(ObjectKey key, std::uint64_t end);
+  // After fence(): on the medium. An object that is not there is not made. One that was cut with this number
+  // or a larger one, since the process started, stays as it is.
+  vfs::VfsOp<> cut(ObjectKey key, std::uint64_t number, std::uint64_t end);
   vfs::VfsOp<> remove(ObjectKey key);
 
   vfs::VfsOp<vfs::FileSystemStatus> room() { return files_.status(); }

@@ -89,9 +89,17 @@ std::expected<void, ClusterError> Cluster::open_logs(const base::Clock& clock, c
   if (!removals) return std::unexpected(trouble(directory_, "removals", removals.error()));
   removals_ = std::move(*removals);
 
+  auto dirty = DirtyLog::open(fd);
+  if (!dirty) return std::unexpected(trouble(directory_, "dirty", dirty.error()));
+  dirty_ = std::move(*dirty);
+  auto truncations = Truncations::open(fd, calls_, *servers_, *grants_);
+  if (!truncations) return std::unexpected(trouble(directory_, "truncations", truncations.error()));
+  truncations_ = std::move(*truncations);
+  admission_ = std::make_unique<Admission>(*servers_, *truncations_);
+
   vfs::Verifier verifier;
   std::ranges::copy(random_bytes(verifier.bytes.size()), verifier.bytes.begin());
-  const StripedParts parts{*servers_, calls_, *objects_, *grants_, *removals_};
+  const StripedParts parts{*servers_, calls_, *objects_, *grants_, *removals_, *dirty_, *truncations_};
   source_ = std::make_unique<StripedSource>(parts, options_.policy, key, verifier);
   return {};
 }
@@ -101,6 +109,8 @@ void Cluster::use(io::BlockingPool& pool) {
   objects_->use(pool);
   grants_->use(pool);
   removals_->use(pool);
+  dirty_->use(pool);
+  truncations_->use(pool);
 }
 
 vfs::FileHandle Cluster::seal(pnfs::ServerNumber server, const pnfs::DataHandle& handle) const {
@@ -121,6 +131,37 @@ vfs::FileHandle Cluster::seal(pnfs::ServerNumber server, const pnfs::DataHandle&
 vfs::VfsOp<FileFacts> Cluster::file_facts(pnfs::ObjectId object) {
   if (!facts_) return base::fail(vfs::Error::stale);
   return facts_(object);
+}
+
+// The privileges go before the answer, and so before the first byte is written: whoever has changed what a
+// program does has not got it executed with them.
+vfs::VfsOp<EachObject<void>> Cluster::written(std::vector<pnfs::ObjectId> objects) {
+  EachObject<void> out(objects.size());
+  std::vector<pnfs::ObjectId> known;
+  known.reserve(objects.size());
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    // Nobody has such a file, or nobody any more.
+    if (objects[i].value() > objects_->last() || removals_->is_gone(objects[i]))
+      out[i] = base::fail(vfs::Error::stale);
+    else
+      known.push_back(objects[i]);
+  }
+  // Until they are gone they are owed by whoever settles the file.
+  for (const pnfs::ObjectId object : known) {
+    source_->written(object);
+    dirty_->owe_privileges(object);
+  }
+  co_await dirty_->keep(known);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (!out[i]) continue;
+    base::Result<void, vfs::Error> dropped = base::fail(vfs::Error::stale);
+    if (drop_privileges_) dropped = co_await drop_privileges_(objects[i]).as_result();
+    if (dropped)
+      dirty_->privileges_gone(objects[i]);
+    else if (dropped.error() != vfs::Error::stale)
+      out[i] = base::fail(vfs::Error::delay);
+  }
+  co_return std::move(out);
 }
 
 }  // namespace braid::pnfs_mds

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/guarded.h"
@@ -16,13 +17,16 @@
 #include "pnfs/data_handle.h"
 #include "pnfs/keys.h"
 #include "pnfs/object.h"
+#include "pnfs_mds/admission.h"
 #include "pnfs_mds/counter.h"
 #include "pnfs_mds/data_servers.h"
+#include "pnfs_mds/dirty_log.h"
 #include "pnfs_mds/object_calls.h"
 #include "pnfs_mds/placement.h"
 #include "pnfs_mds/removals.h"
 #include "pnfs_mds/state_directory.h"
 #include "pnfs_mds/striped_source.h"
+#include "pnfs_mds/truncations.h"
 #include "vfs/open_file.h"
 #include "vfs/types.h"
 
@@ -64,6 +68,9 @@ class Cluster {
   [[nodiscard]] Grants& grants() { return *grants_; }
   [[nodiscard]] ObjectCalls& calls() { return calls_; }
   [[nodiscard]] Removals& removals() { return *removals_; }
+  [[nodiscard]] DirtyLog& dirty() { return *dirty_; }
+  [[nodiscard]] Truncations& truncations() { return *truncations_; }
+  [[nodiscard]] Admission& admission() { return *admission_; }
   [[nodiscard]] StripedSource& source() { return *source_; }
   [[nodiscard]] std::uint32_t contact_ms() const {
     return static_cast<std::uint32_t>(
@@ -82,6 +89,12 @@ class Cluster {
   using FactsOf = std::function<vfs::VfsOp<FileFacts>(pnfs::ObjectId object)>;
   void set_file_facts(FactsOf facts) { facts_ = std::move(facts); }
   vfs::VfsOp<FileFacts> file_facts(pnfs::ObjectId object);
+  // Who takes the privileges of such a file away, as above.
+  using DropPrivileges = std::function<vfs::VfsOp<>(pnfs::ObjectId object)>;
+  void set_drop_privileges(DropPrivileges drop) { drop_privileges_ = std::move(drop); }
+  // DIRTY: clients are about to write to these. After a crash, too, servers are asked about them. What has
+  // become of each; stale: there is no such file. Errors are those of all.
+  vfs::VfsOp<EachObject<void>> written(std::vector<pnfs::ObjectId> objects);
   // Who knows which grants are in use, from the end of the grace period on: layouts are not reclaimed, and
   // until then clients may use those of the run before. Nobody: 0, which says nothing. Any thread; to be set
   // before a data server can call.
@@ -106,9 +119,13 @@ class Cluster {
   std::unique_ptr<Counter> objects_;
   std::unique_ptr<Grants> grants_;
   std::unique_ptr<Removals> removals_;
+  std::unique_ptr<DirtyLog> dirty_;
+  std::unique_ptr<Truncations> truncations_;
+  std::unique_ptr<Admission> admission_;
   std::unique_ptr<StripedSource> source_;
   mutable base::Guarded<std::map<pnfs::ServerNumber, pnfs::DataHandleCodec>> codecs_;
   FactsOf facts_;
+  DropPrivileges drop_privileges_;
   LowestGrant lowest_grant_;
 };
 

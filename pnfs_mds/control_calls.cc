@@ -105,7 +105,7 @@ base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, 
                                                                     About about) {
   const std::optional<ServerStanding> standing = servers_->standing(server);
   if (!standing || (standing->lost && about == About::bytes)) return base::fail(vfs::Error::io);
-  if (!standing->in_contact) return base::fail(vfs::Error::delay);
+  if (!standing->in_contact && about != About::fences) return base::fail(vfs::Error::delay);
   Line& line = desk.lines[server];
   if (line.peer != nullptr && line.generation == standing->generation) return &line;
   const std::optional<DataServerInfo> info = servers_->find(server);
@@ -206,9 +206,9 @@ vfs::VfsOp<EachObject<void>> ControlCalls::truncate(pnfs::ServerNumber server,
                                                     std::vector<ObjectTruncation> objects) {
   std::vector<pnfs::object_truncation> wire;
   wire.reserve(objects.size());
-  for (const ObjectTruncation& one : objects) wire.push_back({wire_of(one.fence), one.end});
+  for (const ObjectTruncation& one : objects) wire.push_back({wire_of(one.fence), one.number, one.end});
   const auto args = pnfs::to_data_args::with_truncate({wire});
-  const Reply reply = co_await ask(server, About::something_else, args);
+  const Reply reply = co_await ask(server, About::fences, args);
   const std::span<const pnfs::data_status> statuses = reply.result.truncate()->objects;
   if (statuses.size() != objects.size()) co_await base::fail(vfs::Error::io);
   co_return results_of(statuses);

@@ -28,8 +28,8 @@
 namespace braid::pnfs_mds {
 
 // Each thread has a connection of its own to each server that it calls. A server without contact is not
-// called at all: `delay`, and `io` for the bytes of one that is lost. Before start(), and after close(), none
-// is called.
+// called at all, but for truncations: `delay`, and `io` for the bytes of one that is lost. Before start(),
+// and after close(), none is called.
 class ControlCalls final : public ObjectCalls {
  public:
   // A call that is not answered in that time is `delay`.
@@ -82,8 +82,9 @@ class ControlCalls final : public ObjectCalls {
   struct Closing;
 
   [[nodiscard]] Desk* desk_here() const;
-  // What a call is about: who wants the bytes of a server that is lost is told so, and waits no more.
-  enum class About : std::uint8_t { bytes, something_else };
+  // What a call is about: who wants the bytes of a server that is lost is told so, and waits no more; a fence
+  // is for a server that may have contact, though we do not know of it, or is about to have it again.
+  enum class About : std::uint8_t { bytes, fences, something_else };
   // With a peer for an address that the server has now.
   base::Result<Line*, vfs::Error> line_to(Desk& desk, pnfs::ServerNumber server, About about);
   vfs::VfsOp<Reply> ask(pnfs::ServerNumber server, About about, const pnfs::to_data_args& args,

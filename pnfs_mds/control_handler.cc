@@ -55,7 +55,7 @@ pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::heartbeat(pnfs::ServerId
   std::ranges::copy(args.file_system, beat.room.file_system.begin());
   beat.load = args.load;
   std::ranges::copy(args.verifier, beat.verifier.bytes.begin());
-  const auto heard = co_await cluster_.servers().heard(server, beat).as_result();
+  const auto heard = co_await cluster_.admission().heard(server, beat).as_result();
   if (!heard) co_await base::fail(CONTROL_DELAY);
   co_return pnfs::to_metadata_res::with_heartbeat({.sent = args.sent,
                                                    .lowest_grant = cluster_.lowest_grant().value(),
@@ -76,6 +76,20 @@ pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::file_facts(pnfs::FILE_FA
   co_return pnfs::to_metadata_res::with_file_facts(out);
 }
 
+pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::dirty(pnfs::DIRTYargs args, xdr::Arena& arena) {
+  std::vector<pnfs::ObjectId> objects;
+  objects.reserve(args.objects.size());
+  for (const std::uint64_t object : args.objects) objects.emplace_back(object);
+  bool fits = false;
+  // There is room: a call has at most OBJECTS_MAX objects.
+  const std::span<pnfs::data_status> statuses = arena.make<pnfs::data_status>(objects.size(), fits);
+  const auto told = co_await cluster_.written(std::move(objects)).as_result();
+  if (!told) co_await base::fail(CONTROL_DELAY);
+  for (std::size_t i = 0; i < statuses.size(); ++i)
+    statuses[i] = (*told)[i] ? 0 : status_of_error((*told)[i].error());
+  co_return pnfs::to_metadata_res::with_dirty({statuses});
+}
+
 pnfs::ControlOp<pnfs::ControlAnswer> MetadataControl::handle(const pnfs::ControlRequest& request) {
   xdr::Arena arena;
   pnfs::to_metadata_args args;
@@ -83,8 +97,10 @@ pnfs::ControlOp<pnfs::ControlAnswer> MetadataControl::handle(const pnfs::Control
   pnfs::to_metadata_res result;
   if (const pnfs::HEARTBEATargs* const beat = args.heartbeat())
     result = co_await heartbeat(request.from.hello.server, *beat);
+  else if (const pnfs::FILE_FACTSargs* const facts = args.file_facts())
+    result = co_await file_facts(*facts);
   else
-    result = co_await file_facts(*args.file_facts());
+    result = co_await dirty(*args.dirty(), arena);
   co_return co_await pnfs::answer_of(result, request.memory);
 }
 

@@ -4,6 +4,7 @@
 #include "pnfs/control_service.h"
 #include "pnfs/hello.h"
 #include "pnfs_mds/cluster.h"
+#include "xdr/arena.h"
 
 namespace braid::pnfs_mds {
 
@@ -21,6 +22,7 @@ class MetadataControl final : public pnfs::ControlHandler {
  private:
   pnfs::ControlOp<pnfs::to_metadata_res> heartbeat(pnfs::ServerId server, pnfs::HEARTBEATargs args);
   pnfs::ControlOp<pnfs::to_metadata_res> file_facts(pnfs::FILE_FACTSargs args);
+  pnfs::ControlOp<pnfs::to_metadata_res> dirty(pnfs::DIRTYargs args, xdr::Arena& arena);
 
   Cluster& cluster_;
 };

@@ -53,7 +53,8 @@ std::vector<base::Bytes> DataServers::snapshot() const {
 ServerStanding DataServers::standing_of(const Known& known, base::TimePoint now) const {
   return {.generation = known.info.generation,
           .in_contact = known.heard && now - *known.heard < options_.patience,
-          .lost = now - known.heard.value_or(opened_) >= options_.lost};
+          .lost = now - known.heard.value_or(opened_) >= options_.lost,
+          .barred_itself = now - known.heard.value_or(opened_) >= options_.patience};
 }
 
 DataServerInfo DataServers::info_of(const Known& known, base::TimePoint now) const {
@@ -170,12 +171,14 @@ vfs::VfsOp<pnfs::ServerNumber> DataServers::admit(pnfs::ServerId id, std::string
   co_return next.number;
 }
 
-vfs::VfsOp<> DataServers::heard(pnfs::ServerId id, Heartbeat heartbeat) {
+vfs::VfsOp<bool> DataServers::heard(pnfs::ServerId id, Heartbeat heartbeat) {
   const base::TimePoint now = clock_.now();
+  bool had_contact = false;
   const auto note = [&](State& state) -> std::optional<bool> {
     Known* const known = known_by(state, id);
     if (known == nullptr) return std::nullopt;
     if (known->kept != heartbeat.verifier) return false;
+    had_contact = standing_of(*known, now).in_contact;
     known->heard = now;
     known->info.room = heartbeat.room;
     known->info.load = heartbeat.load;
@@ -198,6 +201,13 @@ vfs::VfsOp<> DataServers::heard(pnfs::ServerId id, Heartbeat heartbeat) {
     noted = state_.with(note);
   }
   if (!noted) co_await base::fail(vfs::Error::noent);
+  co_return had_contact;
+}
+
+void DataServers::unheard(pnfs::ServerId id) {
+  state_.with([&](State& state) {
+    if (Known* const known = known_by(state, id)) known->heard.reset();
+  });
 }
 
 void DataServers::saw(pnfs::ServerNumber number, const vfs::Verifier& verifier) {

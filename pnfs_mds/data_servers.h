@@ -59,6 +59,9 @@ struct ServerStanding {
   std::uint64_t generation = 0;
   bool in_contact = false;
   bool lost = false;
+  // It serves nobody: it has had no answer for so long. Soon after our start that is not the same as to have
+  // no contact, for it may have had an answer of the run before.
+  bool barred_itself = false;
 };
 
 struct Heartbeat {
@@ -100,8 +103,10 @@ class DataServers {
   // A server has said hello. A new one gets a number, which is on the medium on return. exist: another
   // server has its name. nospc: there are servers_max. delay, io: as Journal::append().
   vfs::VfsOp<pnfs::ServerNumber> admit(pnfs::ServerId id, std::string name, std::vector<Address> addresses);
-  // It is alive. noent: it was never admitted.
-  vfs::VfsOp<> heard(pnfs::ServerId id, Heartbeat heartbeat);
+  // It is alive. False: it had no contact until now. noent: it was never admitted.
+  vfs::VfsOp<bool> heard(pnfs::ServerId id, Heartbeat heartbeat);
+  // It was not answered, and has no contact after all.
+  void unheard(pnfs::ServerId id);
   // The verifier that an answer of the server brought.
   void saw(pnfs::ServerNumber number, const vfs::Verifier& verifier);
 

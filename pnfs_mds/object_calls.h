@@ -56,6 +56,8 @@ using Fence = std::variant<EpochFence, ClientFence, LowestFence>;
 struct ObjectTruncation {
   EpochFence fence;
   std::uint64_t end = 0;  // in bytes
+  // An object that was cut with this number or a larger one, since its server started, stays as it is.
+  std::uint64_t number = 0;
 };
 struct ObjectRemoval {
   ObjectKey of;

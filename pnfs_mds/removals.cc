@@ -80,6 +80,10 @@ void Removals::gone(RemovalIntent intent) {
   if (wake_) wake_();
 }
 
+bool Removals::is_gone(pnfs::ObjectId object) const {
+  return state_.with([&](const State& state) { return state.gone.contains(object); });
+}
+
 std::size_t Removals::backlog() const {
   return state_.with([](const State& state) { return state.gone.size(); });
 }

@@ -43,6 +43,8 @@ class Removals {
   // Removes the objects of files that are gone. Those that a server does not confirm stay for the next time;
   // so do all, if it fails. One at a time, and one round for all who wait.
   vfs::VfsOp<> work();
+  // It is, and some of its objects are not.
+  [[nodiscard]] bool is_gone(pnfs::ObjectId object) const;
   // Files that are gone, with objects that are not.
   [[nodiscard]] std::size_t backlog() const;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "base/arith.h"
@@ -22,9 +23,13 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-StripedContent::StripedContent(StripedSource& source, const pnfs::LayoutRecord& record, bool settled)
-    : source_(source), object_(record.object), record_(std::in_place, record), unsettled_(!settled) {
-  writers_.with([&](Writers& writers) { writers.behind = !settled; });
+StripedContent::StripedContent(StripedSource& source, const pnfs::LayoutRecord& record,
+                               const vfs::FileHandle& file)
+    : source_(source), object_(record.object), record_(std::in_place, record), file_(file) {
+  source_.parts_.dirty.know(object_, file_);
+  show();
+  // Somebody has written to a file that is unsettled now, and the times may not tell.
+  measured_.with([&](Measured& measured) { measured.changed = unsettled(); });
 }
 
 StripedContent::~StripedContent() { source_.forget(object_); }
@@ -35,48 +40,47 @@ pnfs::LayoutRecord StripedContent::record() const {
   return record_.with([](const pnfs::LayoutRecord& record) { return record; });
 }
 
-void StripedContent::show(const Writers& writers) {
-  unsettled_.store(writers.count > 0 || writers.behind, std::memory_order_relaxed);
-}
-
-void StripedContent::begin_writing() {
-  writers_.with([&](Writers& writers) {
-    ++writers.count;
-    ++writers.begun;
-    writers.behind = true;
-    source_.settled_.remove(object_);
-    show(writers);
+void StripedContent::show() {
+  showing_.with([&](bool& shown) {
+    shown = source_.parts_.dirty.unsettled(object_) || truncating();
+    unsettled_.store(shown, std::memory_order_relaxed);
   });
 }
+
+void StripedContent::begin_writing() { ++writers_; }
 
 void StripedContent::end_writing() {
-  writers_.with([&](Writers& writers) {
-    base::check(writers.count > 0, "a layout for writing ends once");
-    --writers.count;
-    show(writers);
-  });
+  const std::uint32_t before = writers_--;
+  base::check(before > 0, "a layout for writing ends once");
+}
+
+// Whoever settles the file from now on has begun after this, or asks once more.
+void StripedContent::note_written() {
+  measured_.with([](Measured& measured) { measured.changed = true; });
+  note_behind();
 }
 
 void StripedContent::note_behind() {
-  writers_.with([&](Writers& writers) {
-    ++writers.begun;
-    writers.behind = true;
-    source_.settled_.remove(object_);
-    show(writers);
-  });
+  source_.parts_.dirty.written(object_, file_);
+  show();
 }
 
-StripedContent::Since StripedContent::since_now() const {
-  return writers_.with([](const Writers& writers) { return Since{writers.begun, writers.count == 0}; });
+bool StripedContent::truncating() const { return source_.parts_.truncations.is_intended(object_); }
+
+vfs::VfsOp<Turns::Hold> StripedContent::enter(vfs::Stub& stub) {
+  for (;;) {
+    {
+      Turns::Hold hold = co_await resizing_.together();
+      if (!truncating()) co_return std::move(hold);
+    }
+    co_await finish(stub);
+  }
 }
 
-void StripedContent::note_settled(Since since) {
-  writers_.with([&](Writers& writers) {
-    if (!since.alone || writers.begun != since.begun) return;
-    writers.behind = false;
-    source_.settled_.add(object_);
-    show(writers);
-  });
+vfs::VfsOp<> StripedContent::finish(vfs::Stub& stub) {
+  const Turns::Hold hold = co_await resizing_.alone();
+  std::optional<TruncationRecord> left = source_.parts_.truncations.intended(object_);
+  if (left) co_await carry_out(stub, std::move(*left));
 }
 
 vfs::VfsOp<StripedContent::Measured> StripedContent::measure() {
@@ -86,10 +90,18 @@ vfs::VfsOp<StripedContent::Measured> StripedContent::measure() {
 
 vfs::VfsOp<> StripedContent::measure_once() {
   const pnfs::LayoutRecord record = this->record();
+  // What lies behind the file's end on a server that has missed its truncation does not count; there is
+  // nothing else of it that nobody has been told.
+  const std::set<std::uint32_t> left_out = source_.parts_.truncations.left_out(object_);
   std::vector<vfs::VfsOp<EachObject<ObjectStat>>> ops;
+  std::vector<std::uint32_t> asked;
   ops.reserve(record.servers.size());
-  for (std::uint32_t i = 0; i < record.servers.size(); ++i)
+  asked.reserve(record.servers.size());
+  for (std::uint32_t i = 0; i < record.servers.size(); ++i) {
+    if (left_out.contains(i)) continue;
     ops.push_back(source_.parts_.calls.stat(record.servers[i], {key(i)}));
+    asked.push_back(i);
+  }
   const auto results = co_await together(std::move(ops));
   Measured now{.space = 0, .size = 0, .changed = false};
   for (std::uint32_t i = 0; i < results.size(); ++i) {
@@ -97,7 +109,7 @@ vfs::VfsOp<> StripedContent::measure_once() {
     if (results[i]->size() != 1) co_await base::fail(vfs::Error::io);
     const base::Result<ObjectStat, vfs::Error>& stat = results[i]->front();
     if (!stat) co_await base::fail(error_of_object(stat.error()));
-    const std::optional<std::uint64_t> end = record.striping.file_end(i, stat->end);
+    const std::optional<std::uint64_t> end = record.striping.file_end(asked[i], stat->end);
     if (!end) co_await base::fail(vfs::Error::io);
     now.size = std::max(now.size, *end);
     now.space = sum(*now.space, stat->space_used);
@@ -127,8 +139,14 @@ vfs::VfsOp<> StripedContent::raise(vfs::Stub& stub, std::uint64_t size, bool tou
 }
 
 vfs::VfsOp<> StripedContent::settle(vfs::Stub& stub) {
-  const Turns::Hold hold = co_await resizing_.together();
-  const Since since = since_now();
+  const Turns::Hold hold = co_await enter(stub);
+  if (!unsettled()) co_return;
+  DirtyLog& dirty = source_.parts_.dirty;
+  if (dirty.owes_privileges(object_)) {
+    co_await stub.drop_privileges();
+    dirty.privileges_gone(object_);
+  }
+  const RecordVersion version = dirty.version_of(object_);
   const Measured measured = co_await measure();
   // Whoever looks meanwhile finds the times that are set now, or the next ones.
   const bool changed =
@@ -137,54 +155,68 @@ vfs::VfsOp<> StripedContent::settle(vfs::Stub& stub) {
       co_await raise(stub, measured.size, changed || measured.changed).as_result();
   if (!done && changed) measured_.with([](Measured& current) { current.changed = true; });
   co_await base::Result<void, vfs::Error>(done);
-  note_settled(since);
+  dirty.settled(object_, version);
+  show();
 }
 
 vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& /*who*/, std::uint64_t size) {
   source_.counters_.called(InBand::resize);
   if (size > pnfs::Striping::offset_max) co_await base::fail(vfs::Error::fbig);
   const Turns::Hold hold = co_await resizing_.alone();
-  const Since since = since_now();
+  std::optional<TruncationRecord> left = source_.parts_.truncations.intended(object_);
+  if (left) co_await carry_out(stub, std::move(*left));
   const vfs::Attributes now = co_await stub.attributes();
-  vfs::SetAttributes set;
-  set.mtime.how = vfs::SetTime::How::server;
-  if (unsettled() || size != now.size) {
-    pnfs::LayoutRecord next = record();
-    if (next.epoch.value() == std::numeric_limits<pnfs::Epoch::rep>::max())
-      co_await base::fail(vfs::Error::nospc);
-    next.epoch = pnfs::Epoch(next.epoch.value() + 1);
-    co_await source_.put_record(stub, next);
-    record_.with([&](pnfs::LayoutRecord& record) { record = next; });
-    // What is granted from now on has the new epoch.
-    const base::Result<void, vfs::Error> cut_off =
-        co_await cut(next, size, source_.parts_.grants.last()).as_result();
-    // Some of them may have been cut.
-    if (!cut_off) note_behind();
-    co_await base::Result<void, vfs::Error>(cut_off);
-    set.size = size;
+  if (!unsettled() && size == now.size) {
+    vfs::SetAttributes set;
+    set.mtime.how = vfs::SetTime::How::server;
+    co_await stub.put_size_and_times(set);
+    co_return;
   }
-  const base::Result<void, vfs::Error> put = co_await stub.put_size_and_times(set).as_result();
-  if (!put) note_behind();
-  co_await base::Result<void, vfs::Error>(put);
-  measured_.with([&](Measured& measured) {
-    if (set.size) measured = {.space = std::nullopt, .size = size, .changed = false};
-  });
-  if (set.size) note_settled(since);
+  const pnfs::LayoutRecord before = record();
+  if (before.epoch.value() == std::numeric_limits<pnfs::Epoch::rep>::max())
+    co_await base::fail(vfs::Error::nospc);
+  // One of its own, larger than those before: a grant's does.
+  const pnfs::GrantNumber number = co_await source_.parts_.grants.next(1);
+  TruncationRecord next{.version = 0,
+                        .object = object_,
+                        .epoch = pnfs::Epoch(before.epoch.value() + 1),
+                        .number = number.value(),
+                        .size = size,
+                        .answered = false,
+                        .file = file_,
+                        .left = {}};
+  next.left.reserve(before.servers.size());
+  for (std::uint32_t i = 0; i < before.servers.size(); ++i)
+    next.left.push_back({i, before.servers[i], before.striping.object_end(i, size)});
+  const base::Result<void, vfs::Error> intended =
+      co_await source_.parts_.truncations.intend(next).as_result();
+  show();
+  co_await base::Result<void, vfs::Error>(intended);
+  co_await carry_out(stub, std::move(next));
 }
 
-vfs::VfsOp<> StripedContent::cut(pnfs::LayoutRecord record, std::uint64_t size, pnfs::GrantNumber last) {
-  std::vector<vfs::VfsOp<EachObject<void>>> ops;
-  ops.reserve(record.servers.size());
-  for (std::uint32_t i = 0; i < record.servers.size(); ++i) {
-    const ObjectTruncation truncation{{key(i), record.epoch, last}, record.striping.object_end(i, size)};
-    ops.push_back(source_.parts_.calls.truncate(record.servers[i], {truncation}));
-  }
-  const auto results = co_await together(std::move(ops));
-  for (const auto& result : results) {
-    if (!result) co_await base::fail(error_of_object(result.error()));
-    if (result->size() != 1) co_await base::fail(vfs::Error::io);
-    if (!result->front()) co_await base::fail(error_of_object(result->front().error()));
-  }
+// What is granted from now on has the new epoch.
+vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncation) {
+  Truncations& truncations = source_.parts_.truncations;
+  const RecordVersion version = source_.parts_.dirty.version_of(object_);
+  const pnfs::LayoutRecord next = record_.with([&](pnfs::LayoutRecord& record) {
+    record.epoch = std::max(record.epoch, truncation.epoch);
+    return record;
+  });
+  const base::Result<void, vfs::Error> cut = co_await truncations.cut(object_).as_result();
+  if (!cut) co_await base::fail(error_of_object(cut.error()));
+  vfs::SetAttributes set;
+  set.size = truncation.size;
+  set.mtime.how = vfs::SetTime::How::server;
+  co_await stub.put_size_and_times(set);
+  // The size is on the medium with it.
+  co_await source_.put_record(stub, next);
+  co_await truncations.answered(object_);
+  measured_.with([&](Measured& measured) {
+    measured = {.space = std::nullopt, .size = truncation.size, .changed = false};
+  });
+  source_.parts_.dirty.settled(object_, version);
+  show();
 }
 
 void StripedContent::adjust(vfs::Attributes& attributes) const {

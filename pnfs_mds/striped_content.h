@@ -10,6 +10,7 @@
 #include "base/guarded.h"
 #include "pnfs/layout_record.h"
 #include "pnfs_mds/object_calls.h"
+#include "pnfs_mds/records.h"
 #include "pnfs_mds/turns.h"
 #include "vfs/content.h"
 #include "vfs/shared_rounds.h"
@@ -25,20 +26,26 @@ vfs::Error error_of_object(vfs::Error error);
 //
 // Size: that of the stub is what the metadata server has heard of. It is raised by each WRITE that goes
 // through here, and by settling, and set by resize(), which runs while no WRITE and no settling does: so
-// nothing that was written before a truncation lengthens the file after it.
+// nothing that was written before a truncation lengthens the file after it. A truncation that was not
+// finished is, before anything else is done (Truncations). Servers say when they are written to by others,
+// before they answer; as long as they have not, the stub is right, and nobody is asked (DirtyLog).
 class StripedContent final : public vfs::Content {
  public:
   // By StripedSource.
-  StripedContent(StripedSource& source, const pnfs::LayoutRecord& record, bool settled);
+  StripedContent(StripedSource& source, const pnfs::LayoutRecord& record, const vfs::FileHandle& file);
   ~StripedContent() override;
 
   // A copy, of the current epoch; any thread.
   [[nodiscard]] pnfs::LayoutRecord record() const;
   [[nodiscard]] pnfs::ObjectId object() const { return object_; }
-  // A layout for writing was granted, or is gone; any thread. They are counted: while there is one, and until
-  // the file was settled after it, size and times of the stub are behind.
+  // A layout for writing was granted, or is gone; any thread. They are counted.
   void begin_writing();
   void end_writing();
+  [[nodiscard]] bool has_writers() const { return writers_.load(std::memory_order_relaxed) > 0; }
+  // A server says that it is written to: size and times of the stub are behind. Any thread.
+  void note_written();
+  // A truncation was intended, and is not finished: nobody is to be granted a layout.
+  [[nodiscard]] bool truncating() const;
 
   [[nodiscard]] vfs::ContentSource& source() const override;
   vfs::VfsOp<vfs::ReadResult> read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
@@ -48,8 +55,8 @@ class StripedContent final : public vfs::Content {
   vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                    std::uint32_t count) override;
   [[nodiscard]] vfs::Verifier write_verifier() const override;
-  // The next epoch is in the record, and on the medium, before any object is cut. Handles of earlier epochs
-  // are refused by all servers on return.
+  // The intent, with the next epoch, is on the medium before any object is cut. Handles of earlier epochs are
+  // refused by all servers on return.
   vfs::VfsOp<> resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) override;
   vfs::VfsOp<vfs::SeekResult> seek(vfs::Stub& stub, std::uint64_t offset, vfs::SeekTo what,
                                    std::uint64_t until) override;
@@ -62,16 +69,6 @@ class StripedContent final : public vfs::Content {
   void adjust(vfs::Attributes& attributes) const override;
 
  private:
-  struct Writers {
-    std::uint32_t count = 0;  // layouts for writing
-    std::uint64_t begun = 0;  // what has made the file unsettled, ever
-    bool behind = false;      // the stub, since the last settling
-  };
-  // When a settling began.
-  struct Since {
-    std::uint64_t begun = 0;
-    bool alone = false;  // there was no layout for writing
-  };
   // What the servers have last said.
   struct Measured {
     std::optional<std::uint64_t> space;  // bytes used; nothing: not asked yet
@@ -96,6 +93,7 @@ class StripedContent final : public vfs::Content {
   [[nodiscard]] static std::vector<Piece> pieces_of(const pnfs::Striping& striping, std::uint64_t offset,
                                                     std::uint64_t count);
   [[nodiscard]] ObjectKey key(std::uint32_t index) const { return {object_, index}; }
+  [[nodiscard]] bool any_left_out(const std::vector<Piece>& pieces) const;
   // A hash of this server's and of all of the file's; those that nobody has seen are what heartbeats said.
   [[nodiscard]] vfs::Verifier verifier_of(const pnfs::LayoutRecord& record, const SeenVerifiers& seen) const;
   void note_verifiers(const pnfs::LayoutRecord& record, const SeenVerifiers& seen) const;
@@ -117,21 +115,25 @@ class StripedContent final : public vfs::Content {
   // Never makes the file shorter. `touch`: its times are those of now even if its size stays. The caller
   // holds resizing_.
   vfs::VfsOp<> raise(vfs::Stub& stub, std::uint64_t size, bool touch);
-  vfs::VfsOp<> cut(pnfs::LayoutRecord record, std::uint64_t size, pnfs::GrantNumber last);
 
-  // The stub is behind for a reason that no layout tells of.
+  // resizing_ together, when no truncation is unfinished.
+  vfs::VfsOp<Turns::Hold> enter(vfs::Stub& stub);
+  vfs::VfsOp<> finish(vfs::Stub& stub);
+  // What was intended, by whoever holds resizing_ alone.
+  vfs::VfsOp<> carry_out(vfs::Stub& stub, TruncationRecord truncation);
+
+  // What was written may be behind the end that the stub tells.
   void note_behind();
-  [[nodiscard]] Since since_now() const;
-  // Unless somebody has begun to write since.
-  void note_settled(Since since);
-  // With the lock of `writers`.
-  void show(const Writers& writers);
+  // After what changes what it depends on.
+  void show();
 
   StripedSource& source_;
   const pnfs::ObjectId object_;
   base::Guarded<pnfs::LayoutRecord> record_;
-  base::Guarded<Writers> writers_;
-  std::atomic<bool> unsettled_{false};  // written with the lock of writers_ held
+  const vfs::FileHandle file_;
+  std::atomic<std::uint32_t> writers_{0};
+  base::Guarded<bool> showing_{std::in_place, false};
+  std::atomic<bool> unsettled_{false};  // written with the lock of showing_ held
   base::Guarded<Measured> measured_;
   vfs::SharedRounds measuring_;
   Turns resizing_;  // alone: whoever sets the size; together: who writes, or settles

@@ -1,6 +1,7 @@
 // READ, WRITE and COMMIT of a striped file for clients that have no layout of it.
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 
@@ -62,7 +63,7 @@ vfs::Verifier StripedContent::write_verifier() const { return verifier_of(record
 vfs::VfsOp<vfs::ReadResult> StripedContent::read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
                                                  vfs::ReadMemory memory) {
   source_.counters_.called(InBand::read);
-  const Turns::Hold hold = co_await resizing_.together();
+  const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   const std::uint64_t size = co_await size_for(stub, offset + count);
   vfs::ReadResult out;
@@ -70,6 +71,7 @@ vfs::VfsOp<vfs::ReadResult> StripedContent::read(vfs::Stub& stub, std::uint64_t 
   if (out.eof || count == 0) co_return std::move(out);
   const std::vector<Piece> pieces =
       pieces_of(record.striping, offset, std::min<std::uint64_t>(count, size - offset));
+  if (any_left_out(pieces)) co_await base::fail(vfs::Error::delay);
   std::vector<vfs::VfsOp<ObjectRead>> ops;
   ops.reserve(pieces.size());
   for (const Piece& piece : pieces)
@@ -88,6 +90,14 @@ vfs::VfsOp<vfs::ReadResult> StripedContent::read(vfs::Stub& stub, std::uint64_t 
   out.eof = offset + out.data.size() >= size;
   source_.counters_.moved(InBand::read, out.data.size());
   co_return std::move(out);
+}
+
+// A server that has missed a truncation is told of it before it has contact; a call of ours may be before
+// that.
+bool StripedContent::any_left_out(const std::vector<Piece>& pieces) const {
+  const std::set<std::uint32_t> left_out = source_.parts_.truncations.left_out(object_);
+  return std::ranges::any_of(pieces,
+                             [&](const Piece& piece) { return left_out.contains(piece.range.index); });
 }
 
 // Behind the end of an object, and before that of the file, there are zeros.
@@ -113,13 +123,14 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::C
                                                    std::uint64_t offset, const io::Payload& data,
                                                    vfs::Stability stability) {
   source_.counters_.called(InBand::write);
-  const Turns::Hold hold = co_await resizing_.together();
+  const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   if (!base::end_of<std::uint64_t>(offset, data.size(), pnfs::Striping::offset_max))
     co_await base::fail(vfs::Error::fbig);
   if (data.empty()) co_return vfs::WriteResult{0, stability, verifier_of(record, {})};
   const vfs::Attributes now = co_await stub.attributes();
   const std::vector<Piece> pieces = pieces_of(record.striping, offset, data.size());
+  if (any_left_out(pieces)) co_await base::fail(vfs::Error::delay);
   // The servers that nobody asks now: as they were before the first byte was written.
   const std::uint32_t width = record.striping.width;
   SeenVerifiers seen(width);
@@ -144,6 +155,9 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::C
   if (!raised) note_behind();
   co_await base::Result<void, vfs::Error>(raised);
   source_.counters_.moved(InBand::write, written.count);
+  // A stable write has a size that a crash does not take away.
+  source_.parts_.dirty.put(object_, file_);
+  if (written.committed != vfs::Stability::unstable) co_await source_.parts_.dirty.keep(object_);
   co_return vfs::WriteResult{written.count, written.committed, verifier_of(record, seen)};
 }
 
@@ -189,6 +203,7 @@ vfs::VfsOp<vfs::Verifier> StripedContent::commit(vfs::Stub& /*stub*/, const vfs:
     seen[i] = {*results[i]};
   }
   note_verifiers(record, seen);
+  co_await source_.parts_.dirty.keep(object_);
   co_return verifier_of(record, seen);
 }
 

@@ -40,12 +40,35 @@ StripedContent* StripedSource::of(const vfs::ContentRef& content) const {
   return static_cast<StripedContent*>(content.get());
 }
 
-std::shared_ptr<StripedContent> StripedSource::content_of(const pnfs::LayoutRecord& record) {
+std::shared_ptr<StripedContent> StripedSource::living(pnfs::ObjectId object) const {
+  return living_.with([&](const Living& living) -> std::shared_ptr<StripedContent> {
+    const auto found = living.find(object);
+    return found == living.end() ? nullptr : found->second.lock();
+  });
+}
+
+// One that is made after the second look finds in the log that it is unsettled.
+void StripedSource::written(pnfs::ObjectId object) {
+  std::shared_ptr<StripedContent> content = living(object);
+  if (content == nullptr) {
+    parts_.dirty.written(object, {});
+    content = living(object);
+  }
+  if (content != nullptr) content->note_written();
+}
+
+bool StripedSource::has_writers(pnfs::ObjectId object) const {
+  const std::shared_ptr<StripedContent> content = living(object);
+  return content != nullptr && content->has_writers();
+}
+
+std::shared_ptr<StripedContent> StripedSource::content_of(const pnfs::LayoutRecord& record,
+                                                          const vfs::FileHandle& file) {
   return living_.with([&](Living& living) {
     std::weak_ptr<StripedContent>& known = living[record.object];
     std::shared_ptr<StripedContent> content = known.lock();
     if (content == nullptr) {
-      content = std::make_shared<StripedContent>(*this, record, settled_.has(record.object));
+      content = std::make_shared<StripedContent>(*this, record, file);
       known = content;
     }
     return content;
@@ -66,7 +89,7 @@ vfs::VfsOp<> StripedSource::put_record(vfs::Stub& stub, pnfs::LayoutRecord recor
 
 vfs::VfsOp<vfs::ContentRef> StripedSource::load(vfs::Stub& stub, base::BytesView record) {
   const auto opened = codec_.open(record, stub.handle().view());
-  if (opened) return vfs::VfsOp<vfs::ContentRef>(content_of(*opened));
+  if (opened) return vfs::VfsOp<vfs::ContentRef>(content_of(*opened, stub.handle()));
   base::log_event(base::Level::error, "layout_record_refused",
                   "fileid={} attribute={}: {}; the file cannot be read", stub.fileid(), this->record(),
                   text_of(opened.error()));
@@ -101,8 +124,7 @@ vfs::VfsOp<vfs::ContentRef> StripedSource::place(vfs::Stub& stub, const vfs::Con
   const pnfs::ObjectId object(co_await parts_.objects.next(1));
   const std::optional<pnfs::LayoutRecord> record = choose(policy, object, servers);
   co_await put_record(stub, *record);
-  settled_.add(object);
-  co_return content_of(*record);
+  co_return content_of(*record, stub.handle());
 }
 
 vfs::VfsOp<> StripedSource::removing(vfs::Stub& stub, vfs::Content& content) {
@@ -112,8 +134,9 @@ vfs::VfsOp<> StripedSource::removing(vfs::Stub& stub, vfs::Content& content) {
 
 void StripedSource::gone(vfs::ContentRef content) {
   const pnfs::LayoutRecord record = static_cast<StripedContent&>(*content).record();
-  settled_.remove(record.object);
   parts_.removals.gone({record.object, record.servers, {}});
+  parts_.dirty.forget(record.object);
+  parts_.truncations.forget(record.object);
 }
 
 vfs::VfsOp<> StripedSource::adjust(vfs::FileSystemStatus& status) {

@@ -14,12 +14,13 @@
 #include "pnfs/layout_record.h"
 #include "pnfs_mds/counter.h"
 #include "pnfs_mds/data_servers.h"
+#include "pnfs_mds/dirty_log.h"
 #include "pnfs_mds/in_band_counters.h"
 #include "pnfs_mds/object_calls.h"
 #include "pnfs_mds/placement.h"
 #include "pnfs_mds/removals.h"
-#include "pnfs_mds/settled_objects.h"
 #include "pnfs_mds/striped_content.h"
+#include "pnfs_mds/truncations.h"
 #include "vfs/content.h"
 
 namespace braid::pnfs_mds {
@@ -31,6 +32,8 @@ struct StripedParts {
   Counter& objects;  // their numbers
   Grants& grants;
   Removals& removals;
+  DirtyLog& dirty;
+  Truncations& truncations;
 };
 
 class StripedSource final : public vfs::ContentSource {
@@ -43,6 +46,10 @@ class StripedSource final : public vfs::ContentSource {
   [[nodiscard]] StripedContent* of(const vfs::ContentRef& content) const;
 
   [[nodiscard]] InBandCounters& counters() { return counters_; }
+  // Servers are written to; the file need not be loaded. DirtyLog::keep() is the caller's.
+  void written(pnfs::ObjectId object);
+  // Whether somebody has a layout for writing.
+  [[nodiscard]] bool has_writers(pnfs::ObjectId object) const;
 
   [[nodiscard]] std::string_view record() const override { return pnfs::layout_record_name; }
   vfs::VfsOp<vfs::ContentRef> load(vfs::Stub& stub, base::BytesView record) override;
@@ -61,7 +68,9 @@ class StripedSource final : public vfs::ContentSource {
   using Living = std::map<pnfs::ObjectId, std::weak_ptr<StripedContent>>;
 
   // The one that there is for the object, or a new one.
-  std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record);
+  std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record, const vfs::FileHandle& file);
+  // Null: nobody has it in use.
+  [[nodiscard]] std::shared_ptr<StripedContent> living(pnfs::ObjectId object) const;
   void forget(pnfs::ObjectId object);
   // Of a file that is about to be placed: that of a directory above it, or the cluster's.
   vfs::VfsOp<StripePolicy> policy_of(vfs::Stub& stub);
@@ -72,7 +81,6 @@ class StripedSource final : public vfs::ContentSource {
   const pnfs::LayoutRecordCodec codec_;
   const vfs::Verifier verifier_;
   InBandCounters counters_;
-  SettledObjects settled_;
   base::Guarded<Living> living_;
   // Directories whose stripes make no sense, and which the log has named; no more than that are.
   static constexpr std::size_t complaints_max = 1024;

@@ -70,7 +70,7 @@ vfs::VfsOp<ObjectSought> StripedContent::search(const pnfs::LayoutRecord& record
 vfs::VfsOp<vfs::SeekResult> StripedContent::seek(vfs::Stub& stub, std::uint64_t offset, vfs::SeekTo what,
                                                  std::uint64_t until) {
   source_.counters_.called(InBand::seek);
-  const Turns::Hold hold = co_await resizing_.together();
+  const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   const std::uint64_t size = co_await size_for(stub, Striping::offset_max);
   if (offset >= size) co_await base::fail(vfs::Error::nxio);
@@ -93,7 +93,7 @@ vfs::VfsOp<> StripedContent::allocate(vfs::Stub& stub, const vfs::Credentials& /
   source_.counters_.called(InBand::allocate);
   const auto end = base::end_of<std::uint64_t>(offset, length, Striping::offset_max);
   if (!end) co_await base::fail(vfs::Error::fbig);
-  const Turns::Hold hold = co_await resizing_.together();
+  const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   const Striping& striping = record.striping;
   const vfs::Attributes now = co_await stub.attributes();
@@ -117,6 +117,8 @@ vfs::VfsOp<> StripedContent::allocate(vfs::Stub& stub, const vfs::Credentials& /
       if (!result) co_await base::fail(error_of_object(result.error()));
   }
   co_await raise(stub, *end, true);
+  source_.parts_.dirty.put(object_, file_);
+  co_await source_.parts_.dirty.keep(object_);
 }
 
 vfs::VfsOp<> StripedContent::deallocate(vfs::Stub& stub, const vfs::Credentials& /*who*/,
@@ -124,7 +126,7 @@ vfs::VfsOp<> StripedContent::deallocate(vfs::Stub& stub, const vfs::Credentials&
   source_.counters_.called(InBand::deallocate);
   const auto end = base::end_of<std::uint64_t>(offset, length, Striping::offset_max);
   if (!end) co_await base::fail(vfs::Error::fbig);
-  const Turns::Hold hold = co_await resizing_.together();
+  const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   std::vector<vfs::VfsOp<void>> ops;
   ops.reserve(record.striping.width);

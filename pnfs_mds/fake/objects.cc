@@ -24,6 +24,7 @@ void Objects::set_short_write(pnfs::ServerNumber server, std::optional<std::uint
 void Objects::restart(pnfs::ServerNumber server) {
   with(server, [&](Server& at) {
     ++at.starts;
+    at.cut.clear();
     for (auto& [key, object] : at.objects) {
       object.bytes = object.stable;
       object.changed = true;
@@ -125,6 +126,7 @@ vfs::VfsOp<> Objects::before(std::string_view operation, pnfs::ServerNumber serv
   if (fate.time > base::Duration{} && reactor != nullptr)
     (void)co_await reactor->sleep(fate.time).as_result();
   if (fate.error) co_await base::fail(*fate.error);
+  if (hook_) hook_(operation, server);
 }
 
 vfs::VfsOp<ObjectRead> Objects::read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,
@@ -197,6 +199,9 @@ vfs::VfsOp<EachObject<void>> Objects::truncate(pnfs::ServerNumber server,
     EachObject<void> out(objects.size());
     for (const ObjectTruncation& truncation : objects) {
       at.epochs[truncation.fence.of] = truncation.fence.epoch;
+      std::uint64_t& cut = at.cut[truncation.fence.of];
+      if (truncation.number != 0 && cut >= truncation.number) continue;
+      cut = truncation.number;
       const auto found = at.objects.find(truncation.fence.of);
       if (found == at.objects.end()) continue;
       found->second.bytes.resize(truncation.end);

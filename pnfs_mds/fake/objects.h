@@ -3,11 +3,13 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -29,6 +31,9 @@ class Objects final : public ObjectCalls {
   void set_slow(pnfs::ServerNumber server, base::Duration time);
   // Its calls have this error, without effect; nothing: they go well.
   void set_error(pnfs::ServerNumber server, std::optional<vfs::Error> error);
+  // Before each call of `operation` is executed, `hook` is told of it.
+  using Hook = std::function<void(std::string_view operation, pnfs::ServerNumber server)>;
+  void set_hook(Hook hook) { hook_ = std::move(hook); }
   // WRITE takes so many bytes at most.
   void set_short_write(pnfs::ServerNumber server, std::optional<std::uint32_t> bytes);
   // Another verifier; what was not stable is lost.
@@ -79,6 +84,7 @@ class Objects final : public ObjectCalls {
   struct Server {
     std::map<ObjectKey, Object> objects;
     std::map<ObjectKey, pnfs::Epoch> epochs;
+    std::map<ObjectKey, std::uint64_t> cut;  // with which number
     std::set<ObjectKey> removed;
     std::vector<Fence> fences;
     std::uint8_t starts = 1;
@@ -112,6 +118,7 @@ class Objects final : public ObjectCalls {
 
   io::SlabPool slabs_{{.bytes_max = 16 * io::region_bytes, .huge_pages = false}};
   base::Guarded<State> state_;
+  Hook hook_;
 };
 
 }  // namespace braid::pnfs_mds::fake

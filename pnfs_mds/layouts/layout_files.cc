@@ -27,11 +27,22 @@ void LayoutFiles::forget(pnfs::ObjectId object) {
   });
 }
 
-vfs::VfsOp<FileFacts> LayoutFiles::facts(pnfs::ObjectId object) {
-  const Hold held = files_.with([&](auto& files) -> Hold {
+LayoutFiles::Hold LayoutFiles::find(pnfs::ObjectId object) const {
+  return files_.with([&](const auto& files) -> Hold {
     const auto found = files.find(object);
     return found == files.end() ? nullptr : found->second.lock();
   });
+}
+
+vfs::VfsOp<> LayoutFiles::drop_privileges(pnfs::ObjectId object) {
+  const Hold held = find(object);
+  if (held == nullptr) co_await base::fail(vfs::Error::stale);
+  const auto stub = co_await held->file_system->stub(held->file, held->content->source());
+  co_await stub->drop_privileges();
+}
+
+vfs::VfsOp<FileFacts> LayoutFiles::facts(pnfs::ObjectId object) {
+  const Hold held = find(object);
   if (held == nullptr) co_return base::fail(vfs::Error::stale);
   const vfs::Attributes now = co_await held->file_system->getattr(held->file);
   co_return FileFacts{.size = now.size, .owner = {.uid = now.uid, .gid = now.gid}};

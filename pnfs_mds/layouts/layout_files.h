@@ -35,8 +35,11 @@ class LayoutFiles {
 
   // What a data server asks for; stale: nobody has a layout of such a file.
   vfs::VfsOp<FileFacts> facts(pnfs::ObjectId object);
+  // Those of the stub that a write takes away; stale as before.
+  vfs::VfsOp<> drop_privileges(pnfs::ObjectId object);
 
  private:
+  [[nodiscard]] Hold find(pnfs::ObjectId object) const;
   void forget(pnfs::ObjectId object);
 
   base::Guarded<std::map<pnfs::ObjectId, std::weak_ptr<const LayoutFile>>> files_;

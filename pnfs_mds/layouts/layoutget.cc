@@ -149,6 +149,8 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   if (!now)
     co_await refuse(now.error() == vfs::Error::delay ? NFS4ERR_LAYOUTTRYLATER : nfs4::status_of(now.error()));
   const pnfs::LayoutRecord record = held->striped->record();
+  // What is written under the next epoch is not to be cut any more.
+  if (held->striped->truncating()) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
   std::vector<DataServerInfo> servers = co_await servers_of(layouts, record);
   LayoutGranted out = describe(layouts, record, std::move(servers),
                                {.object = record.object,

@@ -35,6 +35,7 @@ Layouts::Layouts(Cluster& cluster)
       devices_(cluster.id()),
       grants_(cluster.grants()) {
   cluster_.set_file_facts([this](pnfs::ObjectId object) { return files_.facts(object); });
+  cluster_.set_drop_privileges([this](pnfs::ObjectId object) { return files_.drop_privileges(object); });
 }
 
 Layouts* Layouts::among(std::span<Kind* const> kinds) {

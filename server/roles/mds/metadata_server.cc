@@ -61,15 +61,17 @@ MetadataServer::MetadataServer(std::unique_ptr<pnfs_mds::ControlCalls> calls,
       cluster_(std::move(cluster)),
       layouts_(*cluster_),
       control_(*cluster_),
-      service_(clock, cluster_->secret(), [this] { return pnfs_mds::introduction_of(*cluster_); }, control_) {
+      service_(
+          clock, cluster_->secret(), [this] { return pnfs_mds::introduction_of(*cluster_); }, control_),
+      settler_(
+          *cluster_, [this](vfs::FileHandle file) { return reach(file); },
+          [this] { return gate_.closed(); }) {
   cluster_->removals().set_wake([this] { wake(); });
 }
 
 std::vector<vfs::ContentSource*> MetadataServer::sources(const config::ExportConfig& config) {
   if (config.data != config::Data::striped) return {};
   directories_.add(config.path, config.directory);
-  base::log_event(base::Level::warning, "export_striped",
-                  "export={}: experimental: a crash can lose the size of a file", config.path);
   return {&cluster_->source()};
 }
 
@@ -119,15 +121,34 @@ io::Op<> MetadataServer::remove_objects() { (void)co_await cluster_->removals().
 io::Op<> MetadataServer::tick() {
   const std::uint64_t tick = ticks_++;
   if (cluster_->removals().backlog() > 0) wake();
-  if (tick % look_ticks == 0 && cluster_->removals().earlier() > 0) {
-    home_.with([this](io::Reactor* home) {
-      if (home == nullptr) return;
-      home->post([this] {
-        if (!gate_.closed() && !std::exchange(looking_, true)) io::spawn(gate_, look_at_earlier());
-      });
-    });
-  }
+  if (tick % look_ticks == 0 && cluster_->removals().earlier() > 0)
+    run_at_home(looking_, &MetadataServer::look_at_earlier);
+  if (cluster_->dirty().size() > 0 || !cluster_->truncations().unanswered(1).empty())
+    run_at_home(settling_, &MetadataServer::settle);
   return io::ready_op();
+}
+
+void MetadataServer::run_at_home(bool& running, io::Op<> (MetadataServer::*work)()) {
+  home_.with([&](io::Reactor* home) {
+    if (home == nullptr) return;
+    home->post([this, &running, work] {
+      if (!gate_.closed() && !std::exchange(running, true)) io::spawn(gate_, (this->*work)());
+    });
+  });
+}
+
+io::Op<> MetadataServer::settle() {
+  (void)co_await settler_.work().as_result();
+  settling_ = false;
+}
+
+vfs::VfsOp<pnfs_mds::Settler::Reached> MetadataServer::reach(vfs::FileHandle file) const {
+  const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
+  const vfs::Export* const found = table->by_handle(file.view());
+  if (found == nullptr) co_await base::fail(vfs::Error::delay);
+  std::shared_ptr<vfs::FileSystem> file_system = found->file_system;
+  vfs::FileRef resolved = co_await file_system->resolve(file.view());
+  co_return pnfs_mds::Settler::Reached{std::move(file_system), std::move(resolved)};
 }
 
 io::Op<> MetadataServer::look_at_earlier() {

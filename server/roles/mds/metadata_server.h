@@ -19,6 +19,7 @@
 #include "pnfs_mds/control_calls.h"
 #include "pnfs_mds/control_handler.h"
 #include "pnfs_mds/layouts/layouts.h"
+#include "pnfs_mds/settler.h"
 #include "server/config/config.h"
 #include "server/roles/mds/cluster_report.h"
 #include "server/roles/nfs/capability.h"
@@ -55,6 +56,11 @@ class MetadataServer final : public nfs::Capability {
   // Whether files that a run before was about to remove are still there.
   io::Op<> look_at_earlier();
   vfs::VfsOp<pnfs_mds::Removals::Fate> fate_of(vfs::FileHandle file) const;
+  // Has what is dirty settled, and then clean.
+  io::Op<> settle();
+  vfs::VfsOp<pnfs_mds::Settler::Reached> reach(vfs::FileHandle file) const;
+  // On the first thread, unless it runs there already.
+  void run_at_home(bool& running, io::Op<> (MetadataServer::*work)());
 
   const std::unique_ptr<pnfs_mds::ControlCalls> calls_;
   const std::unique_ptr<pnfs_mds::Cluster> cluster_;
@@ -69,7 +75,9 @@ class MetadataServer final : public nfs::Capability {
   std::uint64_t ticks_ = 0;
   // Of the first thread.
   io::Gate gate_;
+  pnfs_mds::Settler settler_;
   bool looking_ = false;
+  bool settling_ = false;
 };
 
 }  // namespace braid::server::roles::mds

@@ -12,6 +12,15 @@ class ClientIo : public DataServerTest {
  protected:
   Read ok(std::string data, bool eof) { return {NFS4_OK, std::move(data), eof}; }
   static Read refused(nfsstat4 status = NFS4ERR_PNFS_NO_LAYOUT) { return {status, {}, false}; }
+  std::uint64_t size_on_disk() const {
+    struct stat now{};
+    return ::stat(object_path().c_str(), &now) == 0 ? static_cast<std::uint64_t>(now.st_size) : 0;
+  }
+  // As the metadata server asks.
+  void stat_object() {
+    const std::array<pnfs::object_key, 1> of{key()};
+    EXPECT_EQ(call(pnfs::to_data_args::with_stat({of})).stat()->objects[0].status, 0U);
+  }
   void set_size(std::uint64_t size) { metadata_.files[pnfs::ObjectId(1)].size = size; }
 };
 
@@ -158,6 +167,52 @@ TEST_F(ClientIo, a_file_that_the_metadata_server_does_not_know_gets_no_object) {
   EXPECT_EQ(write(handle(), 0, "x"), NFS4ERR_PNFS_NO_LAYOUT);
   EXPECT_EQ(read(handle(), 0, 1), refused());
   EXPECT_FALSE(std::filesystem::exists(object_path()));
+}
+
+TEST_F(ClientIo, the_metadata_server_is_told_before_the_first_write_since_it_asked) {
+  metadata_.during = [&] { EXPECT_EQ(size_on_disk(), 0U) << "it is told before"; };
+  EXPECT_EQ(write(handle(), 0, "first"), NFS4_OK);
+  metadata_.during = {};
+  EXPECT_EQ(write(handle(), 5, "second"), NFS4_OK);
+  EXPECT_EQ(commit(handle()), NFS4_OK);
+  EXPECT_EQ(metadata_.told, (std::vector{std::vector{pnfs::ObjectId(1)}}));
+  EXPECT_EQ(read(handle(), 0, 5).data, "first");
+  EXPECT_EQ(metadata_.told.size(), 1U) << "who reads changes nothing";
+  stat_object();
+  EXPECT_EQ(commit(handle()), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 2U);
+  stat_object();
+  EXPECT_EQ(write(handle(), 5, "third", nfs4::stable_how4::FILE_SYNC4), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 3U);
+  restart();
+  EXPECT_EQ(write(handle(), 5, "fourth"), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 4U);
+}
+
+TEST_F(ClientIo, a_write_of_which_the_metadata_server_cannot_be_told_is_refused) {
+  EXPECT_EQ(write(handle(), 0, "first"), NFS4_OK);
+  stat_object();
+  metadata_.silent = true;
+  EXPECT_EQ(write(handle(), 0, "other"), NFS4ERR_PNFS_NO_LAYOUT);
+  EXPECT_EQ(commit(handle()), NFS4ERR_PNFS_NO_LAYOUT);
+  EXPECT_EQ(read(handle(5), 0, 5).data, "first") << "nothing was written";
+  metadata_.silent = false;
+  EXPECT_EQ(write(handle(), 0, "other"), NFS4_OK);
+  metadata_.files.clear();
+  stat_object();
+  EXPECT_EQ(write(handle(), 0, "third"), NFS4ERR_PNFS_NO_LAYOUT);
+}
+
+// Whoever asks while it is told may know nothing of what is written then.
+TEST_F(ClientIo, an_announcement_during_which_somebody_asked_is_none) {
+  metadata_.during = [&] {
+    const Objects::Use use(*objects_, {pnfs::ObjectId(1), 0});
+    use.object().note_asked();
+  };
+  EXPECT_EQ(write(handle(), 0, "first"), NFS4_OK);
+  metadata_.during = {};
+  EXPECT_EQ(write(handle(), 0, "other"), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 2U);
 }
 
 TEST_F(ClientIo, errors_of_the_disk_send_the_client_away_but_for_those_that_stay_what_they_are) {

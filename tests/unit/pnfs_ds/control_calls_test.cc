@@ -25,8 +25,11 @@ class ControlCallsTest : public DataServerTest {
     return res.stat()->objects[0];
   }
   pnfs::data_status truncate(std::uint64_t end, std::uint32_t epoch = 2) {
+    return truncate_as(epoch, epoch, end);
+  }
+  pnfs::data_status truncate_as(std::uint64_t number, std::uint32_t epoch, std::uint64_t end) {
     const std::array<pnfs::object_truncation, 1> one{
-        {{.fence = {.of = key(), .epoch = epoch, .last = 100}, .end = end}}};
+        {{.fence = {.of = key(), .epoch = epoch, .last = 100}, .number = number, .end = end}}};
     const auto res = call(Args::with_truncate({one}));
     return res.truncate()->objects[0];
   }
@@ -92,6 +95,17 @@ TEST_F(ControlCallsTest, truncation_raises_the_epoch_and_cuts) {
   EXPECT_EQ(truncate(100, 3), 0U);
   EXPECT_EQ(stat().end, 100U);
   EXPECT_EQ(truncate(~0ULL, 4), number(NFS4ERR_FBIG));
+}
+
+TEST_F(ControlCallsTest, a_truncation_that_is_late_cuts_nothing_that_was_written_since) {
+  EXPECT_EQ(write(handle(), 0, "0123456789"), NFS4_OK);
+  EXPECT_EQ(truncate_as(7, 2, 4), 0U);
+  EXPECT_EQ(write_in_band("newer bytes"), 0U);
+  EXPECT_EQ(truncate_as(7, 2, 4), 0U);
+  EXPECT_EQ(truncate_as(6, 2, 1), 0U);
+  EXPECT_EQ(read_in_band(), "newer bytes");
+  EXPECT_EQ(truncate_as(8, 2, 5), 0U);
+  EXPECT_EQ(read_in_band(), "newer");
 }
 
 TEST_F(ControlCallsTest, an_object_that_is_not_there_is_not_made_by_a_truncation) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -34,8 +35,20 @@ class KnownFiles final : public MetadataServer {
     if (found == files.end()) return base::fail(vfs::Error::stale);
     return found->second;
   }
+  vfs::VfsOp<EachObject> tell_dirty(std::vector<pnfs::ObjectId> objects) override {
+    told.push_back(objects);
+    if (during) during();
+    if (silent) co_await base::fail(vfs::Error::delay);
+    EachObject out(objects.size());
+    for (std::size_t i = 0; i < objects.size(); ++i)
+      if (!files.contains(objects[i])) out[i] = base::fail(vfs::Error::stale);
+    co_return std::move(out);
+  }
   std::map<pnfs::ObjectId, FileFacts> files;
   int asked = 0;
+  std::vector<std::vector<pnfs::ObjectId>> told;  // by call
+  std::function<void()> during;                   // of a call
+  bool silent = false;
 };
 
 inline const pnfs::ClusterId cluster_id{std::byte{7}};

@@ -146,7 +146,7 @@ TEST_F(WaitingTest, a_truncation_waits_for_writes_that_are_under_way) {
     const auto fenced = co_await objects.fence(std::move(fences)).as_result();
     EXPECT_TRUE(fenced);
     order_.push_back(2);
-    const auto cut = co_await objects.cut(key, 3).as_result();
+    const auto cut = co_await objects.cut(key, 1, 3).as_result();
     EXPECT_TRUE(cut);
     order_.push_back(3);
   };

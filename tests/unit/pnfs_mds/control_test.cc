@@ -275,13 +275,15 @@ class CallsOfDataServers : public ControlTest {
           *caller_.tcp, caller_.pool, server_->address, cluster_->secret(), [own] { return own; },
           [](const pnfs::Introduction&) { return CONTROL_OK; });
     });
-    caller_.thread.await([&] { return keep(*peer, args, out); });
+    caller_.thread.await([&] { return keep(*peer, args, out, dirty_); });
     caller_.thread.call([&] { peer.reset(); });
     return *out;
   }
   static io::Op<> keep(pnfs::ControlPeer& peer, const pnfs::to_metadata_args& args,
-                       std::optional<Answer>& out) {
+                       std::optional<Answer>& out, std::vector<pnfs::data_status>& dirty) {
     const auto reply = co_await peer.call_metadata(args, 10s).as_result();
+    if (reply && reply->result.dirty() != nullptr)
+      dirty.assign(reply->result.dirty()->objects.begin(), reply->result.dirty()->objects.end());
     if (reply)
       out.emplace(reply->result);
     else
@@ -308,6 +310,7 @@ class CallsOfDataServers : public ControlTest {
     return cluster;
   }
 
+  std::vector<pnfs::data_status> dirty_;  // what the last answer to DIRTY says
   MetadataControl control_{with_facts(*cluster_)};
   pnfs::ControlService service_;
   std::unique_ptr<rpc::test::TcpServer> server_;
@@ -342,6 +345,13 @@ TEST_F(CallsOfDataServers, facts_of_a_file_are_told) {
   EXPECT_EQ(known->file_facts()->facts()->gid, 2U);
   const Answer unknown = call(data_server(), pnfs::to_metadata_args::with_file_facts({6}));
   EXPECT_EQ(unknown->file_facts()->status, 70U);
+}
+
+TEST_F(CallsOfDataServers, of_a_file_that_there_is_not_nobody_keeps_anything) {
+  const std::vector<std::uint64_t> objects{5, 6};
+  const Answer none = call(data_server(), pnfs::to_metadata_args::with_dirty({objects}));
+  ASSERT_TRUE(none);
+  EXPECT_THAT(dirty_, testing::ElementsAre(70U, 70U)) << "no object was ever made";
 }
 
 }  // namespace

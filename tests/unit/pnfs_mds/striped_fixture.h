@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/manual/manual_clock.h"
 #include "io/slab.h"
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/fake/objects.h"
@@ -31,7 +32,7 @@ class StripedTest : public ScratchTest {
     fs_.reset();
     cluster_.reset();
     auto cluster = Cluster::open({.state_dir = path_, .secret_file = "", .policy = policy, .servers = {}},
-                                 clock_, objects_);
+                                 hand_clock_, objects_);
     cluster_ = std::move(*cluster);
     fs_ = std::make_shared<vfs::memory::MemoryFileSystem>(
         storage_, recorder_, std::vector<vfs::ContentSource*>{&cluster_->source()});
@@ -48,6 +49,10 @@ class StripedTest : public ScratchTest {
     const ServerRoom room{base::GiB, base::GiB / 2, base::GiB / 2, 100};
     EXPECT_TRUE(now(cluster_->servers().heard(
         id, {.room = room, .load = 0, .verifier = objects_.verifier(pnfs::ServerNumber(number))})));
+  }
+
+  void beat_all() {
+    for (std::uint32_t number = 1; number <= 3; ++number) beat(number);
   }
 
   std::uint64_t add(std::string_view name, std::string_view bytes = {}) {
@@ -120,12 +125,19 @@ class StripedTest : public ScratchTest {
     const std::uint32_t index = record.striping.index_of(offset);
     return {record.servers[index], {record.object, index}};
   }
+  // As a data server does before a client's first WRITE since it was asked.
+  void announce(std::string_view name) {
+    const auto told = now(cluster_->written({content(name)->object()}));
+    EXPECT_TRUE(told && told->front());
+  }
   // As a client with a layout writes.
   void write_elsewhere(std::string_view name, std::uint64_t offset, std::string_view bytes) {
+    announce(name);
     const auto [server, key] = place_of(name, offset);
     objects_.put(server, key, content(name)->record().striping.to_object(offset), bytes);
   }
 
+  base::ManualClock hand_clock_;  // of contact
   const vfs::Credentials nobody_;
   io::SlabPool pool_{{.bytes_max = 16 * io::region_bytes, .huge_pages = false}};
   io::SlabCursor cursor_{pool_};

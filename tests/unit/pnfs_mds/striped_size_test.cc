@@ -41,27 +41,22 @@ TEST_F(StripedSizes, a_write_raises_the_size_and_never_lowers_it) {
   EXPECT_EQ(objects_.calls("stat"), 0U) << "nobody else writes";
 }
 
-TEST_F(StripedSizes, while_somebody_may_write_elsewhere_the_servers_are_asked) {
-  content("f")->begin_writing();
-  EXPECT_TRUE(content("f")->unsettled());
-  EXPECT_EQ(attributes("f")->size, 0U);
+TEST_F(StripedSizes, servers_are_asked_after_they_said_that_they_are_written_to) {
+  EXPECT_FALSE(content("f")->unsettled()) << "nobody has written";
   write_elsewhere("f", 2 * unit + 10, "bytes");
+  EXPECT_TRUE(content("f")->unsettled());
   EXPECT_EQ(attributes("f")->size, 2 * unit + 15);
   EXPECT_EQ(node("f").attributes.size, 2 * unit + 15);
-  EXPECT_TRUE(content("f")->unsettled()) << "it is still there";
-  EXPECT_EQ(objects_.calls("stat"), 6U);
-  content("f")->end_writing();
-  EXPECT_TRUE(content("f")->unsettled()) << "it may have written before it ended";
-  EXPECT_EQ(attributes("f")->size, 2 * unit + 15);
   EXPECT_FALSE(content("f")->unsettled());
+  EXPECT_EQ(objects_.calls("stat"), 3U);
   EXPECT_TRUE(attributes("f"));
-  EXPECT_EQ(objects_.calls("stat"), 9U);
+  EXPECT_EQ(objects_.calls("stat"), 3U) << "they have not said so again";
+  write_elsewhere("f", 2 * unit + 20, "bytes");
+  EXPECT_EQ(attributes("f")->size, 2 * unit + 25);
 }
 
 TEST_F(StripedSizes, what_was_written_elsewhere_changes_the_times) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 10))));
-  content("f")->begin_writing();
-  EXPECT_TRUE(attributes("f"));
   const auto before = attributes("f");
   EXPECT_EQ(attributes("f")->change, before->change) << "nothing was written";
   write_elsewhere("f", 0, "other");
@@ -69,11 +64,11 @@ TEST_F(StripedSizes, what_was_written_elsewhere_changes_the_times) {
   EXPECT_GT(after->change, before->change);
   EXPECT_GT(after->mtime, before->mtime);
   EXPECT_EQ(after->size, 10U);
-  content("f")->end_writing();
+  announce("f");
+  EXPECT_GT(attributes("f")->change, after->change) << "it may have been";
 }
 
 TEST_F(StripedSizes, who_looks_at_the_same_time_shares_a_round) {
-  content("f")->begin_writing();
   write_elsewhere("f", 0, "bytes");
   for (std::uint32_t i = 1; i <= 3; ++i) objects_.set_slow(pnfs::ServerNumber(i), 5ms);
   run([&]() -> io::Op<> {
@@ -83,15 +78,12 @@ TEST_F(StripedSizes, who_looks_at_the_same_time_shares_a_round) {
     co_await gate.drained();
     EXPECT_THAT(sizes, testing::Each(5U));
   });
-  EXPECT_EQ(objects_.calls("stat"), 6U) << "the one that ran, and the next";
-  content("f")->end_writing();
+  EXPECT_EQ(objects_.calls("stat"), 3U);
 }
 
 TEST_F(StripedSizes, attributes_of_an_unsettled_file_wait_for_its_servers) {
-  content("f")->begin_writing();
+  announce("f");
   objects_.set_silent(pnfs::ServerNumber(2), true);
-  EXPECT_EQ(attributes("f").error(), Error::delay);
-  content("f")->end_writing();
   EXPECT_EQ(attributes("f").error(), Error::delay);
   objects_.set_silent(pnfs::ServerNumber(2), false);
   EXPECT_TRUE(attributes("f"));
@@ -100,22 +92,28 @@ TEST_F(StripedSizes, attributes_of_an_unsettled_file_wait_for_its_servers) {
 }
 
 TEST_F(StripedSizes, a_reader_without_a_layout_sees_what_was_written_elsewhere) {
-  content("f")->begin_writing();
   write_elsewhere("f", 0, "first");
   auto open = now(fs_->open(nobody_, file("f"), vfs::OpenAccess::read, vfs::OpenRule::caller)).value();
   const auto first = now(open->read(0, 100, cursor_));
   EXPECT_EQ(first->data.size(), 5U);
   EXPECT_TRUE(first->eof);
-  content("f")->end_writing();
 }
 
-TEST_F(StripedSizes, after_a_restart_nothing_is_believed_that_was_not_settled) {
-  content("f")->begin_writing();
+TEST_F(StripedSizes, after_a_restart_servers_are_asked_about_what_was_dirty) {
   write_elsewhere("f", 0, "bytes");
   start();
   EXPECT_TRUE(content("f")->unsettled());
+  beat_all();
   EXPECT_EQ(attributes("f")->size, 5U);
   EXPECT_FALSE(content("f")->unsettled());
+}
+
+TEST_F(StripedSizes, after_a_restart_nobody_is_asked_about_the_others) {
+  EXPECT_TRUE(now(write("f", 0, "bytes")));
+  start();
+  EXPECT_FALSE(content("f")->unsettled());
+  EXPECT_EQ(attributes("f")->size, 5U);
+  EXPECT_EQ(objects_.calls("stat"), 0U);
 }
 
 TEST_F(StripedSizes, a_file_that_leaves_the_cache_stays_settled_or_not) {
@@ -126,8 +124,10 @@ TEST_F(StripedSizes, a_file_that_leaves_the_cache_stays_settled_or_not) {
   EXPECT_TRUE(now(write("f", 0, "bytes")));
   forget();
   EXPECT_FALSE(content("f")->unsettled());
-  content("f")->begin_writing();
-  content("f")->end_writing();
+  const pnfs::ObjectId object = content("f")->object();
+  forget();
+  EXPECT_TRUE(now(cluster_->written({object})));
+  EXPECT_TRUE(content("f")->unsettled());
   forget();
   EXPECT_TRUE(content("f")->unsettled());
 }
@@ -176,29 +176,16 @@ TEST_F(StripedSizes, the_same_size_once_more_changes_the_times_alone) {
 }
 
 TEST_F(StripedSizes, an_unsettled_file_is_cut_whatever_its_size_seems_to_be) {
-  content("f")->begin_writing();
   write_elsewhere("f", 0, "bytes");
   EXPECT_TRUE(now(resize("f", 0)));
-  content("f")->end_writing();
   EXPECT_EQ(attributes("f")->size, 0U);
-}
-
-TEST_F(StripedSizes, a_truncation_that_a_server_does_not_confirm_is_none) {
-  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
-  objects_.set_silent(place_of("f", unit).first, true);
-  EXPECT_EQ(now(resize("f", 10)).error(), Error::delay);
-  EXPECT_EQ(node("f").attributes.size, 3 * unit);
-  objects_.set_silent(place_of("f", unit).first, false);
-  EXPECT_TRUE(now(resize("f", 10)));
-  EXPECT_EQ(attributes("f")->size, 10U);
-  EXPECT_EQ(now(read("f", 0, 3 * unit))->text, pattern(0, 10));
 }
 
 // What ran before the truncation does not lengthen the file after it.
 TEST_F(StripedSizes, writes_and_settlings_are_before_a_truncation_or_after_it) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 10))));
   for (std::uint32_t i = 1; i <= 3; ++i) objects_.set_slow(pnfs::ServerNumber(i), 3ms);
-  content("f")->begin_writing();
+  announce("f");
   run([&]() -> io::Op<> {
     io::Gate gate;
     bool first = false, second = false;
@@ -212,7 +199,6 @@ TEST_F(StripedSizes, writes_and_settlings_are_before_a_truncation_or_after_it) {
     const auto all = co_await read("f", 0, 2 * unit).as_result();
     EXPECT_EQ(all->text, pattern(0, 5) + "y");
   });
-  content("f")->end_writing();
   EXPECT_EQ(attributes("f")->size, 6U);
 }
 
@@ -220,8 +206,7 @@ TEST_F(StripedSizes, a_file_that_is_not_empty_takes_space) {
   EXPECT_EQ(attributes("f")->space, 0U);
   EXPECT_TRUE(now(write("f", 0, "x")));
   EXPECT_EQ(attributes("f")->space, 512U);
-  content("f")->begin_writing();
-  content("f")->end_writing();
+  announce("f");
   EXPECT_TRUE(now(write("f", 3 * unit - 1, "x")));
   EXPECT_TRUE(attributes("f"));
   const std::uint64_t settled = attributes("f")->space;
@@ -233,7 +218,7 @@ TEST_F(StripedSizes, a_file_that_is_not_empty_takes_space) {
 }
 
 TEST_F(StripedSizes, objects_that_are_gone_for_ever_are_an_error) {
-  content("f")->begin_writing();
+  announce("f");
   objects_.set_error(pnfs::ServerNumber(2), Error::stale);
   EXPECT_EQ(attributes("f").error(), Error::io) << "the file is not";
   EXPECT_EQ(now(resize("f", 5)).error(), Error::io);

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "pnfs_mds/settled_objects.h"
 #include "tests/unit/pnfs_mds/scratch.h"
 
 namespace braid::pnfs_mds::test {
@@ -38,22 +37,6 @@ TEST_F(TurnsTest, one_alone_waits_for_those_before_and_keeps_those_behind_waitin
     co_await gate.drained();
   });
   EXPECT_THAT(log_, ElementsAre("+a", "+b", "-a", "-b", "+C", "-C", "+d", "-d", "+E", "-E"));
-}
-
-TEST(SettledObjects, are_a_set) {
-  SettledObjects set;
-  const pnfs::ObjectId a(5), b(5'000'000'000);
-  EXPECT_FALSE(set.has(a));
-  set.add(a);
-  set.add(b);
-  set.add(b);
-  EXPECT_TRUE(set.has(a) && set.has(b));
-  EXPECT_FALSE(set.has(pnfs::ObjectId(6)));
-  set.remove(a);
-  set.remove(a);
-  set.remove(pnfs::ObjectId(6));
-  EXPECT_FALSE(set.has(a));
-  EXPECT_TRUE(set.has(b));
 }
 
 }  // namespace

@@ -134,6 +134,7 @@ TEST_F(LayoutsTest, what_was_written_under_a_layout_is_in_the_size) {
   ASSERT_TRUE(granted);
   // The file's first stripe unit lies on the server that the layout begins with.
   const std::uint32_t first = granted->file.nfl_first_stripe_index;
+  written(object_of(*granted));
   for (std::uint32_t server = 1; server <= servers; ++server) {
     const auto handle = opened(server, granted->handles[first]);
     if (handle)

@@ -1,5 +1,7 @@
 // How layouts end: LAYOUTRETURN, the last CLOSE, DELEGRETURN, an administrator (RFC 8881 sections 12.5.5
 // and 18.44).
+#include <sys/stat.h>
+
 #include "tests/unit/pnfs_mds/layouts/layouts_fixture.h"
 
 namespace braid::pnfs_mds::layouts::test {
@@ -84,7 +86,7 @@ TEST_F(LayoutsTest, the_last_close_of_the_client_ends_its_layout) {
   EXPECT_EQ(layouts(), 0U);
 }
 
-TEST_F(LayoutsTest, the_size_is_settled_after_the_layout_for_writing_is_gone) {
+TEST_F(LayoutsTest, servers_are_asked_when_they_are_written_to_and_not_because_they_may_be) {
   const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
   EXPECT_TRUE(layoutget(*alice_, "file", layoutget_args(id)));
   EXPECT_EQ(close(*alice_, "file", id), NFS4_OK);
@@ -92,9 +94,37 @@ TEST_F(LayoutsTest, the_size_is_settled_after_the_layout_for_writing_is_gone) {
   objects_.forget_calls();
   (void)size_of("file");
   EXPECT_EQ(objects_.calls(), 0U) << "nobody writes: nobody is asked";
-  EXPECT_TRUE(layoutget(*alice_, "file", layoutget_args(open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH))));
+  const auto granted =
+      layoutget(*alice_, "file", layoutget_args(open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH)));
+  ASSERT_TRUE(granted);
   (void)size_of("file");
-  EXPECT_GT(objects_.calls("stat"), 0U);
+  EXPECT_EQ(objects_.calls(), 0U) << "nobody has written yet";
+  const pnfs::ObjectId object = object_of(*granted);
+  written(object);
+  (void)size_of("file");
+  EXPECT_EQ(objects_.calls("stat"), servers);
+}
+
+TEST_F(LayoutsTest, a_file_loses_its_privileges_before_it_is_written_to) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  const std::string path = world_->directory() + "/file";
+  ASSERT_EQ(::chmod(path.c_str(), 06755), 0);
+  written(object_of(*granted));
+  struct stat now{};
+  ASSERT_EQ(::stat(path.c_str(), &now), 0);
+  EXPECT_EQ(now.st_mode & 07777U, 0755U);
+  ASSERT_EQ(::chmod(path.c_str(), 06755), 0);
+  (void)size_of("file");
+  ASSERT_EQ(::stat(path.c_str(), &now), 0);
+  EXPECT_EQ(now.st_mode & 07777U, 06755U) << "who sets them after the write has them";
+  // Nobody knows the file: whoever settles it next does it.
+  EXPECT_EQ(close(*alice_, "file", id), NFS4_OK);
+  written(object_of(*granted));
+  (void)size_of("file");
+  ASSERT_EQ(::stat(path.c_str(), &now), 0);
+  EXPECT_EQ(now.st_mode & 07777U, 0755U);
 }
 
 TEST_F(LayoutsTest, the_lowest_grant_in_use_follows_the_layouts) {

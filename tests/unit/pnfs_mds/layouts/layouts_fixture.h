@@ -226,6 +226,24 @@ class LayoutsTest : public testing::Test {
     return codec.open(handle);
   }
 
+  pnfs::ObjectId object_of(const Granted& granted) {
+    for (std::uint32_t server = 1; server <= servers; ++server)
+      if (const auto handle = opened(server, granted.handles[0])) return handle->object;
+    return {};
+  }
+  // As a data server says it.
+  void written(pnfs::ObjectId object) {
+    world_->on_engine([&](Nfs4Engine& /*engine*/) { return tell(*cluster_, object); });
+  }
+
+ private:
+  static io::Op<> tell(Cluster& cluster, pnfs::ObjectId object) {
+    std::vector<pnfs::ObjectId> objects(1, object);
+    const auto told = co_await cluster.written(std::move(objects)).as_result();
+    EXPECT_TRUE(told && told->front());
+  }
+
+ protected:
   const base::SystemClock clock_;
   std::filesystem::path path_;
   fake::Objects objects_;
