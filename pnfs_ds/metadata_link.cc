@@ -201,6 +201,7 @@ vfs::VfsOp<MetadataServer::EachObject> MetadataPeers::tell_dirty(std::vector<pnf
   std::ranges::transform(objects, std::back_inserter(numbers), &pnfs::ObjectId::value);
   const auto args = pnfs::to_metadata_args::with_dirty({.objects = numbers});
   const auto reply = co_await peer->call_metadata(args, dirty_timeout).as_result();
+  count(counters_, args, reply);
   if (!reply) co_await base::fail(vfs::Error::delay);
   EachObject out;
   out.reserve(objects.size());

@@ -34,7 +34,7 @@ struct MetadataAddress {
 };
 
 // Of calls to the metadata server: the names of to_metadata_args, in their order.
-inline constexpr std::array<std::string_view, 2> metadata_calls{"heartbeat", "file_facts"};
+inline constexpr std::array<std::string_view, 3> metadata_calls{"heartbeat", "file_facts", "dirty"};
 
 // Keeps contact, as long as the metadata server answers. Belongs to the thread of one reactor, but for
 // failure(). start() once, and close() before it is destroyed.
