@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -80,6 +81,18 @@ class Callbacks {
   // The same, of a client that has bound a connection to this session, or said anew how to call it, after it
   // had not answered a call. Does nothing for any other session.
   void probe(state::SessionRef session);
+  // How a call that is repeated goes on.
+  enum class Again : std::uint8_t {
+    no,     // there is nothing more to be said
+    soon,   // what keeps the client from answering takes a moment
+    later,  // it cannot be reached, or wants time
+  };
+  using Attempt = std::function<io::Op<Again>()>;
+  // In the background, on the thread of the TcpWorker: one attempt after the other, with pauses, until one
+  // says no, for at most repeat_patience. None begins once this is being closed; what `attempt` refers to
+  // lives until then.
+  void repeat(Attempt attempt);
+  static constexpr base::Duration repeat_patience = std::chrono::minutes(2);
   // CB_RECALL (RFC 8881 20.2): in the background, again and again until the client has taken note, or is
   // gone. Whoever does not return the delegation in time has it revoked by the server's clock, not by this.
   void recall(state::Recall recall);
@@ -118,7 +131,8 @@ class Callbacks {
   // On the reactor of the TcpWorker, all of these.
   io::Op<> probe_here(clientid4 client);
   io::Op<> probe_session_here(state::SessionRef session);
-  io::Op<> recall_here(state::Recall recall);
+  io::Op<> repeat_here(Attempt attempt);
+  io::Op<Again> try_recall(const state::Recall& recall);
   io::Op<> recall_any_here(clientid4 client, std::uint32_t keep);
   io::Op<> recall_slots_here(state::SessionRef session, std::uint32_t target);
   io::Op<> notify_lock_here(state::LockTurn turn);

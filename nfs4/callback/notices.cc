@@ -9,11 +9,9 @@ namespace braid::nfs4::callback {
 
 namespace {
 
-// A recall is repeated for so long: whoever has not returned the delegation then has had it revoked.
-constexpr base::Duration recall_patience = std::chrono::minutes(2);
-constexpr base::Duration recall_pause = std::chrono::seconds(1);
+constexpr base::Duration pause_later = std::chrono::seconds(1);
 // All slots of the back channel are in use, by calls that end soon.
-constexpr base::Duration busy_pause = std::chrono::milliseconds(20);
+constexpr base::Duration pause_soon = std::chrono::milliseconds(20);
 
 // Whether the client may answer otherwise the next time. BAD_STATEID and BADHANDLE: our call may have
 // overtaken the reply that gives it the delegation (RFC 8881 2.10.6.3).
@@ -25,21 +23,31 @@ bool worth_repeating(const base::Result<Answer, Failure>& answer) {
 
 }  // namespace
 
-void Callbacks::recall(state::Recall recall) {
-  in_background([this, recall = std::move(recall)] { return recall_here(recall); });
+void Callbacks::repeat(Attempt attempt) {
+  in_background([this, attempt = std::move(attempt)] { return repeat_here(attempt); });
 }
 
-io::Op<> Callbacks::recall_here(state::Recall recall) {
-  const io::Reactor& reactor = tcp_.reactor();
-  const base::TimePoint until = reactor.clock().now() + recall_patience;
-  while (reactor.clock().now() < until) {
-    if (closing_ || recall.client->gone()) co_return;
-    const CB_RECALL4args args{.stateid = recall.id, .truncate = false, .fh = recall.file.view()};
-    const auto answer = co_await call(recall.client->id, nfs_cb_opnum4::OP_CB_RECALL, args).as_result();
-    if (!worth_repeating(answer)) co_return;
-    const bool busy = !answer && answer.error() == Failure::busy;
-    co_await tcp_.reactor().sleep(busy ? busy_pause : recall_pause);
+io::Op<> Callbacks::repeat_here(Attempt attempt) {
+  io::Reactor& reactor = tcp_.reactor();
+  const base::TimePoint until = reactor.clock().now() + repeat_patience;
+  while (!closing_ && reactor.clock().now() < until) {
+    const auto again = co_await attempt().as_result();
+    if (!again || *again == Again::no) co_return;
+    co_await reactor.sleep(*again == Again::soon ? pause_soon : pause_later);
   }
+}
+
+// Whoever has not returned the delegation when this gives up has had it revoked.
+void Callbacks::recall(state::Recall recall) {
+  repeat([this, recall = std::move(recall)] { return try_recall(recall); });
+}
+
+io::Op<Callbacks::Again> Callbacks::try_recall(const state::Recall& recall) {
+  if (recall.client->gone()) co_return Again::no;
+  const CB_RECALL4args args{.stateid = recall.id, .truncate = false, .fh = recall.file.view()};
+  const auto answer = co_await call(recall.client->id, nfs_cb_opnum4::OP_CB_RECALL, args).as_result();
+  if (!worth_repeating(answer)) co_return Again::no;
+  co_return !answer && answer.error() == Failure::busy ? Again::soon : Again::later;
 }
 
 void Callbacks::recall_any(clientid4 client, std::uint32_t keep) {
