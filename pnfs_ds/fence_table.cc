@@ -31,6 +31,29 @@ bool FenceTable::is_removed(const ObjectKey& key) const {
   return object != objects_.end() && object->second.removed;
 }
 
+bool FenceTable::in_force(const FenceRecord& record) const {
+  const std::shared_lock lock(mutex_);
+  return std::visit([this](const auto& one) { return has(one); }, record);
+}
+
+// No handle has an epoch before the first.
+bool FenceTable::has(const EpochFence& fence) const {
+  constexpr pnfs::Epoch first(1);
+  if (fence.epoch <= first) return true;
+  const auto known = objects_.find(fence.of);
+  return known != objects_.end() && (known->second.removed || known->second.epoch >= fence.epoch);
+}
+
+bool FenceTable::has(const RemovedObject& removed) const {
+  const auto known = objects_.find(removed.of);
+  return known != objects_.end() && known->second.removed && known->second.last >= removed.last;
+}
+
+bool FenceTable::has(const BarredClient& barred) const {
+  const auto known = clients_.find(barred.client);
+  return known != clients_.end() && known->second >= barred.last;
+}
+
 void FenceTable::add(const FenceRecord& record) {
   const std::scoped_lock lock(mutex_);
   std::visit([this](const auto& one) { add_one(one); }, record);

@@ -33,6 +33,9 @@ class FenceTable {
   // The object is gone for ever, as far as that is not forgotten (LowestGrant).
   [[nodiscard]] bool is_removed(const ObjectKey& key) const;
 
+  // Adding it would change nothing. Of the lowest grant nobody says so: it may be in memory alone.
+  [[nodiscard]] bool in_force(const FenceRecord& record) const;
+
   // Fences only grow: one that is weaker than what is there changes nothing.
   void add(const FenceRecord& record);
   // The weakest records that make such a table.
@@ -47,6 +50,10 @@ class FenceTable {
     bool removed = false;
   };
 
+  [[nodiscard]] bool has(const EpochFence& fence) const;
+  [[nodiscard]] bool has(const RemovedObject& removed) const;
+  [[nodiscard]] bool has(const BarredClient& barred) const;
+  [[nodiscard]] static bool has(const LowestGrant& /*lowest*/) { return false; }
   void add_one(const EpochFence& fence);
   void add_one(const RemovedObject& removed);
   void add_one(const BarredClient& barred);

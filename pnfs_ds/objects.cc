@@ -80,9 +80,14 @@ vfs::VfsOp<> Objects::fence(std::vector<FenceRecord> fences) {
     else
       of_all = true;
   }
-  const auto added = co_await log_.add(std::move(fences)).as_result();
-  if (!added)
-    co_await base::fail(added.error() == base::errno_of(EAGAIN) ? vfs::Error::delay : vfs::Error::io);
+  // What is in force is on the medium. I/O is waited for all the same: somebody else's fence may have come
+  // just before.
+  std::erase_if(fences, [this](const FenceRecord& one) { return fences_.in_force(one); });
+  if (!fences.empty()) {
+    const auto added = co_await log_.add(std::move(fences)).as_result();
+    if (!added)
+      co_await base::fail(added.error() == base::errno_of(EAGAIN) ? vfs::Error::delay : vfs::Error::io);
+  }
   std::vector<ObjectRef> busy = cache_.busy();
   for (const ObjectRef& object : busy)
     if (of_all || std::ranges::find(of, object->key) != of.end()) co_await object->running.earlier_ended();

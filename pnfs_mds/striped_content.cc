@@ -24,8 +24,12 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
 }  // namespace
 
 StripedContent::StripedContent(StripedSource& source, const pnfs::LayoutRecord& record,
-                               const vfs::FileHandle& file)
-    : source_(source), object_(record.object), record_(std::in_place, record), file_(file) {
+                               const vfs::FileHandle& file, bool fresh)
+    : source_(source),
+      object_(record.object),
+      record_(std::in_place, record),
+      file_(file),
+      holders_(fresh) {
   source_.parts_.dirty.know(object_, file_);
   show();
   // Somebody has written to a file that is unsettled now, and the times may not tell.
@@ -159,13 +163,14 @@ vfs::VfsOp<> StripedContent::settle(vfs::Stub& stub) {
   show();
 }
 
-vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& /*who*/, std::uint64_t size) {
+vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) {
   source_.counters_.called(InBand::resize);
   if (size > pnfs::Striping::offset_max) co_await base::fail(vfs::Error::fbig);
   const Turns::Hold hold = co_await resizing_.alone();
   std::optional<TruncationRecord> left = source_.parts_.truncations.intended(object_);
   if (left) co_await carry_out(stub, std::move(*left));
   const vfs::Attributes now = co_await stub.attributes();
+  const EpochHolders::Resizing resizing(holders_);
   if (!unsettled() && size == now.size) {
     vfs::SetAttributes set;
     set.mtime.how = vfs::SetTime::How::server;
@@ -173,13 +178,14 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& /*w
     co_return;
   }
   const pnfs::LayoutRecord before = record();
-  if (before.epoch.value() == std::numeric_limits<pnfs::Epoch::rep>::max())
+  const bool raises = !holders_.only(who.holder, size);
+  if (raises && before.epoch.value() == std::numeric_limits<pnfs::Epoch::rep>::max())
     co_await base::fail(vfs::Error::nospc);
   // One of its own, larger than those before: a grant's does.
   const pnfs::GrantNumber number = co_await source_.parts_.grants.next(1);
   TruncationRecord next{.version = 0,
                         .object = object_,
-                        .epoch = pnfs::Epoch(before.epoch.value() + 1),
+                        .epoch = pnfs::Epoch(before.epoch.value() + (raises ? 1 : 0)),
                         .number = number.value(),
                         .size = size,
                         .answered = false,
@@ -195,10 +201,12 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& /*w
   co_await carry_out(stub, std::move(next));
 }
 
-// What is granted from now on has the new epoch.
+// What is granted from now on has the new epoch. New holders are forgotten before anybody can see it: one that
+// came in between counts.
 vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncation) {
   Truncations& truncations = source_.parts_.truncations;
   const RecordVersion version = source_.parts_.dirty.version_of(object_);
+  if (truncation.epoch > record().epoch) holders_.new_epoch();
   const pnfs::LayoutRecord next = record_.with([&](pnfs::LayoutRecord& record) {
     record.epoch = std::max(record.epoch, truncation.epoch);
     return record;

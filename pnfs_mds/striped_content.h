@@ -9,6 +9,7 @@
 
 #include "base/guarded.h"
 #include "pnfs/layout_record.h"
+#include "pnfs_mds/epoch_holders.h"
 #include "pnfs_mds/object_calls.h"
 #include "pnfs_mds/records.h"
 #include "pnfs_mds/turns.h"
@@ -31,13 +32,16 @@ vfs::Error error_of_object(vfs::Error error);
 // before they answer; as long as they have not, the stub is right, and nobody is asked (DirtyLog).
 class StripedContent final : public vfs::Content {
  public:
-  // By StripedSource.
-  StripedContent(StripedSource& source, const pnfs::LayoutRecord& record, const vfs::FileHandle& file);
+  // By StripedSource. `fresh`: the file has just been placed.
+  StripedContent(StripedSource& source, const pnfs::LayoutRecord& record, const vfs::FileHandle& file,
+                 bool fresh);
   ~StripedContent() override;
 
   // A copy, of the current epoch; any thread.
   [[nodiscard]] pnfs::LayoutRecord record() const;
   [[nodiscard]] pnfs::ObjectId object() const { return object_; }
+  // Whoever makes handles notes that before it looks at the record.
+  [[nodiscard]] EpochHolders& holders() { return holders_; }
   // A layout for writing was granted, or is gone; any thread. They are counted.
   void begin_writing();
   void end_writing();
@@ -55,8 +59,8 @@ class StripedContent final : public vfs::Content {
   vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                    std::uint32_t count) override;
   [[nodiscard]] vfs::Verifier write_verifier() const override;
-  // The intent, with the next epoch, is on the medium before any object is cut. Handles of earlier epochs are
-  // refused by all servers on return.
+  // The intent is on the medium before any object is cut. If somebody else than `who` may have handles, or ones
+  // that tell of a larger size, it has the next epoch, and they are refused by all servers on return.
   vfs::VfsOp<> resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) override;
   vfs::VfsOp<vfs::SeekResult> seek(vfs::Stub& stub, std::uint64_t offset, vfs::SeekTo what,
                                    std::uint64_t until) override;
@@ -131,6 +135,7 @@ class StripedContent final : public vfs::Content {
   const pnfs::ObjectId object_;
   base::Guarded<pnfs::LayoutRecord> record_;
   const vfs::FileHandle file_;
+  EpochHolders holders_;
   std::atomic<std::uint32_t> writers_{0};
   base::Guarded<bool> showing_{std::in_place, false};
   std::atomic<bool> unsettled_{false};  // written with the lock of showing_ held

@@ -63,12 +63,12 @@ bool StripedSource::has_writers(pnfs::ObjectId object) const {
 }
 
 std::shared_ptr<StripedContent> StripedSource::content_of(const pnfs::LayoutRecord& record,
-                                                          const vfs::FileHandle& file) {
+                                                          const vfs::FileHandle& file, bool fresh) {
   return living_.with([&](Living& living) {
     std::weak_ptr<StripedContent>& known = living[record.object];
     std::shared_ptr<StripedContent> content = known.lock();
     if (content == nullptr) {
-      content = std::make_shared<StripedContent>(*this, record, file);
+      content = std::make_shared<StripedContent>(*this, record, file, fresh);
       known = content;
     }
     return content;
@@ -89,7 +89,7 @@ vfs::VfsOp<> StripedSource::put_record(vfs::Stub& stub, pnfs::LayoutRecord recor
 
 vfs::VfsOp<vfs::ContentRef> StripedSource::load(vfs::Stub& stub, base::BytesView record) {
   const auto opened = codec_.open(record, stub.handle().view());
-  if (opened) return vfs::VfsOp<vfs::ContentRef>(content_of(*opened, stub.handle()));
+  if (opened) return vfs::VfsOp<vfs::ContentRef>(content_of(*opened, stub.handle(), false));
   base::log_event(base::Level::error, "layout_record_refused",
                   "fileid={} attribute={}: {}; the file cannot be read", stub.fileid(), this->record(),
                   text_of(opened.error()));
@@ -124,7 +124,7 @@ vfs::VfsOp<vfs::ContentRef> StripedSource::place(vfs::Stub& stub, const vfs::Con
   const pnfs::ObjectId object(co_await parts_.objects.next(1));
   const std::optional<pnfs::LayoutRecord> record = choose(policy, object, servers);
   co_await put_record(stub, *record);
-  co_return content_of(*record, stub.handle());
+  co_return content_of(*record, stub.handle(), true);
 }
 
 vfs::VfsOp<> StripedSource::removing(vfs::Stub& stub, vfs::Content& content) {

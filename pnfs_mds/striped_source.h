@@ -67,8 +67,9 @@ class StripedSource final : public vfs::ContentSource {
   friend class StripedContent;
   using Living = std::map<pnfs::ObjectId, std::weak_ptr<StripedContent>>;
 
-  // The one that there is for the object, or a new one.
-  std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record, const vfs::FileHandle& file);
+  // The one that there is for the object, or a new one. `fresh`: nobody has had the object before.
+  std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record, const vfs::FileHandle& file,
+                                             bool fresh);
   // Null: nobody has it in use.
   [[nodiscard]] std::shared_ptr<StripedContent> living(pnfs::ObjectId object) const;
   void forget(pnfs::ObjectId object);

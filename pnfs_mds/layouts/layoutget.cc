@@ -145,9 +145,13 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   const auto number = co_await layouts.cluster().grants().next(1).as_result();
   if (!number) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
   live.narrow(*number);
+  EpochHolders& holders = held->striped->holders();
+  const std::uint64_t since = holders.moment();
   const auto now = co_await at.attributes().as_result();
   if (!now)
     co_await refuse(now.error() == vfs::Error::delay ? NFS4ERR_LAYOUTTRYLATER : nfs4::status_of(now.error()));
+  // Who may write can shorten the file, too, and goes on with the same handles: those tell of no size.
+  const std::uint64_t told = holders.note(vfs::LeaseHolder(client->id), writes ? 0 : now->size, since);
   const pnfs::LayoutRecord record = held->striped->record();
   // What is written under the next epoch is not to be cut any more.
   if (held->striped->truncating()) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
@@ -161,7 +165,7 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
                                 .client = pnfs::client_tag(layouts.cluster().id(), client->intro.owner),
                                 .grant = *number,
                                 .epoch = record.epoch,
-                                .size = now->size});
+                                .size = told});
   out.iomode = args.loga_iomode;
   if (encoded_size(out) > args.loga_maxcount) co_await refuse(NFS4ERR_TOOSMALL);
   // A LAYOUTGET in the COMPOUND of an OPEN, whose reply is kept: the client asks once more, alone.

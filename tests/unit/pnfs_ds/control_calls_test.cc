@@ -108,6 +108,26 @@ TEST_F(ControlCallsTest, a_truncation_that_is_late_cuts_nothing_that_was_written
   EXPECT_EQ(read_in_band(), "newer");
 }
 
+TEST_F(ControlCallsTest, a_truncation_in_the_epoch_that_is_in_force_only_cuts) {
+  const auto log_bytes = [&] {
+    return std::filesystem::file_size(world_.state_directory() + "/" + FenceLog::file_name);
+  };
+  EXPECT_EQ(write(handle(), 0, "0123456789"), NFS4_OK);
+  const auto before = log_bytes();
+  EXPECT_EQ(truncate_as(1, 1, 6), 0U);
+  EXPECT_EQ(write(handle(), 8, "89"), NFS4_OK) << "the handle is as good as before";
+  EXPECT_EQ(log_bytes(), before);
+  EXPECT_EQ(read(handle(10), 0, 10).data, std::string("012345\0\0"
+                                                      "89",
+                                                      10));
+  EXPECT_EQ(truncate_as(2, 2, 4), 0U);
+  const auto raised = log_bytes();
+  EXPECT_GT(raised, before);
+  EXPECT_EQ(truncate_as(3, 2, 2), 0U);
+  EXPECT_EQ(log_bytes(), raised);
+  EXPECT_EQ(stat().end, 2U);
+}
+
 TEST_F(ControlCallsTest, an_object_that_is_not_there_is_not_made_by_a_truncation) {
   EXPECT_EQ(truncate(4), 0U);
   EXPECT_FALSE(std::filesystem::exists(object_path()));

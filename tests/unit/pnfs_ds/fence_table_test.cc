@@ -39,6 +39,29 @@ TEST(FenceTableTest, older_epochs_of_an_object_are_fenced) {
   EXPECT_EQ(table.check(handle(1, 11, 2)), Refusal::fenced) << "fences only grow";
 }
 
+TEST(FenceTableTest, what_is_in_force_need_not_be_added) {
+  FenceTable table;
+  const EpochFence fence{key_of(1), Epoch(3), GrantNumber(10)};
+  EXPECT_TRUE(table.in_force(EpochFence{key_of(1), Epoch(1), GrantNumber(10)})) << "there is no older epoch";
+  EXPECT_FALSE(table.in_force(fence));
+  table.add(fence);
+  EXPECT_TRUE(table.in_force(fence));
+  EXPECT_TRUE(table.in_force(EpochFence{key_of(1), Epoch(2), GrantNumber(12)}));
+  EXPECT_FALSE(table.in_force(EpochFence{key_of(1), Epoch(4), GrantNumber(10)}));
+  EXPECT_FALSE(table.in_force(EpochFence{key_of(2), Epoch(3), GrantNumber(10)}));
+  const RemovedObject removed{key_of(1), GrantNumber(12)};
+  EXPECT_FALSE(table.in_force(removed));
+  table.add(removed);
+  EXPECT_TRUE(table.in_force(removed));
+  EXPECT_FALSE(table.in_force(RemovedObject{key_of(1), GrantNumber(13)}));
+  const BarredClient barred{ClientTag(7), GrantNumber(10)};
+  EXPECT_FALSE(table.in_force(barred));
+  table.add(barred);
+  EXPECT_TRUE(table.in_force(barred));
+  EXPECT_FALSE(table.in_force(BarredClient{ClientTag(7), GrantNumber(11)}));
+  EXPECT_FALSE(table.in_force(LowestGrant{GrantNumber(1)}));
+}
+
 TEST(FenceTableTest, other_objects_of_the_file_are_not_meant) {
   FenceTable table;
   table.add(EpochFence{{ObjectId(1), 2}, Epoch(3), GrantNumber(10)});

@@ -109,12 +109,14 @@ class StripedTest : public ScratchTest {
     const vfs::Borrowed io = fs_->borrow(nobody_, at);
     co_return co_await io->commit(nobody_, 0, 0, nullptr);
   }
-  vfs::VfsOp<> resize(std::string name, std::uint64_t size) {
+  vfs::VfsOp<> resize(std::string name, std::uint64_t size, vfs::LeaseHolder by = {}) {
     const vfs::FileRef at = file(name);
+    vfs::Credentials who;
+    who.holder = by;
     vfs::SetAttributes set;
     set.size = size;
     vfs::Wcc wcc;
-    co_await fs_->setattr(nobody_, at, set, std::nullopt, &wcc);
+    co_await fs_->setattr(who, at, set, std::nullopt, &wcc);
   }
   base::Result<vfs::Attributes, vfs::Error> attributes(std::string_view name) {
     return now(fs_->getattr(file(name)));
@@ -129,6 +131,11 @@ class StripedTest : public ScratchTest {
   void announce(std::string_view name) {
     const auto told = now(cluster_->written({content(name)->object()}));
     EXPECT_TRUE(told && told->front());
+  }
+  // As LAYOUTGET does: the size that the handles tell of.
+  std::uint64_t give_handles(std::string_view name, vfs::LeaseHolder client, std::uint64_t size = 0) {
+    EpochHolders& holders = content(name)->holders();
+    return holders.note(client, size, holders.moment());
   }
   // As a client with a layout writes.
   void write_elsewhere(std::string_view name, std::uint64_t offset, std::string_view bytes) {

@@ -15,6 +15,8 @@ class StripedSizes : public StripedTest {
     add("f");
     EXPECT_TRUE(now(fs_->place(file("f"), cluster_->source(), {})));
   }
+  static constexpr vfs::LeaseHolder alice{1};
+  static constexpr vfs::LeaseHolder bob{2};
   static io::Op<> look(StripedSizes& self, std::uint64_t& size) {
     const vfs::FileRef at = self.file("f");
     const auto got = co_await self.fs_->getattr(at).as_result();
@@ -143,6 +145,7 @@ TEST_F(StripedSizes, there_is_one_content_for_who_holds_it) {
 
 TEST_F(StripedSizes, a_truncation_raises_the_epoch_and_cuts_all_objects) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  give_handles("f", alice);
   EXPECT_TRUE(now(resize("f", unit + 100)));
   EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2));
   for (std::uint64_t at = 0; at < 3 * unit; at += unit) {
@@ -155,6 +158,61 @@ TEST_F(StripedSizes, a_truncation_raises_the_epoch_and_cuts_all_objects) {
   EXPECT_EQ(now(read("f", 0, 3 * unit))->text, pattern(0, unit + 100));
   start();
   EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2)) << "it is in the record";
+}
+
+TEST_F(StripedSizes, who_truncates_keeps_its_own_handles) {
+  const auto epoch_after = [&](std::uint64_t size, vfs::LeaseHolder by) {
+    EXPECT_TRUE(now(resize("f", size, by)));
+    for (std::uint64_t at = 0; at < 3 * unit; at += unit) {
+      const auto [server, key] = place_of("f", at);
+      EXPECT_LE(objects_.bytes(server, key).value_or("").size(), size);
+    }
+    return content("f")->record().epoch.value();
+  };
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  EXPECT_EQ(epoch_after(3 * unit - 10, {}), 1U) << "nobody has any";
+  give_handles("f", alice);
+  EXPECT_EQ(epoch_after(2 * unit, alice), 1U);
+  EXPECT_EQ(epoch_after(2 * unit - 10, bob), 2U) << "they are not bob's";
+  EXPECT_EQ(epoch_after(2 * unit - 20, bob), 2U) << "nobody has any of this epoch";
+  give_handles("f", alice);
+  give_handles("f", bob);
+  EXPECT_EQ(epoch_after(unit, alice), 3U) << "bob has some, too";
+  give_handles("f", alice);
+  EXPECT_EQ(epoch_after(unit - 10, {}), 4U) << "an NFSv3 client has none";
+  start();
+  EXPECT_EQ(epoch_after(unit - 20, alice), 5U) << "who has had any in the run before?";
+}
+
+TEST_F(StripedSizes, handles_that_tell_of_more_than_there_is_left_end) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  EXPECT_EQ(give_handles("f", alice, unit), unit);
+  EXPECT_TRUE(now(resize("f", unit, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(1));
+  EXPECT_TRUE(now(resize("f", unit - 1, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2));
+}
+
+TEST_F(StripedSizes, a_size_from_before_a_truncation_is_told_to_nobody) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  EpochHolders& holders = content("f")->holders();
+  const std::uint64_t before = holders.moment();
+  EXPECT_TRUE(now(resize("f", unit, alice)));
+  EXPECT_EQ(holders.note(alice, 3 * unit, before), 0U);
+  EXPECT_EQ(holders.note(alice, unit, holders.moment()), unit);
+  const EpochHolders::Resizing resizing(holders);
+  EXPECT_EQ(holders.note(alice, unit, holders.moment()), 0U);
+}
+
+TEST_F(StripedSizes, handles_end_by_a_truncation_that_failed_first) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  give_handles("f", alice);
+  const auto [server, key] = place_of("f", unit);
+  objects_.set_silent(server, true);
+  EXPECT_EQ(now(resize("f", 10, bob)).error(), Error::delay);
+  objects_.set_silent(server, false);
+  EXPECT_TRUE(now(resize("f", 10, bob)));
+  EXPECT_EQ(objects_.epoch(server, key), pnfs::Epoch(2)) << "this server is told, too";
 }
 
 TEST_F(StripedSizes, grown_again_it_reads_as_zeros) {
