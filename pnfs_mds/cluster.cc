@@ -79,6 +79,7 @@ std::expected<void, ClusterError> Cluster::open_logs(const base::Clock& clock, c
   auto servers = DataServers::open(fd, clock, options_.servers);
   if (!servers) return std::unexpected(trouble(directory_, "servers", servers.error()));
   servers_ = std::move(*servers);
+  pending_fences_ = std::make_unique<PendingFences>(calls_, *servers_);
   auto objects = Counter::open(fd, "objects", std::numeric_limits<std::uint64_t>::max());
   if (!objects) return std::unexpected(trouble(directory_, "objects", objects.error()));
   objects_ = std::move(*objects);

@@ -22,6 +22,7 @@
 #include "pnfs_mds/data_servers.h"
 #include "pnfs_mds/dirty_log.h"
 #include "pnfs_mds/object_calls.h"
+#include "pnfs_mds/pending_fences.h"
 #include "pnfs_mds/placement.h"
 #include "pnfs_mds/removals.h"
 #include "pnfs_mds/state_directory.h"
@@ -67,6 +68,7 @@ class Cluster {
   [[nodiscard]] DataServers& servers() { return *servers_; }
   [[nodiscard]] Grants& grants() { return *grants_; }
   [[nodiscard]] ObjectCalls& calls() { return calls_; }
+  [[nodiscard]] PendingFences& pending_fences() { return *pending_fences_; }
   [[nodiscard]] Removals& removals() { return *removals_; }
   [[nodiscard]] DirtyLog& dirty() { return *dirty_; }
   [[nodiscard]] Truncations& truncations() { return *truncations_; }
@@ -118,6 +120,7 @@ class Cluster {
   std::unique_ptr<DataServers> servers_;
   std::unique_ptr<Counter> objects_;
   std::unique_ptr<Grants> grants_;
+  std::unique_ptr<PendingFences> pending_fences_;
   std::unique_ptr<Removals> removals_;
   std::unique_ptr<DirtyLog> dirty_;
   std::unique_ptr<Truncations> truncations_;

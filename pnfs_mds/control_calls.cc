@@ -231,7 +231,7 @@ vfs::VfsOp<> ControlCalls::fence(pnfs::ServerNumber server, std::vector<Fence> f
   wire.reserve(fences.size());
   for (const Fence& one : fences) wire.push_back(wire_of(one));
   const auto args = pnfs::to_data_args::with_fence({wire});
-  const Reply reply = co_await ask(server, About::something_else, args);
+  const Reply reply = co_await ask(server, About::fences, args);
   const pnfs::data_status status = reply.result.fence()->status;
   if (status != 0) co_await base::fail(error_of_status(status));
 }

@@ -332,6 +332,21 @@ TEST_F(CallsOfDataServers, a_heartbeat_makes_a_server_known) {
   EXPECT_EQ(info->verifier.bytes[0], std::byte{9});
 }
 
+TEST_F(CallsOfDataServers, a_heartbeat_is_answered_once_the_server_has_what_is_pending) {
+  EXPECT_TRUE(call(data_server(), beat()));
+  unused_.set_silent(first, true);
+  const ClientFence fence{pnfs::ClientTag(7), pnfs::GrantNumber(3)};
+  EXPECT_EQ(now(cluster_->pending_fences().put(first, fence)).error(), vfs::Error::delay);
+  const Answer refused = call(data_server(), beat());
+  EXPECT_EQ(refused.error(), (pnfs::PeerError{pnfs::PeerFault::refused, CONTROL_DELAY}));
+  EXPECT_TRUE(unused_.fences(first).empty());
+  unused_.set_silent(first, false);
+  EXPECT_TRUE(call(data_server(), beat()));
+  ASSERT_EQ(unused_.fences(first).size(), 1U);
+  EXPECT_EQ(std::get<ClientFence>(unused_.fences(first).front()).client, fence.client);
+  EXPECT_EQ(cluster_->pending_fences().count(), 0U);
+}
+
 TEST_F(CallsOfDataServers, a_name_of_another_store_is_refused) {
   EXPECT_TRUE(call(data_server(1), beat()));
   const Answer refused = call(data_server(2), beat());
