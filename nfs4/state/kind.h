@@ -53,8 +53,9 @@ class Kind {
   // Fills in what is not common to all kinds, of a state that is not revoked. False: it is not to be shown.
   [[nodiscard]] virtual bool describe(const State& state, StateLine& line) const = 0;
 
-  // An OPEN is about to be noted. True: states of this kind stand in its way (NFS4ERR_DELAY), and are being
-  // recalled; those who hold them are appended to `blockers`.
+  // An OPEN is about to be noted, of a file that need not have any state yet; then `file` goes after the
+  // call. True: states of this kind stand in its way (NFS4ERR_DELAY), and are being recalled; those who hold
+  // them are appended to `blockers`.
   [[nodiscard]] virtual bool in_the_way(FileState& /*file*/, const OpenRequest& /*request*/,
                                         std::vector<ClientRef>& /*blockers*/, DeferredWork& /*work*/) {
     return false;

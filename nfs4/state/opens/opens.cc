@@ -101,8 +101,11 @@ bool Opens::more_than_its_share(clientid4 client) const {
 }
 
 base::Result<void, Refusal> Opens::admit(const OpenRequest& request, DeferredWork& work) {
-  FileState* file = registry_.find_file(request.file);
-  if (file == nullptr) return {};
+  // Also of a file that nobody has state on: a kind may know why it is not to be had now.
+  FileState nobodys;
+  nobodys.handle = request.file;
+  FileState* const found = registry_.find_file(request.file);
+  FileState* const file = found != nullptr ? found : &nobodys;
   Refusal refusal{nfsstat4::NFS4ERR_SHARE_DENIED, {}};
   if (denied(*file, request, request.needed(), refusal.blockers))
     return base::Failure<Refusal>{std::move(refusal)};
