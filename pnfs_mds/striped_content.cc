@@ -166,6 +166,8 @@ vfs::VfsOp<> StripedContent::settle(vfs::Stub& stub) {
 vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) {
   source_.counters_.called(InBand::resize);
   if (size > pnfs::Striping::offset_max) co_await base::fail(vfs::Error::fbig);
+  // Before the turn: whoever returns a layout may write and settle first.
+  const LayoutRecall::Pause pause = co_await source_.recall_others(stub.handle(), who.holder);
   const Turns::Hold hold = co_await resizing_.alone();
   std::optional<TruncationRecord> left = source_.parts_.truncations.intended(object_);
   if (left) co_await carry_out(stub, std::move(*left));

@@ -16,6 +16,7 @@
 #include "pnfs_mds/data_servers.h"
 #include "pnfs_mds/dirty_log.h"
 #include "pnfs_mds/in_band_counters.h"
+#include "pnfs_mds/layout_recall.h"
 #include "pnfs_mds/object_calls.h"
 #include "pnfs_mds/placement.h"
 #include "pnfs_mds/removals.h"
@@ -41,6 +42,10 @@ class StripedSource final : public vfs::ContentSource {
   // `key`: of the records, the same for ever. `verifier`: of this server, another one in each run.
   StripedSource(const StripedParts& parts, const StripePolicy& policy, const hashing::Key& key,
                 const vfs::Verifier& verifier);
+
+  // Who takes layouts back; outlives the source. To be set before anybody else uses this; nobody: there are
+  // none.
+  void set_layout_recall(LayoutRecall& recall) { layout_recall_ = &recall; }
 
   // Null: it is not a striped one.
   [[nodiscard]] StripedContent* of(const vfs::ContentRef& content) const;
@@ -76,12 +81,18 @@ class StripedSource final : public vfs::ContentSource {
   // Of a file that is about to be placed: that of a directory above it, or the cluster's.
   vfs::VfsOp<StripePolicy> policy_of(vfs::Stub& stub);
   vfs::VfsOp<> put_record(vfs::Stub& stub, pnfs::LayoutRecord record) const;
+  // LayoutRecall::others()
+  vfs::VfsOp<LayoutRecall::Pause> recall_others(const vfs::FileHandle& file, vfs::LeaseHolder except) const {
+    if (layout_recall_ == nullptr) return LayoutRecall::Pause();
+    return layout_recall_->others(file, except);
+  }
 
   const StripedParts parts_;
   const StripePolicy policy_;
   const pnfs::LayoutRecordCodec codec_;
   const vfs::Verifier verifier_;
   InBandCounters counters_;
+  LayoutRecall* layout_recall_ = nullptr;
   base::Guarded<Living> living_;
   // Directories whose stripes make no sense, and which the log has named; no more than that are.
   static constexpr std::size_t complaints_max = 1024;

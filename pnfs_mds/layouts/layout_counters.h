@@ -11,7 +11,7 @@
 namespace braid::pnfs_mds::layouts {
 
 enum class LayoutEnd : std::uint8_t {
-  returned,  // by LAYOUTRETURN
+  returned,  // by LAYOUTRETURN, or the client said that it has none
   closed,    // with the client's last open or delegation of the file
   replaced,  // the client came back without its stateid: it had dropped it
   revoked,   // taken from the client
@@ -32,6 +32,9 @@ class LayoutCounters {
     for (std::size_t i = 0; i < ends; ++i)
       ended_[i] = &metrics.counter("braid_pnfs_layouts_ended_total",
                                    "Layouts of a client and a file that ended", labels[i]);
+    recalled_ = &metrics.counter("braid_pnfs_layouts_recalled_total", "Layouts asked for again", {});
+    barred_ = &metrics.counter("braid_pnfs_client_bars_total",
+                               "Times that a client was shut out of files at data servers", {});
   }
 
   void granted(bool writes) {
@@ -41,10 +44,19 @@ class LayoutCounters {
     if (ended_[0] != nullptr) ended_[static_cast<std::size_t>(how)]->add();
   }
 
+  void recalled() {
+    if (recalled_ != nullptr) recalled_->add();
+  }
+  void barred() {
+    if (barred_ != nullptr) barred_->add();
+  }
+
  private:
   static constexpr std::size_t ends = 5;
   std::array<base::Counter*, 2> granted_{};
   std::array<base::Counter*, ends> ended_{};
+  base::Counter* recalled_ = nullptr;
+  base::Counter* barred_ = nullptr;
 };
 
 }  // namespace braid::pnfs_mds::layouts

@@ -170,10 +170,15 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   if (encoded_size(out) > args.loga_maxcount) co_await refuse(NFS4ERR_TOOSMALL);
   // A LAYOUTGET in the COMPOUND of an OPEN, whose reply is kept: the client asks once more, alone.
   if (encoded_size(out) > compound.reply_bytes_left()) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
-  LayoutRequest request{.use = use, .writes = writes, .file = held, .grant = std::move(live)};
+  LayoutRequest request{.use = use,
+                        .writes = writes,
+                        .file = held,
+                        .fsid = {now->fsid, at.from->id.value()},
+                        .grant = std::move(live)};
+  const nfs4::ServerState& server = compound.server();
   out.id = co_await nfs4::ops::with_own_state<nfs4::stateid4>(
       compound, [&](nfs4::state::States& states, nfs4::state::DeferredWork& work) {
-        return layouts.grant(states, request, work);
+        return layouts.grant(states, *server.exports.current(), request, work);
       });
   compound.set_current_stateid(out.id);
   co_return out;

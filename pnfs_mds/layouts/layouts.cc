@@ -20,6 +20,22 @@ using nfs4::state::StateLine;
 using nfs4::state::States;
 using nfs4::state::StateUse;
 
+namespace {
+
+// An open for writing, or a write delegation, which stands for one.
+bool may_write(const FileState& file, const Client& client) {
+  return std::ranges::any_of(file.opens,
+                             [&](const nfs4::state::OpenState* open) {
+                               return open->client.get() == &client &&
+                                      (open->share.access & nfs4::state::share_write) != 0;
+                             }) ||
+         std::ranges::any_of(file.delegations, [&](const nfs4::state::DelegationState* delegation) {
+           return delegation->client.get() == &client && delegation->write;
+         });
+}
+
+}  // namespace
+
 LayoutState::~LayoutState() {
   if (writes) hold->striped->end_writing();
 }
@@ -33,7 +49,10 @@ Layouts::Layouts(Cluster& cluster)
             .sequence_flag = nfs4::SEQ4_STATUS_RECALLABLE_STATE_REVOKED}),
       cluster_(cluster),
       devices_(cluster.id()),
-      grants_(cluster.grants()) {
+      grants_(cluster.grants()),
+      recalls_(*this, cluster),
+      earlier_live_(cluster.grants().last() != pnfs::GrantNumber()) {
+  cluster_.source().set_layout_recall(recalls_);
   cluster_.set_file_facts([this](pnfs::ObjectId object) { return files_.facts(object); });
   cluster_.set_drop_privileges([this](pnfs::ObjectId object) { return files_.drop_privileges(object); });
 }
@@ -70,17 +89,29 @@ base::Result<void, nfsstat4> Layouts::admit(States& states, const StateUse& use,
   if ((*named)->kind == StateKind::layout) {
     const auto layout = find(use);
     if (!layout) return base::fail(layout.error());
-    return {};
+    if (writes && !(*layout)->writes && !may_write(*(*layout)->file, *use.client))
+      return base::fail(nfsstat4::NFS4ERR_OPENMODE);
+    return check_recalls(use, *layout);
   }
   const auto granted =
       states.authorize(use, writes ? nfs4::state::share_write : nfs4::state::share_read, work);
   if (!granted) return base::fail(granted.error().status);
+  return check_recalls(use, nullptr);
+}
+
+// RFC 8881 12.5.5.2: nothing is granted of what is being recalled.
+base::Result<void, nfsstat4> Layouts::check_recalls(const StateUse& use, const LayoutState* layout) const {
+  if (waiting_.paused(use.file) || (layout != nullptr && layout->recalled))
+    return base::fail(nfsstat4::NFS4ERR_RECALLCONFLICT);
   return {};
 }
 
-base::Result<stateid4, nfsstat4> Layouts::grant(States& states, LayoutRequest& request, DeferredWork& work) {
+base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::ExportTable& exports,
+                                                LayoutRequest& request, DeferredWork& work) {
   if (auto admitted = admit(states, request.use, request.writes, work); !admitted)
     return base::fail(admitted.error());
+  if (!permitted(exports, request.use.file, *request.use.client, request.writes))
+    return base::fail(nfsstat4::NFS4ERR_LAYOUTTRYLATER);
   FileState& file = registry_->file_of(request.use.file);
   const nfs4::state::ClientRef& client = request.use.client;
   LayoutState* layout = find(client->id, file);
@@ -90,11 +121,12 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, LayoutRequest& r
     layout = nullptr;
   }
   if (layout == nullptr) {
-    layout = registry_->make<LayoutState>(registry_->states_of(client), file, request.file);
+    layout = registry_->make<LayoutState>(registry_->states_of(client), file, request.file, request.fsid);
     if (layout == nullptr) {
       registry_->forget_if_unused(request.use.file);
       return base::fail(nfsstat4::NFS4ERR_LAYOUTTRYLATER);
     }
+    layout->made = request.use.now;
     layout->grant = std::move(request.grant);
     file.others.push_back(layout);
     by_holder_.emplace(Key{client->id, &file}, layout);
@@ -114,24 +146,31 @@ std::optional<stateid4> Layouts::give_back(LayoutState& layout, bool reads, bool
   }
   if (reads) layout.reads = false;
   if (layout.reads || layout.writes) return layout.bump();
-  counters_.ended(LayoutEnd::returned);
-  take_off(layout, work);
+  finish_returned(layout, work);
   return std::nullopt;
 }
 
 void Layouts::give_back_all(nfs4::clientid4 client, std::optional<vfs::ExportId> only, DeferredWork& work) {
+  for (LayoutState* const layout : all_of(client))
+    if (!only || vfs::HandleCodec::export_of(layout->file->handle.view()) == *only)
+      finish_returned(*layout, work);
+}
+
+std::vector<LayoutState*> Layouts::all_of(nfs4::clientid4 client) const {
   std::vector<LayoutState*> all;
   const auto first = by_holder_.lower_bound({client, nullptr});
-  for (auto it = first; it != by_holder_.end() && it->first.first == client; ++it)
-    if (!only || vfs::HandleCodec::export_of(it->second->file->handle.view()) == *only)
-      all.push_back(it->second);
-  for (LayoutState* const layout : all) {
-    counters_.ended(LayoutEnd::returned);
-    take_off(*layout, work);
-  }
+  for (auto it = first; it != by_holder_.end() && it->first.first == client; ++it) all.push_back(it->second);
+  return all;
+}
+
+void Layouts::finish_returned(LayoutState& layout, DeferredWork& work) {
+  counters_.ended(LayoutEnd::returned);
+  take_off(layout, work);
 }
 
 void Layouts::detach(LayoutState& layout) {
+  if (layout.recalled) recalled_.erase({*layout.recalled, &layout});
+  waiting_.wake(layout.file->handle);
   by_holder_.erase({layout.client->id, layout.file});
   std::erase(layout.file->others, &layout);
   layout.file = nullptr;
@@ -174,6 +213,7 @@ bool Layouts::describe(const State& state, StateLine& line) const {
   if (layout.file == nullptr) return false;
   line.file = layout.file->handle;
   line.write = layout.writes;
+  line.recalled = layout.recalled.has_value();
   line.held = layout.hold->file;
   return true;
 }
@@ -194,10 +234,6 @@ void Layouts::last_close(FileState& file, const Client& client, DeferredWork& wo
 
 void Layouts::delegation_ends(FileState& file, const Client& client, DeferredWork& work) {
   end_without_claim(file, client, work);
-}
-
-void Layouts::tick(base::TimePoint /*lease_ago*/, base::TimePoint /*now*/, DeferredWork& work) {
-  for (State* const state : std::exchange(revoked_, {})) registry_->erase(*state, work);
 }
 
 }  // namespace braid::pnfs_mds::layouts

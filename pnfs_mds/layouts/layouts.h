@@ -1,14 +1,22 @@
 // Layouts as a kind of state (RFC 8881 sections 12.5 and 13): one for each client and file. A layout is of
 // the whole file, and goes with the client's last open of it.
+//
+// Some end otherwise. One that somebody minds is recalled; if it does not come back within a lease, or if its
+// client is gone or loses all it has, it is taken back, and its client is barred: it counts as if it were
+// still there until all data servers of the file refuse what was granted to that client until then.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/file_state.h"
@@ -16,10 +24,14 @@
 #include "nfs4/state/registry.h"
 #include "nfs4/state/state_use.h"
 #include "pnfs_mds/cluster.h"
+#include "pnfs_mds/layouts/bar.h"
 #include "pnfs_mds/layouts/devices.h"
 #include "pnfs_mds/layouts/layout_counters.h"
 #include "pnfs_mds/layouts/layout_files.h"
 #include "pnfs_mds/layouts/live_grants.h"
+#include "pnfs_mds/layouts/recalls.h"
+#include "pnfs_mds/layouts/waiting_files.h"
+#include "vfs/export.h"
 
 namespace braid::nfs4::state {
 class States;
@@ -29,16 +41,19 @@ namespace braid::pnfs_mds::layouts {
 
 struct LayoutState final : nfs4::state::State {
   static constexpr nfs4::state::StateKind of_kind = nfs4::state::StateKind::layout;
-  LayoutState(nfs4::state::ClientRef whose, nfs4::state::FileState& of, LayoutFiles::Hold held)
-      : State(of_kind, std::move(whose)), file(&of), hold(std::move(held)) {}
+  LayoutState(nfs4::state::ClientRef whose, nfs4::state::FileState& of, LayoutFiles::Hold held,
+              const nfs4::fsid4& its_fsid)
+      : State(of_kind, std::move(whose)), file(&of), hold(std::move(held)), fsid(its_fsid) {}
   // Runs without the lock on all states (DeferredWork::gone).
   ~LayoutState() override;
 
   nfs4::state::FileState* file;  // null once it is off its file
   const LayoutFiles::Hold hold;
+  const nfs4::fsid4 fsid;  // of the file
   LiveGrants::Hold grant;  // the first one: the client may use all that it got since
   bool reads = false;      // LAYOUTIOMODE4_READ is granted
   bool writes = false;     // LAYOUTIOMODE4_RW is, and the content knows of it
+  std::optional<base::TimePoint> recalled;
 };
 
 // What LAYOUTGET asks for, once it is known what the file is.
@@ -46,6 +61,7 @@ struct LayoutRequest {
   nfs4::state::StateUse use;  // a layout stateid, or that of an open, a lock or a delegation
   bool writes = false;
   LayoutFiles::Hold file;
+  nfs4::fsid4 fsid;
   LiveGrants::Hold grant;
 };
 
@@ -64,16 +80,27 @@ class Layouts final : public nfs4::state::Kind {
   [[nodiscard]] LayoutFiles& files() { return files_; }
   [[nodiscard]] LiveGrants& grants() { return grants_; }
   [[nodiscard]] LayoutCounters& counters() { return counters_; }
+  [[nodiscard]] Recalls& recalls() { return recalls_; }
+  // Clients may use what a run before has granted: nothing that it would be in the way of is granted.
+  [[nodiscard]] bool earlier_live() const { return earlier_live_.load(std::memory_order_acquire); }
+  void earlier_ended() { earlier_live_.store(false, std::memory_order_release); }
+  // Whether these exports let the client have a layout of the file.
+  [[nodiscard]] static bool permitted(const vfs::ExportTable& exports, const vfs::FileHandle& file,
+                                      const nfs4::state::Client& client, bool writes);
 
   // --- Under the lock.
   // Whether a LAYOUTGET may bring this stateid, of a client with sessions: a layout stateid whose seqid is
-  // not from the future, or another one that allows what the layout is for. BAD_STATEID, OPENMODE.
+  // not from the future, or another one; and the client has the file open, or a delegation of it, for what
+  // the layout is for. BAD_STATEID, OPENMODE. RECALLCONFLICT: somebody waits for the layouts of this file, or
+  // for the client's own.
   [[nodiscard]] base::Result<void, nfs4::nfsstat4> admit(nfs4::state::States& states,
                                                          const nfs4::state::StateUse& use, bool writes,
                                                          nfs4::state::DeferredWork& work) const;
   // Grants it: the new stateid. A client that comes with another stateid than that of the layout that it has
-  // knows nothing of that one any more, which ends. LAYOUTTRYLATER: there are too many states.
-  base::Result<nfs4::stateid4, nfs4::nfsstat4> grant(nfs4::state::States& states, LayoutRequest& request,
+  // knows nothing of that one any more, which ends. Errors as those of admit(); LAYOUTTRYLATER: there are too
+  // many states, or `exports`, which are those in force, do not permit it.
+  base::Result<nfs4::stateid4, nfs4::nfsstat4> grant(nfs4::state::States& states,
+                                                     const vfs::ExportTable& exports, LayoutRequest& request,
                                                      nfs4::state::DeferredWork& work);
   // The layout that this stateid of the client names, however old its seqid is. BAD_STATEID.
   [[nodiscard]] base::Result<LayoutState*, nfs4::nfsstat4> find(const nfs4::state::StateUse& use) const;
@@ -84,12 +111,41 @@ class Layouts final : public nfs4::state::Kind {
   void give_back_all(nfs4::clientid4 client, std::optional<vfs::ExportId> only,
                      nfs4::state::DeferredWork& work);
 
+  // --- What somebody wants back (layouts_recalled.cc).
+  // Whether nobody but that client has a layout of the file, or is being shut out of it. If not, the layouts
+  // are recalled; `waiter` is woken when one has ended, and who has one is appended to `blockers`.
+  bool clear_of_others(const vfs::FileHandle& file, nfs4::clientid4 except, base::TimePoint now,
+                       const std::shared_ptr<Waiter>& waiter, std::vector<nfs4::state::ClientRef>& blockers,
+                       nfs4::state::DeferredWork& work);
+  [[nodiscard]] WaitingFiles& waiting() { return waiting_; }
+  // Those that the exports do not permit (any more), together with all that their clients have in those file
+  // systems.
+  void recall_unpermitted(const vfs::ExportTable& exports, base::TimePoint now,
+                          nfs4::state::DeferredWork& work);
+  // All of the client.
+  void recall_all(nfs4::clientid4 client, base::TimePoint now, nfs4::state::DeferredWork& work);
+  // The stateid to recall it with; nothing: it has ended.
+  [[nodiscard]] std::optional<nfs4::stateid4> recalled(const FileRecall& recall) const;
+  [[nodiscard]] bool any_recalled(const BulkRecall& recall) const;
+  // The client is ahead of that stateid.
+  void bump_recalled(const FileRecall& recall);
+  // Whether it was granted just now, so that the client need not have heard of it yet.
+  [[nodiscard]] bool is_new(const FileRecall& recall, base::TimePoint now) const;
+  // The client says that it has none of what is recalled.
+  void client_has_none(const FileRecall& recall, nfs4::state::DeferredWork& work);
+  void client_has_none(const BulkRecall& recall, nfs4::state::DeferredWork& work);
+  void bar_ended(const Bar& bar);
+
   // --- Kind
   void added_to(nfs4::state::StateRegistry& registry) override { registry_ = &registry; }
   void end(nfs4::state::State& state, nfs4::state::DeferredWork& work) override;
   void revoke(nfs4::state::State& state, nfs4::state::DeferredWork& work) override;
   [[nodiscard]] bool freeable(const nfs4::state::State& state) const override { return state.revoked; }
   [[nodiscard]] bool describe(const nfs4::state::State& state, nfs4::state::StateLine& line) const override;
+  [[nodiscard]] bool in_the_way(nfs4::state::FileState& file, const nfs4::state::OpenRequest& request,
+                                std::vector<nfs4::state::ClientRef>& blockers,
+                                nfs4::state::DeferredWork& work) override;
+  void client_leaves(nfs4::clientid4 client, nfs4::state::DeferredWork& work) override;
   void last_close(nfs4::state::FileState& file, const nfs4::state::Client& client,
                   nfs4::state::DeferredWork& work) override;
   void delegation_ends(nfs4::state::FileState& file, const nfs4::state::Client& client,
@@ -100,6 +156,19 @@ class Layouts final : public nfs4::state::Kind {
   using Key = std::pair<nfs4::clientid4, const nfs4::state::FileState*>;
 
   [[nodiscard]] LayoutState* find(nfs4::clientid4 client, const nfs4::state::FileState& file) const;
+  // Not of revoked ones, and null for those, too.
+  [[nodiscard]] LayoutState* find(const FileRecall& recall) const;
+  [[nodiscard]] std::vector<LayoutState*> all_of(nfs4::clientid4 client) const;
+  // As admit(), of what is in the file's way.
+  [[nodiscard]] base::Result<void, nfs4::nfsstat4> check_recalls(const nfs4::state::StateUse& use,
+                                                                 const LayoutState* layout) const;
+  // Nobody knows of it yet but us: it has another seqid, by which the client is asked for it.
+  void note_recall(LayoutState& layout, base::TimePoint now);
+  void recall(LayoutState& layout, base::TimePoint now, nfs4::state::DeferredWork& work);
+  // All of them are one client's.
+  void bar(std::span<LayoutState* const> layouts, nfs4::state::DeferredWork& work);
+  // The client has given it back.
+  void finish_returned(LayoutState& layout, nfs4::state::DeferredWork& work);
   // Off its file; whoever calls this has the file forgotten if it is unused.
   void detach(LayoutState& layout);
   // The same, and the file is forgotten if it is unused.
@@ -114,9 +183,13 @@ class Layouts final : public nfs4::state::Kind {
   LayoutFiles files_;
   LiveGrants grants_;
   LayoutCounters counters_;
+  Recalls recalls_;
+  std::atomic<bool> earlier_live_;
   nfs4::state::StateRegistry* registry_ = nullptr;
   std::map<Key, LayoutState*> by_holder_;     // revoked ones are not in it
   std::vector<nfs4::state::State*> revoked_;  // to be ended with the next tick
+  std::set<std::pair<base::TimePoint, LayoutState*>> recalled_;
+  WaitingFiles waiting_;
 };
 
 }  // namespace braid::pnfs_mds::layouts

@@ -87,8 +87,10 @@ Cells delegation_row(const json& d) {
 }
 
 Cells layout_row(const json& l) {
-  return {text(l, "client"), or_dash(text(l, "address")), version_text(l),
-          age_text(l),       text(l, "iomode"),           text(l, "file")};
+  return {text(l, "client"), or_dash(text(l, "address")),
+          version_text(l),   age_text(l),
+          text(l, "iomode"), l.at("recalled").get<bool>() ? "recalled" : "granted",
+          text(l, "file")};
 }
 
 Cells data_server_row(const json& d) {
@@ -128,7 +130,7 @@ const Layout* layout_of(std::string_view what) {
       {"opens", {"CLIENT", "ADDRESS", "NFS", "AGE", "ACCESS", "DENY", "OWNER", "FILE"}, 8, open_row},
       {"locks", {"CLIENT", "ADDRESS", "NFS", "AGE", "RANGES", "OWNER", "FILE"}, 7, lock_row},
       {"delegations", {"CLIENT", "ADDRESS", "NFS", "AGE", "TYPE", "STATE", "FILE"}, 7, delegation_row},
-      {"layouts", {"CLIENT", "ADDRESS", "NFS", "AGE", "IOMODE", "FILE"}, 6, layout_row},
+      {"layouts", {"CLIENT", "ADDRESS", "NFS", "AGE", "IOMODE", "STATE", "FILE"}, 7, layout_row},
       {"data-servers",
        {"NAME", "STATE", "ADDRESSES", "NUMBER", "ROOM", "AVAILABLE", "OBJECTS FREE", "LOAD", "GENERATION"},
        3,

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "nfs4/clients.h"
+#include "nfs4/ops/state_access.h"
 #include "pnfs_mds/layouts/layout_operations.h"
 #include "server/process.h"
 #include "server/roles/nfs/state_in_use.h"
@@ -80,12 +81,18 @@ void MetadataServer::join(const Shared& shared, nfs4::EngineParts& parts) {
   parts.role_flags = nfs4::EXCHGID4_FLAG_USE_PNFS_MDS;
   parts.layout_types = {nfs4::layouttype4::LAYOUT4_NFSV4_1_FILES};
   parts.kinds.push_back(&layouts_);
-  layouts_.counters().register_in(shared.metrics);
-  cluster_->source().counters().register_in(shared.metrics);
-  calls_->register_in(shared.metrics);
   slabs_ = &shared.slabs;
   exports_ = &shared.exports;
   cluster_->use(shared.pool);
+  register_metrics(shared.metrics);
+}
+
+void MetadataServer::register_metrics(base::MetricRegistry& metrics) {
+  layouts_.counters().register_in(metrics);
+  cluster_->source().counters().register_in(metrics);
+  calls_->register_in(metrics);
+  metrics.gauge("braid_pnfs_pending_fences", "Clients that a silent data server is yet to shut out", {},
+                [this] { return static_cast<double>(cluster_->pending_fences().count()); });
 }
 
 void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) {
@@ -99,6 +106,9 @@ void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> thread
       *slabs_, cluster_->servers(), cluster_->secret(),
       [this] { return pnfs_mds::introduction_of(*cluster_); }, places);
   home_.with([&](io::Reactor*& home) { home = &threads.front()->reactor(); });
+  state_ = &engine.state();
+  looked_at_ = exports_->current();
+  layouts_.recalls().start(engine.state(), threads.front()->reactor());
 }
 
 void MetadataServer::describe(std::vector<admin::AdminCommand>& commands) {
@@ -125,7 +135,20 @@ io::Op<> MetadataServer::tick() {
     run_at_home(looking_, &MetadataServer::look_at_earlier);
   if (cluster_->dirty().size() > 0 || !cluster_->truncations().unanswered(1).empty())
     run_at_home(settling_, &MetadataServer::settle);
-  return io::ready_op();
+  if (layouts_.earlier_live() && !state_->clients.in_grace()) layouts_.recalls().end_earlier();
+  return look_at_exports();
+}
+
+// A LAYOUTGET that is under way looks at the exports with the lock on all states held: it sees the new ones,
+// or we see its layout.
+io::Op<> MetadataServer::look_at_exports() {
+  std::shared_ptr<const vfs::ExportTable> now = exports_->current();
+  if (now == looked_at_) co_return;
+  nfs4::state::DeferredWork work;
+  state_->states.with(
+      [&](nfs4::state::States& /*states*/) { layouts_.recall_unpermitted(*now, state_->clock.now(), work); });
+  looked_at_ = std::move(now);
+  (void)co_await nfs4::ops::settle(*state_, std::move(work)).as_result();
 }
 
 void MetadataServer::run_at_home(bool& running, io::Op<> (MetadataServer::*work)()) {
@@ -173,9 +196,11 @@ vfs::VfsOp<pnfs_mds::Removals::Fate> MetadataServer::fate_of(vfs::FileHandle fil
 // What is removed from now on stays for the next start.
 io::Op<> MetadataServer::close() {
   home_.with([](io::Reactor*& home) { home = nullptr; });
+  layouts_.recalls().stop();
   gate_.close();
   co_await gate_.drained();
   co_await calls_->close();
+  co_await layouts_.recalls().drained();
 }
 
 }  // namespace braid::server::roles::mds

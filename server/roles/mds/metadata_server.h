@@ -50,6 +50,9 @@ class MetadataServer final : public nfs::Capability {
  private:
   MetadataServer(std::unique_ptr<pnfs_mds::ControlCalls> calls, std::unique_ptr<pnfs_mds::Cluster> cluster,
                  const base::Clock& clock);
+  void register_metrics(base::MetricRegistry& metrics);
+  // Layouts that the exports do not permit any more, since a reload, are recalled.
+  io::Op<> look_at_exports();
   // Has the objects of removed files removed, on the first thread.
   void wake();
   io::Op<> remove_objects();
@@ -71,6 +74,8 @@ class MetadataServer final : public nfs::Capability {
   // From join() on.
   io::SlabPool* slabs_ = nullptr;
   const vfs::Exports* exports_ = nullptr;
+  const nfs4::ServerState* state_ = nullptr;                  // from start() on
+  std::shared_ptr<const vfs::ExportTable> looked_at_;         // with all layouts that there were
   base::Guarded<io::Reactor*> home_{std::in_place, nullptr};  // from start() to close()
   std::uint64_t ticks_ = 0;
   // Of the first thread.

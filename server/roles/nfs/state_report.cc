@@ -163,6 +163,7 @@ json line_json(const StateLine& line, const vfs::ExportTable& exports, base::Tim
   }
   if (line.kind == StateKind::layout) {
     out["iomode"] = line.write ? "read-write" : "read";
+    out["recalled"] = line.recalled;
     return out;
   }
   out["owner"] = nfs4::state::printable(base::bytes_of(line.owner));

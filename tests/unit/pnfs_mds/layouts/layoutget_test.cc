@@ -154,23 +154,30 @@ TEST_F(LayoutsTest, what_was_written_under_a_layout_is_in_the_size) {
 
 TEST_F(LayoutsTest, a_truncation_raises_the_epoch_of_what_is_granted_next) {
   const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
-  const auto epoch_of = [&](const Granted& granted) {
-    for (std::uint32_t server = 1; server <= servers; ++server)
-      if (const auto handle = opened(server, granted.handles[0])) return handle->epoch;
-    return pnfs::Epoch();
-  };
   const auto before = layoutget(*alice_, "file", layoutget_args(id));
-  fattr4 set;
-  const std::array<std::uint32_t, 1> mask{1U << FATTR4_SIZE};
-  io::SlabCursor cursor(test_slabs());
-  xdr::Encoder zero(cursor);
-  zero.u64(0);
-  set.attrmask = mask;
-  set.attr_vals = zero.finish().bytes;
-  EXPECT_EQ(on_file(*bob_, "file", OP_SETATTR, SETATTR4args{anonymous(), set}).status(), NFS4_OK);
+  const auto sent = start_truncation(*bob_, "file", 5);
+  (void)alice_peer_->await(nfs_cb_opnum4::OP_CB_LAYOUTRECALL);
+  EXPECT_EQ(give_back(*alice_, "file", returned(before->id)), NFS4_OK);
+  EXPECT_EQ(ended(sent), NFS4_OK);
   const auto after = layoutget(*alice_, "file", layoutget_args(id));
   ASSERT_TRUE(before && after);
-  EXPECT_GT(epoch_of(*after), epoch_of(*before));
+  EXPECT_GT(handle_of(*after).epoch, handle_of(*before).epoch);
+}
+
+TEST_F(LayoutsTest, a_truncation_by_the_holder_leaves_its_handles_in_force) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto first = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(first);
+  objects_.put(pnfs::ServerNumber(1), {handle_of(*first).object, 0}, 0, "some bytes");
+  EXPECT_EQ(truncate(*alice_, "file", 0, id), NFS4_OK);
+  EXPECT_EQ(truncate(*alice_, "file", 5, anonymous()), NFS4_OK);
+  (void)open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH, 0);
+  const auto second = layoutget(*alice_, "file", layoutget_args(first->id));
+  ASSERT_TRUE(second);
+  EXPECT_EQ(handle_of(*second).epoch, handle_of(*first).epoch);
+  EXPECT_EQ(size_of("file"), 0U);
+  for (const CallbackPeer::Call& call : alice_peer_->calls())
+    EXPECT_NE(call.op, nfs_cb_opnum4::OP_CB_LAYOUTRECALL);
 }
 
 TEST_F(LayoutsTest, data_servers_learn_what_they_ask_of_files_with_layouts_alone) {

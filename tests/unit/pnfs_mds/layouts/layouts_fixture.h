@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/metrics.h"
 #include "base/big_endian.h"
 #include "pnfs/file_layout.x.h"
 #include "pnfs_mds/cluster.h"
@@ -44,12 +45,28 @@ struct Granted {
   std::vector<base::Bytes> handles;
 };
 
+// fattr4 with a size alone.
+struct SizeToSet {
+  explicit SizeToSet(std::uint64_t size) {
+    io::SlabCursor cursor(test_slabs());
+    xdr::Encoder out(cursor);
+    out.u64(size);
+    wire.attrmask = mask;
+    wire.attr_vals = out.finish().bytes;
+  }
+  SizeToSet(const SizeToSet&) = delete;
+  SizeToSet& operator=(const SizeToSet&) = delete;
+  const std::array<std::uint32_t, 1> mask{1U << FATTR4_SIZE};
+  fattr4 wire;
+};
+
 class LayoutsTest : public testing::Test {
  protected:
   static constexpr std::uint32_t unit = 64 * base::KiB;
   static constexpr std::uint32_t servers = 3;
 
-  explicit LayoutsTest(EngineOptions options = {}) {
+  // `grants`: so many have been granted by a run before.
+  explicit LayoutsTest(EngineOptions options = {}, std::uint32_t grants = 0) {
     if (::geteuid() != 0) return;
     std::string name = testing::TempDir() + "pnfs_layouts_XXXXXX";
     path_ = ::mkdtemp(name.data());
@@ -61,7 +78,11 @@ class LayoutsTest : public testing::Test {
                       clock_, objects_);
     cluster_ = std::move(*cluster);
     for (std::uint32_t number = 1; number <= servers; ++number) admit(number);
+    if (grants > 0) {
+      EXPECT_TRUE(now(cluster_->grants().next(grants)));
+    }
     layouts_ = std::make_unique<Layouts>(*cluster_);
+    layouts_->counters().register_in(metrics_);
     Capability capability;
     capability.sources = {&cluster_->source()};
     capability.parts = [this] {
@@ -74,6 +95,7 @@ class LayoutsTest : public testing::Test {
     };
     world_ = std::make_unique<CallbackWorld>(std::move(options), std::vector<ExportSpec>{ExportSpec{}},
                                              std::move(capability));
+    world_->on_reactor([this] { layouts_->recalls().start(world_->engine().state(), world_->reactor()); });
     alice_peer_ = std::make_unique<CallbackPeer>(*world_);
     bob_peer_ = std::make_unique<CallbackPeer>(*world_);
     alice_ = std::make_unique<SessionClient>(*world_, 2U, "alice",
@@ -82,6 +104,7 @@ class LayoutsTest : public testing::Test {
         *world_, 1U, "bob", Caller{.address = "192.0.2.2", .connection = bob_peer_->connection()});
   }
   ~LayoutsTest() override {
+    if (layouts_ != nullptr) drain();
     alice_.reset();
     bob_.reset();
     alice_peer_.reset();
@@ -96,6 +119,25 @@ class LayoutsTest : public testing::Test {
     if (::geteuid() != 0) GTEST_SKIP() << "trusted attributes are root's";
   }
 
+  // Whether the metrics have this line.
+  [[nodiscard]] bool counted(const std::string& line) const {
+    return metrics_.prometheus().find(line + "\n") != std::string::npos;
+  }
+  // Calls of silent servers take time.
+  void drain() {
+    layouts_->recalls().stop();
+    std::optional<io::Op<>> draining;
+    world_->on_reactor([&] {
+      draining.emplace(layouts_->recalls().drained());
+      draining->start();
+    });
+    CallbackWorld::until([&] {
+      world_->advance(fake::Objects::patience);
+      bool done = false;
+      world_->on_reactor([&] { done = draining->done(); });
+      return done;
+    });
+  }
   static pnfs::ServerId id_of(std::uint32_t number) {
     pnfs::ServerId id{};
     id[0] = static_cast<std::byte>(number);
@@ -121,19 +163,45 @@ class LayoutsTest : public testing::Test {
   }
 
   // OPEN of a name in the root, which is made if it is to be written and is not there.
-  stateid4 open(SessionClient& client, std::string_view name, std::uint32_t access) {
+  // `size`: that of the file, as OPEN says it.
+  stateid4 open(SessionClient& client, std::string_view name, std::uint32_t access,
+                std::optional<std::uint64_t> size = std::nullopt) {
+    const SizeToSet to(size.value_or(0));
     OPEN4args args;
     args.share_access = access;
     args.owner.owner = base::bytes_of(std::string_view("owner"));
     args.openhow = openflag4::with_default(opentype4::OPEN4_NOCREATE);
     if ((access & OPEN4_SHARE_ACCESS_WRITE) != 0)
-      args.openhow = openflag4::with_how(createhow4::with_createattrs(createmode4::UNCHECKED4, {}));
+      args.openhow = openflag4::with_how(
+          createhow4::with_createattrs(createmode4::UNCHECKED4, size ? to.wire : fattr4()));
     args.claim = open_claim4::with_file(name);
     Reply reply = client.send(client.request().add(OP_PUTROOTFH).add(OP_OPEN, args));
     EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
     const auto result = reply.result<OPEN4res>(OP_OPEN);
     EXPECT_EQ(result.status, NFS4_OK);
     return result.resok4() == nullptr ? stateid4{} : result.resok4()->stateid;
+  }
+  // SETATTR of the size.
+  nfsstat4 truncate(SessionClient& client, std::string_view name, std::uint64_t size,
+                    const stateid4& id = anonymous()) {
+    const SizeToSet to(size);
+    return on_file(client, name, OP_SETATTR, SETATTR4args{id, to.wire}).status();
+  }
+  // The same, under way.
+  std::shared_ptr<Sent> start_truncation(SessionClient& client, std::string_view name, std::uint64_t size) {
+    const SizeToSet to(size);
+    return start_on_file(client, name, OP_SETATTR, SETATTR4args{anonymous(), to.wire});
+  }
+  template <class Args>
+  std::shared_ptr<Sent> start_on_file(SessionClient& client, std::string_view name, nfs_opnum4 op,
+                                      const Args& args) {
+    return world_->start(client.request(1).add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{name}).add(op, args),
+                         client.caller());
+  }
+  // How it ended; time passes until it does.
+  nfsstat4 ended(const std::shared_ptr<Sent>& sent) {
+    while (!world_->ended(sent)) world_->advance(std::chrono::milliseconds(1));
+    return world_->wait(sent).status();
   }
   template <class Args>
   Reply on_file(SessionClient& client, std::string_view name, nfs_opnum4 op, const Args& args) {
@@ -205,9 +273,10 @@ class LayoutsTest : public testing::Test {
   nfsstat4 close(SessionClient& client, std::string_view name, const stateid4& id) {
     return on_file(client, name, OP_CLOSE, CLOSE4args{.seqid = 0, .open_stateid = id}).status();
   }
-  std::uint64_t size_of(std::string_view name) {
+  std::uint64_t size_of(std::string_view name) { return size_of(*alice_, name); }
+  std::uint64_t size_of(SessionClient& client, std::string_view name) {
     const std::array<std::uint32_t, 1> wanted{1U << FATTR4_SIZE};
-    Reply reply = on_file(*alice_, name, OP_GETATTR, GETATTR4args{wanted});
+    Reply reply = on_file(client, name, OP_GETATTR, GETATTR4args{wanted});
     const auto result = reply.result<GETATTR4res>(OP_GETATTR);
     const GETATTR4resok* const ok = result.resok4();
     if (ok == nullptr || ok->obj_attributes.attr_vals.size() != 8) return to_the_end;
@@ -218,6 +287,12 @@ class LayoutsTest : public testing::Test {
   std::uint32_t layouts() {
     return world_->engine().state().states.with(
         [](const state::States& states) { return states.count().of(state::StateKind::layout); });
+  }
+  // What the handles of a layout say, but for their index.
+  pnfs::DataHandle handle_of(const Granted& granted) {
+    for (std::uint32_t server = 1; server <= servers; ++server)
+      if (const auto handle = opened(server, granted.handles[0])) return *handle;
+    return {};
   }
   // What a handle says; the servers' numbers count from 1, as those of handles do.
   std::optional<pnfs::DataHandle> opened(std::uint32_t server, const base::Bytes& handle) {
@@ -244,10 +319,11 @@ class LayoutsTest : public testing::Test {
   }
 
  protected:
-  const base::SystemClock clock_;
+  base::ManualClock clock_;  // of the cluster
   std::filesystem::path path_;
   fake::Objects objects_;
   std::unique_ptr<Cluster> cluster_;
+  base::MetricRegistry metrics_;
   std::unique_ptr<Layouts> layouts_;
   std::unique_ptr<CallbackWorld> world_;
   std::unique_ptr<CallbackPeer> alice_peer_, bob_peer_;
