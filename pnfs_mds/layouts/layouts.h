@@ -164,7 +164,7 @@ class Layouts final : public nfs4::state::Kind {
                                                                  const LayoutState* layout) const;
   // Nobody knows of it yet but us: it has another seqid, by which the client is asked for it.
   void note_recall(LayoutState& layout, base::TimePoint now);
-  void recall(LayoutState& layout, base::TimePoint now, nfs4::state::DeferredWork& work);
+  void recall(LayoutState& layout, bool epoch_ends, base::TimePoint now, nfs4::state::DeferredWork& work);
   // All of them are one client's.
   void bar(std::span<LayoutState* const> layouts, nfs4::state::DeferredWork& work);
   // The client has given it back.

@@ -19,7 +19,7 @@ using nfs4::state::StateKind;
 
 namespace {
 
-// Soon after LAYOUTGET the client may not have its answer yet (RFC 8881 12.5.5.2.1).
+// Soon after LAYOUTGET the client may not have its answer yet.
 constexpr base::Duration new_for = std::chrono::seconds(1);
 
 bool meant(const BulkRecall& recall, const LayoutState& layout) {
@@ -52,11 +52,11 @@ void Layouts::note_recall(LayoutState& layout, base::TimePoint now) {
   counters_.recalled();
 }
 
-void Layouts::recall(LayoutState& layout, base::TimePoint now, DeferredWork& work) {
+void Layouts::recall(LayoutState& layout, bool epoch_ends, base::TimePoint now, DeferredWork& work) {
   if (layout.recalled) return;
   note_recall(layout, now);
   work.more.emplace_back(
-      [this, recall = FileRecall{layout.client, layout.other, layout.file->handle}]() mutable {
+      [this, recall = FileRecall{layout.client, layout.other, layout.file->handle, epoch_ends}]() mutable {
         recalls_.recall(std::move(recall));
         return io::ready_op();
       });
@@ -71,7 +71,7 @@ bool Layouts::clear_of_others(const vfs::FileHandle& handle, nfs4::clientid4 exc
       if (state->kind != StateKind::layout || state->client->id == except) continue;
       clear = false;
       blockers.push_back(state->client);
-      recall(static_cast<LayoutState&>(*state), now, work);
+      recall(static_cast<LayoutState&>(*state), true, now, work);
     }
   }
   if (!clear) waiting_.add_waiter(handle, waiter);
@@ -178,7 +178,7 @@ bool Layouts::in_the_way(FileState& file, const OpenRequest& request, std::vecto
     // Whoever has a layout to write may read by it, too.
     if ((denied & nfs4::state::share_read) == 0 && !layout.writes) continue;
     blockers.push_back(layout.client);
-    recall(layout, request.now, work);
+    recall(layout, false, request.now, work);
     waits = true;
   }
   return waits;

@@ -28,7 +28,8 @@ constexpr auto recalled_type = static_cast<std::uint32_t>(nfs4::layouttype4::LAY
 constexpr std::uint64_t every_byte = std::numeric_limits<std::uint64_t>::max();
 // What keeps a client from answering at first takes a moment: an answer to LAYOUTGET that is on its way, I/O.
 constexpr unsigned early_attempts = 10;
-// A client that says of a new layout that it has none is asked so often: its answer to LAYOUTGET may come.
+// A client that says of a new layout that it has none may not have its answer to LAYOUTGET yet (RFC 8881
+// 12.5.5.2.1): where it could do harm by it, it is asked so often.
 constexpr unsigned doubted_attempts = 5;
 // Between two attempts to reach a data server that does not answer.
 constexpr base::Duration server_pause = std::chrono::milliseconds(250);
@@ -179,7 +180,8 @@ io::Op<Recalls::Again> Recalls::attempt(std::shared_ptr<FileRecall> recall) {
   const base::TimePoint now = state_->clock.now();
   DeferredWork work;
   const bool doubtful = state_->states.with([&](States& /*states*/) {
-    if (recall->attempts < doubted_attempts && layouts_.is_new(*recall, now)) return true;
+    const bool doubted = !recall->epoch_ends && recall->attempts < doubted_attempts;
+    if (doubted && layouts_.is_new(*recall, now)) return true;
     layouts_.client_has_none(*recall, work);
     return false;
   });

@@ -32,6 +32,8 @@ struct FileRecall {
   nfs4::state::ClientRef client;
   nfs4::state::StateIdOther layout{};
   vfs::FileHandle file;
+  // The epoch of the file is raised when the layout has ended, so that its handles are worth nothing.
+  bool epoch_ends = false;
   unsigned attempts = 0;
 };
 // For all of a client's in one file system, or everywhere.

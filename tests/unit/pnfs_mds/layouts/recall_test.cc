@@ -123,33 +123,11 @@ TEST_F(RecallTest, who_waits_too_long_comes_again_and_finds_the_recall_under_way
 TEST_F(RecallTest, a_client_that_has_none_ends_it) {
   const Granted granted = written_by(*alice_, "file");
   fill(granted);
-  world_->advance(2s);
   alice_peer_->status = NFS4ERR_NOMATCHING_LAYOUT;
   EXPECT_EQ(world_->wait(start_truncation(*bob_, "file", 4)).status(), NFS4_OK);
   EXPECT_EQ(layouts(), 0U);
   EXPECT_EQ(recalls(*alice_peer_), 1U);
   EXPECT_EQ(give_back(*alice_, "file", returned(granted.id)), NFS4ERR_BAD_STATEID);
-}
-
-// The call may overtake the answer that brings the layout.
-TEST_F(RecallTest, a_client_that_knows_nothing_of_a_new_layout_is_asked_again) {
-  const Granted granted = written_by(*alice_, "file");
-  fill(granted);
-  alice_peer_->status = NFS4ERR_NOMATCHING_LAYOUT;
-  const auto sent = start_truncation(*bob_, "file", 4);
-  (void)await_recall(*alice_peer_);
-  EXPECT_FALSE(world_->ended(sent));
-  alice_peer_->status = NFS4_OK;
-  const Recalled again = await_later_recall(*alice_peer_, 2);
-  EXPECT_EQ(give_back(*alice_, "file", returned(again.id)), NFS4_OK);
-  EXPECT_EQ(ended(sent), NFS4_OK);
-}
-
-TEST_F(RecallTest, a_client_that_keeps_saying_so_is_believed) {
-  fill(written_by(*alice_, "file"));
-  alice_peer_->status = NFS4ERR_NOMATCHING_LAYOUT;
-  EXPECT_EQ(ended(start_truncation(*bob_, "file", 4)), NFS4_OK);
-  EXPECT_EQ(recalls(*alice_peer_), 5U);
 }
 
 TEST_F(RecallTest, a_client_that_wants_time_is_asked_again_with_the_same_stateid) {
@@ -220,6 +198,26 @@ TEST_F(DeniedOpens, a_layout_that_allows_what_is_denied_is_recalled) {
   EXPECT_EQ(give_back(*alice_, "file", returned(recalled.id)), NFS4_OK);
   EXPECT_EQ(ended(start_denying(OPEN4_SHARE_DENY_WRITE)), NFS4_OK);
   EXPECT_EQ(recalls(*alice_peer_), 1U);
+}
+
+// The call may overtake the answer that brings the layout.
+TEST_F(DeniedOpens, a_client_that_knows_nothing_of_a_new_layout_is_asked_again) {
+  (void)left_over();
+  alice_peer_->status = NFS4ERR_NOMATCHING_LAYOUT;
+  EXPECT_EQ(ended(start_denying(OPEN4_SHARE_DENY_WRITE)), NFS4ERR_DELAY);
+  (void)await_recall(*alice_peer_);
+  alice_peer_->status = NFS4_OK;
+  const Recalled again = await_later_recall(*alice_peer_, 2);
+  EXPECT_EQ(ended(start_denying(OPEN4_SHARE_DENY_WRITE)), NFS4ERR_DELAY);
+  EXPECT_EQ(give_back(*alice_, "file", returned(again.id)), NFS4_OK);
+  EXPECT_EQ(ended(start_denying(OPEN4_SHARE_DENY_WRITE)), NFS4_OK);
+}
+
+TEST_F(DeniedOpens, a_client_that_keeps_saying_so_is_believed) {
+  (void)left_over();
+  alice_peer_->status = NFS4ERR_NOMATCHING_LAYOUT;
+  while (ended(start_denying(OPEN4_SHARE_DENY_WRITE)) == NFS4ERR_DELAY) world_->advance(5ms);
+  EXPECT_EQ(recalls(*alice_peer_), 5U);
 }
 
 TEST_F(DeniedOpens, a_layout_to_write_needs_an_open_for_writing) {
