@@ -25,11 +25,7 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
 
 StripedContent::StripedContent(StripedSource& source, const pnfs::LayoutRecord& record,
                                const vfs::FileHandle& file, bool fresh)
-    : source_(source),
-      object_(record.object),
-      record_(std::in_place, record),
-      file_(file),
-      holders_(fresh) {
+    : source_(source), object_(record.object), record_(std::in_place, record), file_(file), holders_(fresh) {
   source_.parts_.dirty.know(object_, file_);
   show();
   // Somebody has written to a file that is unsettled now, and the times may not tell.
@@ -203,8 +199,8 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
   co_await carry_out(stub, std::move(next));
 }
 
-// What is granted from now on has the new epoch. New holders are forgotten before anybody can see it: one that
-// came in between counts.
+// What is granted from now on has the new epoch. New holders are forgotten before anybody can see it: one
+// that came in between counts.
 vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncation) {
   Truncations& truncations = source_.parts_.truncations;
   const RecordVersion version = source_.parts_.dirty.version_of(object_);

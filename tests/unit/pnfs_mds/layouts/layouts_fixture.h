@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/metrics.h"
 #include "base/big_endian.h"
+#include "base/metrics.h"
 #include "pnfs/file_layout.x.h"
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/fake/objects.h"
