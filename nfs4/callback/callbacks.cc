@@ -1,8 +1,8 @@
 #include "nfs4/callback/callbacks.h"
 
 #include "base/assert.h"
+#include "nfs4/callback/callback_target.h"
 #include "nfs4/callback/hop.h"
-#include "nfs4/callback/path40.h"
 
 namespace braid::nfs4::callback {
 namespace {
@@ -42,10 +42,10 @@ Next next_after(nfsstat4 status) {
 
 Callbacks::Callbacks(Clients& clients, rpc::TcpWorker& tcp, io::SlabPool& pool,
                      const CallbackOptions& options)
-    : clients_(clients), tcp_(tcp), pool_(pool), options_(options) {}
+    : clients_(clients), tcp_(tcp), pool_(pool), options_(options), paths_(tcp, pool, options.paths) {}
 
 Callbacks::~Callbacks() {
-  base::check(paths_.empty() && running_ == 0, "callbacks are closed before they go");
+  base::check(paths_.size() == 0 && running_ == 0, "callbacks are closed before they go");
 }
 
 base::Bytes Callbacks::bytes_of(xdr::Encoder& out) {
@@ -121,7 +121,9 @@ CallbackOp<Answer> Callbacks::send_4_0(clientid4 client, state::CallbackAddress 
   io::Reactor& home = *io::Reactor::current();
   co_await HopTo(tcp_.reactor());
   auto path = path_to(client, to);
-  auto answer = co_await path->call(std::move(request), options_.timeout, options_.retry_after).as_result();
+  base::Result<Answer, Failure> answer = base::fail(Failure::busy);
+  if (path)
+    answer = co_await path->call(std::move(request), options_.timeout, options_.retry_after).as_result();
   path.reset();
   co_await HopTo(home);
   reachable_4_0_.with([&](auto& known) {
@@ -134,35 +136,45 @@ CallbackOp<Answer> Callbacks::send_4_0(clientid4 client, state::CallbackAddress 
 }
 
 std::shared_ptr<Path40> Callbacks::path_to(clientid4 client, const state::CallbackAddress& to) {
-  std::shared_ptr<Path40>& path = paths_[client];
-  if (path && path->to() == to) return path;
-  if (path) io::spawn(gate_, close_path(std::move(path)));
-  drop_paths_of_gone();
-  path = std::make_shared<Path40>(tcp_, pool_, to, static_cast<std::uint32_t>(base::random_sip_key()[0]));
+  const std::size_t before = paths_.size();
+  auto path = paths_.to(client, to);
+  if (paths_.size() > before) drop_paths_of_gone();
   return path;
 }
 
-io::Op<> Callbacks::close_path(std::shared_ptr<Path40> path) { co_await path->close(); }
-
 void Callbacks::drop_paths_of_gone() {
-  std::erase_if(paths_, [&](auto& entry) {
-    if (!entry.second || clients_.callback_of(entry.first)) return false;
-    io::spawn(gate_, close_path(std::move(entry.second)));
-    return true;
-  });
-  reachable_4_0_.with(
-      [&](auto& known) { std::erase_if(known, [&](clientid4 id) { return !clients_.callback_of(id); }); });
+  const auto gone = [this](clientid4 client) { return !clients_.callback_of(client); };
+  paths_.drop(gone);
+  reachable_4_0_.with([&](auto& known) { std::erase_if(known, gone); });
+}
+
+bool Callbacks::reachable_soon(clientid4 client) {
+  if (reachable(client)) return true;
+  if (clients_.callback_of(client)) probe(client);
+  return false;
+}
+
+void Callbacks::probe_own(clientid4 client) {
+  const auto to = clients_.callback_of(client);
+  const auto target = to ? callback_target(*to) : std::nullopt;
+  if (target && target->own) probe(client);
 }
 
 void Callbacks::probe(clientid4 client) {
+  if (!probed_.with([&](auto& probed) { return probed.insert(client).second; })) return;
   in_background([this, client] { return probe_here(client); });
 }
 
 io::Op<> Callbacks::probe_here(clientid4 client) {
   const auto to = clients_.callback_of(client);
-  if (!to || closing_) co_return;
-  const auto path = path_to(client, *to);
-  const auto answered = co_await path->null(options_.timeout, options_.retry_after).as_result();
+  const auto path = to && !closing_ ? path_to(client, *to) : nullptr;
+  bool answered = false;
+  if (path) {
+    const auto outcome = co_await path->null(options_.timeout, options_.retry_after).as_result();
+    answered = outcome.has_value();
+  }
+  probed_.with([&](auto& probed) { probed.erase(client); });
+  if (!path) co_return;
   reachable_4_0_.with([&](auto& known) {
     if (answered)
       known.insert(client);
@@ -184,8 +196,7 @@ io::Op<> Callbacks::probe_session_here(state::SessionRef session) {
 
 io::Op<> Callbacks::close() {
   closing_ = true;
-  for (auto& [client, path] : paths_) io::spawn(gate_, close_path(std::move(path)));
-  paths_.clear();
+  co_await paths_.close();
   while (running_ > 0) co_await tcp_.reactor().sleep(closing_poll);
   co_await gate_.drained();
 }

@@ -17,7 +17,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
@@ -29,6 +28,7 @@
 #include "io/slab.h"
 #include "nfs4/callback/answer.h"
 #include "nfs4/callback/cb_compound.h"
+#include "nfs4/callback/paths40.h"
 #include "nfs4/clients.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/deferred_work.h"
@@ -37,12 +37,11 @@
 
 namespace braid::nfs4::callback {
 
-class Path40;
-
 struct CallbackOptions {
   base::Duration timeout = std::chrono::seconds(10);  // of one call
   // So long the next call to a 4.0 client that could not be reached fails at once.
   base::Duration retry_after = std::chrono::seconds(30);
+  Paths40::Limits paths;
 };
 
 // What the holder of a write delegation says of its file.
@@ -76,8 +75,12 @@ class Callbacks {
   CallbackOp<CachedAttributes> getattr(clientid4 client, vfs::FileHandle file, bool times);
   // Whether a call would have a way to the client, as far as one knows: before a delegation is given.
   [[nodiscard]] bool reachable(clientid4 client) const;
-  // A 4.0 client has confirmed where to call it: finds out in the background whether that works.
-  void probe(clientid4 client);
+  // The same, before a delegation is given. Of a 4.0 client of which nobody knows it is found out in the
+  // background, for the next time.
+  [[nodiscard]] bool reachable_soon(clientid4 client);
+  // A 4.0 client has confirmed where to call it. If that is where it is itself, then finds out in the
+  // background whether that works; connections to elsewhere wait until they are wanted.
+  void probe_own(clientid4 client);
   // The same, of a client that has bound a connection to this session, or said anew how to call it, after it
   // had not answered a call. Does nothing for any other session.
   void probe(state::SessionRef session);
@@ -128,6 +131,7 @@ class Callbacks {
   CallbackOp<SessionAnswer> exchange(const state::Session& session, const rpc::BackChannelRef& connection,
                                      const state::Session::BackSlot& slot, const Request& request);
   CallbackOp<Answer> send_4_0(clientid4 client, state::CallbackAddress to, Request request);
+  void probe(clientid4 client);
   // On the reactor of the TcpWorker, all of these.
   io::Op<> probe_here(clientid4 client);
   io::Op<> probe_session_here(state::SessionRef session);
@@ -137,7 +141,6 @@ class Callbacks {
   io::Op<> recall_slots_here(state::SessionRef session, std::uint32_t target);
   io::Op<> notify_lock_here(state::LockTurn turn);
   std::shared_ptr<Path40> path_to(clientid4 client, const state::CallbackAddress& to);
-  static io::Op<> close_path(std::shared_ptr<Path40> path);
   void drop_paths_of_gone();
 
   Clients& clients_;
@@ -147,8 +150,9 @@ class Callbacks {
   std::atomic<bool> closing_{false};
   std::atomic<std::size_t> running_{0};  // calls
   base::Guarded<std::unordered_set<clientid4>> reachable_4_0_;
+  base::Guarded<std::unordered_set<clientid4>> probed_;  // 4.0 clients that are being found out about
   // Of the TcpWorker's thread.
-  std::unordered_map<clientid4, std::shared_ptr<Path40>> paths_;
+  Paths40 paths_;
   io::Gate gate_;
 };
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "nfs4/callback/universal_address.h"
+#include "nfs4/callback/callback_target.h"
 #include "rpc/tcp_connect.h"
 
 namespace braid::nfs4::callback {
@@ -13,6 +13,21 @@ constexpr base::Duration connecting_poll = std::chrono::milliseconds(20);
 
 }  // namespace
 
+bool Connecting::begin(const rpc::PeerKey& peer) {
+  if (all_ >= all_max_) return false;
+  std::size_t& of_peer = of_peer_[peer];
+  if (of_peer >= peer_max_) return false;
+  ++of_peer;
+  ++all_;
+  return true;
+}
+
+void Connecting::end(const rpc::PeerKey& peer) {
+  const auto of_peer = of_peer_.find(peer);
+  if (--of_peer->second == 0) of_peer_.erase(of_peer);
+  --all_;
+}
+
 rpc::ProcedureId Path40::procedure(std::uint32_t number) const { return {to_.program, NFS_CB, number}; }
 
 CallbackOp<> Path40::connect(base::Duration retry_after) {
@@ -20,11 +35,13 @@ CallbackOp<> Path40::connect(base::Duration retry_after) {
   while (connecting_) (void)co_await reactor.sleep(connecting_poll).as_result();
   if (closed_) co_await base::fail(Failure::closing);
   if (client_.connected()) co_return;
-  const auto address = parse_universal_address(to_.netid, to_.address);
-  if (!address || reactor.clock().now() < not_before_) co_await base::fail(Failure::no_path);
+  const auto target = callback_target(to_);
+  if (!target || reactor.clock().now() < not_before_) co_await base::fail(Failure::no_path);
+  if (!all_connecting_.begin(peer_)) co_await base::fail(Failure::no_path);
   connecting_ = true;
-  auto socket = co_await rpc::tcp_connect(reactor, *address, {.syn_retries = 2}).as_result();
+  auto socket = co_await rpc::tcp_connect(reactor, target->address, {.syn_retries = 2}).as_result();
   connecting_ = false;
+  all_connecting_.end(peer_);
   if (closed_) co_await base::fail(Failure::closing);
   if (!socket) {
     not_before_ = reactor.clock().now() + retry_after;

@@ -1,7 +1,10 @@
 // The connection to a 4.0 client that callbacks go over.
 #pragma once
 
-#include <memory>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <utility>
 
 #include "base/clock.h"
 #include "io/op.h"
@@ -11,16 +14,37 @@
 #include "nfs4/callback/cb_compound.h"
 #include "nfs4/state/clients/client.h"
 #include "rpc/client.h"
+#include "rpc/peer_account.h"
 #include "rpc/tcp_worker.h"
 
 namespace braid::nfs4::callback {
+
+// How many connections are being made, in all and to clients at one address. Belongs to one thread.
+class Connecting {
+ public:
+  Connecting(std::size_t all_max, std::size_t peer_max) : all_max_(all_max), peer_max_(peer_max) {}
+  // False: there are too many.
+  bool begin(const rpc::PeerKey& peer);
+  void end(const rpc::PeerKey& peer);
+
+ private:
+  const std::size_t all_max_, peer_max_;
+  std::size_t all_ = 0;
+  std::map<rpc::PeerKey, std::size_t> of_peer_;
+};
 
 // Belongs to the TcpWorker's thread. Connects when it is first needed, and again after the connection ended.
 // close() must have ended before it is destroyed.
 class Path40 {
  public:
-  Path40(rpc::TcpWorker& tcp, io::SlabPool& pool, state::CallbackAddress to, std::uint32_t first_xid)
-      : tcp_(tcp), to_(std::move(to)), client_(tcp.reactor(), pool, first_xid) {}
+  // `peer`: whose share of `connecting` it takes, which outlives it.
+  Path40(rpc::TcpWorker& tcp, io::SlabPool& pool, state::CallbackAddress to, const rpc::PeerKey& peer,
+         Connecting& connecting, std::uint32_t first_xid)
+      : tcp_(tcp),
+        to_(std::move(to)),
+        peer_(peer),
+        all_connecting_(connecting),
+        client_(tcp.reactor(), pool, first_xid) {}
   Path40(const Path40&) = delete;
   Path40& operator=(const Path40&) = delete;
 
@@ -36,6 +60,8 @@ class Path40 {
 
   rpc::TcpWorker& tcp_;
   const state::CallbackAddress to_;
+  const rpc::PeerKey peer_;
+  Connecting& all_connecting_;
   rpc::Client client_;
   bool connecting_ = false;
   bool closed_ = false;

@@ -21,8 +21,8 @@ std::uint32_t want_of(const OPEN4args& args) {
 }
 
 bool callable(const Compound& compound, const Opening& opening) {
-  const callback::Callbacks* callbacks = compound.server().callbacks;
-  return callbacks != nullptr && callbacks->reachable(opening.client->id);
+  callback::Callbacks* const callbacks = compound.server().callbacks;
+  return callbacks != nullptr && callbacks->reachable_soon(opening.client->id);
 }
 
 std::optional<open_delegation_type4> held_before(open_delegation_type4 type) {

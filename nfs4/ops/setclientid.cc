@@ -24,7 +24,8 @@ Op4<SETCLIENTID4resok, clientaddr4> setclientid(Compound& compound, const SETCLI
   const state::CallbackAddress callback{.program = args.callback.cb_program,
                                         .ident = args.callback_ident,
                                         .netid = std::string(args.callback.cb_location.na_r_netid),
-                                        .address = std::string(args.callback.cb_location.na_r_addr)};
+                                        .address = std::string(args.callback.cb_location.na_r_addr),
+                                        .from = compound.call().peer.bytes};
   const auto made = compound.server().clients.with([&](state::ClientTable& table) {
     return table.set_client_id(std::move(introduction), callback, compound.now());
   });

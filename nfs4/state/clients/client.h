@@ -33,7 +33,8 @@ struct CallbackAddress {
   std::uint32_t program = 0;
   std::uint32_t ident = 0;
   std::string netid;
-  std::string address;  // universal address, "192.0.2.1.3.7"
+  std::string address;                  // universal address, "192.0.2.1.3.7"
+  std::array<std::uint8_t, 16> from{};  // where the client itself is, as rpc::PeerAddress::bytes
   friend bool operator==(const CallbackAddress&, const CallbackAddress&) = default;
 };
 

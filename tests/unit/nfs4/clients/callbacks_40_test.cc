@@ -3,6 +3,7 @@
 #include <string>
 
 #include "callbacks_fixture.h"
+#include "nfs4/callback/callback_target.h"
 #include "nfs4/callback/universal_address.h"
 #include "tests/unit/rpc/tcp_fixture.h"
 
@@ -38,18 +39,126 @@ constexpr rpc::Version cb_versions[] = {{NFS_CB, cb_procedures}};
 
 class Callbacks40Test : public CallbacksTest {
  protected:
-  clientid4 confirm(const std::string& address) {
+  clientid4 confirm(const std::string& address, const char* from = "127.0.0.1", std::uint8_t name = 2) {
     return clients_->with([&](state::ClientTable& table) {
       state::Introduction who;
-      who.owner = Bytes(4, std::byte{2});
-      const auto set = table.set_client_id(
-          std::move(who), {.program = program, .ident = 42, .netid = "tcp", .address = address},
-          clock_.now());
+      who.owner = Bytes(4, std::byte{name});
+      const auto set = table.set_client_id(std::move(who),
+                                           {.program = program,
+                                            .ident = 42,
+                                            .netid = "tcp",
+                                            .address = address,
+                                            .from = rpc::parse_address(from, 0)->bytes},
+                                           clock_.now());
       EXPECT_TRUE(table.confirm_client_id(set->client, set->confirm, {}, clock_.now()));
       return set->client;
     });
   }
 };
+
+std::string universal(const char* host, std::uint16_t port) {
+  return std::string(host) + "." + std::to_string(port / 256) + "." + std::to_string(port % 256);
+}
+
+// A service that nobody has to be.
+struct Silent {
+  base::UniqueFd socket = rpc::listen_on(rpc::parse_address("127.0.0.1", 0).value()).value();
+  std::uint16_t port = rpc::local_of(socket.get()).value().port;
+  // Connections that it was offered; it takes none of their calls.
+  std::vector<base::UniqueFd> taken;
+  std::size_t offered() {
+    for (;;) {
+      base::UniqueFd one(::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (one.get() < 0) return taken.size();
+      taken.push_back(std::move(one));
+    }
+  }
+};
+
+TEST_F(Callbacks40Test, a_client_that_names_another_host_is_called_when_a_delegation_is_wanted) {
+  Silent elsewhere;
+  run([&]() -> io::Op<> {
+    const clientid4 client = confirm(universal("127.0.0.1", elsewhere.port), "127.0.0.9");
+    callbacks_->probe_own(client);
+    co_await settle();
+    EXPECT_EQ(elsewhere.offered(), 0U);
+    EXPECT_FALSE(callbacks_->reachable_soon(client));
+    EXPECT_FALSE(callbacks_->reachable_soon(client));
+    while (elsewhere.offered() == 0) co_await loop_.reactor().yield();
+    co_await settle();
+    EXPECT_EQ(elsewhere.offered(), 1U);
+    const clientid4 own = confirm(universal("127.0.0.1", elsewhere.port), "127.0.0.1", 3);
+    callbacks_->probe_own(own);
+    while (elsewhere.offered() == 1) co_await loop_.reactor().yield();
+    co_await let_time_run_out();
+  });
+}
+
+TEST_F(Callbacks40Test, clients_of_one_address_have_a_share_of_the_connections) {
+  Silent host;
+  callback_options_.paths = {.all = 6, .of_peer = 4};
+  run([&]() -> io::Op<> {
+    for (std::uint8_t i = 0; i < 20; ++i) {
+      callbacks_->probe_own(confirm(universal("127.0.0.1", host.port), "127.0.0.1", 10 + i));
+      for (int turns = 0; turns < 50; ++turns) co_await settle();
+    }
+    EXPECT_EQ(host.offered(), 4U);
+    // They have not answered: without a call they make room.
+    co_await let_time_run_out();
+    const std::size_t before = host.offered();
+    callbacks_->probe_own(confirm(universal("127.0.0.1", host.port), "127.0.0.1", 50));
+    while (host.offered() == before) co_await loop_.reactor().yield();
+    co_await let_time_run_out();
+  });
+}
+
+TEST_F(Callbacks40Test, few_connections_to_one_address_are_being_made_at_a_time) {
+  Connecting connecting(3, 2);
+  const rpc::PeerKey one = rpc::peer_key(rpc::parse_address("192.0.2.1", 0).value());
+  const rpc::PeerKey other = rpc::peer_key(rpc::parse_address("192.0.2.2", 0).value());
+  EXPECT_TRUE(connecting.begin(one));
+  EXPECT_TRUE(connecting.begin(one));
+  EXPECT_FALSE(connecting.begin(one));
+  EXPECT_TRUE(connecting.begin(other));
+  EXPECT_FALSE(connecting.begin(other));
+  connecting.end(one);
+  EXPECT_TRUE(connecting.begin(other));
+}
+
+TEST(CallbackTarget, is_a_host_that_a_client_may_name) {
+  const struct {
+    const char* netid;
+    const char* address;
+    const char* from;
+    bool allowed;
+    bool own;
+  } cases[] = {
+      {"tcp", "192.0.2.1.8.1", "192.0.2.1", true, true},
+      {"tcp", "192.0.2.1.8.1", "192.0.2.2", true, false},
+      {"tcp", "192.0.2.1.0.22", "192.0.2.1", true, true},
+      {"tcp", "192.0.2.1.0.22", "192.0.2.2", false, false},
+      {"tcp", "192.0.2.1.3.255", "192.0.2.2", false, false},
+      {"tcp", "192.0.2.1.4.0", "192.0.2.2", true, false},
+      {"tcp", "224.0.0.1.8.1", "192.0.2.2", false, false},
+      {"tcp", "255.255.255.255.8.1", "192.0.2.2", false, false},
+      {"tcp", "0.0.0.0.8.1", "192.0.2.2", false, false},
+      {"tcp", "127.0.0.1.8.1", "192.0.2.2", false, false},
+      {"tcp", "127.0.0.1.8.1", "127.0.0.1", true, true},
+      {"tcp6", "::1.8.1", "2001:db8::1", false, false},
+      {"tcp6", "::.8.1", "2001:db8::1", false, false},
+      {"tcp6", "ff02::1.8.1", "2001:db8::1", false, false},
+      {"tcp6", "2001:db8::1.8.1", "2001:db8::1", true, true},
+  };
+  for (const auto& one : cases) {
+    const auto target = callback_target({.program = program,
+                                         .ident = 1,
+                                         .netid = one.netid,
+                                         .address = one.address,
+                                         .from = rpc::parse_address(one.from, 0)->bytes});
+    EXPECT_EQ(target.has_value(), one.allowed) << one.address << " from " << one.from;
+    if (target) EXPECT_EQ(target->own, one.own) << one.address;
+  }
+}
 
 TEST_F(Callbacks40Test, a_client_is_called_at_its_address) {
   CallbackService service;
@@ -60,7 +169,7 @@ TEST_F(Callbacks40Test, a_client_is_called_at_its_address) {
     const clientid4 client =
         confirm("127.0.0.1." + std::to_string(port / 256) + "." + std::to_string(port % 256));
     EXPECT_FALSE(callbacks_->reachable(client));
-    callbacks_->probe(client);
+    callbacks_->probe_own(client);
     while (!callbacks_->reachable(client)) co_await loop_.reactor().yield();
     for (std::uint32_t i = 1; i <= 2; ++i) {
       const CB_RECALL4args args{.stateid = {}, .truncate = true, .fh = {}};

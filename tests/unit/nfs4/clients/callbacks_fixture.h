@@ -66,7 +66,7 @@ class CallbacksTest : public testing::Test {
       auto& session = static_cast<rpc::Session&>(worker_->on_connected(pair_.server_end()));
       pair_.set_server_receiver(session);
       way_back_ = {session.number(), session.back_channel()};
-      callbacks_.emplace(*clients_, tcp, pool_, CallbackOptions{});
+      callbacks_.emplace(*clients_, tcp, pool_, callback_options_);
       co_await body();
       pair_.client_end().close();
       co_await settle();
@@ -180,6 +180,7 @@ class CallbacksTest : public testing::Test {
   Peer peer_;
   std::optional<rpc::ServerWorker> worker_;
   state::BackConnection way_back_;
+  CallbackOptions callback_options_;
   std::optional<Callbacks> callbacks_;
   io::Gate gate_;
 };
