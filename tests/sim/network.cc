@@ -113,11 +113,14 @@ void Wire::break_down() {
   up_.open = random_.percent(50);
   down_.open = random_.percent(50);
   const NetworkOptions& options = network_.options_;
-  if (options.straggle_max > base::Duration(0))
-    straggle_ = random_.between(base::Duration(0), options.straggle_max);
   Scheduler& scheduler = network_.machine_.scheduler;
   const base::TimePoint from = scheduler.now();
-  scheduler.at(from + straggle_ + random_.between(base::Duration(1), options.notice_max),
+  base::TimePoint up_from = from;
+  if (options.straggle_max > base::Duration(0)) {
+    straggle_ = random_.between(base::Duration(0), options.straggle_max);
+    up_from = std::max(from, network_.cut_until(client_)) + straggle_;
+  }
+  scheduler.at(up_from + random_.between(base::Duration(1), options.notice_max),
                [self = shared_from_this()] { self->end_server_side(); });
   scheduler.at(from + random_.between(base::Duration(1), options.notice_max),
                [self = shared_from_this()] { self->end_client_side(); });
@@ -159,6 +162,11 @@ void Network::break_one(Random& random) {
   for (const WireRef& wire : wires_)
     if (wire->receiver_ != nullptr && !wire->broken_) up.push_back(wire);
   if (!up.empty()) up[random.below(up.size())]->break_down();
+}
+
+void Network::break_those_of(std::uint32_t client) {
+  for (const WireRef& wire : std::vector<WireRef>(wires_))
+    if (wire->client_ == client) wire->break_down();
 }
 
 bool Network::quiet() {

@@ -109,6 +109,8 @@ class Network {
   }
   // One of the connections breaks, if there are any.
   void break_one(Random& random);
+  // All of this client's.
+  void break_those_of(std::uint32_t client);
   // When a message of this client last reached a server.
   [[nodiscard]] base::TimePoint last_heard(std::uint32_t client) const {
     const auto found = heard_.find(client);

@@ -95,6 +95,8 @@ class Client {
   SessionOp<> return_layout(OpenedRef opened);
   SessionOp<> commit_layout(OpenedRef opened);
   SessionOp<> remove();
+  // Before each attempt but the first, 0.
+  SessionOp<> pause_before(int attempt);
   SessionOp<> truncate(OpenedRef opened);
   SessionOp<> look(OpenedRef opened);
   SessionOp<> write_in_band(OpenedRef opened);

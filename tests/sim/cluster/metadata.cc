@@ -22,6 +22,9 @@ constexpr auto files_type = static_cast<std::uint32_t>(layouttype4::LAYOUT4_NFSV
 constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 constexpr std::array<std::uint32_t, 1> size_alone{1U << FATTR4_SIZE};
 
+// Of a call that is answered NFS4ERR_DELAY.
+constexpr int attempts_max = 30;
+
 io::Payload payload_of_number(std::uint64_t number) {
   base::Bytes bytes(sizeof number);
   base::store_be<std::uint64_t>(bytes, 0, number);
@@ -197,19 +200,20 @@ SessionOp<> Client::remove() {
   world_.trace.add(traits_.index, {}, "removes {}: {}", name, name_of(done.response.status()));
 }
 
+SessionOp<> Client::pause_before(int attempt) {
+  if (attempt > 0) co_await pause_between(milliseconds(100), milliseconds(1500));
+}
+
 SessionOp<> Client::truncate(OpenedRef opened) {
   const std::uint32_t cell = some_cell();
   std::uint64_t size = 0;
   if (random_.percent(70)) size = random_.percent(50) ? offset_of(cell) : end_of(cell);
   Cut& cut = world_.oracle.cut_begins(traits_.index, opened->file, size);
   nfsstat4 status = NFS4ERR_DELAY;
-  constexpr int attempts_max = 30;
   for (int attempt = 0; attempt < attempts_max && status == NFS4ERR_DELAY; ++attempt) {
-    if (attempt > 0) {
-      const auto waited = co_await pause_between(milliseconds(100), milliseconds(1500)).as_result();
-      if (!waited) world_.oracle.cut_abandoned(cut);
-      co_await waited;
-    }
+    const auto waited = co_await pause_before(attempt).as_result();
+    if (!waited) world_.oracle.cut_abandoned(cut);
+    co_await waited;
     Request request = at(opened->handle);
     request.add(nfs_opnum4::OP_SETATTR,
                 SETATTR4args{opened->open, {.attrmask = size_alone, .attr_vals = payload_of_number(size)}});
@@ -258,22 +262,30 @@ SessionOp<> Client::write_in_band(OpenedRef opened) {
   args.offset = offset_of(cell);
   args.stable = stable ? stable_how4::FILE_SYNC4 : stable_how4::UNSTABLE4;
   args.data = payload_of(data);
-  Request request = at(opened->handle);
-  request.add(nfs_opnum4::OP_WRITE, args);
-  auto done = co_await metadata_.call(std::move(request)).as_result();
-  if (!done) {
-    world_.oracle.write_abandoned(write);
-    co_await base::fail(done.error());
+  WRITE4resok given;
+  nfsstat4 status = NFS4ERR_DELAY;
+  // As Linux does: what is answered so has not failed, and may be done.
+  for (int attempt = 0; attempt < attempts_max && status == NFS4ERR_DELAY; ++attempt) {
+    const auto waited = co_await pause_before(attempt).as_result();
+    if (!waited) world_.oracle.write_abandoned(write);
+    co_await waited;
+    Request request = at(opened->handle);
+    request.add(nfs_opnum4::OP_WRITE, args);
+    auto done = co_await metadata_.call(std::move(request)).as_result();
+    if (!done) {
+      world_.oracle.write_abandoned(write);
+      co_await base::fail(done.error());
+    }
+    status = status_behind(*done, 1);
+    if (const auto body = status == NFS4_OK ? done->response.body<WRITE4resok>() : std::nullopt)
+      given = *body;
+    world_.trace.add(traits_.index, opened->file, "writes {} in-band to cell {}{}{}: {}", write.tag, cell,
+                     write.what.cells.size() > 1 ? " and the next" : "", stable ? ", stable" : "",
+                     name_of(status));
   }
-  const nfsstat4 status = status_behind(*done, 1);
-  const auto given = status == NFS4_OK ? done->response.body<WRITE4resok>() : std::nullopt;
-  const bool whole = given && given->count == data.size();
-  if (whole) std::ranges::copy(given->writeverf, write.verifier.begin());
-  world_.trace.add(traits_.index, opened->file, "writes {} in-band to cell {}{}{}: {}", write.tag, cell,
-                   write.what.cells.size() > 1 ? " and the next" : "", stable ? ", stable" : "",
-                   name_of(status));
-  world_.oracle.write_answered(write, whole, whole && given->committed == stable_how4::FILE_SYNC4, true,
-                               false);
+  const bool whole = status == NFS4_OK && given.count == data.size();
+  std::ranges::copy(given.writeverf, write.verifier.begin());
+  world_.oracle.write_answered(write, whole, given.committed == stable_how4::FILE_SYNC4, true, false);
 }
 
 SessionOp<> Client::commit_in_band(OpenedRef opened) {

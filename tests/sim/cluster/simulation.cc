@@ -41,7 +41,7 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
   const auto secret = machine_.disk()->create("secret");
   secret->content = base::Bytes(32, std::byte{0x5e});
   const std::uint64_t servers = random_.between(std::uint64_t{2}, std::uint64_t{4});
-  const base::Duration straggle_max = random_.percent(20) ? seconds(15) : seconds(0);
+  const base::Duration straggle_max = options.strict ? seconds(15) : seconds(0);
   for (std::uint32_t i = 0; i < servers; ++i)
     add_data_server(i, {.latency_max = milliseconds(1U << random_.below(7)), .straggle_max = straggle_max});
   choose_world();
@@ -289,6 +289,11 @@ void Simulation::cut_off_servers() {
              server.number, in_ms(length));
   metadata_network_.cut_off(first_data_caller + server.number, until);
   server.network->cut_off(metadata_caller, until);
+  if (random_.percent(50))
+    scheduler_.after(random_.between(base::Duration(0), length), [this, &server] {
+      metadata_network_.break_those_of(first_data_caller + server.number);
+      server.network->break_those_of(metadata_caller);
+    });
   // What was under way is late, too; so no heartbeat that was sent before that is answered after it.
   const std::uint64_t cut = ++server.cuts;
   world_.contact_ends[server.number] = scheduler_.now() + contact_time;

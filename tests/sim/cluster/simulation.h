@@ -24,7 +24,8 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
   Plant plant = Plant::none;
   bool trace = false;
-  // What is known to be lost with a metadata server that is restarted is a violation, too.
+  // What is known to be lost is a violation, too: sizes when a metadata server is restarted, or when a client
+  // writes without a right to. And what was under way on a connection that broke may be late.
   bool strict = false;
 };
 
