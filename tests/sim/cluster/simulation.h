@@ -24,9 +24,11 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
   Plant plant = Plant::none;
   bool trace = false;
-  // What is known to be lost is a violation, too: sizes when a metadata server is restarted, or when a client
-  // writes without a right to. And what was under way on a connection that broke may be late.
+  // Sizes that are known to be lost are violations, too: when a metadata server is restarted, or a client
+  // writes without a right to.
   bool strict = false;
+  // What was under way between servers on a connection that broke may arrive late, which is known to do harm.
+  bool late_calls = false;
 };
 
 // run() once.
