@@ -1,6 +1,10 @@
 // Layouts that somebody wants back, and clients that are shut out.
 #include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "nfs4/state/opens/opens.h"
 #include "nfs4/state/states.h"
