@@ -156,7 +156,7 @@ TEST(CallbackTarget, is_a_host_that_a_client_may_name) {
                                          .address = one.address,
                                          .from = rpc::parse_address(one.from, 0)->bytes});
     EXPECT_EQ(target.has_value(), one.allowed) << one.address << " from " << one.from;
-    if (target) EXPECT_EQ(target->own, one.own) << one.address;
+    EXPECT_EQ(target && target->own, one.own) << one.address;
   }
 }
 
