@@ -138,20 +138,18 @@ nfs4::Op4<Objects::Opened> DataServer::find_or_make(Objects::Use& use, const Han
 // It is said before the first byte is written, so that the metadata server has taken the file's privileges
 // away by then.
 nfs4::Op4<> DataServer::announce(Objects::Use& use, const HandleFile& file) {
-  // The metadata server may be waiting for the end of what runs on this object.
+  co_await announce_done(use);
+  use.begin();
+  co_await admit(file, true);
+}
+
+// The metadata server may be waiting for the end of what runs on this object.
+nfs4::Op4<> DataServer::announce_done(Objects::Use& use) {
   use.end();
   const std::uint64_t asked = use.object().asked();
   const auto told = co_await announcements_.announce(use.object().key.object).as_result();
   if (!told) co_await deny(Denial::not_told);
   use.object().note_announced(asked);
-  use.begin();
-  co_await admit(file, true);
-}
-
-nfs4::Op4<> DataServer::announce_done(Objects::Use& use) {
-  use.end();
-  const auto told = co_await announcements_.announce(use.object().key.object).as_result();
-  if (!told) co_await deny(Denial::not_told);
 }
 
 }  // namespace braid::pnfs_ds

@@ -77,8 +77,8 @@ class DataServer final : public nfs4::HandleResolver {
   // Before an object is written to that is not announced(): the metadata server knows that it is.
   // PNFS_NO_LAYOUT: it cannot be told.
   nfs4::Op4<> announce(Objects::Use& use, const HandleFile& file);
-  // Before the answer to a WRITE or COMMIT during which Object::asked() has changed: whoever asked may have
-  // missed it, and thinks that there is nothing more. Ends the use.
+  // Before the answer to a WRITE or COMMIT of an object that is not announced() any more: whoever has asked
+  // meanwhile may have missed it, and thinks that there is nothing more. Ends the use.
   nfs4::Op4<> announce_done(Objects::Use& use);
 
   [[nodiscard]] const io::SlabRange& zeros() const { return zeros_; }

@@ -37,14 +37,14 @@ class Object {
   // The number of its last truncation; belongs to whoever has the turn.
   std::uint64_t last_cut = 0;
 
-  // How often somebody has asked where it ends. Whoever does counts first, and looks then: so a write that
-  // finds the same number before and after is seen by whoever asks next.
+  // How often somebody has asked where it ends. Whoever does counts first, and looks then.
   [[nodiscard]] std::uint64_t asked() const { return asked_.load(); }
   void note_asked() { asked_.fetch_add(1); }
-  // Whether the metadata server has been told that it is written to, and has not asked since. What is
-  // forgotten with the object is told once more.
+  // Whether the metadata server has been told that it is written to, and has not asked since. If that is so
+  // when something has been written, whoever asks next sees it, and knows that there is something to see.
+  // What is forgotten with the object is told once more.
   [[nodiscard]] bool announced() const { return announced_.load() == asked_.load(); }
-  // Told, in a call that began when asked() was that.
+  // Told, in a call that began when asked() was that, and so perhaps before somebody asked.
   void note_announced(std::uint64_t asked) { announced_.store(asked); }
 
   // Null: nobody has opened it, or it is not there.

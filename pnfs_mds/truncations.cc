@@ -222,8 +222,9 @@ vfs::VfsOp<> Truncations::deliver(pnfs::ServerNumber server, What what) {
     noted.reserve(some.size());
     for (std::size_t i = 0; i < some.size(); ++i)
       if (results[i] || results[i].error() == vfs::Error::stale) noted.push_back(delivered(some[i]));
-    bool done = noted.size() == some.size();
-    for (const auto& one : co_await together(std::move(noted))) done = done && one;
+    const auto outcomes = co_await together(std::move(noted));
+    const bool done = outcomes.size() == some.size() &&
+                      std::ranges::all_of(outcomes, [](const auto& one) { return one.has_value(); });
     if (!done) co_await base::fail(vfs::Error::delay);
   }
 }

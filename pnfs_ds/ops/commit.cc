@@ -13,9 +13,8 @@ nfs4::Op4<nfs4::COMMIT4resok> commit(nfs4::Compound& compound, const nfs4::COMMI
   use.begin();
   co_await server.admit(file, true);
   if (!use.object().announced()) co_await server.announce(use, file);
-  const std::uint64_t asked = use.object().asked();
   const auto done = co_await server.objects().commit(use).as_result();
-  if (use.object().asked() != asked) co_await server.announce_done(use);
+  if (!use.object().announced()) co_await server.announce_done(use);
   if (!done) co_await nfs4::refuse(server.status_of(done.error()));
   co_return nfs4::COMMIT4resok{done->bytes};
 }

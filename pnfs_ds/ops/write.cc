@@ -26,13 +26,12 @@ nfs4::Op4<nfs4::WRITE4resok> write(nfs4::Compound& compound, const nfs4::WRITE4a
   co_await server.admit(file, true);
   Objects::Opened opened = co_await server.find_or_make(use, file);
   if (!use.object().announced()) co_await server.announce(use, file);
-  const std::uint64_t asked = use.object().asked();
   io::Payload data = args.data.size() > count ? args.data.slice(0, count) : args.data;
   const auto done = co_await server.objects()
                         .write(use, std::move(opened), args.offset, std::move(data),
                                static_cast<vfs::Stability>(args.stable))
                         .as_result();
-  if (use.object().asked() != asked) co_await server.announce_done(use);
+  if (!use.object().announced()) co_await server.announce_done(use);
   if (!done) co_await nfs4::refuse(server.status_of(done.error()));
   co_return nfs4::WRITE4resok{done->count, static_cast<stable_how4>(done->committed), done->verifier.bytes};
 }

@@ -175,7 +175,7 @@ TEST_F(ClientIo, the_metadata_server_is_told_before_the_first_write_since_it_ask
   metadata_.during = {};
   EXPECT_EQ(write(handle(), 5, "second"), NFS4_OK);
   EXPECT_EQ(commit(handle()), NFS4_OK);
-  EXPECT_EQ(metadata_.told, (std::vector{std::vector{pnfs::ObjectId(1)}}));
+  EXPECT_THAT(metadata_.told, testing::ElementsAre(testing::ElementsAre(pnfs::ObjectId(1))));
   EXPECT_EQ(read(handle(), 0, 5).data, "first");
   EXPECT_EQ(metadata_.told.size(), 1U) << "who reads changes nothing";
   stat_object();
@@ -203,16 +203,33 @@ TEST_F(ClientIo, a_write_of_which_the_metadata_server_cannot_be_told_is_refused)
   EXPECT_EQ(write(handle(), 0, "third"), NFS4ERR_PNFS_NO_LAYOUT);
 }
 
-// Whoever asks while it is told may know nothing of what is written then.
-TEST_F(ClientIo, an_announcement_during_which_somebody_asked_is_none) {
+// Whoever asks while it is told takes what is told for what has been seen, and does not see what is written
+// then: that is told, too.
+TEST_F(ClientIo, what_was_asked_about_before_it_was_written_is_told_again_after) {
+  int calls = 0;
   metadata_.during = [&] {
+    EXPECT_EQ(size_on_disk(), calls == 0 ? 0U : 5U);
+    if (++calls > 1) return;
     const Objects::Use use(*objects_, {pnfs::ObjectId(1), 0});
     use.object().note_asked();
   };
   EXPECT_EQ(write(handle(), 0, "first"), NFS4_OK);
-  metadata_.during = {};
+  EXPECT_EQ(calls, 2);
   EXPECT_EQ(write(handle(), 0, "other"), NFS4_OK);
-  EXPECT_EQ(metadata_.told.size(), 2U);
+  EXPECT_EQ(calls, 2);
+}
+
+TEST_F(ClientIo, an_answer_waits_until_it_is_told_again) {
+  metadata_.during = [&] {
+    const Objects::Use use(*objects_, {pnfs::ObjectId(1), 0});
+    use.object().note_asked();
+    metadata_.silent = metadata_.told.size() > 1;
+  };
+  EXPECT_EQ(write(handle(), 0, "first"), NFS4ERR_PNFS_NO_LAYOUT);
+  EXPECT_EQ(size_on_disk(), 5U) << "the client writes it again";
+  metadata_.silent = false;
+  metadata_.told.clear();
+  EXPECT_EQ(commit(handle()), NFS4ERR_PNFS_NO_LAYOUT);
 }
 
 TEST_F(ClientIo, errors_of_the_disk_send_the_client_away_but_for_those_that_stay_what_they_are) {

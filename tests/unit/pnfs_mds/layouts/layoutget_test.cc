@@ -132,14 +132,7 @@ TEST_F(LayoutsTest, what_was_written_under_a_layout_is_in_the_size) {
   const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
   const auto granted = layoutget(*alice_, "file", layoutget_args(id));
   ASSERT_TRUE(granted);
-  // The file's first stripe unit lies on the server that the layout begins with.
-  const std::uint32_t first = granted->file.nfl_first_stripe_index;
-  written(object_of(*granted));
-  for (std::uint32_t server = 1; server <= servers; ++server) {
-    const auto handle = opened(server, granted->handles[first]);
-    if (handle)
-      objects_.put(pnfs::ServerNumber(server), {handle->object, handle->index}, 0, std::string(5000, 'x'));
-  }
+  write_by(*granted, 5000);
   EXPECT_EQ(size_of("file"), 5000U);
   EXPECT_EQ(layoutcommit(*alice_, "file", granted->id), NFS4_OK);
   const auto again =
@@ -155,6 +148,8 @@ TEST_F(LayoutsTest, what_was_written_under_a_layout_is_in_the_size) {
 TEST_F(LayoutsTest, a_truncation_raises_the_epoch_of_what_is_granted_next) {
   const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
   const auto before = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(before);
+  write_by(*before, 5000);
   const auto sent = start_truncation(*bob_, "file", 5);
   (void)alice_peer_->await(nfs_cb_opnum4::OP_CB_LAYOUTRECALL);
   EXPECT_EQ(give_back(*alice_, "file", returned(before->id)), NFS4_OK);

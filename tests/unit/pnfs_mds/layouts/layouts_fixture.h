@@ -310,6 +310,16 @@ class LayoutsTest : public testing::Test {
   void written(pnfs::ObjectId object) {
     world_->on_engine([&](Nfs4Engine& /*engine*/) { return tell(*cluster_, object); });
   }
+  // As the holder of the layout does: so many bytes from the file's beginning on, in one stripe unit. It lies
+  // on the server that the layout begins with.
+  void write_by(const Granted& granted, std::size_t bytes) {
+    written(object_of(granted));
+    for (std::uint32_t server = 1; server <= servers; ++server) {
+      const auto handle = opened(server, granted.handles[granted.file.nfl_first_stripe_index]);
+      if (handle)
+        objects_.put(pnfs::ServerNumber(server), {handle->object, handle->index}, 0, std::string(bytes, 'x'));
+    }
+  }
 
  private:
   static io::Op<> tell(Cluster& cluster, pnfs::ObjectId object) {
