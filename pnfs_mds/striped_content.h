@@ -111,6 +111,8 @@ class StripedContent final : public vfs::Content {
   // The first data, or hole, of the file from `offset` on; or from where to go on, `end` if there is none.
   vfs::VfsOp<ObjectSought> search(const pnfs::LayoutRecord& record, std::uint64_t offset, std::uint64_t end,
                                   vfs::SeekTo what);
+  // Each server could keep its part of so many bytes, as far as heartbeats tell.
+  [[nodiscard]] bool can_ever_have(const pnfs::LayoutRecord& record, std::uint64_t length) const;
   // Asks all servers where the objects end; one round for all who wait.
   vfs::VfsOp<Measured> measure();
   vfs::VfsOp<> measure_once();

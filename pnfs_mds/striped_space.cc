@@ -88,6 +88,16 @@ vfs::VfsOp<vfs::SeekResult> StripedContent::seek(vfs::Stub& stub, std::uint64_t 
   co_return none;
 }
 
+// What no server could have if it were empty is not begun with: else it would fill all of them first.
+bool StripedContent::can_ever_have(const pnfs::LayoutRecord& record, std::uint64_t length) const {
+  const std::uint64_t share = length / record.striping.width;
+  const std::uint64_t least = share - std::min<std::uint64_t>(share, record.striping.unit);
+  return std::ranges::all_of(record.servers, [&](pnfs::ServerNumber number) {
+    const auto server = source_.parts_.servers.find(number);
+    return !server || server->room.bytes_total == 0 || least <= server->room.bytes_total;
+  });
+}
+
 vfs::VfsOp<> StripedContent::allocate(vfs::Stub& stub, const vfs::Credentials& /*who*/, std::uint64_t offset,
                                       std::uint64_t length) {
   source_.counters_.called(InBand::allocate);
@@ -96,6 +106,7 @@ vfs::VfsOp<> StripedContent::allocate(vfs::Stub& stub, const vfs::Credentials& /
   const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   const Striping& striping = record.striping;
+  if (!can_ever_have(record, length)) co_await base::fail(vfs::Error::nospc);
   const vfs::Attributes now = co_await stub.attributes();
   std::vector<std::uint64_t> next(striping.width);
   for (std::uint32_t i = 0; i < striping.width; ++i) next[i] = striping.object_end(i, offset);

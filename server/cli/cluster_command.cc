@@ -17,9 +17,9 @@ namespace {
 
 using nlohmann::json;
 
-std::string joined(const json& texts) {
+std::string addresses_text(const json& addresses) {
   std::string out;
-  for (const json& text : texts) out += (out.empty() ? "" : ", ") + text.get<std::string>();
+  for (const json& one : addresses) out += (out.empty() ? "" : ", ") + one.get<std::string>();
   return out.empty() ? "-" : out;
 }
 
@@ -28,7 +28,7 @@ std::string table_of(const json& answer) {
       {"OBJECT FILE", "NAME", "STATE", "ADDRESSES", "SERVER", "INDEX"}};
   for (const json& server : answer.at("servers"))
     rows.push_back({server.at("object_file"), server.value("name", "-"), server.value("state", "-"),
-                    joined(server.value("addresses", json::array())),
+                    addresses_text(server.value("addresses", json::array())),
                     std::to_string(server.at("number").get<std::uint64_t>()),
                     std::to_string(server.at("index").get<std::uint64_t>())});
   return fmt::format("{}\n  object {}, epoch {}\n  {} in pieces of {}, {}, the first one at index {}\n{}",

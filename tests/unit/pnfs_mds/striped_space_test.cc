@@ -180,6 +180,15 @@ TEST_F(StripedSpaceTest, a_full_server_ends_it_and_what_was_kept_before_is_count
   EXPECT_EQ(attributes("f")->size, 9 * unit);
 }
 
+TEST_F(StripedSpaceTest, what_is_larger_than_all_servers_is_not_begun_with) {
+  make_file("f");
+  objects_.forget_calls();
+  EXPECT_EQ(allocate("f", 0, 4 * base::GiB).error(), Error::nospc);
+  EXPECT_EQ(allocate("f", 0, pnfs::Striping::offset_max).error(), Error::nospc);
+  EXPECT_EQ(objects_.calls("allocate"), 0U);
+  EXPECT_EQ(attributes("f")->size, 6 * unit);
+}
+
 TEST_F(StripedSpaceTest, a_hole_changes_neither_the_size_nor_what_is_around_it_but_the_times) {
   make_file("f");
   const auto before = attributes("f");
