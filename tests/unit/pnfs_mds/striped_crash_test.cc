@@ -223,7 +223,8 @@ TEST_F(StripedCrash, a_truncation_does_without_who_has_barred_itself) {
   EXPECT_TRUE(now(resize("f", 2 * unit)));
   EXPECT_EQ(attributes("f")->size, 2 * unit);
   crash();
-  // Only now has it contact, by the fixture, without having been told: its bytes are nobody's.
+  // It has contact by the fixture, and has not been told: its bytes are nobody's.
+  objects_.set_silent(pnfs::ServerNumber(away), false);
   EXPECT_EQ(now(read("f", unit, 10)).error(), Error::delay);
   EXPECT_TRUE(comes_back(away));
   EXPECT_EQ(now(read("f", 0, 3 * unit))->text, pattern(0, 10) + std::string(2 * unit - 10, '\0'));
