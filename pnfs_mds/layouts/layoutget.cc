@@ -6,6 +6,7 @@
 
 #include "base/arith.h"
 #include "nfs4/callback/callbacks.h"
+#include "nfs4/caller.h"
 #include "nfs4/clients.h"
 #include "nfs4/ops/state_access.h"
 #include "pnfs_mds/layouts/layout_operations.h"
@@ -174,6 +175,7 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
                         .writes = writes,
                         .file = held,
                         .fsid = {now->fsid, at.from->id.value()},
+                        .address = nfs4::address_of(compound.call().peer),
                         .grant = std::move(live)};
   const nfs4::ServerState& server = compound.server();
   out.id = co_await nfs4::ops::with_own_state<nfs4::stateid4>(

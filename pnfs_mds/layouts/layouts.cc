@@ -110,8 +110,8 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
                                                 LayoutRequest& request, DeferredWork& work) {
   if (auto admitted = admit(states, request.use, request.writes, work); !admitted)
     return base::fail(admitted.error());
-  if (!permitted(exports, request.use.file, *request.use.client, request.writes))
-    return base::fail(nfsstat4::NFS4ERR_LAYOUTTRYLATER);
+  if (!permitted(exports, request.use.file, request.address, request.writes))
+    return base::fail(nfsstat4::NFS4ERR_LAYOUTUNAVAILABLE);
   FileState& file = registry_->file_of(request.use.file);
   const nfs4::state::ClientRef& client = request.use.client;
   LayoutState* layout = find(client->id, file);
@@ -135,6 +135,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
   }
   if (request.writes && !layout->writes) layout->hold->striped->begin_writing();
   (request.writes ? layout->writes : layout->reads) = true;
+  layout->address = request.address;
   counters_.granted(request.writes);
   return layout->id();
 }

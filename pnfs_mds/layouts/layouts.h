@@ -50,6 +50,7 @@ struct LayoutState final : nfs4::state::State {
   nfs4::state::FileState* file;  // null once it is off its file
   const LayoutFiles::Hold hold;
   const nfs4::fsid4 fsid;  // of the file
+  vfs::Address address;    // that the client asked from, the last time
   LiveGrants::Hold grant;  // the first one: the client may use all that it got since
   bool reads = false;      // LAYOUTIOMODE4_READ is granted
   bool writes = false;     // LAYOUTIOMODE4_RW is, and the content knows of it
@@ -62,6 +63,7 @@ struct LayoutRequest {
   bool writes = false;
   LayoutFiles::Hold file;
   nfs4::fsid4 fsid;
+  vfs::Address address;  // of the client
   LiveGrants::Hold grant;
 };
 
@@ -84,9 +86,9 @@ class Layouts final : public nfs4::state::Kind {
   // Clients may use what a run before has granted: nothing that it would be in the way of is granted.
   [[nodiscard]] bool earlier_live() const { return earlier_live_.load(std::memory_order_acquire); }
   void earlier_ended() { earlier_live_.store(false, std::memory_order_release); }
-  // Whether these exports let the client have a layout of the file.
+  // Whether these exports let a client at that address have a layout of the file.
   [[nodiscard]] static bool permitted(const vfs::ExportTable& exports, const vfs::FileHandle& file,
-                                      const nfs4::state::Client& client, bool writes);
+                                      const vfs::Address& address, bool writes);
 
   // --- Under the lock.
   // Whether a LAYOUTGET may bring this stateid, of a client with sessions: a layout stateid whose seqid is
@@ -98,7 +100,7 @@ class Layouts final : public nfs4::state::Kind {
                                                          nfs4::state::DeferredWork& work) const;
   // Grants it: the new stateid. A client that comes with another stateid than that of the layout that it has
   // knows nothing of that one any more, which ends. Errors as those of admit(); LAYOUTTRYLATER: there are too
-  // many states, or `exports`, which are those in force, do not permit it.
+  // many states; LAYOUTUNAVAILABLE: `exports`, which are those in force, do not permit it.
   base::Result<nfs4::stateid4, nfs4::nfsstat4> grant(nfs4::state::States& states,
                                                      const vfs::ExportTable& exports, LayoutRequest& request,
                                                      nfs4::state::DeferredWork& work);

@@ -13,7 +13,6 @@
 namespace braid::pnfs_mds::layouts {
 
 using nfs4::stateid4;
-using nfs4::state::Client;
 using nfs4::state::ClientRef;
 using nfs4::state::DeferredWork;
 using nfs4::state::FileState;
@@ -40,10 +39,10 @@ LayoutState* Layouts::find(const FileRecall& recall) const {
   return layout->file == nullptr ? nullptr : layout;
 }
 
-bool Layouts::permitted(const vfs::ExportTable& exports, const vfs::FileHandle& file, const Client& client,
-                        bool writes) {
+bool Layouts::permitted(const vfs::ExportTable& exports, const vfs::FileHandle& file,
+                        const vfs::Address& address, bool writes) {
   const vfs::Export* const from = exports.by_handle(file.view());
-  return from != nullptr && from->allows(vfs::Address{client.intro.address}) && !(writes && from->read_only);
+  return from != nullptr && from->allows(address) && !(writes && from->read_only);
 }
 
 // --- Recalls.
@@ -91,7 +90,7 @@ void Layouts::recall_unpermitted(const vfs::ExportTable& exports, base::TimePoin
   };
   std::set<BulkRecall, Less> recalls;
   for (const auto& [key, layout] : by_holder_)
-    if (!layout->recalled && !permitted(exports, layout->file->handle, *layout->client, layout->writes))
+    if (!layout->recalled && !permitted(exports, layout->file->handle, layout->address, layout->writes))
       recalls.insert({.client = layout->client, .fsid = layout->fsid});
   for (const BulkRecall& recall : recalls) {
     for (LayoutState* const layout : all_of(recall.client->id))

@@ -9,11 +9,16 @@ SERVERS = 4
 UNIT = 64 * 1024
 
 
-def serve(lab):
-    """A metadata server of the export, with SERVERS data servers that it knows."""
+def configuration(lab, export=""):
+    """Of a metadata server with a striped export; `export`: more lines about that."""
     cluster = f'[pnfs]\nstripe_unit = "{UNIT // 1024}KiB"\nwidth = {SERVERS}\n'
     config = lab.config(limits=f"lease_seconds = {SHORT_LEASE_S}")
-    lab.serve(config=config.replace("[[export]]", cluster + '[[export]]\ndata = "striped"'))
+    return config.replace("[[export]]", f'{cluster}[[export]]\ndata = "striped"\n{export}')
+
+
+def serve(lab):
+    """A metadata server of the export, with SERVERS data servers that it knows."""
+    lab.serve(config=configuration(lab))
     for number in range(1, SERVERS + 1):
         lab.data_server(number)
     for number in range(1, SERVERS + 1):

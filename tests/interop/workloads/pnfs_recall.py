@@ -1,12 +1,13 @@
 """A client has a layout of a file that others cut, or that it cuts itself: it is asked for it in the first case, keeps it in
 the second, and goes on by a layout in both. One that ignores the recall is shut out after a lease."""
 
+import errno
 import os
 import time
 
-from harness.client import Lab, drop_caches, equal, expect, metric, read_file, step, until
+from harness.client import Lab, drop_caches, equal, expect, metric, read_file, refused, step, until
 from harness.layout_client import LayoutClient
-from harness.pnfs import events, in_band, pattern, serve
+from harness.pnfs import configuration, events, in_band, pattern, serve
 
 RUNS = ("ext4,4.2",)
 TAKES_S = 25
@@ -102,3 +103,16 @@ equal(client.write(0, b"next"), 0, "status of a write by the next layout")
 drop_caches()
 equal(read_file(f"{mnt}/deaf"), b"nextt", "the bytes of the file")
 client.close()
+
+step("the export becomes read-only: who may write by a layout gives it back")
+file = os.open(f"{mnt}/last", os.O_RDWR | os.O_CREAT, 0o644)
+expect(written(file, pattern(SIZE, "last"), 0) > 0, "nothing was written by a layout")
+recalled, returned = counts()
+lab.reload(configuration(lab, "read_only = true"))
+until(lambda: counts() == (recalled + 1, returned + 1), "the layout to be recalled and returned")
+granted = metric("braid_pnfs_layouts_granted_total")
+with refused(errno.EROFS):
+    os.pwrite(file, b"more", 0)
+    os.fsync(file)
+equal(metric("braid_pnfs_layouts_granted_total"), granted, "layouts granted after that")
+lab.reload(configuration(lab))

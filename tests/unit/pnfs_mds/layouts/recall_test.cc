@@ -267,17 +267,11 @@ TEST_F(RecallTest, exports_that_permit_less_recall_what_they_do_not_permit) {
 }
 
 TEST_F(RecallTest, what_the_exports_do_not_permit_is_not_granted) {
-  const state::ClientRef alice = world_->engine().state().clients.with(
-      [&](state::ClientTable& table) { return table.find_any(alice_->id()); });
+  const vfs::Address alice = *vfs::Address::parse("192.0.2.1");
   std::vector<vfs::Export> exports = world_->resources().exports.current()->all();
-  vfs::FileHandle file;
-  {
-    const auto found = now(exports.front().file_system->getattr(exports.front().file_system->root()));
-    EXPECT_TRUE(found);
-    file = exports.front().file_system->root()->handle();
-  }
+  const vfs::FileHandle file = exports.front().file_system->root()->handle();
   const auto permits = [&](bool writing) {
-    return Layouts::permitted(vfs::ExportTable(exports), file, *alice, writing);
+    return Layouts::permitted(vfs::ExportTable(exports), file, alice, writing);
   };
   EXPECT_TRUE(permits(true));
   exports.front().read_only = true;
