@@ -57,6 +57,7 @@ struct Opened {
   LayoutRef layout;
   stateid4 layout_id{};
   std::uint32_t io = 0;  // under way by the layout
+  bool asking = false;   // for a layout
   bool ending = false;   // the layout is about to be returned, or the file to be closed
   std::map<std::uint32_t, base::Bytes> uncommitted;  // by server: the handle that it was written with
 };
@@ -91,6 +92,7 @@ class Client {
   SessionOp<> open();
   SessionOp<> close(OpenedRef opened);
   SessionOp<> get_layout(OpenedRef opened, bool writes);
+  SessionOp<> ask_for_layout(OpenedRef opened, bool writes);
   SessionOp<bool> learn_device(const std::array<std::byte, 16>& id);
   SessionOp<> return_layout(OpenedRef opened);
   SessionOp<> commit_layout(OpenedRef opened);

@@ -99,8 +99,12 @@ SessionOp<> Client::write_by_layout(OpenedRef opened, LayoutRef layout) {
                    server, cell, stable ? ", stable" : "", rogue ? ", with an old layout" : "",
                    name_of(status));
   if (given) std::ranges::copy(given->writeverf, write.verifier.begin());
-  const bool still_known = !world_.excuse_restarts || layout->life == world_.metadata_life;
+  // Of a layout that another call was refused by meanwhile, the metadata server may have heard that it is no
+  // more.
+  const bool still_known =
+      !world_.excuse_restarts || (layout->life == world_.metadata_life && opened->layout == layout);
   const bool trusted = !rogue && within_lease() && layout->instance == metadata_.instance() && still_known;
+  write.what.rogue = write.what.rogue || !trusted;
   const bool whole = given && given->count == cell_bytes;
   world_.oracle.write_answered(write, whole, whole && given->committed == stable_how4::FILE_SYNC4, trusted,
                                done->once && status != NFS4_OK);

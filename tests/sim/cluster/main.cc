@@ -1,6 +1,7 @@
 // braid-pnfs-sim: simulations of a pNFS cluster and its clients, one per seed. docs/simulation.md
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -38,6 +39,14 @@ std::optional<std::string> run(const SimulationOptions& options, bool everything
   return violation->checker;
 }
 
+// Takes an argument away, if it is there.
+bool take_flag(int& count, char** values, std::string_view flag) {
+  char** const end = values + count;
+  char** const found = std::remove_if(values, end, [&](const char* value) { return value == flag; });
+  count = static_cast<int>(found - values);
+  return found != end;
+}
+
 }  // namespace
 }  // namespace braid::sim::cluster
 
@@ -45,14 +54,14 @@ int main(int count, char** values) {
   using namespace braid;
   using namespace braid::sim;
   base::configure_log({.level = base::Level::error, .journal = false});
-  // --strict: see SimulationOptions.
-  const bool strict = count > 1 && std::string_view(values[count - 1]) == "--strict";
-  const auto arguments = parse_seeds(strict ? count - 1 : count, values);
+  const bool strict = cluster::take_flag(count, values, "--strict");
+  const bool late_calls = cluster::take_flag(count, values, "--late-calls");
+  const auto arguments = parse_seeds(count, values);
   const auto row = arguments ? cluster::find_plant(arguments->plant) : std::nullopt;
   if (!arguments || (!row && !arguments->plant.empty())) {
     print_usage("braid-pnfs-sim");
     std::fputs(
-        "--strict, as the last one: what a restart of the metadata server is known to lose counts, too.\n",
+        "--strict, --late-calls: what is known to be lost, and not to be waited for, counts as well.\n",
         stderr);
     return 2;
   }
@@ -60,6 +69,6 @@ int main(int count, char** values) {
   const cluster::Plant plant = row ? row->plant : cluster::Plant::none;
   return run_seeds(*arguments, "braid-pnfs-sim", row ? row->checker : "",
                    [&](std::uint64_t seed, bool trace) {
-                     return cluster::run({seed, plant, trace, strict}, arguments->trace, slabs);
+                     return cluster::run({seed, plant, trace, strict, late_calls}, arguments->trace, slabs);
                    });
 }

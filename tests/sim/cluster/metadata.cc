@@ -87,13 +87,23 @@ SessionOp<> Client::close(OpenedRef opened) {
   opened->layout = nullptr;
   if (const auto found = opens_.find(opened->name); found != opens_.end() && found->second == opened)
     opens_.erase(found);
+  world_.trace.add(traits_.index, opened->file, "is about to close");
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_CLOSE, CLOSE4args{0, opened->open});
   Answer done = co_await metadata_.call(std::move(request));
   world_.trace.add(traits_.index, opened->file, "closes: {}", name_of(done.response.status()));
 }
 
+// One at a time for a file, as Linux does until it has the file's layout stateid: another one with the
+// stateid of the open would end what the first one brings.
 SessionOp<> Client::get_layout(OpenedRef opened, bool writes) {
+  if (std::exchange(opened->asking, true)) co_return;
+  const auto done = co_await ask_for_layout(opened, writes).as_result();
+  opened->asking = false;
+  co_await done;
+}
+
+SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   LAYOUTGET4args args;
   args.loga_layout_type = files_type;
   args.loga_iomode = writes ? layoutiomode4::LAYOUTIOMODE4_RW : layoutiomode4::LAYOUTIOMODE4_READ;
@@ -101,6 +111,8 @@ SessionOp<> Client::get_layout(OpenedRef opened, bool writes) {
   args.loga_minlength = 4096;
   args.loga_stateid = opened->layout != nullptr ? opened->layout_id : opened->open;
   args.loga_maxcount = 4096;
+  world_.trace.add(traits_.index, opened->file, "is about to ask for a {} layout, by {}",
+                   writes ? "rw" : "read", opened->layout != nullptr ? "that layout" : "its open");
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_LAYOUTGET, args);
   Answer done = co_await metadata_.call(std::move(request));
@@ -167,6 +179,7 @@ SessionOp<> Client::return_layout(OpenedRef opened) {
   while (opened->io > 0) co_await pause_between(milliseconds(5), milliseconds(50));
   hoard(opened);
   opened->layout = nullptr;
+  world_.trace.add(traits_.index, opened->file, "is about to return its layout");
   LAYOUTRETURN4args args;
   args.lora_layout_type = files_type;
   args.lora_iomode = layoutiomode4::LAYOUTIOMODE4_ANY;
