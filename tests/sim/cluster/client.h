@@ -38,6 +38,7 @@ struct Layout {
   base::TimePoint granted{};   // when it came
   std::uint32_t life = 0;      // of the metadata server
   std::uint32_t instance = 0;  // of the client there
+  std::uint32_t lapses = 0;    // of its lease
 
   struct Place {
     std::size_t index = 0;
@@ -56,9 +57,10 @@ struct Opened {
   std::uint32_t instance = 0;
   LayoutRef layout;
   stateid4 layout_id{};
-  std::uint32_t io = 0;  // under way by the layout
-  bool asking = false;   // for a layout
-  bool ending = false;   // the layout is about to be returned, or the file to be closed
+  std::optional<base::TimePoint> recalled;  // when the client was asked for the layout
+  std::uint32_t io = 0;                     // under way by the layout
+  bool asking = false;                      // for a layout
+  bool ending = false;                      // the layout is about to be returned, or the file to be closed
   std::map<std::uint32_t, base::Bytes> uncommitted;  // by server: the handle that it was written with
 };
 using OpenedRef = std::shared_ptr<Opened>;
@@ -95,6 +97,7 @@ class Client {
   SessionOp<> ask_for_layout(OpenedRef opened, bool writes);
   SessionOp<bool> learn_device(const std::array<std::byte, 16>& id);
   SessionOp<> return_layout(OpenedRef opened);
+  SessionOp<Answer> send_return(OpenedRef opened);
   SessionOp<> commit_layout(OpenedRef opened);
   SessionOp<> remove();
   // Before each attempt but the first, 0.
@@ -103,6 +106,8 @@ class Client {
   SessionOp<> look(OpenedRef opened);
   SessionOp<> write_in_band(OpenedRef opened);
   SessionOp<> commit_in_band(OpenedRef opened);
+  // What the stateid of a layout has brought that the client holds.
+  void check_layout(const Opened& opened, const LayoutRef& layout, const Answer& answer, nfsstat4 status);
   // The tag of a cell; nothing: it cannot be read now.
   SessionOp<std::optional<std::uint64_t>> read_in_band(OpenedRef opened, std::uint32_t cell);
   nfsstat4 recalled(const LayoutRecall& recall);

@@ -113,10 +113,17 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   args.loga_maxcount = 4096;
   world_.trace.add(traits_.index, opened->file, "is about to ask for a {} layout, by {}",
                    writes ? "rw" : "read", opened->layout != nullptr ? "that layout" : "its open");
+  const LayoutRef before = opened->layout;
+  const std::optional<base::TimePoint> recalled = opened->recalled;
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_LAYOUTGET, args);
   Answer done = co_await metadata_.call(std::move(request));
   const nfsstat4 status = status_behind(done, 1);
+  if (opened->layout == before) check_layout(*opened, before, done, status);
+  // RFC 8881 12.5.5.2
+  if (before != nullptr && recalled && status == NFS4_OK)
+    world_.oracle.violation("granted_in_recall", traits_.index, opened->file,
+                            "a layout was granted although the one that there is has been asked for");
   world_.trace.add(traits_.index, opened->file, "asks for a {} layout: {}", writes ? "rw" : "read",
                    name_of(status));
   const auto given = status == NFS4_OK ? done.response.body<LAYOUTGET4resok>() : std::nullopt;
@@ -139,6 +146,7 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   layout->granted = world_.scheduler.now();
   layout->life = done.life;
   layout->instance = done.client;
+  layout->lapses = metadata_.lapses();
   const stateid4 id = given->logr_stateid;
   std::array<std::byte, 16> device{};
   std::ranges::copy(files.nfl_deviceid, device.begin());
@@ -147,6 +155,10 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   layout->servers = devices_.at(device);
   opened->layout = std::move(layout);
   opened->layout_id = id;
+  opened->recalled.reset();
+  if (world_.plant == Plant::imagined_recalls && random_.percent(20))
+    opened->recalled = world_.scheduler.now();
+  if (world_.plant == Plant::secret_returns && random_.percent(20)) co_await send_return(opened);
 }
 
 SessionOp<bool> Client::learn_device(const std::array<std::byte, 16>& id) {
@@ -178,8 +190,16 @@ SessionOp<> Client::return_layout(OpenedRef opened) {
   opened->ending = true;
   while (opened->io > 0) co_await pause_between(milliseconds(5), milliseconds(50));
   hoard(opened);
-  opened->layout = nullptr;
+  const LayoutRef layout = std::exchange(opened->layout, nullptr);
   world_.trace.add(traits_.index, opened->file, "is about to return its layout");
+  const auto done = co_await send_return(opened).as_result();
+  opened->ending = false;
+  co_await base::Result<void, Fault>(done ? base::Result<void, Fault>() : base::fail(done.error()));
+  world_.trace.add(traits_.index, opened->file, "returns its layout: {}", name_of(done->response.status()));
+  check_layout(*opened, layout, *done, done->response.status());
+}
+
+SessionOp<Answer> Client::send_return(OpenedRef opened) {
   LAYOUTRETURN4args args;
   args.lora_layout_type = files_type;
   args.lora_iomode = layoutiomode4::LAYOUTIOMODE4_ANY;
@@ -187,10 +207,21 @@ SessionOp<> Client::return_layout(OpenedRef opened) {
       {.lrf_offset = 0, .lrf_length = all, .lrf_stateid = opened->layout_id, .lrf_body = {}});
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_LAYOUTRETURN, args);
-  const auto done = co_await metadata_.call(std::move(request)).as_result();
-  opened->ending = false;
-  co_await base::Result<void, Fault>(done ? base::Result<void, Fault>() : base::fail(done.error()));
-  world_.trace.add(traits_.index, opened->file, "returns its layout: {}", name_of(done->response.status()));
+  co_return co_await metadata_.call(std::move(request));
+}
+
+void Client::check_layout(const Opened& opened, const LayoutRef& layout, const Answer& answer,
+                          nfsstat4 status) {
+  if (status != NFS4ERR_BAD_STATEID && status != NFS4ERR_EXPIRED && status != NFS4ERR_ADMIN_REVOKED &&
+      status != NFS4ERR_DELEG_REVOKED && status != NFS4ERR_BADLAYOUT)
+    return;
+  const base::TimePoint now = world_.scheduler.now();
+  const bool current = layout != nullptr && answer.once && answer.client == layout->instance &&
+                       metadata_.lapses() == layout->lapses;
+  if (!current || (opened.recalled && now >= *opened.recalled + lease_time)) return;
+  world_.oracle.violation("layout_kept", traits_.index, opened.file,
+                          fmt::format("{} for a layout within the client's lease{}", name_of(status),
+                                      opened.recalled ? ", which was asked for less than that ago" : ""));
 }
 
 SessionOp<> Client::commit_layout(OpenedRef opened) {
@@ -201,8 +232,10 @@ SessionOp<> Client::commit_layout(OpenedRef opened) {
   args.loca_layoutupdate.lou_type = files_type;
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_LAYOUTCOMMIT, args);
+  const LayoutRef layout = opened->layout;
   Answer done = co_await metadata_.call(std::move(request));
   world_.trace.add(traits_.index, opened->file, "LAYOUTCOMMIT: {}", name_of(done.response.status()));
+  if (opened->layout == layout) check_layout(*opened, layout, done, done.response.status());
 }
 
 SessionOp<> Client::remove() {
@@ -337,6 +370,8 @@ nfsstat4 Client::recalled(const LayoutRecall& recall) {
     if (opened->layout == nullptr || opened->instance != metadata_.instance()) continue;
     if (!recall.handle.empty() && recall.handle != opened->handle) continue;
     any = true;
+    if (!recall.handle.empty()) opened->layout_id = recall.id;
+    if (!opened->recalled) opened->recalled = world_.scheduler.now();
     world_.trace.add(traits_.index, opened->file, "is asked to return its layout");
     if (!traits_.stubborn) io::spawn(gate_, return_recalled(opened));
   }

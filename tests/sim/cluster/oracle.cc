@@ -103,8 +103,8 @@ bool Oracle::certain(const Write& write, base::TimePoint from) const {
 }
 
 bool Oracle::fenced(const Write& write, const Cut& cut, base::TimePoint by) {
-  return write.what.by_layout && cut.ok && cut.span.ended < by && write.what.granted <= cut.span.begun &&
-         (cut.shortens || !write.what.rogue);
+  return write.what.by_layout && cut.ok && cut.shortens && cut.span.ended < by &&
+         write.what.granted <= cut.span.begun;
 }
 
 // A truncation that has surely taken these bytes away.

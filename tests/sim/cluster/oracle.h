@@ -46,7 +46,7 @@ struct WriteIntent {
   bool by_layout = false;
   std::uint32_t server = 0;
   base::TimePoint granted{};  // when the layout came
-  // The client may not use it any more. Nothing but a truncation that takes bytes away need stop it at once.
+  // The client may not use it any more.
   bool rogue = false;
 };
 
@@ -67,7 +67,7 @@ struct Cut {
   std::uint32_t client = 0;
   std::uint64_t size = 0;
   Span span;
-  bool shortens = false;  // for sure
+  bool shortens = false;  // for sure; one that takes nothing away need stop nobody
   bool ok = false;
 };
 

@@ -12,6 +12,8 @@ constexpr auto plants = std::to_array<PlantRow>({
     {Plant::shrinking_stubs, "shrinking_stubs", "wrong_size"},
     {Plant::changed_bytes, "changed_bytes", "in_band_differs"},
     {Plant::long_contact, "long_contact", "contact"},
+    {Plant::secret_returns, "secret_returns", "layout_kept"},
+    {Plant::imagined_recalls, "imagined_recalls", "granted_in_recall"},
     {Plant::stuck_job, "stuck_job", "end"},
 });
 

@@ -16,6 +16,8 @@ enum class Plant : std::uint8_t {
   shrinking_stubs,     // the names' file system shortens files
   changed_bytes,       // what is read through the metadata server is changed on the way
   long_contact,        // the metadata server says that heartbeats are good for several leases
+  secret_returns,      // a client believes in a layout that it has returned
+  imagined_recalls,    // a client believes that it was asked for a layout
   stuck_job,           // something of a killed data server waits for ever
 };
 

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "tests/sim/cluster/options.h"
+
 namespace braid::sim::cluster {
 namespace {
 
@@ -184,6 +186,7 @@ SessionOp<Answer> Session::run(Request body) {
       if (session_gone(status)) drop_session();
       co_await base::fail(Fault::gone);
     }
+    if (world_.scheduler.now() > renewed_ + lease_time) ++lapses_;
     renewed_ = std::max(renewed_, sent);
     constexpr std::uint32_t down = SEQ4_STATUS_CB_PATH_DOWN | SEQ4_STATUS_CB_PATH_DOWN_SESSION;
     back_channel_down_ = (sequence->sr_status_flags & down) != 0;

@@ -71,6 +71,8 @@ class Session final : private WireUser {
   [[nodiscard]] base::TimePoint renewed() const { return renewed_; }
   // Counts the clientids; with another one the state of the one before is gone.
   [[nodiscard]] std::uint32_t instance() const { return instance_; }
+  // How often the lease may have run out.
+  [[nodiscard]] std::uint32_t lapses() const { return lapses_; }
   // Counts the server's processes: that of the session.
   [[nodiscard]] std::uint32_t life() const { return session_life_; }
   // What a recall of layouts is answered. Null: OK.
@@ -138,6 +140,7 @@ class Session final : private WireUser {
   std::array<Slot, 4> slots_{};
   bool back_channel_down_ = false;
   base::TimePoint renewed_{};
+  std::uint32_t lapses_ = 0;
   io::Gate gate_;
 };
 
