@@ -102,9 +102,10 @@ bool Oracle::certain(const Write& write, base::TimePoint from) const {
   });
 }
 
+// A client's own truncation takes no layout from it.
 bool Oracle::fenced(const Write& write, const Cut& cut, base::TimePoint by) {
-  return write.what.by_layout && cut.ok && cut.shortens && cut.span.ended < by &&
-         write.what.granted <= cut.span.begun;
+  return write.what.by_layout && cut.client != write.what.client && cut.ok && cut.shortens &&
+         cut.span.ended < by && write.what.granted <= cut.span.begun;
 }
 
 // A truncation that has surely taken these bytes away.
