@@ -236,6 +236,7 @@ TEST_F(StripedCrash, a_truncation_does_without_who_has_barred_itself) {
 
 TEST_F(StripedCrash, a_server_that_was_left_out_is_told_before_it_has_contact) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit), vfs::Stability::file_sync)));
+  give_handles("f", vfs::LeaseHolder(1));
   const auto [server, key] = place_of("f", unit);
   const std::uint32_t away = leave(unit);
   EXPECT_TRUE(now(resize("f", 10)));

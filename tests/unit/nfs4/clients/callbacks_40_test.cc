@@ -1,4 +1,7 @@
 // Calls to 4.0 clients, at the address that they gave (TCP).
+#include <fcntl.h>
+#include <sys/socket.h>
+
 #include <atomic>
 #include <string>
 
@@ -67,6 +70,7 @@ struct Silent {
   // Connections that it was offered; it takes none of their calls.
   std::vector<base::UniqueFd> taken;
   std::size_t offered() {
+    (void)::fcntl(socket.get(), F_SETFL, O_NONBLOCK);
     for (;;) {
       base::UniqueFd one(::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (one.get() < 0) return taken.size();

@@ -86,6 +86,7 @@ class RecallTest : public LayoutsTest {
   // With a size, so that there is something to cut.
   void fill(const Granted& granted) {
     const pnfs::DataHandle handle = handle_of(granted);
+    written(handle.object);
     for (std::uint32_t server = 1; server <= servers; ++server)
       if (const auto here = opened(server, granted.handles[0]))
         objects_.put(pnfs::ServerNumber(server), {handle.object, here->index}, 0, "some bytes");
