@@ -21,6 +21,12 @@ void adjust(const PosixFile& file, Attributes& attributes) {
   if (use && use->content() != nullptr) use->content()->adjust(attributes);
 }
 
+bool is_behind(const PosixFile& file) {
+  if (file.content() == nullptr) return false;
+  const auto use = file.content()->slot.enter();
+  return use && use->content() != nullptr && use->content()->unsettled();
+}
+
 void tell_gone(const PosixFile& file) {
   if (file.content() == nullptr) return;
   ContentRef content = file.content()->slot.content();

@@ -28,6 +28,8 @@ struct FileContent {
 
 // Corrects what the inode says, as far as the content is known. No I/O.
 void adjust(const PosixFile& file, Attributes& attributes);
+// Whether the inode is known to be behind. No I/O.
+[[nodiscard]] bool is_behind(const PosixFile& file);
 // The last name and the last open are gone: tells the source of its content, once.
 void tell_gone(const PosixFile& file);
 

@@ -215,12 +215,16 @@ Outcome<bool> Tree::list_by_name(const base::UniqueFd& fd, std::uint64_t cookie,
   }
 }
 
-// Without I/O: a content is asked if it is known, and not settled.
-Tree::Looked Tree::looked(const FileHandle& handle, const Stat& stat, std::uint64_t fsid) {
+// Without I/O: a content is asked if it is known, and not settled. Of one that is behind nothing is said, as
+// an older size makes clients forget what they have written: whoever wants the attributes asks for them.
+std::optional<Tree::Looked> Tree::looked(const FileHandle& handle, const Stat& stat, std::uint64_t fsid) {
   Looked out{handle, attributes_of(stat, fsid)};
   if (options_.cache.contents) [[unlikely]]
-    if (const FileRef file = cache_.find(handle.view()))
-      adjust(static_cast<const PosixFile&>(*file), out.attributes);
+    if (const FileRef file = cache_.find(handle.view())) {
+      const auto& known = static_cast<const PosixFile&>(*file);
+      if (is_behind(known)) return std::nullopt;
+      adjust(known, out.attributes);
+    }
   return out;
 }
 

@@ -310,7 +310,7 @@ class Tree {
     FileHandle handle;
     Attributes attributes;
   };
-  Looked looked(const FileHandle& handle, const Stat& stat, std::uint64_t fsid);
+  std::optional<Looked> looked(const FileHandle& handle, const Stat& stat, std::uint64_t fsid);
   std::optional<Looked> look_at(PosixFile& directory, int listing, const Name& name, std::uint64_t fileid);
   std::optional<Looked> look_at_transient(PosixFile& directory, const Name& name, std::uint64_t fileid);
   std::optional<Looked> look_at_open(PosixFile& directory, const Name& name);

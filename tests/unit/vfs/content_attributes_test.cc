@@ -82,19 +82,24 @@ TEST_P(ContentAttributesTest, several_who_look_share_a_settling) {
   EXPECT_EQ(content().settles, 1) << "those who came later found it settled";
 }
 
-TEST_P(ContentAttributesTest, a_listing_adjusts_and_does_not_settle) {
+TEST_P(ContentAttributesTest, a_listing_adjusts_and_says_nothing_of_what_is_behind) {
   FakeContent& placed = content();
-  placed.write_elsewhere("elsewhere");
-  std::optional<Attributes> listed;
-  const ReadDirectoryRequest request{.cookie = 0, .plus = true};
-  ASSERT_TRUE(run(fs_->readdir({}, root_, request, [&](const DirectoryEntry& entry) {
-    if (entry.name == "file") listed = entry.attributes;
-    return true;
-  })));
-  ASSERT_TRUE(listed);
-  EXPECT_EQ(listed->space, FakeContent::space_of);
-  EXPECT_EQ(listed->size, 10U);
+  const auto listed = [&] {
+    std::optional<Attributes> out;
+    const ReadDirectoryRequest request{.cookie = 0, .plus = true};
+    EXPECT_TRUE(run(fs_->readdir({}, root_, request, [&](const DirectoryEntry& entry) {
+      if (entry.name == "file") out = entry.attributes;
+      return true;
+    })));
+    return out;
+  };
+  EXPECT_EQ(listed()->space, FakeContent::space_of);
+  EXPECT_EQ(listed()->size, 10U);
+  placed.write_elsewhere("elsewhere, and more");
+  EXPECT_FALSE(listed());
   EXPECT_EQ(placed.settles, 0);
+  EXPECT_EQ(attributes(file_).size, 19U);
+  EXPECT_EQ(listed()->size, 19U);
 }
 
 TEST_P(ContentAttributesTest, the_status_of_the_export_is_adjusted) {

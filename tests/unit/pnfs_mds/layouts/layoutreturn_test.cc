@@ -105,6 +105,35 @@ TEST_F(LayoutsTest, servers_are_asked_when_they_are_written_to_and_not_because_t
   EXPECT_EQ(objects_.calls("stat"), servers);
 }
 
+TEST_F(LayoutsTest, no_older_size_is_told_while_a_server_is_silent) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  write_by(*granted, 5000);
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    objects_.set_error(pnfs::ServerNumber(server), vfs::Error::delay);
+  const std::array<std::uint32_t, 1> size{1U << FATTR4_SIZE};
+  const auto look = [&] {
+    return alice_->send(alice_->request()
+                            .add(OP_PUTROOTFH)
+                            .add(OP_LOOKUP, LOOKUP4args{"file"})
+                            .add(OP_GETATTR, GETATTR4args{size}));
+  };
+  EXPECT_EQ(look().status(), NFS4ERR_DELAY);
+  const auto list = [&](std::uint32_t attributes) {
+    const std::array<std::uint32_t, 1> wanted{attributes};
+    READDIR4args args;
+    args.dircount = args.maxcount = 4096;
+    args.attr_request = wanted;
+    return alice_->send(alice_->request().add(OP_PUTROOTFH).add(OP_READDIR, args)).status();
+  };
+  EXPECT_EQ(list(size[0]), NFS4ERR_DELAY);
+  EXPECT_EQ(list(size[0] | 1U << FATTR4_RDATTR_ERROR), NFS4_OK);
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    objects_.set_error(pnfs::ServerNumber(server), std::nullopt);
+  EXPECT_EQ(size_of("file"), 5000U);
+}
+
 TEST_F(LayoutsTest, a_file_loses_its_privileges_before_it_is_written_to) {
   const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
   const auto granted = layoutget(*alice_, "file", layoutget_args(id));
