@@ -367,8 +367,11 @@ SessionOp<std::optional<std::uint64_t>> Client::read_in_band(OpenedRef opened, s
 nfsstat4 Client::recalled(const LayoutRecall& recall) {
   bool any = false;
   for (const auto& [name, opened] : opens_) {
-    if (opened->layout == nullptr || opened->instance != metadata_.instance()) continue;
+    if (opened->instance != metadata_.instance()) continue;
     if (!recall.handle.empty() && recall.handle != opened->handle) continue;
+    // It may be on its way.
+    if (opened->asking) return NFS4ERR_DELAY;
+    if (opened->layout == nullptr) continue;
     any = true;
     if (!recall.handle.empty()) opened->layout_id = recall.id;
     if (!opened->recalled) opened->recalled = world_.scheduler.now();
