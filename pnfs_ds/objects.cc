@@ -98,6 +98,8 @@ vfs::VfsOp<> Objects::cut(ObjectKey key, std::uint64_t number, std::uint64_t end
   co_await close_forgotten(use);
   co_await use.object().running.earlier_ended();
   const Turn::Hold turn = co_await use.object().turn.take();
+  // The metadata server takes the file for settled by this: what is written from now on is told once more.
+  use.object().note_asked();
   if (use.object().last_cut >= number) co_return;
   const Opened opened = co_await open(use.object());
   if (opened) {

@@ -97,6 +97,17 @@ TEST_F(ControlCallsTest, truncation_raises_the_epoch_and_cuts) {
   EXPECT_EQ(truncate(~0ULL, 4), number(NFS4ERR_FBIG));
 }
 
+// The metadata server takes the file for settled then, and asks nobody.
+TEST_F(ControlCallsTest, what_is_written_after_a_truncation_is_told) {
+  EXPECT_EQ(write(handle(), 0, "0123456789"), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 1U);
+  EXPECT_EQ(truncate(0), 0U);
+  pnfs::DataHandle renewed = handle();
+  renewed.epoch = pnfs::Epoch(2);
+  EXPECT_EQ(write(renewed, 0, "01234"), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 2U);
+}
+
 TEST_F(ControlCallsTest, a_truncation_that_is_late_cuts_nothing_that_was_written_since) {
   EXPECT_EQ(write(handle(), 0, "0123456789"), NFS4_OK);
   EXPECT_EQ(truncate_as(7, 2, 4), 0U);
