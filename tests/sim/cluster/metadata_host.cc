@@ -61,6 +61,8 @@ std::expected<void, std::string> MetadataHost::assemble() {
   control_.emplace(*cluster_);
   const auto own = [this] { return pnfs_mds::introduction_of(*cluster_); };
   service_.emplace(clock, cluster_->secret(), own, *control_);
+  settler_.emplace(
+      *cluster_, [this](vfs::FileHandle file) { return reach(file); }, [this] { return closing_; });
   cluster_->removals().set_wake([this] { wake(); });
   files_ = std::make_shared<vfs::memory::MemoryFileSystem>(
       parts_.names.storage, door_, std::vector<vfs::ContentSource*>{&cluster_->source()});
@@ -122,6 +124,16 @@ vfs::VfsOp<pnfs_mds::Removals::Fate> MetadataHost::fate_of(vfs::FileHandle file)
   co_return now->nlink > 0 ? Fate::lives : Fate::unknown;
 }
 
+io::Op<> MetadataHost::settle(MetadataHost& self) {
+  (void)co_await self.settler_->work().as_result();
+  self.settling_ = false;
+}
+
+vfs::VfsOp<pnfs_mds::Settler::Reached> MetadataHost::reach(vfs::FileHandle file) const {
+  vfs::FileRef resolved = co_await files_->resolve(file.view());
+  co_return pnfs_mds::Settler::Reached{files_, std::move(resolved)};
+}
+
 io::Op<> MetadataHost::tick_engine(MetadataHost& self) {
   (void)co_await self.engine_->tick().as_result();
   self.ticking_ = false;
@@ -133,6 +145,8 @@ void MetadataHost::tick() {
   if (cluster_->removals().backlog() > 0) wake();
   if (ticks_++ % look_ticks == 0 && cluster_->removals().earlier() > 0 && !std::exchange(looking_, true))
     io::spawn(gate_, look_at_earlier(*this));
+  const bool unsettled = cluster_->dirty().size() > 0 || !cluster_->truncations().unanswered(1).empty();
+  if (unsettled && !std::exchange(settling_, true)) io::spawn(gate_, settle(*this));
   if (!std::exchange(ticking_, true)) io::spawn(gate_, tick_engine(*this));
 }
 

@@ -18,6 +18,7 @@
 #include "pnfs_mds/control_calls.h"
 #include "pnfs_mds/control_handler.h"
 #include "pnfs_mds/layouts/layouts.h"
+#include "pnfs_mds/settler.h"
 #include "rpc/server.h"
 #include "rpc/tcp_worker.h"
 #include "tests/sim/cluster/options.h"
@@ -73,6 +74,8 @@ class MetadataHost final : public Host {
   static io::Op<> remove_objects(MetadataHost& self);
   static io::Op<> look_at_earlier(MetadataHost& self);
   vfs::VfsOp<pnfs_mds::Removals::Fate> fate_of(vfs::FileHandle file) const;
+  static io::Op<> settle(MetadataHost& self);
+  vfs::VfsOp<pnfs_mds::Settler::Reached> reach(vfs::FileHandle file) const;
   static io::Op<> tick_engine(MetadataHost& self);
   static io::Op<> close(MetadataHost& self);
 
@@ -94,10 +97,12 @@ class MetadataHost final : public Host {
   rpc::TcpWorker tcp_;
   std::uint64_t ticks_ = 0;
   bool looking_ = false;
+  bool settling_ = false;
   bool ticking_ = false;
   bool closing_ = false;
   bool closed_ = false;
   io::Gate gate_;
+  std::optional<pnfs_mds::Settler> settler_;
 };
 
 }  // namespace braid::sim::cluster
