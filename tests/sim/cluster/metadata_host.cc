@@ -83,6 +83,7 @@ std::expected<void, std::string> MetadataHost::assemble() {
   engine_->start(reactor, tcp_);
   tell_data_servers();
   const std::array places{pnfs_mds::ControlCalls::Place{reactor, tcp_}};
+  layouts_->recalls().start(engine_->state(), reactor);
   calls_.start(parts_.slabs, cluster_->servers(), cluster_->secret(), own, places);
   return {};
 }
@@ -143,6 +144,7 @@ void MetadataHost::tick() {
   constexpr std::uint64_t look_ticks = 10;
   if (closing_) return;
   if (cluster_->removals().backlog() > 0) wake();
+  if (layouts_->earlier_live() && !engine_->state().clients.in_grace()) layouts_->recalls().end_earlier();
   if (ticks_++ % look_ticks == 0 && cluster_->removals().earlier() > 0 && !std::exchange(looking_, true))
     io::spawn(gate_, look_at_earlier(*this));
   const bool unsettled = cluster_->dirty().size() > 0 || !cluster_->truncations().unanswered(1).empty();
@@ -152,6 +154,7 @@ void MetadataHost::tick() {
 
 io::Op<> MetadataHost::close(MetadataHost& self) {
   (void)co_await self.calls_.close().as_result();
+  (void)co_await self.layouts_->recalls().drained().as_result();
   (void)co_await self.engine_->close().as_result();
   (void)co_await self.tcp_.close().as_result();
   self.closed_ = true;
@@ -160,6 +163,7 @@ io::Op<> MetadataHost::close(MetadataHost& self) {
 void MetadataHost::kill() {
   if (std::exchange(closing_, true)) return;
   door_.shut();
+  layouts_->recalls().stop();
   parts_.board.hang_up(tcp_);
   io::spawn(gate_, close(*this));
 }
