@@ -16,13 +16,18 @@ vfs::VfsOp<> Admission::heard(pnfs::ServerId id, Heartbeat heartbeat) {
   using What = Truncations::What;
   const std::optional<ServerStanding> standing = servers_.standing(*number);
   const bool in_contact = standing && standing->in_contact;
-  co_await truncations_.deliver(*number, in_contact ? What::left_out : What::all);
+  co_await deliver(*number, in_contact ? What::left_out : What::all);
   const bool had_contact = co_await servers_.heard(id, heartbeat);
-  if (had_contact) co_return;
-  // Whoever looked before that has left the server out.
-  const base::Result<void, vfs::Error> told = co_await truncations_.deliver(*number, What::all).as_result();
+  // Whoever looked before that has left the server out, or taken it for one that has barred itself.
+  const base::Result<void, vfs::Error> told = had_contact ? co_await fences_.deliver(*number).as_result()
+                                                          : co_await deliver(*number, What::all).as_result();
   if (!told) servers_.unheard(id);
   co_await base::Result<void, vfs::Error>(told);
+}
+
+vfs::VfsOp<> Admission::deliver(pnfs::ServerNumber server, Truncations::What what) {
+  co_await truncations_.deliver(server, what);
+  co_await fences_.deliver(server);
 }
 
 }  // namespace braid::pnfs_mds

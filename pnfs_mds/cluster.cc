@@ -96,7 +96,7 @@ std::expected<void, ClusterError> Cluster::open_logs(const base::Clock& clock, c
   auto truncations = Truncations::open(fd, calls_, *servers_, *grants_);
   if (!truncations) return std::unexpected(trouble(directory_, "truncations", truncations.error()));
   truncations_ = std::move(*truncations);
-  admission_ = std::make_unique<Admission>(*servers_, *truncations_);
+  admission_ = std::make_unique<Admission>(*servers_, *truncations_, *pending_fences_);
 
   vfs::Verifier verifier;
   std::ranges::copy(random_bytes(verifier.bytes.size()), verifier.bytes.begin());

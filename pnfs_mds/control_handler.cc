@@ -56,16 +56,8 @@ pnfs::ControlOp<pnfs::to_metadata_res> MetadataControl::heartbeat(pnfs::ServerId
   beat.load = args.load;
   std::ranges::copy(args.verifier, beat.verifier.bytes.begin());
   cluster_.pending_fences().forget_below(cluster_.lowest_grant());
-  const auto number = cluster_.servers().number_of(server);
-  if (!number) co_await base::fail(CONTROL_DELAY);
-  // Before: one that cannot be told does not count as heard of. After: a fence that came in between may have
-  // taken the server for one that has barred itself.
-  const auto told = co_await cluster_.pending_fences().deliver(*number).as_result();
-  if (!told) co_await base::fail(CONTROL_DELAY);
   const auto heard = co_await cluster_.admission().heard(server, beat).as_result();
   if (!heard) co_await base::fail(CONTROL_DELAY);
-  const auto told_all = co_await cluster_.pending_fences().deliver(*number).as_result();
-  if (!told_all) co_await base::fail(CONTROL_DELAY);
   co_return pnfs::to_metadata_res::with_heartbeat({.sent = args.sent,
                                                    // Now: the grace period may just have ended.
                                                    .lowest_grant = cluster_.lowest_grant().value(),
