@@ -63,9 +63,7 @@ SessionOp<> Client::write_by_layout(OpenedRef opened, LayoutRef layout) {
   const std::uint32_t cell = some_cell();
   const Layout::Place place = layout->place_of(offset_of(cell));
   const std::uint32_t server = layout->servers.at(place.index);
-  const bool known = !world_.excuse_restarts || layout->life == world_.metadata_life;
-  const bool rogue =
-      opened->layout != layout || !within_lease() || layout->instance != metadata_.instance() || !known;
+  const bool rogue = opened->layout != layout || !within_lease() || layout->instance != metadata_.instance();
   const Running running(opened);
   Write& write = world_.oracle.write_begins({.client = traits_.index,
                                              .file = opened->file,
@@ -99,11 +97,7 @@ SessionOp<> Client::write_by_layout(OpenedRef opened, LayoutRef layout) {
                    server, cell, stable ? ", stable" : "", rogue ? ", with an old layout" : "",
                    name_of(status));
   if (given) std::ranges::copy(given->writeverf, write.verifier.begin());
-  // Of a layout that another call was refused by meanwhile, the metadata server may have heard that it is no
-  // more.
-  const bool still_known =
-      !world_.excuse_restarts || (layout->life == world_.metadata_life && opened->layout == layout);
-  const bool trusted = !rogue && within_lease() && layout->instance == metadata_.instance() && still_known;
+  const bool trusted = !rogue && within_lease() && layout->instance == metadata_.instance();
   write.what.rogue = write.what.rogue || !trusted;
   const bool whole = given && given->count == cell_bytes;
   world_.oracle.write_answered(write, whole, whole && given->committed == stable_how4::FILE_SYNC4, trusted,

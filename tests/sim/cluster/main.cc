@@ -54,21 +54,18 @@ int main(int count, char** values) {
   using namespace braid;
   using namespace braid::sim;
   base::configure_log({.level = base::Level::error, .journal = false});
-  const bool strict = cluster::take_flag(count, values, "--strict");
   const bool late_calls = cluster::take_flag(count, values, "--late-calls");
   const auto arguments = parse_seeds(count, values);
   const auto row = arguments ? cluster::find_plant(arguments->plant) : std::nullopt;
   if (!arguments || (!row && !arguments->plant.empty())) {
     print_usage("braid-pnfs-sim");
-    std::fputs(
-        "--strict, --late-calls: what is known to be lost, and not to be waited for, counts as well.\n",
-        stderr);
+    std::fputs("--late-calls: what is known not to be waited for counts as well.\n", stderr);
     return 2;
   }
   io::SlabPool slabs({.bytes_max = 64 * io::region_bytes, .huge_pages = false});
   const cluster::Plant plant = row ? row->plant : cluster::Plant::none;
   return run_seeds(*arguments, "braid-pnfs-sim", row ? row->checker : "",
                    [&](std::uint64_t seed, bool trace) {
-                     return cluster::run({seed, plant, trace, strict, late_calls}, arguments->trace, slabs);
+                     return cluster::run({seed, plant, trace, late_calls}, arguments->trace, slabs);
                    });
 }

@@ -132,9 +132,6 @@ void Oracle::cell_read(std::uint32_t client, FileNumber number, std::uint32_t ce
 void Oracle::tag_read(std::uint32_t client, FileNumber number, std::uint32_t cell, base::TimePoint sent,
                       const Write& write) {
   const File& file = files_[number];
-  if (write.refused)
-    return violation("write_after_fence", client, number,
-                     fmt::format("cell {} has the bytes of write {}, which was refused", cell, write.tag));
   if (const Cut* const cut = cut_off(file, write, end_of(cell), sent))
     return violation("write_after_fence", client, number,
                      fmt::format("cell {} has the bytes of write {} from before a truncation to {} bytes",
@@ -165,8 +162,6 @@ bool Oracle::calm(FileNumber number, base::TimePoint since) const {
   const auto found = files_.find(number);
   if (found == files_.end()) return true;
   const auto over = [&](const auto& one) { return one.span.ended < since; };
-  const auto unknown = [](const Write& write) { return write.what.rogue && !write.refused; };
-  if (!strict_ && std::ranges::any_of(found->second.writes, unknown)) return false;
   return std::ranges::all_of(found->second.writes, over) && std::ranges::all_of(found->second.cuts, over) &&
          std::ranges::none_of(deaths_, [&](const Death& death) { return death.when >= since; });
 }
@@ -196,7 +191,6 @@ std::uint64_t Oracle::size_max(const File& file, base::TimePoint sent) const {
   std::uint64_t most = 0;
   for (const Write& write : file.writes) {
     // Of bytes that are not stable some may have gone, but the size stays.
-    if (write.refused) continue;
     if (cut_off(file, write, last_end(write), sent) == nullptr) most = std::max(most, last_end(write));
   }
   for (const Cut& cut : file.cuts) {

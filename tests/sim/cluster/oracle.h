@@ -56,7 +56,7 @@ struct Write {
   WriteIntent what;
   Span span;
   bool ok = false;
-  bool refused = false;  // it was answered with an error, and never sent twice: it has no effect
+  bool refused = false;  // it was answered with an error, and never sent twice: it has no effect after that
   bool stable = false;
   bool trusted = false;  // the client was within its rights
   std::array<std::byte, cell_bytes> verifier{};
@@ -73,9 +73,7 @@ struct Cut {
 
 class Oracle {
  public:
-  // `strict`: the metadata server learns of what is written without its knowledge.
-  Oracle(Scheduler& scheduler, Trace& trace, bool strict)
-      : scheduler_(scheduler), trace_(trace), strict_(strict) {}
+  Oracle(Scheduler& scheduler, Trace& trace) : scheduler_(scheduler), trace_(trace) {}
 
   struct Violation {
     std::string checker;
@@ -145,7 +143,6 @@ class Oracle {
 
   Scheduler& scheduler_;
   Trace& trace_;
-  const bool strict_;
   std::optional<Violation> found_;
   std::map<std::string, FileNumber> numbers_;
   std::map<FileNumber, File> files_;

@@ -36,7 +36,7 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
       metadata_mount_(machine_.mount(metadata_directory)),
       metadata_network_(machine_, slabs, {.latency_max = milliseconds(1U << random_.below(7))},
                         random_.fork(3)),
-      oracle_(scheduler_, trace_, options.strict),
+      oracle_(scheduler_, trace_),
       world_{scheduler_, oracle_, trace_, metadata_network_, {}, options.plant, {}} {
   const auto secret = machine_.disk()->create("secret");
   secret->content = base::Bytes(32, std::byte{0x5e});
@@ -67,7 +67,6 @@ void Simulation::add_data_server(std::uint32_t number, const NetworkOptions& net
 }
 
 void Simulation::choose_world() {
-  world_.excuse_restarts = !options_.strict;
   calm_ = random_.percent(25) ? 1 : 4;
   policy_.unit = pnfs::Striping::unit_min;
   policy_.width = static_cast<std::uint32_t>(random_.between(std::uint64_t{1}, std::uint64_t{4}));

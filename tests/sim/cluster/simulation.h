@@ -24,9 +24,6 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
   Plant plant = Plant::none;
   bool trace = false;
-  // Sizes that are known to be lost are violations, too: when a metadata server is restarted, or a client
-  // writes without a right to.
-  bool strict = false;
   // What was under way between servers on a connection that broke may arrive late, which is known to do harm.
   bool late_calls = false;
 };

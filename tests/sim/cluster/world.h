@@ -26,8 +26,6 @@ struct World {
   std::uint32_t names = 2;          // f0, f1, ...
   std::uint32_t cells = 8;
   std::uint64_t change_percent = 50;  // of what clients do: what changes bytes
-  // A metadata server that has been restarted does not learn of what is written with grants from before.
-  bool excuse_restarts = true;
 };
 
 }  // namespace braid::sim::cluster
