@@ -58,6 +58,7 @@ struct Opened {
   LayoutRef layout;
   stateid4 layout_id{};
   std::optional<base::TimePoint> recalled;  // when the client was asked for the layout
+  bool disowned = false;                    // and said, while it returned it, that it has none
   std::uint32_t io = 0;                     // under way by the layout
   bool asking = false;                      // for a layout
   bool ending = false;                      // the layout is about to be returned, or the file to be closed

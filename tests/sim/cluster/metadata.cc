@@ -191,12 +191,13 @@ SessionOp<> Client::return_layout(OpenedRef opened) {
   while (opened->io > 0) co_await pause_between(milliseconds(5), milliseconds(50));
   hoard(opened);
   const LayoutRef layout = std::exchange(opened->layout, nullptr);
+  opened->disowned = false;
   world_.trace.add(traits_.index, opened->file, "is about to return its layout");
   const auto done = co_await send_return(opened).as_result();
   opened->ending = false;
   co_await base::Result<void, Fault>(done ? base::Result<void, Fault>() : base::fail(done.error()));
   world_.trace.add(traits_.index, opened->file, "returns its layout: {}", name_of(done->response.status()));
-  check_layout(*opened, layout, *done, done->response.status());
+  if (!opened->disowned) check_layout(*opened, layout, *done, done->response.status());
 }
 
 SessionOp<Answer> Client::send_return(OpenedRef opened) {
@@ -371,7 +372,8 @@ nfsstat4 Client::recalled(const LayoutRecall& recall) {
     if (!recall.handle.empty() && recall.handle != opened->handle) continue;
     // It may be on its way.
     if (opened->asking) return NFS4ERR_DELAY;
-    if (opened->layout == nullptr) continue;
+    opened->disowned = opened->layout == nullptr;
+    if (opened->disowned) continue;
     any = true;
     if (!recall.handle.empty()) opened->layout_id = recall.id;
     if (!opened->recalled) opened->recalled = world_.scheduler.now();
