@@ -56,8 +56,8 @@ bool Session::within_share() {
   const bool waited = over_;
   if (over_share()) {
     if (!std::exchange(over_, true)) {
-      worker_.server_.note_over_share(peer_, *account_, worker_.reactor_.clock().recently());
       publish();
+      worker_.server_.note_over_share(peer_, *account_, worker_.reactor_.clock().recently());
     }
     account_->leave(*this);
     account_->wait(*this);
