@@ -33,7 +33,7 @@ bool FenceTable::is_removed(const ObjectKey& key) const {
 
 bool FenceTable::in_force(const FenceRecord& record) const {
   const std::shared_lock lock(mutex_);
-  return std::visit([this](const auto& one) { return has(one); }, record);
+  return std::visit([this](const auto& one) { return this->has(one); }, record);
 }
 
 // No handle has an epoch before the first.

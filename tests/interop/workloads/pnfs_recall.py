@@ -25,7 +25,11 @@ others = {version: lab.mount(at=f"/run/v{version}", version=version) for version
 
 def counts():
     """(recalled, returned)"""
-    return tuple(metric(f"braid_pnfs_layouts_{what}_total") for what in ("recalled", "returned"))
+    return metric("braid_pnfs_layouts_recalled_total"), metric('braid_pnfs_layouts_ended_total{how="returned"}')
+
+
+def granted():
+    return sum(metric(f'braid_pnfs_layouts_granted_total{{iomode="{iomode}"}}') for iomode in ("read", "read-write"))
 
 
 def written(file, data, offset):
@@ -66,14 +70,14 @@ step("the holder cuts its own file, again and again")
 file = os.open(f"{mnt}/own", os.O_RDWR | os.O_CREAT, 0o644)
 expected = pattern(SIZE, "own")
 expect(written(file, expected, 0) > 0, "nothing was written by a layout")
-before = counts(), metric("braid_pnfs_layouts_granted_total"), in_band("WRITE")
+before = counts(), granted(), in_band("WRITE")
 for size in (2_000_000, 2_500_000, 700_001):
     os.ftruncate(file, size)
     expected = expected[:size] + bytes(max(0, size - len(expected)))
     more = pattern(100_000, str(size))
     expect(written(file, more, size) > 0, f"after the cut to {size} nothing was written by a layout")
     expected += more
-equal((counts(), metric("braid_pnfs_layouts_granted_total"), in_band("WRITE")), before,
+equal((counts(), granted(), in_band("WRITE")), before,
       "recalls and returns, layouts, writes at the metadata server")
 os.close(file)
 drop_caches()
@@ -92,7 +96,7 @@ if waiting == 0:
     os._exit(0)
 until(lambda: metric("braid_pnfs_layouts_recalled_total") > before[0][0], "the recall")
 equal(client.write(0, b"BY"), 0, "status of a write before its lease is over")
-client.renew_until(lambda: metric("braid_pnfs_layouts_revoked_total") > 0)
+client.renew_until(lambda: metric('braid_pnfs_layouts_ended_total{how="revoked"}') > 0)
 until(lambda: os.waitpid(waiting, os.WNOHANG) != (0, 0), "the truncation")
 expect(time.monotonic() - begin > 4, "the layout was taken back before a lease was over")
 equal(client.write(0, b"late"), NO_LAYOUT, "status of a write after that")
@@ -110,9 +114,9 @@ expect(written(file, pattern(SIZE, "last"), 0) > 0, "nothing was written by a la
 recalled, returned = counts()
 lab.reload(configuration(lab, "read_only = true"))
 until(lambda: counts() == (recalled + 1, returned + 1), "the layout to be recalled and returned")
-granted = metric("braid_pnfs_layouts_granted_total")
+grants = granted()
 with refused(errno.EROFS):
     os.pwrite(file, b"more", 0)
     os.fsync(file)
-equal(metric("braid_pnfs_layouts_granted_total"), granted, "layouts granted after that")
+equal(granted(), grants, "layouts granted after that")
 lab.reload(configuration(lab))

@@ -122,7 +122,6 @@ TEST_F(StripedCrash, a_file_that_is_gone_is_not_settled) {
   write_elsewhere("f", 10, "bytes");
   crash();
   storage_.erase(top, "f");
-  vfs::Wcc wcc;
   add("g");
   EXPECT_TRUE(now(fs_->place(file("g"), cluster_->source(), {})));
   write_elsewhere("g", 10, "bytes");
