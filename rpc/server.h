@@ -39,7 +39,7 @@ struct ServerOptions {
   bool piped_arguments = true;  // bulk data of arguments may stay in a pipe (Procedure::bulk)
   // Whether this server has anything for the peer; asked when it connects. Others have an eighth of a share.
   // Null: it has for all.
-  std::function<bool(const PeerAddress&)> knows;
+  std::function<bool(const PeerAddress&)> knows{};
 };
 
 // Calls that no handler saw, and handlers that could not answer.

@@ -165,7 +165,7 @@ class Layouts final : public nfs4::state::Kind {
   [[nodiscard]] base::Result<void, nfs4::nfsstat4> check_recalls(const nfs4::state::StateUse& use,
                                                                  const LayoutState* layout) const;
   // Nobody knows of it yet but us: it has another seqid, by which the client is asked for it.
-  void note_recall(LayoutState& layout, base::TimePoint now);
+  void note_recall(LayoutState& layout, base::TimePoint arrived);
   void recall(LayoutState& layout, bool epoch_ends, base::TimePoint now, nfs4::state::DeferredWork& work);
   // All of them are one client's.
   void bar(std::span<LayoutState* const> layouts, nfs4::state::DeferredWork& work);

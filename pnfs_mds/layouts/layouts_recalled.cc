@@ -48,7 +48,8 @@ bool Layouts::permitted(const vfs::ExportTable& exports, const vfs::FileHandle& 
 // --- Recalls.
 
 // RFC 8881 12.5.5.2.1.3: the client knows by the seqid whether an answer to it is still on its way.
-void Layouts::note_recall(LayoutState& layout, base::TimePoint now) {
+void Layouts::note_recall(LayoutState& layout, base::TimePoint arrived) {
+  const base::TimePoint now = recalls_.time_of(arrived);
   layout.recalled = now;
   layout.bump();
   recalled_.emplace(now, &layout);

@@ -1,5 +1,6 @@
 #include "pnfs_mds/layouts/recalls.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -47,6 +48,10 @@ void Recalls::start(const nfs4::ServerState& state, io::Reactor& home) {
   state_ = &state;
   home_.with([&](io::Reactor*& at) { at = &home; });
   stopped_ = false;
+}
+
+base::TimePoint Recalls::time_of(base::TimePoint arrived) const {
+  return state_ == nullptr ? arrived : std::max(arrived, state_->clock.now());
 }
 
 void Recalls::stop() {

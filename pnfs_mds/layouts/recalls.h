@@ -60,6 +60,9 @@ class Recalls final : public LayoutRecall {
   // On `home`, after stop(): nothing is under way on return.
   io::Op<> drained();
 
+  // The time now, of a request that came at `arrived` and may have waited. Any thread.
+  [[nodiscard]] base::TimePoint time_of(base::TimePoint arrived) const;
+
   vfs::VfsOp<Pause> others(vfs::FileHandle file, vfs::LeaseHolder except) override;
 
   // --- Of a DeferredWork, without the lock.
