@@ -192,6 +192,9 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
   next.left.reserve(before.servers.size());
   for (std::uint32_t i = 0; i < before.servers.size(); ++i)
     next.left.push_back({i, before.servers[i], before.striping.object_end(i, size)});
+  intended_.with([&](Intended& intended) {
+    intended = {.number = next.number, .version = source_.parts_.dirty.version_of(object_)};
+  });
   const base::Result<void, vfs::Error> intended =
       co_await source_.parts_.truncations.intend(next).as_result();
   show();
@@ -203,7 +206,11 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
 // that came in between counts.
 vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncation) {
   Truncations& truncations = source_.parts_.truncations;
-  const RecordVersion version = source_.parts_.dirty.version_of(object_);
+  // What was said before the intent is cut away. What was said since, by who kept its handles, may have been
+  // written behind the cut of a server that did not wait for the others.
+  const std::optional<RecordVersion> version = intended_.with([&](const Intended& intended) {
+    return intended.number == truncation.number ? std::optional(intended.version) : std::nullopt;
+  });
   if (truncation.epoch > record().epoch) holders_.new_epoch();
   const pnfs::LayoutRecord next = record_.with([&](pnfs::LayoutRecord& record) {
     record.epoch = std::max(record.epoch, truncation.epoch);
@@ -221,7 +228,7 @@ vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncat
   measured_.with([&](Measured& measured) {
     measured = {.space = std::nullopt, .size = truncation.size, .changed = false};
   });
-  source_.parts_.dirty.settled(object_, version);
+  if (version) source_.parts_.dirty.settled(object_, *version);
   show();
 }
 

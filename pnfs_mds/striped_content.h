@@ -73,6 +73,11 @@ class StripedContent final : public vfs::Content {
   void adjust(vfs::Attributes& attributes) const override;
 
  private:
+  // The last truncation that this process has intended, and how dirty the file was then.
+  struct Intended {
+    std::uint64_t number = 0;
+    RecordVersion version = 0;
+  };
   // What the servers have last said.
   struct Measured {
     std::optional<std::uint64_t> space;  // bytes used; nothing: not asked yet
@@ -138,6 +143,7 @@ class StripedContent final : public vfs::Content {
   base::Guarded<pnfs::LayoutRecord> record_;
   const vfs::FileHandle file_;
   EpochHolders holders_;
+  base::Guarded<Intended> intended_;
   std::atomic<std::uint32_t> writers_{0};
   base::Guarded<bool> showing_{std::in_place, false};
   std::atomic<bool> unsettled_{false};  // written with the lock of showing_ held

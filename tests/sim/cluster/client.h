@@ -58,10 +58,12 @@ struct Opened {
   LayoutRef layout;
   stateid4 layout_id{};
   std::optional<base::TimePoint> recalled;  // when the client was asked for the layout
-  bool disowned = false;                    // and said, while it returned it, that it has none
-  std::uint32_t io = 0;                     // under way by the layout
-  bool asking = false;                      // for a layout
-  bool ending = false;                      // the layout is about to be returned, or the file to be closed
+  // When it was first asked for one that may have been on its way, and said so.
+  std::optional<base::TimePoint> put_off;
+  bool disowned = false;  // and said, while it returned it, that it has none
+  std::uint32_t io = 0;   // under way by the layout
+  bool asking = false;    // for a layout
+  bool ending = false;    // the layout is about to be returned, or the file to be closed
   std::map<std::uint32_t, base::Bytes> uncommitted;  // by server: the handle that it was written with
 };
 using OpenedRef = std::shared_ptr<Opened>;

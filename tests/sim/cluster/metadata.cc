@@ -115,6 +115,7 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
                    writes ? "rw" : "read", opened->layout != nullptr ? "that layout" : "its open");
   const LayoutRef before = opened->layout;
   const std::optional<base::TimePoint> recalled = opened->recalled;
+  const base::TimePoint sent = world_.scheduler.now();
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_LAYOUTGET, args);
   Answer done = co_await metadata_.call(std::move(request));
@@ -156,6 +157,7 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   opened->layout = std::move(layout);
   opened->layout_id = id;
   opened->recalled.reset();
+  if (opened->put_off && *opened->put_off < sent) opened->put_off.reset();
   if (world_.plant == Plant::imagined_recalls && random_.percent(20))
     opened->recalled = world_.scheduler.now();
   if (world_.plant == Plant::secret_returns && random_.percent(20)) co_await send_return(opened);
@@ -219,7 +221,12 @@ void Client::check_layout(const Opened& opened, const LayoutRef& layout, const A
   const base::TimePoint now = world_.scheduler.now();
   const bool current = layout != nullptr && answer.once && answer.client == layout->instance &&
                        metadata_.lapses() == layout->lapses;
-  if (!current || (opened.recalled && now >= *opened.recalled + lease_time)) return;
+  // The first calls may have been lost: the server counts from when it sent them.
+  constexpr base::Duration unheard = std::chrono::seconds(5);
+  const auto over = [&](const std::optional<base::TimePoint>& asked) {
+    return asked && now >= *asked + lease_time - unheard;
+  };
+  if (!current || over(opened.recalled) || over(opened.put_off)) return;
   world_.oracle.violation("layout_kept", traits_.index, opened.file,
                           fmt::format("{} for a layout within the client's lease{}", name_of(status),
                                       opened.recalled ? ", which was asked for less than that ago" : ""));
@@ -371,7 +378,10 @@ nfsstat4 Client::recalled(const LayoutRecall& recall) {
     if (opened->instance != metadata_.instance()) continue;
     if (!recall.handle.empty() && recall.handle != opened->handle) continue;
     // It may be on its way.
-    if (opened->asking) return NFS4ERR_DELAY;
+    if (opened->asking) {
+      if (!opened->put_off) opened->put_off = world_.scheduler.now();
+      return NFS4ERR_DELAY;
+    }
     opened->disowned = opened->layout == nullptr;
     if (opened->disowned) continue;
     any = true;

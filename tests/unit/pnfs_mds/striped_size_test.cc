@@ -216,6 +216,20 @@ TEST_F(StripedSizes, handles_end_by_a_truncation_that_failed_first) {
   EXPECT_EQ(objects_.epoch(server, key), pnfs::Epoch(2)) << "this server is told, too";
 }
 
+TEST_F(StripedSizes, what_is_written_while_a_truncation_waits_is_cut_by_the_next_one) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  give_handles("f", alice);
+  const pnfs::ServerNumber away = place_of("f", unit).first;
+  objects_.set_silent(away, true);
+  EXPECT_EQ(now(resize("f", 0, alice)).error(), Error::delay);
+  write_elsewhere("f", 10, "late");
+  objects_.set_silent(away, false);
+  EXPECT_TRUE(now(resize("f", 0, alice)));
+  const auto [server, key] = place_of("f", 10);
+  EXPECT_EQ(objects_.bytes(server, key).value_or(""), "");
+  EXPECT_EQ(attributes("f")->size, 0U);
+}
+
 TEST_F(StripedSizes, grown_again_it_reads_as_zeros) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
   EXPECT_TRUE(now(resize("f", 10)));
