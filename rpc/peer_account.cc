@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <utility>
 
 namespace braid::rpc {
@@ -24,14 +25,14 @@ PeerKey peer_key(const PeerAddress& peer) {
 void PeerAccount::wait(Waiter& waiter) {
   waiters_.with([&](std::deque<Waiter*>& waiters) {
     waiters.push_back(&waiter);
-    waiting_.store(waiters.size(), std::memory_order_seq_cst);
+    waiting_.store(waiters.size());
   });
 }
 
 void PeerAccount::leave(Waiter& waiter) {
   waiters_.with([&](std::deque<Waiter*>& waiters) {
     std::erase(waiters, &waiter);
-    waiting_.store(waiters.size(), std::memory_order_relaxed);
+    waiting_.store(waiters.size());
   });
 }
 
@@ -40,7 +41,7 @@ void PeerAccount::wake_one() {
     if (waiters.empty()) return;
     Waiter* const first = waiters.front();
     waiters.pop_front();
-    waiting_.store(waiters.size(), std::memory_order_relaxed);
+    waiting_.store(waiters.size());
     first->look_again();
   });
 }

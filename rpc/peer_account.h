@@ -11,14 +11,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <map>
 #include <memory>
 
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "rpc/call.h"
-#include "rpc/memory_budget.h"
 
 namespace braid::rpc {
 
@@ -38,18 +36,20 @@ class PeerAccount {
     virtual void look_again() = 0;
   };
 
+  // In one order with wait() and the look at held() that follows it: so nobody waits for what was given back
+  // just before.
   void add(std::int64_t bytes) {
-    held_.fetch_add(bytes, std::memory_order_relaxed);
+    held_.fetch_add(bytes);
     if (bytes < 0 && waited_for()) wake_one();
   }
-  [[nodiscard]] std::int64_t held() const { return held_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::int64_t held() const { return held_.load(); }
 
   // The waiter that has waited longest is told of each decrease. Whoever finds that there is room tells the
   // next one, by wake_one().
   void wait(Waiter& waiter);
   void leave(Waiter& waiter);
   void wake_one();
-  [[nodiscard]] bool waited_for() const { return waiting_.load(std::memory_order_relaxed) > 0; }
+  [[nodiscard]] bool waited_for() const { return waiting_.load() > 0; }
 
   // Whether a line in the log is due: one a minute is enough.
   [[nodiscard]] bool to_be_logged(base::TimePoint now);
