@@ -67,7 +67,8 @@ if len(sys.argv) > 1:
 lab = Lab()
 lab.export()
 serve(lab)
-mnt = lab.mount(at="/run/v3", version="3", options="actimeo=1")
+# This client may have no older attributes than the server: all of this can be over within a second.
+mnt = lab.mount(at="/run/v3", version="3", options="noac")
 
 for round_, end in (("kill", lab.kill), ("cut", lab.power_cut)):
     step(f"a client writes and syncs, and crashes, and so do two servers ({round_})")
