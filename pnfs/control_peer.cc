@@ -10,6 +10,11 @@ namespace {
 
 constexpr int syn_retries = 1;  // about 3 seconds
 
+// Who refuses a call does not execute it, or has.
+bool may_run(const PeerError& error) {
+  return error.fault != PeerFault::refused && error.fault != PeerFault::no_memory;
+}
+
 std::uint32_t random_xid() { return static_cast<std::uint32_t>(random_session()); }
 
 }  // namespace
@@ -72,6 +77,8 @@ PeerOp<> ControlPeer::be_in_session() {
     retry_ = options_.retry_first;
   else
     note_failure(done.error());
+  // A connection that brings no answer to a hello is no better for the next one.
+  if (!done && done.error().fault == PeerFault::timed_out) client_.hang_up();
   for (const std::coroutine_handle<> one : std::exchange(waiting_, {}))
     io::ReadyQueue::current().push(io::ReadyItem::of(one));
   if (closed_) co_await base::fail(PeerError{.fault = PeerFault::closing});
@@ -99,7 +106,7 @@ rpc::CallOp<rpc::Results> ControlPeer::plain_call(PNFS_CONTROL_V1_procedure proc
 }
 
 PeerOp<> ControlPeer::say_hello() {
-  const OwnHello own(own_());
+  const OwnHello own(own_(), options_.channel);
   const auto greeted = co_await plain_call(PNFS_CONTROL_V1_procedure::CONTROL_HELLO, own.hello()).as_result();
   if (!greeted) co_await base::fail(failed(greeted.error()));
   xdr::Arena arena;
@@ -135,8 +142,15 @@ PeerOp<PeerReply> ControlPeer::call(base::Bytes body, io::Payload bulk, base::Du
                  static_cast<std::uint32_t>(PNFS_CONTROL_V1_procedure::CONTROL_EXCHANGE)},
                 {.auth = {}, .timeout = timeout}, [&sealed](xdr::Encoder& out) { encode(out, sealed); })
           .as_result();
-  if (!results) co_await base::fail(failed(results.error()));
-  co_return co_await take(*results, sealed.sequence, session);
+  auto reply = results ? take(*results, sealed.sequence, session) : base::fail(failed(results.error()));
+  if (!reply && may_run(reply.error())) reply.error().running_in = session->id();
+  co_return co_await std::move(reply);
+}
+
+PeerOp<> ControlPeer::outlast(const PeerError& error) {
+  const io::Gate::Hold running(gate_);
+  if (session_ != nullptr && session_->id() == error.running_in) session_.reset();
+  co_await be_in_session();
 }
 
 base::Result<PeerReply, PeerError> ControlPeer::take(const rpc::Results& results, std::uint64_t sequence,

@@ -30,7 +30,7 @@ namespace braid::pnfs {
 
 // Why a call brought no answer.
 enum class PeerFault : std::uint8_t {
-  unreachable,  // no connection, or it ended: the call may have been executed
+  unreachable,  // no connection, or it ended: a call that was sent may have been executed
   timed_out,    // the same; an answer that comes later is dropped
   refused,      // by the other side, or by this one before PROVE: PeerError::status says why
   bad_reply,    // not signed by the other side, or no answer to this call
@@ -42,6 +42,8 @@ std::string_view name_of(PeerFault fault);
 struct PeerError {
   PeerFault fault = PeerFault::unreachable;
   control_status status = control_status::CONTROL_OK;  // other than CONTROL_OK with `refused` alone
+  // The call was sent in this session and may run now, or later; 0: it does not.
+  std::uint64_t running_in = 0;
   friend bool operator==(const PeerError&, const PeerError&) = default;
 };
 
@@ -70,6 +72,7 @@ struct ControlPeerOptions {
   // after each failure, and never more than the second.
   base::Duration retry_first = std::chrono::milliseconds(100);
   base::Duration retry_max = std::chrono::seconds(2);
+  Channel channel{};  // of a metadata server
 };
 
 // Belongs to the TcpWorker's thread. Connects when it is first called, and again after the connection or the
@@ -98,6 +101,10 @@ class ControlPeer {
   // `timeout` counts from when the call is sent. A body has at most BODY_BYTES_MAX bytes, bulk data
   // BULK_BYTES_MAX.
   PeerOp<PeerReply> call(base::Bytes body, io::Payload bulk, base::Duration timeout);
+
+  // Returns when the call that failed so runs no more, and never will: in a later session than its own. Of a
+  // channel alone.
+  PeerOp<> outlast(const PeerError& error);
 
   // Of a metadata server to a data server, and the other way round. An answer to another operation is a
   // bad_reply. The arguments are encoded before the function returns.

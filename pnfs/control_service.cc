@@ -20,6 +20,28 @@ rpc::Answer answer_with(rpc::Reply& reply, const auto& result, control_status st
 
 }  // namespace
 
+class ControlService::Running {
+ public:
+  // Under the sessions' lock.
+  explicit Running(std::shared_ptr<Session> session) : session_(std::move(session)) { ++session_->running; }
+  Running(Running&&) noexcept = default;
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+  Running& operator=(Running&&) = delete;
+  ~Running() {
+    if (session_ != nullptr) session_->running.fetch_sub(1, std::memory_order_release);
+  }
+  [[nodiscard]] Session& session() const { return *session_; }
+
+ private:
+  std::shared_ptr<Session> session_;
+};
+
+bool ControlService::Session::replaced_by(const Session& later) const {
+  return later.caller.role == control_role::ROLE_METADATA && caller.role == later.caller.role &&
+         (channel.boot != later.channel.boot || channel.number == later.channel.number);
+}
+
 ControlService::ControlService(const base::Clock& clock, const ClusterSecret& secret, Own own,
                                ControlHandler& handler, const ControlServiceLimits& limits)
     : clock_(clock),
@@ -60,11 +82,11 @@ ControlOp<> ControlService::admit(const PROVEargs& args, const rpc::PeerAddress&
   if (!admitted) co_await base::fail(control_status::CONTROL_REFUSED);
   const control_role own = admitted->caller.role == control_role::ROLE_DATA ? control_role::ROLE_METADATA
                                                                             : control_role::ROLE_DATA;
-  auto session = std::make_shared<Session>(admitted->session_key, args.session, own,
-                                           std::move(admitted->caller), admitted->revision);
+  auto session = std::make_shared<Session>(args.session, own, std::move(*admitted));
+  if (!end_replaced(*session)) co_await base::fail(control_status::CONTROL_DELAY);
   const ControlCaller caller{session->caller, session->revision, peer};
   co_await handler_.admit(caller);
-  keep(args.session, std::move(session));
+  co_await keep(args.session, std::move(session));
 }
 
 io::Op<rpc::Answer> ControlService::prove(rpc::Service& service, rpc::Call& call, rpc::Reply& reply) {
@@ -85,8 +107,9 @@ io::Op<rpc::Answer> ControlService::exchange(rpc::Service& service, rpc::Call& c
   const auto refuse = [&reply](control_status status) {
     return answer_with(reply, EXCHANGEres::with_default(status), status);
   };
-  const std::shared_ptr<Session> session = self.find(sealed.session);
-  if (!session) co_return refuse(control_status::CONTROL_REFUSED);
+  const std::optional<Running> running = self.begin(sealed.session);
+  if (!running) co_return refuse(control_status::CONTROL_REFUSED);
+  Session* const session = &running->session();
   const auto opened = session->seals.with([&](ControlSession& seals) { return seals.open_call(sealed); });
   if (!opened) co_return refuse(control_status::CONTROL_REFUSED);
   const ControlRequest request{.from = {session->caller, session->revision, call.peer},
@@ -102,30 +125,47 @@ io::Op<rpc::Answer> ControlService::exchange(rpc::Service& service, rpc::Call& c
   co_return answer_with(reply, EXCHANGEres::with_sealed(out), control_status::CONTROL_OK);
 }
 
-std::shared_ptr<ControlService::Session> ControlService::find(std::uint64_t id) {
-  return sessions_.with([&, now = clock_.now()](Sessions& sessions) -> std::shared_ptr<Session> {
+std::optional<ControlService::Running> ControlService::begin(std::uint64_t id) {
+  return sessions_.with([&, now = clock_.now()](Sessions& sessions) -> std::optional<Running> {
     const auto found = sessions.find(id);
-    if (found == sessions.end()) return nullptr;
+    if (found == sessions.end() || found->second->ended) return std::nullopt;
     found->second->used = now;
-    return found->second;
+    return Running(found->second);
   });
 }
 
-void ControlService::keep(std::uint64_t id, std::shared_ptr<Session> session) {
+bool ControlService::end_replaced(const Session& by) {
+  return sessions_.with([&](Sessions& sessions) {
+    bool over = true;
+    std::erase_if(sessions, [&](const auto& entry) {
+      Session& one = *entry.second;
+      if (!one.replaced_by(by)) return false;
+      one.ended = true;
+      if (one.running.load(std::memory_order_acquire) == 0) return true;
+      over = false;
+      return false;
+    });
+    return over;
+  });
+}
+
+base::Result<void, control_status> ControlService::keep(std::uint64_t id, std::shared_ptr<Session> session) {
   session->used = clock_.now();
-  sessions_.with([&](Sessions& sessions) {
-    make_room(sessions, limits_, session->caller);
+  return sessions_.with([&](Sessions& sessions) -> base::Result<void, control_status> {
+    if (!make_room(sessions, limits_, session->caller)) return base::fail(control_status::CONTROL_BUSY);
     sessions.insert_or_assign(id, std::move(session));
+    return {};
   });
 }
 
-void ControlService::make_room(Sessions& sessions, const ControlServiceLimits& limits,
+// A session with calls that run is not idle: whoever replaces it has to wait for them.
+bool ControlService::make_room(Sessions& sessions, const ControlServiceLimits& limits,
                                const Introduction& caller) {
   auto idle_of_server = sessions.end();
   auto idle_of_all = sessions.end();
   std::size_t of_server = 0;
   const auto longer_idle = [&](Sessions::iterator one, Sessions::iterator than) {
-    return than == sessions.end() || one->second->used < than->second->used;
+    return one->second->running == 0 && (than == sessions.end() || one->second->used < than->second->used);
   };
   for (auto one = sessions.begin(); one != sessions.end(); ++one) {
     if (longer_idle(one, idle_of_all)) idle_of_all = one;
@@ -133,10 +173,12 @@ void ControlService::make_room(Sessions& sessions, const ControlServiceLimits& l
     ++of_server;
     if (longer_idle(one, idle_of_server)) idle_of_server = one;
   }
-  if (of_server >= limits.sessions_per_server_max)
-    sessions.erase(idle_of_server);
-  else if (sessions.size() >= limits.sessions_max)
-    sessions.erase(idle_of_all);
+  const bool full_of_server = of_server >= limits.sessions_per_server_max;
+  if (!full_of_server && sessions.size() < limits.sessions_max) return true;
+  const auto victim = full_of_server ? idle_of_server : idle_of_all;
+  if (victim == sessions.end()) return false;
+  sessions.erase(victim);
+  return true;
 }
 
 rpc::Program ControlService::program() {

@@ -1,10 +1,12 @@
 // The side of the control protocol that is called: an RPC program. docs/protocol-pnfs-control.md.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "base/bytes.h"
@@ -74,7 +76,10 @@ struct ControlServiceLimits {
 };
 
 // Lives as long as the RPC server that calls it. Thread-safe. Sessions do not end with their connection: for
-// one more than the limits allow, the one that has been idle longest is forgotten.
+// one more than the limits allow, the one that has been idle longest is forgotten. A metadata server's hello
+// replaces earlier ones (Channel): nothing of them starts any more, and there is no session, but
+// CONTROL_DELAY, before what runs has ended. So a call of the new session comes after all calls of before
+// that were not answered.
 class ControlService final : public rpc::Service {
  public:
   // What a hello of this side says now; any thread.
@@ -90,15 +95,25 @@ class ControlService final : public rpc::Service {
 
  private:
   struct Session {
-    Session(const hashing::Key& key, std::uint64_t id, control_role own, Introduction hello,
-            std::uint32_t both_speak)
-        : seals(std::in_place, key, id, own, false), caller(std::move(hello)), revision(both_speak) {}
+    Session(std::uint64_t id, control_role own, Reception::Admitted admitted)
+        : seals(std::in_place, admitted.session_key, id, own, false),
+          caller(std::move(admitted.caller)),
+          channel(admitted.channel),
+          revision(admitted.revision) {}
+    // A hello that was admitted later is said to end what this one's caller says.
+    [[nodiscard]] bool replaced_by(const Session& later) const;
     base::Guarded<ControlSession> seals;
     const Introduction caller;
+    const Channel channel;
     const std::uint32_t revision;
-    base::TimePoint used;  // guarded by the sessions' lock
+    std::atomic<std::uint32_t> running = 0;  // calls; more of them only under the sessions' lock
+    // Guarded by the sessions' lock.
+    base::TimePoint used;
+    bool ended = false;  // no call starts any more
   };
   using Sessions = std::unordered_map<std::uint64_t, std::shared_ptr<Session>>;
+  // A call of a session, from before it is handled until it has been.
+  class Running;
 
   static io::Op<rpc::Answer> null(rpc::Service& service, rpc::Call& call, rpc::Reply& reply);
   static io::Op<rpc::Answer> hello(rpc::Service& service, rpc::Call& call, rpc::Reply& reply);
@@ -106,9 +121,12 @@ class ControlService final : public rpc::Service {
   static io::Op<rpc::Answer> exchange(rpc::Service& service, rpc::Call& call, rpc::Reply& reply);
 
   ControlOp<> admit(const PROVEargs& args, const rpc::PeerAddress& peer);
-  void keep(std::uint64_t id, std::shared_ptr<Session> session);
-  std::shared_ptr<Session> find(std::uint64_t id);
-  static void make_room(Sessions& sessions, const ControlServiceLimits& limits, const Introduction& caller);
+  // CONTROL_BUSY: there is no room for one more.
+  base::Result<void, control_status> keep(std::uint64_t id, std::shared_ptr<Session> session);
+  // False: calls that run are not over.
+  bool end_replaced(const Session& by);
+  std::optional<Running> begin(std::uint64_t id);
+  static bool make_room(Sessions& sessions, const ControlServiceLimits& limits, const Introduction& caller);
 
   const base::Clock& clock_;
   const Own own_;

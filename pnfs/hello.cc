@@ -64,7 +64,7 @@ Introduction introduction_of(const control_hello& hello) {
   return out;
 }
 
-OwnHello::OwnHello(Introduction own) : own_(std::move(own)) {
+OwnHello::OwnHello(Introduction own, const Channel& channel) : own_(std::move(own)) {
   addresses_.reserve(own_.addresses.size());
   for (const Introduction::Address& address : own_.addresses)
     addresses_.push_back({.netid = address.netid, .uaddr = address.uaddr});
@@ -75,7 +75,9 @@ OwnHello::OwnHello(Introduction own) : own_(std::move(own)) {
             .server = own_.server,
             .name = own_.name,
             .addresses = addresses_,
-            .nonce = random_nonce()};
+            .nonce = random_nonce(),
+            .boot = channel.boot,
+            .channel = channel.number};
 }
 
 base::Bytes bytes_of(const control_hello& hello) {
@@ -92,6 +94,8 @@ base::Bytes bytes_of(const control_hello& hello) {
     put_bytes(out, base::bytes_of(address.uaddr));
   }
   put_bytes(out, hello.nonce);
+  put_bytes(out, hello.boot);
+  put_number(out, hello.channel);
   return out;
 }
 
@@ -105,6 +109,12 @@ std::uint64_t random_session() {
   std::array<std::byte, 8> bytes;
   fill_random(bytes);
   return base::load_be<std::uint64_t>(bytes, 0);
+}
+
+std::array<std::byte, BOOT_VERIFIER_BYTES> random_boot() {
+  std::array<std::byte, BOOT_VERIFIER_BYTES> boot;
+  fill_random(boot);
+  return boot;
 }
 
 control_status judge(const control_hello& ours, const control_hello& theirs) {
@@ -148,8 +158,13 @@ base::Result<control_welcome, control_status> Reception::greet(const control_hel
                           .proof = {}};
   base::Bytes transcript = transcript_of(theirs, welcome);
   welcome.proof = proof_of(secret_, called_side, transcript).bytes;
-  pending_.push_back(
-      {session, welcome.revision, std::move(transcript), introduction_of(theirs), std::string(host), now});
+  pending_.push_back({session,
+                      welcome.revision,
+                      std::move(transcript),
+                      introduction_of(theirs),
+                      {theirs.boot, theirs.channel},
+                      std::string(host),
+                      now});
   return welcome;
 }
 
@@ -161,7 +176,8 @@ std::optional<Reception::Admitted> Reception::admit(const PROVEargs& prove, base
   if (now - pending.since >= patience ||
       !equal(proof_of(secret_, caller_side, pending.transcript), prove.proof))
     return std::nullopt;
-  return Admitted{pending.revision, secret_.session_key(pending.transcript), std::move(pending.caller)};
+  return Admitted{pending.revision, secret_.session_key(pending.transcript), std::move(pending.caller),
+                  pending.channel};
 }
 
 }  // namespace braid::pnfs

@@ -21,7 +21,7 @@
 
 namespace braid::pnfs {
 
-// What a side says of itself in a hello, but for revisions and nonce.
+// What a side says of itself in a hello, but for revisions, nonce and channel.
 struct Introduction {
   struct Address {  // as control_address
     std::string netid;
@@ -37,10 +37,18 @@ struct Introduction {
 };
 Introduction introduction_of(const control_hello& hello);
 
+// Of a metadata server that calls. What is said on a channel ends what was said on it before, and that of all
+// channels of another start.
+struct Channel {
+  std::array<std::byte, BOOT_VERIFIER_BYTES> boot{};
+  std::uint32_t number = 0;
+  friend bool operator==(const Channel&, const Channel&) = default;
+};
+
 // A hello of this side, with the revisions that it speaks and a fresh nonce. `hello` refers to the rest.
 class OwnHello {
  public:
-  explicit OwnHello(Introduction own);
+  explicit OwnHello(Introduction own, const Channel& channel = {});
   OwnHello(const OwnHello&) = delete;
   OwnHello& operator=(const OwnHello&) = delete;
   [[nodiscard]] const control_hello& hello() const { return hello_; }
@@ -54,9 +62,10 @@ class OwnHello {
 // The bytes of a hello, as they are signed.
 base::Bytes bytes_of(const control_hello& hello);
 
-// A nonce, and numbers of sessions, that nobody can guess (getrandom(2)).
+// A nonce, numbers of sessions, and boot verifiers, that nobody can guess (getrandom(2)).
 std::array<std::byte, NONCE_BYTES> random_nonce();
 std::uint64_t random_session();
+std::array<std::byte, BOOT_VERIFIER_BYTES> random_boot();
 
 // What a side may be to one that calls it `ours`: CONTROL_OK, or why not. The cluster of a data server may be
 // zeros: it joins.
@@ -92,6 +101,7 @@ class Reception {
     std::uint32_t revision = 0;
     hashing::Key session_key;
     Introduction caller;
+    Channel channel;
   };
   // Once for each hello. Nothing: the proof is wrong, and the hello is forgotten; or there is none such.
   std::optional<Admitted> admit(const PROVEargs& prove, base::TimePoint now);
@@ -102,6 +112,7 @@ class Reception {
     std::uint32_t revision = 0;
     base::Bytes transcript;
     Introduction caller;
+    Channel channel;
     std::string host;
     base::TimePoint since;
   };

@@ -15,6 +15,9 @@ struct StatusRow {
   pnfs::data_status status;
   vfs::Error error;
 };
+// How often a server that is away is tried whose calls are waited for, and looked at by who waits.
+constexpr base::Duration unanswered_interval = std::chrono::milliseconds(100);
+
 constexpr std::array status_rows = {
     StatusRow{1, vfs::Error::perm},        StatusRow{2, vfs::Error::noent},
     StatusRow{5, vfs::Error::io},          StatusRow{13, vfs::Error::acces},
@@ -89,7 +92,8 @@ void ControlCalls::start(io::SlabPool& slabs, const DataServers& servers, const 
   secret_ = &secret;
   own_ = std::move(own);
   desks_.reserve(places.size());
-  for (const Place& place : places) desks_.push_back(std::make_unique<Desk>(place));
+  for (const Place& place : places)
+    desks_.push_back(std::make_unique<Desk>(place, static_cast<std::uint32_t>(desks_.size())));
 }
 
 void ControlCalls::register_in(base::MetricRegistry& metrics) { counters_.emplace(metrics, call_names); }
@@ -104,7 +108,8 @@ ControlCalls::Desk* ControlCalls::desk_here() const {
 base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, pnfs::ServerNumber server,
                                                                     About about) {
   const std::optional<ServerStanding> standing = servers_->standing(server);
-  if (!standing || (standing->lost && about == About::bytes)) return base::fail(vfs::Error::io);
+  const bool bytes = about == About::bytes || about == About::new_bytes;
+  if (!standing || (standing->lost && bytes)) return base::fail(vfs::Error::io);
   if (!standing->in_contact && about != About::fences) return base::fail(vfs::Error::delay);
   Line& line = desk.lines[server];
   if (line.peer != nullptr && line.generation == standing->generation) return &line;
@@ -122,7 +127,8 @@ base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, 
   };
   line.generation = info->generation;
   line.peer = std::make_unique<pnfs::ControlPeer>(
-      desk.place.tcp, *slabs_, addresses[line.next % addresses.size()], *secret_, own_, is_meant);
+      desk.place.tcp, *slabs_, addresses[line.next % addresses.size()], *secret_, own_, is_meant,
+      pnfs::ControlPeerOptions{.channel = {.boot = boot_, .number = desk.channel}});
   return &line;
 }
 
@@ -139,14 +145,61 @@ vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, Abo
   if (desk == nullptr || desk->closed) co_await base::fail(vfs::Error::delay);
   const io::Gate::Hold hold(desk->gate);
   Line* const line = co_await line_to(*desk, server, about);
+  const bool waits = about == About::new_bytes &&
+                     unanswered_.with([&](const auto& unanswered) { return unanswered.contains(server); });
+  if (waits) co_await base::fail(vfs::Error::delay);
   const pnfs::ControlPeer* const peer = line->peer.get();
   const std::size_t kind = args.body.index();
   auto reply = co_await line->peer->call_data(args, std::move(bulk), patience).as_result();
   if (counters_ && reply) counters_->answered(kind);
   if (counters_ && !reply) counters_->failed(kind, reply.error().fault);
-  if (!reply && reply.error().fault == pnfs::PeerFault::unreachable) note_unreachable(*desk, server, peer);
-  if (!reply) co_await base::fail(error_of_peer(reply.error(), server));
-  co_return std::move(*reply);
+  if (reply) co_return std::move(*reply);
+  note_failure(*desk, server, peer, about, reply.error());
+  co_await base::fail(error_of_peer(reply.error(), server));
+}
+
+void ControlCalls::note_failure(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer,
+                                About about, const pnfs::PeerError& error) {
+  if (error.fault == pnfs::PeerFault::unreachable) note_unreachable(desk, server, peer);
+  if (about != About::new_bytes || error.running_in == 0) return;
+  // A later session ends what was said in an earlier one, so the latest is enough.
+  Line& line = desk.lines[server];
+  if (std::exchange(line.unanswered, error)) return;
+  unanswered_.with([&](auto& unanswered) { ++unanswered[server]; });
+  io::spawn(desk.gate, end_unanswered(desk, server));
+}
+
+io::Op<> ControlCalls::end_unanswered(Desk& desk, pnfs::ServerNumber server) {
+  Line& line = desk.lines[server];
+  while (!desk.closed) {
+    const std::optional<pnfs::PeerError> unanswered = line.unanswered;
+    const auto there = line_to(desk, server, About::fences);
+    if (there && unanswered) {
+      const pnfs::ControlPeer* const peer = line.peer.get();
+      const auto done = co_await line.peer->outlast(*unanswered).as_result();
+      // Another one may have failed in the new session meanwhile.
+      if (done && line.unanswered == unanswered) break;
+      if (done) continue;
+      if (done.error().fault == pnfs::PeerFault::unreachable) note_unreachable(desk, server, peer);
+    }
+    (void)co_await desk.place.reactor.sleep(unanswered_interval).as_result();
+  }
+  line.unanswered.reset();
+  unanswered_.with([&](auto& unanswered) {
+    if (--unanswered[server] == 0) unanswered.erase(server);
+  });
+}
+
+vfs::VfsOp<> ControlCalls::outlast(pnfs::ServerNumber server) {
+  Desk* const desk = desk_here();
+  if (desk == nullptr) co_await base::fail(vfs::Error::delay);
+  const io::Gate::Hold hold(desk->gate);
+  while (desk->lines[server].unanswered) {
+    const auto standing = servers_->standing(server);
+    if (!standing || standing->lost) co_await base::fail(vfs::Error::io);
+    if (desk->closed) co_await base::fail(vfs::Error::delay);
+    (void)co_await desk->place.reactor.sleep(unanswered_interval).as_result();
+  }
 }
 
 vfs::VfsOp<ObjectRead> ControlCalls::read(pnfs::ServerNumber server, ObjectKey of, std::uint64_t offset,
@@ -163,7 +216,7 @@ vfs::VfsOp<ObjectWritten> ControlCalls::write(pnfs::ServerNumber server, ObjectW
   const std::size_t size = data.size();
   const auto args = pnfs::to_data_args::with_write(
       {wire_of(what.of), what.offset, static_cast<std::uint32_t>(what.stability), what.uid, what.gid});
-  const Reply reply = co_await ask(server, About::bytes, args, std::move(data));
+  const Reply reply = co_await ask(server, About::new_bytes, args, std::move(data));
   const pnfs::OBJECT_WRITEres& result = *reply.result.write();
   if (result.status != 0) co_await base::fail(error_of_status(result.status));
   const auto committed = stability_of(result.written()->committed);

@@ -1,6 +1,7 @@
 // Calls to the objects of data servers by the control protocol.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "io/gate.h"
 #include "io/op.h"
 #include "io/reactor.h"
@@ -63,6 +65,7 @@ class ControlCalls final : public ObjectCalls {
   vfs::VfsOp<> allocate(pnfs::ServerNumber server, ObjectAllocation what) override;
   vfs::VfsOp<> deallocate(pnfs::ServerNumber server, pnfs::ObjectRange range, pnfs::ObjectId object) override;
   vfs::VfsOp<> fence(pnfs::ServerNumber server, std::vector<Fence> fences) override;
+  vfs::VfsOp<> outlast(pnfs::ServerNumber server) override;
 
  private:
   using Reply = pnfs::TypedReply<pnfs::to_data_res>;
@@ -70,11 +73,14 @@ class ControlCalls final : public ObjectCalls {
     std::uint64_t generation = 0;  // of the server, whose addresses these are
     std::size_t next = 0;          // of its addresses: the one to be tried then
     std::unique_ptr<pnfs::ControlPeer> peer;
+    // Why a call that changes bytes was not answered. It may run as long as there is no later session.
+    std::optional<pnfs::PeerError> unanswered;
   };
   // Of one thread, and used by it alone.
   struct Desk {
-    explicit Desk(const Place& at) : place(at) {}
+    Desk(const Place& at, std::uint32_t its_channel) : place(at), channel(its_channel) {}
     const Place place;
+    const std::uint32_t channel;
     std::map<pnfs::ServerNumber, Line> lines;
     bool closed = false;
     io::Gate gate;
@@ -84,11 +90,15 @@ class ControlCalls final : public ObjectCalls {
   [[nodiscard]] Desk* desk_here() const;
   // What a call is about: who wants the bytes of a server that is lost is told so, and waits no more; a fence
   // is for a server that may have contact, though we do not know of it, or is about to have it again.
-  enum class About : std::uint8_t { bytes, fences, something_else };
+  enum class About : std::uint8_t { bytes, new_bytes, fences, something_else };
   // With a peer for an address that the server has now.
   base::Result<Line*, vfs::Error> line_to(Desk& desk, pnfs::ServerNumber server, About about);
   vfs::VfsOp<Reply> ask(pnfs::ServerNumber server, About about, const pnfs::to_data_args& args,
                         io::Payload bulk = {});
+  void note_failure(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer, About about,
+                    const pnfs::PeerError& error);
+  // Until the calls run no more that were not answered, or the desk is closed.
+  io::Op<> end_unanswered(Desk& desk, pnfs::ServerNumber server);
   // The next call tries another address, if there is one.
   static void note_unreachable(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer);
   static io::Op<> retire(std::unique_ptr<pnfs::ControlPeer> peer);
@@ -99,6 +109,9 @@ class ControlCalls final : public ObjectCalls {
   const pnfs::ClusterSecret* secret_ = nullptr;
   pnfs::ControlPeer::Own own_;
   std::vector<std::unique_ptr<Desk>> desks_;
+  const std::array<std::byte, pnfs::BOOT_VERIFIER_BYTES> boot_ = pnfs::random_boot();
+  // Of each server, on how many desks a call is unanswered that changes bytes; those without one are absent.
+  base::Guarded<std::map<pnfs::ServerNumber, unsigned>> unanswered_;
   std::optional<pnfs::CallCounters> counters_;
 };
 

@@ -33,7 +33,7 @@ vfs::VfsOp<> ControlCalls::allocate(pnfs::ServerNumber server, ObjectAllocation 
                                                        .ranges = ranges,
                                                        .uid = what.owner.uid,
                                                        .gid = what.owner.gid});
-  const Reply reply = co_await ask(server, About::bytes, args);
+  const Reply reply = co_await ask(server, About::new_bytes, args);
   const pnfs::data_status status = reply.result.allocate()->status;
   if (status != 0) co_await base::fail(error_of_status(status));
 }
@@ -42,7 +42,7 @@ vfs::VfsOp<> ControlCalls::deallocate(pnfs::ServerNumber server, pnfs::ObjectRan
                                       pnfs::ObjectId object) {
   const auto args = pnfs::to_data_args::with_deallocate(
       {.of = {object.value(), range.index}, .range = {.offset = range.offset, .length = range.length}});
-  const Reply reply = co_await ask(server, About::bytes, args);
+  const Reply reply = co_await ask(server, About::new_bytes, args);
   const pnfs::data_status status = reply.result.deallocate()->status;
   if (status != 0) co_await base::fail(error_of_status(status));
 }

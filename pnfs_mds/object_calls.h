@@ -86,7 +86,8 @@ template <class T>
 using EachObject = std::vector<base::Result<T, vfs::Error>>;
 
 // Thread-safe; on a reactor. No call takes longer than a bounded time: `delay` says that a server was silent
-// for so long, has no contact, or cannot do it now; then the call may have been executed, or may be later.
+// for so long, has no contact, or cannot do it now; then the call may have been executed, or may be later. As
+// long as one that changes bytes may, outlast() has not returned, and others that do are `delay`.
 // `stale`: the object is gone for ever. `io`: there is no such server, or its medium failed. A batch has at
 // most `batch_max` objects; its own error is that of all of them.
 class ObjectCalls {
@@ -121,6 +122,10 @@ class ObjectCalls {
                                   pnfs::ObjectId object) = 0;
   // All of them are on the medium on return, or perhaps some, after an error.
   virtual vfs::VfsOp<> fence(pnfs::ServerNumber server, std::vector<Fence> fences) = 0;
+  // Returns when no write(), allocate() or deallocate() that this thread has made runs any more, or will, but
+  // for those that have not returned. Takes as long as the server is away. io: it is lost. delay: this server
+  // stops.
+  virtual vfs::VfsOp<> outlast(pnfs::ServerNumber server) = 0;
 
  protected:
   ObjectCalls() = default;

@@ -91,6 +91,8 @@ class StripedContent final : public vfs::Content {
   };
   // By the object's index: the different ones that answers have brought, or none.
   using SeenVerifiers = std::vector<std::vector<vfs::Verifier>>;
+  // Servers that have not done what a call was to change, or not yet.
+  using Failed = std::vector<pnfs::ServerNumber>;
   // The outcome of a WRITE.
   struct Written {
     std::uint32_t count = 0;  // bytes before the first one that is not written
@@ -118,6 +120,21 @@ class StripedContent final : public vfs::Content {
                                   vfs::SeekTo what);
   // Each server could keep its part of so many bytes, as far as heartbeats tell.
   [[nodiscard]] bool can_ever_have(const pnfs::LayoutRecord& record, std::uint64_t length) const;
+  // What the operations of that name do in their turn.
+  vfs::VfsOp<vfs::WriteResult> write_in_turn(vfs::Stub& stub, std::uint64_t offset, const io::Payload& data,
+                                             vfs::Stability stability, Failed& failed);
+  vfs::VfsOp<> allocate_in_turn(vfs::Stub& stub, std::uint64_t offset, std::uint64_t end, Failed& failed);
+  vfs::VfsOp<> deallocate_in_turn(vfs::Stub& stub, std::uint64_t offset, std::uint64_t end, Failed& failed);
+  // What was done, when nothing of it runs any more. Nobody has a turn meanwhile: a truncation does not wait.
+  template <class T>
+  vfs::VfsOp<T> outlast(const Failed& failed, base::Result<T, vfs::Error> done) {
+    for (const pnfs::ServerNumber server : failed) {
+      const auto over = co_await outlast(server).as_result();
+      if (!over && !done) co_await base::fail(over.error());
+    }
+    co_return co_await std::move(done);
+  }
+  vfs::VfsOp<> outlast(pnfs::ServerNumber server);
   // Asks all servers where the objects end; one round for all who wait.
   vfs::VfsOp<Measured> measure();
   vfs::VfsOp<> measure_once();

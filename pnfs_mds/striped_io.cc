@@ -123,6 +123,18 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::C
                                                    std::uint64_t offset, const io::Payload& data,
                                                    vfs::Stability stability) {
   source_.counters_.called(InBand::write);
+  Failed failed;
+  auto done = co_await write_in_turn(stub, offset, data, stability, failed).as_result();
+  co_return co_await outlast(failed, std::move(done));
+}
+
+vfs::VfsOp<> StripedContent::outlast(pnfs::ServerNumber server) {
+  return source_.parts_.calls.outlast(server);
+}
+
+vfs::VfsOp<vfs::WriteResult> StripedContent::write_in_turn(vfs::Stub& stub, std::uint64_t offset,
+                                                           const io::Payload& data, vfs::Stability stability,
+                                                           Failed& failed) {
   const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   if (!base::end_of<std::uint64_t>(offset, data.size(), pnfs::Striping::offset_max))
@@ -143,6 +155,8 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::C
                                              data.slice(piece.file_offset - offset, piece.range.length)));
   }
   const auto results = co_await together(std::move(ops));
+  for (std::size_t i = 0; i < results.size(); ++i)
+    if (!results[i]) failed.push_back(record.servers[pieces[i].range.index]);
   Written written = sum_of(pieces, width, results);
   note_verifiers(record, written.seen);
   for (std::uint32_t i = 0; i < width; ++i)

@@ -16,6 +16,19 @@ using pnfs::Striping;
 // Each of them sees a thousand stripe units of each server, so this is more than what fits any of them.
 constexpr int rounds_max = 65536;
 
+// `failed`: the servers that have not done it are added.
+base::Result<void, vfs::Error> all_done(const std::vector<pnfs::ServerNumber>& asked,
+                                        const std::vector<base::Result<void, vfs::Error>>& results,
+                                        std::vector<pnfs::ServerNumber>& failed) {
+  base::Result<void, vfs::Error> all;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) continue;
+    failed.push_back(asked[i]);
+    if (all) all = base::fail(error_of_object(results[i].error()));
+  }
+  return all;
+}
+
 // From `next` on, the object's own bytes before `end`, in as many pieces as a server takes; `next` is where
 // the rest begins.
 std::vector<pnfs::ObjectRange> some_ranges(const Striping& striping, std::uint32_t index, std::uint64_t& next,
@@ -103,31 +116,40 @@ vfs::VfsOp<> StripedContent::allocate(vfs::Stub& stub, const vfs::Credentials& /
   source_.counters_.called(InBand::allocate);
   const auto end = base::end_of<std::uint64_t>(offset, length, Striping::offset_max);
   if (!end) co_await base::fail(vfs::Error::fbig);
+  Failed failed;
+  const auto done = co_await allocate_in_turn(stub, offset, *end, failed).as_result();
+  co_await outlast<void>(failed, done);
+}
+
+vfs::VfsOp<> StripedContent::allocate_in_turn(vfs::Stub& stub, std::uint64_t offset, std::uint64_t end,
+                                              Failed& failed) {
   const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   const Striping& striping = record.striping;
-  if (!can_ever_have(record, length)) co_await base::fail(vfs::Error::nospc);
+  if (!can_ever_have(record, end - offset)) co_await base::fail(vfs::Error::nospc);
   const vfs::Attributes now = co_await stub.attributes();
   std::vector<std::uint64_t> next(striping.width);
   for (std::uint32_t i = 0; i < striping.width; ++i) next[i] = striping.object_end(i, offset);
   for (;;) {
     std::vector<vfs::VfsOp<void>> ops;
+    std::vector<pnfs::ServerNumber> asked;
     ops.reserve(striping.width);
+    asked.reserve(striping.width);
     for (std::uint32_t i = 0; i < striping.width; ++i) {
-      auto ranges = some_ranges(striping, i, next[i], striping.object_end(i, *end));
+      auto ranges = some_ranges(striping, i, next[i], striping.object_end(i, end));
       if (ranges.empty()) continue;
       ObjectAllocation what{
           .of = key(i), .ranges = std::move(ranges), .owner = {.uid = now.uid, .gid = now.gid}};
       ops.push_back(source_.parts_.calls.allocate(record.servers[i], std::move(what)));
+      asked.push_back(record.servers[i]);
     }
     if (ops.empty()) break;
     const auto results = co_await together(std::move(ops));
     // The space of the file is another one, and perhaps its size.
     note_behind();
-    for (const auto& result : results)
-      if (!result) co_await base::fail(error_of_object(result.error()));
+    co_await all_done(asked, results, failed);
   }
-  co_await raise(stub, *end, true);
+  co_await raise(stub, end, true);
   source_.parts_.dirty.put(object_, file_);
   co_await source_.parts_.dirty.keep(object_);
 }
@@ -137,22 +159,31 @@ vfs::VfsOp<> StripedContent::deallocate(vfs::Stub& stub, const vfs::Credentials&
   source_.counters_.called(InBand::deallocate);
   const auto end = base::end_of<std::uint64_t>(offset, length, Striping::offset_max);
   if (!end) co_await base::fail(vfs::Error::fbig);
+  Failed failed;
+  const auto done = co_await deallocate_in_turn(stub, offset, *end, failed).as_result();
+  co_await outlast<void>(failed, done);
+}
+
+vfs::VfsOp<> StripedContent::deallocate_in_turn(vfs::Stub& stub, std::uint64_t offset, std::uint64_t end,
+                                                Failed& failed) {
   const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   std::vector<vfs::VfsOp<void>> ops;
+  std::vector<pnfs::ServerNumber> asked;
   ops.reserve(record.striping.width);
+  asked.reserve(record.striping.width);
   for (std::uint32_t i = 0; i < record.striping.width; ++i) {
     // A sparse object has holes where the bytes of others are, so one piece is all of it.
     const std::uint64_t from = record.striping.object_end(i, offset);
-    const std::uint64_t to = record.striping.object_end(i, *end);
-    if (from < to)
-      ops.push_back(source_.parts_.calls.deallocate(
-          record.servers[i], {.index = i, .offset = from, .length = to - from}, object_));
+    const std::uint64_t to = record.striping.object_end(i, end);
+    if (from >= to) continue;
+    const pnfs::ObjectRange range{.index = i, .offset = from, .length = to - from};
+    ops.push_back(source_.parts_.calls.deallocate(record.servers[i], range, object_));
+    asked.push_back(record.servers[i]);
   }
   const auto results = co_await together(std::move(ops));
   note_behind();
-  for (const auto& result : results)
-    if (!result) co_await base::fail(error_of_object(result.error()));
+  co_await all_done(asked, results, failed);
   co_await raise(stub, 0, true);
 }
 

@@ -175,6 +175,10 @@ void Client::on_closed(Connection&) {
   if (close_waiter_) reactor_.ready_queue().push(io::ReadyItem::of(std::exchange(close_waiter_, nullptr)));
 }
 
+void Client::hang_up() {
+  if (connection_ != nullptr) connection_->close();
+}
+
 io::Op<> Client::close() {
   struct Closed {
     Client& client;
@@ -182,7 +186,7 @@ io::Op<> Client::close() {
     void await_suspend(std::coroutine_handle<> handle) { client.close_waiter_ = handle; }
     void await_resume() const {}
   };
-  if (connection_ != nullptr) connection_->close();
+  hang_up();
   co_await Closed{*this};
   co_await gate_.drained();
 }

@@ -82,7 +82,9 @@ class Client final : public Receiver {
     co_return results_of(std::move(*reply));
   }
 
-  // Ends the connection; every outstanding call ends with `closed`. Returns when all is over.
+  // Ends the connection, soon; every outstanding call ends with `closed` then.
+  void hang_up();
+  // The same. Returns when all is over.
   io::Op<> close();
 
   bool ready(Connection&) override { return true; }

@@ -14,6 +14,9 @@ void Objects::set_silent(pnfs::ServerNumber server, bool silent) {
 void Objects::set_slow(pnfs::ServerNumber server, base::Duration time) {
   with(server, [&](Server& at) { at.time = time; });
 }
+void Objects::set_running(pnfs::ServerNumber server, bool running) {
+  with(server, [&](Server& at) { at.running = running; });
+}
 void Objects::set_error(pnfs::ServerNumber server, std::optional<vfs::Error> error) {
   with(server, [&](Server& at) { at.error = error; });
 }
@@ -289,6 +292,11 @@ vfs::VfsOp<> Objects::deallocate(pnfs::ServerNumber server, pnfs::ObjectRange ra
 vfs::VfsOp<> Objects::fence(pnfs::ServerNumber server, std::vector<Fence> fences) {
   co_await before("fence", server);
   with(server, [&](Server& at) { at.fences.insert(at.fences.end(), fences.begin(), fences.end()); });
+}
+
+vfs::VfsOp<> Objects::outlast(pnfs::ServerNumber server) {
+  while (look(server, [](const Server& at) { return at.running; }))
+    (void)co_await io::Reactor::current()->sleep(std::chrono::milliseconds(1)).as_result();
 }
 
 }  // namespace braid::pnfs_mds::fake

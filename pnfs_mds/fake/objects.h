@@ -31,6 +31,8 @@ class Objects final : public ObjectCalls {
   void set_slow(pnfs::ServerNumber server, base::Duration time);
   // Its calls have this error, without effect; nothing: they go well.
   void set_error(pnfs::ServerNumber server, std::optional<vfs::Error> error);
+  // What was answered `delay` may run still: outlast() waits, on a reactor.
+  void set_running(pnfs::ServerNumber server, bool running);
   // Before each call of `operation` is executed, `hook` is told of it.
   using Hook = std::function<void(std::string_view operation, pnfs::ServerNumber server)>;
   void set_hook(Hook hook) { hook_ = std::move(hook); }
@@ -72,6 +74,7 @@ class Objects final : public ObjectCalls {
   vfs::VfsOp<> allocate(pnfs::ServerNumber server, ObjectAllocation what) override;
   vfs::VfsOp<> deallocate(pnfs::ServerNumber server, pnfs::ObjectRange range, pnfs::ObjectId object) override;
   vfs::VfsOp<> fence(pnfs::ServerNumber server, std::vector<Fence> fences) override;
+  vfs::VfsOp<> outlast(pnfs::ServerNumber server) override;
 
  private:
   struct Object {
@@ -89,6 +92,7 @@ class Objects final : public ObjectCalls {
     std::vector<Fence> fences;
     std::uint8_t starts = 1;
     bool silent = false;
+    bool running = false;
     base::Duration time{};
     std::optional<vfs::Error> error;
     std::optional<std::uint32_t> short_write;

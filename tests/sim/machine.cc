@@ -10,12 +10,12 @@ namespace {
 // Which machine a thread simulates is a property of the thread.
 thread_local Machine* current_machine = nullptr;
 
-// Of what was written since the last sync, `bytes` are there; what was synced and only added to stays.
+// Of what was written since the last sync, `bytes` are there; what was synced and is as it was stays.
 base::Bytes torn(const Disk::File& file, std::size_t bytes) {
-  const bool added_to = !file.synced.empty() && file.content.size() >= file.synced.size() &&
-                        std::equal(file.synced.begin(), file.synced.end(), file.content.begin());
+  const auto [changed, was] = std::ranges::mismatch(file.content, file.synced);
+  const auto kept = static_cast<std::size_t>(changed - file.content.begin());
   base::Bytes out = file.content;
-  out.resize(added_to ? std::max(bytes, file.synced.size()) : bytes);
+  out.resize(std::max(bytes, kept));
   return out;
 }
 

@@ -1,13 +1,11 @@
 // braid-pnfs-sim: simulations of a pNFS cluster and its clients, one per seed. docs/simulation.md
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 
 #include "base/log.h"
 #include "tests/sim/cluster/simulation.h"
@@ -39,14 +37,6 @@ std::optional<std::string> run(const SimulationOptions& options, bool everything
   return violation->checker;
 }
 
-// Takes an argument away, if it is there.
-bool take_flag(int& count, char** values, std::string_view flag) {
-  char** const end = values + count;
-  char** const found = std::remove_if(values, end, [&](const char* value) { return value == flag; });
-  count = static_cast<int>(found - values);
-  return found != end;
-}
-
 }  // namespace
 }  // namespace braid::sim::cluster
 
@@ -54,18 +44,16 @@ int main(int count, char** values) {
   using namespace braid;
   using namespace braid::sim;
   base::configure_log({.level = base::Level::error, .journal = false});
-  const bool late_calls = cluster::take_flag(count, values, "--late-calls");
   const auto arguments = parse_seeds(count, values);
   const auto row = arguments ? cluster::find_plant(arguments->plant) : std::nullopt;
   if (!arguments || (!row && !arguments->plant.empty())) {
     print_usage("braid-pnfs-sim");
-    std::fputs("--late-calls: what is known not to be waited for counts as well.\n", stderr);
     return 2;
   }
   io::SlabPool slabs({.bytes_max = 64 * io::region_bytes, .huge_pages = false});
   const cluster::Plant plant = row ? row->plant : cluster::Plant::none;
   return run_seeds(*arguments, "braid-pnfs-sim", row ? row->checker : "",
                    [&](std::uint64_t seed, bool trace) {
-                     return cluster::run({seed, plant, trace, late_calls}, arguments->trace, slabs);
+                     return cluster::run({seed, plant, trace}, arguments->trace, slabs);
                    });
 }

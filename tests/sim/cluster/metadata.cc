@@ -190,7 +190,8 @@ SessionOp<bool> Client::learn_device(const std::array<std::byte, 16>& id) {
 SessionOp<> Client::return_layout(OpenedRef opened) {
   if (opened->layout == nullptr || opened->ending) co_return;
   opened->ending = true;
-  while (opened->io > 0) co_await pause_between(milliseconds(5), milliseconds(50));
+  // Not beside a LAYOUTGET, which would bring what this has given back.
+  while (opened->io > 0 || opened->asking) co_await pause_between(milliseconds(5), milliseconds(50));
   hoard(opened);
   const LayoutRef layout = std::exchange(opened->layout, nullptr);
   opened->disowned = false;

@@ -41,9 +41,8 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
   const auto secret = machine_.disk()->create("secret");
   secret->content = base::Bytes(32, std::byte{0x5e});
   const std::uint64_t servers = random_.between(std::uint64_t{2}, std::uint64_t{4});
-  const base::Duration straggle_max = options.late_calls ? seconds(15) : seconds(0);
   for (std::uint32_t i = 0; i < servers; ++i)
-    add_data_server(i, {.latency_max = milliseconds(1U << random_.below(7)), .straggle_max = straggle_max});
+    add_data_server(i, {.latency_max = milliseconds(1U << random_.below(7)), .straggle_max = seconds(15)});
   choose_world();
 }
 

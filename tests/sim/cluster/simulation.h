@@ -24,8 +24,6 @@ struct SimulationOptions {
   std::uint64_t seed = 1;
   Plant plant = Plant::none;
   bool trace = false;
-  // What was under way between servers on a connection that broke may arrive late, which is known to do harm.
-  bool late_calls = false;
 };
 
 // run() once.

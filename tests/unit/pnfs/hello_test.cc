@@ -36,7 +36,9 @@ class HelloTest : public testing::Test {
                           .server = {},
                           .name = "mds",
                           .addresses = {},
-                          .nonce = {}};
+                          .nonce = {},
+                          .boot = {},
+                          .channel = 0};
   const std::array<control_address, 2> addresses_{
       {{.netid = "tcp", .uaddr = "10.0.0.2.8.1"}, {.netid = "rdma", .uaddr = "10.0.0.2.78.83"}}};
   control_hello data_{.role = ROLE_DATA,
@@ -46,7 +48,9 @@ class HelloTest : public testing::Test {
                       .server = {std::byte{8}},
                       .name = "ds0",
                       .addresses = {},
-                      .nonce = {}};
+                      .nonce = {},
+                      .boot = {std::byte{3}},
+                      .channel = 4};
 };
 
 TEST_F(HelloTest, both_sides_have_the_key_of_the_session_and_the_newest_common_revision) {
@@ -59,6 +63,7 @@ TEST_F(HelloTest, both_sides_have_the_key_of_the_session_and_the_newest_common_r
   EXPECT_EQ(admitted->session_key.bytes(), met->session_key.bytes());
   EXPECT_EQ(met->revision, 2U);
   EXPECT_EQ(admitted->revision, 2U);
+  EXPECT_EQ(admitted->channel, (Channel{.boot = {std::byte{3}}, .number = 4}));
 }
 
 TEST_F(HelloTest, every_session_has_a_key_of_its_own) {
@@ -97,6 +102,8 @@ TEST_F(HelloTest, what_was_said_on_the_way_cannot_be_changed) {
   EXPECT_TRUE(refused([](auto&, auto& theirs) { theirs.hello.nonce[31] = std::byte{1}; }));
   EXPECT_TRUE(refused([](auto& ours, auto&) { ours.revision_max = 1; }));
   EXPECT_TRUE(refused([](auto& ours, auto&) { ours.addresses = ours.addresses.first(1); }));
+  EXPECT_TRUE(refused([](auto& ours, auto&) { ours.boot = {}; }));
+  EXPECT_TRUE(refused([](auto& ours, auto&) { ours.channel = 0; }));
 }
 
 TEST_F(HelloTest, only_servers_that_fit_together_meet) {
@@ -132,6 +139,7 @@ TEST_F(HelloTest, a_proof_that_comes_late_is_none) {
 TEST_F(HelloTest, nonces_and_sessions_differ) {
   EXPECT_NE(random_nonce(), random_nonce());
   EXPECT_NE(random_session(), random_session());
+  EXPECT_NE(random_boot(), random_boot());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "base/manual/manual_clock.h"
 #include "pnfs/control_peer.h"
 #include "pnfs/control_service.h"
 #include "pnfs_mds/cluster.h"
@@ -45,7 +46,7 @@ class ControlTest : public ScratchTest {
  protected:
   ControlTest()
       : cluster_(std::move(*Cluster::open(
-            {.state_dir = path_, .secret_file = "", .policy = {}, .servers = {}}, clock_, unused_))) {}
+            {.state_dir = path_, .secret_file = "", .policy = {}, .servers = {}}, hand_clock_, unused_))) {}
   pnfs::Introduction data_server(std::uint8_t number = 1, std::string name = "ds") const {
     return {.role = pnfs::control_role::ROLE_DATA,
             .cluster = {},
@@ -54,6 +55,7 @@ class ControlTest : public ScratchTest {
             .addresses = addresses_};
   }
 
+  base::ManualClock hand_clock_;  // of contact
   fake::Objects objects_, unused_;
   std::unique_ptr<Cluster> cluster_;
   std::vector<pnfs::Introduction::Address> addresses_{{"tcp", "192.0.2.1.8.1"}};
@@ -239,6 +241,45 @@ TEST_F(CallsOverTcp, calls_are_counted_by_what_they_are_and_how_they_end) {
   EXPECT_TRUE(counted("commit", "answered", 2)) << "an error of the file is an answer";
   EXPECT_TRUE(counted("deallocate", "unreachable", 1)) << text;
   EXPECT_TRUE(counted("fence", "answered", 0));
+}
+
+TEST_F(CallsOverTcp, a_write_that_was_not_answered_is_outlasted_before_there_is_another) {
+  const ObjectWrite what{some_object, 0, vfs::Stability::data_sync, 7, 8};
+  data_.held = true;
+  std::optional<vfs::Error> error;
+  std::jthread writer([&] { error = call([&] { return calls_.write(first, what, payload(5)); }).error(); });
+  while (data_.writes == 0) std::this_thread::sleep_for(1ms);
+  // The server has other addresses, so there is another connection.
+  admit({{"tcp", universal(server_->address)}});
+  EXPECT_EQ(call([&] { return calls_.commit(first, some_object); }).error(), vfs::Error::delay);
+  writer.join();
+  EXPECT_EQ(error, vfs::Error::delay);
+  const auto write = [&] { return calls_.write(first, what, payload(7)); };
+  EXPECT_EQ(call(write).error(), vfs::Error::delay);
+  EXPECT_EQ(ended<ObjectWritten>(write, second_).error(), vfs::Error::delay) << "another thread's";
+  EXPECT_TRUE(ended<vfs::Verifier>([&] { return calls_.commit(first, some_object); }, second_));
+  EXPECT_EQ(objects_.bytes(first, some_object), std::nullopt);
+  data_.held = false;
+  EXPECT_TRUE(call([&] { return calls_.outlast(first); }));
+  EXPECT_EQ(objects_.bytes(first, some_object)->size(), 5U);
+  EXPECT_EQ(call(write)->count, 7U);
+  EXPECT_EQ(data_.writes, 2);
+}
+
+TEST_F(CallsOverTcp, nobody_waits_for_a_server_that_is_lost) {
+  const ObjectWrite what{some_object, 0, vfs::Stability::data_sync, 7, 8};
+  data_.held = true;
+  std::jthread writer([&] { EXPECT_FALSE(call([&] { return calls_.write(first, what, payload(5)); })); });
+  while (data_.writes == 0) std::this_thread::sleep_for(1ms);
+  admit({{"tcp", "127.0.0.1.0.1"}});
+  EXPECT_EQ(call([&] { return calls_.commit(first, some_object); }).error(), vfs::Error::delay);
+  writer.join();
+  std::optional<base::Result<void, vfs::Error>> outlasted;
+  std::jthread waiter([&] { outlasted = call([&] { return calls_.outlast(first); }); });
+  hand_clock_.advance(1h);
+  waiter.join();
+  EXPECT_EQ(outlasted->error(), vfs::Error::io);
+  data_.held = false;
 }
 
 TEST_F(CallsOverTcp, another_server_behind_the_address_is_not_taken_for_it) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -42,6 +43,8 @@ class DataSide final : public pnfs::ControlHandler {
                                                 : failed<pnfs::OBJECT_READres>(got.error()));
       if (got) bulk = std::move(got->data);
     } else if (const auto* const write = args.write()) {
+      ++writes;
+      while (held) (void)co_await io::Reactor::current()->sleep(std::chrono::milliseconds(1)).as_result();
       const ObjectWrite what{key_of(write->of), write->offset, static_cast<vfs::Stability>(write->stable),
                              write->uid, write->gid};
       const auto got = co_await objects_.write(server, what, request.bulk).as_result();
@@ -84,6 +87,8 @@ class DataSide final : public pnfs::ControlHandler {
   }
   std::atomic<int> admitted{0};
   std::atomic<bool> lies{false};
+  std::atomic<bool> held{false};  // writes wait
+  std::atomic<int> writes{0};     // that have begun
   std::atomic<std::size_t> fences{0};
 
  private:

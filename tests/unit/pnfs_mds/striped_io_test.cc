@@ -6,12 +6,17 @@
 namespace braid::pnfs_mds::test {
 namespace {
 
+using namespace std::chrono_literals;
 using vfs::Error;
 using vfs::Stability;
 
 class StripedIo : public StripedTest {
  protected:
   StripedIo() { add("f"); }
+  static io::Op<> keep_error(vfs::VfsOp<vfs::WriteResult> op, std::optional<Error>& error) {
+    const auto done = co_await std::move(op).as_result();
+    if (!done) error = done.error();
+  }
 };
 
 TEST_F(StripedIo, bytes_are_spread_over_the_servers_and_read_as_they_were_written) {
@@ -53,7 +58,6 @@ TEST_F(StripedIo, holes_and_objects_that_are_short_are_zeros_up_to_the_end_of_th
 }
 
 TEST_F(StripedIo, calls_to_several_servers_run_at_once) {
-  using namespace std::chrono_literals;
   EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
   for (std::uint32_t i = 1; i <= 3; ++i) objects_.set_slow(pnfs::ServerNumber(i), 100ms);
   run([&]() -> io::Op<> {
@@ -61,6 +65,25 @@ TEST_F(StripedIo, calls_to_several_servers_run_at_once) {
     const auto all = co_await read("f", 0, 3 * unit).as_result();
     EXPECT_EQ(all->text, pattern(0, 3 * unit));
     EXPECT_LT(clock_.now() - began, 250ms);
+  });
+}
+
+TEST_F(StripedIo, who_waits_for_a_change_that_may_run_keeps_nobody_from_cutting_the_file) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  const pnfs::ServerNumber away = place_of("f", unit).first;
+  objects_.set_error(away, vfs::Error::delay);
+  objects_.set_running(away, true);
+  run([&]() -> io::Op<> {
+    std::optional<vfs::Error> error;
+    io::Gate gate;
+    io::spawn(gate, keep_error(write("f", unit, pattern(unit, 10)), error));
+    while (objects_.calls("write") < 4) (void)co_await io::Reactor::current()->sleep(1ms).as_result();
+    objects_.set_error(away, std::nullopt);
+    EXPECT_TRUE(co_await resize("f", 5).as_result());
+    EXPECT_FALSE(error);
+    objects_.set_running(away, false);
+    co_await gate.drained();
+    EXPECT_EQ(error, vfs::Error::delay);
   });
 }
 
