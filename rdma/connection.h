@@ -47,6 +47,7 @@ class RdmaConnection final : public rpc::Connection,
   base::Result<void> accept(std::unique_ptr<ConnectRequest> request);
 
   [[nodiscard]] const rpc::PeerAddress& peer() const override { return peer_; }
+  [[nodiscard]] rpc::Transport transport() const override { return rpc::Transport::rdma; }
   [[nodiscard]] std::size_t headroom() const override { return 0; }
   [[nodiscard]] io::PipePool* pipes() const override { return nullptr; }
   void send(xdr::Message message) override;

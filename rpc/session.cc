@@ -20,6 +20,7 @@ Session::Session(ServerWorker& worker, Connection& connection)
     : worker_(worker),
       connection_(&connection),
       peer_(connection.peer()),
+      transport_(connection.transport()),
       headroom_(connection.headroom()),
       pipes_(connection.pipes()),
       number_(worker.server_.next_connection()),

@@ -36,12 +36,16 @@ struct ReplyRoom {
   std::uint32_t rest_bytes = 0;  // of the results without the bytes of these items
 };
 
+// By which a peer is connected.
+enum class Transport : std::uint8_t { tcp, rdma };
+
 // One connection that carries whole RPC messages in both directions. Belongs to one reactor's thread. Valid
 // until its receiver's on_closed() returns.
 class Connection {
  public:
   virtual ~Connection() = default;
   [[nodiscard]] virtual const PeerAddress& peer() const = 0;
+  [[nodiscard]] virtual Transport transport() const { return Transport::tcp; }
   // Bytes that each message given to send() must leave free at its front.
   [[nodiscard]] virtual std::size_t headroom() const = 0;
   // Where messages may have bytes in pipes: the pipes to take; null where they may not.

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,11 @@ namespace braid::server {
 
 // Where a role wants to be reached.
 struct Listen {
-  std::vector<std::string> addresses;  // numeric; empty: all of this host
-  std::uint16_t port = 0;              // TCP; 0: the system chooses one, the same for all addresses
-  std::string port_option;             // by which a user gives another port: "--port"
-  bool rdma = false;                   // RPC over RDMA too, as the configuration says; of one role at most
-  bool rpcbind = false;                // its programs are announced to the rpcbind of this host
+  std::vector<std::string> addresses;   // numeric; empty: all of this host
+  std::uint16_t port = 0;               // TCP; 0: the system chooses one, the same for all addresses
+  std::string port_option;              // by which a user gives another port: "--port"
+  std::optional<std::uint16_t> rdma{};  // RPC over RDMA too, at this port
+  bool rpcbind = false;                 // its programs are announced to the rpcbind of this host
 };
 
 // Listening sockets that nobody accepts on yet, and their addresses in the same order; at least one.

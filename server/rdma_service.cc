@@ -62,7 +62,6 @@ RdmaService::RdmaService(std::unique_ptr<rdma::Provider> provider, const config:
     : provider_(std::move(provider)),
       metrics_(metrics),
       maps_(slabs, config.rdma.registration, metrics_.registration),
-      port_(config.rdma.port),
       options_(options_of(config)),
       connections_max_(connections_max) {
   metrics.gauge("braid_rdma_connections", "Open connections of RDMA", {},
@@ -73,43 +72,53 @@ RdmaService::RdmaService(std::unique_ptr<rdma::Provider> provider, const config:
 
 RdmaService::~RdmaService() = default;
 
-std::expected<void, std::string> RdmaService::start(std::span<const std::unique_ptr<ServerThread>> threads,
-                                                    std::size_t role,
-                                                    const std::vector<rpc::PeerAddress>& addresses) {
+std::expected<void, std::string> RdmaService::start(std::span<const std::unique_ptr<ServerThread>> threads) {
   if (auto registered = register_with(provider_->devices(), maps_); !registered) return registered;
-  std::vector<rdma::Admission::Target> targets;
   for (const auto& thread : threads) {
     const auto error = thread->start_rdma({*provider_, maps_, metrics_, options_}).get();
     if (error) return std::unexpected(device_error(*error));
     threads_.push_back(thread.get());
-    targets.push_back(thread->rdma_target(role));
   }
-  admission_.emplace(std::move(targets), connections_max_, [this] { return all_connections(); }, metrics_);
   threads_.front()->run([&] { return watch_devices(); }).get();
-  const auto error = threads_.front()->run([&] { return listen(addresses); }).get();
-  if (!error) return {};
-  stop();
-  if (*error == base::errno_of(EADDRINUSE))
-    return std::unexpected(
-        fmt::format("RDMA port {} is in use already; give another one with --rdma", port_));
-  return std::unexpected(
-      fmt::format("no RDMA device listens on port {}: {}", port_, base::message_of(*error)));
+  return {};
 }
 
-io::Op<std::optional<base::Errno>> RdmaService::listen(const std::vector<rpc::PeerAddress>& addresses) {
+std::expected<void, std::string> RdmaService::listen(std::size_t role,
+                                                     const std::vector<rpc::PeerAddress>& addresses,
+                                                     std::uint16_t port) {
+  std::vector<rdma::Admission::Target> targets;
+  targets.reserve(threads_.size());
+  for (ServerThread* thread : threads_) targets.push_back(thread->rdma_target(role));
+  rdma::Admission& admission = admissions_.emplace_back(
+      std::move(targets), connections_max_, [this] { return all_connections(); }, metrics_);
+  const auto error = threads_.front()->run([&] { return listen_on(addresses, port, admission); }).get();
+  if (!error) {
+    if (port_ == 0) port_ = port;
+    return {};
+  }
+  if (*error == base::errno_of(EADDRINUSE))
+    return std::unexpected(fmt::format("RDMA port {} is in use already; give another one with --rdma", port));
+  return std::unexpected(
+      fmt::format("no RDMA device listens on port {}: {}", port, base::message_of(*error)));
+}
+
+io::Op<std::optional<base::Errno>> RdmaService::listen_on(const std::vector<rpc::PeerAddress>& addresses,
+                                                          std::uint16_t port, rdma::Admission& admission) {
   std::optional<base::Errno> refused;
+  bool listens = false;
   for (rpc::PeerAddress address : addresses) {
-    address.port = port_;
-    auto listener = threads_.front()->verbs().listen(address, *admission_);
+    address.port = port;
+    auto listener = threads_.front()->verbs().listen(address, admission);
     if (listener) {
       listeners_.push_back(std::move(*listener));
+      listens = true;
       continue;
     }
     refused = listener.error();
     base::log_event(base::Level::warning, "rdma_address_skipped", "address={} error=\"{}\"", address.text(),
                     base::message_of(*refused));
   }
-  return listeners_.empty() ? refused : std::nullopt;
+  return listens ? std::nullopt : refused;
 }
 
 void RdmaService::stop() {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <expected>
 #include <memory>
 #include <optional>
@@ -23,7 +24,8 @@
 
 namespace braid::server {
 
-// Used by the control thread. stop() before the threads are drained; destroyed after that.
+// Used by the control thread. One for all roles: they share devices and memory, and have a port each. stop()
+// before the threads are drained; destroyed after that.
 class RdmaService final {
  public:
   // Errors, here and below, are sentences for the user.
@@ -35,15 +37,18 @@ class RdmaService final {
   RdmaService(const RdmaService&) = delete;
   RdmaService& operator=(const RdmaService&) = delete;
 
+  // Gives the threads the devices; once, before the rest. After an error nothing but stop().
+  std::expected<void, std::string> start(std::span<const std::unique_ptr<ServerThread>> threads);
   // Every thread takes connections to this role from now on, and the first one listens on those of the
-  // addresses that a device has, at the port of the configuration. Fails if there is none.
-  std::expected<void, std::string> start(std::span<const std::unique_ptr<ServerThread>> threads,
-                                         std::size_t role, const std::vector<rpc::PeerAddress>& addresses);
+  // addresses that a device has, at this port. Fails if there is none. Once for a role.
+  std::expected<void, std::string> listen(std::size_t role, const std::vector<rpc::PeerAddress>& addresses,
+                                          std::uint16_t port);
   // Takes no more connections.
   void stop();
 
   [[nodiscard]] std::vector<rdma::Device*> devices() const { return provider_->devices(); }
   [[nodiscard]] std::size_t connections() const;
+  // Of the first role that listens.
   [[nodiscard]] std::uint16_t port() const { return port_; }
   [[nodiscard]] const rdma::RdmaOptions& options() const { return options_; }
   [[nodiscard]] std::uint64_t bytes_registered() const { return maps_.bytes_registered(); }
@@ -55,7 +60,8 @@ class RdmaService final {
   // With those of TCP.
   [[nodiscard]] std::size_t all_connections() const;
   // Why no address could be listened on, or nothing.
-  io::Op<std::optional<base::Errno>> listen(const std::vector<rpc::PeerAddress>& addresses);
+  io::Op<std::optional<base::Errno>> listen_on(const std::vector<rpc::PeerAddress>& addresses,
+                                               std::uint16_t port, rdma::Admission& admission);
   io::Op<> watch_devices();
   io::Op<> end_listening();
 
@@ -63,11 +69,11 @@ class RdmaService final {
   rdma::RdmaMetrics metrics_;
   rdma::DeviceLog device_log_{metrics_};
   rdma::MemoryMaps maps_;
-  const std::uint16_t port_;
+  std::uint16_t port_ = 0;
   const rdma::RdmaOptions options_;
   const std::size_t connections_max_;  // with those of TCP; one more is refused
   std::vector<ServerThread*> threads_;
-  std::optional<rdma::Admission> admission_;
+  std::deque<rdma::Admission> admissions_;  // of each role that listens
   // Of the first thread.
   std::vector<std::unique_ptr<rdma::Listener>> listeners_;
   std::unique_ptr<rdma::DeviceWatch> watch_;

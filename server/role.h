@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <expected>
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,6 +58,8 @@ class Role {
   }
   // The threads run, at least one, and nobody is served yet.
   virtual void start(std::span<const std::unique_ptr<ServerThread>> threads) = 0;
+  // After start(): it is served at its addresses; by RDMA, too, if there is a port.
+  virtual void served(std::optional<std::uint16_t> rdma_port) { (void)rdma_port; }
   // About once a second, on the control thread's reactor.
   virtual io::Op<> tick() = 0;
   // On the first thread, when no more connections are accepted: ends what the role does of its own accord.

@@ -164,20 +164,16 @@ std::expected<void, std::string> Server::start() {
   make_listeners();
   start_rdma();  // before TCP: whoever is answered there finds RDMA too
   threads_.front()->run([this] { return accept_on_all(); }).get();
+  for (const auto& hosted : roles_) hosted->role->served(hosted->rdma_port);
   announce();
   return {};
-}
-
-std::optional<std::uint16_t> Server::rdma_port(const HostedRole& hosted) const {
-  const RdmaService* service = rdma();
-  return hosted.listen.rdma && service != nullptr ? std::optional(service->port()) : std::nullopt;
 }
 
 void Server::announce() {
   for (const auto& hosted : roles_) {
     if (!hosted->listen.rpcbind) continue;
     const rpc::RpcbindOutcome outcome = rpc::register_with_rpcbind(
-        hosted->role->programs(), hosted->listening.addresses.front().port, rdma_port(*hosted));
+        hosted->role->programs(), hosted->listening.addresses.front().port, hosted->rdma_port);
     rpcbind_.present = rpcbind_.present || outcome.present;
     rpcbind_.accepted += outcome.accepted;
     rpcbind_.refused += outcome.refused;
@@ -195,19 +191,28 @@ void Server::withdraw() {
 
 // TCP goes on without it.
 void Server::start_rdma() {
-  const auto wanted = std::ranges::find_if(roles_, [](const auto& hosted) { return hosted->listen.rdma; });
-  if (wanted == roles_.end()) return;
-  auto service = RdmaService::create(config_, slabs_, metrics_, plan_.connections_max);
-  if (service) {
-    rdma_ = std::move(*service);
-    auto started = rdma_->start(threads_, static_cast<std::size_t>(wanted - roles_.begin()),
-                                (*wanted)->listening.addresses);
-    if (started) return;
-    rdma_refusal_ = std::move(started.error());
-  } else {
-    rdma_refusal_ = std::move(service.error());
+  if (std::ranges::none_of(roles_, [](const auto& hosted) { return hosted->listen.rdma.has_value(); }))
+    return;
+  const std::expected<void, std::string> there = open_rdma();
+  bool first = true;
+  for (std::size_t role = 0; role < roles_.size(); ++role) {
+    HostedRole& hosted = *roles_[role];
+    if (!hosted.listen.rdma) continue;
+    const auto listens = there ? rdma_->listen(role, hosted.listening.addresses, *hosted.listen.rdma) : there;
+    if (listens)
+      hosted.rdma_port = hosted.listen.rdma;
+    else
+      base::log_event(base::Level::warning, "rdma_off", "port={} reason=\"{}\"", *hosted.listen.rdma,
+                      listens.error());
+    if (std::exchange(first, false) && !listens) rdma_refusal_ = listens.error();
   }
-  base::log_event(base::Level::warning, "rdma_off", "reason=\"{}\"", rdma_refusal_);
+}
+
+std::expected<void, std::string> Server::open_rdma() {
+  auto service = RdmaService::create(config_, slabs_, metrics_, plan_.connections_max);
+  if (!service) return std::unexpected(std::move(service.error()));
+  rdma_ = std::move(*service);
+  return rdma_->start(threads_);
 }
 
 // On the first thread, whose the listeners are.

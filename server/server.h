@@ -60,7 +60,8 @@ class Server {
     base::MetricRegistry metrics;  // the role's part
     std::unique_ptr<Role> role;
     Listen listen;
-    ListeningSockets listening;  // the sockets until start()
+    ListeningSockets listening;              // the sockets until start()
+    std::optional<std::uint16_t> rdma_port;  // where it is served by RDMA; from start() on
   };
   // The first one is what the process is for: its port names the server.
   [[nodiscard]] const std::vector<std::unique_ptr<HostedRole>>& roles() const { return roles_; }
@@ -81,7 +82,8 @@ class Server {
   [[nodiscard]] const io::BlockingPool& pool() const { return pool_; }
   [[nodiscard]] const std::vector<std::unique_ptr<ServerThread>>& threads() const { return threads_; }
   [[nodiscard]] std::size_t connections() const;
-  // Null: RDMA is off, or not to be had; then why. Both from start() on.
+  // Null: RDMA is off, or not to be had, or not for the first role that wants it; then why. Both from start()
+  // on.
   [[nodiscard]] const RdmaService* rdma() const { return rdma_refusal_.empty() ? rdma_.get() : nullptr; }
   [[nodiscard]] const std::string& rdma_refusal() const { return rdma_refusal_; }
 
@@ -95,12 +97,11 @@ class Server {
   void make_listeners();
   io::Op<> accept_on_all();
   void start_rdma();
+  std::expected<void, std::string> open_rdma();
   io::Op<> tick_roles();
   // Tells rpcbind of the programs, and takes it back.
   void announce();
   void withdraw();
-  // RDMA's port, if this role is reached by RDMA.
-  [[nodiscard]] std::optional<std::uint16_t> rdma_port(const HostedRole& hosted) const;
 
   const DescriptorPlan plan_;
   const unsigned thread_count_;

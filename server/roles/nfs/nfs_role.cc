@@ -27,7 +27,7 @@ Listen listen_of(const config::Config& config) {
   return {.addresses = config.listen,
           .port = config.port,
           .port_option = "--port",
-          .rdma = config.rdma.on,
+          .rdma = config.rdma.on ? std::optional(config.rdma.port) : std::nullopt,
           .rpcbind = config.rpcbind.value_or(config.port == nfs_port)};
 }
 

@@ -37,6 +37,7 @@ constexpr std::uint32_t success = 0, prog_unavail = 1;  // RFC 5531 accept_stat
 struct Told {
   rpc::test::TestService service;
   std::atomic<std::size_t> threads = 0;
+  std::atomic<int> served = 0;
   std::atomic<unsigned> ticks = 0;
   std::atomic<bool> closed = false;
 };
@@ -54,6 +55,11 @@ class TestRole final : public Role {
   }
   void start(std::span<const std::unique_ptr<ServerThread>> threads) override {
     told_.threads = threads.size();
+  }
+  void served(std::optional<std::uint16_t> rdma_port) override {
+    EXPECT_GT(told_.threads, 0U);
+    EXPECT_EQ(rdma_port, std::nullopt);
+    ++told_.served;
   }
   io::Op<> tick() override {
     ++told_.ticks;
@@ -143,6 +149,7 @@ TEST_F(Roles, a_connection_reaches_the_programs_of_its_role_only) {
 TEST_F(Roles, every_thread_serves_all_of_them) {
   const auto server = serve(2);
   EXPECT_EQ(told_.threads, 2U);
+  EXPECT_EQ(told_.served, 1);
   // The thread with the fewest connections, of whichever role, gets the next one.
   std::vector<std::unique_ptr<RawClient>> clients;
   for (const std::size_t role : {0U, 1U, 1U, 0U}) {
