@@ -11,6 +11,7 @@
 #include "nfs4/compound/operation_handler.h"
 #include "nfs4/ops/extended_operations.h"
 #include "nfs4/ops/state_access.h"
+#include "rpc/session.h"
 
 namespace braid::pnfs_mds::layouts {
 
@@ -44,21 +45,21 @@ std::vector<std::uint32_t> granted_notifications(nfs4::bitmap4 asked) {
   return {asked[0] & known};
 }
 
-// "tcp" for tcp and tcp6, "rdma" for rdma and rdma6.
-bool is_tcp(const Address& address) { return address.netid.starts_with("tcp"); }
+rpc::Transport transport_of(const rpc::Call& call) {
+  return call.session == nullptr ? rpc::Transport::tcp : call.session->transport();
+}
 
-// Nothing: a server cannot be reached.
-std::optional<Device> describe(std::vector<DataServerInfo> servers) {
+// Of each server the addresses that the client is told. Nothing: one of them cannot be reached.
+std::optional<Device> describe(std::vector<std::vector<Address>> servers) {
   Device out;
   out.servers = std::move(servers);
   out.addresses.reserve(out.servers.size());
-  for (const DataServerInfo& server : out.servers) {
-    std::vector<pnfs::layout_address> addresses;
-    addresses.reserve(server.addresses.size());
-    for (const Address& address : server.addresses)
-      if (is_tcp(address)) addresses.push_back({.na_r_netid = address.netid, .na_r_addr = address.uaddr});
-    if (addresses.empty()) return std::nullopt;
-    out.addresses.push_back(std::move(addresses));
+  for (const std::vector<Address>& server : out.servers) {
+    if (server.empty()) return std::nullopt;
+    std::vector<pnfs::layout_address>& addresses = out.addresses.emplace_back();
+    addresses.reserve(server.size());
+    for (const Address& address : server)
+      addresses.push_back({.na_r_netid = address.netid, .na_r_addr = address.uaddr});
   }
   out.lists.reserve(out.addresses.size());
   for (const auto& addresses : out.addresses) out.lists.push_back({.addresses = addresses});
@@ -147,12 +148,12 @@ Op4<Device, TooSmall> getdeviceinfo(Compound& compound, const nfs4::GETDEVICEINF
   Layouts& layouts = layouts_of(compound);
   const auto numbers = layouts.devices().find(args.gdia_device_id);
   if (!numbers) co_return nfs4::refuse_without<TooSmall>(NFS4ERR_NOENT);
-  std::vector<DataServerInfo> servers;
+  std::vector<std::vector<Address>> servers;
   servers.reserve(numbers->size());
   for (const pnfs::ServerNumber number : *numbers) {
-    auto server = layouts.cluster().servers().find(number);
+    const auto server = layouts.cluster().servers().find(number);
     if (!server) co_return nfs4::refuse_without<TooSmall>(NFS4ERR_NOENT);
-    servers.push_back(std::move(*server));
+    servers.push_back(layouts.addresses_for(transport_of(compound.call()), *server));
   }
   auto device = describe(std::move(servers));
   if (!device) co_return nfs4::refuse_without<TooSmall>(NFS4ERR_NOENT);

@@ -30,7 +30,7 @@ std::size_t encoded_size(const LayoutGranted& granted);
 
 // GETDEVICEINFO4resok
 struct Device {
-  std::vector<DataServerInfo> servers;
+  std::vector<std::vector<Address>> servers;                 // what the client is told of each
   std::vector<std::vector<pnfs::layout_address>> addresses;  // of each; they refer to `servers`
   std::vector<pnfs::multipath_list4> lists;                  // they refer to `addresses`
   std::vector<std::uint32_t> indices;

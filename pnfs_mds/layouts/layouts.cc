@@ -42,12 +42,13 @@ LayoutState::~LayoutState() {
 
 // Linux never frees the stateid of a revoked layout, and as long as a flag in SEQUENCE is up it drops all its
 // layouts again and again: so revoked ones end by themselves, and no flag is raised.
-Layouts::Layouts(Cluster& cluster)
+Layouts::Layouts(Cluster& cluster, std::vector<rpc::Transport> data_transport)
     : Kind({.kind = StateKind::layout,
             .name = "layout",
             .when_revoked = nfsstat4::NFS4ERR_BAD_STATEID,
             .sequence_flag = nfs4::SEQ4_STATUS_RECALLABLE_STATE_REVOKED}),
       cluster_(cluster),
+      data_transport_(std::move(data_transport)),
       devices_(cluster.id()),
       grants_(cluster.grants()),
       recalls_(*this, cluster),
@@ -55,6 +56,21 @@ Layouts::Layouts(Cluster& cluster)
   cluster_.source().set_layout_recall(recalls_);
   cluster_.set_file_facts([this](pnfs::ObjectId object) { return files_.facts(object); });
   cluster_.set_drop_privileges([this](pnfs::ObjectId object) { return files_.drop_privileges(object); });
+}
+
+std::vector<Address> Layouts::addresses_for(rpc::Transport own, const DataServerInfo& server) const {
+  std::vector<Address> out;
+  // "rdma" for rdma and rdma6, "tcp" for tcp and tcp6.
+  const auto add = [&](rpc::Transport transport) {
+    const std::string_view netid = transport == rpc::Transport::rdma ? "rdma" : "tcp";
+    std::ranges::copy_if(server.addresses, std::back_inserter(out),
+                         [&](const Address& address) { return address.netid.starts_with(netid); });
+  };
+  for (const rpc::Transport transport : data_transport_) add(transport);
+  if (!data_transport_.empty()) return out;
+  add(own);
+  if (out.empty()) add(rpc::Transport::tcp);
+  return out;
 }
 
 Layouts* Layouts::among(std::span<Kind* const> kinds) {

@@ -31,6 +31,7 @@
 #include "pnfs_mds/layouts/live_grants.h"
 #include "pnfs_mds/layouts/recalls.h"
 #include "pnfs_mds/layouts/waiting_files.h"
+#include "rpc/transport.h"
 #include "vfs/export.h"
 
 namespace braid::nfs4::state {
@@ -71,13 +72,17 @@ struct LayoutRequest {
 // thread-safe. `cluster` outlives it.
 class Layouts final : public nfs4::state::Kind {
  public:
-  explicit Layouts(Cluster& cluster);
+  // `data_transport`: by which clients are to reach data servers, the first choice first; none: by the one
+  // that they reach this server by, or by TCP where a data server does not have it.
+  explicit Layouts(Cluster& cluster, std::vector<rpc::Transport> data_transport = {});
 
   // The layouts of the server that `kinds` belong to; null: it has none.
   static Layouts* among(std::span<nfs4::state::Kind* const> kinds);
 
   // --- Of any thread.
   [[nodiscard]] Cluster& cluster() { return cluster_; }
+  // Of a server's addresses those that a client is told that reaches us by `own`, in their order.
+  [[nodiscard]] std::vector<Address> addresses_for(rpc::Transport own, const DataServerInfo& server) const;
   [[nodiscard]] Devices& devices() { return devices_; }
   [[nodiscard]] LayoutFiles& files() { return files_; }
   [[nodiscard]] LiveGrants& grants() { return grants_; }
@@ -181,6 +186,7 @@ class Layouts final : public nfs4::state::Kind {
                          nfs4::state::DeferredWork& work);
 
   Cluster& cluster_;
+  const std::vector<rpc::Transport> data_transport_;
   Devices devices_;
   LayoutFiles files_;
   LiveGrants grants_;

@@ -50,6 +50,12 @@ void add_own_options(CLI::App& command, config::DataServerConfig& server) {
       ->type_name("PORT")
       ->check(number(0, 65535))
       ->group(group);
+  command.add_option("--rdma", server.rdma, "Serve RPC over RDMA too, on this port (20049)")
+      ->type_name("PORT")
+      ->expected(0, 1)
+      ->default_str("20049")
+      ->check(number(1, 65535))
+      ->group(group);
   command
       .add_option("--advertise", server.advertise,
                   "Address that clients are told (where it listens); may be repeated")

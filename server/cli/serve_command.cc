@@ -137,7 +137,7 @@ std::expected<run::ServeCommand, Exit> serve_with_file(const CLI::App& serve, Wr
 }
 
 // What cannot work about data servers, or nothing.
-std::string mistake_about_data_servers(const Written& written, std::uint16_t port) {
+std::string mistake_about_data_servers(const Written& written, const config::Config& config) {
   const auto& directories = written.data_directories;
   if (written.data_servers == 0 && !directories.empty())
     return "--data-directory is for --data-servers N, which is not there";
@@ -147,10 +147,16 @@ std::string mistake_about_data_servers(const Written& written, std::uint16_t por
   for (auto it = directories.begin(); it != directories.end(); ++it)
     if (std::find(directories.begin(), it, *it) != it)
       return fmt::format("--data-directory {} is there twice; each data server needs one of its own", *it);
-  if (port != 0 && port + written.data_servers > std::numeric_limits<std::uint16_t>::max())
-    return fmt::format(
-        "the ports of {} data servers follow --port {}, and there is none above 65535; write a lower one",
-        written.data_servers, port);
+  const auto too_high = [&](std::string_view option, std::uint16_t port) {
+    return port + written.data_servers > std::numeric_limits<std::uint16_t>::max()
+               ? fmt::format(
+                     "the ports of {} data servers follow {} {}, and there is none above 65535; write a "
+                     "lower one",
+                     written.data_servers, option, port)
+               : std::string();
+  };
+  if (std::string mistake = too_high("--port", config.port); !mistake.empty()) return mistake;
+  if (config.rdma.on) return too_high("--rdma", config.rdma.port);
   return {};
 }
 
@@ -166,6 +172,7 @@ void add_data_servers(Written& written, config::Config& config) {
     one.name = fmt::format("ds{}", number);
     one.listen = config.listen;
     one.port = config.port == 0 ? 0 : static_cast<std::uint16_t>(config.port + number);
+    if (config.rdma.on) one.rdma = static_cast<std::uint16_t>(config.rdma.port + number);
   }
 }
 
@@ -188,7 +195,7 @@ std::expected<run::ServeCommand, Exit> serve_directory(const CLI::App& serve, Wr
   only.clients = std::move(written.allow);
   run::apply(written.process.overrides, command.config);
   command.config.exports.push_back(std::move(only));
-  if (std::string mistake = mistake_about_data_servers(written, command.config.port); !mistake.empty())
+  if (std::string mistake = mistake_about_data_servers(written, command.config); !mistake.empty())
     return std::unexpected(usage(std::move(mistake)));
   if (written.data_servers != 0) add_data_servers(written, command.config);
   return command;

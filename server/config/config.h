@@ -15,6 +15,7 @@
 #include "pnfs_mds/stripe_policy.h"
 #include "rdma/registration.h"
 #include "rpc/call.h"
+#include "rpc/transport.h"
 #include "vfs/export.h"
 #include "vfs/network.h"
 
@@ -59,6 +60,7 @@ struct DataServerConfig {
   std::vector<std::string> listen;     // numeric addresses; empty: all
   std::uint16_t port = 2049;           // 0: the system chooses one
   std::vector<std::string> advertise;  // what clients are told; empty: where it listens
+  std::optional<std::uint16_t> rdma;   // RPC over RDMA too, at this port
 };
 
 // This server is the metadata server of a pNFS cluster.
@@ -67,6 +69,8 @@ struct PnfsConfig {
   std::string secret;  // file; empty: one is made in the state directory
   pnfs_mds::StripePolicy stripes;
   unsigned lost_seconds = 300;  // after so long without a data server its bytes are an I/O error
+  // By which clients reach data servers, the first choice first; empty: as they reach this server.
+  std::vector<rpc::Transport> data_transport;
 };
 
 // Where the bytes of an export's new files are.

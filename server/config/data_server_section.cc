@@ -1,6 +1,8 @@
 // [data_server]
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <limits>
 #include <string>
 
 #include "rpc/socket_address.h"
@@ -35,6 +37,25 @@ void read_served_addresses(TomlReader& table, DataServerConfig& config) {
                                 address));
 }
 
+// true, or another port than the usual one.
+void read_rdma_port(TomlReader& table, const TomlReader& file, const Config& all, DataServerConfig& config) {
+  const toml::node* const node = table.node("rdma");
+  if (node == nullptr) return;
+  const auto port = node->value_exact<std::int64_t>();
+  const auto on = node->value_exact<bool>();
+  if (on && *on) config.rdma = RdmaConfig().port;
+  if (port && *port >= 1 && *port <= std::numeric_limits<std::uint16_t>::max())
+    config.rdma = static_cast<std::uint16_t>(*port);
+  else if (!on)
+    table.problem("rdma",
+                  "'rdma' in [data_server] is true, false or a port from 1 to 65535; write rdma = true");
+  if (config.rdma && all.rdma.on && config.rdma == all.rdma.port && file.has("export"))
+    table.problem("rdma",
+                  fmt::format("the data server and the exports both use the RDMA port {}; write another "
+                              "one, e.g. rdma = {}",
+                              *config.rdma, *config.rdma + 1));
+}
+
 }  // namespace
 
 void read_data_server(TomlReader& file, std::string_view name, Config& all) {
@@ -62,6 +83,7 @@ void read_data_server(TomlReader& file, std::string_view name, Config& all) {
                               "in [data_server]",
                               config.port));
   read_served_addresses(table, config);
+  read_rdma_port(table, file, all, config);
   table.finish();
 }
 

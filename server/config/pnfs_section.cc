@@ -1,8 +1,11 @@
 // [pnfs]
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "pnfs/striping.h"
@@ -29,6 +32,37 @@ void read_packing(TomlReader& table, PnfsConfig& config) {
                   "kernel of Linux clients; write \"sparse\", or smaller ones");
 }
 
+constexpr std::string_view transport_example = R"(data_transport = ["rdma", "tcp"])";
+
+// "same", one transport, or a list.
+void read_data_transport(TomlReader& table, PnfsConfig& config) {
+  const toml::node* const node = table.node("data_transport");
+  if (node == nullptr) return;
+  std::vector<std::string> names;
+  if (node->is_string()) {
+    names.emplace_back();
+    table.text("data_transport", names.front(), transport_example);
+    if (names.front() == "same") return;
+  } else {
+    table.texts("data_transport", names, transport_example);
+  }
+  const auto refuse = [&table](std::string_view what) {
+    table.problem("data_transport",
+                  fmt::format("'data_transport' {}; write \"same\", or a list of \"tcp\" and "
+                              "\"rdma\" in the order of preference, e.g. {}",
+                              what, transport_example));
+  };
+  if (names.empty()) refuse("names no transport");
+  for (const std::string& name : names) {
+    const auto one = name == "tcp"    ? std::optional(rpc::Transport::tcp)
+                     : name == "rdma" ? std::optional(rpc::Transport::rdma)
+                                      : std::nullopt;
+    if (!one || std::ranges::find(config.data_transport, *one) != config.data_transport.end())
+      return refuse(fmt::format("holds \"{}\"{}", name, one ? " twice" : ""));
+    config.data_transport.push_back(*one);
+  }
+}
+
 }  // namespace
 
 void read_pnfs(TomlReader& file, std::string_view name, Config& all) {
@@ -47,6 +81,7 @@ void read_pnfs(TomlReader& file, std::string_view name, Config& all) {
   table.integer<std::uint32_t>("width", config.stripes.width, 1, Striping::width_max);
   read_packing(table, config);
   table.integer("lost_seconds", config.lost_seconds, 10u, 86400u);
+  read_data_transport(table, config);
   table.finish();
 }
 

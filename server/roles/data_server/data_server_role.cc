@@ -49,10 +49,10 @@ std::expected<rpc::PeerAddress, std::string> resolve(const std::string& text) {
   return address;
 }
 
-// RFC 5665 section 5.2.3.3.
-pnfs::Introduction::Address universal(const rpc::PeerAddress& address) {
+// RFC 5665 sections 5.2.3.3 and 5.2.3.4. `transport`: "tcp" or "rdma".
+pnfs::Introduction::Address universal(std::string transport, const rpc::PeerAddress& address) {
   constexpr unsigned byte = 256;
-  return {rpc::is_ipv4(address) ? "tcp" : "tcp6",
+  return {rpc::is_ipv4(address) ? transport : transport + "6",
           fmt::format("{}.{}.{}", config::host_text(address), address.port / byte, address.port % byte)};
 }
 
@@ -165,7 +165,7 @@ std::expected<void, std::string> DataServerRole::assemble(const Shared& shared, 
 }
 
 Listen DataServerRole::listen() const {
-  return {.addresses = config_.listen, .port = config_.port, .port_option = "--port"};
+  return {.addresses = config_.listen, .port = config_.port, .port_option = "--port", .rdma = config_.rdma};
 }
 
 // Clients cannot connect to "all addresses" of a host.
@@ -184,11 +184,25 @@ void DataServerRole::reached_at(const std::vector<rpc::PeerAddress>& addresses,
     told.push_back(config::reachable_address());
     told.back().port = port;
   }
-  if (told.size() > pnfs::ADDRESSES_MAX) told.resize(pnfs::ADDRESSES_MAX);
+  // Each may be one of RDMA, too.
+  if (told.size() > pnfs::ADDRESSES_MAX / 2) told.resize(pnfs::ADDRESSES_MAX / 2);
   const std::scoped_lock lock(mutex_);
   name_ = config_.name.empty() ? default_name(port) : config_.name;
-  addresses_.clear();
-  std::ranges::transform(told, std::back_inserter(addresses_), universal);
+  told_ = std::move(told);
+}
+
+// Nobody is told of a server that is not served yet, nor of a transport that it does not have.
+void DataServerRole::served(std::optional<std::uint16_t> rdma_port) {
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const rpc::PeerAddress& address : told_) addresses_.push_back(universal("tcp", address));
+    for (rpc::PeerAddress address : told_) {
+      if (!rdma_port) break;
+      address.port = *rdma_port;
+      addresses_.push_back(universal("rdma", address));
+    }
+  }
+  heartbeats_->start();
 }
 
 pnfs::Introduction DataServerRole::introduction() const {
@@ -220,7 +234,6 @@ void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> thread
                                                                                  .contact = contact_,
                                                                                  .pool = pool_,
                                                                                  .counters = &*counters_});
-  heartbeats_->start();
 }
 
 io::Op<> DataServerRole::tick() {

@@ -43,6 +43,7 @@ class DataServerRole final : public Role {
   void reached_at(const std::vector<rpc::PeerAddress>& addresses,
                   const std::vector<rpc::PeerAddress>& first) override;
   void start(std::span<const std::unique_ptr<ServerThread>> threads) override;
+  void served(std::optional<std::uint16_t> rdma_port) override;
   io::Op<> tick() override;
   io::Op<> close() override;
   void describe(std::vector<admin::AdminCommand>& commands) override { (void)commands; }
@@ -83,10 +84,11 @@ class DataServerRole final : public Role {
   std::unique_ptr<nfs4::Nfs4Engine> engine_;
   std::vector<rpc::Program> programs_;
   std::optional<rpc::Server> rpc_;
-  std::unique_ptr<pnfs_ds::Heartbeats> heartbeats_;  // from start() on
+  std::unique_ptr<pnfs_ds::Heartbeats> heartbeats_;  // from start() on; they begin when it is served
   std::span<const std::unique_ptr<ServerThread>> threads_;
   mutable std::mutex mutex_;
-  std::string name_;                                    // of the two
+  std::string name_;                                    // of the three
+  std::vector<rpc::PeerAddress> told_;                  // by TCP
   std::vector<pnfs::Introduction::Address> addresses_;  // guarded by mutex_
 };
 

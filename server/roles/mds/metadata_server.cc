@@ -53,14 +53,16 @@ std::expected<std::shared_ptr<MetadataServer>, std::string> MetadataServer::open
   if (!opened)
     return std::unexpected(opened.error().in_use ? nfs::in_use_text(state_dir) : opened.error().text);
   warn_of_small_unit(config.pnfs.stripes);
-  return std::shared_ptr<MetadataServer>(new MetadataServer(std::move(calls), std::move(*opened), clock));
+  return std::shared_ptr<MetadataServer>(
+      new MetadataServer(config.pnfs, std::move(calls), std::move(*opened), clock));
 }
 
-MetadataServer::MetadataServer(std::unique_ptr<pnfs_mds::ControlCalls> calls,
+MetadataServer::MetadataServer(const config::PnfsConfig& config,
+                               std::unique_ptr<pnfs_mds::ControlCalls> calls,
                                std::unique_ptr<pnfs_mds::Cluster> cluster, const base::Clock& clock)
     : calls_(std::move(calls)),
       cluster_(std::move(cluster)),
-      layouts_(*cluster_),
+      layouts_(*cluster_, config.data_transport),
       control_(*cluster_),
       service_(
           clock, cluster_->secret(), [this] { return pnfs_mds::introduction_of(*cluster_); }, control_),

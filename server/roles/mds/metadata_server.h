@@ -48,8 +48,8 @@ class MetadataServer final : public nfs::Capability {
   [[nodiscard]] pnfs_mds::Cluster& cluster() { return *cluster_; }
 
  private:
-  MetadataServer(std::unique_ptr<pnfs_mds::ControlCalls> calls, std::unique_ptr<pnfs_mds::Cluster> cluster,
-                 const base::Clock& clock);
+  MetadataServer(const config::PnfsConfig& config, std::unique_ptr<pnfs_mds::ControlCalls> calls,
+                 std::unique_ptr<pnfs_mds::Cluster> cluster, const base::Clock& clock);
   void register_metrics(base::MetricRegistry& metrics);
   // Layouts that the exports do not permit any more, since a reload, are recalled.
   io::Op<> look_at_exports();

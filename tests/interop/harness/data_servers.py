@@ -6,15 +6,16 @@ import socket
 import subprocess
 import time
 
-from harness.constants import ADDRESS, DATA_PORT
+from harness.constants import ADDRESS, DATA_PORT, RDMA_PORT
 from harness.server import REPORT, START_S, STOP_S, ServerError
 
 
 class DataServers:
     """By number, from 1; the objects of each stay when it ends. Their secret is that of the cluster."""
 
-    def __init__(self, binary, base, metadata_port):
+    def __init__(self, binary, base, metadata_port, rdma):
         self.binary = binary
+        self.rdma = rdma
         self.base = base
         self.metadata_port = metadata_port
         self.processes = {}
@@ -34,7 +35,8 @@ class DataServers:
             self.processes[number] = subprocess.Popen(
                 [self.binary, "data-server", self.directory(number), "--mds", f"{ADDRESS}:{self.metadata_port}",
                  "--secret", os.path.join(self.base, "state", "pnfs", "secret"), "--name", f"ds{number}",
-                 "--listen", ADDRESS, "--port", str(port), "--advertise", ADDRESS],
+                 "--listen", ADDRESS, "--port", str(port), "--advertise", ADDRESS,
+                 *(["--rdma", str(RDMA_PORT + number)] if self.rdma else [])],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.base)
         deadline = time.monotonic() + START_S
         while time.monotonic() < deadline:

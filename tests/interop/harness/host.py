@@ -251,7 +251,7 @@ def main():
     if settings["save"]:
         os.makedirs(settings["save"], exist_ok=True)
     server = Server(settings["server"], base, os.path.join(base, "server.log"), settings["machine"] == "rdma")
-    data_servers = DataServers(settings["binary"], base, PORT)
+    data_servers = DataServers(settings["binary"], base, PORT, settings["machine"] == "rdma")
     host = Host(base, server, data_servers)
     machine = boot(host, settings)
     status = attend(host, machine, settings["limit_s"])

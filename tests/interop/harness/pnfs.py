@@ -9,9 +9,9 @@ SERVERS = 4
 UNIT = 64 * 1024
 
 
-def configuration(lab, export=""):
-    """Of a metadata server with a striped export; `export`: more lines about that."""
-    cluster = f'[pnfs]\nstripe_unit = "{UNIT // 1024}KiB"\nwidth = {SERVERS}\n'
+def configuration(lab, export="", cluster=""):
+    """Of a metadata server with a striped export; `export` and `cluster`: more lines about these."""
+    cluster = f'[pnfs]\nstripe_unit = "{UNIT // 1024}KiB"\nwidth = {SERVERS}\n{cluster}'
     config = lab.config(limits=f"lease_seconds = {SHORT_LEASE_S}")
     return config.replace("[[export]]", f'{cluster}[[export]]\ndata = "striped"\n{export}')
 

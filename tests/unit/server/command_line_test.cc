@@ -75,6 +75,14 @@ TEST(CommandLine, a_data_server_has_a_directory_a_metadata_server_and_a_secret) 
   EXPECT_EQ(server.port, 3049);
   EXPECT_THAT(server.listen, ElementsAre("::1"));
   EXPECT_THAT(server.advertise, ElementsAre("192.0.2.1", "192.0.2.2:5"));
+  EXPECT_EQ(server.rdma, std::nullopt);
+  const auto rdma = [](const std::vector<const char*>& more) {
+    std::vector<const char*> words{"data-server", "/o", "--mds", "mds:2049", "--secret", "/s", "--rdma"};
+    words.insert(words.end(), more.begin(), more.end());
+    return served(words).config.data_servers.at(0).rdma;
+  };
+  EXPECT_EQ(rdma({}), 20049);
+  EXPECT_EQ(rdma({"20051"}), 20051);
   EXPECT_THAT(refused({"data-server", "/srv/objects", "--mds", "mds:2049"}),
               HasSubstr("--secret is required"));
   EXPECT_THAT(refused({"data-server", "/o", "--mds", "mds", "--secret", "/s"}),
@@ -94,6 +102,7 @@ TEST(CommandLine, data_servers_of_the_process_follow_the_port_and_have_directori
     EXPECT_EQ(server.port, 12050 + i);
     EXPECT_EQ(server.name, "ds" + std::to_string(i + 1));
     EXPECT_EQ(server.mds, "") << "this process";
+    EXPECT_EQ(server.rdma, std::nullopt);
     EXPECT_THAT(server.listen, ElementsAre("::1"));
   }
   EXPECT_EQ(command.config.data_servers[0].directory, "/a");
@@ -102,6 +111,10 @@ TEST(CommandLine, data_servers_of_the_process_follow_the_port_and_have_directori
   for (const auto& server :
        served({"serve", "/srv", "--port", "0", "--data-servers", "2"}).config.data_servers)
     EXPECT_EQ(server.port, 0);
+  const auto by_rdma =
+      served({"serve", "/srv", "--rdma", "20060", "--data-servers", "2"}).config.data_servers;
+  EXPECT_EQ(by_rdma[0].rdma, 20061);
+  EXPECT_EQ(by_rdma[1].rdma, 20062);
   const config::Config plain = served({"serve", "/srv"}).config;
   EXPECT_FALSE(plain.pnfs.on);
   EXPECT_TRUE(plain.data_servers.empty());

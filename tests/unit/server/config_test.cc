@@ -104,7 +104,7 @@ TEST(Config, mistakes_about_pnfs_are_told_with_their_lines) {
       "braid.toml:2: 'stripe_unit' is no multiple of 4 KiB; write e.g. \"1MiB\"\n"
       "braid.toml:3: 'packing' is \"thick\"; write \"sparse\" or \"dense\"\n"
       "braid.toml:4: unknown key 'stripes' in [pnfs]; known keys are secret, stripe_unit, width, packing, "
-      "lost_seconds\n"
+      "lost_seconds, data_transport\n"
       "braid.toml:5: 'secret' is \"here\"; write an absolute path: secret = "
       "\"/etc/braid/pnfs.secret\"\n");
   EXPECT_THAT(
@@ -134,6 +134,43 @@ TEST(Config, a_wrong_registration_and_inline_size_are_told) {
                        std::string(one_export)),
             "braid.toml:2: 'inline_bytes_max' is no multiple of 1 KiB; write e.g. \"4KiB\"\n"
             "braid.toml:3: 'registration' is \"none\"; write cache, dynamic or odp\n");
+}
+
+TEST(Config, clients_reach_data_servers_as_they_are_told) {
+  const auto transports = [](const std::string& value) {
+    const auto config = parse_config("[pnfs]\ndata_transport = " + value + "\n" + std::string(one_export));
+    return config.has_value() ? config->pnfs.data_transport : std::vector<rpc::Transport>(9);
+  };
+  using enum rpc::Transport;
+  EXPECT_THAT(transports("\"same\""), ElementsAre());
+  EXPECT_THAT(transports("\"rdma\""), ElementsAre(rdma));
+  EXPECT_THAT(transports("[\"rdma\", \"tcp\"]"), ElementsAre(rdma, tcp));
+  const auto mistake = [](const std::string& value) {
+    return complaints("[pnfs]\ndata_transport = " + value + "\n" + std::string(one_export));
+  };
+  EXPECT_THAT(mistake("[\"udp\"]"),
+              HasSubstr("braid.toml:2: 'data_transport' holds \"udp\"; write \"same\""));
+  EXPECT_THAT(mistake("[\"tcp\", \"tcp\"]"), HasSubstr("braid.toml:2: 'data_transport' holds \"tcp\" twice"));
+  EXPECT_THAT(mistake("[]"), HasSubstr("braid.toml:2: 'data_transport' names no transport"));
+  EXPECT_THAT(mistake("[\"same\"]"), HasSubstr("braid.toml:2: "));
+  EXPECT_THAT(mistake("3"), HasSubstr("braid.toml:2: 'data_transport' is"));
+}
+
+TEST(Config, a_data_server_is_reached_by_rdma_where_it_says_so) {
+  const std::string server = "[data_server]\ndirectory = \"/o\"\nmds = \"m:1\"\nsecret = \"/s\"\n";
+  const auto port = [&](const std::string& value) {
+    const auto config = parse_config(server + "rdma = " + value + "\n");
+    return config.has_value() ? config->data_servers.at(0).rdma : std::optional<std::uint16_t>(1);
+  };
+  EXPECT_EQ(parse_config(server)->data_servers.at(0).rdma, std::nullopt);
+  EXPECT_EQ(port("false"), std::nullopt);
+  EXPECT_EQ(port("true"), 20049);
+  EXPECT_EQ(port("20050"), 20050);
+  for (const char* value : {"0", "65536", "\"yes\""})
+    EXPECT_THAT(complaints(server + "rdma = " + value + "\n"), HasSubstr("braid.toml:5: 'rdma'"));
+  EXPECT_THAT(
+      complaints("[server]\nrdma = true\n" + server + "port = 2050\nrdma = true\n" + std::string(one_export)),
+      HasSubstr("braid.toml:8: the data server and the exports both use the RDMA port 20049"));
 }
 
 TEST(Config, a_data_server_needs_no_export) {

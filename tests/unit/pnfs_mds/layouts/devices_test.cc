@@ -49,6 +49,25 @@ TEST_F(DevicesTest, says_where_each_server_is) {
   }
 }
 
+TEST_F(DevicesTest, a_client_is_told_addresses_of_its_own_transport_or_of_those_that_are_configured) {
+  using enum rpc::Transport;
+  DataServerInfo server;
+  server.addresses = {{"tcp", "1"}, {"rdma", "2"}, {"tcp6", "3"}, {"rdma6", "4"}};
+  const auto told = [&server](const Layouts& layouts, rpc::Transport own) {
+    std::string all;
+    for (const Address& address : layouts.addresses_for(own, server)) all += address.uaddr;
+    return all;
+  };
+  EXPECT_EQ(told(*layouts_, tcp), "13");
+  EXPECT_EQ(told(*layouts_, rdma), "24");
+  EXPECT_EQ(told(Layouts(*cluster_, {rdma}), tcp), "24");
+  EXPECT_EQ(told(Layouts(*cluster_, {rdma, tcp}), tcp), "2413");
+  EXPECT_EQ(told(Layouts(*cluster_, {tcp}), rdma), "13");
+  server.addresses = {{"tcp", "1"}};
+  EXPECT_EQ(told(*layouts_, rdma), "1") << "better than none";
+  EXPECT_EQ(told(Layouts(*cluster_, {rdma}), tcp), "") << "it was said";
+}
+
 TEST_F(DevicesTest, refuses_what_it_does_not_know_and_says_how_much_room_it_needs) {
   GETDEVICEINFO4args args{.gdia_device_id = device_of("file"),
                           .gdia_layout_type = files_type,

@@ -1,0 +1,60 @@
+"""RDMA: clients reach data servers as they reach the metadata server, or as its configuration says; the bytes are the same."""
+
+import hashlib
+import json
+
+from harness.client import Lab, drop_caches, equal, expect, sha256, step, write_file
+from harness.constants import DATA_PORT
+from harness.pnfs import SERVERS, configuration, events, in_band, pattern, serve
+
+MACHINE = "rdma"
+RUNS = ("tmpfs,4.2",)
+TAKES_S = 60
+TIMEOUT_S = 300
+
+SIZE = 2 * 1024 * 1024
+
+lab = Lab()
+
+
+def connections():
+    """Of clients to each data server: (by TCP and RDMA, by RDMA)."""
+    def of(number):
+        status = lab.host(f"/proc/{lab.server_pid()}/exe status --json --admin /run/braid/{DATA_PORT + number}.sock")
+        report = json.loads(status)
+        return report["connections"], report["rdma"]["connections"]
+    return [of(number) for number in range(1, SERVERS + 1)]
+
+
+def write_and_read(proto, name, by_rdma):
+    """A mount by `proto` whose bytes go straight to the data servers, by RDMA or not at all by RDMA."""
+    mnt = lab.mount(proto=proto, at=f"/run/{name}")
+    data = pattern(SIZE, name)
+    write_file(f"{mnt}/{name}", data)
+    drop_caches()
+    equal(sha256(f"{mnt}/{name}"), hashlib.sha256(data).hexdigest(), "what is read back")
+    reads, writes = events(mnt)
+    expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
+    equal((in_band("READ"), in_band("WRITE")), (0, 0), "READ and WRITE at the metadata server")
+    for number, (_, rdma) in enumerate(connections(), 1):
+        equal(rdma > 0, by_rdma, f"data server {number} is reached by RDMA")
+    lab.unmount(mnt)
+    return data
+
+
+lab.export()
+serve(lab)
+step("who has mounted by TCP reaches data servers by TCP")
+first = write_and_read("tcp", "first", False)
+step("who has mounted by RDMA, by RDMA")
+second = write_and_read("rdma", "second", True)
+step("and both see the same")
+mnt = lab.mount(version="3", proto="rdma")
+for name, data in (("first", first), ("second", second)):
+    equal(sha256(f"{mnt}/{name}"), hashlib.sha256(data).hexdigest(), f"{name} by NFS 3")
+lab.unmount(mnt)
+
+step("the configuration has it otherwise")
+lab.stop()
+lab.serve(config=configuration(lab, cluster='data_transport = ["tcp"]\n'))
+write_and_read("rdma", "third", False)
