@@ -72,15 +72,14 @@ vfs::Export exported(const ExportSet::Entry& entry) {
 
 ExportSet::ExportSet(const ExportResources& resources, vfs::ExportRegistry registry)
     : resources_(resources),
+      descriptors_(std::make_shared<vfs::posix::DescriptorPool>(resources.open_files_max)),
       registry_(std::move(registry)),
       exports_(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})) {}
 
 std::expected<void, std::string> ExportSet::apply(const std::vector<config::ExportConfig>& exports) {
   std::vector<Entry> entries;
-  const std::size_t share =
-      std::max<std::size_t>(resources_.open_files_max / std::max<std::size_t>(exports.size(), 1), 16);
   for (const config::ExportConfig& config : exports) {
-    auto offered = offer(config, share);
+    auto offered = offer(config);
     if (!offered) return std::unexpected(std::move(offered.error()));
     entries.push_back(std::move(*offered));
   }
@@ -117,22 +116,21 @@ const ExportSet::Entry* ExportSet::same_file_system(const config::ExportConfig& 
   return found == entries_.end() ? nullptr : &*found;
 }
 
-std::expected<ExportSet::Entry, std::string> ExportSet::offer(const config::ExportConfig& config,
-                                                              std::size_t open_files_max) {
+std::expected<ExportSet::Entry, std::string> ExportSet::offer(const config::ExportConfig& config) {
   if (const Entry* kept = same_file_system(config)) {
     Entry entry = *kept;
     entry.config = config;
     return entry;
   }
   Entry entry{.config = config, .registered = {}, .file_system = nullptr, .unavailable = {}, .seen = {}};
-  if (auto opened = open(entry, open_files_max); !opened) return std::unexpected(std::move(opened.error()));
+  if (auto opened = open(entry); !opened) return std::unexpected(std::move(opened.error()));
   if (!entry.unavailable.empty()) log_standing(entry);
   warn_of_device(entry);
   return entry;
 }
 
 // What is at the directory now is looked at before it is served, and again as it was opened.
-std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_files_max) {
+std::expected<void, std::string> ExportSet::open(Entry& entry) {
   const config::ExportConfig& config = entry.config;
   const auto found = vfs::posix::directory_identity(config.directory, config.fsid);
   auto registered = registry_.look_up(config.path, config.directory, found ? &*found : nullptr);
@@ -157,7 +155,7 @@ std::expected<void, std::string> ExportSet::open(Entry& entry, std::size_t open_
   options.tree.sync = config.sync;
   options.tree.opens = opens_of(entry);
   options.tree.write_backs = write_backs_;
-  options.tree.cache.descriptors_max = open_files_max;
+  options.tree.cache.pool = descriptors_;
   options.tree.root.fsid = config.fsid;
   if (resources_.contents.of) options.sources = resources_.contents.of(config);
   if (auto marked = mark_contents(config.directory, options.sources); !marked)
@@ -190,8 +188,7 @@ bool ExportSet::look_at(Entry& entry) {
                                   entry.seen->directory == found->directory
                             : !entry.seen;
     if (!before.empty() && same) return false;
-    const std::size_t share = std::max<std::size_t>(resources_.open_files_max / entries_.size(), 16);
-    if (auto opened = open(entry, share); !opened) {
+    if (auto opened = open(entry); !opened) {
       entry.unavailable = std::move(opened.error());
       entry.seen.reset();  // to be tried again
     }

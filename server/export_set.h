@@ -67,9 +67,9 @@ class ExportSet {
   std::expected<void, std::string> accept(std::string_view export_path);
 
  private:
-  std::expected<Entry, std::string> offer(const config::ExportConfig& config, std::size_t open_files_max);
+  std::expected<Entry, std::string> offer(const config::ExportConfig& config);
   [[nodiscard]] const Entry* same_file_system(const config::ExportConfig& config) const;
-  std::expected<void, std::string> open(Entry& entry, std::size_t open_files_max);
+  std::expected<void, std::string> open(Entry& entry);
   // True if the export has come or gone.
   bool look_at(Entry& entry);
   // What the files that are open in this export obey, since whatever reload they are.
@@ -77,6 +77,8 @@ class ExportSet {
   void publish();
 
   const ExportResources resources_;
+  // Of all exports, also of those that a reload has taken away and somebody has files open in.
+  const std::shared_ptr<vfs::posix::DescriptorPool> descriptors_;
   vfs::ExportRegistry registry_;
   const std::shared_ptr<vfs::posix::WriteBacks> write_backs_ = std::make_shared<vfs::posix::WriteBacks>();
   std::map<vfs::ExportId, std::shared_ptr<vfs::posix::OpensOptions>> opens_;

@@ -4,11 +4,16 @@
 
 namespace braid::vfs::posix {
 
-FileCache::FileCache(const FileCacheOptions& options) : options_(options) {
+FileCache::FileCache(const FileCacheOptions& options)
+    : options_(options),
+      pool_(options.pool != nullptr ? options.pool
+                                    : std::make_shared<DescriptorPool>(options.descriptors_max)) {
   for (Shard& shard : shards_) shard.buckets.resize(16);
+  pool_->add(*this);
 }
 
 FileCache::~FileCache() {
+  pool_->remove(*this);
   for (Shard& shard : shards_)
     while (shard.by_use.first != nullptr) take_out(shard, *shard.by_use.first);
 }
@@ -101,10 +106,9 @@ std::optional<DescriptorSlot> FileCache::reserve() {
   // Each attempt gets past some of those that are held, to which it does not return soon.
   constexpr int attempts_max = 4;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
-    while (descriptors_->all.load(std::memory_order_relaxed) >= options_.descriptors_max)
-      if (!make_room(reserved_.fetch_add(1, std::memory_order_relaxed) % shards_max)) break;
-    if (descriptors_->all.load(std::memory_order_relaxed) < options_.descriptors_max)
-      return DescriptorSlot(descriptors_, true);
+    while (pool_->full())
+      if (!pool_->make_room()) break;
+    if (!pool_->full()) return DescriptorSlot(descriptors_, true);
   }
   crowded_.fetch_add(1, std::memory_order_relaxed);
   return std::nullopt;
@@ -112,15 +116,15 @@ std::optional<DescriptorSlot> FileCache::reserve() {
 
 bool FileCache::few_left() const {
   constexpr std::size_t share = 8;
-  const std::size_t held = descriptors_->held.load(std::memory_order_relaxed);
+  const std::size_t held = pool_->held.load(std::memory_order_relaxed);
   // Each keeps its object's own descriptor open, too.
-  return held >= (options_.descriptors_max - options_.descriptors_max / share) / 2;
+  return held >= (pool_->max - pool_->max / share) / 2;
 }
 
 FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened) {
   const std::uint64_t mac = HandleCodec::mac_of(identity.handle.view());
-  while (descriptors_->all.load(std::memory_order_relaxed) >= options_.descriptors_max)
-    if (!make_room(mac % shards_max)) {
+  while (pool_->full())
+    if (!pool_->make_room()) {
       crowded_.fetch_add(1, std::memory_order_relaxed);
       break;
     }
@@ -177,15 +181,14 @@ FileRef FileCache::evict_one(Shard& shard) {
   return {};
 }
 
-bool FileCache::make_room(std::size_t first_shard) {
+FileRef FileCache::evict() {
+  const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < shards_max; ++i) {
-    Shard& shard = shards_[(first_shard + i) % shards_max];
-    FileRef evicted;  // closed after the lock is released
+    Shard& shard = shards_[(first + i) % shards_max];
     std::scoped_lock lock(shard.mutex);
-    evicted = evict_one(shard);
-    if (evicted) return true;
+    if (FileRef evicted = evict_one(shard)) return evicted;
   }
-  return false;
+  return {};
 }
 
 template <PosixFile::Link PosixFile::* link>
@@ -215,12 +218,12 @@ void FileCache::sweep(base::TimePoint now) {
 
 void FileCache::shrink(std::size_t count) {
   for (std::size_t i = 0; i < count; ++i)
-    if (!make_room(i % shards_max)) return;
+    if (!pool_->make_room()) return;
 }
 
 FileCacheStats FileCache::stats() const {
   FileCacheStats out;
-  out.descriptors = descriptors_->all.load(std::memory_order_relaxed);
+  out.descriptors = descriptors_->own.load(std::memory_order_relaxed);
   out.crowded = crowded_.load(std::memory_order_relaxed);
   for (const Shard& shard : shards_) {
     std::scoped_lock lock(shard.mutex);

@@ -15,6 +15,8 @@
 namespace braid::vfs::posix {
 
 struct FileCacheOptions {
+  // Of all exports; null: this one is alone, and has descriptors_max.
+  std::shared_ptr<DescriptorPool> pool;
   std::size_t descriptors_max = 4096;
   base::Duration idle_max = std::chrono::seconds(60);
   // A descriptor open for writing keeps local programs from executing the file (ETXTBSY): it goes earlier.
@@ -48,6 +50,8 @@ class FileCache {
   std::optional<DescriptorSlot> reserve();
   // What is reserved leaves an eighth of the descriptors, or less.
   [[nodiscard]] bool few_left() const;
+  // Takes out the least recently used of those that nobody holds; null: there is none.
+  FileRef evict();
   // Forgets an object whose last name is gone; its descriptor is closed when the last holder lets go.
   void drop(PosixFile& file);
   // The object now has an O_RDWR descriptor.
@@ -89,17 +93,16 @@ class FileCache {
   // Takes an entry out; the reference keeps it alive until the lock is released.
   static FileRef take_out(Shard& shard, PosixFile& file);
   void use(Shard& shard, PosixFile& file);
-  bool make_room(std::size_t first_shard);
   FileRef evict_one(Shard& shard);
   template <PosixFile::Link PosixFile::* link>
   void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
 
   const FileCacheOptions options_;
-  const std::shared_ptr<DescriptorCount> descriptors_ =
-      std::make_shared<DescriptorCount>(options_.descriptors_max);
+  const std::shared_ptr<DescriptorPool> pool_;
+  const std::shared_ptr<DescriptorCount> descriptors_ = std::make_shared<DescriptorCount>(pool_);
   std::atomic<std::int64_t> now_{0};  // of the last sweep
   std::atomic<std::uint64_t> crowded_{0};
-  std::atomic<std::size_t> reserved_{0};  // where reserve() looks first, in turn
+  std::atomic<std::size_t> next_{0};  // where evict() looks first, in turn
   std::array<Shard, shards_max> shards_;
 };
 

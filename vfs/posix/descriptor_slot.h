@@ -1,19 +1,45 @@
-// The count of a cache's descriptors.
+// The descriptors of all exports of a process: how many there are, and who gives one up when they run short.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <shared_mutex>
 #include <utility>
+#include <vector>
 
 namespace braid::vfs::posix {
 
-// Descriptors that are open now. Thread-safe.
-struct DescriptorCount {
-  explicit DescriptorCount(std::size_t descriptors_max) : max(descriptors_max) {}
+class FileCache;
+
+// Thread-safe. Caches draw on it as long as they live.
+class DescriptorPool {
+ public:
+  explicit DescriptorPool(std::size_t descriptors_max) : max(descriptors_max) {}
+  DescriptorPool(const DescriptorPool&) = delete;
+  DescriptorPool& operator=(const DescriptorPool&) = delete;
+
+  void add(FileCache& cache);
+  void remove(FileCache& cache);
+  [[nodiscard]] bool full() const { return all.load(std::memory_order_relaxed) >= max; }
+  // Closes a descriptor that nobody uses, of each cache in turn. False: all are in use.
+  bool make_room();
+
   const std::size_t max;
-  std::atomic<std::size_t> all{0};
-  std::atomic<std::size_t> held{0};  // those of opens and locks, which cannot be closed to make room
+  std::atomic<std::size_t> all{0};   // open now
+  std::atomic<std::size_t> held{0};  // of them those of opens and locks, which cannot be closed to make room
+
+ private:
+  std::shared_mutex mutex_;
+  std::vector<FileCache*> caches_;
+  std::atomic<std::size_t> next_{0};
+};
+
+// The part of a pool that one cache has. Thread-safe.
+struct DescriptorCount {
+  explicit DescriptorCount(std::shared_ptr<DescriptorPool> its_pool) : pool(std::move(its_pool)) {}
+  const std::shared_ptr<DescriptorPool> pool;
+  std::atomic<std::size_t> own{0};
 };
 
 // One descriptor in the count, from birth to death.
@@ -21,8 +47,9 @@ class DescriptorSlot {
  public:
   explicit DescriptorSlot(std::shared_ptr<DescriptorCount> count, bool held = false)
       : count_(std::move(count)), held_(held) {
-    count_->all.fetch_add(1, std::memory_order_relaxed);
-    if (held_) count_->held.fetch_add(1, std::memory_order_relaxed);
+    count_->own.fetch_add(1, std::memory_order_relaxed);
+    count_->pool->all.fetch_add(1, std::memory_order_relaxed);
+    if (held_) count_->pool->held.fetch_add(1, std::memory_order_relaxed);
   }
   DescriptorSlot(DescriptorSlot&& other) noexcept : count_(std::move(other.count_)), held_(other.held_) {}
   DescriptorSlot& operator=(DescriptorSlot&& other) noexcept {
@@ -34,14 +61,15 @@ class DescriptorSlot {
   DescriptorSlot& operator=(const DescriptorSlot&) = delete;
   ~DescriptorSlot() {
     if (count_ == nullptr) return;
-    count_->all.fetch_sub(1, std::memory_order_relaxed);
-    if (held_) count_->held.fetch_sub(1, std::memory_order_relaxed);
+    count_->own.fetch_sub(1, std::memory_order_relaxed);
+    count_->pool->all.fetch_sub(1, std::memory_order_relaxed);
+    if (held_) count_->pool->held.fetch_sub(1, std::memory_order_relaxed);
   }
 
   // Another one of the same count, for what stays open when the owner of this one is closed: not more than a
   // quarter may, and none when there is no room.
   [[nodiscard]] bool room_beside(std::size_t such) const {
-    return count_->all.load(std::memory_order_relaxed) < count_->max && such < count_->max / 4;
+    return !count_->pool->full() && such < count_->pool->max / 4;
   }
   [[nodiscard]] DescriptorSlot beside() const { return DescriptorSlot(count_); }
 

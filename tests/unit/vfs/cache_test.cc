@@ -46,6 +46,21 @@ TEST_P(CacheTest, the_bound_on_descriptors_is_kept) {
   EXPECT_GT(stats().evicted, 1000U);
 }
 
+TEST_P(CacheTest, exports_of_one_pool_have_its_descriptors_together_and_give_way_to_each_other) {
+  options_.tree.sync = false;
+  options_.tree.cache.pool = std::make_shared<posix::DescriptorPool>(64);
+  restart();
+  const auto other = opened();
+  const auto in_the_pool = [&] { return stats().descriptors + other->stats().cache.descriptors; };
+  std::vector<FileHandle> handles;
+  for (int i = 0; i < 100; ++i) handles.push_back(create("file" + std::to_string(i))->file->handle());
+  EXPECT_GT(stats().descriptors, 56U) << "the other one needs none of them";
+  for (const FileHandle& handle : handles) ASSERT_TRUE(run(other->resolve(handle.view())));
+  EXPECT_LE(in_the_pool(), 65U);
+  EXPECT_EQ(other->stats().cache.crowded, 0U);
+  EXPECT_GT(other->stats().cache.descriptors, 24U);
+}
+
 TEST_P(CacheTest, what_is_in_use_is_never_evicted) {
   options_.tree.sync = false;
   options_.tree.cache.descriptors_max = 8;
