@@ -72,8 +72,8 @@ Outcome<> FileData::clone_from(const Credentials& who, const OpenFile& from, std
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
   if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
-    unsynced.emplace(file_.syncs(tree_.write_back()), fd_);
-  const auto done = tree_.identity().as(who, [&] { return outcome_of(::ioctl(fd_, FICLONERANGE, &range)); });
+    unsynced.emplace(file_.syncs(tree_.write_back()), fd());
+  const auto done = tree_.identity().as(who, [&] { return outcome_of(::ioctl(fd(), FICLONERANGE, &range)); });
   file_.changes().changed();
   if (!done) return done;
   return Tree::carry_out(plan);
@@ -89,13 +89,13 @@ Outcome<std::uint64_t> FileData::copy_from(const Credentials& who, const OpenFil
   auto at = static_cast<off_t>(from_offset);
   auto onto = static_cast<off_t>(to_offset);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
-  if (!tree_.base().traits.in_memory) unsynced.emplace(file_.syncs(tree_.write_back()), fd_);
+  if (!tree_.base().traits.in_memory) unsynced.emplace(file_.syncs(tree_.write_back()), fd());
   const int source = from.descriptor();
   const auto done = tree_.identity().as(who, [&]() -> Outcome<std::uint64_t> {
-    const ssize_t copied = ::copy_file_range(source, &at, fd_, &onto, wanted, 0);
+    const ssize_t copied = ::copy_file_range(source, &at, fd(), &onto, wanted, 0);
     if (copied >= 0) return static_cast<std::uint64_t>(copied);
     if (!kernel_cannot_copy(errno)) return failed_call();
-    return copy_by_hand(source, at, fd_, onto, wanted);
+    return copy_by_hand(source, at, fd(), onto, wanted);
   });
   file_.changes().changed();
   return done;

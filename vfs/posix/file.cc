@@ -21,6 +21,22 @@ Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   return {};
 }
 
+void PosixFile::join(Holdings& held, OpenAccess access, base::UniqueFd& fresh, DescriptorSlot& slot) {
+  SharedDescription& shared = held.shared[index_of(access)];
+  ++shared.opens;
+  if (shared.fd) return;
+  shared.fd = std::move(fresh);
+  shared.slot.emplace(std::move(slot));
+  shared_fds_[index_of(access)].store(shared.fd.get(), std::memory_order_release);
+}
+
+SharedDescription PosixFile::leave(Holdings& held, OpenAccess access) {
+  SharedDescription& shared = held.shared[index_of(access)];
+  if (--shared.opens > 0) return {};
+  shared_fds_[index_of(access)].store(-1, std::memory_order_release);
+  return std::exchange(shared, SharedDescription{});
+}
+
 PosixFile::~PosixFile() { closing(fd_.get(), slot_); }
 
 void PosixFile::closing(int fd, const DescriptorSlot& slot) {

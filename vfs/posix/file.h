@@ -1,7 +1,9 @@
 // An object of the exported file system that is open in this process.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -100,10 +102,20 @@ class LeaseNotice {
   LeaseBreak broken_;  // null once it was called
 };
 
+// The description that opens of one access share: it is closed with the last of them.
+struct SharedDescription {
+  base::UniqueFd fd;
+  std::optional<DescriptorSlot> slot;
+  std::uint32_t opens = 0;
+};
+constexpr std::size_t accesses = 3;
+constexpr std::size_t index_of(OpenAccess access) { return static_cast<std::size_t>(access) - 1; }
+
 // What callers hold of one file beyond a reference.
 struct Holdings {
-  std::list<PosixOpenFile*> opens;  // each removes itself at its end
-  bool nameless = false;            // the last name is gone: the cache forgets the file with the last open
+  std::array<SharedDescription, accesses> shared;  // by index_of()
+  std::list<PosixOpenFile*> opens;                 // each removes itself at its end
+  bool nameless = false;  // the last name is gone: the cache forgets the file with the last open
   LockTable locks;
   // The description that the locks are placed on, while there are any.
   struct LockDescription {
@@ -146,6 +158,15 @@ class PosixFile final : public File {
 
   // Where its bytes are (contents.h). Null, as it usually is: they are its own, and stay so.
   [[nodiscard]] FileContent* content() const { return content_.get(); }
+
+  // Of the description that opens of this access share; -1: there is none.
+  [[nodiscard]] int shared_fd(OpenAccess access) const {
+    return shared_fds_[index_of(access)].load(std::memory_order_acquire);
+  }
+  // One more open of this access, or one less. `fresh` and `slot` become what is shared if nothing is yet;
+  // what leave() returns is nobody's any more, and is closed by the caller, outside of the lock.
+  void join(Holdings& held, OpenAccess access, base::UniqueFd& fresh, DescriptorSlot& slot);
+  SharedDescription leave(Holdings& held, OpenAccess access);
 
   // What syncs it, in all exports of the file system.
   FileSyncs& syncs(WriteBack& back);
@@ -214,6 +235,7 @@ class PosixFile final : public File {
   base::Guarded<Grants> grants_;
   base::Guarded<ChangeStamp> stamp_;
   base::Guarded<std::unique_ptr<Holdings>> holdings_;
+  std::array<std::atomic<int>, accesses> shared_fds_{-1, -1, -1};  // as in Holdings, for who has no lock
   const DescriptorSlot slot_;
 
   // Of the cache, under its shard's lock.

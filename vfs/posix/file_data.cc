@@ -118,10 +118,10 @@ Outcome<ReadPlan> FileData::plan_opened(std::uint64_t offset, std::uint32_t coun
   // What ends before the end that was seen last is read without looking again. Where a local process has cut
   // the file short meanwhile, the read is short.
   if (const std::uint64_t seen = file_.size_seen(); offset < seen && count < seen - offset)
-    return ReadPlan{.fd = fd_, .bytes = count, .size = seen, .attributes = {}};
+    return ReadPlan{.fd = fd(), .bytes = count, .size = seen, .attributes = {}};
   const auto now = tree_.observe(file_);
   if (!now) return base::fail(now.error());
-  ReadPlan plan{.fd = fd_, .size = now->size, .attributes = {}};
+  ReadPlan plan{.fd = fd(), .size = now->size, .attributes = {}};
   if (offset < now->size)
     plan.bytes = static_cast<std::size_t>(std::min<std::uint64_t>(count, now->size - offset));
   return plan;
@@ -176,11 +176,11 @@ Outcome<WriteResult> FileData::write_opened(const Credentials& who, std::uint64_
   const Verifier verifier = tree_.write_verifier();  // before the data is written, as above
   bool as_caller = tree_.base().traits.privileged_blocks;
   if (!as_caller) {
-    const auto stat = stat_of(fd_);
+    const auto stat = stat_of(fd());
     if (!stat) return base::fail(stat.error());
     as_caller = (stat->stx_mode & set_id_bits) != 0;
   }
-  const auto written = put(as_caller ? &who : nullptr, fd_, offset, data, flags);
+  const auto written = put(as_caller ? &who : nullptr, fd(), offset, data, flags);
   file_.changes().changed();
   if (!written) return base::fail(written.error());
   return WriteResult{*written, in_memory ? Stability::file_sync : stability, verifier};
@@ -211,7 +211,7 @@ Outcome<std::uint32_t> FileData::put(const Credentials* who, int fd, std::uint64
 // this one fails the error is told, whatever it is, as it would be to a local process: to try again later
 // would find nothing to sync.
 Outcome<> FileData::sync() const {
-  const auto done = file_.syncs(tree_.write_back()).commit(lent() ? file_.fd() : fd_);
+  const auto done = file_.syncs(tree_.write_back()).commit(lent() ? file_.fd() : fd());
   if (!done) return base::fail(done.error());
   if (done->failure != 0) return late(error_of(done->failure));
   return {};
@@ -244,7 +244,7 @@ Outcome<> FileData::admit_resize(const Credentials& who, std::uint64_t size, con
 
 Outcome<> FileData::resize(const Credentials& who, std::uint64_t size, const Attributes& now) const {
   if (auto admitted = admit_resize(who, size, now); !admitted) return admitted;
-  int fd = fd_;
+  int fd = this->fd();
   if (lent()) {
     const auto opened = tree_.data_descriptor(file_, Opened::write);
     if (!opened) return base::fail(opened.error());

@@ -32,16 +32,15 @@ struct ReadPlan {
 // Functions may block.
 class FileData {
  public:
-  // Of an open of `file`, by its descriptor.
-  FileData(Tree& tree, PosixFile& file, OpenAccess access, int fd)
-      : tree_(tree), file_(file), fd_(fd), access_(access) {}
+  // Of an open of `file`, by the description that opens of this access share.
+  FileData(Tree& tree, PosixFile& file, OpenAccess access) : tree_(tree), file_(file), access_(access) {}
   // For a call of `who`.
   FileData(Tree& tree, PosixFile& file, const Credentials& who) : tree_(tree), file_(file), lent_to_(&who) {}
 
   [[nodiscard]] PosixFile& node() const { return file_; }
   [[nodiscard]] OpenAccess access() const { return access_; }
   // Of the open; -1 if there is none.
-  [[nodiscard]] int fd() const { return fd_; }
+  [[nodiscard]] int fd() const { return lent() ? -1 : file_.shared_fd(access_); }
   [[nodiscard]] bool lent() const { return lent_to_ != nullptr; }
 
   Outcome<ReadPlan> plan_read(std::uint64_t offset, std::uint32_t count) const {
@@ -96,7 +95,6 @@ class FileData {
   Tree& tree_;
   PosixFile& file_;
   const Credentials* const lent_to_ = nullptr;  // null: an open's
-  const int fd_ = -1;
   const OpenAccess access_ = OpenAccess::both;
 };
 

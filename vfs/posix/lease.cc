@@ -39,28 +39,37 @@ Outcome<> LeaseMonitor::ask_kernel(int fd, int type) const {
   return done;
 }
 
+Outcome<> LeaseMonitor::ask_kernel_once(int fd, int type) const {
+  if (leases_.count(fd) <= 1) return ask_kernel(fd, type);
+  if (type == F_WRLCK) return base::fail(Error::inval);
+  if (::fcntl(fd, F_GETLEASE) != type) return base::fail(Error::delay);
+  return {};
+}
+
 Outcome<> LeaseMonitor::take(int fd, LeaseType type, const std::shared_ptr<LeaseNotice>& notice) {
   std::unique_lock lock(mutex_);
   start(lock);
   const int kernel_type = type == LeaseType::write ? F_WRLCK : F_RDLCK;
   // Known before it is taken: it may be broken at once. The lock keeps the thread waiting until we are done.
-  if (!leases_.emplace(fd, Watched{kernel_type, notice}).second) return base::fail(Error::inval);
-  Outcome<> taken = ask_kernel(fd, kernel_type);
+  const auto added = leases_.emplace(fd, Watched{kernel_type, notice});
+  Outcome<> taken = ask_kernel_once(fd, kernel_type);
   if (taken) {
     taken = changes_.add(fd, type, notice);
-    if (!taken) ::fcntl(fd, F_SETLEASE, F_UNLCK);
+    if (!taken && leases_.count(fd) == 1) ::fcntl(fd, F_SETLEASE, F_UNLCK);
   }
-  if (!taken) leases_.erase(fd);
+  if (!taken) leases_.erase(added);
   return taken;
 }
 
-void LeaseMonitor::give_back(int fd) {
+void LeaseMonitor::give_back(int fd, const LeaseNotice& notice) {
   std::scoped_lock lock(mutex_);
-  const auto found = leases_.find(fd);
-  if (found == leases_.end()) return;
-  changes_.remove(*found->second.notice);
+  const auto [first, last] = leases_.equal_range(fd);
+  const auto found =
+      std::find_if(first, last, [&](const auto& lease) { return lease.second.notice.get() == &notice; });
+  if (found == last) return;
+  changes_.remove(notice);
   leases_.erase(found);
-  ::fcntl(fd, F_SETLEASE, F_UNLCK);
+  if (!leases_.contains(fd)) ::fcntl(fd, F_SETLEASE, F_UNLCK);
 }
 
 Outcome<> LeaseMonitor::without(const std::vector<std::shared_ptr<LeaseNotice>>& leases,
@@ -130,8 +139,10 @@ void LeaseMonitor::end_own_entry(const LeaseNotice& notice, std::string_view nam
 
 // The kernel says what a broken lease has to become. That also rules out a signal for an earlier lease whose
 // descriptor had the same number.
-void LeaseMonitor::tell_if_broken(int fd, const Watched& lease) {
-  if (::fcntl(fd, F_GETLEASE) != lease.type) lease.notice->tell();
+void LeaseMonitor::tell_if_broken(int fd) {
+  const auto [first, last] = leases_.equal_range(fd);
+  if (first == last || ::fcntl(fd, F_GETLEASE) == first->second.type) return;
+  for (auto lease = first; lease != last; ++lease) lease->second.notice->tell();
 }
 
 void LeaseMonitor::watch() {
@@ -154,10 +165,11 @@ void LeaseMonitor::watch() {
     if (signal == break_signal()) {
       if (info.si_fd == changes_.fd())
         changes_.read();
-      else if (const auto found = leases_.find(info.si_fd); found != leases_.end())
-        tell_if_broken(found->first, found->second);
+      else
+        tell_if_broken(info.si_fd);
     } else if (signal == SIGIO) {
-      for (const auto& [fd, lease] : leases_) tell_if_broken(fd, lease);
+      for (auto at = leases_.begin(); at != leases_.end(); at = leases_.upper_bound(at->first))
+        tell_if_broken(at->first);
       changes_.read();
     }
   }
@@ -185,12 +197,21 @@ Outcome<LeaseRef> PosixLease::take(LeaseMonitor& monitor, std::shared_ptr<PosixO
                                    std::shared_ptr<LeaseNotice> notice) {
   if (type == LeaseType::read && open->access() != OpenAccess::read) return base::fail(Error::inval);
   if (auto taken = monitor.take(open->fd(), type, notice); !taken) return base::fail(taken.error());
-  open->node().hold([&](Holdings& held) { held.leases.push_back(notice); });
+  // The kernel sees no second open that shares the description.
+  const bool alone = open->node().hold([&](Holdings& held) {
+    if (type == LeaseType::write && held.opens.size() > 1) return false;
+    held.leases.push_back(notice);
+    return true;
+  });
+  if (!alone) {
+    monitor.give_back(open->fd(), *notice);
+    return base::fail(Error::delay);
+  }
   return LeaseRef(new PosixLease(monitor, std::move(open), std::move(notice)));
 }
 
 PosixLease::~PosixLease() {
-  monitor_.give_back(open_->fd());
+  monitor_.give_back(open_->fd(), *notice_);
   open_->node().hold([&](Holdings& held) { std::erase(held.leases, notice_); });
   notice_->withdraw();
 }

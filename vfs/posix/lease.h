@@ -32,10 +32,10 @@ class LeaseMonitor {
   LeaseMonitor(const LeaseMonitor&) = delete;
   LeaseMonitor& operator=(const LeaseMonitor&) = delete;
 
-  // One lease per descriptor. delay: somebody has the file open; nospc and others: too many files are
-  // watched.
+  // Read leases by one descriptor are one to the kernel; inval: of a write lease that is there. delay:
+  // somebody has the file open; nospc and others: too many files are watched.
   Outcome<> take(int fd, LeaseType type, const std::shared_ptr<LeaseNotice>& notice);
-  void give_back(int fd);
+  void give_back(int fd, const LeaseNotice& notice);
 
   // Runs `work`, which does not block for long, while the kernel does not see these leases on a file. Who
   // opens the file in a way that conflicts meanwhile has the lease told, if it is not over by then.
@@ -69,11 +69,13 @@ class LeaseMonitor {
   void watch();
   // For a lease of this kernel's type, told to the thread.
   [[nodiscard]] Outcome<> ask_kernel(int fd, int type) const;
-  static void tell_if_broken(int fd, const Watched& lease);
+  // The same if nobody has one by this descriptor; delay: it is being broken, or of the other type; inval.
+  [[nodiscard]] Outcome<> ask_kernel_once(int fd, int type) const;
+  void tell_if_broken(int fd);
 
   std::mutex mutex_;
   std::condition_variable started_;
-  std::map<int, Watched> leases_;
+  std::multimap<int, Watched> leases_;
   struct Directory {
     int fd = -1;
     std::shared_ptr<LeaseNotice> notice;

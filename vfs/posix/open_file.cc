@@ -8,29 +8,31 @@
 
 namespace braid::vfs::posix {
 
-PosixOpenFile::PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access,
-                             base::UniqueFd fd, DescriptorSlot slot)
-    : FileIo(*owner, FileData(owner->tree(), posix::node(file), access, fd.get())),
+PosixOpenFile::PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access)
+    : FileIo(*owner, FileData(owner->tree(), posix::node(file), access)),
       owner_(std::move(owner)),
-      file_(std::move(file)),
-      slot_(std::move(slot)),
-      fd_(std::move(fd)) {}
+      file_(std::move(file)) {}
 
 std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<PosixFileSystem> owner, FileRef file,
                                                    OpenAccess access, base::UniqueFd fd,
                                                    DescriptorSlot slot) {
-  std::shared_ptr<PosixOpenFile> out(
-      new PosixOpenFile(std::move(owner), std::move(file), access, std::move(fd), std::move(slot)));
-  out->node().hold([&](Holdings& held) { out->listed_ = held.opens.insert(held.opens.end(), out.get()); });
+  std::shared_ptr<PosixOpenFile> out(new PosixOpenFile(std::move(owner), std::move(file), access));
+  out->node().hold([&](Holdings& held) {
+    out->listed_ = held.opens.insert(held.opens.end(), out.get());
+    out->node().join(held, access, fd, slot);
+  });
   return out;
 }
 
 PosixOpenFile::~PosixOpenFile() {
-  node().closing(fd(), slot_);
+  SharedDescription last;
   const bool forget = node().hold([&](Holdings& held) {
     held.opens.erase(listed_);
+    last = node().leave(held, access());
     return held.opens.empty() && held.nameless;
   });
+  if (last.fd) node().closing(last.fd.get(), *last.slot);
+  last = {};
   // Its space is free once the last descriptor is closed.
   if (forget) fs_.tree().forget(node());
 }

@@ -1,4 +1,4 @@
-// A file that a caller holds open: a description of its own, made with the caller's rights.
+// A file that a caller holds open, with the caller's rights of that moment.
 #pragma once
 
 #include <list>
@@ -13,17 +13,18 @@
 
 namespace braid::vfs::posix {
 
-// Listed in its PosixFile from make() to its end, and counted among the cache's descriptors.
+// Listed in its PosixFile from make() to its end. Opens of one access share one description.
 class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<PosixOpenFile> {
  public:
-  // `owner`: the file system, which stays as long as this: an export that is gone may have open files.
+  // `owner`: the file system, which stays as long as this: an export that is gone may have open files. `fd`
+  // is a description that was opened for this access as the caller; `slot` is its place in the count.
   static std::shared_ptr<PosixOpenFile> make(std::shared_ptr<PosixFileSystem> owner, FileRef file,
                                              OpenAccess access, base::UniqueFd fd, DescriptorSlot slot);
   ~PosixOpenFile() override;
 
   [[nodiscard]] const FileRef& file() const override { return file_; }
   [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override;
-  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] int fd() const { return data_.fd(); }
   [[nodiscard]] PosixFile& node() const { return data_.node(); }
   [[nodiscard]] const FileData& data() const { return data_; }
 
@@ -52,13 +53,10 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   // Waits for neither while it holds the other.
   VfsOp<> hold_both(OpenFile& from, BothHeld& held);
 
-  PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access, base::UniqueFd fd,
-                DescriptorSlot slot);
+  PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access);
 
   const std::shared_ptr<PosixFileSystem> owner_;  // ends last
   const FileRef file_;
-  const DescriptorSlot slot_;
-  const base::UniqueFd fd_;
   std::list<PosixOpenFile*>::iterator listed_;
 };
 

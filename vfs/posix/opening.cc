@@ -28,7 +28,8 @@ Rights rights_of(OpenAccess access) {
 }  // namespace
 
 // Who is told to try again would do so until some client closes a file, which may be never.
-Outcome<DescriptorSlot> Tree::room_for_open() {
+Outcome<DescriptorSlot> Tree::room_for_open(const PosixFile* file, OpenAccess access) {
+  if (file != nullptr && file->shared_fd(access) >= 0) return cache_.one_more();
   auto slot = cache_.reserve();
   if (!slot) return base::fail(Error::too_many_open_files);
   return std::move(*slot);
@@ -41,8 +42,9 @@ Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, Ope
   if (options_.read_only && includes(access, OpenAccess::write)) return base::fail(Error::rofs);
   const auto now = live_attributes(node);
   if (!now) return base::fail(now.error());
-  auto slot = room_for_open();
+  auto slot = room_for_open(&node, access);
   if (!slot) return base::fail(slot.error());
+  // Also where it is only to be shared: the kernel decides about rights and leases.
   auto fd = with_room([&] { return open_for(who, node, access, rule, *now); });
   if (!fd) return base::fail(fd.error());
   return PosixOpenFile::make(owner_.lock(), file, access, std::move(*fd), std::move(*slot));
@@ -95,7 +97,7 @@ Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& direct
 Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory, const Name& name,
                                     OpenAccess access, const CreateHow& how) {
   // Before there is a file that would be left behind.
-  auto slot = room_for_open();
+  auto slot = room_for_open(nullptr, access);
   if (!slot) return base::fail(slot.error());
   auto spare = with_room([&] { return spares_.take(root_.fd.get()); });
   if (!spare) return base::fail(spare.error());

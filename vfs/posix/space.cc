@@ -32,10 +32,10 @@ int kernel_advice(Advice advice) {
 // The position that lseek(2) leaves behind is nobody's: all reading and writing names its own.
 Outcome<SeekResult> FileData::seek(std::uint64_t offset, SeekTo what) const {
   if (offset > offset_max) return base::fail(Error::nxio);
-  const off_t found = ::lseek(fd_, static_cast<off_t>(offset), what == SeekTo::data ? SEEK_DATA : SEEK_HOLE);
+  const off_t found = ::lseek(fd(), static_cast<off_t>(offset), what == SeekTo::data ? SEEK_DATA : SEEK_HOLE);
   const int failure = found < 0 ? errno : 0;
   if (failure != 0 && failure != ENXIO) return base::fail(error_of(failure));
-  const auto stat = stat_of(fd_);
+  const auto stat = stat_of(fd());
   if (!stat) return base::fail(stat.error());
   const std::uint64_t size = stat->stx_size;
   if (offset >= size) return base::fail(Error::nxio);
@@ -57,9 +57,9 @@ Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
   if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
-    unsynced.emplace(file_.syncs(tree_.write_back()), fd_);
+    unsynced.emplace(file_.syncs(tree_.write_back()), fd());
   const auto done = tree_.identity().as(who, [&] {
-    return outcome_of(::fallocate(fd_, mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
+    return outcome_of(::fallocate(fd(), mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });
   file_.changes().changed();
   if (!done) return done;
@@ -70,7 +70,7 @@ Outcome<> FileData::advise(std::uint64_t offset, std::uint64_t length, Advice ad
   if (offset > offset_max) return {};
   const std::uint64_t bytes = std::min(length, offset_max - offset);
   const int failure =
-      ::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(bytes), kernel_advice(advice));
+      ::posix_fadvise(fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes), kernel_advice(advice));
   if (failure != 0) return base::fail(error_of(failure));
   return {};
 }

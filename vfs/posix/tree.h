@@ -279,8 +279,8 @@ class Tree {
   Outcome<> link_as(const Credentials& who, PosixFile& file, PosixFile& directory, const Name& name);
 
   // Opening (opening.cc).
-  // Room for an open; or too_many_open_files.
-  Outcome<DescriptorSlot> room_for_open();
+  // Room for an open of this file (null: a new one), or for sharing one for a moment; too_many_open_files.
+  Outcome<DescriptorSlot> room_for_open(const PosixFile* file, OpenAccess access);
   Outcome<base::UniqueFd> open_for(const Credentials& who, PosixFile& file, OpenAccess access, OpenRule rule,
                                    const Attributes& now);
   Outcome<OpenCreated> open_new(const Credentials& who, PosixFile& directory, const Name& name,

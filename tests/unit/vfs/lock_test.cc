@@ -56,7 +56,7 @@ class LockTest : public PosixTest {
     explicit Local(const std::string& path, int flags = O_RDWR)
         : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {}
     bool lock(short type, off_t start, off_t length) const {
-      struct flock lock{};
+      struct flock lock {};
       lock.l_type = type;
       lock.l_whence = SEEK_SET;
       lock.l_start = start;
@@ -172,9 +172,7 @@ TEST_P(LockTest, a_lock_outlives_the_open_and_other_descriptors_of_the_server) {
   ASSERT_TRUE(lock(alice, {0, 10}, LockType::write));
   both_.reset();
   EXPECT_EQ(read(file_), "0123456789");
-  {
-    const auto more = open(OpenAccess::read);
-  }
+  { const auto more = open(OpenAccess::read); }
   EXPECT_FALSE(local.lock(F_RDLCK, 0, 1));
   ASSERT_TRUE(unlock(alice, everything));
   EXPECT_TRUE(local.lock(F_WRLCK, 0, 0));
@@ -372,14 +370,51 @@ TEST_P(LeaseTest, the_holder_works_on_through_its_open) {
 }
 
 TEST_P(LeaseTest, a_lease_that_ended_is_not_announced) {
-  {
-    auto held = lease(both_, LeaseType::write);
-  }
+  { auto held = lease(both_, LeaseType::write); }
   auto again = lease(both_, LeaseType::write);
   ASSERT_TRUE(again);
   again->reset();
   EXPECT_TRUE(opens_locally(O_RDWR));
   EXPECT_FALSE(bell_.rung());
+}
+
+TEST_P(LeaseTest, a_write_lease_is_refused_while_somebody_else_has_the_file_open_in_the_same_way) {
+  auto second = open(OpenAccess::both);
+  EXPECT_EQ(lease(both_, LeaseType::write).error(), Error::delay);
+  second.reset();
+  auto held = lease(both_, LeaseType::write);
+  EXPECT_TRUE(held);
+  EXPECT_EQ(run(fs_->open({}, file_, OpenAccess::both, OpenRule::caller)).error(), Error::delay);
+  EXPECT_TRUE(bell_.wait());
+}
+
+TEST_P(LeaseTest, read_leases_of_opens_that_share_a_descriptor_end_by_themselves) {
+  both_.reset();
+  const auto first = open(OpenAccess::read), second = open(OpenAccess::read);
+  auto one = lease(first, LeaseType::read);
+  Bell other;
+  auto two = run(fs_->lease(second, LeaseType::read, LeaseHolder(8), other.ring()));
+  ASSERT_TRUE(one && two);
+  one->reset();
+  EXPECT_FALSE(opens_locally(O_WRONLY));
+  EXPECT_TRUE(other.wait());
+  EXPECT_FALSE(bell_.rung());
+  EXPECT_EQ(lease(first, LeaseType::read).error(), Error::delay) << "somebody waits";
+  two->reset();
+  EXPECT_TRUE(opens_locally(O_WRONLY));
+  EXPECT_TRUE(lease(first, LeaseType::read));
+}
+
+TEST_P(LeaseTest, a_local_writer_is_announced_to_all_who_have_a_read_lease) {
+  both_.reset();
+  const auto first = open(OpenAccess::read), second = open(OpenAccess::read);
+  const auto one = lease(first, LeaseType::read);
+  Bell other;
+  const auto two = run(fs_->lease(second, LeaseType::read, LeaseHolder(8), other.ring()));
+  ASSERT_TRUE(one && two);
+  EXPECT_FALSE(opens_locally(O_WRONLY));
+  EXPECT_TRUE(bell_.wait());
+  EXPECT_TRUE(other.wait());
 }
 
 TEST_P(LeaseTest, a_read_lease_needs_an_open_for_reading_alone) {

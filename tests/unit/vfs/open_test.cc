@@ -38,7 +38,7 @@ class OpenTest : public PosixTest {
   }
   void let_everybody_create() { ASSERT_EQ(::chmod(local().c_str(), 0777), 0); }
   [[nodiscard]] mode_t local_mode(std::string_view path) const {
-    struct stat stat{};
+    struct stat stat {};
     return ::stat(local(path).c_str(), &stat) == 0 ? stat.st_mode & 07777U : 0U;
   }
   static CreateHow how(CreateHow::Mode mode, std::uint32_t file_mode = 0644) {
@@ -188,6 +188,35 @@ TEST_P(OpenTest, a_name_that_a_local_process_removed_is_noticed_too) {
   EXPECT_EQ(attributes(both->file()).nlink, 0U);
   ASSERT_TRUE(run(fs_->close(std::move(both))));
   EXPECT_EQ(run(fs_->resolve(handle.view())).error(), Error::stale);
+}
+
+TEST_P(OpenTest, opens_of_one_access_share_a_descriptor_until_the_last_is_closed) {
+  const auto file = create("file")->file;
+  const std::size_t before = fs_->stats().cache.descriptors;
+  std::vector<OpenFileRef> readers, writers;
+  for (int i = 0; i < 20; ++i) {
+    readers.push_back(open(file, OpenAccess::read).value());
+    writers.push_back(open(file, OpenAccess::both).value());
+  }
+  EXPECT_EQ(fs_->stats().cache.descriptors, before + 2);
+  readers.erase(readers.begin(), readers.end() - 1);
+  writers.erase(writers.begin(), writers.end() - 1);
+  EXPECT_TRUE(write_open(writers[0], "text", 0, Stability::file_sync));
+  EXPECT_EQ(read_open(readers[0]), "text");
+  EXPECT_EQ(write_open(readers[0], "text").error(), Error::acces);
+  readers.clear();
+  EXPECT_EQ(fs_->stats().cache.descriptors, before + 1);
+  writers.clear();
+  EXPECT_EQ(fs_->stats().cache.descriptors, before);
+}
+
+TEST_P(OpenTest, who_shares_a_descriptor_has_asked_for_the_rights_nevertheless) {
+  local_write("file", "text");
+  ASSERT_EQ(::chown(local("file").c_str(), 1000, 1000), 0);
+  ASSERT_EQ(::chmod(local("file").c_str(), 0600), 0);
+  const auto file = find("file");
+  const auto owner = open(file, OpenAccess::read, user(1000)).value();
+  EXPECT_EQ(open(file, OpenAccess::read, user(1001)).error(), Error::acces);
 }
 
 TEST_P(OpenTest, opens_count_as_descriptors_and_are_refused_at_the_limit) {
