@@ -88,15 +88,15 @@ class FileCache {
   static PosixFile*& bucket_of(Shard& shard, std::uint64_t mac);
   static PosixFile* lookup(Shard& shard, base::BytesView handle, std::uint64_t mac);
   static void grow(Shard& shard);
-  template <PosixFile::Link PosixFile::*link>
+  template <PosixFile::Link PosixFile::* link>
   static void push_front(List& list, PosixFile& file);
-  template <PosixFile::Link PosixFile::*link>
+  template <PosixFile::Link PosixFile::* link>
   static void unlink(List& list, PosixFile& file);
   // Takes an entry out; the reference keeps it alive until the lock is released.
   static FileRef take_out(Shard& shard, PosixFile& file);
   void use(Shard& shard, PosixFile& file);
   FileRef evict_one(Shard& shard);
-  template <PosixFile::Link PosixFile::*link>
+  template <PosixFile::Link PosixFile::* link>
   void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
 
   const FileCacheOptions options_;

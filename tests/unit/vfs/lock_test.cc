@@ -56,7 +56,7 @@ class LockTest : public PosixTest {
     explicit Local(const std::string& path, int flags = O_RDWR)
         : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {}
     bool lock(short type, off_t start, off_t length) const {
-      struct flock lock {};
+      struct flock lock{};
       lock.l_type = type;
       lock.l_whence = SEEK_SET;
       lock.l_start = start;
@@ -172,7 +172,9 @@ TEST_P(LockTest, a_lock_outlives_the_open_and_other_descriptors_of_the_server) {
   ASSERT_TRUE(lock(alice, {0, 10}, LockType::write));
   both_.reset();
   EXPECT_EQ(read(file_), "0123456789");
-  { const auto more = open(OpenAccess::read); }
+  {
+    const auto more = open(OpenAccess::read);
+  }
   EXPECT_FALSE(local.lock(F_RDLCK, 0, 1));
   ASSERT_TRUE(unlock(alice, everything));
   EXPECT_TRUE(local.lock(F_WRLCK, 0, 0));
@@ -370,7 +372,9 @@ TEST_P(LeaseTest, the_holder_works_on_through_its_open) {
 }
 
 TEST_P(LeaseTest, a_lease_that_ended_is_not_announced) {
-  { auto held = lease(both_, LeaseType::write); }
+  {
+    auto held = lease(both_, LeaseType::write);
+  }
   auto again = lease(both_, LeaseType::write);
   ASSERT_TRUE(again);
   again->reset();

@@ -38,7 +38,7 @@ class OpenTest : public PosixTest {
   }
   void let_everybody_create() { ASSERT_EQ(::chmod(local().c_str(), 0777), 0); }
   [[nodiscard]] mode_t local_mode(std::string_view path) const {
-    struct stat stat {};
+    struct stat stat{};
     return ::stat(local(path).c_str(), &stat) == 0 ? stat.st_mode & 07777U : 0U;
   }
   static CreateHow how(CreateHow::Mode mode, std::uint32_t file_mode = 0644) {
