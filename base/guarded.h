@@ -27,6 +27,14 @@ class Guarded {
     std::scoped_lock lock(mutex_);
     return std::forward<F>(f)(value_);
   }
+  // The same, unless somebody has the lock: false.
+  template <class F>
+  bool try_with(F&& f) {
+    static_assert(!Awaitable<std::invoke_result_t<F, T&>>, "nothing suspends under a lock");
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) std::forward<F>(f)(value_);
+    return lock.owns_lock();
+  }
   template <class F>
   auto with(F&& f) const {
     static_assert(!Awaitable<std::invoke_result_t<F, const T&>>, "nothing suspends under a lock");

@@ -102,7 +102,7 @@ vfs::VfsOp<OpenedObject> ObjectFiles::make(ObjectKey key, ObjectOwner owner, pnf
     const base::Bytes record = object_record(cluster, server_, key);
     // It tells a person whose object this is; a file system that cannot keep it is good enough.
     (void)co_await files_
-        ->set_xattr(server_itself, made.open->file(), object_record_name, record, vfs::XattrMode::either, wcc)
+        ->set_xattr(server_itself, made.file, object_record_name, record, vfs::XattrMode::either, wcc)
         .as_result();
   }
   OpenedObject out;

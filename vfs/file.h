@@ -32,7 +32,8 @@ class FileRef {
  public:
   FileRef() = default;
   explicit FileRef(File* file) : file_(file) {
-    if (file_ != nullptr) file_->references_.fetch_add(1, std::memory_order_relaxed);
+    // In one order with what is looked at next, as with what unique() looks at.
+    if (file_ != nullptr) file_->references_.fetch_add(1, std::memory_order_seq_cst);
   }
   FileRef(const FileRef& other) : FileRef(other.file_) {}
   FileRef(FileRef&& other) noexcept : file_(std::exchange(other.file_, nullptr)) {}
@@ -48,7 +49,7 @@ class FileRef {
   File* operator->() const { return file_; }
   File& operator*() const { return *file_; }
   // True if no other FileRef leads to this file.
-  [[nodiscard]] bool unique() const { return file_->references_.load(std::memory_order_acquire) == 1; }
+  [[nodiscard]] bool unique() const { return file_->references_.load(std::memory_order_seq_cst) == 1; }
 
  private:
   File* file_ = nullptr;

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/result.h"
 #include "base/strong.h"
 #include "io/op.h"
 #include "io/payload.h"
@@ -67,6 +68,10 @@ struct ContentHold;
 // does not block a reactor. Or it is borrowed for one call (FileSystem::borrow): then each function asks for
 // the caller's rights first, and only read(), write(), commit(), set() and write_verifier() are there.
 //
+// An open is state; what reads and writes through it may be closed while nobody uses it, and is opened again
+// when it is used. So each function may answer delay, where it cannot be opened now, or stale, if the file is
+// gone that had a name when it was closed.
+//
 // Thread-safe. It must stay until its Ops have ended, and so must whatever is passed by reference. What
 // changes something fills `wcc` whether it succeeds or fails; null: nobody asks, and nothing is looked at for
 // it. What an implementation lacks answers notsupp.
@@ -75,7 +80,7 @@ class OpenFile {
   virtual ~OpenFile() = default;
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
-  [[nodiscard]] virtual const FileRef& file() const = 0;
+  [[nodiscard]] virtual FileRef file() const = 0;
   // What it was opened for; both, if it is borrowed.
   [[nodiscard]] virtual OpenAccess access() const = 0;
   // That opened it, whatever is exported now; null if it is borrowed.
@@ -116,8 +121,13 @@ class OpenFile {
   virtual VfsOp<std::uint64_t> copy_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                          std::uint64_t to_offset, std::uint64_t length);
   virtual VfsOp<> advise(std::uint64_t offset, std::uint64_t length, Advice advice);
-  // What the kernel can clone and copy the file's own bytes from; -1: they are not to be had so.
-  [[nodiscard]] virtual int descriptor() const { return -1; }
+  // Whether the kernel can clone and copy the file's own bytes, by descriptor().
+  [[nodiscard]] virtual bool has_descriptor() const { return false; }
+  struct Descriptor {
+    FileRef keep;  // as long as it lives
+    int fd = -1;
+  };
+  virtual base::Result<Descriptor, Error> descriptor() { return base::fail(Error::notsupp); }
   // The bytes may be a content's (vfs/content.h): who copies from the file has to hold that first.
   [[nodiscard]] virtual bool may_have_content() const { return false; }
   // Which content it has, as long as the result lives; who holds it waits for nothing of this file.
@@ -166,6 +176,7 @@ enum class OpenRule : std::uint8_t {
 
 struct OpenCreated {
   OpenFileRef open;
+  FileRef file;
   Attributes attributes;
   bool created = false;    // by this call, or by an exclusive one that this repeats
   bool truncated = false;  // an existing file, to size 0
@@ -203,7 +214,7 @@ class Lease {
   virtual ~Lease() = default;
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
-  [[nodiscard]] virtual const FileRef& file() const = 0;
+  [[nodiscard]] virtual FileRef file() const = 0;
 
  protected:
   Lease() = default;

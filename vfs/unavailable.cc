@@ -23,7 +23,7 @@ class UnavailableRoot final : public File {
 class UnavailableFile final : public OpenFile {
  public:
   explicit UnavailableFile(const FileRef& file) : file_(file) {}
-  [[nodiscard]] const FileRef& file() const override { return file_; }
+  [[nodiscard]] FileRef file() const override { return file_; }
   [[nodiscard]] OpenAccess access() const override { return OpenAccess::both; }
   VfsOp<ReadResult> read(std::uint64_t /*offset*/, std::uint32_t /*count*/, ReadMemory /*memory*/) override {
     return base::fail(Error::delay);

@@ -70,7 +70,7 @@ Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, cons
     if (made.error() == vfs::Error::notdir) co_await refuse_in_directory(compound, dir, made.error());
     co_return refuse(made.error());
   }
-  opening.at = Place{dir.from, dir.who, made->open->file(), nullptr};
+  opening.at = Place{dir.from, dir.who, std::move(made->file), nullptr};
   opening.descriptor = std::move(made->open);
   opening.cinfo = change_info_of(wcc);
   const bool exclusive = plan.how.mode == Mode::exclusive || plan.how.mode == Mode::exclusive_with_attributes;

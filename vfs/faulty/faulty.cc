@@ -64,11 +64,12 @@ class FaultyFileSystem::Opened final : public OpenFile {
   Opened(std::shared_ptr<FaultyFileSystem> home, OpenFileRef inner)
       : home_(std::move(home)), inner_(std::move(inner)) {}
   [[nodiscard]] const OpenFileRef& inner() const { return inner_; }
-  [[nodiscard]] const FileRef& file() const override { return inner_->file(); }
+  [[nodiscard]] FileRef file() const override { return inner_->file(); }
   [[nodiscard]] OpenAccess access() const override { return inner_->access(); }
   [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override { return home_; }
   [[nodiscard]] Verifier write_verifier() const override { return inner_->write_verifier(); }
-  [[nodiscard]] int descriptor() const override { return inner_->descriptor(); }
+  [[nodiscard]] bool has_descriptor() const override { return inner_->has_descriptor(); }
+  base::Result<Descriptor, Error> descriptor() override { return inner_->descriptor(); }
   [[nodiscard]] bool may_have_content() const override { return inner_->may_have_content(); }
   VfsOp<ContentHold> hold_content() override { return inner_->hold_content(); }
 
@@ -130,7 +131,7 @@ class FaultyFileSystem::Lent final : public OpenFile {
  public:
   Lent(FaultyFileSystem& home, const Credentials& who, const FileRef& file)
       : home_(home), who_(who), file_(file) {}
-  [[nodiscard]] const FileRef& file() const override { return file_; }
+  [[nodiscard]] FileRef file() const override { return file_; }
   [[nodiscard]] OpenAccess access() const override { return OpenAccess::both; }
   [[nodiscard]] Verifier write_verifier() const override {
     return home_.inner_->borrow(who_, file_)->write_verifier();

@@ -30,7 +30,7 @@ class OpenedFile final : public OpenFile {
     home_->storage().hold(id_of(file_));
   }
   ~OpenedFile() override { home_->release(id_of(file_)); }
-  [[nodiscard]] const FileRef& file() const override { return file_; }
+  [[nodiscard]] FileRef file() const override { return file_; }
   [[nodiscard]] OpenAccess access() const override { return access_; }
   [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override { return home_; }
   [[nodiscard]] Verifier write_verifier() const override { return home_->traits().verifier; }
@@ -60,7 +60,7 @@ class LentFile final : public OpenFile {
  public:
   LentFile(MemoryFileSystem& home, const Credentials& who, const FileRef& file)
       : home_(home), who_(who), file_(file) {}
-  [[nodiscard]] const FileRef& file() const override { return file_; }
+  [[nodiscard]] FileRef file() const override { return file_; }
   [[nodiscard]] OpenAccess access() const override { return OpenAccess::both; }
   [[nodiscard]] Verifier write_verifier() const override { return home_.traits().verifier; }
   VfsOp<ReadResult> read(std::uint64_t offset, std::uint32_t count, ReadMemory memory) override {
@@ -88,7 +88,7 @@ class LentFile final : public OpenFile {
 class MemoryLease final : public Lease {
  public:
   explicit MemoryLease(OpenFileRef open) : open_(std::move(open)) {}
-  [[nodiscard]] const FileRef& file() const override { return open_->file(); }
+  [[nodiscard]] FileRef file() const override { return open_->file(); }
 
  private:
   const OpenFileRef open_;

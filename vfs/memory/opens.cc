@@ -31,6 +31,7 @@ VfsOp<OpenCreated> MemoryFileSystem::open_create(const Credentials& who, const F
   (void)co_await regular_file_at(file);
   OpenCreated out;
   out.open = std::make_shared<OpenedFile>(shared_from_this(), file, access);
+  out.file = file;
   out.created = made.created;
   out.truncated = !made.created && how.attributes.size == 0;
   if (out.truncated) {

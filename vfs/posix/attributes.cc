@@ -37,6 +37,7 @@ bool sets_times(const SetAttributes& set) {
 }  // namespace
 
 Outcome<Attributes> Tree::observe(PosixFile& file) {
+  if (auto opened = unpark(file); !opened) return base::fail(opened.error());
   const std::uint32_t changes = file.changes().changes();
   const auto stat = stat_of(file.fd());
   if (!stat) return base::fail(stat.error());
@@ -84,6 +85,9 @@ Outcome<Attributes> Tree::getattr(PosixFile& file) { return live_attributes(file
 Outcome<> Tree::begin_setting(const Credentials& who, const FileData& data, const SetAttributes& set,
                               std::optional<Time> guard, Wcc* wcc, Setting& setting) {
   PosixFile& file = data.node();
+  auto use = data.use();
+  if (!use) return base::fail(use.error());
+  setting.keep = std::move(use->keep);
   const Change& change = setting.change.emplace(*this, file, wcc);
   if (data.lent()) {
     if (auto allowed = change.allowed(); !allowed) return allowed;

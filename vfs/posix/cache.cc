@@ -23,8 +23,8 @@ PosixFile*& FileCache::bucket_of(Shard& shard, std::uint64_t mac) {
   return shard.buckets[(mac / shards_max) & (shard.buckets.size() - 1)];
 }
 
-PosixFile* FileCache::lookup(Shard& shard, base::BytesView handle, std::uint64_t mac) {
-  PosixFile* file = bucket_of(shard, mac);
+PosixFile* FileCache::lookup(const Shard& shard, base::BytesView handle, std::uint64_t mac) {
+  PosixFile* file = shard.buckets[(mac / shards_max) & (shard.buckets.size() - 1)];
   while (file != nullptr && !base::equal(file->handle().view(), handle)) file = file->hash_next_;
   return file;
 }
@@ -65,13 +65,27 @@ void FileCache::unlink(List& list, PosixFile& file) {
   at = {};
 }
 
+void FileCache::list(Shard& shard, PosixFile& file) {
+  file.used_ = base::TimePoint(base::Duration(now_.load(std::memory_order_relaxed)));
+  push_front<&PosixFile::by_use_>(shard.by_use, file);
+  file.writer_ = file.opened() == Opened::write;
+  if (file.writer_) push_front<&PosixFile::by_writing_>(shard.by_writing, file);
+}
+
+void FileCache::unlist(Shard& shard, PosixFile& file) {
+  unlink<&PosixFile::by_use_>(shard.by_use, file);
+  if (file.writer_) unlink<&PosixFile::by_writing_>(shard.by_writing, file);
+  file.writer_ = false;
+}
+
 FileRef FileCache::take_out(Shard& shard, PosixFile& file) {
   PosixFile** at = &bucket_of(shard, file.mac());
   while (*at != &file) at = &(*at)->hash_next_;
   *at = file.hash_next_;
-  unlink<&PosixFile::by_use_>(shard.by_use, file);
-  if (file.writer_) unlink<&PosixFile::by_writing_>(shard.by_writing, file);
-  file.writer_ = false;
+  if (file.parked())
+    --shard.parked;
+  else
+    unlist(shard, file);
   --shard.count;
   return std::move(file.held_by_cache_);
 }
@@ -93,7 +107,7 @@ FileRef FileCache::find(base::BytesView handle) {
   Shard& shard = shard_of(mac);
   std::scoped_lock lock(shard.mutex);
   PosixFile* const file = lookup(shard, handle, mac);
-  if (file == nullptr) {
+  if (file == nullptr || file->parked()) {
     ++shard.misses;
     return {};
   }
@@ -102,13 +116,43 @@ FileRef FileCache::find(base::BytesView handle) {
   return FileRef(file);
 }
 
-std::optional<DescriptorSlot> FileCache::reserve() {
+bool FileCache::has_parked(base::BytesView handle) const {
+  const std::uint64_t mac = HandleCodec::mac_of(handle);
+  const Shard& shard = shard_of(mac);
+  std::scoped_lock lock(shard.mutex);
+  const PosixFile* const file = lookup(shard, handle, mac);
+  return file != nullptr && file->parked();
+}
+
+// What has left the cache cannot be found by its handle.
+FileRef FileCache::note_open(PosixFile& file) {
+  if (!parks_) return FileRef(&file);
+  Shard& shard = shard_of(file.mac());
+  std::scoped_lock lock(shard.mutex);
+  if (!file.held_by_cache_) return FileRef(&file);
+  ++file.opens_;
+  return {};
+}
+
+void FileCache::await_parking(PosixFile& file) {
+  if (!file.parked()) return;
+  const std::scoped_lock lock(shard_of(file.mac()).mutex);
+}
+
+void FileCache::note_close(PosixFile& file) {
+  FileRef dropped;
+  Shard& shard = shard_of(file.mac());
+  std::scoped_lock lock(shard.mutex);
+  if (--file.opens_ == 0 && file.parked()) dropped = take_out(shard, file);
+}
+
+std::optional<DescriptorSlot> FileCache::reserve(bool held) {
   // Each attempt gets past some of those that are held, to which it does not return soon.
   constexpr int attempts_max = 4;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     while (pool_->full())
       if (!pool_->make_room()) break;
-    if (!pool_->full()) return DescriptorSlot(descriptors_, true);
+    if (!pool_->full()) return DescriptorSlot(descriptors_, held);
   }
   crowded_.fetch_add(1, std::memory_order_relaxed);
   return std::nullopt;
@@ -134,7 +178,13 @@ FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opene
   Shard& shard = shard_of(mac);
   std::scoped_lock lock(shard.mutex);
   if (PosixFile* const other = lookup(shard, identity.handle.view(), mac); other != nullptr) {
-    use(shard, *other);
+    if (other->parked()) {
+      other->unpark(file);
+      --shard.parked;
+      list(shard, *other);
+    } else {
+      use(shard, *other);
+    }
     return FileRef(other);
   }
   if (shard.count >= shard.buckets.size()) grow(shard);
@@ -142,11 +192,8 @@ FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opene
   file.hash_next_ = bucket;
   bucket = &file;
   file.held_by_cache_ = fresh;
-  file.used_ = base::TimePoint(base::Duration(now_.load(std::memory_order_relaxed)));
   ++shard.count;
-  push_front<&PosixFile::by_use_>(shard.by_use, file);
-  file.writer_ = opened == Opened::write;
-  if (file.writer_) push_front<&PosixFile::by_writing_>(shard.by_writing, file);
+  list(shard, file);
   return fresh;
 }
 
@@ -154,7 +201,8 @@ void FileCache::drop(PosixFile& file) {
   FileRef dropped;
   Shard& shard = shard_of(file.mac());
   std::scoped_lock lock(shard.mutex);
-  if (file.held_by_cache_) dropped = take_out(shard, file);
+  // Otherwise it goes with its last open.
+  if (file.held_by_cache_ && file.opens_ == 0) dropped = take_out(shard, file);
 }
 
 void FileCache::note_writer(PosixFile& file) {
@@ -167,12 +215,22 @@ void FileCache::note_writer(PosixFile& file) {
 
 // From the least recently used end, the first that nobody holds. With the lock held nobody new can get hold
 // of it.
-FileRef FileCache::evict_one(Shard& shard) {
+FileCache::Evicted FileCache::evict_one(Shard& shard) {
   PosixFile* file = shard.by_use.last;
   for (std::size_t skipped = 0; file != nullptr && skipped < skipped_max; ++skipped) {
     if (file->held_by_cache_.unique()) {
-      ++shard.evicted;
-      return take_out(shard, *file);
+      Evicted out;
+      if (file->opens_ == 0) {
+        ++shard.evicted;
+        out.file = take_out(shard, *file);
+        return out;
+      }
+      if (file->park(file->held_by_cache_, out.parked.emplace())) {
+        ++shard.parkings;
+        ++shard.parked;
+        unlist(shard, *file);
+        return out;
+      }
     }
     PosixFile* const previous = file->by_use_.previous;
     use(shard, *file);
@@ -181,12 +239,12 @@ FileRef FileCache::evict_one(Shard& shard) {
   return {};
 }
 
-FileRef FileCache::evict() {
+FileCache::Evicted FileCache::evict() {
   const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < shards_max; ++i) {
     Shard& shard = shards_[(first + i) % shards_max];
     std::scoped_lock lock(shard.mutex);
-    if (FileRef evicted = evict_one(shard)) return evicted;
+    if (Evicted evicted = evict_one(shard)) return evicted;
   }
   return {};
 }
@@ -196,7 +254,7 @@ void FileCache::expire(Shard& shard, List& list, base::TimePoint before, std::ve
   PosixFile* file = list.last;
   while (file != nullptr && file->used_ < before) {
     PosixFile* const previous = (file->*link).previous;
-    if (file->held_by_cache_.unique()) {
+    if (file->held_by_cache_.unique() && file->opens_ == 0) {
       ++shard.expired;
       out.push_back(take_out(shard, *file));
     } else {
@@ -231,6 +289,8 @@ FileCacheStats FileCache::stats() const {
     out.misses += shard.misses;
     out.evicted += shard.evicted;
     out.expired += shard.expired;
+    out.parkings += shard.parkings;
+    out.parked += shard.parked;
   }
   return out;
 }

@@ -30,11 +30,14 @@ struct FileCacheStats {
   std::uint64_t evicted = 0;  // to make room
   std::uint64_t expired = 0;  // idle
   std::uint64_t crowded = 0;  // times that no descriptor could be given up: all were in use
+  std::size_t parked = 0;     // open files without descriptors, now
+  std::uint64_t parkings = 0;
 };
 
 // Thread-safe. Each shard is a hash table with a list in order of use. An entry that somebody holds is never
 // evicted, so there is at most one object per handle; drop() is the exception, for objects that are gone from
-// the file system. Attributes and names are not cached: only identities and descriptors.
+// the file system. One that only opens are there for is parked in place of being evicted. Attributes and
+// names are not cached: only identities and descriptors.
 class FileCache {
  public:
   explicit FileCache(const FileCacheOptions& options);
@@ -42,18 +45,38 @@ class FileCache {
   FileCache(const FileCache&) = delete;
   FileCache& operator=(const FileCache&) = delete;
 
-  // The object with this verified handle, or null.
+  // From now on opens do without a FileRef: their files can be opened again by handle. Before anything else.
+  void park_opens() { parks_ = true; }
+  // One more open of the file, or one less. Null: note_close() is to be called for it; otherwise the open
+  // keeps the result.
+  [[nodiscard]] FileRef note_open(PosixFile& file);
+  void note_close(PosixFile& file);
+  // Waits for who parks it in this moment, or finds that he cannot. The caller has a FileRef.
+  void await_parking(PosixFile& file);
+  // Whether there is a parked object with this verified handle.
+  [[nodiscard]] bool has_parked(base::BytesView handle) const;
+
+  // The object with this verified handle, or null; also if it is parked.
   FileRef find(base::BytesView handle);
   // Makes room, then adds the object, unless another thread was faster: returns the one that is in the cache.
+  // One that is parked there gets the descriptor.
   FileRef insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened);
-  // Room for a descriptor beside those of the cache; none if everything is in use.
-  std::optional<DescriptorSlot> reserve();
+  // Room for a descriptor beside those of the cache; none if everything is in use. Not `held`: it is closed
+  // when its file is parked.
+  std::optional<DescriptorSlot> reserve(bool held);
+  std::optional<DescriptorSlot> reserve_for_open() { return reserve(!parks_); }
   // The same without asking, for what will be closed in a moment.
-  DescriptorSlot one_more() { return DescriptorSlot(descriptors_, true); }
+  DescriptorSlot one_more() { return DescriptorSlot(descriptors_, !parks_); }
   // What is reserved leaves an eighth of the descriptors, or less.
   [[nodiscard]] bool few_left() const;
-  // Takes out the least recently used of those that nobody holds; null: there is none.
-  FileRef evict();
+  // What was closed for others: ends outside of all locks.
+  struct Evicted {
+    FileRef file;  // out of the cache
+    std::optional<GivenBack> parked;
+    [[nodiscard]] explicit operator bool() const { return file || parked; }
+  };
+  // Closes the least recently used of those that nobody holds, if there is one.
+  Evicted evict();
   // Forgets an object whose last name is gone; its descriptor is closed when the last holder lets go.
   void drop(PosixFile& file);
   // The object now has an O_RDWR descriptor.
@@ -81,12 +104,17 @@ class FileCache {
     std::size_t count = 0;
     List by_use;
     List by_writing;
-    std::uint64_t hits = 0, misses = 0, evicted = 0, expired = 0;
+    std::uint64_t hits = 0, misses = 0, evicted = 0, expired = 0, parkings = 0;
+    std::size_t parked = 0;
   };
 
   Shard& shard_of(std::uint64_t mac) { return shards_[mac % shards_max]; }
+  [[nodiscard]] const Shard& shard_of(std::uint64_t mac) const { return shards_[mac % shards_max]; }
   static PosixFile*& bucket_of(Shard& shard, std::uint64_t mac);
-  static PosixFile* lookup(Shard& shard, base::BytesView handle, std::uint64_t mac);
+  static PosixFile* lookup(const Shard& shard, base::BytesView handle, std::uint64_t mac);
+  // Into the lists and out of them: files that are not parked.
+  void list(Shard& shard, PosixFile& file);
+  static void unlist(Shard& shard, PosixFile& file);
   static void grow(Shard& shard);
   template <PosixFile::Link PosixFile::* link>
   static void push_front(List& list, PosixFile& file);
@@ -95,11 +123,12 @@ class FileCache {
   // Takes an entry out; the reference keeps it alive until the lock is released.
   static FileRef take_out(Shard& shard, PosixFile& file);
   void use(Shard& shard, PosixFile& file);
-  FileRef evict_one(Shard& shard);
+  Evicted evict_one(Shard& shard);
   template <PosixFile::Link PosixFile::* link>
   void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
 
   const FileCacheOptions options_;
+  bool parks_ = false;
   const std::shared_ptr<DescriptorPool> pool_;
   const std::shared_ptr<DescriptorCount> descriptors_ = std::make_shared<DescriptorCount>(pool_);
   std::atomic<std::int64_t> now_{0};  // of the last sweep

@@ -102,7 +102,7 @@ VfsOp<OpenCreated> PosixFileSystem::open_create_with_content(const Credentials& 
   OpenCreated out = co_await change([this, &who, &directory, name, access, &made, &wcc] {
     return tree_.open_create(who, node(directory), name, access, made, wcc);
   });
-  const FileRef file = out.open->file();
+  const FileRef file = out.file;
   {
     const ContentSlot::Use known = co_await contents_.use(node(file));
   }

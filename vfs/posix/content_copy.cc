@@ -22,10 +22,11 @@ struct PosixOpenFile::BothHeld {
 };
 
 VfsOp<ContentHold> PosixOpenFile::hold_content() {
+  FileRef keep = co_await pinned();
   ContentSlot::Use use = co_await fs_.contents().use(node());
   std::unique_ptr<Stub> stub;
   if (use.content() != nullptr)
-    stub = std::make_unique<PosixStub>(fs_, node(), use.content()->source(), &data_);
+    stub = std::make_unique<PosixStub>(fs_, std::move(keep), use.content()->source(), &data_);
   ContentHold held{std::move(use), std::move(stub)};
   co_return std::move(held);
 }
@@ -52,6 +53,7 @@ VfsOp<> PosixOpenFile::hold_both(OpenFile& from, BothHeld& held) {
 
 VfsOp<> PosixOpenFile::clone_content(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                      std::uint64_t to_offset, std::uint64_t length) {
+  const FileRef keep = co_await pinned();
   BothHeld held;
   co_await hold_both(from, held);
   if (held.plain()) {
@@ -74,6 +76,7 @@ VfsOp<> PosixOpenFile::clone_content(const Credentials& who, OpenFile& from, std
 VfsOp<std::uint64_t> PosixOpenFile::copy_content(const Credentials& who, OpenFile& from,
                                                  std::uint64_t from_offset, std::uint64_t to_offset,
                                                  std::uint64_t length) {
+  const FileRef keep = co_await pinned();
   const PlacementHint hint{.offset = to_offset, .bytes = length};
   if (node().content() != nullptr) co_await fs_.contents().offer(data_, who, hint);
   {

@@ -35,7 +35,17 @@ Outcome<io::Payload> into_memory(const io::Payload& data, io::SlabPool& slabs) {
 
 }  // namespace
 
+VfsOp<FileRef> FileIo::pinned() {
+  if (data_.lent()) return FileRef();
+  return fs_.placement().run(Call::open, [this]() -> Outcome<FileRef> {
+    auto use = data_.use();
+    if (!use) return base::fail(use.error());
+    return std::move(use->keep);
+  });
+}
+
 VfsOp<ReadResult> FileIo::read_content(std::uint64_t offset, std::uint32_t count, ReadMemory memory) {
+  const FileRef keep = co_await pinned();
   if (data_.lent()) (void)co_await fs_.contents().settle(data_.node());
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
   if (use.content() == nullptr) co_return co_await read_own(offset, count, memory);
@@ -50,6 +60,7 @@ VfsOp<ReadResult> FileIo::read_content(std::uint64_t offset, std::uint32_t count
 
 VfsOp<WriteResult> FileIo::write_content(const Credentials& who, std::uint64_t offset,
                                          const io::Payload& data, Stability stability, Wcc* wcc) {
+  const FileRef keep = co_await pinned();
   const PlacementHint hint{.offset = offset, .bytes = data.size()};
   co_await fs_.contents().offer(data_, who, hint);
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
@@ -78,6 +89,7 @@ VfsOp<WriteResult> FileIo::write_content(const Credentials& who, std::uint64_t o
 
 VfsOp<Verifier> FileIo::commit_content(const Credentials& who, std::uint64_t offset, std::uint32_t count,
                                        Wcc* wcc) {
+  const FileRef keep = co_await pinned();
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
   if (use.content() == nullptr) co_return co_await commit_own(who, wcc);
   PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
@@ -88,6 +100,7 @@ VfsOp<Verifier> FileIo::commit_content(const Credentials& who, std::uint64_t off
 // Everything but the size is the inode's.
 VfsOp<> FileIo::set_with_content(const Credentials& who, const SetAttributes& set, std::optional<Time> guard,
                                  Wcc* wcc) {
+  const FileRef keep = co_await pinned();
   const PlacementHint hint{.offset = *set.size, .bytes = 0};
   if (*set.size > 0) co_await fs_.contents().offer(data_, who, hint);
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
@@ -119,6 +132,7 @@ VfsOp<> FileIo::set_with_content(const Credentials& who, const SetAttributes& se
 
 VfsOp<> FileIo::space_content(const Credentials& who, std::uint64_t offset, std::uint64_t length,
                               Space space) {
+  const FileRef keep = co_await pinned();
   const PlacementHint hint{.offset = offset, .bytes = length};
   if (space == Space::allocated) co_await fs_.contents().offer(data_, who, hint);
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
@@ -139,6 +153,7 @@ VfsOp<> FileIo::space_content(const Credentials& who, std::uint64_t offset, std:
 }
 
 VfsOp<SeekResult> FileIo::seek_content(std::uint64_t offset, SeekTo what, std::uint64_t until) {
+  const FileRef keep = co_await pinned();
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
   if (use.content() == nullptr)
     co_return co_await fs_.placement().run(Call::seek,
@@ -150,6 +165,7 @@ VfsOp<SeekResult> FileIo::seek_content(std::uint64_t offset, SeekTo what, std::u
 
 // Advice is about the kernel's cache of the file's own bytes.
 VfsOp<> FileIo::advise_content(std::uint64_t offset, std::uint64_t length, Advice advice) {
+  const FileRef keep = co_await pinned();
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
   if (use.content() != nullptr) co_return;
   co_await fs_.placement().run_blocking(

@@ -58,44 +58,51 @@ Outcome<> FileData::may_copy(const OpenFile& from) const {
   return may_write();
 }
 
-Outcome<> FileData::clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+Outcome<> FileData::clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                std::uint64_t to_offset, std::uint64_t length) const {
   if (auto allowed = may_copy(from); !allowed) return allowed;
   const bool fits = base::end_of<std::uint64_t>(from_offset, length, offset_max) &&
                     base::end_of<std::uint64_t>(to_offset, length, offset_max);
   if (!fits) return base::fail(Error::fbig);
+  const auto use = this->use();
+  if (!use) return base::fail(use.error());
+  const auto source = from.descriptor();
+  if (!source) return base::fail(source.error());
   file_clone_range range{};
-  range.src_fd = from.descriptor();
+  range.src_fd = source->fd;
   range.src_offset = from_offset;
   range.src_length = length;
   range.dest_offset = to_offset;
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
   if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
-    unsynced.emplace(file_.syncs(tree_.write_back()), fd());
-  const auto done = tree_.identity().as(who, [&] { return outcome_of(::ioctl(fd(), FICLONERANGE, &range)); });
+    unsynced.emplace(file_.syncs(tree_.write_back()), use->fd);
+  const auto done =
+      tree_.identity().as(who, [&] { return outcome_of(::ioctl(use->fd, FICLONERANGE, &range)); });
   file_.changes().changed();
   if (!done) return done;
   return Tree::carry_out(plan);
 }
 
 // Not synced: COPY answers how stable its data is, and COMMIT makes the rest (RFC 7862 15.2.3).
-Outcome<std::uint64_t> FileData::copy_from(const Credentials& who, const OpenFile& from,
-                                           std::uint64_t from_offset, std::uint64_t to_offset,
-                                           std::uint64_t length) const {
+Outcome<std::uint64_t> FileData::copy_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
+                                           std::uint64_t to_offset, std::uint64_t length) const {
   if (auto allowed = may_copy(from); !allowed) return base::fail(allowed.error());
   if (from_offset > offset_max || to_offset > offset_max) return base::fail(Error::fbig);
+  const auto use = this->use();
+  if (!use) return base::fail(use.error());
+  const auto source = from.descriptor();
+  if (!source) return base::fail(source.error());
   const std::uint64_t wanted = std::min(length == 0 ? copy_slice_bytes : length, copy_slice_bytes);
   auto at = static_cast<off_t>(from_offset);
   auto onto = static_cast<off_t>(to_offset);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
-  if (!tree_.base().traits.in_memory) unsynced.emplace(file_.syncs(tree_.write_back()), fd());
-  const int source = from.descriptor();
+  if (!tree_.base().traits.in_memory) unsynced.emplace(file_.syncs(tree_.write_back()), use->fd);
   const auto done = tree_.identity().as(who, [&]() -> Outcome<std::uint64_t> {
-    const ssize_t copied = ::copy_file_range(source, &at, fd(), &onto, wanted, 0);
+    const ssize_t copied = ::copy_file_range(source->fd, &at, use->fd, &onto, wanted, 0);
     if (copied >= 0) return static_cast<std::uint64_t>(copied);
     if (!kernel_cannot_copy(errno)) return failed_call();
-    return copy_by_hand(source, at, fd(), onto, wanted);
+    return copy_by_hand(source->fd, at, use->fd, onto, wanted);
   });
   file_.changes().changed();
   return done;

@@ -17,7 +17,7 @@ void DescriptorPool::remove(FileCache& cache) {
 }
 
 bool DescriptorPool::make_room() {
-  FileRef evicted;  // closed after the lock is released
+  FileCache::Evicted evicted;  // closed after the lock is released
   const std::shared_lock lock(mutex_);
   const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed);
   for (std::size_t i = 0; i < caches_.size() && !evicted; ++i)

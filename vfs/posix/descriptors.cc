@@ -24,8 +24,41 @@ Outcome<base::UniqueFd> Tree::open_descriptor(int fd, int flags) const {
   return fresh;
 }
 
+// Its last open may have been closed meanwhile: the handle then leads to another object than this.
+Outcome<> Tree::unpark(PosixFile& file) {
+  if (!file.parked()) [[likely]]
+    return {};
+  const auto opened = resolve(file.handle().view());
+  if (!opened) return base::fail(opened.error());
+  if (file.parked()) return base::fail(Error::delay);
+  return {};
+}
+
+// With the server's rights: the caller's were asked for when the file was opened for the first time. To be
+// refused is to try again later: while a program runs, the file cannot be opened for writing.
+Outcome<int> Tree::shared_descriptor(PosixFile& file, OpenAccess access) {
+  if (auto opened = unpark(file); !opened) return base::fail(opened.error());
+  if (const int fd = file.shared_fd(access); fd >= 0) return fd;
+  auto slot = cache_.reserve_for_open();
+  if (!slot) return base::fail(Error::delay);
+  auto fresh = with_room([&] { return open_again(file, open_flags(access)); });
+  if (!fresh) return base::fail(fresh.error() == Error::acces ? Error::delay : fresh.error());
+  file.hold([&](Holdings& held) { file.share(held, access, *fresh, *slot); });
+  return file.shared_fd(access);
+}
+
+Outcome<> Tree::share_all(PosixFile& file) {
+  for (const OpenAccess access : {OpenAccess::read, OpenAccess::write, OpenAccess::both}) {
+    if (file.hold([access](Holdings& held) { return held.shared[index_of(access)].opens == 0; })) continue;
+    const auto shared = shared_descriptor(file, access);
+    if (!shared) return base::fail(shared.error());
+  }
+  return {};
+}
+
 // A descriptor that data can go through: the one the object has, or a better one in its place.
 Outcome<int> Tree::data_descriptor(PosixFile& file, Opened wanted) {
+  if (auto opened = unpark(file); !opened) return base::fail(opened.error());
   if (file.opened() >= wanted) return file.fd();
   // Opening a device or a fifo has effects of its own.
   base::check(

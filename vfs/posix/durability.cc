@@ -5,10 +5,10 @@ namespace braid::vfs::posix {
 // A description that a caller holds will do: one more would be in the way of that caller's own lease.
 Outcome<Tree::Readable> Tree::readable(PosixFile& file) {
   if (file.opened() == Opened::path)
-    if (auto open = file.any_open(); open != nullptr) return Readable{open->fd(), open};
+    if (auto open = file.any_open(); open != nullptr) return Readable{open->fd(), FileRef(&file), open};
   const auto fd = data_descriptor(file, Opened::read);
   if (!fd) return base::fail(fd.error());
-  return Readable{*fd, nullptr};
+  return Readable{*fd, FileRef(&file), nullptr};
 }
 
 // Whoever was overtaken by another's failure cannot tell whether it was his, too.

@@ -7,7 +7,7 @@ namespace braid::vfs::posix {
 PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot,
                      bool may_have_content)
     : identity_(identity),
-      fd_(std::move(fd)),
+      fd_(fd.release()),
       content_(may_have_content && identity.type == FileType::regular ? std::make_unique<FileContent>()
                                                                       : nullptr),
       opened_(opened),
@@ -16,7 +16,7 @@ PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened ope
 Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
   std::scoped_lock lock(upgrading_);
   if (opened_.load(std::memory_order_relaxed) >= opened) return {};
-  if (::dup3(fresh.get(), fd_.get(), O_CLOEXEC) < 0) return failed_call();
+  if (::dup3(fresh.get(), fd(), O_CLOEXEC) < 0) return failed_call();
   opened_.store(opened, std::memory_order_release);
   return {};
 }
@@ -24,6 +24,11 @@ Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
 void PosixFile::join(Holdings& held, OpenAccess access, base::UniqueFd& fresh, DescriptorSlot& slot) {
   SharedDescription& shared = held.shared[index_of(access)];
   ++shared.opens;
+  if (!shared.fd) share(held, access, fresh, slot);
+}
+
+void PosixFile::share(Holdings& held, OpenAccess access, base::UniqueFd& fresh, DescriptorSlot& slot) {
+  SharedDescription& shared = held.shared[index_of(access)];
   if (shared.fd) return;
   shared.fd = std::move(fresh);
   shared.slot.emplace(std::move(slot));
@@ -37,7 +42,56 @@ SharedDescription PosixFile::leave(Holdings& held, OpenAccess access) {
   return std::exchange(shared, SharedDescription{});
 }
 
-PosixFile::~PosixFile() { closing(fd_.get(), slot_); }
+PosixFile::~PosixFile() {
+  const base::UniqueFd last(fd());
+  if (last) closing(last.get(), *slot_);
+}
+
+GivenBack::~GivenBack() {
+  if (syncs_ == nullptr) return;
+  for (const SharedDescription& shared : shared_)
+    if (shared.fd) syncs_->closing(shared.fd.get(), *shared.slot);
+  syncs_->closing(own_.fd.get(), *own_.slot);
+}
+
+// Who gets a FileRef by an open looks at the standing after that; here it is the other way round, so one of
+// the two sees the other. As long as nobody has one nothing here is used; try_with(), since who has the lock
+// of another file's holdings may wait for this shard.
+bool PosixFile::park(const FileRef& only, GivenBack& out) {
+  const auto now = stat_of(fd());
+  if (!now || now->stx_nlink == 0) return false;
+  standing_.store(Standing::parking, std::memory_order_seq_cst);
+  bool parks = false;
+  const auto take = [&](std::unique_ptr<Holdings>& held) {
+    if (held != nullptr && (held->nameless || held->lock_description || !held->leases.empty())) return;
+    parks = true;
+    if (held == nullptr) return;
+    for (std::size_t i = 0; i < accesses; ++i) {
+      shared_fds_[i].store(-1, std::memory_order_release);
+      out.shared_[i].fd = std::move(held->shared[i].fd);
+      out.shared_[i].slot = std::exchange(held->shared[i].slot, std::nullopt);
+    }
+  };
+  if (only.unique()) holdings_.try_with(take);
+  if (parks) give_up(out);
+  standing_.store(parks ? Standing::parked : Standing::open, std::memory_order_seq_cst);
+  return parks;
+}
+
+void PosixFile::give_up(GivenBack& out) {
+  out.own_.fd = base::UniqueFd(fd_.exchange(-1));
+  out.own_.slot = std::exchange(slot_, std::nullopt);
+  out.syncs_ = std::exchange(syncs_held_, nullptr);
+  syncs_.store(nullptr, std::memory_order_release);
+  opened_.store(Opened::path, std::memory_order_release);
+}
+
+void PosixFile::unpark(PosixFile& fresh) {
+  slot_ = std::exchange(fresh.slot_, std::nullopt);
+  opened_.store(fresh.opened(), std::memory_order_release);
+  fd_.store(fresh.fd_.exchange(-1), std::memory_order_release);
+  standing_.store(Standing::open, std::memory_order_seq_cst);
+}
 
 void PosixFile::closing(int fd, const DescriptorSlot& slot) {
   if (FileSyncs* const known = syncs_.load(std::memory_order_acquire); known != nullptr)

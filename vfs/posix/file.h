@@ -111,6 +111,21 @@ struct SharedDescription {
 constexpr std::size_t accesses = 3;
 constexpr std::size_t index_of(OpenAccess access) { return static_cast<std::size_t>(access) - 1; }
 
+// What a file closes to make room: closed when this ends, which is to be outside of all locks.
+class GivenBack {
+ public:
+  GivenBack() = default;
+  GivenBack(GivenBack&&) = default;
+  GivenBack& operator=(GivenBack&&) = default;
+  ~GivenBack();
+
+ private:
+  friend class PosixFile;
+  SharedDescription own_;
+  std::array<SharedDescription, accesses> shared_;
+  std::shared_ptr<FileSyncs> syncs_;  // ends first
+};
+
 // What callers hold of one file beyond a reference.
 struct Holdings {
   std::array<SharedDescription, accesses> shared;  // by index_of()
@@ -138,6 +153,10 @@ struct FileIdentity {
 };
 
 // One per handle at a time: FileCache sees to that as long as somebody holds it. Thread-safe.
+//
+// Who has a FileRef keeps its descriptors open. An open has none: the cache keeps the file for it, and when
+// descriptors run short and nobody else has a FileRef, it is parked: all of them are closed. Who gets a
+// FileRef by an open looks whether the file is parked after that, and has the Tree open it again.
 class PosixFile final : public File {
  public:
   // `may_have_content`: where its bytes are, if it is a regular file, has to be found.
@@ -151,7 +170,10 @@ class PosixFile final : public File {
   [[nodiscard]] std::uint64_t mac() const { return HandleCodec::mac_of(identity_.handle.view()); }
 
   // The number stays the same as long as the object; what it is good for only grows.
-  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] int fd() const { return fd_.load(std::memory_order_acquire); }
+  // It has no descriptor, or loses it in this moment: Tree::unpark(). To be asked by who has got a FileRef by
+  // an open.
+  [[nodiscard]] bool parked() const { return standing_.load(std::memory_order_seq_cst) != Standing::open; }
   [[nodiscard]] Opened opened() const { return opened_.load(std::memory_order_acquire); }
   // Puts a better description behind the same number: calls that are under way keep the one they began with.
   Outcome<> upgrade(const base::UniqueFd& fresh, Opened opened);
@@ -167,6 +189,8 @@ class PosixFile final : public File {
   // what leave() returns is nobody's any more, and is closed by the caller, outside of the lock.
   void join(Holdings& held, OpenAccess access, base::UniqueFd& fresh, DescriptorSlot& slot);
   SharedDescription leave(Holdings& held, OpenAccess access);
+  // After the file was parked: as join(), for opens that are there.
+  void share(Holdings& held, OpenAccess access, base::UniqueFd& fresh, DescriptorSlot& slot);
 
   // What syncs it, in all exports of the file system.
   FileSyncs& syncs(WriteBack& back);
@@ -220,10 +244,23 @@ class PosixFile final : public File {
  private:
   friend class FileCache;
 
+  // Of the cache, under its shard's lock, as the only one that has a FileRef. False: somebody got one in this
+  // moment, or something hangs on a descriptor: a lock, a lease, a file without a name.
+  bool park(const FileRef& only, GivenBack& out);
+  void give_up(GivenBack& out);
+  // With the descriptor of another object of this handle.
+  void unpark(PosixFile& fresh);
+
   static constexpr std::size_t short_listing = 64;  // entries: with attributes about 80 microseconds
 
   const FileIdentity identity_;
-  const base::UniqueFd fd_;
+  enum class Standing : std::uint8_t {
+    open,
+    parking,  // whoever holds the lock of its shard looks whether it can be parked
+    parked,   // it has no descriptor
+  };
+  std::atomic<int> fd_;  // -1: parked
+  std::atomic<Standing> standing_{Standing::open};
   const std::unique_ptr<FileContent> content_;
   std::atomic<Opened> opened_;
   std::atomic<bool> lists_long_{false};
@@ -236,7 +273,7 @@ class PosixFile final : public File {
   base::Guarded<ChangeStamp> stamp_;
   base::Guarded<std::unique_ptr<Holdings>> holdings_;
   std::array<std::atomic<int>, accesses> shared_fds_{-1, -1, -1};  // as in Holdings, for who has no lock
-  const DescriptorSlot slot_;
+  std::optional<DescriptorSlot> slot_;                             // none: parked
 
   // Of the cache, under its shard's lock.
   struct Link {
@@ -248,6 +285,7 @@ class PosixFile final : public File {
   Link by_use_;      // most recently used first
   Link by_writing_;  // those with an O_RDWR descriptor
   bool writer_ = false;
+  std::uint32_t opens_ = 0;  // those that have no FileRef; a parked file is there for them, and in no list
   base::TimePoint used_{};
 };
 

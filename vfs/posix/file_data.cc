@@ -87,6 +87,20 @@ Outcome<std::uint32_t> result_of(const Written& written, int flags) {
 
 }  // namespace
 
+Outcome<FileData::Use> FileData::use() const {
+  Use out;
+  if (lent()) return out;
+  out.keep = FileRef(&file_);
+  if (!file_.parked()) [[likely]]
+    out.fd = file_.shared_fd(access_);
+  if (out.fd >= 0) [[likely]]
+    return out;
+  const auto fd = tree_.shared_descriptor(file_, access_);
+  if (!fd) return base::fail(fd.error());
+  out.fd = *fd;
+  return out;
+}
+
 // The attributes are those before the read: a client never takes old data for the data of a newer ctime.
 Outcome<ReadPlan> FileData::plan_checked(std::uint64_t offset, std::uint32_t count) const {
   const auto now = admit_read();
@@ -115,13 +129,16 @@ Outcome<Attributes> FileData::admit_read() const {
 
 Outcome<ReadPlan> FileData::plan_opened(std::uint64_t offset, std::uint32_t count) const {
   if (!includes(access_, OpenAccess::read)) return base::fail(Error::acces);
+  auto use = this->use();
+  if (!use) return base::fail(use.error());
   // What ends before the end that was seen last is read without looking again. Where a local process has cut
   // the file short meanwhile, the read is short.
   if (const std::uint64_t seen = file_.size_seen(); offset < seen && count < seen - offset)
-    return ReadPlan{.fd = fd(), .bytes = count, .size = seen, .attributes = {}};
+    return ReadPlan{
+        .fd = use->fd, .keep = std::move(use->keep), .bytes = count, .size = seen, .attributes = {}};
   const auto now = tree_.observe(file_);
   if (!now) return base::fail(now.error());
-  ReadPlan plan{.fd = fd(), .size = now->size, .attributes = {}};
+  ReadPlan plan{.fd = use->fd, .keep = std::move(use->keep), .size = now->size, .attributes = {}};
   if (offset < now->size)
     plan.bytes = static_cast<std::size_t>(std::min<std::uint64_t>(count, now->size - offset));
   return plan;
@@ -167,6 +184,8 @@ Outcome<> FileData::may_write() const {
 
 Outcome<WriteResult> FileData::write_opened(const Credentials& who, std::uint64_t offset,
                                             const io::Payload& data, Stability stability, Wcc* wcc) const {
+  const auto use = this->use();
+  if (!use) return base::fail(use.error());
   std::optional<Change> change;
   if (wcc != nullptr) change.emplace(tree_, file_, wcc);
   if (auto allowed = may_write(); !allowed) return base::fail(allowed.error());
@@ -176,11 +195,11 @@ Outcome<WriteResult> FileData::write_opened(const Credentials& who, std::uint64_
   const Verifier verifier = tree_.write_verifier();  // before the data is written, as above
   bool as_caller = tree_.base().traits.privileged_blocks;
   if (!as_caller) {
-    const auto stat = stat_of(fd());
+    const auto stat = stat_of(use->fd);
     if (!stat) return base::fail(stat.error());
     as_caller = (stat->stx_mode & set_id_bits) != 0;
   }
-  const auto written = put(as_caller ? &who : nullptr, fd(), offset, data, flags);
+  const auto written = put(as_caller ? &who : nullptr, use->fd, offset, data, flags);
   file_.changes().changed();
   if (!written) return base::fail(written.error());
   return WriteResult{*written, in_memory ? Stability::file_sync : stability, verifier};
@@ -227,6 +246,8 @@ Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, std::optional
 
 // The verifier is taken after the data is on the medium: if some was lost before, it has changed by then.
 Outcome<Verifier> FileData::commit(const Credentials& who, Wcc* wcc) const {
+  const auto use = this->use();
+  if (!use) return base::fail(use.error());
   std::optional<Change> change;
   if (auto begun = begin_change(who, wcc, change); !begun) return base::fail(begun.error());
   if (!tree_.base().traits.in_memory)
@@ -244,7 +265,9 @@ Outcome<> FileData::admit_resize(const Credentials& who, std::uint64_t size, con
 
 Outcome<> FileData::resize(const Credentials& who, std::uint64_t size, const Attributes& now) const {
   if (auto admitted = admit_resize(who, size, now); !admitted) return admitted;
-  int fd = this->fd();
+  const auto use = this->use();
+  if (!use) return base::fail(use.error());
+  int fd = use->fd;
   if (lent()) {
     const auto opened = tree_.data_descriptor(file_, Opened::write);
     if (!opened) return base::fail(opened.error());

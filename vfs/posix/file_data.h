@@ -21,6 +21,7 @@ class Tree;
 // Where a READ will find its bytes.
 struct ReadPlan {
   int fd = -1;
+  FileRef keep{};          // of an open: the descriptor stays open as long as this lives
   std::size_t bytes = 0;   // to be read; the file may have become shorter
   std::uint64_t size = 0;  // of the file, as seen last
   Attributes attributes;   // if the caller's rights were asked for
@@ -39,9 +40,16 @@ class FileData {
 
   [[nodiscard]] PosixFile& node() const { return file_; }
   [[nodiscard]] OpenAccess access() const { return access_; }
-  // Of the open; -1 if there is none.
+  // Of the open, while its caller has use(); -1 if there is none.
   [[nodiscard]] int fd() const { return lent() ? -1 : file_.shared_fd(access_); }
   [[nodiscard]] bool lent() const { return lent_to_ != nullptr; }
+  // A descriptor of the open that stays open as long as `keep` lives: opened again, if the file was parked.
+  // Nothing of a lent file, which its caller keeps. delay: none is to be had now; stale; others of open(2).
+  struct Use {
+    FileRef keep;
+    int fd = -1;
+  };
+  [[nodiscard]] Outcome<Use> use() const;
 
   Outcome<ReadPlan> plan_read(std::uint64_t offset, std::uint32_t count) const {
     return lent() ? plan_checked(offset, count) : plan_opened(offset, count);
@@ -73,11 +81,11 @@ class FileData {
   Outcome<> admit_allocate(std::uint64_t offset, std::uint64_t length) const;
   Outcome<> advise(std::uint64_t offset, std::uint64_t length, Advice advice) const;
   // `from` has a descriptor.
-  Outcome<> clone_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+  Outcome<> clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                        std::uint64_t to_offset, std::uint64_t length) const;
   // The same, and at most copy_slice_bytes.
   static constexpr std::uint64_t copy_slice_bytes = 4 * base::MiB;
-  Outcome<std::uint64_t> copy_from(const Credentials& who, const OpenFile& from, std::uint64_t from_offset,
+  Outcome<std::uint64_t> copy_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                    std::uint64_t to_offset, std::uint64_t length) const;
 
  private:

@@ -39,6 +39,8 @@ class FileIo : public OpenFile {
   enum class Space : std::uint8_t { allocated, hole };
   VfsOp<> space_content(const Credentials& who, std::uint64_t offset, std::uint64_t length, Space space);
   VfsOp<> advise_content(std::uint64_t offset, std::uint64_t length, Advice advice);
+  // Of an open: keeps its descriptor open, as FileData::use() does.
+  VfsOp<FileRef> pinned();
   // `work` is a change by `who`.
   enum class SetId : std::uint8_t { kept, dropped };
   template <class F>
@@ -70,7 +72,7 @@ class LentFile final : public FileIo {
  public:
   LentFile(PosixFileSystem& fs, Tree& tree, const Credentials& who, const FileRef& file)
       : FileIo(fs, FileData(tree, posix::node(file), who)), file_(file) {}
-  [[nodiscard]] const FileRef& file() const override { return file_; }
+  [[nodiscard]] FileRef file() const override { return file_; }
 
  private:
   const FileRef& file_;

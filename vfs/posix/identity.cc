@@ -76,10 +76,12 @@ Identity::Owning::~Owning() {
   if (raised_) base::check(change_ownership(false), "a thread gives back what it took");
 }
 
-Identity::Identity(bool switching) : switching_(switching), own_uid_(::geteuid()) {}
+Identity::Identity(bool switching, bool opens_all)
+    : switching_(switching), opens_all_(opens_all), own_uid_(::geteuid()) {}
 
 Identity Identity::of_process() {
-  return Identity(::geteuid() == 0 && has_capabilities({CAP_SETUID, CAP_SETGID}));
+  const bool root = ::geteuid() == 0;
+  return {root && has_capabilities({CAP_SETUID, CAP_SETGID}), root && has_capabilities({CAP_DAC_OVERRIDE})};
 }
 
 // Groups first: without CAP_SETGID they could not follow, but only the user decides about capabilities.

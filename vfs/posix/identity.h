@@ -20,6 +20,8 @@ class Identity {
   static Identity of_process();
 
   [[nodiscard]] bool switching() const { return switching_; }
+  // True if this process itself may read and write every file, whatever its mode.
+  [[nodiscard]] bool opens_all() const { return opens_all_; }
   // Who the owner checks are about: the caller, or this process when it cannot be anybody else.
   [[nodiscard]] std::uint32_t acting_uid(const Credentials& who) const {
     return switching_ ? who.uid : own_uid_;
@@ -47,7 +49,7 @@ class Identity {
   }
 
  private:
-  explicit Identity(bool switching);
+  Identity(bool switching, bool opens_all);
 
   // The thread's file-system identity, taken in the constructor and given back in the destructor.
   class Worn {
@@ -75,6 +77,7 @@ class Identity {
   };
 
   bool switching_;
+  bool opens_all_;
   std::uint32_t own_uid_;
 };
 

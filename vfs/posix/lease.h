@@ -115,17 +115,20 @@ class OwnChanges {
 // A lease on a description of its file; the monitor must outlive it.
 class PosixLease final : public Lease {
  public:
-  static Outcome<LeaseRef> take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, LeaseType type,
-                                std::shared_ptr<LeaseNotice> notice);
+  // The descriptor of the open is there (Tree::share_all()); `keep` has it stay.
+  static Outcome<LeaseRef> take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, FileRef keep,
+                                LeaseType type, std::shared_ptr<LeaseNotice> notice);
   ~PosixLease() override;
-  [[nodiscard]] const FileRef& file() const override { return open_->file(); }
+  [[nodiscard]] FileRef file() const override { return file_; }
 
  private:
-  PosixLease(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, std::shared_ptr<LeaseNotice> notice)
-      : monitor_(monitor), open_(std::move(open)), notice_(std::move(notice)) {}
+  PosixLease(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, FileRef file,
+             std::shared_ptr<LeaseNotice> notice)
+      : monitor_(monitor), open_(std::move(open)), file_(std::move(file)), notice_(std::move(notice)) {}
 
   LeaseMonitor& monitor_;
   const std::shared_ptr<PosixOpenFile> open_;
+  const FileRef file_;
   const std::shared_ptr<LeaseNotice> notice_;
 };
 
@@ -136,7 +139,7 @@ class DirectoryLease final : public Lease {
   static Outcome<LeaseRef> take(std::shared_ptr<const void> owner, LeaseMonitor& monitor, FileCache& cache,
                                 FileRef directory, std::shared_ptr<LeaseNotice> notice);
   ~DirectoryLease() override;
-  [[nodiscard]] const FileRef& file() const override { return directory_; }
+  [[nodiscard]] FileRef file() const override { return directory_; }
 
  private:
   DirectoryLease(std::shared_ptr<const void> owner, LeaseMonitor& monitor, FileCache& cache,

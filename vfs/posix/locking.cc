@@ -53,7 +53,7 @@ Outcome<> place(int fd, const Span& span, short type) {
 // do.
 Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& open, LockType type,
                                                           bool leased) {
-  auto slot = cache_.reserve();
+  auto slot = cache_.reserve(true);
   if (!slot) return base::fail(Error::delay);
   constexpr int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   if (!leased) {
@@ -88,6 +88,8 @@ Outcome<std::optional<LockConflict>> Tree::lock(const PosixOpenFile& open, LockO
   const auto span = span_of(range);
   const OpenAccess needed = type == LockType::write ? OpenAccess::write : OpenAccess::read;
   if (!span || !includes(open.access(), needed)) return base::fail(Error::inval);
+  const auto use = open.data().use();
+  if (!use) return base::fail(use.error());
   return open.node().hold([&](Holdings& held) -> Outcome<std::optional<LockConflict>> {
     if (auto conflict = held.locks.conflict(owner, *span, type)) return conflict;
     if (auto ready = describe_locks(open, type, held); !ready) return base::fail(ready.error());
@@ -111,6 +113,7 @@ Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerI
   if (auto regular = require_regular(file); !regular) return base::fail(regular.error());
   const auto span = span_of(range);
   if (!span) return base::fail(Error::inval);
+  if (auto opened = unpark(file); !opened) return base::fail(opened.error());
   struct Known {
     std::optional<LockConflict> conflict;
     bool locked = false, leased = false;
@@ -170,6 +173,14 @@ Outcome<LeaseRef> Tree::lease_directory(const FileRef& directory, std::shared_pt
 
 FileRef Tree::cached(const std::optional<FileHandle>& handle) {
   return handle ? cache_.find(handle->view()) : FileRef();
+}
+
+Outcome<FileRef> Tree::cached_victim(const std::optional<FileHandle>& handle) {
+  FileRef known = cached(handle);
+  if (known || !handle || !cache_.has_parked(handle->view())) return known;
+  auto opened = resolve(handle->view());
+  if (!opened && opened.error() == Error::stale) return FileRef();
+  return opened;
 }
 
 Outcome<> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range) {

@@ -58,8 +58,12 @@ VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, 
       Call::lock, [this, &open, type, holder, broken = std::move(broken)]() mutable -> Outcome<LeaseRef> {
         // Elsewhere other machines change files, and nobody here is told.
         if (!tree_.base().traits.local) return base::fail(Error::notsupp);
-        if (type == LeaseType::write) tree_.settle(opened(open).node());
-        return PosixLease::take(tree_.leases(), std::static_pointer_cast<PosixOpenFile>(open), type,
+        PosixFile& file = opened(open).node();
+        FileRef keep(&file);
+        if (auto all = tree_.share_all(file); !all) return base::fail(all.error());
+        if (type == LeaseType::write) tree_.settle(file);
+        return PosixLease::take(tree_.leases(), std::static_pointer_cast<PosixOpenFile>(open),
+                                std::move(keep), type,
                                 std::make_shared<LeaseNotice>(holder, std::move(broken)));
       });
 }

@@ -8,15 +8,15 @@
 
 namespace braid::vfs::posix {
 
-PosixOpenFile::PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access)
-    : FileIo(*owner, FileData(owner->tree(), posix::node(file), access)),
+PosixOpenFile::PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, PosixFile& file, OpenAccess access)
+    : FileIo(*owner, FileData(owner->tree(), file, access)),
       owner_(std::move(owner)),
-      file_(std::move(file)) {}
+      kept_(fs_.tree().cache().note_open(file)) {}
 
-std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<PosixFileSystem> owner, FileRef file,
-                                                   OpenAccess access, base::UniqueFd fd,
+std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<PosixFileSystem> owner,
+                                                   const FileRef& file, OpenAccess access, base::UniqueFd fd,
                                                    DescriptorSlot slot) {
-  std::shared_ptr<PosixOpenFile> out(new PosixOpenFile(std::move(owner), std::move(file), access));
+  std::shared_ptr<PosixOpenFile> out(new PosixOpenFile(std::move(owner), posix::node(file), access));
   out->node().hold([&](Holdings& held) {
     out->listed_ = held.opens.insert(held.opens.end(), out.get());
     out->node().join(held, access, fd, slot);
@@ -25,6 +25,8 @@ std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<PosixFileSyst
 }
 
 PosixOpenFile::~PosixOpenFile() {
+  const FileRef keep(&node());
+  fs_.tree().cache().await_parking(node());
   SharedDescription last;
   const bool forget = node().hold([&](Holdings& held) {
     held.opens.erase(listed_);
@@ -33,6 +35,7 @@ PosixOpenFile::~PosixOpenFile() {
   });
   if (last.fd) node().closing(last.fd.get(), *last.slot);
   last = {};
+  if (!kept_) fs_.tree().cache().note_close(node());
   // Its space is free once the last descriptor is closed.
   if (forget) fs_.tree().forget(node());
 }
@@ -43,7 +46,8 @@ std::shared_ptr<PosixOpenFile> PosixFile::any_open() {
   return hold([](Holdings& held) -> std::shared_ptr<PosixOpenFile> {
     // One that is being destroyed cannot be locked any more.
     for (PosixOpenFile* const open : held.opens)
-      if (auto kept = open->weak_from_this().lock()) return kept;
+      if (open->fd() >= 0)
+        if (auto kept = open->weak_from_this().lock()) return kept;
     return nullptr;
   });
 }
@@ -51,10 +55,16 @@ std::shared_ptr<PosixOpenFile> PosixFile::any_open() {
 std::shared_ptr<PosixOpenFile> PosixFile::any_open(OpenAccess access) {
   return hold([access](Holdings& held) -> std::shared_ptr<PosixOpenFile> {
     for (PosixOpenFile* const open : held.opens)
-      if (includes(open->access(), access))
+      if (open->fd() >= 0 && includes(open->access(), access))
         if (auto kept = open->weak_from_this().lock()) return kept;
     return nullptr;
   });
+}
+
+base::Result<OpenFile::Descriptor, Error> PosixOpenFile::descriptor() {
+  auto use = data_.use();
+  if (!use) return base::fail(use.error());
+  return Descriptor{std::move(use->keep), use->fd};
 }
 
 VfsOp<SeekResult> PosixOpenFile::seek(std::uint64_t offset, SeekTo what, std::uint64_t until) {
@@ -80,7 +90,7 @@ VfsOp<> PosixOpenFile::deallocate(const Credentials& who, std::uint64_t offset, 
 
 VfsOp<> PosixOpenFile::clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                   std::uint64_t to_offset, std::uint64_t length) {
-  if (from.descriptor() < 0) return base::fail(Error::xdev);
+  if (!from.has_descriptor()) return base::fail(Error::xdev);
   if (may_have_content() || from.may_have_content()) [[unlikely]]
     return clone_content(who, from, from_offset, to_offset, length);
   return fs_.placement().run_long(Call::space, [this, &who, &from, from_offset, to_offset, length] {
@@ -91,7 +101,7 @@ VfsOp<> PosixOpenFile::clone_from(const Credentials& who, OpenFile& from, std::u
 VfsOp<std::uint64_t> PosixOpenFile::copy_from(const Credentials& who, OpenFile& from,
                                               std::uint64_t from_offset, std::uint64_t to_offset,
                                               std::uint64_t length) {
-  if (from.descriptor() < 0) return base::fail(Error::xdev);
+  if (!from.has_descriptor()) return base::fail(Error::xdev);
   if (may_have_content() || from.may_have_content()) [[unlikely]]
     return copy_content(who, from, from_offset, to_offset, length);
   return fs_.placement().run_long(Call::space, [this, &who, &from, from_offset, to_offset, length] {

@@ -13,16 +13,18 @@
 
 namespace braid::vfs::posix {
 
-// Listed in its PosixFile from make() to its end. Opens of one access share one description.
+// Listed in its PosixFile from make() to its end. Opens of one access share one description, which is there
+// as long as the file is not parked (vfs/posix/file.h).
 class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<PosixOpenFile> {
  public:
   // `owner`: the file system, which stays as long as this: an export that is gone may have open files. `fd`
   // is a description that was opened for this access as the caller; `slot` is its place in the count.
-  static std::shared_ptr<PosixOpenFile> make(std::shared_ptr<PosixFileSystem> owner, FileRef file,
+  static std::shared_ptr<PosixOpenFile> make(std::shared_ptr<PosixFileSystem> owner, const FileRef& file,
                                              OpenAccess access, base::UniqueFd fd, DescriptorSlot slot);
   ~PosixOpenFile() override;
 
-  [[nodiscard]] const FileRef& file() const override { return file_; }
+  // It may be parked; whoever looks at its attributes opens it.
+  [[nodiscard]] FileRef file() const override { return FileRef(&node()); }
   [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override;
   [[nodiscard]] int fd() const { return data_.fd(); }
   [[nodiscard]] PosixFile& node() const { return data_.node(); }
@@ -37,7 +39,8 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   VfsOp<std::uint64_t> copy_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                  std::uint64_t to_offset, std::uint64_t length) override;
   VfsOp<> advise(std::uint64_t offset, std::uint64_t length, Advice advice) override;
-  [[nodiscard]] int descriptor() const override { return fd(); }
+  [[nodiscard]] bool has_descriptor() const override { return true; }
+  base::Result<Descriptor, Error> descriptor() override;
   [[nodiscard]] bool may_have_content() const override { return node().content() != nullptr; }
   VfsOp<ContentHold> hold_content() override;
 
@@ -53,10 +56,10 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   // Waits for neither while it holds the other.
   VfsOp<> hold_both(OpenFile& from, BothHeld& held);
 
-  PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, FileRef file, OpenAccess access);
+  PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, PosixFile& file, OpenAccess access);
 
   const std::shared_ptr<PosixFileSystem> owner_;  // ends last
-  const FileRef file_;
+  FileRef kept_;                                  // null, usually: the cache keeps the file
   std::list<PosixOpenFile*>::iterator listed_;
 };
 

@@ -6,31 +6,30 @@
 namespace braid::vfs::posix {
 namespace {
 
-// O_NONBLOCK: a lease of somebody makes open(2) fail with EAGAIN, after asking for it, in place of waiting.
-constexpr int open_flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-
-int flags_of(OpenAccess access) {
-  switch (access) {
-    case OpenAccess::read:
-      return O_RDONLY;
-    case OpenAccess::write:
-      return O_WRONLY;
-    case OpenAccess::both:
-      return O_RDWR;
-  }
-  return O_RDONLY;
-}
-
 Rights rights_of(OpenAccess access) {
   return (includes(access, OpenAccess::read) ? R_OK : 0U) | (includes(access, OpenAccess::write) ? W_OK : 0U);
 }
 
 }  // namespace
 
+// O_NONBLOCK: a lease of somebody makes open(2) fail with EAGAIN, after asking for it, in place of waiting.
+int Tree::open_flags(OpenAccess access) {
+  constexpr int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  switch (access) {
+    case OpenAccess::read:
+      return O_RDONLY | flags;
+    case OpenAccess::write:
+      return O_WRONLY | flags;
+    case OpenAccess::both:
+      return O_RDWR | flags;
+  }
+  return O_RDONLY | flags;
+}
+
 // Who is told to try again would do so until some client closes a file, which may be never.
 Outcome<DescriptorSlot> Tree::room_for_open(const PosixFile* file, OpenAccess access) {
   if (file != nullptr && file->shared_fd(access) >= 0) return cache_.one_more();
-  auto slot = cache_.reserve();
+  auto slot = cache_.reserve_for_open();
   if (!slot) return base::fail(Error::too_many_open_files);
   return std::move(*slot);
 }
@@ -52,7 +51,7 @@ Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, Ope
 
 Outcome<base::UniqueFd> Tree::open_for(const Credentials& who, PosixFile& file, OpenAccess access,
                                        OpenRule rule, const Attributes& now) {
-  const int flags = flags_of(access) | open_flags;
+  const int flags = open_flags(access);
   Outcome<base::UniqueFd> fd = base::fail(Error::acces);
   if (root_.descriptors)
     fd = identity_.as(who, [&] { return open_descriptor(file.fd(), flags); });
@@ -83,7 +82,7 @@ Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& direct
     if (!opened) return base::fail(opened.error());
     out = std::move(*opened);
   }
-  auto& file = static_cast<PosixFile&>(*out.open->file());
+  PosixFile& file = node(out.file);
   Late<> done;
   if (out.created)
     done = sync_new(plan, file);
@@ -101,7 +100,7 @@ Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory
   if (!slot) return base::fail(slot.error());
   auto spare = with_room([&] { return spares_.take(root_.fd.get()); });
   if (!spare) return base::fail(spare.error());
-  auto fd = create_descriptor(who, directory, name, how, flags_of(access));
+  auto fd = create_descriptor(who, directory, name, how, open_flags(access));
   if (!fd) {
     spares_.give_back(std::move(*spare));
     return base::fail(fd.error());
@@ -118,8 +117,11 @@ Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory
     const FileData data = writable ? open->data() : FileData(*this, open->node(), who);
     if (auto done = apply_initial(who, *made, rest, data); !done) return base::fail(done.error());
   }
-  return OpenCreated{
-      .open = std::move(open), .attributes = made->attributes, .created = true, .truncated = false};
+  return OpenCreated{.open = std::move(open),
+                     .file = std::move(made->file),
+                     .attributes = made->attributes,
+                     .created = true,
+                     .truncated = false};
 }
 
 // RFC 8881 18.16.3: what an existing name means depends on the mode.
@@ -141,6 +143,7 @@ Outcome<OpenCreated> Tree::open_existing(const Credentials& who, PosixFile& dire
   auto open = this->open(who, *file, access, rule);
   if (!open) return base::fail(open.error() == Error::stale ? Error::delay : open.error());
   out.open = std::move(*open);
+  out.file = std::move(*file);
   if (!is_exclusive(how) && how.attributes.size == 0) {
     const auto now = live_attributes(existing);
     if (!now) return base::fail(now.error());

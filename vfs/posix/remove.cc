@@ -34,8 +34,9 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
       expected->other = true;
       return base::fail(Error::delay);
     }
-    const FileRef held = cached(victim);
-    const auto free = ask_back(who, held, OwnChange::names);
+    const auto held = cached_victim(victim);
+    if (!held) return base::fail(held.error());
+    const auto free = ask_back(who, *held, OwnChange::names);
     const auto entry_free = victim ? ask_back_entry(who, directory, *name) : OwnChanges();
     if (!free) return base::fail(free.error());
     if (!entry_free) return base::fail(entry_free.error());

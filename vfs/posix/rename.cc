@@ -51,12 +51,13 @@ Outcome<bool> Tree::rename_within(const Credentials& who, PosixFile& from, const
     return base::fail(Error::delay);
   }
   const auto moved = handle_before_removal(from, from_name);
-  const FileRef victim_file = cached(victim);
+  const auto victim_file = cached_victim(victim);
+  if (!victim_file) return base::fail(victim_file.error());
   const FileRef moved_file = cached(moved);
   // Nothing happens to the directories if there is nothing to rename, or both names are of one object. All
   // are asked before anybody is waited for.
   const bool changes = moved && victim != moved;
-  const std::array<Outcome<OwnChanges>, 4> free{ask_back(who, victim_file, OwnChange::names),
+  const std::array<Outcome<OwnChanges>, 4> free{ask_back(who, *victim_file, OwnChange::names),
                                                 ask_back(who, moved_file, OwnChange::names),
                                                 changes ? ask_back_entry(who, from, from_name) : OwnChanges(),
                                                 changes ? ask_back_entry(who, to, to_name) : OwnChanges()};

@@ -32,10 +32,13 @@ int kernel_advice(Advice advice) {
 // The position that lseek(2) leaves behind is nobody's: all reading and writing names its own.
 Outcome<SeekResult> FileData::seek(std::uint64_t offset, SeekTo what) const {
   if (offset > offset_max) return base::fail(Error::nxio);
-  const off_t found = ::lseek(fd(), static_cast<off_t>(offset), what == SeekTo::data ? SEEK_DATA : SEEK_HOLE);
+  const auto use = this->use();
+  if (!use) return base::fail(use.error());
+  const off_t found =
+      ::lseek(use->fd, static_cast<off_t>(offset), what == SeekTo::data ? SEEK_DATA : SEEK_HOLE);
   const int failure = found < 0 ? errno : 0;
   if (failure != 0 && failure != ENXIO) return base::fail(error_of(failure));
-  const auto stat = stat_of(fd());
+  const auto stat = stat_of(use->fd);
   if (!stat) return base::fail(stat.error());
   const std::uint64_t size = stat->stx_size;
   if (offset >= size) return base::fail(Error::nxio);
@@ -54,12 +57,14 @@ Outcome<> FileData::admit_allocate(std::uint64_t offset, std::uint64_t length) c
 Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length,
                              int mode) const {
   if (auto admitted = admit_allocate(offset, length); !admitted) return admitted;
+  const auto use = this->use();
+  if (!use) return base::fail(use.error());
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
   if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
-    unsynced.emplace(file_.syncs(tree_.write_back()), fd());
+    unsynced.emplace(file_.syncs(tree_.write_back()), use->fd);
   const auto done = tree_.identity().as(who, [&] {
-    return outcome_of(::fallocate(fd(), mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
+    return outcome_of(::fallocate(use->fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });
   file_.changes().changed();
   if (!done) return done;
@@ -68,9 +73,11 @@ Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::
 
 Outcome<> FileData::advise(std::uint64_t offset, std::uint64_t length, Advice advice) const {
   if (offset > offset_max) return {};
+  const auto use = this->use();
+  if (!use) return base::fail(use.error());
   const std::uint64_t bytes = std::min(length, offset_max - offset);
   const int failure =
-      ::posix_fadvise(fd(), static_cast<off_t>(offset), static_cast<off_t>(bytes), kernel_advice(advice));
+      ::posix_fadvise(use->fd, static_cast<off_t>(offset), static_cast<off_t>(bytes), kernel_advice(advice));
   if (failure != 0) return base::fail(error_of(failure));
   return {};
 }

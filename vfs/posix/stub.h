@@ -16,8 +16,8 @@ class PosixStub final : public Stub {
   PosixStub(PosixFileSystem& fs, PosixFile& file, ContentSource& source, const FileData* open = nullptr)
       : fs_(fs), file_(file), source_(source), open_(open) {}
   // Keeps the file itself.
-  PosixStub(PosixFileSystem& fs, FileRef file, ContentSource& source)
-      : fs_(fs), kept_(std::move(file)), file_(posix::node(kept_)), source_(source) {}
+  PosixStub(PosixFileSystem& fs, FileRef file, ContentSource& source, const FileData* open = nullptr)
+      : fs_(fs), kept_(std::move(file)), file_(posix::node(kept_)), source_(source), open_(open) {}
 
   [[nodiscard]] const FileHandle& handle() const override { return file_.handle(); }
   [[nodiscard]] std::uint64_t fileid() const override { return file_.identity().fileid; }

@@ -48,6 +48,8 @@ Tree::Tree(ExportRoot root, const TreeOptions& options, const base::Clock& clock
       cache_(options.cache) {
   if (!root_.transient_because.empty())
     transient_.emplace(codec_, base::random_sip_key()[0], options.transient_handles_max);
+  else if (root_.traits.local && identity_.opens_all())
+    cache_.park_opens();
 }
 
 base::Result<void> Tree::start(std::weak_ptr<PosixFileSystem> owner) {

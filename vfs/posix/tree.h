@@ -181,10 +181,17 @@ class Tree {
   Outcome<Attributes> live_attributes(PosixFile& file);
   Outcome<> permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Outcome<int> data_descriptor(PosixFile& file, Opened wanted);
+  // Opens a parked file again, whose caller has a FileRef. delay: no descriptor is to be had now; stale.
+  Outcome<> unpark(PosixFile& file);
+  // The same, and what opens of this access share, of which the caller has one.
+  Outcome<int> shared_descriptor(PosixFile& file, OpenAccess access);
+  // The same for all accesses that the file is open for: no open of ours is overlooked by the kernel.
+  Outcome<> share_all(PosixFile& file);
   // Something to fsync a file through, as long as `keep` lives.
   struct Readable {
     int fd = -1;
-    std::shared_ptr<PosixOpenFile> keep;
+    FileRef file;
+    std::shared_ptr<PosixOpenFile> open;
   };
   // How a change of an object will be synced: made before the change, so that nothing can be wanting after
   // it, and no failure of others in between goes unnoticed. The object outlives it.
@@ -280,6 +287,7 @@ class Tree {
 
   // Opening (opening.cc).
   // Room for an open of this file (null: a new one), or for sharing one for a moment; too_many_open_files.
+  static int open_flags(OpenAccess access);  // of open(2)
   Outcome<DescriptorSlot> room_for_open(const PosixFile* file, OpenAccess access);
   Outcome<base::UniqueFd> open_for(const Credentials& who, PosixFile& file, OpenAccess access, OpenRule rule,
                                    const Attributes& now);
@@ -293,6 +301,8 @@ class Tree {
   Outcome<OwnChanges> ask_back(const Credentials& who, const PosixFile& file, OwnChange kind);
   // A name's object, which nobody has a lease on unless the cache knows it: otherwise null.
   FileRef cached(const std::optional<FileHandle>& handle);
+  // The same before the name goes: a parked file is opened, since it could not be afterwards.
+  Outcome<FileRef> cached_victim(const std::optional<FileHandle>& handle);
   Outcome<OwnChanges> ask_back(const Credentials& who, const FileRef& file, OwnChange kind);
   // The same, before `name` comes to the directory or goes from it.
   Outcome<OwnChanges> ask_back_entry(const Credentials& who, const PosixFile& directory, const Name& name);
@@ -372,6 +382,7 @@ class Change {
 
 // A SETATTR, from the looks before it to those after it, which are when this ends.
 struct Setting {
+  FileRef keep;
   Tree::PlannedSync plan;
   std::optional<Change> change;
   std::optional<OwnChanges> own;

@@ -127,8 +127,8 @@ std::string sessions_page(const nfs4::ServerState& state, const admin::AdminRequ
 // Where an open file is now, as far as the kernel knows without looking on a medium; else its handle.
 std::string file_text(const StateLine& line, const vfs::ExportTable& exports) {
   const vfs::Export* const home = exports.by_handle(line.file.view());
-  const auto* const file = dynamic_cast<const vfs::posix::PosixFile*>(
-      line.open == nullptr ? line.held.get() : line.open->file().get());
+  const vfs::FileRef held = line.open == nullptr ? line.held : line.open->file();
+  const auto* const file = dynamic_cast<const vfs::posix::PosixFile*>(held.get());
   std::array<char, 4096> path;
   const ssize_t length = file == nullptr ? -1
                                          : ::readlink(fmt::format("/proc/self/fd/{}", file->fd()).c_str(),

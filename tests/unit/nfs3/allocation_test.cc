@@ -52,7 +52,7 @@ class WarmFileSystem final : public MemoryFileSystem {
   class Lent final : public vfs::OpenFile {
    public:
     Lent(WarmFileSystem& home, const vfs::FileRef& file) : home_(home), file_(file) {}
-    [[nodiscard]] const vfs::FileRef& file() const override { return file_; }
+    [[nodiscard]] vfs::FileRef file() const override { return file_; }
     [[nodiscard]] vfs::OpenAccess access() const override { return vfs::OpenAccess::both; }
     vfs::VfsOp<vfs::ReadResult> read(std::uint64_t, std::uint32_t, vfs::ReadMemory) override {
       return vfs::ReadResult{home_.data_, false, home_.attributes_};

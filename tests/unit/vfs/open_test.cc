@@ -219,8 +219,9 @@ TEST_P(OpenTest, who_shares_a_descriptor_has_asked_for_the_rights_nevertheless) 
   EXPECT_EQ(open(file, OpenAccess::read, user(1001)).error(), Error::acces);
 }
 
-TEST_P(OpenTest, opens_count_as_descriptors_and_are_refused_at_the_limit) {
+TEST_P(OpenTest, opens_that_keep_descriptors_are_refused_at_the_limit) {
   options_.tree.sync = false;
+  options_.tree.root.persistent_handles = false;
   options_.tree.cache.descriptors_max = 32;
   restart();
   std::vector<OpenFileRef> held;
@@ -245,6 +246,7 @@ TEST_P(OpenTest, opens_count_as_descriptors_and_are_refused_at_the_limit) {
 
 TEST_P(OpenTest, an_open_that_is_refused_leaves_no_file_behind) {
   options_.tree.sync = false;
+  options_.tree.root.persistent_handles = false;
   options_.tree.cache.descriptors_max = 32;
   restart();
   std::vector<OpenFileRef> held;

@@ -186,7 +186,7 @@ class DirectoriesTest : public DelegationsTest {
    public:
     explicit FakeLease(std::shared_ptr<int> alive) : alive_(std::move(alive)) { ++*alive_; }
     ~FakeLease() override { --*alive_; }
-    [[nodiscard]] const vfs::FileRef& file() const override { return file_; }
+    [[nodiscard]] vfs::FileRef file() const override { return file_; }
 
    private:
     vfs::FileRef file_;

@@ -21,7 +21,7 @@ class FakeOpenFile final : public vfs::OpenFile {
  public:
   FakeOpenFile(vfs::OpenAccess access, int& alive) : access_(access), alive_(alive) { ++alive_; }
   ~FakeOpenFile() override { --alive_; }
-  [[nodiscard]] const vfs::FileRef& file() const override { return file_; }
+  [[nodiscard]] vfs::FileRef file() const override { return file_; }
   [[nodiscard]] vfs::OpenAccess access() const override { return access_; }
 
  private:
