@@ -6,6 +6,7 @@
 #include <chrono>
 #include <utility>
 
+#include "base/log.h"
 #include "base/siphash.h"
 #include "nfs4/ops/lock_support.h"
 #include "nfs4/ops/state_access.h"
@@ -138,6 +139,17 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
                               return static_cast<double>(states_.with(
                                   [](const state::States& states) { return states.locks().turns_given(); }));
                             });
+  registry.counter_function("braid_nfs4_locks_refused_total",
+                            "Locks refused because a file or a client has as many as it may", {}, [this] {
+                              return static_cast<double>(states_.with(
+                                  [](const state::States& states) { return states.locks().refused_full(); }));
+                            });
+  registry.gauge("braid_nfs4_state_call_entries_max",
+                 "Entries of the tables of NFSv4 state that were looked at by the call that looked at most",
+                 {}, [this] {
+                   return static_cast<double>(
+                       states_.with([](const state::States& states) { return states.longest_call(); }));
+                 });
   registry.counter_function("braid_nfs4_background_copies_total",
                             "Copies that went on after their COPY was answered", {},
                             [this] { return copies_ ? static_cast<double>(copies_->begun()) : 0; });
@@ -145,7 +157,7 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
 }
 
 void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
-  const auto value_of = [this](auto state::DelegationStats::* member) {
+  const auto value_of = [this](auto state::DelegationStats::*member) {
     return [this, member] {
       return static_cast<double>(
           states_.with([&](const state::States& states) { return states.delegations().stats().*member; }));
@@ -177,6 +189,17 @@ io::Op<> Nfs4Engine::close() {
   if (callbacks_) co_await callbacks_->close();
 }
 
+void Nfs4Engine::tell_of_refused_locks(base::TimePoint now) {
+  const std::uint64_t refused =
+      states_.with([](const state::States& states) { return states.locks().refused_full(); });
+  if (refused == locks_refused_ || now < next_refusal_line_) return;
+  base::log_event(base::Level::warning, "locks_refused",
+                  "count={}: a file or a client has as many locks as it may (file_locks_max, "
+                  "client_states_max)",
+                  refused - std::exchange(locks_refused_, refused));
+  next_refusal_line_ = now + std::chrono::minutes(1);
+}
+
 io::Op<> Nfs4Engine::tick() {
   const base::TimePoint now = resources_.clock.now();
   (void)co_await clients_.tick(now).as_result();
@@ -186,8 +209,9 @@ io::Op<> Nfs4Engine::tick() {
   if (full) (void)co_await clients_.evict_longest_silent(now).as_result();
   const base::TimePoint lease_ago = now - options_.clients.lease;
   state::DeferredWork after;
+  bool more = false;
   const std::vector<state::Surplus> surplus = states_.with([&](state::States& states) {
-    states.tick(lease_ago, now, after);
+    more = states.tick(lease_ago, now, after);
     return states.delegations().surplus(now);
   });
   const std::vector<state::SessionRef> shrinking =
@@ -197,7 +221,13 @@ io::Op<> Nfs4Engine::tick() {
     for (const state::SessionRef& one : shrinking)
       callbacks_->recall_slots(one, one->slot_stats().target - 1);
   }
-  (void)co_await ops::settle(state_, std::move(after)).as_result();
+  (void)co_await ops::settle(state_, std::exchange(after, {})).as_result();
+  while (more) {
+    (void)co_await ops::let_others_run().as_result();
+    states_.with([&](state::States& states) { more = states.tidy(lease_ago, now, after); });
+    (void)co_await ops::settle(state_, std::exchange(after, {})).as_result();
+  }
+  tell_of_refused_locks(now);
   (void)co_await ops::settle_left(state_).as_result();
   (void)co_await ops::look_for_local_waits(state_).as_result();
   const bool at_rest =

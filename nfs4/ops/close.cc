@@ -9,6 +9,9 @@ namespace {
 Op4<stateid4> close_open(Compound& compound, stateid4 id) {
   const vfs::FileHandle file = compound.current().file->handle();
   const state::StateUse use = use_of(compound, id, file);
+  co_await in_portions(compound, [&](state::States& states, state::DeferredWork& after) {
+    return states.locks().end_some(use, after);
+  });
   const stateid4 closed = co_await with_own_state<stateid4>(
       compound,
       [&](state::States& states, state::DeferredWork& after) { return states.opens().close(use, after); });

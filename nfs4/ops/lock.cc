@@ -41,7 +41,7 @@ LockOp confirm_locally(Compound& compound, state::LockAnswer answer, const state
   if (answer.open == nullptr) co_return granted;
   const Place& at = compound.current();
   const auto conflict =
-      co_await at.fs().lock(answer.open, answer.owner, to_vfs(wanted.range), to_vfs(wanted.mode)).as_result();
+      co_await at.fs().lock(answer.open, answer.owner, vfs::range_of(wanted.range), wanted.type).as_result();
   // File systems without such locks have no local ones that could be in the way.
   const bool held = conflict ? !*conflict : conflict.error() == vfs::Error::notsupp;
   state::DeferredWork after;
@@ -52,7 +52,7 @@ LockOp confirm_locally(Compound& compound, state::LockAnswer answer, const state
   if (held && kept) co_return granted;
   if (held) {
     // The client or the open went while we waited, and with it what would have unlocked this.
-    (void)co_await at.fs().unlock(at.file, answer.owner, to_vfs(wanted.range)).as_result();
+    (void)co_await at.fs().unlock(at.file, answer.owner, vfs::range_of(wanted.range)).as_result();
     co_return cannot(nfsstat4::NFS4ERR_BAD_STATEID);
   }
   (void)co_await settle(compound.server(), std::move(after)).as_result();

@@ -27,14 +27,6 @@ Result4<state::ByteRange> range_of(offset4 offset, length4 length) {
   return *range;
 }
 
-vfs::LockRange to_vfs(const state::ByteRange& range) {
-  return {.offset = range.first, .length = state::length_of(range)};
-}
-
-vfs::LockType to_vfs(state::LockMode mode) {
-  return mode == state::LockMode::write ? vfs::LockType::write : vfs::LockType::read;
-}
-
 Result4<LOCK4denied> denied(Compound& compound, const state::LockHolder& holder) {
   const auto name = compound.keep(base::bytes_of(holder.owner));
   if (!name) return refuse(nfsstat4::NFS4ERR_DELAY);
@@ -44,7 +36,7 @@ Result4<LOCK4denied> denied(Compound& compound, const state::LockHolder& holder)
       is_own ? holder.client : state::alias_of(holder.client, compound.server().clients.hash_key());
   return LOCK4denied{.offset = holder.held.range.first,
                      .length = state::length_of(holder.held.range),
-                     .locktype = holder.held.mode == state::LockMode::write ? nfs_lock_type4::WRITE_LT
+                     .locktype = holder.held.type == state::LockMode::write ? nfs_lock_type4::WRITE_LT
                                                                             : nfs_lock_type4::READ_LT,
                      .owner = {.clientid = client, .owner = base::bytes_of(*name)}};
 }
@@ -69,12 +61,14 @@ io::Op<> look_for_local_waits(const ServerState& server) {
       server.states.with([](const state::States& states) { return states.locks().local_waits(); });
   if (waits.empty()) co_return;
   state::DeferredWork after;
+  Pace pace;
   for (state::LocalWait& wait : waits) {
+    co_await pace.step();
     if (wait.open == nullptr) continue;
     if (const auto home = wait.open->file_system(); home != nullptr) {
       const auto conflict =
           co_await home
-              ->test_lock(wait.open->file(), wait.id, to_vfs(wait.wanted.range), to_vfs(wait.wanted.mode))
+              ->test_lock(wait.open->file(), wait.id, vfs::range_of(wait.wanted.range), wait.wanted.type)
               .as_result();
       if (conflict && !*conflict)
         server.states.with([&](state::States& states) { states.locks().local_gone(wait, after); });

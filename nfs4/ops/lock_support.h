@@ -7,7 +7,7 @@
 #include "nfs4/compound/compound.h"
 #include "nfs4/op4.h"
 #include "nfs4/server_state.h"
-#include "nfs4/state/locks/range_set.h"
+#include "nfs4/state/locks/ranges.h"
 #include "nfs4/state/states.h"
 #include "vfs/open_file.h"
 
@@ -22,8 +22,6 @@ LockWish wish_of(nfs_lock_type4 type);
 
 // INVAL for empty ranges and those that end above 2^64 - 1.
 Result4<state::ByteRange> range_of(offset4 offset, length4 length);
-vfs::LockRange to_vfs(const state::ByteRange& range);
-vfs::LockType to_vfs(state::LockMode mode);
 
 // The body of NFS4ERR_DENIED. DELAY when memory is short.
 Result4<LOCK4denied> denied(Compound& compound, const state::LockHolder& holder);

@@ -25,7 +25,7 @@ Op4<std::optional<LOCK4denied>> conflict(Compound& compound, const LOCKT4args& a
   if (holder) co_return co_await denied(compound, *holder);
 
   const auto local = co_await at.fs()
-                         .test_lock(at.file, known.value_or(vfs::LockOwnerId{}), to_vfs(range), to_vfs(mode))
+                         .test_lock(at.file, known.value_or(vfs::LockOwnerId{}), vfs::range_of(range), mode)
                          .as_result();
   if (!local && local.error() != vfs::Error::notsupp) co_return refuse(local.error());
   if (local && *local) co_return denied(**local);

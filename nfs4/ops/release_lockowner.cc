@@ -7,8 +7,8 @@ Op4<> release_lockowner(Compound& compound, const RELEASE_LOCKOWNER4args& args) 
   const state::ClientRef client =
       co_await compound.server().clients.find_and_renew_40(args.lock_owner.clientid, compound.now());
   const std::string_view owner = base::text_of(args.lock_owner.owner);
-  co_await with_own_state<bool>(compound, [&](state::States& states, state::DeferredWork& after) {
-    return done(states.locks().release_owner(client->id, owner, after));
+  co_await in_portions(compound, [&](state::States& states, state::DeferredWork& after) {
+    return states.locks().release_owner(client->id, owner, after);
   });
 }
 

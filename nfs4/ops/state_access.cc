@@ -4,18 +4,30 @@
 
 namespace braid::nfs4::ops {
 
+io::Op<> Pace::step() {
+  if (++calls_ % calls_at_once != 0) return base::Result<void>();
+  return let_others_run();
+}
+
+io::Op<> let_others_run() {
+  if (io::Reactor* const reactor = io::Reactor::current(); reactor != nullptr) co_await reactor->yield();
+}
+
 io::Op<> settle(const ServerState& server, state::DeferredWork after) {
   if (server.callbacks != nullptr) {
     for (state::Recall& recall : after.recalls) server.callbacks->recall(std::move(recall));
     for (state::LockTurn& turn : after.turns) server.callbacks->notify_lock(std::move(turn));
   }
   if (after.released.empty() && after.unused.empty() && after.leases.empty() && after.more.empty()) co_return;
+  Pace pace;
   for (state::ReleasedRange& range : after.released) {
+    co_await pace.step();
     if (const auto home = range.open->file_system(); home != nullptr)
       (void)co_await home->unlock(range.open->file(), range.owner, range.range).as_result();
   }
   after.released.clear();
   for (vfs::OpenFileRef& open : after.unused) {
+    co_await pace.step();
     if (const auto home = open->file_system(); home != nullptr)
       (void)co_await home->close(std::move(open)).as_result();
   }
@@ -25,7 +37,15 @@ io::Op<> settle(const ServerState& server, state::DeferredWork after) {
 }
 
 io::Op<> settle_left(const ServerState& server) {
-  return settle(server, server.states.with([](state::States& states) { return states.take_left(); }));
+  for (bool more = true; more;) {
+    state::DeferredWork left = server.states.with([&](state::States& states) {
+      state::DeferredWork work = states.take_left();
+      more = states.leaving();
+      return work;
+    });
+    (void)co_await settle(server, std::move(left)).as_result();
+    if (more) co_await let_others_run();
+  }
 }
 
 state::StateUse use_of(Compound& compound, const stateid4& id, const vfs::FileHandle& file) {
@@ -49,11 +69,7 @@ io::Op<bool> evict_silent(Compound& compound, std::vector<state::ClientRef> bloc
         co_await compound.server().clients.evict_if_silent(blocker->id, compound.now()).as_result();
     any = any || (gone && *gone);
   }
-  if (any) {
-    state::DeferredWork left =
-        compound.server().states.with([](state::States& states) { return states.take_left(); });
-    co_await settle(compound.server(), std::move(left));
-  }
+  if (any) (void)co_await settle_left(compound.server()).as_result();
   co_return any;
 }
 

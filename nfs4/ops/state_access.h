@@ -1,6 +1,7 @@
 // How operations get at the state of clients, and what they leave behind for afterwards.
 #pragma once
 
+#include <cstddef>
 #include <utility>
 #include <vector>
 
@@ -12,6 +13,20 @@
 #include "nfs4/state/states.h"
 
 namespace braid::nfs4::ops {
+
+// Other requests of this thread run first.
+io::Op<> let_others_run();
+
+// For loops that call the file system: a step before each call lets others run now and then, since what does
+// not wait does not suspend.
+class Pace {
+ public:
+  io::Op<> step();
+
+ private:
+  static constexpr std::size_t calls_at_once = 32;
+  std::size_t calls_ = 0;
+};
 
 // Closes files, tells the file system of released locks, and calls clients back. Never fails; what goes wrong
 // is somebody else's next try.
@@ -69,6 +84,18 @@ Op4<T> with_own_state(Compound& compound, F attempt) {
 inline Result4<bool> done(const Result4<void>& result) {
   if (!result) return refuse(result.error());
   return true;
+}
+
+// For what is done in portions: `attempt(States&, DeferredWork&)` returns a Result4<bool>, and is made again
+// while that says true.
+template <class F>
+Op4<> in_portions(Compound& compound, F attempt) {
+  // Not in the condition: g++ 12 loses the error of an Op that is awaited there.
+  for (;;) {
+    const bool more = co_await with_own_state<bool>(compound, attempt);
+    if (!more) co_return;
+    (void)co_await let_others_run().as_result();
+  }
 }
 
 }  // namespace braid::nfs4::ops

@@ -6,13 +6,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
 #include "nfs4/state/clients/client.h"
 #include "nfs4/state/locks/lock_queue.h"
 #include "nfs4/state/state_table.h"
+#include "vfs/lock_table.h"
 #include "vfs/types.h"
 
 namespace braid::nfs4::state {
@@ -26,15 +29,20 @@ struct OpenState;
 // A file that somebody has state on.
 struct FileState {
   vfs::FileHandle handle;
-  std::vector<OpenState*> opens;  // closed ones are not in it
-  std::vector<LockState*> locks;
+  std::vector<OpenState*> opens;                          // in no order; closed ones are not in it
+  std::map<const OpenOwner*, OpenState*> opens_of_owner;  // the same, to be found
+  std::map<clientid4, std::uint32_t> opens_of_client;     // how many of them
+  std::map<vfs::LockOwnerId, LockState*> locks;
+  vfs::LockTable ranges;                      // that they lock
   std::vector<DelegationState*> delegations;  // revoked ones are not in it
   std::vector<State*> others;                 // of kinds that have been added
   LockQueue queue;
-  bool queued = false;  // Locks looks after the queue
+  std::uint64_t queue_number = 0;  // of those that there have been; 0: nobody ever waited
+  std::optional<base::TimePoint>
+      due;  // when Locks looks after the queue; nothing: it is empty, and has been seen so
 
   [[nodiscard]] bool unused() const {
-    return opens.empty() && locks.empty() && delegations.empty() && others.empty() && !queued;
+    return opens.empty() && locks.empty() && delegations.empty() && others.empty() && !due;
   }
 };
 
@@ -48,6 +56,9 @@ class StateCounts {
   std::array<std::uint32_t, state_kinds> counts_{};
 };
 
+// States of a client, one list for each kind: the newest first.
+using StateLists = std::array<State*, state_kinds>;
+
 // A client's states and owners. Names are chosen by the client, hence ordered maps: no hash to attack.
 struct ClientStates {
   explicit ClientStates(ClientRef whose);
@@ -58,7 +69,8 @@ struct ClientStates {
   const ClientRef client;
   std::map<std::string, std::unique_ptr<OpenOwner>, std::less<>> open_owners;
   std::map<std::string, std::unique_ptr<LockOwner>, std::less<>> lock_owners;
-  State* states = nullptr;  // doubly linked
+  StateLists states{};
+  StateLists doomed{};      // those that are being taken back, a portion at a time
   std::uint32_t count = 0;  // of states
   StateCounts counts;
   std::uint32_t delegations = 0;         // without revoked ones

@@ -15,6 +15,11 @@ struct StateLimits {
   std::uint32_t owners_max = 1U << 20;         // open and lock owners of all clients together
   std::uint32_t owners_per_client = 1U << 16;  // open owners, and as many lock owners
   std::uint32_t lock_ranges_per_client = 1U << 18;
+  // Of all clients: what one call does with a file is bounded by it, and so is what the kernel looks at.
+  std::uint32_t lock_ranges_per_file = 1U << 14;
+  // Places in the queues of files, of those who wait for locks. Who gets none asks again all the same.
+  std::uint32_t lock_waits_max = 1U << 16;  // of all clients together
+  std::uint32_t lock_waits_per_client = 1U << 10;
   std::uint32_t delegations_max = 1U << 14;  // of all clients together; each keeps two descriptors
   std::uint32_t delegations_per_client = 1U << 13;
   // How long who waits for a lock keeps its place without asking again. Linux asks after 30 s at the latest.

@@ -57,14 +57,33 @@ void StateRegistry::forget_if_unused(clientid4 client) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
   const ClientStates& states = *found->second;
-  if (states.states == nullptr && states.open_owners.empty() && states.lock_owners.empty())
-    clients_.erase(found);
+  if (states.count == 0 && states.open_owners.empty() && states.lock_owners.empty()) clients_.erase(found);
+}
+
+void StateRegistry::link(StateLists& lists, State& state) {
+  State*& first = lists.at(static_cast<std::size_t>(state.kind));
+  state.previous = nullptr;
+  state.next = std::exchange(first, &state);
+  if (state.next != nullptr) state.next->previous = &state;
+}
+
+void StateRegistry::unlink(ClientStates& states, State& state) {
+  const auto kind = static_cast<std::size_t>(state.kind);
+  if (state.previous != nullptr)
+    state.previous->next = state.next;
+  else
+    (states.doomed.at(kind) == &state ? states.doomed : states.states).at(kind) = state.next;
+  if (state.next != nullptr) state.next->previous = state.previous;
+}
+
+void StateRegistry::release(State& state) {
+  ClientStates& states = *find_client(state.client->id);
+  unlink(states, state);
+  link(states.states, state);
 }
 
 void StateRegistry::note_made(ClientStates& states, State& state) {
-  state.next = states.states;
-  if (state.next != nullptr) state.next->previous = &state;
-  states.states = &state;
+  link(states.states, state);
   ++states.count;
   ++states.counts.of(state.kind);
   ++counts_.of(state.kind);
@@ -73,11 +92,7 @@ void StateRegistry::note_made(ClientStates& states, State& state) {
 void StateRegistry::erase(State& state, DeferredWork& work) {
   ClientStates* states = find_client(state.client->id);
   base::check(states != nullptr, "whoever has a state is known");
-  if (state.previous != nullptr)
-    state.previous->next = state.next;
-  else
-    states->states = state.next;
-  if (state.next != nullptr) state.next->previous = state.previous;
+  unlink(*states, state);
   --states->count;
   --states->counts.of(state.kind);
   --counts_.of(state.kind);

@@ -20,6 +20,7 @@
 #include "nfs4/state/limits.h"
 #include "nfs4/state/state_table.h"
 #include "nfs4/state/state_use.h"
+#include "nfs4/state/steps.h"
 
 namespace braid::nfs4::state {
 
@@ -51,6 +52,9 @@ class StateRegistry {
   [[nodiscard]] Kind& kind_of(const State& state) const {
     return *by_number_[static_cast<std::size_t>(state.kind)];
   }
+
+  // Of all calls of the state layer.
+  [[nodiscard]] StepCounter& steps() const { return steps_; }
 
   // --- Files and clients.
   ClientStates& states_of(const ClientRef& client);
@@ -95,6 +99,8 @@ class StateRegistry {
       return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
     return state;
   }
+  // One that was doomed is spared, or has been taken back.
+  void release(State& state);
   // Its kind has revoked it, or ends one that was revoked: the client is told by SEQUENCE until it has freed
   // the last one.
   void note_revoked(State& state);
@@ -107,6 +113,8 @@ class StateRegistry {
 
  private:
   void note_made(ClientStates& states, State& state);
+  static void link(StateLists& lists, State& state);
+  static void unlink(ClientStates& states, State& state);
   // Of the revoked states whose clients see this flag.
   static std::uint32_t& revoked_of(ClientStates& states, std::uint32_t sequence_flag);
 
@@ -118,6 +126,7 @@ class StateRegistry {
   std::size_t owners_ = 0;
   Clients clients_;
   StateCounts counts_;
+  mutable StepCounter steps_;
 };
 
 }  // namespace braid::nfs4::state

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "nfs4/nfs4.x.h"
-#include "nfs4/state/locks/range_set.h"
+#include "nfs4/state/locks/ranges.h"
 #include "nfs4/state/opens/share.h"
 #include "nfs4/state/state_id.h"
 #include "vfs/open_file.h"

@@ -97,7 +97,7 @@ class StateIdTable {
 
   const std::uint32_t epoch_;
   const std::uint32_t states_max_;
-  std::vector<Slot> slots_;
+  std::deque<Slot> slots_;  // which grows without moving
   std::deque<std::uint32_t> free_;
   std::size_t size_ = 0;
   std::deque<std::uint32_t> expired_order_;

@@ -1,8 +1,8 @@
 #include "nfs4/state/states.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
-#include <vector>
 
 namespace braid::nfs4::state {
 
@@ -102,39 +102,123 @@ base::Result<void, nfsstat4> States::free(const stateid4& id, const Client& clie
 void States::drop_client(clientid4 client) {
   registry_.ids().remember_expired(client);
   for (Kind* const kind : registry_.kinds()) kind->client_leaves(client, left_);
-  const ClientStates* states = registry_.find_client(client);
-  if (states == nullptr) return;
-  while (states->states != nullptr) registry_.kind_of(*states->states).end(*states->states, left_);
-  registry_.erase_client(client);
+  leaving_.push_back({.client = client, .gone = true});
+  // Not if there is much already that nobody has taken: many may go at once.
+  if (left_.gone.size() < Locks::states_at_once) go_on();
 }
 
 void States::revoke_client(clientid4 client) {
   const ClientStates* states = registry_.find_client(client);
   if (states == nullptr || states->client->minor_version() == 0) return;
   for (Kind* const kind : registry_.kinds()) kind->client_leaves(client, left_);
-  for (Kind* const kind : registry_.kinds())
-    for (State* state = states->states; state != nullptr; state = state->next)
-      if (state->kind == kind->traits.kind && !state->revoked) kind->revoke(*state, left_);
+  leaving_.push_back({.client = client});
+  go_on();
+}
+
+DeferredWork States::take_left() {
+  if (!leaving_.empty()) go_on();
+  return std::exchange(left_, {});
+}
+
+void States::go_on() {
+  const StepCounter::Call call(registry_.steps());
+  locks_.tell_some(left_);
+  locks_.quietly([&] {
+    for (std::size_t taken = 0; !leaving_.empty() && taken < Locks::states_at_once && !call.over();) {
+      if (take_from(leaving_.front()))
+        ++taken;
+      else
+        leaving_.pop_front();
+    }
+  });
+  locks_.tell_some(left_);
+}
+
+bool States::take_from(Leaving& one) {
+  ClientStates* const states = registry_.find_client(one.client);
+  if (states == nullptr) return false;
+  registry_.steps().add(1);
+  if (!one.gone && !std::exchange(one.begun, true)) states->doomed = std::exchange(states->states, {});
+  for (Kind* const kind : registry_.kinds()) {
+    const auto number = static_cast<std::size_t>(kind->traits.kind);
+    State* const doomed = states->doomed.at(number);
+    State* const state = doomed == nullptr && one.gone ? states->states.at(number) : doomed;
+    if (state == nullptr) continue;
+    if (one.gone)
+      kind->end(*state, left_);
+    else if (!state->revoked)
+      kind->revoke(*state, left_);
+    if (!one.gone && states->doomed.at(number) == state) registry_.release(*state);
+    return true;
+  }
+  if (!one.gone) return false;
+  if (!states->lock_owners.empty()) {
+    states->lock_owners.erase(states->lock_owners.begin());
+  } else if (!states->open_owners.empty()) {
+    states->open_owners.erase(states->open_owners.begin());
+  } else {
+    registry_.erase_client(one.client);
+    return false;
+  }
+  return true;
 }
 
 bool States::holds_state(clientid4 client) const {
   const ClientStates* states = registry_.find_client(client);
-  return states != nullptr && states->states != nullptr;
+  return states != nullptr && states->count > 0;
 }
 
-void States::tick(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work) {
+bool States::tick(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work) {
   for (Kind* const kind : registry_.kinds()) kind->tick(lease_ago, now, work);
-  if (now < next_sweep_) return;
-  next_sweep_ = now + sweep_pause;
-  std::vector<clientid4> unused;
-  for (const auto& [id, states] : registry_.clients()) {
-    // Those of clients with sessions go with the last state of theirs.
-    if (states->client->minor_version() > 0 && states->states != nullptr) continue;
-    opens_.sweep(*states, lease_ago, work);
-    Locks::sweep(*states, lease_ago);
-    unused.push_back(id);
+  if (now >= next_sweep_ && to_sweep_.empty()) {
+    next_sweep_ = now + sweep_pause;
+    for (const auto& [id, states] : registry_.clients()) to_sweep_.push_back(id);
   }
-  for (const clientid4 id : unused) registry_.forget_if_unused(id);
+  return tidy(lease_ago, now, work);
+}
+
+bool States::tidy(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work) {
+  return locks_.tidy(now, work) || sweep(lease_ago, work);
+}
+
+// From next_owner_ on. False: there are more.
+template <class Owners, class F>
+bool States::sweep(Owners& owners, const StepCounter::Call& call, F unused) {
+  for (auto it = owners.lower_bound(next_owner_); it != owners.end();) {
+    if (call.over()) {
+      next_owner_ = it->first;
+      return false;
+    }
+    registry_.steps().add(1);
+    it = unused(*it->second) ? owners.erase(it) : std::next(it);
+  }
+  next_owner_.clear();
+  return true;
+}
+
+bool States::sweep(base::TimePoint lease_ago, DeferredWork& work) {
+  const StepCounter::Call call(registry_.steps());
+  while (!to_sweep_.empty()) {
+    if (call.over()) return true;
+    registry_.steps().add(1);
+    ClientStates* const states = registry_.find_client(to_sweep_.back());
+    // Those of clients with sessions go with the last state of theirs.
+    if (states != nullptr && (states->client->minor_version() == 0 || states->count == 0)) {
+      if (!sweeping_locks_) {
+        sweeping_locks_ = sweep(states->open_owners, call,
+                                [&](OpenOwner& owner) { return opens_.unused(owner, lease_ago, work); });
+        if (!sweeping_locks_) return true;
+      }
+      if (!sweep(states->lock_owners, call,
+                 [&](const LockOwner& owner) { return Locks::unused(owner, lease_ago); }))
+        return true;
+      registry_.forget_if_unused(to_sweep_.back());
+    }
+    sweeping_locks_ = false;
+    next_owner_.clear();
+    to_sweep_.pop_back();
+  }
+  return false;
 }
 
 StatePage States::list(const StateQuery& query) const {

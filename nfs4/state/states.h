@@ -8,9 +8,12 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -56,32 +59,49 @@ class States {
   [[nodiscard]] bool has(const stateid4& id) const;
 
   // --- Clients.
-  // All state of this client, which is gone, ends. Its stateids are answered EXPIRED from now on (4.0). What
-  // is left to be done is kept until somebody takes it.
+  // All state of this client, which is gone, ends: a portion at once, the rest as somebody asks for what is
+  // left to be done. Its stateids are answered EXPIRED from now on (4.0).
   void drop_client(clientid4 client);
-  [[nodiscard]] DeferredWork take_left() { return std::exchange(left_, {}); }
+  // Ends a portion more, and hands out what that and those before it have left to be done.
+  [[nodiscard]] DeferredWork take_left();
+  // Clients that have been dropped or revoked still have state: take_left() is to be called again.
+  [[nodiscard]] bool leaving() const { return !leaving_.empty(); }
   // By an administrator: what this client with sessions holds is taken back, and its stateids stay to be
-  // freed (RFC 8881 18.46.3, SEQ4_STATUS_ADMIN_STATE_REVOKED). What is left to be done is kept as above.
+  // freed (RFC 8881 18.46.3, SEQ4_STATUS_ADMIN_STATE_REVOKED). In portions, as above.
   void revoke_client(clientid4 client);
   // RFC 8881 18.50.3: CLIENTID_BUSY
   [[nodiscard]] bool holds_state(clientid4 client) const;
 
   // Once a second. `lease_ago`: what was recalled before that is taken back, and 4.0 owners without state
-  // that were not used since are forgotten.
-  void tick(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work);
+  // that were not used since are forgotten. True: there is more of it, which tidy() does.
+  bool tick(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work);
+  bool tidy(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work);
 
   // --- For people and metrics.
   [[nodiscard]] std::size_t size() const { return registry_.size(); }
   [[nodiscard]] StatePage list(const StateQuery& query) const;
   [[nodiscard]] const StateCounts& count() const { return registry_.counts(); }
   [[nodiscard]] StateCounts count(clientid4 client) const;
+  // Entries that the call has looked at which has looked at the most.
+  [[nodiscard]] std::uint64_t longest_call() const { return registry_.steps().longest(); }
 
  private:
-  // Looking at every 4.0 owner takes time that others wait for.
+  // A client whose states are to go.
+  struct Leaving {
+    clientid4 client = 0;
+    bool gone = false;   // else they are revoked
+    bool begun = false;  // what is to be revoked is known
+  };
   static constexpr base::Duration sweep_pause = std::chrono::seconds(10);
 
   base::Result<IoGrant, Refusal> authorize_without_state(const StateUse& use, std::uint8_t access,
                                                          SpecialStateId special, DeferredWork& work);
+  void go_on();
+  // Ends or revokes one state of it, or forgets an owner. False: there is nothing more.
+  bool take_from(Leaving& one);
+  bool sweep(base::TimePoint lease_ago, DeferredWork& work);
+  template <class Owners, class F>
+  bool sweep(Owners& owners, const StepCounter::Call& call, F unused);
   // Nothing for what is not to be shown.
   [[nodiscard]] std::optional<StateLine> line_of(const State& state) const;
 
@@ -91,7 +111,11 @@ class States {
   Delegations delegations_{registry_};
   OwnerTurns turns_{registry_, opens_};
   DeferredWork left_;
+  std::deque<Leaving> leaving_;
   base::TimePoint next_sweep_{};
+  std::vector<clientid4> to_sweep_;  // clients whose owners are still to be looked at
+  std::string next_owner_;           // the first one of the last of them
+  bool sweeping_locks_ = false;      // its open owners have been looked at
 };
 
 }  // namespace braid::nfs4::state

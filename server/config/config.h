@@ -39,6 +39,7 @@ struct Limits {
   unsigned clients_max = 10'000;          // NFSv4: confirmed ones
   unsigned states_max = 4U << 20;         // NFSv4: opens, locks and delegations of all clients
   unsigned client_states_max = 1U << 20;  // NFSv4: the same of one client
+  unsigned file_locks_max = 1U << 14;     // NFSv4: byte ranges of a file that clients have locked
   std::size_t session_replies_bytes_max = 256 * base::MiB;  // NFSv4: kept replies of all sessions
 };
 

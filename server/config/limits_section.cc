@@ -39,6 +39,7 @@ void read_limits(TomlReader& file, std::string_view name, Config& config) {
   table.integer("clients_max", limits.clients_max, 16u, 1'000'000u);
   table.integer("states_max", limits.states_max, 1024u, 16'000'000u);
   table.integer("client_states_max", limits.client_states_max, 64u, 16'000'000u);
+  table.integer("file_locks_max", limits.file_locks_max, 64u, 262'144u);
   table.bytes("session_replies_bytes_max", limits.session_replies_bytes_max, MiB, 64 * GiB);
   if (limits.connection_bytes_max > limits.buffer_bytes_max)
     table.problem(

@@ -15,11 +15,11 @@
 #include "base/guarded.h"
 #include "base/unique_fd.h"
 #include "vfs/file_system.h"
+#include "vfs/lock_table.h"
 #include "vfs/posix/descriptor_slot.h"
 #include "vfs/posix/grants.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/listing.h"
-#include "vfs/posix/lock_table.h"
 #include "vfs/posix/write_back.h"
 
 namespace braid::vfs::posix {

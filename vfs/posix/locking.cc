@@ -8,13 +8,16 @@
 namespace braid::vfs::posix {
 namespace {
 
+// A call for a file with many locks takes long: the kernel keeps them in a list.
+constexpr std::size_t parts_at_once = 32;
+
 short kernel_type(LockType type) { return type == LockType::write ? F_WRLCK : F_RDLCK; }
 
 // The part of a lock that the kernel can express; nothing when all of it is beyond the largest offset, where
 // no local process can have a lock either.
-std::optional<struct flock> kernel_lock(const Span& span, short type) {
+std::optional<struct flock> kernel_lock(const ByteRange& span, short type) {
   if (span.first > offset_max) return std::nullopt;
-  struct flock out{};
+  struct flock out {};
   out.l_type = type;
   out.l_whence = SEEK_SET;
   out.l_start = static_cast<off_t>(span.first);
@@ -31,8 +34,12 @@ LockConflict conflict_of(const struct flock& lock) {
   return out;
 }
 
+LockConflict conflict_of(const LockTable::Entry& holder) {
+  return {.type = holder.type, .range = range_of(holder.range), .owner = holder.owner};
+}
+
 // A local lock in the way, as seen from a description that holds ours.
-Outcome<std::optional<LockConflict>> ask(int fd, const Span& span, LockType type) {
+Outcome<std::optional<LockConflict>> ask(int fd, const ByteRange& span, LockType type) {
   auto lock = kernel_lock(span, kernel_type(type));
   if (!lock) return std::nullopt;
   if (::fcntl(fd, F_OFD_GETLK, &*lock) != 0) return failed_call();
@@ -40,7 +47,7 @@ Outcome<std::optional<LockConflict>> ask(int fd, const Span& span, LockType type
   return conflict_of(*lock);
 }
 
-Outcome<> place(int fd, const Span& span, short type) {
+Outcome<> place(int fd, const ByteRange& span, short type) {
   auto lock = kernel_lock(span, type);
   if (!lock) return {};
   return outcome_of(::fcntl(fd, F_OFD_SETLK, &*lock));
@@ -75,7 +82,7 @@ Outcome<> Tree::describe_locks(const PosixOpenFile& open, LockType type, Holding
   auto fresh = lock_description(open, type, !held.leases.empty());
   if (!fresh) return base::fail(fresh.error());
   Outcome<> done;
-  held.locks.for_each([&](const Span& span, LockType had) {
+  held.locks.for_each([&](const ByteRange& span, LockType had) {
     if (done) done = place(fresh->fd.get(), span, kernel_type(had));
   });
   if (!done) return done;
@@ -85,19 +92,19 @@ Outcome<> Tree::describe_locks(const PosixOpenFile& open, LockType type, Holding
 
 Outcome<std::optional<LockConflict>> Tree::lock(const PosixOpenFile& open, LockOwnerId owner,
                                                 const LockRange& range, LockType type) {
-  const auto span = span_of(range);
+  const auto span = bytes_of(range);
   const OpenAccess needed = type == LockType::write ? OpenAccess::write : OpenAccess::read;
   if (!span || !includes(open.access(), needed)) return base::fail(Error::inval);
   const auto use = open.data().use();
   if (!use) return base::fail(use.error());
   return open.node().hold([&](Holdings& held) -> Outcome<std::optional<LockConflict>> {
-    if (auto conflict = held.locks.conflict(owner, *span, type)) return conflict;
+    if (const auto* holder = held.locks.conflict(owner, *span, type)) return conflict_of(*holder);
     if (auto ready = describe_locks(open, type, held); !ready) return base::fail(ready.error());
     const int fd = held.lock_description->fd.get();
     // Nobody else of ours has anything there but read locks under a read lock, so the type is right for all.
     const auto placed = place(fd, *span, kernel_type(type));
     if (placed) {
-      held.locks.set(owner, *span, type);
+      held.locks.lock(owner, *span, type);
       return std::nullopt;
     }
     auto conflict = ask(fd, *span, type);
@@ -111,7 +118,7 @@ Outcome<std::optional<LockConflict>> Tree::lock(const PosixOpenFile& open, LockO
 Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerId owner,
                                                      const LockRange& range, LockType type) {
   if (auto regular = require_regular(file); !regular) return base::fail(regular.error());
-  const auto span = span_of(range);
+  const auto span = bytes_of(range);
   if (!span) return base::fail(Error::inval);
   if (auto opened = unpark(file); !opened) return base::fail(opened.error());
   struct Known {
@@ -119,8 +126,8 @@ Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerI
     bool locked = false, leased = false;
   };
   auto known = file.hold([&](Holdings& held) -> Outcome<Known> {
-    Known out{held.locks.conflict(owner, *span, type), held.lock_description.has_value(),
-              !held.leases.empty()};
+    Known out{{}, held.lock_description.has_value(), !held.leases.empty()};
+    if (const auto* holder = held.locks.conflict(owner, *span, type)) out.conflict = conflict_of(*holder);
     if (out.conflict || !out.locked) return out;
     auto asked = ask(held.lock_description->fd.get(), *span, type);
     if (!asked) return base::fail(asked.error());
@@ -183,17 +190,25 @@ Outcome<FileRef> Tree::cached_victim(const std::optional<FileHandle>& handle) {
   return opened;
 }
 
-Outcome<> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range) {
-  const auto span = span_of(range);
+Outcome<bool> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
+                           std::optional<LockTable::Freed>& freed) {
+  const auto span = bytes_of(range);
   if (!span) return base::fail(Error::inval);
-  return file.hold([&](Holdings& held) -> Outcome<> {
-    held.locks.clear(owner, *span);
-    if (!held.lock_description) return {};
+  return file.hold([&](Holdings& held) -> Outcome<bool> {
+    if (!freed) freed.emplace(held.locks.unlock(owner, *span));
+    if (!held.lock_description) return true;
     Outcome<> done;
-    for (const Span& part : held.locks.free_parts(*span))
-      if (auto freed = place(held.lock_description->fd.get(), part, F_UNLCK); !freed) done = freed;
-    if (held.locks.empty()) held.lock_description.reset();
-    return done;
+    for (std::size_t parts = 0; parts < parts_at_once; ++parts) {
+      const auto part = held.locks.next_free(*freed);
+      if (!part) {
+        if (held.locks.empty()) held.lock_description.reset();
+        if (!done) return base::fail(done.error());
+        return true;
+      }
+      if (auto placed = place(held.lock_description->fd.get(), *part, F_UNLCK); !placed) done = placed;
+    }
+    if (!done) return base::fail(done.error());
+    return false;
   });
 }
 

@@ -48,8 +48,15 @@ VfsOp<std::optional<LockConflict>> PosixFileSystem::test_lock(const FileRef& fil
 }
 
 VfsOp<> PosixFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRange range) {
-  return placement_.run(Call::lock,
-                        [this, &file, owner, range] { return tree_.unlock(node(file), owner, range); });
+  std::optional<LockTable::Freed> freed;
+  const auto part = [this, &file, owner, range, &freed] {
+    return tree_.unlock(node(file), owner, range, freed);
+  };
+  for (;;) {
+    const bool done = co_await placement_.run(Call::lock, part);
+    if (done) co_return;
+    if (io::Reactor* const reactor = io::Reactor::current(); reactor != nullptr) co_await reactor->yield();
+  }
 }
 
 VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, LeaseHolder holder,

@@ -138,7 +138,10 @@ class Tree {
                                             const LockRange& range, LockType type);
   Outcome<std::optional<LockConflict>> test_lock(PosixFile& file, LockOwnerId owner, const LockRange& range,
                                                  LockType type);
-  Outcome<> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range);
+  // The owner has none of the range from the first call on, with `freed` empty. False: local processes are
+  // still kept out of a part of it, and the call is to be made again.
+  Outcome<bool> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
+                       std::optional<LockTable::Freed>& freed);
 
   // Before a write lease is taken: no description of ours is left that only waits for the file's bytes.
   void settle(PosixFile& file);

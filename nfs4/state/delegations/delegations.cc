@@ -255,7 +255,7 @@ void Delegations::revoke(State& state, DeferredWork& work) {
 
 std::size_t Delegations::revoke_unreturned(base::TimePoint before, DeferredWork& work) {
   std::size_t revoked = 0;
-  while (!recalled_.empty() && recalled_.front()->recalled <= before) {
+  while (!recalled_.empty() && recalled_.front()->recalled <= before && revoked < revoked_at_once) {
     revoke(*recalled_.front(), work);
     ++revoked;
   }

@@ -67,6 +67,7 @@ struct DelegationStats {
 // Not thread-safe: behind the lock of States.
 class Delegations final : public Kind {
  public:
+  static constexpr std::size_t revoked_at_once = 256;
   explicit Delegations(StateRegistry& registry);
 
   // After Opens::open() said that one may be granted, and the file system agreed. Nothing if that has
@@ -106,6 +107,7 @@ class Delegations final : public Kind {
   [[nodiscard]] bool at_rest() const;
   // Those recalled before `before` are taken back by force. Their clients learn it from SEQUENCE and keep a
   // revoked stateid to free (4.1), or find theirs to be bad (4.0).
+  // At most revoked_at_once of them in a call.
   std::size_t revoke_unreturned(base::TimePoint before, DeferredWork& work);
   // The descriptor of the client's own delegation of this file, if it has one: the file system takes a new
   // open for somebody else's.

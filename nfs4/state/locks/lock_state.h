@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "nfs4/state/locks/range_set.h"
 #include "nfs4/state/opens/open_state.h"
 #include "vfs/types.h"
 
@@ -19,12 +18,14 @@ struct LockOwner {
   const Counted counted;
   std::string name;
   vfs::LockOwnerId id;
-  OwnerSequence sequence;  // 4.0
-  std::vector<LockState*> locks;
+  OwnerSequence sequence;         // 4.0
+  std::vector<LockState*> locks;  // in no order
+  std::size_t holding = 0;        // of them, those that lock something
   base::TimePoint used{};
 };
 
-// The byte-range locks of one lock owner on one file. Ends with the open that it came from.
+// The byte-range locks of one lock owner on one file (FileState::ranges). Ends with the open that it came
+// from.
 struct LockState final : State {
   static constexpr StateKind of_kind = StateKind::lock;
   LockState(ClientRef whose, FileState& of, LockOwner& by, OpenState& from)
@@ -32,7 +33,9 @@ struct LockState final : State {
   FileState* file;  // this and the next two are null once revoked
   LockOwner* owner;
   OpenState* open;
-  RangeSet ranges;
+  std::size_t ranges = 0;    // how many
+  std::size_t at_owner = 0;  // its place in LockOwner::locks
+  std::size_t at_open = 0;   // its place in OpenState::locks
 };
 
 }  // namespace braid::nfs4::state

@@ -1,7 +1,5 @@
 #include "nfs4/state/locks/locks.h"
 
-#include <algorithm>
-#include <map>
 #include <memory>
 #include <utility>
 
@@ -13,64 +11,18 @@ base::Failure<LockRefusal> cannot(nfsstat4 status) {
   return base::Failure<LockRefusal>{{.why = {.status = status, .blockers = {}}, .holder = std::nullopt}};
 }
 
-// The first lock of somebody else that `wanted` conflicts with.
-const LockState* holder_of(const FileState& file, clientid4 client, std::string_view owner,
-                           const HeldRange& wanted, HeldRange& held) {
-  for (const LockState* lock : file.locks) {
-    if (lock->client->id == client && lock->owner->name == owner) continue;
-    if (const auto conflict = lock->ranges.conflict(wanted.range, wanted.mode); conflict) {
-      held = *conflict;
-      return lock;
-    }
-  }
-  return nullptr;
+// Of a list in no order.
+void take_out(std::vector<LockState*>& from, std::size_t LockState::*place, const LockState& lock) {
+  LockState* const last = from.back();
+  from[lock.*place] = last;
+  last->*place = lock.*place;
+  from.pop_back();
 }
 
-bool is_held(const FileState& file, clientid4 client, std::string_view owner, const HeldRange& wanted) {
-  HeldRange ignored;
-  return holder_of(file, client, owner, wanted, ignored) != nullptr;
+void put_in(std::vector<LockState*>& into, std::size_t LockState::*place, LockState& lock) {
+  lock.*place = into.size();
+  into.push_back(&lock);
 }
-
-// Whose turn keeps others from the range.
-const LockWaiter* turn_in_the_way(const FileState& file, clientid4 client, std::string_view owner,
-                                  const HeldRange& wanted) {
-  for (const LockWaiter& waiter : file.queue.waiters()) {
-    if (waiter.hope != LockWaiter::Hope::answered || waiter.is(client, base::bytes_of(owner))) continue;
-    // Clients poll once a second at most. If the one that has just unlocked were refused for the sake of one
-    // that polls, both would take turns at that pace.
-    if (waiter.polls && waiter.client != client && file.queue.released_by() == client) continue;
-    const bool conflicts =
-        waiter.wanted.range.overlaps(wanted.range) && modes_conflict(waiter.wanted.mode, wanted.mode);
-    // A turn counts only while its owner can use it.
-    if (conflicts && !is_held(file, waiter.client, base::text_of(waiter.owner), waiter.wanted))
-      return &waiter;
-  }
-  return nullptr;
-}
-
-// Who would keep this owner from the range.
-std::optional<LockHolder> holder_in_the_way(const FileState& file, clientid4 client, std::string_view owner,
-                                            const HeldRange& wanted) {
-  HeldRange held;
-  if (const LockState* lock = holder_of(file, client, owner, wanted, held); lock != nullptr)
-    return LockHolder{lock->client->id, lock->owner->name, held};
-  if (const LockWaiter* waiter = turn_in_the_way(file, client, owner, wanted); waiter != nullptr)
-    return LockHolder{waiter->client, std::string(base::text_of(waiter->owner)), waiter->wanted};
-  return std::nullopt;
-}
-
-// The parts of `ranges` inside `range`.
-std::vector<HeldRange> parts_within(const RangeSet& ranges, const ByteRange& range) {
-  std::vector<HeldRange> parts;
-  ranges.each([&](const HeldRange& held) {
-    if (held.range.overlaps(range))
-      parts.push_back(
-          {{std::max(held.range.first, range.first), std::min(held.range.last, range.last)}, held.mode});
-  });
-  return parts;
-}
-
-vfs::LockRange to_vfs(const ByteRange& range) { return {.offset = range.first, .length = length_of(range)}; }
 
 // An owner of a client with sessions is gone with its last lock. Those of 4.0 stay a while, for their
 // sequence: sweep() ends them.
@@ -115,8 +67,8 @@ base::Result<LockState*, nfsstat4> Locks::state_for(const LockRequest& request, 
   ClientStates& states = *registry_.find_client(open.client->id);
   const auto owner = owner_for(states, request);
   if (!owner) return base::fail(owner.error());
-  for (LockState* lock : (*owner)->locks)
-    if (lock->file == open.file) return lock;
+  if (const auto known = open.file->locks.find((*owner)->id); known != open.file->locks.end())
+    return known->second;
   auto* lock = registry_.make<LockState>(states, *open.file, **owner, open);
   if (lock == nullptr) {
     drop_if_unused(states, **owner);
@@ -124,71 +76,80 @@ base::Result<LockState*, nfsstat4> Locks::state_for(const LockRequest& request, 
   }
   fresh = true;
   lock->made = request.use.now;
-  open.file->locks.push_back(lock);
-  open.locks.push_back(lock);
-  (*owner)->locks.push_back(lock);
+  open.file->locks.emplace((*owner)->id, lock);
+  put_in(open.locks, &LockState::at_open, *lock);
+  put_in((*owner)->locks, &LockState::at_owner, *lock);
   return lock;
 }
 
+bool Locks::room_for_ranges(const ClientStates& states, const FileState& file, std::size_t more) {
+  const StateLimits& limits = registry_.limits();
+  if (states.lock_ranges + more <= limits.lock_ranges_per_client &&
+      file.ranges.size() + more <= limits.lock_ranges_per_file)
+    return true;
+  ++refused_full_;
+  return false;
+}
+
+void Locks::recount(LockState& lock) {
+  const std::size_t now = lock.file->ranges.count(lock.owner->id);
+  registry_.find_client(lock.client->id)->lock_ranges += now - lock.ranges;
+  lock.owner->holding += static_cast<std::size_t>(now > 0) - static_cast<std::size_t>(lock.ranges > 0);
+  lock.ranges = now;
+}
+
 base::Result<LockAnswer, LockRefusal> Locks::lock(const LockRequest& request, DeferredWork& work) {
+  const StepCounter::Call call(steps());
   bool fresh = false;
   const auto found = state_for(request, fresh);
   if (!found) return cannot(found.error());
   LockState& lock = **found;
-  LockOwner& owner = *lock.owner;
   FileState& file = *lock.file;
   ClientStates& states = *registry_.find_client(lock.client->id);
-  // The second time it sees when the turns begin that have just been given.
-  while (file.queue.expire(request.use.now, registry_.limits().lock_turn))
-    tell_waiters(file, whole_file, work);
+  end_turns(file, request.use.now, work);
 
-  const std::uint8_t access = request.wanted.mode == LockMode::write ? share_write : share_read;
+  const std::uint8_t access = request.wanted.type == LockMode::write ? share_write : share_read;
   LockRefusal refusal;
   if (!lock.open->owner->confirmed) {
     refusal.why.status = nfsstat4::NFS4ERR_BAD_STATEID;
   } else if ((lock.open->share.access & access) == 0) {
     refusal.why.status = nfsstat4::NFS4ERR_OPENMODE;
-  } else if (auto holder = holder_in_the_way(file, lock.client->id, owner.name, request.wanted); holder) {
+  } else if (auto holder = holder_in_the_way(file, lock.client->id, lock.owner->name, request.wanted);
+             holder) {
     refusal.why.status = nfsstat4::NFS4ERR_DENIED;
     if (const ClientStates* other = registry_.find_client(holder->client); other != nullptr)
       refusal.why.blockers.push_back(other->client);
     refusal.holder = std::move(holder);
-    if (request.blocking) wait_for(lock, request, LockWaiter::Hope::turn);
-  } else if (states.lock_ranges + 2 > registry_.limits().lock_ranges_per_client) {
+    if (request.blocking) wait_for(lock, request, LockWaiter::Hope::turn, work);
+  } else if (!room_for_ranges(states, file, 2)) {
     refusal.why.status = limit_status(request.use.minor_version);
   } else {
-    return take(lock, request, fresh);
+    return take(lock, request, fresh, work);
   }
   if (fresh) end(lock, work);
   return base::Failure<LockRefusal>{std::move(refusal)};
 }
 
-void Locks::wait_for(LockState& lock, const LockRequest& request, LockWaiter::Hope hope) {
-  const base::BytesView owner = base::bytes_of(lock.owner->name);
-  lock.file->queue.wait({.client = lock.client->id,
-                         .owner = base::Bytes(owner.begin(), owner.end()),
-                         .wanted = request.wanted,
-                         .until = request.use.now + registry_.limits().lock_patience,
-                         .polls = !request.can_be_told,
-                         .hope = hope});
-  if (!std::exchange(lock.file->queued, true)) queued_.push_back(lock.file);
-}
-
-LockAnswer Locks::take(LockState& lock, const LockRequest& request, bool fresh) {
+LockAnswer Locks::take(LockState& lock, const LockRequest& request, bool fresh, DeferredWork& work) {
   LockOwner& owner = *lock.owner;
-  ClientStates& states = *registry_.find_client(lock.client->id);
-  const std::uint8_t access = request.wanted.mode == LockMode::write ? share_write : share_read;
+  FileState& file = *lock.file;
+  const HeldRange& wanted = request.wanted;
+  const std::uint8_t access = wanted.type == LockMode::write ? share_write : share_read;
   LockAnswer answer{.id = {},
                     .owner = owner.id,
                     .open = lock.open->descriptors.get(access),
                     .fresh = fresh,
                     .first = false,
-                    .former = parts_within(lock.ranges, request.wanted.range),
+                    .former = file.ranges.held(owner.id, wanted.range),
                     .former_seqid = lock.seqid};
-  states.lock_ranges -= lock.ranges.size();
-  lock.ranges.lock(request.wanted.range, request.wanted.mode);
-  states.lock_ranges += lock.ranges.size();
-  lock.file->queue.forget(lock.client->id, base::bytes_of(owner.name), request.wanted.range);
+  {
+    const StepCounter::Look look(steps(), file.ranges);
+    file.ranges.lock(owner.id, wanted.range, wanted.type);
+  }
+  recount(lock);
+  left(file, file.queue.forget(lock.client->id, base::bytes_of(owner.name), wanted.range), work);
+  // Readers may come where it was the only one.
+  if (wanted.type == LockMode::read && !answer.former.empty()) freed(file, wanted.range, work);
   owner.used = request.use.now;
   if (request.new_owner && request.use.minor_version == 0) {
     answer.first = !owner.sequence.started();
@@ -199,71 +160,54 @@ LockAnswer Locks::take(LockState& lock, const LockRequest& request, bool fresh) 
 }
 
 void Locks::undo(const LockAnswer& answer, const LockRequest& request, bool for_local, DeferredWork& work) {
+  const StepCounter::Call call(steps());
   const auto found = registry_.ids().find(answer.id, 1);
   if (!found || (*found)->kind != StateKind::lock) return;
   auto& lock = static_cast<LockState&>(**found);
   if (lock.revoked) return;
-  ClientStates& states = *registry_.find_client(lock.client->id);
-  states.lock_ranges -= lock.ranges.size();
-  lock.ranges.unlock(request.wanted.range);
-  for (const HeldRange& held : answer.former) lock.ranges.lock(held.range, held.mode);
-  states.lock_ranges += lock.ranges.size();
+  FileState& file = *lock.file;
+  {
+    const StepCounter::Look look(steps(), file.ranges);
+    file.ranges.unlock(answer.owner, request.wanted.range);
+    for (const HeldRange& held : answer.former) file.ranges.lock(answer.owner, held.range, held.type);
+  }
+  recount(lock);
   // Who is refused learns of no new stateid (RFC 8881 8.2.2).
   if (lock.seqid == answer.id.seqid) lock.seqid = answer.former_seqid;
   // A client whose first lock was refused may forget the owner without a word, and begin again.
   if (answer.first) lock.owner->sequence = OwnerSequence();
-  if (request.blocking && for_local) wait_for(lock, request, LockWaiter::Hope::local);
-  tell_waiters(*lock.file, request.wanted.range, work);
-  if (answer.fresh && lock.ranges.empty()) end(lock, work);
+  if (request.blocking && for_local) wait_for(lock, request, LockWaiter::Hope::local, work);
+  freed(file, request.wanted.range, work);
+  if (answer.fresh && lock.ranges == 0) end(lock, work);
 }
 
 base::Result<stateid4, nfsstat4> Locks::unlock(const StateUse& use, const ByteRange& range,
                                                DeferredWork& work) {
+  const StepCounter::Call call(steps());
   const auto found = registry_.find<LockState>(use);
   if (!found) return base::fail(found.error());
   LockState& lock = **found;
-  ClientStates& states = *registry_.find_client(lock.client->id);
-  if (states.lock_ranges >= registry_.limits().lock_ranges_per_client && lock.ranges.splits(range))
+  LockOwner& owner = *lock.owner;
+  FileState& file = *lock.file;
+  const ClientStates& states = *registry_.find_client(lock.client->id);
+  if (file.ranges.splits(owner.id, range) && !room_for_ranges(states, file, 1))
     return base::fail(limit_status(use.minor_version));
-  states.lock_ranges -= lock.ranges.size();
-  lock.ranges.unlock(range);
-  states.lock_ranges += lock.ranges.size();
-  lock.owner->used = use.now;
-  lock.file->queue.note_release(lock.client->id);
-  if (auto open = lock.open->descriptors.any(); open != nullptr)
-    work.released.push_back({std::move(open), lock.owner->id, to_vfs(range)});
-  tell_waiters(*lock.file, range, work);
-  return lock.bump();
-}
-
-std::vector<LocalWait> Locks::local_waits() const {
-  std::vector<LocalWait> waits;
-  for (const FileState* file : queued_) {
-    if (file->opens.empty()) continue;
-    for (const LockWaiter& waiter : file->queue.waiters()) {
-      if (waiter.hope != LockWaiter::Hope::local) continue;
-      if (waits.size() == local_waits_max) return waits;
-      const std::string_view owner = base::text_of(waiter.owner);
-      waits.push_back({.client = waiter.client,
-                       .owner = std::string(owner),
-                       .id = owner_id(waiter.client, owner).value_or(vfs::LockOwnerId{}),
-                       .file = file->handle,
-                       .open = file->opens.front()->descriptors.any(),
-                       .wanted = waiter.wanted});
-    }
+  {
+    const StepCounter::Look look(steps(), file.ranges);
+    file.ranges.unlock(owner.id, range);
   }
-  return waits;
-}
-
-void Locks::local_gone(const LocalWait& wait, DeferredWork& work) {
-  FileState* const file = registry_.find_file(wait.file);
-  if (file == nullptr) return;
-  if (file->queue.local_gone(wait.client, base::bytes_of(wait.owner), wait.wanted))
-    tell_waiters(*file, wait.wanted.range, work);
+  recount(lock);
+  owner.used = use.now;
+  file.queue.note_release(lock.client->id);
+  if (auto open = lock.open->descriptors.any(); open != nullptr)
+    work.released.push_back({std::move(open), owner.id, vfs::range_of(range)});
+  freed(file, range, work);
+  return lock.bump();
 }
 
 std::optional<LockHolder> Locks::test(clientid4 client, std::string_view owner, const vfs::FileHandle& handle,
                                       const HeldRange& wanted) const {
+  const StepCounter::Call call(steps());
   const FileState* file = registry_.find_file(handle);
   return file == nullptr ? std::nullopt : holder_in_the_way(*file, client, owner, wanted);
 }
@@ -276,50 +220,59 @@ std::optional<vfs::LockOwnerId> Locks::owner_id(clientid4 client, std::string_vi
   return found->second->id;
 }
 
-base::Result<void, nfsstat4> Locks::release_owner(clientid4 client, std::string_view name,
+base::Result<bool, nfsstat4> Locks::release_owner(clientid4 client, std::string_view name,
                                                   DeferredWork& work) {
+  const StepCounter::Call call(steps());
   ClientStates* states = registry_.find_client(client);
-  if (states == nullptr) return {};
-  const auto found = states->lock_owners.find(name);
-  if (found == states->lock_owners.end()) return {};
-  LockOwner& owner = *found->second;
-  const bool holds =
-      std::ranges::any_of(owner.locks, [](const LockState* lock) { return !lock->ranges.empty(); });
-  if (holds || owner.sequence.busy()) return base::fail(nfsstat4::NFS4ERR_LOCKS_HELD);
-  // The last one takes the owner with it if the client has sessions.
-  for (LockState* lock : std::vector<LockState*>(owner.locks)) end(*lock, work);
-  if (const auto left = states->lock_owners.find(name); left != states->lock_owners.end())
-    states->lock_owners.erase(left);
-  return {};
+  if (states == nullptr) return false;
+  for (std::size_t ended = 0; ended < states_at_once; ++ended) {
+    // The last one takes the owner with it if the client has sessions.
+    const auto found = states->lock_owners.find(name);
+    if (found == states->lock_owners.end()) return false;
+    LockOwner& owner = *found->second;
+    if (owner.holding > 0 || owner.sequence.busy()) return base::fail(nfsstat4::NFS4ERR_LOCKS_HELD);
+    if (owner.locks.empty()) {
+      states->lock_owners.erase(found);
+      return false;
+    }
+    end(*owner.locks.back(), work);
+  }
+  return true;
 }
 
-void Locks::tell_waiters(FileState& file, const ByteRange& freed, DeferredWork& work) {
-  for (LockWaiter& waiter : file.queue.waiters()) {
-    const std::string_view owner = base::text_of(waiter.owner);
-    if (waiter.hope != LockWaiter::Hope::turn || !waiter.wanted.range.overlaps(freed) ||
-        is_held(file, waiter.client, owner, waiter.wanted) ||
-        turn_in_the_way(file, waiter.client, owner, waiter.wanted) != nullptr)
-      continue;
-    waiter.hope = LockWaiter::Hope::answered;
-    if (waiter.polls) continue;
-    work.turns.push_back({waiter.client, std::string(owner), file.handle});
-    ++turns_given_;
-  }
+base::Result<bool, nfsstat4> Locks::end_some(const StateUse& open_use, DeferredWork& work) {
+  const StepCounter::Call call(steps());
+  const auto found = registry_.find<OpenState>(open_use);
+  if (!found) return base::fail(found.error());
+  OpenState& open = **found;
+  const auto many = [&] { return open.locks.size() > states_at_once; };
+  if (freed_.empty() && !many()) return false;
+  quietly([&] {
+    for (std::size_t ended = 0; many() && ended < states_at_once && !call.over(); ++ended)
+      end(*open.locks.back(), work);
+  });
+  tell_some(work);
+  return true;
 }
 
 void Locks::detach(LockState& lock, DeferredWork& work) {
-  ClientStates& states = *registry_.find_client(lock.client->id);
-  LockOwner& owner = *std::exchange(lock.owner, nullptr);
+  steps().add(1);
+  LockOwner& owner = *lock.owner;
   const OpenState& open = *lock.open;
-  states.lock_ranges -= lock.ranges.size();
-  if (!lock.ranges.empty()) {
+  FileState& file = *lock.file;
+  if (lock.ranges > 0) {
     if (auto descriptor = open.descriptors.any(); descriptor != nullptr)
       work.released.push_back({std::move(descriptor), owner.id, {}});
+    const StepCounter::Look look(steps(), file.ranges);
+    file.ranges.unlock(owner.id, whole_file);
   }
-  std::erase(lock.file->locks, &lock);
-  std::erase(owner.locks, &lock);
-  std::erase(std::exchange(lock.open, nullptr)->locks, &lock);
-  drop_if_unused(states, owner);
+  recount(lock);
+  file.locks.erase(owner.id);
+  take_out(owner.locks, &LockState::at_owner, lock);
+  take_out(lock.open->locks, &LockState::at_open, lock);
+  lock.owner = nullptr;
+  lock.open = nullptr;
+  drop_if_unused(*registry_.find_client(lock.client->id), owner);
 }
 
 void Locks::end(State& state, DeferredWork& work) {
@@ -330,14 +283,14 @@ void Locks::end(State& state, DeferredWork& work) {
     return;
   }
   FileState& file = *lock.file;
-  std::optional<ByteRange> freed;
-  if (!lock.ranges.empty()) {
-    freed = lock.ranges.hull();
+  std::optional<ByteRange> hull;
+  if (lock.ranges > 0) {
+    hull = file.ranges.hull(lock.owner->id);
     file.queue.note_release(lock.client->id);
   }
   detach(lock, work);
   registry_.erase(lock, work);
-  if (freed) tell_waiters(file, *freed, work);
+  if (hull) freed(file, *hull, work);
 }
 
 // It locks nobody out any more.
@@ -346,53 +299,26 @@ void Locks::revoke(State& state, DeferredWork& work) {
   FileState& file = *lock.file;
   detach(lock, work);
   lock.file = nullptr;
-  lock.ranges = RangeSet();
   registry_.note_revoked(lock);
-  tell_waiters(file, whole_file, work);
+  freed(file, whole_file, work);
 }
 
 bool Locks::describe(const State& state, StateLine& line) const {
   const auto& lock = static_cast<const LockState&>(state);
   line.file = lock.file->handle;
   line.owner = lock.owner->name;
-  line.range_count = lock.ranges.size();
-  lock.ranges.each([&](const HeldRange& held) {
-    if (line.ranges.size() < StateLine::ranges_max) line.ranges.push_back(held);
-  });
+  line.range_count = lock.ranges;
+  line.ranges = lock.file->ranges.held(lock.owner->id, StateLine::ranges_max);
   line.open = lock.open->descriptors.any();
   return true;
 }
 
 void Locks::open_ends(OpenState& open, DeferredWork& work) {
-  while (!open.locks.empty()) end(*open.locks.back(), work);
-}
-
-template <class F>
-void Locks::tidy_queues(F&& f, DeferredWork& work) {
-  for (FileState* const file : std::vector<FileState*>(queued_)) {
-    f(file->queue);
-    tell_waiters(*file, whole_file, work);
-    if (!file->queue.empty()) continue;
-    file->queued = false;
-    std::erase(queued_, file);
-    const vfs::FileHandle handle = file->handle;
-    registry_.forget_if_unused(handle);
-  }
-}
-
-void Locks::client_leaves(clientid4 client, DeferredWork& work) {
-  tidy_queues([&](LockQueue& queue) { queue.forget_client(client); }, work);
-}
-
-void Locks::tick(base::TimePoint /*lease_ago*/, base::TimePoint now, DeferredWork& work) {
-  tidy_queues([&](LockQueue& queue) { (void)queue.expire(now, registry_.limits().lock_turn); }, work);
-}
-
-void Locks::sweep(ClientStates& states, base::TimePoint before) {
-  std::erase_if(states.lock_owners, [&](const auto& entry) {
-    const LockOwner& owner = *entry.second;
-    return !owner.sequence.busy() && owner.used <= before && owner.locks.empty();
+  if (open.locks.empty()) return;
+  quietly([&] {
+    while (!open.locks.empty()) end(*open.locks.back(), work);
   });
+  if (quiet_ == 0) tell_some(work);
 }
 
 }  // namespace braid::nfs4::state

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -61,10 +62,16 @@ struct LockRefusal {
 
 // LOCK, LOCKT, LOCKU and RELEASE_LOCKOWNER (RFC 8881 18.10 to 18.12; RFC 7530 16.37), and who waits for
 // whom. Not thread-safe: behind the lock of States.
+//
+// Who waits is looked at when bytes are freed that it waits for, or when a turn ends that keeps it from them.
 class Locks final : public Kind {
  public:
+  // So many states end in one call; more in several.
+  static constexpr std::size_t states_at_once = 256;
+
   explicit Locks(StateRegistry& registry);
 
+  // DENIED; RESOURCE (DELAY in 4.1): the client, or the file, has as many ranges as it may.
   base::Result<LockAnswer, LockRefusal> lock(const LockRequest& request, DeferredWork& work);
   // The file system refused. `for_local`: who asked will wait for somebody local, and is among local_waits()
   // from now on.
@@ -75,50 +82,101 @@ class Locks final : public Kind {
   void local_gone(const LocalWait& wait, DeferredWork& work);
   // How often somebody was to be told that it is its turn.
   [[nodiscard]] std::uint64_t turns_given() const { return turns_given_; }
-  // RESOURCE (DELAY in 4.1): this would leave two ranges of one, and the client has as many as it may.
+  // How many locks were refused because a file or a client has as many ranges as it may.
+  [[nodiscard]] std::uint64_t refused_full() const { return refused_full_; }
+  // RESOURCE (DELAY in 4.1): this would leave two ranges of one, and there are as many as there may be.
   base::Result<stateid4, nfsstat4> unlock(const StateUse& use, const ByteRange& range, DeferredWork& work);
   // LOCKT: who would be in the way, if only because it is his turn.
   [[nodiscard]] std::optional<LockHolder> test(clientid4 client, std::string_view owner,
                                                const vfs::FileHandle& file, const HeldRange& wanted) const;
   // What the file system knows this owner by; nothing if it never locked.
   [[nodiscard]] std::optional<vfs::LockOwnerId> owner_id(clientid4 client, std::string_view owner) const;
-  // LOCKS_HELD
-  base::Result<void, nfsstat4> release_owner(clientid4 client, std::string_view owner, DeferredWork& work);
-  // 4.0 owners without locks that were not used since `before` are forgotten.
-  static void sweep(ClientStates& states, base::TimePoint before);
+  // LOCKS_HELD. True: it has begun, and is to be called again.
+  base::Result<bool, nfsstat4> release_owner(clientid4 client, std::string_view owner, DeferredWork& work);
+  // Whether a 4.0 owner without locks, that was not used since `before`, is to be forgotten.
+  [[nodiscard]] static bool unused(const LockOwner& owner, base::TimePoint before) {
+    return !owner.sequence.busy() && owner.used <= before && owner.locks.empty();
+  }
+  // Before the open that `open` names is closed: if it has many locks, some of them end. True: call it again.
+  // Errors as of a CLOSE.
+  base::Result<bool, nfsstat4> end_some(const StateUse& open, DeferredWork& work);
+
+  // What f() frees is told to nobody before tell_some().
+  template <class F>
+  void quietly(F&& f) {
+    ++quiet_;
+    std::forward<F>(f)();
+    --quiet_;
+  }
+  // Tells who waits for what was freed quietly. True: there is more.
+  bool tell_some(DeferredWork& work);
+  // Ends turns and places whose time is over. True: there is more.
+  bool tidy(base::TimePoint now, DeferredWork& work);
 
   void end(State& state, DeferredWork& work) override;
   void revoke(State& state, DeferredWork& work) override;
   // RFC 8881 18.38.3: only locks that lock nothing are freed without having been revoked.
   [[nodiscard]] bool freeable(const State& state) const override {
-    return static_cast<const LockState&>(state).ranges.empty();
+    return static_cast<const LockState&>(state).ranges == 0;
   }
   [[nodiscard]] bool describe(const State& state, StateLine& line) const override;
   void open_ends(OpenState& open, DeferredWork& work) override;
   void client_leaves(clientid4 client, DeferredWork& work) override;
-  void tick(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work) override;
 
  private:
   static constexpr std::size_t local_waits_max = 1024;
+  using Files = std::map<std::uint64_t, FileState*>;  // by FileState::queue_number
 
+  // The places of a client.
+  struct Waits {
+    Files files;
+    std::size_t places = 0;
+  };
+  struct Freed {
+    FileState* file = nullptr;  // somebody waits for it, so it is not forgotten
+    ByteRange range;
+  };
+
+  [[nodiscard]] StepCounter& steps() const { return registry_.steps(); }
   base::Result<LockState*, nfsstat4> state_for(const LockRequest& request, bool& fresh);
   base::Result<LockOwner*, nfsstat4> owner_for(ClientStates& states, const LockRequest& request);
-  void wait_for(LockState& lock, const LockRequest& request, LockWaiter::Hope hope);
-  LockAnswer take(LockState& lock, const LockRequest& request, bool fresh);
-  // Those that wait for bytes of `freed`: for a file with many locks it takes long to look who is held up.
-  void tell_waiters(FileState& file, const ByteRange& freed, DeferredWork& work);
+  [[nodiscard]] bool room_for_ranges(const ClientStates& states, const FileState& file, std::size_t more);
+  LockAnswer take(LockState& lock, const LockRequest& request, bool fresh, DeferredWork& work);
+  // After a change of what it locks.
+  void recount(LockState& lock);
   // Takes the locks off their file, their owner and their open.
   void detach(LockState& lock, DeferredWork& work);
-  // f(LockQueue&) of each file that somebody waits for locks of.
-  template <class F>
-  void tidy_queues(F&& f, DeferredWork& work);
+
+  // Who is in the way (lock_turns.cc).
+  [[nodiscard]] std::optional<LockHolder> holder_in_the_way(const FileState& file, clientid4 client,
+                                                            std::string_view owner,
+                                                            const HeldRange& wanted) const;
+  [[nodiscard]] const vfs::LockTable::Entry* conflict(const FileState& file, vfs::LockOwnerId owner,
+                                                      const HeldRange& wanted) const;
+  [[nodiscard]] bool is_held(const FileState& file, const LockWaiter& waiter) const;
+  [[nodiscard]] const LockWaiter* turn_in_the_way(const FileState& file, clientid4 client,
+                                                  std::string_view owner, const HeldRange& wanted) const;
+  [[nodiscard]] std::vector<const LockWaiter*> turns_of(const FileState& file) const;
+  // Who waits (lock_turns.cc).
+  void wait_for(LockState& lock, const LockRequest& request, LockWaiter::Hope hope, DeferredWork& work);
+  void end_turns(FileState& file, base::TimePoint now, DeferredWork& work);
+  void left(FileState& file, const LockQueue::Left& left, DeferredWork& work);
+  void freed(FileState& file, const ByteRange& range, DeferredWork& work);
+  void tell_waiters(FileState& file, const ByteRange& freed, DeferredWork& work);
+  // After a change of its queue.
+  void look_after(FileState& file);
 
   StateRegistry& registry_;
-  // Files that somebody waits for locks of, or did a moment ago. FileState::queued keeps them from being
-  // forgotten until tidy_queues() has seen that nobody does.
-  std::vector<FileState*> queued_;
+  std::map<std::pair<base::TimePoint, std::uint64_t>, FileState*> due_;  // by FileState::due, queue_number
+  Files local_;  // where somebody waits for somebody local
+  std::map<clientid4, Waits> waits_;
+  std::size_t places_ = 0;  // of all clients
+  std::vector<Freed> freed_;
+  unsigned quiet_ = 0;
   std::uint64_t owners_made_ = 0;
+  std::uint64_t queues_made_ = 0;
   std::uint64_t turns_given_ = 0;
+  std::uint64_t refused_full_ = 0;
 };
 
 }  // namespace braid::nfs4::state

@@ -67,7 +67,8 @@ struct OpenState final : State {
   Opener opener;        // the first one
   bool closed = false;  // 4.0: only here so that CLOSE can be repeated
   Descriptors descriptors;
-  std::vector<LockState*> locks;
+  std::vector<LockState*> locks;  // in no order
+  std::size_t at_file = 0;        // its place in FileState::opens
 };
 
 }  // namespace braid::nfs4::state

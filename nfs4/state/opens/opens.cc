@@ -71,13 +71,16 @@ OpenOwner* Opens::owner_for(ClientStates& states, std::string_view name, base::T
 }
 
 OpenState* Opens::state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool& fresh) {
-  for (OpenState* open : file.opens)
-    if (open->owner == &owner) return open;
+  if (const auto known = file.opens_of_owner.find(&owner); known != file.opens_of_owner.end())
+    return known->second;
   auto* open = registry_.make<OpenState>(states, file, owner);
   if (open == nullptr) return nullptr;
   fresh = true;
   open->made = owner.used;
+  open->at_file = file.opens.size();
   file.opens.push_back(open);
+  file.opens_of_owner.emplace(&owner, open);
+  ++file.opens_of_client[open->client->id];
   ++owner.opens;
   if (!owner.confirmed) owner.latest = open;
   return open;
@@ -194,6 +197,7 @@ base::Result<stateid4, nfsstat4> Opens::downgrade(const StateUse& use, const Sha
 }
 
 base::Result<stateid4, nfsstat4> Opens::close(const StateUse& use, DeferredWork& work) {
+  const StepCounter::Call call(registry_.steps());
   const auto found = registry_.find<OpenState>(use);
   if (!found) return base::fail(found.error());
   OpenState& open = **found;
@@ -216,10 +220,14 @@ void Opens::detach(OpenState& open, DeferredWork& work) {
   for (Kind* const kind : registry_.kinds()) kind->open_ends(open, work);
   open.descriptors.keep_only(0, work.unused);
   FileState& file = *std::exchange(open.file, nullptr);
-  std::erase(file.opens, &open);
+  file.opens.back()->at_file = open.at_file;
+  file.opens[open.at_file] = file.opens.back();
+  file.opens.pop_back();
+  file.opens_of_owner.erase(open.owner);
   --open.owner->opens;
-  const bool last =
-      std::ranges::none_of(file.opens, [&](const OpenState* other) { return other->client == open.client; });
+  const auto own = file.opens_of_client.find(open.client->id);
+  const bool last = --own->second == 0;
+  if (last) file.opens_of_client.erase(own);
   if (last)
     for (Kind* const kind : registry_.kinds()) kind->last_close(file, *open.client, work);
   const vfs::FileHandle handle = file.handle;
@@ -270,15 +278,12 @@ void Opens::drop_closed(OpenOwner& owner, DeferredWork& work) {
   registry_.erase(closed, work);
 }
 
-void Opens::sweep(ClientStates& states, base::TimePoint before, DeferredWork& work) {
-  std::erase_if(states.open_owners, [&](const auto& entry) {
-    OpenOwner& owner = *entry.second;
-    if (owner.sequence.busy() || owner.used > before) return false;
-    if (!owner.confirmed && owner.latest != nullptr && !owner.latest->closed) end(*owner.latest, work);
-    if (owner.opens > 0) return false;
-    drop_closed(owner, work);
-    return true;
-  });
+bool Opens::unused(OpenOwner& owner, base::TimePoint before, DeferredWork& work) {
+  if (owner.sequence.busy() || owner.used > before) return false;
+  if (!owner.confirmed && owner.latest != nullptr && !owner.latest->closed) end(*owner.latest, work);
+  if (owner.opens > 0) return false;
+  drop_closed(owner, work);
+  return true;
 }
 
 }  // namespace braid::nfs4::state

@@ -87,8 +87,9 @@ class Opens final : public Kind {
   OpenOwner* owner_for(ClientStates& states, std::string_view name, base::TimePoint now);
   // RFC 7530 9.1.7: the owner's next operation shows that it has the answer to its CLOSE.
   void drop_closed(OpenOwner& owner, DeferredWork& work);
-  // 4.0 owners without state that were not used since `before` are forgotten.
-  void sweep(ClientStates& states, base::TimePoint before, DeferredWork& work);
+  // Whether a 4.0 owner without state, that was not used since `before`, is to be forgotten; what it never
+  // confirmed ends.
+  [[nodiscard]] bool unused(OpenOwner& owner, base::TimePoint before, DeferredWork& work);
 
   void end(State& state, DeferredWork& work) override;
   void revoke(State& state, DeferredWork& work) override;

@@ -27,6 +27,7 @@ nfs4::state::StateLimits state_limits(const config::Limits& limits, std::size_t 
   out.owners_max = limits.states_max / states_per_known_owner;
   out.states_per_client = std::min(limits.client_states_max, limits.states_max);
   out.lock_ranges_per_client = out.states_per_client / states_per_lock_range;
+  out.lock_ranges_per_file = limits.file_locks_max;
   out.owners_per_client = out.states_per_client / states_per_owner;
   // Each keeps two descriptors, and opens need some too.
   constexpr std::size_t share = 8;

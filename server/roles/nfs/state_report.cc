@@ -146,7 +146,7 @@ std::string access_text(std::uint8_t bits) {
 json range_json(const nfs4::state::HeldRange& held) {
   return {{"first", held.range.first},
           {"last", held.range.last},
-          {"type", held.mode == nfs4::state::LockMode::write ? "write" : "read"}};
+          {"type", held.type == nfs4::state::LockMode::write ? "write" : "read"}};
 }
 
 json line_json(const StateLine& line, const vfs::ExportTable& exports, base::TimePoint now) {

@@ -35,12 +35,13 @@ TEST(Config, delegations_are_chosen_and_bounded) {
 
 TEST(Config, what_nfs4_clients_may_hold_is_bounded) {
   const auto config = parse_config(
-      "[limits]\nclients_max = 50\nstates_max = 5000\nclient_states_max = 500\n"
+      "[limits]\nclients_max = 50\nstates_max = 5000\nclient_states_max = 500\nfile_locks_max = 100\n"
       "session_replies_bytes_max = \"8MiB\"\n[[export]]\npath = \"/\"\ndirectory = \"/srv\"\n");
   ASSERT_TRUE(config.has_value());
   EXPECT_EQ(config->limits.clients_max, 50u);
   EXPECT_EQ(config->limits.states_max, 5000u);
   EXPECT_EQ(config->limits.client_states_max, 500u);
+  EXPECT_EQ(config->limits.file_locks_max, 100u);
   EXPECT_EQ(config->limits.session_replies_bytes_max, 8u << 20);
 }
 
@@ -227,6 +228,7 @@ TEST(Config, a_minimal_file_has_the_documented_defaults) {
   EXPECT_EQ(config->limits.clients_max, 10'000u);
   EXPECT_EQ(config->limits.states_max, 4'194'304u);
   EXPECT_EQ(config->limits.client_states_max, 1'048'576u);
+  EXPECT_EQ(config->limits.file_locks_max, 16'384u);
   EXPECT_EQ(config->limits.session_replies_bytes_max, 256u << 20);
   EXPECT_EQ(config->idmap_domain, "");
   EXPECT_FALSE(config->send_names);
@@ -435,7 +437,7 @@ constexpr Mistake mistakes[] = {
      "replay_cache_bytes_max, connection_bytes_max, connections_max, open_files_max, blocking_threads_max, "
      "idle_seconds, drain_seconds, lease_seconds, courtesy_seconds, delegations_max, clients_max, "
      "states_max, "
-     "client_states_max, session_replies_bytes_max\n"
+     "client_states_max, file_locks_max, session_replies_bytes_max\n"
      "braid.toml:5: 'idle_seconds' is -1; write an integer from 0 to 2592000\n"},
 };
 

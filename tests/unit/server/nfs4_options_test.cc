@@ -20,6 +20,7 @@ TEST(Nfs4Options, the_documented_defaults_are_those_of_the_engine) {
   EXPECT_EQ(options.states.owners_max, engine.states.owners_max);
   EXPECT_EQ(options.states.owners_per_client, engine.states.owners_per_client);
   EXPECT_EQ(options.states.lock_ranges_per_client, engine.states.lock_ranges_per_client);
+  EXPECT_EQ(options.states.lock_ranges_per_file, engine.states.lock_ranges_per_file);
   EXPECT_EQ(options.states.delegations_max, engine.states.delegations_max);
   EXPECT_EQ(options.states.delegations_per_client, engine.states.delegations_per_client);
   EXPECT_EQ(options.nfs.delegations, engine.nfs.delegations);
@@ -32,6 +33,7 @@ TEST(Nfs4Options, what_clients_may_hold_is_configured) {
   config.limits.clients_max = 100;
   config.limits.states_max = 100'000;
   config.limits.client_states_max = 16'000;
+  config.limits.file_locks_max = 300;
   config.limits.session_replies_bytes_max = base::MiB;
   const nfs4::EngineOptions options = nfs4_options(config, plenty);
   EXPECT_EQ(options.clients.clients_max, 100U);
@@ -41,6 +43,7 @@ TEST(Nfs4Options, what_clients_may_hold_is_configured) {
   EXPECT_EQ(options.states.owners_max, 25'000U);
   EXPECT_EQ(options.states.states_per_client, 16'000U);
   EXPECT_EQ(options.states.lock_ranges_per_client, 4'000U);
+  EXPECT_EQ(options.states.lock_ranges_per_file, 300U);
   EXPECT_EQ(options.states.owners_per_client, 1'000U);
   // One client gets no more than there is.
   config.limits.client_states_max = 1'000'000;

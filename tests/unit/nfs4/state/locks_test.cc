@@ -50,42 +50,6 @@ bool conflicts(const Model& model, const Span& span, LockMode mode) {
   return false;
 }
 
-std::size_t runs(const Model& model) {
-  std::size_t count = 0;
-  for (std::size_t i = 0; i < cells; ++i)
-    if (model[i] != Held::nothing && (i == 0 || model[i - 1] != model[i])) ++count;
-  return count;
-}
-
-class RangeModelTest : public testing::TestWithParam<std::uint32_t> {};
-
-TEST_P(RangeModelTest, one_owner_holds_what_a_table_of_bytes_says) {
-  Random random(GetParam());
-  RangeSet set;
-  Model model{};
-  for (int step = 0; step < 2000; ++step) {
-    const Span span = random.span();
-    const LockMode mode = random.mode();
-    const bool locks = random.below(3) != 0;
-    if (locks)
-      set.lock(span.bytes(), mode);
-    else
-      set.unlock(span.bytes());
-    for (std::size_t i = span.first; i <= span.last; ++i) model[i] = locks ? held_as(mode) : Held::nothing;
-    ASSERT_EQ(set.size(), runs(model)) << "equal neighbours are one range, at step " << step;
-    for (std::size_t i = 0; i < cells; ++i) {
-      ASSERT_EQ(set.conflict(cell(i), LockMode::read).has_value(), model[i] == Held::write);
-      ASSERT_EQ(set.conflict(cell(i), LockMode::write).has_value(), model[i] != Held::nothing);
-    }
-    const Span probe = random.span();
-    const auto found = set.conflict(probe.bytes(), LockMode::write);
-    ASSERT_EQ(found.has_value(), conflicts(model, probe, LockMode::write));
-    ASSERT_TRUE(!found || found->range.overlaps(probe.bytes()));
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(Seeds, RangeModelTest, testing::Range(1U, 9U));
-
 // Several owners of two clients on one file.
 class OwnersModelTest : public StatesTest, public testing::WithParamInterface<std::uint32_t> {
  protected:
@@ -123,7 +87,7 @@ class OwnersModelTest : public StatesTest, public testing::WithParamInterface<st
     if (refused) {
       const LockHolder& holder = *locked.error().holder;
       ASSERT_TRUE(holder.held.range.overlaps(span.bytes()));
-      ASSERT_TRUE(modes_conflict(holder.held.mode, mode));
+      ASSERT_TRUE(vfs::types_conflict(holder.held.type, mode));
       ASSERT_FALSE(holder.client == owner.client->id && holder.owner == owner.name);
       return;
     }
