@@ -150,6 +150,12 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
                    return static_cast<double>(
                        states_.with([](const state::States& states) { return states.longest_call(); }));
                  });
+  registry.counter_function(
+      "braid_nfs4_over_share_total",
+      "OPENs and LOCKs refused to clients that had more than their share of what was short", {}, [this] {
+        return static_cast<double>(
+            states_.with([](const state::States& states) { return states.over_share(); }));
+      });
   registry.counter_function("braid_nfs4_background_copies_total",
                             "Copies that went on after their COPY was answered", {},
                             [this] { return copies_ ? static_cast<double>(copies_->begun()) : 0; });

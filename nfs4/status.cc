@@ -52,13 +52,13 @@ nfsstat4 status_of(vfs::Error error) {
     case vfs::Error::too_small:
       return NFS4ERR_TOOSMALL;
     case vfs::Error::delay:
+    case vfs::Error::too_many_open_files:
       return NFS4ERR_DELAY;
     case vfs::Error::no_xattr:
       return NFS4ERR_NOXATTR;
     case vfs::Error::xattr2big:
       return NFS4ERR_XATTR2BIG;
-    case vfs::Error::not_sync:             // a guard that only NFSv3 sends
-    case vfs::Error::too_many_open_files:  // DELAY would have the client try until somebody closes a file
+    case vfs::Error::not_sync:  // a guard that only NFSv3 sends
     case vfs::Error::server_fault:
       return NFS4ERR_SERVERFAULT;
   }

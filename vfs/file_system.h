@@ -126,11 +126,13 @@ class FileSystem {
 
   // isdir, or inval for what is no regular file. delay: a lease is in the way, a local one or one of ours,
   // and whoever holds it has been asked; an open on behalf of the holder of our own lease is to share the
-  // lease's OpenFile instead. too_many_open_files: other opens have all that there are.
+  // lease's OpenFile instead. too_many_open_files: opens of others keep all that there are.
   virtual VfsOp<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access,
                                   OpenRule rule);
-  // Only a few more files can be opened.
+  // Only a few more files can be opened: those are for who has few.
   [[nodiscard]] virtual bool few_opens_left() const { return false; }
+  // The same of files that can be locked, where more can be open.
+  [[nodiscard]] virtual bool few_locks_left() const { return false; }
   // Creates the name, or opens what it means, by the rules of `how` (RFC 8881 18.16.3). Whoever creates a
   // file has it open as wanted whatever its mode. An existing file is truncated if `how` is unchecked with
   // size 0; other attributes do not matter to it.

@@ -3,6 +3,7 @@
 #include "nfs4/callback/callbacks.h"
 #include "nfs4/ops/lock_support.h"
 #include "nfs4/ops/open_operations.h"
+#include "nfs4/ops/open_support.h"
 #include "nfs4/ops/owner_sequence.h"
 #include "nfs4/ops/state_access.h"
 
@@ -76,6 +77,11 @@ LockOp run(Compound& compound, const LOCK4args& args, stateid4 id) {
   }
   if (const nfsstat4 status = admit(compound, args.reclaim, client.get()); status != nfsstat4::NFS4_OK)
     co_return cannot(status);
+
+  // A locked file keeps descriptors, of which others need some.
+  if (fresh != nullptr && !args.reclaim && compound.current().fs().few_locks_left() &&
+      over_share(compound, *client, state::StateKind::lock))
+    co_return cannot(state::limit_status(client->minor_version()));
 
   const vfs::FileHandle file = compound.current().file->handle();
   state::LockRequest request{.use = use_of(compound, id, file),

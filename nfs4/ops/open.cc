@@ -339,7 +339,7 @@ Op4<> open_place(Compound& compound, Opening& opening) {
   }
   if (!opened && opened.error() == vfs::Error::too_many_open_files) {
     const bool room = co_await evict_for_room(compound);
-    if (!room) co_await refuse(too_many_open_files(compound));
+    if (!room) co_await refuse(state::limit_status(compound.minor_version()));
     opened = co_await open_file(opening).as_result();
   }
   if (!opened) co_await refuse(opened.error());

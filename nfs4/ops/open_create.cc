@@ -62,7 +62,7 @@ Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, cons
   auto made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
   if (!made && made.error() == vfs::Error::too_many_open_files) {
     const bool room = co_await evict_for_room(compound);
-    if (!room) co_await refuse(too_many_open_files(compound));
+    if (!room) co_await refuse(state::limit_status(compound.minor_version()));
     made = co_await dir.fs().open_create(dir.who, dir.file, name, access, plan.how, wcc).as_result();
   }
   if (!made) {

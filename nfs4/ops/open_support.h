@@ -58,9 +58,8 @@ Op4<> open_place(Compound& compound, Opening& opening);
 Op4<> create_name(Compound& compound, const Place& dir, std::string_view name, const createhow4& how,
                   Opening& opening);
 
-// What an OPEN is told that no descriptor is left for. DELAY would have the client try until somebody closes
-// a file.
-nfsstat4 too_many_open_files(const Compound& compound);
+// Where little is left: whether the client has more states of this kind than its share. Logged and counted.
+bool over_share(Compound& compound, const state::Client& client, state::StateKind kind);
 // Where only a few more files can be opened, those are for clients that have few open, or come later.
 Op4<> leave_room(Compound& compound, const vfs::FileSystem& fs, const state::ClientRef& client);
 

@@ -82,6 +82,12 @@ void StateRegistry::release(State& state) {
   link(states.states, state);
 }
 
+bool StateRegistry::more_than_its_share(clientid4 client, StateKind kind) const {
+  const ClientStates* states = find_client(client);
+  return states != nullptr &&
+         std::uint64_t{states->counts.of(kind)} * (clients_.size() + 1) > counts_.of(kind);
+}
+
 void StateRegistry::note_made(ClientStates& states, State& state) {
   link(states.states, state);
   ++states.count;

@@ -74,6 +74,10 @@ class StateRegistry {
     return owned < limits_.owners_per_client && owners_ < limits_.owners_max;
   }
 
+  // Whether the client has more states of this kind than it could if all had as many, one more client among
+  // them.
+  [[nodiscard]] bool more_than_its_share(clientid4 client, StateKind kind) const;
+
   // --- States.
   // Null when a limit is reached.
   template <class T, class... Args>

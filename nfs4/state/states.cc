@@ -163,6 +163,14 @@ bool States::take_from(Leaving& one) {
   return true;
 }
 
+States::ShareCheck States::check_share(clientid4 client, StateKind kind, base::TimePoint now) {
+  if (!registry_.more_than_its_share(client, kind)) return {};
+  ++over_share_;
+  if (now < log_share_after_) return {.over = true, .logged = false};
+  log_share_after_ = now + std::chrono::minutes(1);
+  return {.over = true, .logged = true};
+}
+
 bool States::holds_state(clientid4 client) const {
   const ClientStates* states = registry_.find_client(client);
   return states != nullptr && states->count > 0;

@@ -77,7 +77,16 @@ class States {
   bool tick(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work);
   bool tidy(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work);
 
+  // --- What all clients share, where little of it is left.
+  struct ShareCheck {
+    bool over = false;    // the client has more states of this kind than its share
+    bool logged = false;  // a line in the log is due: one a minute is enough
+  };
+  ShareCheck check_share(clientid4 client, StateKind kind, base::TimePoint now);
+
   // --- For people and metrics.
+  // How often a client had more than its share.
+  [[nodiscard]] std::uint64_t over_share() const { return over_share_; }
   [[nodiscard]] std::size_t size() const { return registry_.size(); }
   [[nodiscard]] StatePage list(const StateQuery& query) const;
   [[nodiscard]] const StateCounts& count() const { return registry_.counts(); }
@@ -116,6 +125,8 @@ class States {
   std::vector<clientid4> to_sweep_;  // clients whose owners are still to be looked at
   std::string next_owner_;           // the first one of the last of them
   bool sweeping_locks_ = false;      // its open owners have been looked at
+  std::uint64_t over_share_ = 0;
+  base::TimePoint log_share_after_{};
 };
 
 }  // namespace braid::nfs4::state

@@ -107,6 +107,14 @@ void register_exports(Server& server) {
   add_export_sum(server, "braid_handle_cache_evictions",
                  "Descriptors given up to make room, since the last reload",
                  [](const Stats& s) { return number(s.cache.evicted); });
+  add_export_sum(server, "braid_parked_files", "Files that are open, and have given their descriptors back",
+                 [](const Stats& s) { return number(s.cache.parked); });
+  add_export_sum(server, "braid_parkings",
+                 "Open files that gave their descriptors back, since the last reload",
+                 [](const Stats& s) { return number(s.cache.parkings); });
+  add_export_sum(server, "braid_descriptor_shortages",
+                 "Times that no descriptor could be had, since the last reload",
+                 [](const Stats& s) { return number(s.cache.crowded); });
   add_export_sum(server, "braid_inline_stalls",
                  "Calls that blocked a reactor too long, since the last reload",
                  [](const Stats& s) { return number(s.stalls); });

@@ -92,6 +92,8 @@ class FaultyFileSystem final : public FileSystem, public std::enable_shared_from
   // As if only a few more files could be opened.
   void be_short_of_opens() { short_of_opens_ = true; }
   [[nodiscard]] bool few_opens_left() const override { return short_of_opens_ || inner_->few_opens_left(); }
+  void be_short_of_locks() { short_of_locks_ = true; }
+  [[nodiscard]] bool few_locks_left() const override { return short_of_locks_ || inner_->few_locks_left(); }
   VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
                       const CreateHow& how, Wcc& wcc) override;
   VfsOp<Found> mkdir(const Credentials& who, const FileRef& directory, std::string_view name,
@@ -163,6 +165,7 @@ class FaultyFileSystem final : public FileSystem, public std::enable_shared_from
 
   const std::shared_ptr<FileSystem> inner_;
   std::atomic<bool> short_of_opens_{false};
+  std::atomic<bool> short_of_locks_{false};
   base::Guarded<Script> script_;
 };
 

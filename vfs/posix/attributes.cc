@@ -67,6 +67,7 @@ bool Tree::lost_last_name(PosixFile& file) {
   std::vector<std::shared_ptr<LeaseNotice>> leases;
   const bool gone = file.hold([&](Holdings& held) {
     held.nameless = true;
+    if (!held.opens.empty() && !held.held_nameless) held.held_nameless = cache_.keep_open_file();
     if (file.type() == FileType::directory) leases = held.leases;
     return held.opens.empty() && held.leases.empty();
   });

@@ -1,5 +1,7 @@
 #include "vfs/posix/cache.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace braid::vfs::posix {
@@ -146,7 +148,7 @@ void FileCache::note_close(PosixFile& file) {
   if (--file.opens_ == 0 && file.parked()) dropped = take_out(shard, file);
 }
 
-std::optional<DescriptorSlot> FileCache::reserve(bool held) {
+std::optional<DescriptorSlot> FileCache::reserve(std::uint32_t held) {
   // Each attempt gets past some of those that are held, to which it does not return soon.
   constexpr int attempts_max = 4;
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
@@ -154,22 +156,42 @@ std::optional<DescriptorSlot> FileCache::reserve(bool held) {
       if (!pool_->make_room()) break;
     if (!pool_->full()) return DescriptorSlot(descriptors_, held);
   }
-  crowded_.fetch_add(1, std::memory_order_relaxed);
+  note_crowded();
   return std::nullopt;
 }
 
-bool FileCache::few_left() const {
-  constexpr std::size_t share = 8;
-  const std::size_t held = pool_->held.load(std::memory_order_relaxed);
-  // Each keeps its object's own descriptor open, too.
-  return held >= (pool_->max - pool_->max / share) / 2;
+void FileCache::note_crowded() {
+  crowded_.fetch_add(1, std::memory_order_relaxed);
+  pool_->note_short(base::TimePoint(base::Duration(now_.load(std::memory_order_relaxed))));
+}
+
+// Beside its own: that of the file, and one that opens share.
+std::optional<DescriptorSlot> FileCache::reserve_to_keep() {
+  if (!few_to_keep()) return reserve(parks_ ? 3 : 1);
+  note_crowded();
+  return std::nullopt;
+}
+
+std::optional<HeldDescriptors> FileCache::keep_open_file() {
+  if (!parks_) return std::nullopt;
+  return HeldDescriptors(descriptors_, 2);
+}
+
+bool FileCache::leaves_at_most(std::size_t descriptors) const {
+  return pool_->held.load(std::memory_order_relaxed) + descriptors >= pool_->max;
+}
+
+// A call or two are always to have what they need.
+bool FileCache::few_to_keep() const {
+  constexpr std::size_t least = 8;
+  return parks_ && leaves_at_most(std::min(pool_->max / 2, std::max(pool_->max / 8, least)));
 }
 
 FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened) {
   const std::uint64_t mac = HandleCodec::mac_of(identity.handle.view());
   while (pool_->full())
     if (!pool_->make_room()) {
-      crowded_.fetch_add(1, std::memory_order_relaxed);
+      note_crowded();
       break;
     }
   FileRef fresh(

@@ -61,14 +61,21 @@ class FileCache {
   // Makes room, then adds the object, unless another thread was faster: returns the one that is in the cache.
   // One that is parked there gets the descriptor.
   FileRef insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened);
-  // Room for a descriptor beside those of the cache; none if everything is in use. Not `held`: it is closed
-  // when its file is parked.
-  std::optional<DescriptorSlot> reserve(bool held);
-  std::optional<DescriptorSlot> reserve_for_open() { return reserve(!parks_); }
+  // Room for a descriptor beside those of the cache; none if everything is in use. Of an open: where it is
+  // not closed with its file, that one's own descriptor has to stay, too.
+  std::optional<DescriptorSlot> reserve_for_open() { return reserve(held_by_open()); }
   // The same without asking, for what will be closed in a moment.
-  DescriptorSlot one_more() { return DescriptorSlot(descriptors_, !parks_); }
-  // What is reserved leaves an eighth of the descriptors, or less.
-  [[nodiscard]] bool few_left() const;
+  DescriptorSlot one_more() { return DescriptorSlot(descriptors_, held_by_open()); }
+  // Of a lock, or a directory's lease: its file is not parked. None also if few are left.
+  std::optional<DescriptorSlot> reserve_to_keep();
+  // For as long as a file that opens are there for cannot be parked; nothing where none is.
+  std::optional<HeldDescriptors> keep_open_file();
+  // Opens keep their descriptors, and those that have to stay leave an eighth or less.
+  [[nodiscard]] bool few_opens_left() const { return !parks_ && leaves_at_most(pool_->max / 8); }
+  // Opens do not, and what hangs on descriptors leaves an eighth or less: no more of it is let in.
+  [[nodiscard]] bool few_to_keep() const;
+  // The same, and it leaves half or less: who has much of it is to have no more.
+  [[nodiscard]] bool half_kept() const { return parks_ && leaves_at_most(pool_->max / 2); }
   // What was closed for others: ends outside of all locks.
   struct Evicted {
     FileRef file;  // out of the cache
@@ -108,6 +115,10 @@ class FileCache {
     std::size_t parked = 0;
   };
 
+  [[nodiscard]] std::uint32_t held_by_open() const { return parks_ ? 0 : 2; }
+  [[nodiscard]] bool leaves_at_most(std::size_t descriptors) const;
+  std::optional<DescriptorSlot> reserve(std::uint32_t held);
+  void note_crowded();
   Shard& shard_of(std::uint64_t mac) { return shards_[mac % shards_max]; }
   [[nodiscard]] const Shard& shard_of(std::uint64_t mac) const { return shards_[mac % shards_max]; }
   static PosixFile*& bucket_of(Shard& shard, std::uint64_t mac);

@@ -2,6 +2,7 @@
 
 #include <mutex>
 
+#include "base/log.h"
 #include "vfs/posix/cache.h"
 
 namespace braid::vfs::posix {
@@ -14,6 +15,18 @@ void DescriptorPool::add(FileCache& cache) {
 void DescriptorPool::remove(FileCache& cache) {
   const std::unique_lock lock(mutex_);
   std::erase(caches_, &cache);
+}
+
+void DescriptorPool::note_short(base::TimePoint now) {
+  const std::uint64_t count = shortages_.fetch_add(1, std::memory_order_relaxed) + 1;
+  base::Duration::rep due = log_after_.load(std::memory_order_relaxed);
+  const base::Duration::rep next = (now.time_since_epoch() + std::chrono::minutes(1)).count();
+  if (now.time_since_epoch().count() < due || !log_after_.compare_exchange_strong(due, next)) return;
+  base::log_event(
+      base::Level::warning, "descriptors_short",
+      "{} of {} descriptors for files are open, {} of them cannot be given back: what needs one has to "
+      "wait, {} times until now",
+      all.load(std::memory_order_relaxed), max, held.load(std::memory_order_relaxed), count);
 }
 
 bool DescriptorPool::make_room() {

@@ -3,10 +3,13 @@
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <shared_mutex>
 #include <utility>
 #include <vector>
+
+#include "base/clock.h"
 
 namespace braid::vfs::posix {
 
@@ -27,12 +30,18 @@ class DescriptorPool {
 
   const std::size_t max;
   std::atomic<std::size_t> all{0};   // open now
-  std::atomic<std::size_t> held{0};  // of them those of opens and locks, which cannot be closed to make room
+  std::atomic<std::size_t> held{0};  // of them those that cannot be closed to make room
+
+  // None could be had: counts it, and logs it once a minute.
+  void note_short(base::TimePoint now);
+  [[nodiscard]] std::uint64_t shortages() const { return shortages_.load(std::memory_order_relaxed); }
 
  private:
   std::shared_mutex mutex_;
   std::vector<FileCache*> caches_;
   std::atomic<std::size_t> next_{0};
+  std::atomic<std::uint64_t> shortages_{0};
+  std::atomic<base::Duration::rep> log_after_{0};
 };
 
 // The part of a pool that one cache has. Thread-safe.
@@ -42,14 +51,38 @@ struct DescriptorCount {
   std::atomic<std::size_t> own{0};
 };
 
-// One descriptor in the count, from birth to death.
+// So many descriptors, counted elsewhere, that cannot be closed to make room, from birth to death.
+class HeldDescriptors {
+ public:
+  HeldDescriptors(std::shared_ptr<DescriptorCount> count, std::uint32_t held)
+      : count_(std::move(count)), held_(held) {
+    count_->pool->held.fetch_add(held_, std::memory_order_relaxed);
+  }
+  HeldDescriptors(HeldDescriptors&& other) noexcept : count_(std::move(other.count_)), held_(other.held_) {}
+  HeldDescriptors& operator=(HeldDescriptors&& other) noexcept {
+    std::swap(count_, other.count_);
+    std::swap(held_, other.held_);
+    return *this;
+  }
+  HeldDescriptors(const HeldDescriptors&) = delete;
+  HeldDescriptors& operator=(const HeldDescriptors&) = delete;
+  ~HeldDescriptors() {
+    if (count_ != nullptr) count_->pool->held.fetch_sub(held_, std::memory_order_relaxed);
+  }
+
+ private:
+  std::shared_ptr<DescriptorCount> count_;
+  std::uint32_t held_;
+};
+
+// One descriptor in the count, from birth to death; and how many cannot be closed to make room because of it.
 class DescriptorSlot {
  public:
-  explicit DescriptorSlot(std::shared_ptr<DescriptorCount> count, bool held = false)
+  explicit DescriptorSlot(std::shared_ptr<DescriptorCount> count, std::uint32_t held = 0)
       : count_(std::move(count)), held_(held) {
     count_->own.fetch_add(1, std::memory_order_relaxed);
     count_->pool->all.fetch_add(1, std::memory_order_relaxed);
-    if (held_) count_->pool->held.fetch_add(1, std::memory_order_relaxed);
+    count_->pool->held.fetch_add(held_, std::memory_order_relaxed);
   }
   DescriptorSlot(DescriptorSlot&& other) noexcept : count_(std::move(other.count_)), held_(other.held_) {}
   DescriptorSlot& operator=(DescriptorSlot&& other) noexcept {
@@ -63,7 +96,7 @@ class DescriptorSlot {
     if (count_ == nullptr) return;
     count_->own.fetch_sub(1, std::memory_order_relaxed);
     count_->pool->all.fetch_sub(1, std::memory_order_relaxed);
-    if (held_) count_->pool->held.fetch_sub(1, std::memory_order_relaxed);
+    count_->pool->held.fetch_sub(held_, std::memory_order_relaxed);
   }
 
   // Another one of the same count, for what stays open when the owner of this one is closed: not more than a
@@ -75,7 +108,7 @@ class DescriptorSlot {
 
  private:
   std::shared_ptr<DescriptorCount> count_;
-  bool held_;
+  std::uint32_t held_;
 };
 
 }  // namespace braid::vfs::posix

@@ -131,6 +131,7 @@ struct Holdings {
   std::array<SharedDescription, accesses> shared;  // by index_of()
   std::list<PosixOpenFile*> opens;                 // each removes itself at its end
   bool nameless = false;  // the last name is gone: the cache forgets the file with the last open
+  std::optional<HeldDescriptors> held_nameless;
   LockTable locks;
   // The description that the locks are placed on, while there are any.
   struct LockDescription {

@@ -85,7 +85,8 @@ class PosixFileSystem final : public FileSystem {
                               std::optional<Attributes>& now) override;
   VfsOp<io::Payload> readlink(const Credentials& who, const FileRef& link) override;
   Borrowed borrow(const Credentials& who, const FileRef& file) override;
-  [[nodiscard]] bool few_opens_left() const override { return tree_.few_opens_left(); }
+  [[nodiscard]] bool few_opens_left() const override { return tree_.cache().few_opens_left(); }
+  [[nodiscard]] bool few_locks_left() const override { return tree_.cache().half_kept(); }
   VfsOp<Found> create(const Credentials& who, const FileRef& directory, std::string_view name,
                       const CreateHow& how, Wcc& wcc) override;
   VfsOp<Found> mkdir(const Credentials& who, const FileRef& directory, std::string_view name,

@@ -193,7 +193,7 @@ OwnChanges::~OwnChanges() {
     monitor_->end_own_entry(*own_, entry_);
 }
 
-Outcome<LeaseRef> PosixLease::take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, FileRef keep,
+Outcome<LeaseRef> PosixLease::take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, Kept kept,
                                    LeaseType type, std::shared_ptr<LeaseNotice> notice) {
   if (type == LeaseType::read && open->access() != OpenAccess::read) return base::fail(Error::inval);
   if (auto taken = monitor.take(open->fd(), type, notice); !taken) return base::fail(taken.error());
@@ -207,7 +207,7 @@ Outcome<LeaseRef> PosixLease::take(LeaseMonitor& monitor, std::shared_ptr<PosixO
     monitor.give_back(open->fd(), *notice);
     return base::fail(Error::delay);
   }
-  return LeaseRef(new PosixLease(monitor, std::move(open), std::move(keep), std::move(notice)));
+  return LeaseRef(new PosixLease(monitor, std::move(open), std::move(kept), std::move(notice)));
 }
 
 PosixLease::~PosixLease() {
@@ -220,7 +220,7 @@ Outcome<LeaseRef> DirectoryLease::take(std::shared_ptr<const void> owner, LeaseM
                                        FileCache& cache, FileRef directory,
                                        std::shared_ptr<LeaseNotice> notice) {
   auto& node = static_cast<PosixFile&>(*directory);
-  auto slot = cache.reserve(true);
+  auto slot = cache.reserve_to_keep();
   if (!slot) return base::fail(Error::too_many_open_files);
   if (auto watched = monitor.watch_directory(node.fd(), notice); !watched) return base::fail(watched.error());
   node.hold([&](Holdings& held) { held.leases.push_back(notice); });

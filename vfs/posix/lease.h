@@ -115,20 +115,25 @@ class OwnChanges {
 // A lease on a description of its file; the monitor must outlive it.
 class PosixLease final : public Lease {
  public:
-  // The descriptor of the open is there (Tree::share_all()); `keep` has it stay.
-  static Outcome<LeaseRef> take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, FileRef keep,
+  // What has the descriptor of the open stay.
+  struct Kept {
+    FileRef file;
+    std::optional<HeldDescriptors> held;
+  };
+  // The descriptor is there (Tree::share_all()).
+  static Outcome<LeaseRef> take(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, Kept kept,
                                 LeaseType type, std::shared_ptr<LeaseNotice> notice);
   ~PosixLease() override;
-  [[nodiscard]] FileRef file() const override { return file_; }
+  [[nodiscard]] FileRef file() const override { return kept_.file; }
 
  private:
-  PosixLease(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, FileRef file,
+  PosixLease(LeaseMonitor& monitor, std::shared_ptr<PosixOpenFile> open, Kept kept,
              std::shared_ptr<LeaseNotice> notice)
-      : monitor_(monitor), open_(std::move(open)), file_(std::move(file)), notice_(std::move(notice)) {}
+      : monitor_(monitor), open_(std::move(open)), kept_(std::move(kept)), notice_(std::move(notice)) {}
 
   LeaseMonitor& monitor_;
   const std::shared_ptr<PosixOpenFile> open_;
-  const FileRef file_;
+  const Kept kept_;
   const std::shared_ptr<LeaseNotice> notice_;
 };
 

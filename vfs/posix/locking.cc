@@ -60,7 +60,7 @@ Outcome<> place(int fd, const ByteRange& span, short type) {
 // do.
 Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& open, LockType type,
                                                           bool leased) {
-  auto slot = cache_.reserve(true);
+  auto slot = cache_.reserve_to_keep();
   if (!slot) return base::fail(Error::delay);
   constexpr int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   if (!leased) {
@@ -183,11 +183,13 @@ FileRef Tree::cached(const std::optional<FileHandle>& handle) {
 }
 
 Outcome<FileRef> Tree::cached_victim(const std::optional<FileHandle>& handle) {
-  FileRef known = cached(handle);
-  if (known || !handle || !cache_.has_parked(handle->view())) return known;
-  auto opened = resolve(handle->view());
-  if (!opened && opened.error() == Error::stale) return FileRef();
-  return opened;
+  Outcome<FileRef> known = cached(handle);
+  if (!*known && handle && cache_.has_parked(handle->view())) known = resolve(handle->view());
+  if (!known && known.error() == Error::stale) return FileRef();
+  if (!known || !*known || !cache_.few_to_keep() || !node(*known).held_open()) return known;
+  const auto stat = stat_of(node(*known).fd());
+  if (stat && stat->stx_nlink == 1) return base::fail(Error::delay);
+  return known;
 }
 
 Outcome<bool> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,

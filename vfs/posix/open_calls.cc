@@ -66,11 +66,12 @@ VfsOp<LeaseRef> PosixFileSystem::lease(const OpenFileRef& open, LeaseType type, 
         // Elsewhere other machines change files, and nobody here is told.
         if (!tree_.base().traits.local) return base::fail(Error::notsupp);
         PosixFile& file = opened(open).node();
-        FileRef keep(&file);
+        if (tree_.cache().few_to_keep()) return base::fail(Error::delay);
+        PosixLease::Kept kept{FileRef(&file), tree_.cache().keep_open_file()};
         if (auto all = tree_.share_all(file); !all) return base::fail(all.error());
         if (type == LeaseType::write) tree_.settle(file);
         return PosixLease::take(tree_.leases(), std::static_pointer_cast<PosixOpenFile>(open),
-                                std::move(keep), type,
+                                std::move(kept), type,
                                 std::make_shared<LeaseNotice>(holder, std::move(broken)));
       });
 }

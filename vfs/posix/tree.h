@@ -76,7 +76,6 @@ class Tree {
   [[nodiscard]] const OpensOptions& opens() const { return *opens_; }
   [[nodiscard]] WriteBack& write_back() const { return *write_back_; }
   [[nodiscard]] Verifier write_verifier() const { return write_back_->verifier(); }
-  [[nodiscard]] bool few_opens_left() const { return cache_.few_left(); }
   // Opens the root; once, before anything else. `owner`: the file system that this belongs to.
   base::Result<void> start(std::weak_ptr<PosixFileSystem> owner);
 
@@ -304,7 +303,8 @@ class Tree {
   Outcome<OwnChanges> ask_back(const Credentials& who, const PosixFile& file, OwnChange kind);
   // A name's object, which nobody has a lease on unless the cache knows it: otherwise null.
   FileRef cached(const std::optional<FileHandle>& handle);
-  // The same before the name goes: a parked file is opened, since it could not be afterwards.
+  // The same before the name goes: a parked file is opened, since it could not be afterwards. delay: it could
+  // not be parked any more, and few descriptors are left.
   Outcome<FileRef> cached_victim(const std::optional<FileHandle>& handle);
   Outcome<OwnChanges> ask_back(const Credentials& who, const FileRef& file, OwnChange kind);
   // The same, before `name` comes to the directory or goes from it.

@@ -96,13 +96,6 @@ base::Result<void, nfsstat4> Opens::admit_one_more(const Client& client, std::st
   return base::fail(limit_status(client.minor_version()));
 }
 
-bool Opens::more_than_its_share(clientid4 client) const {
-  const ClientStates* states = registry_.find_client(client);
-  return states != nullptr &&
-         std::uint64_t{states->counts.of(StateKind::open)} * (registry_.clients().size() + 1) >
-             registry_.counts().of(StateKind::open);
-}
-
 base::Result<void, Refusal> Opens::admit(const OpenRequest& request, DeferredWork& work) {
   // Also of a file that nobody has state on: a kind may know why it is not to be had now.
   FileState nobodys;

@@ -80,9 +80,6 @@ class Opens final : public Kind {
   [[nodiscard]] base::Result<void, nfsstat4> admit_one_more(const Client& client,
                                                             std::string_view owner) const;
 
-  // Whether the client has more files open than it could if all had as many, one more client among them.
-  [[nodiscard]] bool more_than_its_share(clientid4 client) const;
-
   // The open owner of this name, which is made if need be. Null when a limit is reached.
   OpenOwner* owner_for(ClientStates& states, std::string_view name, base::TimePoint now);
   // RFC 7530 9.1.7: the owner's next operation shows that it has the answer to its CLOSE.

@@ -232,6 +232,52 @@ TEST_P(ParkingTest, a_lease_is_refused_because_of_opens_that_are_parked) {
   EXPECT_EQ(run(fs_->lease(reader, LeaseType::read, LeaseHolder(7), bell.ring())).error(), Error::delay);
 }
 
+TEST_P(ParkingTest, files_that_are_locked_leave_descriptors_for_those_that_are_open) {
+  std::vector<OpenFileRef> opens;
+  for (int i = 0; i < 50; ++i) opens.push_back(open_new("file" + std::to_string(i)));
+  const LockOwnerId owner(1);
+  std::size_t locked = 0, before_half = 0;
+  Outcome<std::optional<LockConflict>> last(std::in_place);
+  while (last && locked < opens.size()) {
+    if (!fs_->few_locks_left()) ++before_half;
+    last = run(fs_->lock(opens[locked], owner, {0, 10}, LockType::write));
+    if (last) ++locked;
+  }
+  EXPECT_EQ(last.error(), Error::delay);
+  EXPECT_GT(locked, descriptors_max / 8);
+  EXPECT_LT(before_half, locked);
+  EXPECT_GT(stats().crowded, 0U);
+  EXPECT_FALSE(fs_->few_opens_left());
+  for (const OpenFileRef& open : opens) ASSERT_TRUE(write_open(open, "text"));
+  for (std::size_t i = 0; i < locked; ++i) ASSERT_TRUE(run(fs_->unlock(opens[i]->file(), owner, {0, 10})));
+  EXPECT_FALSE(fs_->few_locks_left());
+  EXPECT_TRUE(run(fs_->lock(opens[locked], owner, {0, 10}, LockType::write)));
+  EXPECT_TRUE(run(fs_->unlock(opens[locked]->file(), owner, {0, 10})));
+}
+
+TEST_P(ParkingTest, files_without_a_name_leave_descriptors_for_those_that_have_one) {
+  std::vector<OpenFileRef> opens;
+  for (int i = 0; i < 50; ++i) {
+    opens.push_back(open_new("file" + std::to_string(i)));
+    ASSERT_TRUE(write_open(opens.back(), std::to_string(i)));
+  }
+  std::size_t removed = 0;
+  Outcome<> last;
+  while (last && removed < opens.size()) {
+    last = remove("file" + std::to_string(removed));
+    if (last) ++removed;
+  }
+  EXPECT_EQ(last.error(), Error::delay);
+  EXPECT_GT(removed, descriptors_max / 4);
+  EXPECT_EQ(move("file49", "file48").error(), Error::delay);
+  EXPECT_TRUE(local_read("file48") == "48" && create("other")) << "nothing was done, and others go on";
+  EXPECT_TRUE(remove("other")) << "nobody has it open";
+  for (std::size_t i = 0; i < opens.size(); ++i) EXPECT_EQ(read_open(opens[i]), std::to_string(i));
+  opens[0].reset();
+  opens[1].reset();
+  EXPECT_TRUE(remove("file49"));
+}
+
 TEST_P(ParkingTest, a_program_that_runs_meanwhile_keeps_a_writer_waiting) {
   const auto writer = open(create("program", 0755)->file, OpenAccess::write).value();
   {

@@ -306,8 +306,8 @@ TEST_F(OpenCompound, the_last_opens_are_for_clients_that_have_few) {
   }
   opened(bob_, open_args("one", read_access));
   world_.watched().be_short_of_opens();
-  EXPECT_EQ(open(alice_, open_args("two", read_access, 0, "other")).status, NFS4ERR_SERVERFAULT);
-  EXPECT_EQ(open(alice_, create_args("new", guarded())).status, NFS4ERR_SERVERFAULT);
+  EXPECT_EQ(open(alice_, open_args("two", read_access, 0, "other")).status, NFS4ERR_DELAY);
+  EXPECT_EQ(open(alice_, create_args("new", guarded())).status, NFS4ERR_DELAY);
   EXPECT_FALSE(std::filesystem::exists(world_.directory() + "/new"));
   EXPECT_EQ(open(bob_, open_args("two", read_access)).status, NFS4_OK);
   SessionClient carol(world_, 1, "carol", {.address = "192.0.2.3"});
@@ -322,11 +322,27 @@ TEST_F(OpenCompound, a_client_alone_leaves_some_for_others_but_reclaims_what_it_
     opened(alice_, open_args(name, both_access));
   }
   world_.watched().be_short_of_opens();
-  EXPECT_EQ(open(alice_, open_args("one", read_access, 0, "other")).status, NFS4ERR_SERVERFAULT);
+  EXPECT_EQ(open(alice_, open_args("one", read_access, 0, "other")).status, NFS4ERR_DELAY);
   world_.restart();
   SessionClient again(world_, 2, "alice", {}, false);
   for (const char* name : {"one", "two", "file"})
     EXPECT_EQ(on_file(again, name, OP_OPEN, reclaim).status(), NFS4_OK);
+}
+
+TEST_F(OpenCompound, the_last_locked_files_are_for_clients_that_have_few) {
+  const auto try_lock = [&](SessionClient& client, const char* name) {
+    const stateid4 id = opened(client, open_args(name, both_access));
+    return on_file(client, name, OP_LOCK, lock_args(id, name, nfs_lock_type4::READ_LT, 0, 10)).status();
+  };
+  for (const char* name : {"one", "two", "file", "more"}) world_.write_local(name, "content");
+  EXPECT_EQ(try_lock(alice_, "one"), NFS4_OK);
+  EXPECT_EQ(try_lock(alice_, "two"), NFS4_OK);
+  EXPECT_EQ(try_lock(bob_, "one"), NFS4_OK);
+  world_.watched().be_short_of_locks();
+  EXPECT_EQ(try_lock(alice_, "more"), NFS4ERR_DELAY);
+  EXPECT_EQ(open(alice_, open_args("more", read_access, 0, "other")).status, NFS4_OK)
+      << "opens are no matter";
+  EXPECT_EQ(try_lock(bob_, "more"), NFS4_OK);
 }
 
 // A local process that locks bytes of the file, by an open of its own.
