@@ -47,7 +47,7 @@ Outcome<Attributes> Tree::observe(PosixFile& file) {
 Attributes Tree::seen(PosixFile& file, const Stat& stat, std::uint32_t changes) {
   Attributes out = attributes_of(stat, file.identity().fsid);
   file.note_size(out.size);
-  out.change = file.stamp().with([&](ChangeStamp& stamp) { return stamp.observe(out.change, changes); });
+  out.change = file.stamp(out.change, changes);
   if (file.content() != nullptr) [[unlikely]]
     adjust(file, out);
   return out;
@@ -67,9 +67,9 @@ bool Tree::lost_last_name(PosixFile& file) {
   std::vector<std::shared_ptr<LeaseNotice>> leases;
   const bool gone = file.hold([&](Holdings& held) {
     held.nameless = true;
-    if (!held.opens.empty() && !held.held_nameless) held.held_nameless = cache_.keep_open_file();
-    if (file.type() == FileType::directory) leases = held.leases;
-    return held.opens.empty() && held.leases.empty();
+    if (!held.opens.empty() && !held.kept().nameless) held.kept().nameless = cache_.keep_open_file();
+    if (file.type() == FileType::directory) leases = held.kept().leases;
+    return held.opens.empty() && !held.leased();
   });
   for (const std::shared_ptr<LeaseNotice>& lease : leases) lease->tell();
   if (gone) forget(file);

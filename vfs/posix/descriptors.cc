@@ -49,7 +49,7 @@ Outcome<int> Tree::shared_descriptor(PosixFile& file, OpenAccess access) {
 
 Outcome<> Tree::share_all(PosixFile& file) {
   for (const OpenAccess access : {OpenAccess::read, OpenAccess::write, OpenAccess::both}) {
-    if (file.hold([access](Holdings& held) { return held.shared[index_of(access)].opens == 0; })) continue;
+    if (file.hold([access](Holdings& held) { return held.sharing[index_of(access)] == 0; })) continue;
     const auto shared = shared_descriptor(file, access);
     if (!shared) return base::fail(shared.error());
   }

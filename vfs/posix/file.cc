@@ -1,5 +1,7 @@
 #include "vfs/posix/file.h"
 
+#include <unistd.h>
+
 #include "vfs/posix/contents.h"
 
 namespace braid::vfs::posix {
@@ -14,21 +16,22 @@ PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened ope
       slot_(std::move(slot)) {}
 
 Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {
-  std::scoped_lock lock(upgrading_);
-  if (opened_.load(std::memory_order_relaxed) >= opened) return {};
-  if (::dup3(fresh.get(), fd(), O_CLOEXEC) < 0) return failed_call();
-  opened_.store(opened, std::memory_order_release);
-  return {};
+  return hold([&](Holdings& /*held*/) -> Outcome<> {
+    if (opened_.load(std::memory_order_relaxed) >= opened) return {};
+    if (::dup3(fresh.get(), fd(), O_CLOEXEC) < 0) return failed_call();
+    opened_.store(opened, std::memory_order_release);
+    return {};
+  });
 }
 
 void PosixFile::join(Holdings& held, OpenAccess access, base::UniqueFd& fresh, DescriptorSlot& slot) {
-  SharedDescription& shared = held.shared[index_of(access)];
-  ++shared.opens;
-  if (!shared.fd) share(held, access, fresh, slot);
+  ++held.sharing[index_of(access)];
+  share(held, access, fresh, slot);
 }
 
 void PosixFile::share(Holdings& held, OpenAccess access, base::UniqueFd& fresh, DescriptorSlot& slot) {
-  SharedDescription& shared = held.shared[index_of(access)];
+  if (held.shared == nullptr) held.shared = std::make_unique<SharedDescriptions>();
+  SharedDescription& shared = (*held.shared)[index_of(access)];
   if (shared.fd) return;
   shared.fd = std::move(fresh);
   shared.slot.emplace(std::move(slot));
@@ -36,10 +39,11 @@ void PosixFile::share(Holdings& held, OpenAccess access, base::UniqueFd& fresh, 
 }
 
 SharedDescription PosixFile::leave(Holdings& held, OpenAccess access) {
-  SharedDescription& shared = held.shared[index_of(access)];
-  if (--shared.opens > 0) return {};
+  if (--held.sharing[index_of(access)] > 0 || held.shared == nullptr) return {};
   shared_fds_[index_of(access)].store(-1, std::memory_order_release);
-  return std::exchange(shared, SharedDescription{});
+  SharedDescription last = std::exchange((*held.shared)[index_of(access)], SharedDescription{});
+  if (held.opens.empty()) held.shared.reset();
+  return last;
 }
 
 PosixFile::~PosixFile() {
@@ -49,8 +53,9 @@ PosixFile::~PosixFile() {
 
 GivenBack::~GivenBack() {
   if (syncs_ == nullptr) return;
-  for (const SharedDescription& shared : shared_)
-    if (shared.fd) syncs_->closing(shared.fd.get(), *shared.slot);
+  if (shared_ != nullptr)
+    for (const SharedDescription& shared : *shared_)
+      if (shared.fd) syncs_->closing(shared.fd.get(), *shared.slot);
   syncs_->closing(own_.fd.get(), *own_.slot);
 }
 
@@ -62,15 +67,12 @@ bool PosixFile::park(const FileRef& only, GivenBack& out) {
   if (!now || now->stx_nlink == 0) return false;
   standing_.store(Standing::parking, std::memory_order_seq_cst);
   bool parks = false;
-  const auto take = [&](std::unique_ptr<Holdings>& held) {
-    if (held != nullptr && (held->nameless || held->lock_description || !held->leases.empty())) return;
+  const auto take = [&](Holdings& held) {
+    if (held.stays()) return;
     parks = true;
-    if (held == nullptr) return;
-    for (std::size_t i = 0; i < accesses; ++i) {
-      shared_fds_[i].store(-1, std::memory_order_release);
-      out.shared_[i].fd = std::move(held->shared[i].fd);
-      out.shared_[i].slot = std::exchange(held->shared[i].slot, std::nullopt);
-    }
+    for (std::atomic<int>& fd : shared_fds_) fd.store(-1, std::memory_order_release);
+    out.shared_ = std::move(held.shared);
+    held.few.reset();
   };
   if (only.unique()) holdings_.try_with(take);
   if (parks) give_up(out);
@@ -84,6 +86,7 @@ void PosixFile::give_up(GivenBack& out) {
   out.syncs_ = std::exchange(syncs_held_, nullptr);
   syncs_.store(nullptr, std::memory_order_release);
   opened_.store(Opened::path, std::memory_order_release);
+  seen_.with([](Seen& seen) { seen.grants.reset(); });
 }
 
 void PosixFile::unpark(PosixFile& fresh) {
@@ -100,19 +103,40 @@ void PosixFile::closing(int fd, const DescriptorSlot& slot) {
 
 FileSyncs& PosixFile::syncs(WriteBack& back) {
   if (FileSyncs* const known = syncs_.load(std::memory_order_acquire); known != nullptr) return *known;
-  std::scoped_lock lock(upgrading_);
-  if (syncs_held_ == nullptr) {
-    syncs_held_ = back.file(identity_.device, identity_.fileid);
-    syncs_.store(syncs_held_.get(), std::memory_order_release);
-  }
-  return *syncs_held_;
+  return *hold([&](Holdings& /*held*/) {
+    if (syncs_held_ == nullptr) {
+      syncs_held_ = back.file(identity_.device, identity_.fileid);
+      syncs_.store(syncs_held_.get(), std::memory_order_release);
+    }
+    return syncs_held_.get();
+  });
+}
+
+Rights PosixFile::granted(std::uint64_t who, Rights rights, const Attributes& now,
+                          base::TimePoint time) const {
+  constexpr std::array<Rights, 3> each{R_OK, W_OK, X_OK};
+  return seen_.with([&](const Seen& seen) {
+    Rights known = 0;
+    if (seen.grants == nullptr) return known;
+    for (const Rights right : each)
+      if ((rights & right) != 0 && seen.grants->holds(who, right, now, time)) known |= right;
+    return known;
+  });
+}
+
+void PosixFile::grant(std::uint64_t who, Rights rights, const Attributes& now, base::TimePoint time,
+                      base::WallTime wall) {
+  seen_.with([&](Seen& seen) {
+    if (seen.grants == nullptr) seen.grants = std::make_unique<Grants>();
+    seen.grants->remember(who, rights, now, time, wall);
+  });
 }
 
 PosixFile::Leases PosixFile::leases(LeaseHolder holder) const {
-  return holdings_.with([&](const std::unique_ptr<Holdings>& held) {
+  return holdings_.with([&](const Holdings& held) {
     Leases out;
-    if (held == nullptr) return out;
-    for (const std::shared_ptr<LeaseNotice>& lease : held->leases) {
+    if (!held.leased()) return out;
+    for (const std::shared_ptr<LeaseNotice>& lease : held.few->leases) {
       if (lease->holder != holder || holder == LeaseHolder{})
         out.others.push_back(lease);
       else

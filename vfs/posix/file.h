@@ -106,10 +106,10 @@ class LeaseNotice {
 struct SharedDescription {
   base::UniqueFd fd;
   std::optional<DescriptorSlot> slot;
-  std::uint32_t opens = 0;
 };
 constexpr std::size_t accesses = 3;
 constexpr std::size_t index_of(OpenAccess access) { return static_cast<std::size_t>(access) - 1; }
+using SharedDescriptions = std::array<SharedDescription, accesses>;  // by index_of()
 
 // What a file closes to make room: closed when this ends, which is to be outside of all locks.
 class GivenBack {
@@ -122,26 +122,54 @@ class GivenBack {
  private:
   friend class PosixFile;
   SharedDescription own_;
-  std::array<SharedDescription, accesses> shared_;
+  std::unique_ptr<SharedDescriptions> shared_;
   std::shared_ptr<FileSyncs> syncs_;  // ends first
 };
 
-// What callers hold of one file beyond a reference.
+// The opens of one file, linked to each other. Not thread-safe.
+class OpenList {
+ public:
+  void add(PosixOpenFile& open);
+  void remove(PosixOpenFile& open);
+  [[nodiscard]] bool empty() const { return first_ == nullptr; }
+  [[nodiscard]] bool one() const;
+  [[nodiscard]] PosixOpenFile* first() const { return first_; }
+
+ private:
+  PosixOpenFile* first_ = nullptr;
+};
+
+// What callers hold of one file beyond a reference. There are many of them: what few files have is apart.
 struct Holdings {
-  std::array<SharedDescription, accesses> shared;  // by index_of()
-  std::list<PosixOpenFile*> opens;                 // each removes itself at its end
-  bool nameless = false;  // the last name is gone: the cache forgets the file with the last open
-  std::optional<HeldDescriptors> held_nameless;
-  LockTable locks;
   // The description that the locks are placed on, while there are any.
   struct LockDescription {
     base::UniqueFd fd;
     bool writable = false;
     DescriptorSlot slot;
   };
-  std::optional<LockDescription> lock_description;
-  std::vector<std::shared_ptr<LeaseNotice>> leases;
-  ListingTurns listings;  // of a directory
+  struct Kept {
+    LockTable locks;
+    std::optional<LockDescription> lock_description;
+    std::vector<std::shared_ptr<LeaseNotice>> leases;
+    ListingTurns listings;  // of a directory
+    std::optional<HeldDescriptors> nameless;
+  };
+
+  OpenList opens;                                 // each removes itself at its end
+  std::array<std::uint32_t, accesses> sharing{};  // of them those of each access
+  bool nameless = false;  // the last name is gone: the cache forgets the file with the last open
+  std::unique_ptr<SharedDescriptions> shared;  // null: nothing is open
+  std::unique_ptr<Kept> few;                   // null: nothing of it was asked for
+
+  Kept& kept() {
+    if (few == nullptr) few = std::make_unique<Kept>();
+    return *few;
+  }
+  [[nodiscard]] bool leased() const { return few != nullptr && !few->leases.empty(); }
+  // Something hangs on a descriptor.
+  [[nodiscard]] bool stays() const {
+    return nameless || leased() || (few != nullptr && (few->lock_description || !few->locks.empty()));
+  }
 };
 
 // What never changes about an object.
@@ -212,25 +240,27 @@ class PosixFile final : public File {
   void note_size(std::uint64_t bytes) { size_seen_.store(bytes, std::memory_order_relaxed); }
 
   [[nodiscard]] ChangeCounter& changes() { return changes_; }
-  [[nodiscard]] base::Guarded<Grants>& grants() { return grants_; }
-  [[nodiscard]] base::Guarded<ChangeStamp>& stamp() { return stamp_; }
+  // The change attribute of a state with this ctime (ChangeStamp).
+  std::uint64_t stamp(std::uint64_t ctime, std::uint32_t changes) {
+    return seen_.with([&](Seen& seen) { return seen.stamp.observe(ctime, changes); });
+  }
+  // Which of these rights the kernel granted a moment ago (Grants).
+  [[nodiscard]] Rights granted(std::uint64_t who, Rights rights, const Attributes& now,
+                               base::TimePoint time) const;
+  void grant(std::uint64_t who, Rights rights, const Attributes& now, base::TimePoint time,
+             base::WallTime wall);
 
-  // f(Holdings&) under their lock; they are made when first asked for.
+  // f(Holdings&) under their lock.
   template <class F>
   auto hold(F f) {
-    return holdings_.with([&](std::unique_ptr<Holdings>& held) {
-      if (held == nullptr) held = std::make_unique<Holdings>();
-      return f(*held);
-    });
+    return holdings_.with(f);
   }
   // True if somebody has it open; its handle is then good without a name, too.
   [[nodiscard]] bool held_open() const {
-    return holdings_.with(
-        [](const std::unique_ptr<Holdings>& held) { return held != nullptr && !held->opens.empty(); });
+    return holdings_.with([](const Holdings& held) { return !held.opens.empty(); });
   }
   [[nodiscard]] bool leased() const {
-    return holdings_.with(
-        [](const std::unique_ptr<Holdings>& held) { return held != nullptr && !held->leases.empty(); });
+    return holdings_.with([](const Holdings& held) { return held.leased(); });
   }
   struct Leases {
     std::vector<std::shared_ptr<LeaseNotice>> others;
@@ -266,13 +296,15 @@ class PosixFile final : public File {
   std::atomic<Opened> opened_;
   std::atomic<bool> lists_long_{false};
   std::atomic<std::uint64_t> size_seen_{0};
-  std::mutex upgrading_;
   std::shared_ptr<FileSyncs> syncs_held_;  // ends before the descriptor, which keeps the inode's number
   std::atomic<FileSyncs*> syncs_{nullptr};
   ChangeCounter changes_;
-  base::Guarded<Grants> grants_;
-  base::Guarded<ChangeStamp> stamp_;
-  base::Guarded<std::unique_ptr<Holdings>> holdings_;
+  struct Seen {
+    ChangeStamp stamp;
+    std::unique_ptr<Grants> grants;  // null: none yet
+  };
+  base::Guarded<Seen> seen_;
+  base::Guarded<Holdings> holdings_;
   std::array<std::atomic<int>, accesses> shared_fds_{-1, -1, -1};  // as in Holdings, for who has no lock
   std::optional<DescriptorSlot> slot_;                             // none: parked
 

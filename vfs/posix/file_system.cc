@@ -173,7 +173,7 @@ VfsOp<bool> PosixFileSystem::readdir(const Credentials& who, const FileRef& dire
 VfsOp<bool> PosixFileSystem::list_in_turn(const Credentials& who, const FileRef& directory,
                                           const ReadDirectoryRequest& request, const EntrySink& sink) {
   PosixFile& file = node(directory);
-  ListingTurns& turns = *file.hold([](Holdings& held) { return &held.listings; });
+  ListingTurns& turns = *file.hold([](Holdings& held) { return &held.kept().listings; });
   ListingCall call{who, request, sink};
   const bool leads = co_await turns.turn(call);
   if (leads) {

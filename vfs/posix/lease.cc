@@ -199,8 +199,8 @@ Outcome<LeaseRef> PosixLease::take(LeaseMonitor& monitor, std::shared_ptr<PosixO
   if (auto taken = monitor.take(open->fd(), type, notice); !taken) return base::fail(taken.error());
   // The kernel sees no second open that shares the description.
   const bool alone = open->node().hold([&](Holdings& held) {
-    if (type == LeaseType::write && held.opens.size() > 1) return false;
-    held.leases.push_back(notice);
+    if (type == LeaseType::write && !held.opens.one()) return false;
+    held.kept().leases.push_back(notice);
     return true;
   });
   if (!alone) {
@@ -212,7 +212,7 @@ Outcome<LeaseRef> PosixLease::take(LeaseMonitor& monitor, std::shared_ptr<PosixO
 
 PosixLease::~PosixLease() {
   monitor_.give_back(open_->fd(), *notice_);
-  open_->node().hold([&](Holdings& held) { std::erase(held.leases, notice_); });
+  open_->node().hold([&](Holdings& held) { std::erase(held.kept().leases, notice_); });
   notice_->withdraw();
 }
 
@@ -223,7 +223,7 @@ Outcome<LeaseRef> DirectoryLease::take(std::shared_ptr<const void> owner, LeaseM
   auto slot = cache.reserve_to_keep();
   if (!slot) return base::fail(Error::too_many_open_files);
   if (auto watched = monitor.watch_directory(node.fd(), notice); !watched) return base::fail(watched.error());
-  node.hold([&](Holdings& held) { held.leases.push_back(notice); });
+  node.hold([&](Holdings& held) { held.kept().leases.push_back(notice); });
   return LeaseRef(new DirectoryLease(std::move(owner), monitor, cache, std::move(directory), std::move(*slot),
                                      std::move(notice)));
 }
@@ -231,8 +231,8 @@ Outcome<LeaseRef> DirectoryLease::take(std::shared_ptr<const void> owner, LeaseM
 DirectoryLease::~DirectoryLease() {
   monitor_.unwatch_directory(*notice_);
   const bool forget = node().hold([&](Holdings& held) {
-    std::erase(held.leases, notice_);
-    return held.leases.empty() && held.nameless;
+    std::erase(held.kept().leases, notice_);
+    return !held.leased() && held.nameless;
   });
   notice_->withdraw();
   if (forget) cache_.drop(node());

@@ -78,15 +78,16 @@ Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& o
 // A description without write access holds read locks only, which do not conflict with those of its
 // successor: at no moment are they gone.
 Outcome<> Tree::describe_locks(const PosixOpenFile& open, LockType type, Holdings& held) {
-  if (held.lock_description && (type == LockType::read || held.lock_description->writable)) return {};
-  auto fresh = lock_description(open, type, !held.leases.empty());
+  if (held.kept().lock_description && (type == LockType::read || held.kept().lock_description->writable))
+    return {};
+  auto fresh = lock_description(open, type, held.leased());
   if (!fresh) return base::fail(fresh.error());
   Outcome<> done;
-  held.locks.for_each([&](const ByteRange& span, LockType had) {
+  held.kept().locks.for_each([&](const ByteRange& span, LockType had) {
     if (done) done = place(fresh->fd.get(), span, kernel_type(had));
   });
   if (!done) return done;
-  held.lock_description = std::move(*fresh);
+  held.kept().lock_description = std::move(*fresh);
   return {};
 }
 
@@ -98,17 +99,17 @@ Outcome<std::optional<LockConflict>> Tree::lock(const PosixOpenFile& open, LockO
   const auto use = open.data().use();
   if (!use) return base::fail(use.error());
   return open.node().hold([&](Holdings& held) -> Outcome<std::optional<LockConflict>> {
-    if (const auto* holder = held.locks.conflict(owner, *span, type)) return conflict_of(*holder);
+    if (const auto* holder = held.kept().locks.conflict(owner, *span, type)) return conflict_of(*holder);
     if (auto ready = describe_locks(open, type, held); !ready) return base::fail(ready.error());
-    const int fd = held.lock_description->fd.get();
+    const int fd = held.kept().lock_description->fd.get();
     // Nobody else of ours has anything there but read locks under a read lock, so the type is right for all.
     const auto placed = place(fd, *span, kernel_type(type));
     if (placed) {
-      held.locks.lock(owner, *span, type);
+      held.kept().locks.lock(owner, *span, type);
       return std::nullopt;
     }
     auto conflict = ask(fd, *span, type);
-    if (held.locks.empty()) held.lock_description.reset();
+    if (held.kept().locks.empty()) held.kept().lock_description.reset();
     // Not a conflict, or the other one has unlocked meanwhile.
     if (conflict && !*conflict) return base::fail(placed.error());
     return conflict;
@@ -126,10 +127,10 @@ Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerI
     bool locked = false, leased = false;
   };
   auto known = file.hold([&](Holdings& held) -> Outcome<Known> {
-    Known out{{}, held.lock_description.has_value(), !held.leases.empty()};
-    if (const auto* holder = held.locks.conflict(owner, *span, type)) out.conflict = conflict_of(*holder);
+    Known out{{}, held.kept().lock_description.has_value(), held.leased()};
+    if (const auto* holder = held.kept().locks.conflict(owner, *span, type)) out.conflict = conflict_of(*holder);
     if (out.conflict || !out.locked) return out;
-    auto asked = ask(held.lock_description->fd.get(), *span, type);
+    auto asked = ask(held.kept().lock_description->fd.get(), *span, type);
     if (!asked) return base::fail(asked.error());
     out.conflict = *asked;
     return out;
@@ -197,17 +198,17 @@ Outcome<bool> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& 
   const auto span = bytes_of(range);
   if (!span) return base::fail(Error::inval);
   return file.hold([&](Holdings& held) -> Outcome<bool> {
-    if (!freed) freed.emplace(held.locks.unlock(owner, *span));
-    if (!held.lock_description) return true;
+    if (!freed) freed.emplace(held.kept().locks.unlock(owner, *span));
+    if (!held.kept().lock_description) return true;
     Outcome<> done;
     for (std::size_t parts = 0; parts < parts_at_once; ++parts) {
-      const auto part = held.locks.next_free(*freed);
+      const auto part = held.kept().locks.next_free(*freed);
       if (!part) {
-        if (held.locks.empty()) held.lock_description.reset();
+        if (held.kept().locks.empty()) held.kept().lock_description.reset();
         if (!done) return base::fail(done.error());
         return true;
       }
-      if (auto placed = place(held.lock_description->fd.get(), *part, F_UNLCK); !placed) done = placed;
+      if (auto placed = place(held.kept().lock_description->fd.get(), *part, F_UNLCK); !placed) done = placed;
     }
     if (!done) return base::fail(done.error());
     return false;

@@ -8,7 +8,8 @@
 
 namespace braid::vfs::posix {
 
-PosixOpenFile::PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, PosixFile& file, OpenAccess access)
+PosixOpenFile::PosixOpenFile(Key /*key*/, std::shared_ptr<PosixFileSystem> owner, PosixFile& file,
+                             OpenAccess access)
     : FileIo(*owner, FileData(owner->tree(), file, access)),
       owner_(std::move(owner)),
       kept_(fs_.tree().cache().note_open(file)) {}
@@ -16,9 +17,9 @@ PosixOpenFile::PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, PosixFile& 
 std::shared_ptr<PosixOpenFile> PosixOpenFile::make(std::shared_ptr<PosixFileSystem> owner,
                                                    const FileRef& file, OpenAccess access, base::UniqueFd fd,
                                                    DescriptorSlot slot) {
-  std::shared_ptr<PosixOpenFile> out(new PosixOpenFile(std::move(owner), posix::node(file), access));
+  auto out = std::make_shared<PosixOpenFile>(Key(), std::move(owner), posix::node(file), access);
   out->node().hold([&](Holdings& held) {
-    out->listed_ = held.opens.insert(held.opens.end(), out.get());
+    held.opens.add(*out);
     out->node().join(held, access, fd, slot);
   });
   return out;
@@ -29,7 +30,7 @@ PosixOpenFile::~PosixOpenFile() {
   fs_.tree().cache().await_parking(node());
   SharedDescription last;
   const bool forget = node().hold([&](Holdings& held) {
-    held.opens.erase(listed_);
+    held.opens.remove(*this);
     last = node().leave(held, access());
     return held.opens.empty() && held.nameless;
   });
@@ -42,10 +43,23 @@ PosixOpenFile::~PosixOpenFile() {
 
 std::shared_ptr<FileSystem> PosixOpenFile::file_system() const { return owner_; }
 
+void OpenList::add(PosixOpenFile& open) {
+  open.next_ = first_;
+  if (first_ != nullptr) first_->previous_ = &open;
+  first_ = &open;
+}
+
+void OpenList::remove(PosixOpenFile& open) {
+  if (open.next_ != nullptr) open.next_->previous_ = open.previous_;
+  (open.previous_ != nullptr ? open.previous_->next_ : first_) = open.next_;
+}
+
+bool OpenList::one() const { return first_ != nullptr && first_->next_ == nullptr; }
+
 std::shared_ptr<PosixOpenFile> PosixFile::any_open() {
   return hold([](Holdings& held) -> std::shared_ptr<PosixOpenFile> {
     // One that is being destroyed cannot be locked any more.
-    for (PosixOpenFile* const open : held.opens)
+    for (PosixOpenFile* open = held.opens.first(); open != nullptr; open = open->next())
       if (open->fd() >= 0)
         if (auto kept = open->weak_from_this().lock()) return kept;
     return nullptr;
@@ -54,7 +68,7 @@ std::shared_ptr<PosixOpenFile> PosixFile::any_open() {
 
 std::shared_ptr<PosixOpenFile> PosixFile::any_open(OpenAccess access) {
   return hold([access](Holdings& held) -> std::shared_ptr<PosixOpenFile> {
-    for (PosixOpenFile* const open : held.opens)
+    for (PosixOpenFile* open = held.opens.first(); open != nullptr; open = open->next())
       if (open->fd() >= 0 && includes(open->access(), access))
         if (auto kept = open->weak_from_this().lock()) return kept;
     return nullptr;

@@ -1,7 +1,6 @@
 // A file that a caller holds open, with the caller's rights of that moment.
 #pragma once
 
-#include <list>
 #include <memory>
 #include <utility>
 
@@ -17,6 +16,12 @@ namespace braid::vfs::posix {
 // as long as the file is not parked (vfs/posix/file.h).
 class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<PosixOpenFile> {
  public:
+  // For make() alone.
+  class Key {
+    friend class PosixOpenFile;
+    Key() = default;
+  };
+  PosixOpenFile(Key key, std::shared_ptr<PosixFileSystem> owner, PosixFile& file, OpenAccess access);
   // `owner`: the file system, which stays as long as this: an export that is gone may have open files. `fd`
   // is a description that was opened for this access as the caller; `slot` is its place in the count.
   static std::shared_ptr<PosixOpenFile> make(std::shared_ptr<PosixFileSystem> owner, const FileRef& file,
@@ -27,6 +32,8 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   [[nodiscard]] FileRef file() const override { return FileRef(&node()); }
   [[nodiscard]] std::shared_ptr<FileSystem> file_system() const override;
   [[nodiscard]] int fd() const { return data_.fd(); }
+  // Of the same file, under the lock of its Holdings.
+  [[nodiscard]] PosixOpenFile* next() const { return next_; }
   [[nodiscard]] PosixFile& node() const { return data_.node(); }
   [[nodiscard]] const FileData& data() const { return data_; }
 
@@ -45,6 +52,8 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   VfsOp<ContentHold> hold_content() override;
 
  private:
+  friend class OpenList;
+
   // The same, where either file may have a content (content_copy.cc).
   VfsOp<> clone_content(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                         std::uint64_t to_offset, std::uint64_t length);
@@ -56,11 +65,10 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   // Waits for neither while it holds the other.
   VfsOp<> hold_both(OpenFile& from, BothHeld& held);
 
-  PosixOpenFile(std::shared_ptr<PosixFileSystem> owner, PosixFile& file, OpenAccess access);
-
   const std::shared_ptr<PosixFileSystem> owner_;  // ends last
   FileRef kept_;                                  // null, usually: the cache keeps the file
-  std::list<PosixOpenFile*>::iterator listed_;
+  PosixOpenFile* previous_ = nullptr;             // in the OpenList
+  PosixOpenFile* next_ = nullptr;
 };
 
 }  // namespace braid::vfs::posix

@@ -38,11 +38,9 @@ std::uint64_t Tree::fingerprint_of(const Credentials& who) const {
 Outcome<> Tree::permit(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now) {
   const std::uint64_t caller = fingerprint_of(who);
   const base::TimePoint time = clock_.recently();
-  if (file.grants().with([&](const Grants& grants) { return grants.holds(caller, rights, now, time); }))
-    return {};
+  if (file.granted(caller, rights, now, time) == rights) return {};
   auto answer = identity_.as(who, [&] { return may(file.fd(), static_cast<int>(rights)); });
-  if (answer)
-    file.grants().with([&](Grants& grants) { grants.remember(caller, rights, now, time, clock_.wall()); });
+  if (answer) file.grant(caller, rights, now, time, clock_.wall());
   return answer;
 }
 
@@ -56,11 +54,7 @@ Rights Tree::granted_rights(const Credentials& who, PosixFile& file, Rights want
   if (wanted == 0) return 0;
   const std::uint64_t caller = fingerprint_of(who);
   const base::TimePoint time = clock_.recently();
-  Rights known = 0;
-  file.grants().with([&](const Grants& grants) {
-    for (const Rights right : each)
-      if ((wanted & right) != 0 && grants.holds(caller, right, now, time)) known |= right;
-  });
+  const Rights known = file.granted(caller, wanted, now, time);
   const Rights open_question = wanted & ~known;
   if (open_question == 0) return wanted;
   const auto ask = [&]() -> Outcome<Rights> {
@@ -72,8 +66,7 @@ Rights Tree::granted_rights(const Credentials& who, PosixFile& file, Rights want
     return some;
   };
   const auto granted = identity_.as(who, ask);
-  if (granted && *granted != 0)
-    file.grants().with([&](Grants& grants) { grants.remember(caller, *granted, now, time, clock_.wall()); });
+  if (granted && *granted != 0) file.grant(caller, *granted, now, time, clock_.wall());
   return granted.value_or(0) | known;
 }
 
