@@ -144,6 +144,29 @@ class Reactor {
     };
     return Awaiter{ready_};
   }
+  // co_await reactor.next_turn(): the same for what comes meanwhile. For each part of something that takes
+  // long: of those that yield(), many run within one turn.
+  auto next_turn() {
+    class Awaiter {
+     public:
+      explicit Awaiter(Reactor& reactor) : reactor_(reactor) {}
+      [[nodiscard]] bool await_ready() const { return false; }
+      void await_suspend(std::coroutine_handle<> handle) {
+        handle_ = handle;
+        reactor_.at_end_of_turn({[](void* self) {
+                                   const auto* const waits = static_cast<Awaiter*>(self);
+                                   waits->reactor_.ready_.push(ReadyItem::of(waits->handle_));
+                                 },
+                                 this});
+      }
+      void await_resume() const {}
+
+     private:
+      Reactor& reactor_;
+      std::coroutine_handle<> handle_;
+    };
+    return Awaiter(*this);
+  }
   // Runs `function` once at the end of the current turn, before the thread sleeps: for batching (flushing
   // replies).
   void at_end_of_turn(ReadyItem item) { end_of_turn_.push_back(item); }

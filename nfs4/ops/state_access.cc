@@ -10,7 +10,7 @@ io::Op<> Pace::step() {
 }
 
 io::Op<> let_others_run() {
-  if (io::Reactor* const reactor = io::Reactor::current(); reactor != nullptr) co_await reactor->yield();
+  if (io::Reactor* const reactor = io::Reactor::current(); reactor != nullptr) co_await reactor->next_turn();
 }
 
 io::Op<> settle(const ServerState& server, state::DeferredWork after) {

@@ -14,7 +14,7 @@
 
 namespace braid::nfs4::ops {
 
-// Other requests of this thread run first.
+// Other requests of this thread run first, those that come meanwhile too.
 io::Op<> let_others_run();
 
 // For loops that call the file system: a step before each call lets others run now and then, since what does

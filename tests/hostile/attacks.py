@@ -1,7 +1,10 @@
 """What attackers send. Each attack: a line for the reader, where its connections come from, how many there are, and what
-number `index` of them sends. 127.0.0.2 is an address that the export is for, 127.0.0.3 one that nothing is for."""
+number `index` of them sends; or, of those that wait for answers, what they do (hoard.py). 127.0.0.2 is an address that the
+export is for, 127.0.0.3 one that nothing is for."""
 
+import hoard
 import rpc
+from crowd import Crowd
 
 MIB = 1 << 20
 OP_GETATTR, OP_PUTROOTFH = 9, 24
@@ -13,6 +16,19 @@ class Attack:
     def __init__(self, name, what, source, count, sends, receive_buffer=None):
         self.name, self.what, self.source, self.count = name, what, source, count
         self.sends, self.receive_buffer = sends, receive_buffer
+        self.victim, self.holds_files = "files", False
+
+    def begin(self, address):
+        return Crowd(address, self.count, self.source, self.sends, self.receive_buffer)
+
+
+class Hoarding:
+    def __init__(self, name, what, source, count, work, victim="files"):
+        self.name, self.what, self.source, self.count = name, what, source, count
+        self.work, self.victim, self.holds_files = work, victim, True
+
+    def begin(self, address):
+        return hoard.Hoard(address, self.source, self.work)
 
 
 def half_record(_index):
@@ -44,5 +60,7 @@ ATTACKS = [
     Attack("short_starts", "send the first 700 bytes of a record", "127.0.0.2", 4000, short_start),
     Attack("unread_replies", "60,000 GETATTRs of the pseudo root with AUTH_NONE, and nobody reads", "127.0.0.2", 80, getattrs,
            receive_buffer=4096),
+    Hoarding("many_locks", "lock 30,000 ranges of a file, each for another owner, wait for all of it, and close it", "127.0.0.2",
+             2, hoard.many_locks),
     Attack("fragments", "a record of fragments of one byte", "127.0.0.2", 200, many_fragments),
 ]

@@ -8,8 +8,17 @@
 namespace braid::vfs::posix {
 namespace {
 
-// A call for a file with many locks takes long: the kernel keeps them in a list.
-constexpr std::size_t parts_at_once = 32;
+// The kernel keeps the locks of a file in a list, and each call looks at all of them: so many in all take
+// about a millisecond.
+constexpr std::size_t looked_at_once = 1U << 14;
+
+std::size_t calls_at_once(const LockTable& locks) {
+  constexpr std::size_t calls_max = 64;
+  return std::clamp<std::size_t>(looked_at_once / std::max<std::size_t>(locks.size(), 1), 1, calls_max);
+}
+
+// A file with more is not locked twice in one turn of a reactor.
+constexpr std::size_t crowd = looked_at_once / 16;
 
 short kernel_type(LockType type) { return type == LockType::write ? F_WRLCK : F_RDLCK; }
 
@@ -17,7 +26,7 @@ short kernel_type(LockType type) { return type == LockType::write ? F_WRLCK : F_
 // no local process can have a lock either.
 std::optional<struct flock> kernel_lock(const ByteRange& span, short type) {
   if (span.first > offset_max) return std::nullopt;
-  struct flock out {};
+  struct flock out{};
   out.l_type = type;
   out.l_whence = SEEK_SET;
   out.l_start = static_cast<off_t>(span.first);
@@ -92,7 +101,7 @@ Outcome<> Tree::describe_locks(const PosixOpenFile& open, LockType type, Holding
 }
 
 Outcome<std::optional<LockConflict>> Tree::lock(const PosixOpenFile& open, LockOwnerId owner,
-                                                const LockRange& range, LockType type) {
+                                                const LockRange& range, LockType type, bool& crowded) {
   const auto span = bytes_of(range);
   const OpenAccess needed = type == LockType::write ? OpenAccess::write : OpenAccess::read;
   if (!span || !includes(open.access(), needed)) return base::fail(Error::inval);
@@ -100,6 +109,7 @@ Outcome<std::optional<LockConflict>> Tree::lock(const PosixOpenFile& open, LockO
   if (!use) return base::fail(use.error());
   return open.node().hold([&](Holdings& held) -> Outcome<std::optional<LockConflict>> {
     if (const auto* holder = held.kept().locks.conflict(owner, *span, type)) return conflict_of(*holder);
+    crowded = held.kept().locks.size() > crowd;
     if (auto ready = describe_locks(open, type, held); !ready) return base::fail(ready.error());
     const int fd = held.kept().lock_description->fd.get();
     // Nobody else of ours has anything there but read locks under a read lock, so the type is right for all.
@@ -194,14 +204,15 @@ Outcome<FileRef> Tree::cached_victim(const std::optional<FileHandle>& handle) {
 }
 
 Outcome<bool> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
-                           std::optional<LockTable::Freed>& freed) {
+                           std::optional<LockTable::Freed>& freed, bool& crowded) {
   const auto span = bytes_of(range);
   if (!span) return base::fail(Error::inval);
   return file.hold([&](Holdings& held) -> Outcome<bool> {
+    crowded = held.kept().locks.size() > crowd;
     if (!freed) freed.emplace(held.kept().locks.unlock(owner, *span));
     if (!held.kept().lock_description) return true;
     Outcome<> done;
-    for (std::size_t parts = 0; parts < parts_at_once; ++parts) {
+    for (std::size_t parts = calls_at_once(held.kept().locks); parts > 0; --parts) {
       const auto part = held.kept().locks.next_free(*freed);
       if (!part) {
         if (held.kept().locks.empty()) held.kept().lock_description.reset();

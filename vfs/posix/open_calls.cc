@@ -6,6 +6,10 @@ namespace {
 
 PosixOpenFile& opened(const OpenFileRef& open) { return static_cast<PosixOpenFile&>(*open); }
 
+VfsOp<> others_first() {
+  if (io::Reactor* const reactor = io::Reactor::current(); reactor != nullptr) co_await reactor->next_turn();
+}
+
 }  // namespace
 
 VfsOp<OpenFileRef> PosixFileSystem::open(const Credentials& who, const FileRef& file, OpenAccess access,
@@ -36,8 +40,12 @@ VfsOp<> PosixFileSystem::close(OpenFileRef open) {
 
 VfsOp<std::optional<LockConflict>> PosixFileSystem::lock(const OpenFileRef& open, LockOwnerId owner,
                                                          LockRange range, LockType type) {
-  return placement_.run(
-      Call::lock, [this, &open, owner, range, type] { return tree_.lock(opened(open), owner, range, type); });
+  bool crowded = false;
+  auto conflict = co_await placement_.run(Call::lock, [this, &open, owner, range, type, &crowded] {
+    return tree_.lock(opened(open), owner, range, type, crowded);
+  });
+  if (crowded) co_await others_first();
+  co_return conflict;
 }
 
 VfsOp<std::optional<LockConflict>> PosixFileSystem::test_lock(const FileRef& file, LockOwnerId owner,
@@ -49,13 +57,14 @@ VfsOp<std::optional<LockConflict>> PosixFileSystem::test_lock(const FileRef& fil
 
 VfsOp<> PosixFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRange range) {
   std::optional<LockTable::Freed> freed;
-  const auto part = [this, &file, owner, range, &freed] {
-    return tree_.unlock(node(file), owner, range, freed);
+  bool crowded = false;
+  const auto part = [this, &file, owner, range, &freed, &crowded] {
+    return tree_.unlock(node(file), owner, range, freed, crowded);
   };
   for (;;) {
     const bool done = co_await placement_.run(Call::lock, part);
+    if (crowded || !done) co_await others_first();
     if (done) co_return;
-    if (io::Reactor* const reactor = io::Reactor::current(); reactor != nullptr) co_await reactor->yield();
   }
 }
 

@@ -134,13 +134,14 @@ class Tree {
   Outcome<OpenCreated> open_create(const Credentials& who, PosixFile& directory, std::string_view name,
                                    OpenAccess access, const CreateHow& how, Wcc& wcc);
   Outcome<std::optional<LockConflict>> lock(const PosixOpenFile& open, LockOwnerId owner,
-                                            const LockRange& range, LockType type);
+                                            const LockRange& range, LockType type, bool& crowded);
   Outcome<std::optional<LockConflict>> test_lock(PosixFile& file, LockOwnerId owner, const LockRange& range,
                                                  LockType type);
+  // `crowded`: the file has so many locks that others should run before the next call.
   // The owner has none of the range from the first call on, with `freed` empty. False: local processes are
   // still kept out of a part of it, and the call is to be made again.
   Outcome<bool> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
-                       std::optional<LockTable::Freed>& freed);
+                       std::optional<LockTable::Freed>& freed, bool& crowded);
 
   // Before a write lease is taken: no description of ours is left that only waits for the file's bytes.
   void settle(PosixFile& file);

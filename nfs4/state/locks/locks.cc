@@ -12,14 +12,14 @@ base::Failure<LockRefusal> cannot(nfsstat4 status) {
 }
 
 // Of a list in no order.
-void take_out(std::vector<LockState*>& from, std::size_t LockState::*place, const LockState& lock) {
+void take_out(std::vector<LockState*>& from, std::size_t LockState::* place, const LockState& lock) {
   LockState* const last = from.back();
   from[lock.*place] = last;
   last->*place = lock.*place;
   from.pop_back();
 }
 
-void put_in(std::vector<LockState*>& into, std::size_t LockState::*place, LockState& lock) {
+void put_in(std::vector<LockState*>& into, std::size_t LockState::* place, LockState& lock) {
   lock.*place = into.size();
   into.push_back(&lock);
 }

@@ -3,9 +3,17 @@
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
 
 
 class Server:
@@ -15,9 +23,10 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="hostile-", dir="/dev/shm")
         os.mkdir(f"{self.folder}/data")
         self.log = open(f"{self.folder}/log", "w+b")
+        self.metrics = f"127.0.0.1:{free_port()}"
         self.process = subprocess.Popen([binary, "serve", f"{self.folder}/data", "--port", "0", "--listen", "127.0.0.1",
                                          "--squash", "none", "--allow", "127.0.0.1", "--allow", "127.0.0.2",
-                                         "--state", f"{self.folder}/state", "--admin", f"{self.folder}/admin"],
+                                         "--metrics", self.metrics, "--state", f"{self.folder}/state", "--admin", f"{self.folder}/admin"],
                                         stdout=self.log, stderr=subprocess.STDOUT)
         self.port = self._found(rb"serving port=(\d+)")
 
@@ -41,6 +50,12 @@ class Server:
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/statm", encoding="ascii") as file:
             return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+    def metric(self, name):
+        """Without labels; 0 if this server has none of that name."""
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics") as page:
+            found = re.search(rf"^{name} (\S+)$", page.read().decode(), re.MULTILINE)
+        return float(found[1]) if found else 0.0
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))

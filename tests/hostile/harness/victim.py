@@ -1,6 +1,7 @@
-"""A client that does its work while others attack: NULL, GETATTR and WRITE of 300 KiB, in a process of its own.
+"""A client that does its work while others attack: NULL, GETATTR and WRITE of 300 KiB, and a READ of NFSv4 without state, which
+looks at the state of others all the same, in a process of its own.
 
-victim.py PORT ROUNDS: makes a file and goes on with it. After each round it prints a line: the longest of its calls in
+victim.py PORT ROUNDS files: makes a file and goes on with it. After each round it prints a line: the longest of its calls in
 microseconds. An answer that says that something failed ends it with status 1.
 """
 
@@ -8,6 +9,7 @@ import struct
 import sys
 import time
 
+import nfs41
 import rpc
 
 
@@ -31,16 +33,15 @@ def made_file(stream, root):
     return answer[12:12 + length]
 
 
-def main():
-    port, rounds = int(sys.argv[1]), int(sys.argv[2])
+def files(port, rounds):
     stream, root = mounted(port)
     file = made_file(stream, root)
     data = bytes(300 * 1024)
     for turn in range(rounds):
         calls = (rpc.call(rpc.NFS, 3, 0), rpc.call(rpc.NFS, 3, 1, rpc.opaque(file), rpc.auth_sys()),
-                 rpc.write3(file, turn % 64 * len(data), data))
+                 rpc.write3(file, turn % 64 * len(data), data), nfs41.read_without_state(file, 4096))
         worst = 0
-        for what, call in zip(("NULL", "GETATTR", "WRITE"), calls):
+        for what, call in zip(("NULL", "GETATTR", "WRITE", "READ"), calls):
             begun = time.monotonic_ns()
             stream.sendall(call)
             answer = rpc.results(rpc.receive(stream))
@@ -49,6 +50,12 @@ def main():
                 raise ValueError(f"{what} answered {answer[:4].hex()}")
         print(worst // 1000, flush=True)
 
+
+def main():
+    VICTIMS[sys.argv[3]](int(sys.argv[1]), int(sys.argv[2]))
+
+
+VICTIMS = {"files": files}
 
 if __name__ == "__main__":
     main()

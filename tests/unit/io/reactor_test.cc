@@ -72,6 +72,22 @@ TEST_F(ReactorTest, cancelling_a_descriptor_ends_its_waits) {
   EXPECT_EQ(outcome.error(), base::errno_of(ECANCELED));
 }
 
+// Between two parts of what takes long there is a whole turn; of what yields, many parts run in one.
+TEST_F(ReactorTest, what_has_come_meanwhile_runs_before_the_next_turn_of_what_takes_long) {
+  constexpr std::uint64_t parts = 10;
+  std::uint64_t of_yields = 0, of_turns = 0;
+  run([&]() -> Op<> {
+    const std::uint64_t first = reactor_->stats().turns;
+    for (std::uint64_t i = 0; i < parts; ++i) co_await reactor_->yield();
+    const std::uint64_t second = reactor_->stats().turns;
+    for (std::uint64_t i = 0; i < parts; ++i) co_await reactor_->next_turn();
+    of_yields = second - first;
+    of_turns = reactor_->stats().turns - second;
+  });
+  EXPECT_LE(of_yields, 1U);
+  EXPECT_EQ(of_turns, parts);
+}
+
 TEST_F(ReactorTest, timers_fire_in_the_order_of_their_deadlines) {
   std::string order;
   run([&]() -> Op<> {
