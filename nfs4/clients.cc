@@ -48,7 +48,9 @@ Clients::Clients(const state::ClientOptions& options, recovery::ClientRecords& r
       key_(key),
       server_owner_(records.server_id()),
       observers_(std::move(observers)),
-      table_(std::in_place, options, epoch_, key, [this](clientid4 client) { return holds_state(client); }),
+      table_(
+          std::in_place, options, epoch_, key, [this](clientid4 client) { return holds_state(client); },
+          [this](const Client& client) { return in_grace() && admit_reclaim(client).has_value(); }),
       grace_(std::in_place, records.known(), now, options.lease),
       in_grace_(!records.known().empty()) {
   if (in_grace())
@@ -196,8 +198,8 @@ Op4<bool> Clients::evict_if_silent(clientid4 id, base::TimePoint now) {
 
 Op4<bool> Clients::evict_longest_silent(base::TimePoint now) {
   const clientid4 id = with([&](ClientTable& table) {
-    const std::vector<ClientRef> silent = table.courteous(now);
-    return silent.empty() ? clientid4{0} : silent.front()->id;
+    const ClientRef silent = table.longest_silent(now);
+    return silent == nullptr ? clientid4{0} : silent->id;
   });
   if (id == 0) co_return false;
   co_return co_await evict_if_silent(id, now);
@@ -280,15 +282,31 @@ bool Clients::watched_since(const vfs::Time& change) const {
   return until && vfs::Time{change.seconds + last_moments_s, change.nanoseconds} < *until;
 }
 
+void Clients::tell_of_refused(std::uint64_t refused, base::TimePoint now) {
+  if (refused == refused_ || now < next_refusal_line_) return;
+  base::log_event(base::Level::warning, "clients_refused",
+                  "count={}: there are as many clients or sessions as there may be (clients_max), or as "
+                  "one address may have",
+                  refused - std::exchange(refused_, refused));
+  next_refusal_line_ = now + std::chrono::minutes(1);
+}
+
 io::Op<> Clients::tick(base::TimePoint now) {
-  const auto silences = with([&](ClientTable& table) {
-    table.sweep(now);
-    return table.take_silences();
-  });
-  for (const ClientTable::Silence& one : silences) {
-    log_silence(one, now);
-    (void)co_await judge_record(one).as_result();
-  }
+  bool more = false;
+  std::uint64_t refused = 0;
+  do {
+    if (more) co_await io::Reactor::current()->next_turn();
+    const auto silences = with([&](ClientTable& table) {
+      more = table.sweep(now);
+      refused = table.refused();
+      return table.take_silences();
+    });
+    for (const ClientTable::Silence& one : silences) {
+      log_silence(one, now);
+      (void)co_await judge_record(one).as_result();
+    }
+  } while (more);
+  tell_of_refused(refused, now);
   const bool over = in_grace() && grace_.with([&](const Grace& grace) { return grace.due(now); });
   if (over) (void)co_await end_grace().as_result();
   (void)co_await depart_all(std::nullopt).as_result();
@@ -330,6 +348,10 @@ void Clients::register_metrics(base::MetricRegistry& registry) {
   gauge("braid_nfs4_sessions", "NFSv4 sessions", &ClientTable::session_count);
   registry.gauge("braid_nfs4_grace", "1 during the grace period", {},
                  [this] { return in_grace() ? 1.0 : 0.0; });
+  registry.counter_function(
+      "braid_nfs4_clients_refused_total", "NFSv4 clients and sessions refused for want of room", {}, [this] {
+        return static_cast<double>(table_.with([](const ClientTable& table) { return table.refused(); }));
+      });
   for (std::size_t i = 0; i < state::expiry_reasons; ++i)
     registry.counter_function("braid_nfs4_clients_gone_total", "NFSv4 clients that are known no more",
                               fmt::format(R"(reason="{}")", name_of(static_cast<ExpiryReason>(i))),

@@ -132,6 +132,7 @@ class Clients {
 
  private:
   [[nodiscard]] std::uint32_t back_channel_flags(const state::Session& session) const;
+  void tell_of_refused(std::uint64_t refused, base::TimePoint now);
   void dismiss(const std::vector<state::ClientTable::Gone>& gone);
   // What the observers have to say, or to be told.
   [[nodiscard]] bool holds_state(clientid4 client) const;
@@ -167,6 +168,9 @@ class Clients {
   // Gone from the table; what they did, and their records, and therefore their state, are not gone yet.
   base::Guarded<std::vector<Departing>> departing_;
   std::array<std::atomic<std::uint64_t>, state::expiry_reasons> gone_{};
+  // Of tick().
+  std::uint64_t refused_ = 0;  // that the log has told of
+  base::TimePoint next_refusal_line_{};
 };
 
 }  // namespace braid::nfs4

@@ -62,5 +62,7 @@ ATTACKS = [
            receive_buffer=4096),
     Hoarding("many_locks", "lock 30,000 ranges of a file, each for another owner, wait for all of it, and close it", "127.0.0.2",
              2, hoard.many_locks),
+    Hoarding("idle_clients", "make clients with a session, which hold nothing and are never heard of again", "127.0.0.3", 1,
+             hoard.idle_clients, victim="newcomer"),
     Attack("fragments", "a record of fragments of one byte", "127.0.0.2", 200, many_fragments),
 ]

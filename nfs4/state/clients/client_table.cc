@@ -17,10 +17,12 @@ std::string_view name_of(ExpiryReason reason) {
 }
 
 ClientTable::ClientTable(const ClientOptions& options, std::uint32_t epoch, const base::SipKey& key,
-                         std::function<bool(clientid4)> holds_state)
+                         std::function<bool(clientid4)> holds_state,
+                         std::function<bool(const Client&)> may_reclaim)
     : options_(options),
       key_(key),
       holds_state_(std::move(holds_state)),
+      may_reclaim_(std::move(may_reclaim)),
       ids_(epoch, key),
       budget_(std::make_shared<ReplyBudget>(options.reply_bytes_max)) {}
 
@@ -59,40 +61,35 @@ bool ClientTable::replaceable(const Record& record, base::TimePoint now) const {
 ClientTable::Record& ClientTable::add_unconfirmed(Introduction introduction, base::TimePoint now) {
   if (const Record* earlier = by_name(unconfirmed_, introduction))
     drop(earlier->client->id, ExpiryReason::left);
-  if (unconfirmed_order_.size() >= options_.unconfirmed_max)
-    drop(unconfirmed_order_.begin()->second, ExpiryReason::left);
+  const rpc::PeerKey peer = peer_of(introduction.address);
+  make_room_for_unconfirmed(peer);
   const ClientKind kind = kind_of(introduction.minor_version);
   clientid4 id = ids_.next(kind);
   while (records_.contains(id)) id = ids_.next(kind);
   unconfirmed_.emplace(name_of(introduction), id);
-  unconfirmed_order_.emplace(++arrivals_, id);
+  unconfirmed_peers_.add(peer, ++arrivals_, id);
   auto client = std::make_shared<Client>(id, std::move(introduction), now);
   Record& record = records_.emplace(id, Record(std::move(client))).first->second;
   record.arrival = arrivals_;
   return record;
 }
 
-base::Result<void, nfsstat4> ClientTable::make_room(base::TimePoint now) {
-  if (confirmed_.size() < options_.clients_max) return {};
-  const std::vector<ClientRef> silent = courteous(now);
-  if (silent.empty()) return base::fail(NFS4ERR_DELAY);
-  drop(silent.front()->id, ExpiryReason::displaced);
-  return {};
-}
-
 base::Result<void, nfsstat4> ClientTable::confirm(Record& record, const Principal& who, base::TimePoint now) {
   const Client& client = *record.client;
+  const rpc::PeerKey peer = peer_of(client.intro.address);
   if (client.intro.principal != who) return base::fail(NFS4ERR_CLID_INUSE);
   if (const Record* old = by_name(confirmed_, client.intro)) {
     if (old->client->intro.principal != who && !replaceable(*old, now)) return base::fail(NFS4ERR_CLID_INUSE);
     drop(old->client->id, ExpiryReason::replaced);
-  } else if (auto room = make_room(now); !room) {
+  } else if (auto room = make_room(peer, now); !room) {
     return room;
   }
   const Name name = name_of(client.intro);
   unconfirmed_.erase(name);
-  unconfirmed_order_.erase(record.arrival);
+  unconfirmed_peers_.remove(peer, record.arrival, client.id);
   confirmed_.emplace(name, client.id);
+  record.looked_at = now;
+  confirmed_peers_.add(peer, now, client.id);
   record.client->standing_.store(Standing::confirmed, std::memory_order_release);
   record.client->renew(now);
   return {};
@@ -105,7 +102,11 @@ void ClientTable::drop(clientid4 id, ExpiryReason why) {
   for (const SessionRef& session : found->second.sessions) close_session(session);
   const bool was_confirmed = client->standing() == Standing::confirmed;
   (was_confirmed ? confirmed_ : unconfirmed_).erase(name_of(client->intro));
-  if (!was_confirmed) unconfirmed_order_.erase(found->second.arrival);
+  const rpc::PeerKey peer = peer_of(client->intro.address);
+  if (was_confirmed)
+    confirmed_peers_.remove(peer, found->second.looked_at, id);
+  else
+    unconfirmed_peers_.remove(peer, found->second.arrival, id);
   if (found->second.silent) --silent_count_;
   records_.erase(found);
   client->standing_.store(Standing::gone, std::memory_order_release);
@@ -228,34 +229,32 @@ void ClientTable::note_silence(Record& record, bool silent) {
   silences_.push_back({record.client, !silent});
 }
 
-void ClientTable::sweep(base::TimePoint now) {
+bool ClientTable::sweep(base::TimePoint now) {
   aim_slots();
   std::vector<clientid4> due;
   for (auto& [id, record] : records_) {
     const bool over = lease_over(record, now);
     const bool confirmed = record.client->standing() == Standing::confirmed;
     const bool courtesy_over = now - record.client->renewed() > options_.lease + options_.courtesy;
-    if (over && (!confirmed || courtesy_over || !holds_state_(id)))
+    if (over && (!confirmed || courtesy_over || !holds_state_(id))) {
+      if (due.size() == swept_at_once) return swept(due);
       due.push_back(id);
-    else
+    } else {
       note_silence(record, over);
+    }
   }
+  return swept(due);
+}
+
+bool ClientTable::swept(const std::vector<clientid4>& due) {
   for (const clientid4 id : due) drop(id, ExpiryReason::expired);
+  return due.size() == swept_at_once;
 }
 
 bool ClientTable::remove(clientid4 id, ExpiryReason why) {
   if (by_id(id) == nullptr) return false;
   drop(id, why);
   return true;
-}
-
-std::vector<ClientRef> ClientTable::courteous(base::TimePoint now) const {
-  std::vector<ClientRef> out;
-  for (const auto& [id, record] : records_)
-    if (record.client->standing() == Standing::confirmed && lease_over(record, now))
-      out.push_back(record.client);
-  std::ranges::sort(out, {}, [](const ClientRef& client) { return client->renewed(); });
-  return out;
 }
 
 }  // namespace braid::nfs4::state

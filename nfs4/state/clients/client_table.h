@@ -21,6 +21,7 @@
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/clients/client.h"
 #include "nfs4/state/clients/client_ids.h"
+#include "nfs4/state/clients/peers.h"
 #include "nfs4/state/clients/session.h"
 
 namespace braid::nfs4::state {
@@ -29,10 +30,12 @@ struct ClientOptions {
   base::Duration lease = std::chrono::seconds(90);
   // A silent client keeps its state so long after its lease, unless somebody minds.
   base::Duration courtesy = std::chrono::hours(24);
-  std::size_t clients_max = 10'000;      // confirmed; the longest silent one without lease makes room
-  std::size_t unconfirmed_max = 1'000;   // the oldest one makes room
-  std::size_t sessions_per_client = 64;  // NFS4ERR_NOSPC
-  std::size_t sessions_max = 20'000;     // of all clients: NFS4ERR_DELAY
+  // Confirmed. Who has let its lease run out makes room, the longest silent one first; then who holds
+  // nothing.
+  std::size_t clients_max = 10'000;
+  std::size_t unconfirmed_max = 1'000;            // the oldest one of the peer with the most makes room
+  std::size_t sessions_per_client = 64;           // NFS4ERR_NOSPC
+  std::size_t sessions_max = 20'000;              // of all clients: NFS4ERR_DELAY
   std::size_t reply_bytes_max = 256 * base::MiB;  // that all reply caches together may take
   // What we grant at most. The Linux client refuses a back channel whose responses we want smaller than it
   // offers. `cached_bytes_max` times `slots` bounds a session's reply cache.
@@ -53,7 +56,7 @@ enum class ExpiryReason : std::uint8_t {
   left,       // DESTROY_CLIENTID
   replaced,   // it has come back under the same name: it holds the name, and the record
   expired,    // its lease ran out while it held nothing, or its courtesy did
-  displaced,  // its lease ran out, and somebody wanted what it held, or its place
+  displaced,  // its lease ran out, or it held nothing, and somebody wanted what it held, or its place
   evicted,    // by an administrator
 };
 constexpr std::size_t expiry_reasons = 5;
@@ -132,9 +135,11 @@ struct SessionReport {
 // Not thread-safe: Clients guards it. No function takes longer than the number of clients it removes.
 class ClientTable {
  public:
-  // `epoch` differs from run to run. `key`: unpredictable.
+  // `epoch` differs from run to run. `key`: unpredictable. `may_reclaim`: such a client keeps its place
+  // although it holds nothing (yet); none: nobody may.
   ClientTable(const ClientOptions& options, std::uint32_t epoch, const base::SipKey& key,
-              std::function<bool(clientid4)> holds_state);
+              std::function<bool(clientid4)> holds_state,
+              std::function<bool(const Client&)> may_reclaim = {});
 
   // RFC 8881 18.35.5. With `update`: EXCHGID4_FLAG_UPD_CONFIRMED_REC_A. Errors: CLID_INUSE, NOENT, NOT_SAME,
   // PERM.
@@ -175,12 +180,16 @@ class ClientTable {
 
   // Once a second. While reply caches are nearly used up, asks sessions for as many slots as would be a fair
   // share (sr_target_highest_slotid, RFC 8881 2.10.6.1). Removes unconfirmed clients that are a lease old,
-  // clients without state whose lease has run out, and those whose courtesy has.
-  void sweep(base::TimePoint now);
+  // clients without state whose lease has run out, and those whose courtesy has. True: there are more of
+  // them, and it is to be called again.
+  bool sweep(base::TimePoint now);
   // Removes one client whatever it holds. False: there is none.
   bool remove(clientid4 id, ExpiryReason why);
-  // Clients whose lease has run out, the longest silent first: whom to evict when memory is short.
-  [[nodiscard]] std::vector<ClientRef> courteous(base::TimePoint now) const;
+  // Of the clients whose lease has run out, whom to evict when memory is short. Null: there is none.
+  [[nodiscard]] ClientRef longest_silent(base::TimePoint now) const;
+  // How many clients and sessions were refused because there are as many as there may be, or as their peer
+  // may have.
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
   // Confirmed clients removed since the last call.
   struct Gone {
     ClientRef client;
@@ -210,13 +219,17 @@ class ClientTable {
   [[nodiscard]] const ClientOptions& options() const { return options_; }
 
  private:
+  // Clients that are looked at before a newcomer is refused.
+  static constexpr int looks_max = 1024;
+  static constexpr std::size_t swept_at_once = 256;
   // The owner's name, kept apart for 4.0 and the others: their rules for one name do not mix.
   using Name = std::pair<bool, base::Bytes>;
 
   struct Record {
     explicit Record(ClientRef ref) : client(std::move(ref)) {}
     ClientRef client;
-    std::uint64_t arrival = 0;  // of an unconfirmed one: its key in unconfirmed_order_
+    std::uint64_t arrival = 0;    // of an unconfirmed one: its key in unconfirmed_peers_
+    base::TimePoint looked_at{};  // of a confirmed one: its key in confirmed_peers_
     std::vector<SessionRef> sessions;
     bool silent = false;  // lease over, and state kept all the same
     // CREATE_SESSION's slot (RFC 8881 18.36.4): the sequence id last used, and what was answered to it.
@@ -242,7 +255,14 @@ class ClientTable {
   [[nodiscard]] const Record* by_id(clientid4 id) const;
   // The record takes the place of a confirmed one with its name. CLID_INUSE, DELAY.
   base::Result<void, nfsstat4> confirm(Record& record, const Principal& who, base::TimePoint now);
-  base::Result<void, nfsstat4> make_room(base::TimePoint now);
+  // Who goes when there is no room (client_room.cc). DELAY.
+  base::Result<void, nfsstat4> make_room(const rpc::PeerKey& peer, base::TimePoint now);
+  void make_room_for_unconfirmed(const rpc::PeerKey& peer);
+  [[nodiscard]] bool needed(const Record& record, base::TimePoint now) const;
+  [[nodiscard]] std::optional<clientid4> dispensable(const rpc::PeerKey& peer, base::TimePoint now,
+                                                     int& looks);
+  [[nodiscard]] std::optional<clientid4> dispensable_of_all(const rpc::PeerKey& own, base::TimePoint now,
+                                                            int& looks);
   // Whether this may be the client that the record is of: only it may count the sequence up, and learn what
   // was answered.
   [[nodiscard]] static bool may_ask(const Record& record, const CreateSessionRequest& request);
@@ -253,8 +273,9 @@ class ClientTable {
   base::Result<CreateSessionOutcome, nfsstat4> make_session(Record& record,
                                                             const CreateSessionRequest& request,
                                                             const SessionOptions& options);
-  [[nodiscard]] base::Result<SessionOptions, nfsstat4> negotiate(const CreateSessionRequest& request) const;
+  [[nodiscard]] base::Result<SessionOptions, nfsstat4> negotiate(const CreateSessionRequest& request);
   void drop(clientid4 id, ExpiryReason why);
+  bool swept(const std::vector<clientid4>& due);
   void note_silence(Record& record, bool silent);
   void close_session(const SessionRef& session);
   [[nodiscard]] std::size_t fair_reply_bytes(std::size_t sessions) const;
@@ -267,6 +288,7 @@ class ClientTable {
   const ClientOptions options_;
   const base::SipKey key_;
   const std::function<bool(clientid4)> holds_state_;
+  const std::function<bool(const Client&)> may_reclaim_;
   ClientIds ids_;
   std::uint64_t arrivals_ = 0;
   std::uint64_t last_random_ = 0;
@@ -278,7 +300,10 @@ class ClientTable {
   std::unordered_map<clientid4, Record> records_;
   std::map<Name, clientid4> confirmed_;
   std::map<Name, clientid4> unconfirmed_;
-  std::map<std::uint64_t, clientid4> unconfirmed_order_;  // the oldest comes first
+  PeerOrder<base::TimePoint> confirmed_peers_;
+  PeerOrder<std::uint64_t> unconfirmed_peers_;  // the oldest comes first
+  std::map<rpc::PeerKey, std::size_t> peer_sessions_;
+  std::uint64_t refused_ = 0;
   std::unordered_map<SessionId, SessionRef, SessionIdHash> sessions_;
   std::vector<Gone> gone_;
   std::vector<Silence> silences_;

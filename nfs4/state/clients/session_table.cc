@@ -46,7 +46,7 @@ std::size_t ClientTable::fair_reply_bytes(std::size_t sessions) const {
 }
 
 // RFC 8881 18.36.3: what cannot carry anything is TOOSMALL, what is more than we have is reduced.
-base::Result<SessionOptions, nfsstat4> ClientTable::negotiate(const CreateSessionRequest& request) const {
+base::Result<SessionOptions, nfsstat4> ClientTable::negotiate(const CreateSessionRequest& request) {
   constexpr std::uint32_t known_flags =
       CREATE_SESSION4_FLAG_PERSIST | CREATE_SESSION4_FLAG_CONN_BACK_CHAN | CREATE_SESSION4_FLAG_CONN_RDMA;
   if ((request.flags & ~known_flags) != 0) return base::fail(NFS4ERR_INVAL);
@@ -67,7 +67,10 @@ base::Result<SessionOptions, nfsstat4> ClientTable::negotiate(const CreateSessio
                      .persistent = false,
                      .budget = budget_};
   out.fore_slots_max = out.fore.slots;
-  if (sessions_.size() >= options_.sessions_max) return base::fail(NFS4ERR_DELAY);
+  if (sessions_.size() >= options_.sessions_max) {
+    ++refused_;
+    return base::fail(NFS4ERR_DELAY);
+  }
   if (const std::size_t slot_bytes = out.fore.cached_bytes_max; slot_bytes > 0) {
     if (budget_->left() < slot_bytes) return base::fail(NFS4ERR_DELAY);
     std::size_t bytes = budget_->left() / share_of_rest;
@@ -126,6 +129,13 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
                                                                        const CreateSessionRequest& request,
                                                                        const SessionOptions& options) {
   if (record.sessions.size() >= options_.sessions_per_client) return base::fail(NFS4ERR_NOSPC);
+  const rpc::PeerKey peer = peer_of(record.client->intro.address);
+  const auto of_peer = peer_sessions_.find(peer);
+  if (of_peer != peer_sessions_.end() &&
+      over_share(of_peer->second, sessions_.size(), options_.sessions_max)) {
+    ++refused_;
+    return base::fail(NFS4ERR_DELAY);
+  }
   // Sessions grow without the table's lock, and may have taken what was left.
   if (!budget_->take(std::size_t{options.fore.slots} * options.fore.cached_bytes_max))
     return base::fail(NFS4ERR_DELAY);
@@ -138,6 +148,7 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
     flags |= CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
   }
   sessions_.emplace(id, session);
+  ++peer_sessions_[peer];
   record.sessions.push_back(std::move(session));
   return CreateSessionOutcome{.session = id,
                               .sequence = request.sequence,
@@ -165,7 +176,9 @@ void ClientTable::aim_slots() {
 
 void ClientTable::close_session(const SessionRef& session) {
   (void)session->retire(UINT32_MAX);
-  sessions_.erase(session->id);
+  if (sessions_.erase(session->id) == 0) return;
+  const auto of_peer = peer_sessions_.find(peer_of(session->client->intro.address));
+  if (--of_peer->second == 0) peer_sessions_.erase(of_peer);
 }
 
 base::Result<void, nfsstat4> ClientTable::destroy_session(const SessionId& id, std::uint32_t own) {

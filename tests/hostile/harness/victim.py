@@ -1,6 +1,7 @@
 """A client that does its work while others attack: NULL, GETATTR and WRITE of 300 KiB, and a READ of NFSv4 without state, which
 looks at the state of others all the same, in a process of its own.
 
+victim.py PORT ROUNDS newcomer: a client, and then one more in each round (newcomer() below).
 victim.py PORT ROUNDS files: makes a file and goes on with it. After each round it prints a line: the longest of its calls in
 microseconds. An answer that says that something failed ends it with status 1.
 """
@@ -51,11 +52,23 @@ def files(port, rounds):
         print(worst // 1000, flush=True)
 
 
+def newcomer(port, rounds):
+    """A client that opens a file, and one more in each round, as of a machine that starts."""
+    stream = rpc.connect(("127.0.0.1", port))
+    first = nfs41.Client(stream)
+    first.opened(b"newcomer")
+    for _ in range(rounds):
+        begun = time.monotonic_ns()
+        nfs41.Client(stream)
+        first.must(b"", 0)
+        print((time.monotonic_ns() - begun) // 1000, flush=True)
+
+
 def main():
     VICTIMS[sys.argv[3]](int(sys.argv[1]), int(sys.argv[2]))
 
 
-VICTIMS = {"files": files}
+VICTIMS = {"files": files, "newcomer": newcomer}
 
 if __name__ == "__main__":
     main()

@@ -426,14 +426,14 @@ TEST_F(ClientTableTest, silent_clients_go_when_they_hold_nothing_or_courtesy_end
   now_ += options_.lease;
   table_.sweep(now_);
   EXPECT_TRUE(gone().empty());
-  EXPECT_TRUE(table_.courteous(now_).empty());
+  EXPECT_EQ(table_.longest_silent(now_), nullptr);
   table_.find_any(lively)->renew(now_);
   now_ += 1s;
   table_.sweep(now_);
   EXPECT_EQ(gone(), std::set<clientid4>{idle});
   EXPECT_EQ(table_.create_session(request(unconfirmed, 1), now_).error(), NFS4ERR_STALE_CLIENTID);
-  ASSERT_EQ(table_.courteous(now_).size(), 1U);
-  EXPECT_EQ(table_.courteous(now_).front()->id, holder);
+  ASSERT_NE(table_.longest_silent(now_), nullptr);
+  EXPECT_EQ(table_.longest_silent(now_)->id, holder);
   now_ += options_.courtesy;
   table_.find_any(lively)->renew(now_);
   table_.sweep(now_);
@@ -450,7 +450,7 @@ TEST_F(ClientTableTest, a_courteous_client_that_comes_back_has_its_lease_again) 
   EXPECT_TRUE(client->lease_over(now_, options_.lease));
   client->renew(now_);
   EXPECT_FALSE(client->lease_over(now_, options_.lease));
-  EXPECT_TRUE(table_.courteous(now_).empty());
+  EXPECT_EQ(table_.longest_silent(now_), nullptr);
 }
 
 TEST_F(ClientTableTest, half_open_clients_push_out_the_oldest_of_their_kind_only) {
@@ -476,9 +476,10 @@ TEST_F(ClientTableTest, confirmed_clients_make_room_by_their_leases) {
     return std::pair(client->client, session ? NFS4_OK : session.error());
   };
   const clientid4 first = add("a").first;
-  holders = {first};
   now_ += 1s;
-  EXPECT_EQ(add("b").second, NFS4_OK);
+  const auto second = add("b");
+  EXPECT_EQ(second.second, NFS4_OK);
+  holders = {first, second.first};
   EXPECT_EQ(add("c").second, NFS4ERR_DELAY);
   now_ += options_.lease;
   EXPECT_EQ(add("d").second, NFS4_OK);
