@@ -34,22 +34,20 @@ ClientStates* StateRegistry::find_client(clientid4 client) const {
 }
 
 FileState& StateRegistry::file_of(const vfs::FileHandle& handle) {
-  std::unique_ptr<FileState>& file = files_[handle];
-  if (!file) {
-    file = std::make_unique<FileState>();
-    file->handle = handle;
-  }
-  return *file;
+  if (FileState* const known = find_file(handle)) return *known;
+  auto file = std::make_unique<FileState>();
+  file->handle = handle;
+  return **files_.insert(std::move(file)).first;
 }
 
 FileState* StateRegistry::find_file(const vfs::FileHandle& handle) const {
   const auto found = files_.find(handle);
-  return found == files_.end() ? nullptr : found->second.get();
+  return found == files_.end() ? nullptr : found->get();
 }
 
 void StateRegistry::forget_if_unused(const vfs::FileHandle& handle) {
   const auto found = files_.find(handle);
-  if (found == files_.end() || !found->second->unused()) return;
+  if (found == files_.end() || !(*found)->unused()) return;
   files_.erase(found);
 }
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -30,10 +31,23 @@ struct FileHandleHash {
   }
 };
 
+// Files with state, by their handles: each has its own, and there are many.
+struct FileStateHash : FileHandleHash {
+  using is_transparent = void;
+  using FileHandleHash::operator();
+  std::size_t operator()(const std::unique_ptr<FileState>& file) const { return (*this)(file->handle); }
+};
+struct SameFile {
+  using is_transparent = void;
+  static const vfs::FileHandle& handle_of(const vfs::FileHandle& handle) { return handle; }
+  static const vfs::FileHandle& handle_of(const std::unique_ptr<FileState>& file) { return file->handle; }
+  bool operator()(const auto& a, const auto& b) const { return handle_of(a) == handle_of(b); }
+};
+
 // Not thread-safe: behind the lock of States.
 class StateRegistry {
  public:
-  using Files = std::unordered_map<vfs::FileHandle, std::unique_ptr<FileState>, FileHandleHash>;
+  using Files = std::unordered_set<std::unique_ptr<FileState>, FileStateHash, SameFile>;
   using Clients = std::unordered_map<clientid4, std::unique_ptr<ClientStates>>;
 
   StateRegistry(std::uint32_t epoch, const StateLimits& limits);

@@ -200,7 +200,7 @@ void Delegations::give_up_own(const vfs::FileHandle& handle, const Client& clien
 }
 
 void Delegations::end_leases(DeferredWork& work) {
-  for (const auto& [handle, file] : registry_.files())
+  for (const std::unique_ptr<FileState>& file : registry_.files())
     for (DelegationState* delegation : file->delegations)
       if (delegation->lease != nullptr) work.leases.push_back(std::move(delegation->lease));
 }

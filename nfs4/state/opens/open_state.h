@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@
 
 namespace braid::nfs4::state {
 
-// The opens of one file that serve a state, one for each way it was opened.
+// The opens of one file that serve a state, one for each way it was opened: usually a single one.
 class Descriptors {
  public:
   // One that allows `access`, or null.
@@ -28,7 +29,8 @@ class Descriptors {
   void keep_only(std::uint8_t access, std::vector<vfs::OpenFileRef>& unused);
 
  private:
-  std::vector<vfs::OpenFileRef> opens_;
+  vfs::OpenFileRef first_;
+  std::unique_ptr<Descriptors> others_;  // null, without a first one
 };
 
 // One in a count, from birth to death.

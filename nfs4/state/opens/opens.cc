@@ -26,12 +26,11 @@ bool denied(const FileState& file, const OpenRequest& request, const Share& shar
 }  // namespace
 
 vfs::OpenFileRef Descriptors::get(std::uint8_t access) const {
-  for (const vfs::OpenFileRef& open : opens_)
-    if ((static_cast<std::uint8_t>(open->access()) & access) == access) return open;
-  return nullptr;
+  if (first_ == nullptr || (static_cast<std::uint8_t>(first_->access()) & access) == access) return first_;
+  return others_ == nullptr ? nullptr : others_->get(access);
 }
 
-vfs::OpenFileRef Descriptors::any() const { return opens_.empty() ? nullptr : opens_.front(); }
+vfs::OpenFileRef Descriptors::any() const { return first_; }
 
 void Descriptors::add(vfs::OpenFileRef open, std::vector<vfs::OpenFileRef>& unused) {
   if (open == nullptr) return;
@@ -39,15 +38,24 @@ void Descriptors::add(vfs::OpenFileRef open, std::vector<vfs::OpenFileRef>& unus
     unused.push_back(std::move(open));
     return;
   }
-  opens_.push_back(std::move(open));
+  if (first_ == nullptr) {
+    first_ = std::move(open);
+    return;
+  }
+  if (others_ == nullptr) others_ = std::make_unique<Descriptors>();
+  others_->add(std::move(open), unused);
 }
 
 void Descriptors::keep_only(std::uint8_t access, std::vector<vfs::OpenFileRef>& unused) {
-  std::erase_if(opens_, [&](vfs::OpenFileRef& open) {
-    if ((static_cast<std::uint8_t>(open->access()) & access) != 0) return false;
-    unused.push_back(std::move(open));
-    return true;
-  });
+  if (first_ == nullptr) return;
+  if (others_ != nullptr) others_->keep_only(access, unused);
+  if ((static_cast<std::uint8_t>(first_->access()) & access) == 0)
+    unused.push_back(std::exchange(first_, nullptr));
+  std::unique_ptr<Descriptors> rest = std::move(others_);
+  if (first_ == nullptr && rest != nullptr)
+    *this = std::move(*rest);
+  else if (rest != nullptr && rest->first_ != nullptr)
+    others_ = std::move(rest);
 }
 
 Opens::Opens(StateRegistry& registry)
