@@ -24,6 +24,7 @@ enum class Plant : std::uint8_t {
   miscounted_owners,   // a 4.0 owner skips a number
   stuck_job,           // something of a killed server waits for ever
   undeleted_records,   // what was deleted is there again after a crash
+  endless_owner,       // a lock owner with more ranges than a server that is to answer lets one have
   narrow_sessions,     // a client believes that its session allows shorter replies than it does
 };
 

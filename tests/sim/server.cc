@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "tests/sim/hoard.h"
+
 namespace braid::sim {
 namespace {
 
@@ -85,6 +87,25 @@ io::Op<> Server::place_file(Server& self, std::uint64_t fileid) {
 
 void Server::place(std::uint64_t fileid) {
   if (!closing_ && stored_.in_objects) io::spawn(gate_, place_file(*this, fileid));
+}
+
+void Server::hoard(std::uint64_t fileid, std::uint64_t number) {
+  if (closing_) return;
+  if (hoarder_ != 0) {
+    io::spawn(gate_, evict(*this, std::exchange(hoarder_, 0)));
+    return;
+  }
+  hoarder_ = hoard_locks(engine_->state(), stored_.storage.handle_of(fileid), number,
+                         plant_ == Plant::endless_owner, engine_->state().clock.now());
+}
+
+io::Op<> Server::evict(Server& self, nfs4::clientid4 client) {
+  (void)co_await self.engine_->evict(client).as_result();
+}
+
+std::uint64_t Server::longest_call() const {
+  return engine_->state().states.with(
+      [](const nfs4::state::States& states) { return states.longest_call(); });
 }
 
 io::Op<> Server::close_engine(Server& self) {

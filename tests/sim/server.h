@@ -50,6 +50,11 @@ class Server final : public Host {
   void tick();
   // Exchanges the content of this file for another one with the same bytes.
   void place(std::uint64_t fileid);
+  // Two clients take very many locks of this file, or wait for them, and are never heard of again. The second
+  // time one of them is evicted, and so on.
+  void hoard(std::uint64_t fileid, std::uint64_t number);
+  // How many entries the call of the state layer has looked at that has looked at most.
+  [[nodiscard]] std::uint64_t longest_call() const;
   // As kill -9: from now on nothing it does has an effect. Its connections are to be closed by the caller.
   void kill();
   // Nothing of it runs any more.
@@ -58,6 +63,7 @@ class Server final : public Host {
  private:
   static io::Op<> tick_engine(Server& self);
   static io::Op<> close_engine(Server& self);
+  static io::Op<> evict(Server& self, nfs4::clientid4 client);
   static io::Op<> place_file(Server& self, std::uint64_t fileid);
 
   const std::uint32_t life_;
@@ -75,6 +81,7 @@ class Server final : public Host {
   std::unique_ptr<rpc::ServerWorker> worker_;
   rpc::TcpMetrics tcp_metrics_{metrics_};
   rpc::TcpWorker tcp_;
+  nfs4::clientid4 hoarder_ = 0;
   bool ticking_ = false;
   bool closing_ = false;
   bool closed_ = false;

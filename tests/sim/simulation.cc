@@ -4,6 +4,8 @@
 #include <chrono>
 #include <utility>
 
+#include "tests/sim/hoard.h"
+
 namespace braid::sim {
 namespace {
 
@@ -41,6 +43,7 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
   for (std::uint64_t i = 0; i < files; ++i)
     world_.files.push_back(
         files_.storage.add(vfs::memory::Storage::root_id, fmt::format("f{}", i), vfs::FileType::regular));
+  hoarded_ = files_.storage.add(vfs::memory::Storage::root_id, "hoard", vfs::FileType::regular);
   const std::uint64_t clients = random_.between(std::uint64_t{2}, std::uint64_t{6});
   for (std::uint32_t i = 0; i < clients; ++i)
     traits_.push_back(
@@ -67,6 +70,8 @@ void Simulation::run() {
       now_and_then(random_.between(seconds(15), seconds(90)), &Simulation::reboot_a_client);
     if (random_.percent(75))
       now_and_then(random_.between(seconds(15), seconds(90)), &Simulation::restart_soon);
+    if (random_.fork(4).percent(20))
+      now_and_then(random_.between(seconds(10), seconds(60)), &Simulation::hoard);
     if (files_.in_objects)
       now_and_then(random_.between(milliseconds(200), seconds(10)), &Simulation::place_a_file);
   });
@@ -101,7 +106,12 @@ void Simulation::kill_server() {
 void Simulation::tick() {
   const Server* const alive = server();
   std::erase_if(servers_, [alive](const auto& one) { return one.get() != alive && one->ended(); });
-  if (server() != nullptr) server()->tick();
+  if (server() != nullptr) {
+    server()->tick();
+    if (const std::uint64_t entries = server()->longest_call(); entries > entries_max)
+      oracle_.violation("short_calls", 0, {},
+                        fmt::format("a call has looked at {} entries of the server's state", entries));
+  }
   scheduler_.after(seconds(1), [this] { tick(); });
 }
 
@@ -161,6 +171,12 @@ void Simulation::place_a_file() {
   if (network_.server() == nullptr) return;
   trace_.add({}, index, "is placed anew");
   server()->place(world_.files[index]);
+}
+
+void Simulation::hoard() {
+  if (server() == nullptr) return;
+  trace_.add({}, {}, "clients come, or one goes, that hold very much");
+  server()->hoard(hoarded_, ++hoards_);
 }
 
 void Simulation::boot(std::uint32_t index) {

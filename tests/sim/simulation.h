@@ -55,6 +55,7 @@ class Simulation {
   void silence_a_client();
   void reboot_a_client();
   void place_a_file();
+  void hoard();
   void boot(std::uint32_t index);
   void wind_up();
   [[nodiscard]] bool over();
@@ -75,6 +76,8 @@ class Simulation {
   std::vector<std::unique_ptr<Client>> every_client_;
   std::vector<std::unique_ptr<Server>> servers_;  // the last one may be alive
   std::uint32_t lives_ = 0;
+  std::uint64_t hoards_ = 0;
+  std::uint64_t hoarded_ = 0;  // the file
   bool restarting_ = false;
   bool ending_ = false;
   base::TimePoint patience_{};  // with the end

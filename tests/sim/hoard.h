@@ -1,0 +1,22 @@
+// Two clients that hold very much and are never heard of again: what goes with them, goes in portions.
+#pragma once
+
+#include <cstdint>
+
+#include "base/clock.h"
+#include "nfs4/server_state.h"
+#include "nfs4/state/steps.h"
+#include "vfs/types.h"
+
+namespace braid::sim {
+
+// How many entries of its tables a call of the state layer may look at, whatever clients hold.
+constexpr std::uint64_t entries_max = 3 * nfs4::state::StepCounter::portion;
+
+// They come without a network. One locks many ranges of `file`, which nobody else uses, each for another
+// owner; or all for one, whose end is one step. The other one waits for all of the file. `number`: of their
+// coming. The first one, or 0: they could not come.
+nfs4::clientid4 hoard_locks(const nfs4::ServerState& server, const vfs::FileHandle& file,
+                            std::uint64_t number, bool one_owner, base::TimePoint now);
+
+}  // namespace braid::sim
