@@ -8,8 +8,8 @@ namespace braid::vfs::posix {
 
 PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot,
                      bool may_have_content)
-    : identity_(identity),
-      fd_(fd.release()),
+    : fd_(fd.release()),
+      identity_(identity),
       content_(may_have_content && identity.type == FileType::regular ? std::make_unique<FileContent>()
                                                                       : nullptr),
       opened_(opened),

@@ -284,29 +284,32 @@ class PosixFile final : public File {
 
   static constexpr std::size_t short_listing = 64;  // entries: with attributes about 80 microseconds
 
-  const FileIdentity identity_;
   enum class Standing : std::uint8_t {
     open,
     parking,  // whoever holds the lock of its shard looks whether it can be parked
     parked,   // it has no descriptor
   };
+  // In an order without gaps: there are many of them.
   std::atomic<int> fd_;  // -1: parked
-  std::atomic<Standing> standing_{Standing::open};
+  const FileIdentity identity_;
   const std::unique_ptr<FileContent> content_;
+  std::atomic<Standing> standing_{Standing::open};
   std::atomic<Opened> opened_;
   std::atomic<bool> lists_long_{false};
+  bool writer_ = false;      // in by_writing_
+  std::uint32_t opens_ = 0;  // those that have no FileRef; a parked file is there for them, and in no list
   std::atomic<std::uint64_t> size_seen_{0};
   std::shared_ptr<FileSyncs> syncs_held_;  // ends before the descriptor, which keeps the inode's number
   std::atomic<FileSyncs*> syncs_{nullptr};
   ChangeCounter changes_;
+  std::array<std::atomic<int>, accesses> shared_fds_{-1, -1, -1};  // as in Holdings, for who has no lock
   struct Seen {
     ChangeStamp stamp;
     std::unique_ptr<Grants> grants;  // null: none yet
   };
   base::Guarded<Seen> seen_;
   base::Guarded<Holdings> holdings_;
-  std::array<std::atomic<int>, accesses> shared_fds_{-1, -1, -1};  // as in Holdings, for who has no lock
-  std::optional<DescriptorSlot> slot_;                             // none: parked
+  std::optional<DescriptorSlot> slot_;  // none: parked
 
   // Of the cache, under its shard's lock.
   struct Link {
@@ -317,8 +320,6 @@ class PosixFile final : public File {
   PosixFile* hash_next_ = nullptr;
   Link by_use_;      // most recently used first
   Link by_writing_;  // those with an O_RDWR descriptor
-  bool writer_ = false;
-  std::uint32_t opens_ = 0;  // those that have no FileRef; a parked file is there for them, and in no list
   base::TimePoint used_{};
 };
 
