@@ -95,7 +95,8 @@ class Objects {
   // What has changed is told once.
   vfs::VfsOp<Stat> stat(ObjectKey key);
   vfs::VfsOp<vfs::Attributes> stat_of(const OpenedObject& object) {
-    return files_.file_system().getattr(object.open->file());
+    const vfs::FileRef file = object.open->file();
+    co_return co_await files_.file_system().getattr(file);
   }
 
   // In force, and on the medium; what had been let in before is over.

@@ -138,7 +138,8 @@ Outcome<std::optional<LockConflict>> Tree::test_lock(PosixFile& file, LockOwnerI
   };
   auto known = file.hold([&](Holdings& held) -> Outcome<Known> {
     Known out{{}, held.kept().lock_description.has_value(), held.leased()};
-    if (const auto* holder = held.kept().locks.conflict(owner, *span, type)) out.conflict = conflict_of(*holder);
+    if (const auto* holder = held.kept().locks.conflict(owner, *span, type))
+      out.conflict = conflict_of(*holder);
     if (out.conflict || !out.locked) return out;
     auto asked = ask(held.kept().lock_description->fd.get(), *span, type);
     if (!asked) return base::fail(asked.error());
