@@ -241,7 +241,7 @@ vfs::VfsOp<EachObject<ObjectStat>> ControlCalls::stat(pnfs::ServerNumber server,
   keys.reserve(of.size());
   for (const ObjectKey& key : of) keys.push_back(wire_of(key));
   const auto args = pnfs::to_data_args::with_stat({keys});
-  const Reply reply = co_await ask(server, About::something_else, args);
+  const Reply reply = co_await ask(server, About::bytes, args);
   const std::span<const pnfs::object_stat> stats = reply.result.stat()->objects;
   if (stats.size() != of.size()) co_await base::fail(vfs::Error::io);
   EachObject<ObjectStat> out;

@@ -19,6 +19,10 @@ def configuration(lab, export="", cluster=""):
 def serve(lab):
     """A metadata server of the export, with SERVERS data servers that it knows."""
     lab.serve(config=configuration(lab))
+    start_servers(lab)
+
+
+def start_servers(lab):
     for number in range(1, SERVERS + 1):
         lab.data_server(number)
     for number in range(1, SERVERS + 1):

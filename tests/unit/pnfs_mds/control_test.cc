@@ -279,6 +279,10 @@ TEST_F(CallsOverTcp, nobody_waits_for_a_server_that_is_lost) {
   hand_clock_.advance(1h);
   waiter.join();
   EXPECT_EQ(outlasted->error(), vfs::Error::io);
+  EXPECT_EQ(call([&] { return calls_.stat(first, {some_object}); }).error(), vfs::Error::io);
+  EXPECT_EQ(call([&] { return calls_.remove(first, {{some_object, pnfs::GrantNumber(9)}}); }).error(),
+            vfs::Error::delay)
+      << "that can wait";
   data_.held = false;
 }
 
