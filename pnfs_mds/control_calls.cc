@@ -153,9 +153,11 @@ vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, Abo
   auto reply = co_await line->peer->call_data(args, std::move(bulk), patience).as_result();
   if (counters_ && reply) counters_->answered(kind);
   if (counters_ && !reply) counters_->failed(kind, reply.error().fault);
-  if (reply) co_return std::move(*reply);
-  note_failure(*desk, server, peer, about, reply.error());
-  co_await base::fail(error_of_peer(reply.error(), server));
+  if (!reply) {
+    note_failure(*desk, server, peer, about, reply.error());
+    co_await base::fail(error_of_peer(reply.error(), server));
+  }
+  co_return std::move(*reply);
 }
 
 void ControlCalls::note_failure(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer,

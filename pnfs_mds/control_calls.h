@@ -30,8 +30,8 @@
 namespace braid::pnfs_mds {
 
 // Each thread has a connection of its own to each server that it calls. A server without contact is not
-// called at all, but for truncations and fences: `delay`, and `io` for bytes and ends of one that is lost. Before
-// start(), and after close(), none is called.
+// called at all, but for truncations and fences: `delay`, and `io` for bytes and ends of one that is lost.
+// Before start(), and after close(), none is called.
 class ControlCalls final : public ObjectCalls {
  public:
   // A call that is not answered in that time is `delay`.
