@@ -50,7 +50,7 @@ std::expected<rpc::PeerAddress, std::string> resolve(const std::string& text) {
 }
 
 // RFC 5665 sections 5.2.3.3 and 5.2.3.4. `transport`: "tcp" or "rdma".
-pnfs::Introduction::Address universal(std::string transport, const rpc::PeerAddress& address) {
+pnfs::Introduction::Address universal(const std::string& transport, const rpc::PeerAddress& address) {
   constexpr unsigned byte = 256;
   return {rpc::is_ipv4(address) ? transport : transport + "6",
           fmt::format("{}.{}.{}", config::host_text(address), address.port / byte, address.port % byte)};
