@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "base/clock.h"
+#include "nfs4/nfs4.x.h"
 #include "nfs4/server_state.h"
 #include "nfs4/state/steps.h"
 #include "vfs/types.h"
