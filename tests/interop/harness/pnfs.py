@@ -2,7 +2,7 @@
 
 import hashlib
 
-from harness.client import SHORT_LEASE_S, metric, until
+from harness.client import SHORT_LEASE_S, drop_caches, equal, expect, metric, sha256, until, write_file
 from harness.mountstats import part_of
 
 SERVERS = 4
@@ -48,6 +48,16 @@ def events(at):
 def in_band(operation):
     """How often the metadata server has executed that NFSv4 operation since its start."""
     return metric(f'braid_nfs4_operations_total{{operation="{operation}"}}')
+
+
+def write_and_read(at, name, data):
+    """A new file there, which goes straight to the data servers and comes from them."""
+    write_file(f"{at}/{name}", data)
+    drop_caches()
+    equal(sha256(f"{at}/{name}"), hashlib.sha256(data).hexdigest(), f"what is read back of {name}")
+    reads, writes = events(at)
+    expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
+    equal((in_band("READ"), in_band("WRITE")), (0, 0), "READ and WRITE at the metadata server")
 
 
 def blocks_below(lab, directory):

@@ -7,7 +7,7 @@ import os
 import subprocess
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, sha256, step, write_file
-from harness.pnfs import SERVERS, UNIT, await_removal, events, in_band, pattern, serve, stored
+from harness.pnfs import SERVERS, UNIT, await_removal, pattern, serve, stored, write_and_read
 
 RUNS = ("ext4,4.1", "ext4,4.2")
 TAKES_S = 18
@@ -23,12 +23,7 @@ mnt = lab.mount()
 
 step("a file is written and read by its layout")
 data = pattern(SIZE, "first")
-write_file(f"{mnt}/file", data)
-drop_caches()
-equal(sha256(f"{mnt}/file"), hashlib.sha256(data).hexdigest(), "what is read back")
-reads, writes = events(mnt)
-expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
-equal((in_band("READ"), in_band("WRITE")), (0, 0), "READ and WRITE at the metadata server")
+write_and_read(mnt, "file", data)
 for number in range(1, SERVERS + 1):
     equal(stored(lab, number), SIZE // SERVERS, f"what data server {number} has of it")
 equal(os.stat(f"{mnt}/file").st_size, SIZE, "its size")

@@ -4,8 +4,8 @@ import hashlib
 import os
 import subprocess
 
-from harness.client import METRICS, Lab, drop_caches, equal, expect, metric, sha256, step, until, write_file
-from harness.pnfs import blocks_below, events, in_band
+from harness.client import METRICS, Lab, drop_caches, equal, metric, sha256, step, until, write_file
+from harness.pnfs import blocks_below, write_and_read
 
 RUNS = ("ext4,4.2",)
 TAKES_S = 10
@@ -28,13 +28,7 @@ await_servers()
 mnt = lab.mount()
 
 step("a file is written and read by its layout")
-write_file(f"{mnt}/file", DATA)
-drop_caches()
-equal(sha256(f"{mnt}/file"), hashlib.sha256(DATA).hexdigest(), "what is read back")
-reads, writes = events(mnt)
-expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
-for operation in ("READ", "WRITE"):
-    equal(in_band(operation), 0, f"{operation} at the metadata server")
+write_and_read(mnt, "file", DATA)
 for number in range(1, SERVERS + 1):
     equal(blocks_below(lab, f"{stores}/ds{number}/objects"), SIZE // SERVERS, f"what data server {number} has of it")
 

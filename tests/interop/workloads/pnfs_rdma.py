@@ -3,9 +3,9 @@
 import hashlib
 import json
 
-from harness.client import Lab, drop_caches, equal, expect, sha256, step, write_file
+from harness.client import Lab, equal, sha256, step
 from harness.constants import DATA_PORT
-from harness.pnfs import SERVERS, configuration, events, in_band, pattern, serve
+from harness.pnfs import SERVERS, configuration, pattern, serve, write_and_read
 
 MACHINE = "rdma"
 RUNS = ("tmpfs,4.2",)
@@ -26,16 +26,11 @@ def connections():
     return [of(number) for number in range(1, SERVERS + 1)]
 
 
-def write_and_read(proto, name, by_rdma):
+def by_mount(proto, name, by_rdma):
     """A mount by `proto` whose bytes go straight to the data servers, by RDMA or not at all by RDMA."""
     mnt = lab.mount(proto=proto, at=f"/run/{name}")
     data = pattern(SIZE, name)
-    write_file(f"{mnt}/{name}", data)
-    drop_caches()
-    equal(sha256(f"{mnt}/{name}"), hashlib.sha256(data).hexdigest(), "what is read back")
-    reads, writes = events(mnt)
-    expect(reads > 0 and writes > 0, f"the client sent {reads} reads and {writes} writes by a layout")
-    equal((in_band("READ"), in_band("WRITE")), (0, 0), "READ and WRITE at the metadata server")
+    write_and_read(mnt, name, data)
     for number, (_, rdma) in enumerate(connections(), 1):
         equal(rdma > 0, by_rdma, f"data server {number} is reached by RDMA")
     lab.unmount(mnt)
@@ -45,9 +40,9 @@ def write_and_read(proto, name, by_rdma):
 lab.export()
 serve(lab)
 step("who has mounted by TCP reaches data servers by TCP")
-first = write_and_read("tcp", "first", False)
+first = by_mount("tcp", "first", False)
 step("who has mounted by RDMA, by RDMA")
-second = write_and_read("rdma", "second", True)
+second = by_mount("rdma", "second", True)
 step("and both see the same")
 mnt = lab.mount(version="3", proto="rdma")
 for name, data in (("first", first), ("second", second)):
@@ -57,4 +52,4 @@ lab.unmount(mnt)
 step("the configuration has it otherwise")
 lab.stop()
 lab.serve(config=configuration(lab, cluster='data_transport = ["tcp"]\n'))
-write_and_read("rdma", "third", False)
+by_mount("rdma", "third", False)
