@@ -57,12 +57,17 @@ struct Stream {
 
 // In Record::flags of every chunk, the empty one too; not one of Chunk's.
 constexpr std::uint32_t is_used = 0x80000000U;
+// Behind Chunk's flags, the number of the batch: a record that an earlier batch has left is not taken for one
+// of this.
+constexpr std::uint32_t chunk_flags = 0xff;
+constexpr std::uint32_t sequence_shift = 8;
+constexpr std::uint32_t sequence_mask = 0x7fffffU;
 
 // 48 bytes back to the host for each chunk.
 struct Record {
   std::uint32_t begin;  // in the input
   std::uint32_t length;
-  std::uint32_t flags;  // of Chunk, and is_used; 0: no chunk
+  std::uint32_t flags;  // of Chunk, the batch's number, and is_used; 0: no chunk
   std::uint32_t stream;
   std::uint32_t id[8];
 };
@@ -97,6 +102,7 @@ struct Batch {
   std::uint32_t leaf_bytes;  // of its leaves
   std::uint32_t flags;       // of the mode of BLAKE3
   std::uint32_t levels;      // of joins
+  std::uint32_t sequence;    // of the batch, at most sequence_mask
   std::uint32_t key[8];
 };
 
@@ -197,7 +203,7 @@ BRAID_BOTH void select(const Batch& b, std::uint32_t stream) {
     if (cut.length == 0 && (s.flags & is_one_chunk) == 0) break;
     record->begin = s.begin + done;
     record->length = cut.length;
-    record->flags = cut.flags | is_used;
+    record->flags = cut.flags | b.sequence << sequence_shift | is_used;
     record->stream = stream;
     ++record;
     done += cut.length;

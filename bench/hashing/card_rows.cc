@@ -138,7 +138,7 @@ void card_engine_rows(const Table& table, const std::string& who, const EngineOp
 }
 
 void print_without_card(const Table& table) {
-  const std::string why = "no GPU (" + cuda_state() + ")";
+  const std::string why = "no GPU (" + cuda_state().summary() + ")";
   for (const char* row : resident_rows) table.print_missing(row, why);
   for (const char* who : {card_name, alone_name})
     for (const std::size_t bytes : job_sizes)

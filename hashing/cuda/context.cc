@@ -1,31 +1,53 @@
+#include "hashing/cuda/context.h"
+
+#include <fmt/format.h>
+
 #include <array>
 
 #include "base/log.h"
-#include "hashing/cuda/cuda_card.h"
 
-namespace braid::hashing {
-namespace cuda {
+namespace braid::hashing::cuda {
 
-base::Result<std::unique_ptr<Context>> Context::create(std::shared_ptr<const Driver> driver, int ordinal) {
-  constexpr int major_min = 9;
+base::Result<std::unique_ptr<Context>> Context::create(std::shared_ptr<const Driver> driver, int ordinal,
+                                                       std::string& why) {
+  constexpr int major_min = 8;  // what kernels.ptx is made for
   CUdevice device = 0;
-  int major = 0;
+  int major = 0, minor = 0;
   std::array<char, 256> name{};
   const Driver& d = *driver;
-  if (d.device_get(&device, ordinal) != CUDA_SUCCESS ||
-      d.device_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device) != CUDA_SUCCESS ||
-      d.device_name(name.data(), name.size() - 1, device) != CUDA_SUCCESS)
+  const auto asked = [&](CUresult result) {
+    if (result != CUDA_SUCCESS) why = fmt::format("the driver says {}", d.name_of(result));
+    return result == CUDA_SUCCESS;
+  };
+  if (!asked(d.device_get(&device, ordinal)) ||
+      !asked(d.device_attribute(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device)) ||
+      !asked(d.device_attribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device)) ||
+      !asked(d.device_name(name.data(), static_cast<int>(name.size()) - 1, device)))
     return base::fail(EIO);
-  if (major < major_min) return base::fail(ENODEV);
+  if (major < major_min) {
+    why = fmt::format("{} has compute capability {}.{}; {}.0 or later is needed", name.data(), major, minor,
+                      major_min);
+    return base::fail(ENODEV);
+  }
   std::unique_ptr<Context> context(new Context(std::move(driver), device));
   context->name_ = fmt::format("{} {}", ordinal, name.data());
-  if (auto done = context->checked(d.context_retain(&context->context_, device), "context"); !done)
-    return base::fail(done.error());
   return context;
 }
 
-Context::~Context() {
-  if (context_ != nullptr) (void)driver_->context_release(device_);
+base::Result<void> Context::open() {
+  if (context_ == nullptr)
+    if (auto done = checked(driver_->context_retain(&context_, device_), "context"); !done) {
+      context_ = nullptr;
+      return done;
+    }
+  return use();
+}
+
+void Context::close() {
+  if (context_ == nullptr) return;
+  (void)driver_->context_reset(device_);
+  (void)driver_->context_release(device_);
+  context_ = nullptr;
 }
 
 base::Result<void> Context::use() const {
@@ -39,55 +61,4 @@ base::Result<void> Context::checked(CUresult result, const char* what) const {
   return base::fail(EIO);
 }
 
-base::Result<void> Pinner::register_region(std::uint32_t index, base::MutableBytes region) {
-  const Driver& d = context_.driver();
-  if (!context_.use() ||
-      d.host_pin(region.data(), region.size(), CU_MEMHOSTREGISTER_PORTABLE) != CUDA_SUCCESS) {
-    base::log_event(base::Level::warning, "cuda_not_pinned", "card=\"{}\" bytes={}", context_.name(),
-                    region.size());
-    return {};
-  }
-  std::scoped_lock lock(mutex_);
-  regions_.emplace(index, region);
-  return {};
-}
-
-void Pinner::unregister_region(std::uint32_t index) {
-  std::scoped_lock lock(mutex_);
-  const auto found = regions_.find(index);
-  if (found == regions_.end()) return;
-  if (context_.use()) (void)context_.driver().host_unpin(found->second.data());
-  regions_.erase(found);
-}
-
-bool Pinner::pinned(base::BytesView bytes) const {
-  std::scoped_lock lock(mutex_);
-  for (const auto& [index, region] : regions_)
-    if (bytes.data() >= region.data() && bytes.data() + bytes.size() <= region.data() + region.size())
-      return true;
-  return false;
-}
-
-}  // namespace cuda
-
-std::vector<std::unique_ptr<Card>> cuda_cards(const CudaOptions& options, io::SlabPool& pool) {
-  std::vector<std::unique_ptr<Card>> cards;
-  const auto driver = cuda::Driver::load();
-  int count = 0;
-  if (!driver || (*driver)->device_count(&count) != CUDA_SUCCESS) return cards;
-  for (int i = 0; i < count; ++i)
-    if (auto context = cuda::Context::create(*driver, i); context)
-      cards.push_back(std::make_unique<cuda::CudaCard>(std::move(*context), options, pool));
-  return cards;
-}
-
-std::string cuda_state() {
-  const auto driver = cuda::Driver::load();
-  if (!driver)
-    return driver.error() == base::errno_of(ENOENT) ? "no CUDA driver" : "the CUDA driver finds no card";
-  int count = 0;
-  if ((*driver)->device_count(&count) != CUDA_SUCCESS || count == 0) return "no CUDA card";
-  return fmt::format("{} CUDA card{}", count, count == 1 ? "" : "s");
-}
-
-}  // namespace braid::hashing
+}  // namespace braid::hashing::cuda

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/assert.h"
-#include "base/log.h"
 #include "hashing/cuda/image.h"
 
 namespace braid::hashing::cuda {
@@ -64,23 +62,18 @@ DeviceLayout layout_of(const CardLimits& limits, CUdeviceptr base) {
 
 }  // namespace
 
-CudaCard::CudaCard(std::unique_ptr<Context> context, const CudaOptions& options, io::SlabPool& pool)
-    : context_(std::move(context)), options_(options), pool_(pool), pinner_(*context_) {
-  base::check(pool_.add_registrar(&pinner_).has_value(), "a region that cannot be pinned is copied");
-}
-
-CudaCard::~CudaCard() {
-  close();
-  pool_.remove_registrar(&pinner_);
-}
+CudaCard::CudaCard(std::unique_ptr<Context> context, const CudaOptions& options, io::SlabPool& pool,
+                   std::shared_ptr<Pinner> pinner)
+    : context_(std::move(context)), options_(options), pool_(pool), pinner_(std::move(pinner)) {}
 
 base::Result<void> CudaCard::open(const CardLimits& limits) {
   limits_ = limits;
-  if (auto used = context_->use(); !used) return used;
+  if (auto opened = context_->open(); !opened) return opened;
   if (auto loaded = load_kernels(); !loaded) return loaded;
   slots_.resize(limits.slots);
   for (Slot& slot : slots_)
     if (auto opened = open_slot(slot); !opened) return opened;
+  pinner_->pin_new(*context_);
   return {};
 }
 
@@ -89,9 +82,13 @@ base::Result<void> CudaCard::load_kernels() {
       "braid_candidates",    "braid_summarise", "braid_select", "braid_describe", "braid_hash_leaf",
       "braid_hash_md5_leaf", "braid_join",      "braid_finish", "braid_slide"};
   const Driver& d = context_->driver();
-  if (auto done = context_->checked(d.module_load(&module_, kernel_image().data()), "load the kernels");
-      !done)
+  CUresult loaded = CUDA_ERROR_NOT_FOUND;
+  for (const base::BytesView image : kernel_images())
+    if (loaded = d.module_load(&module_, image.data()); loaded == CUDA_SUCCESS) break;
+  if (auto done = context_->checked(loaded, "load the kernels"); !done) {
+    module_ = nullptr;
     return done;
+  }
   for (std::size_t i = 0; i < kernel_count; ++i)
     if (auto done = context_->checked(d.module_function(&kernels_[i], module_, names[i]), names[i]); !done)
       return done;
@@ -107,6 +104,13 @@ base::Result<void> CudaCard::open_slot(Slot& slot) {
           context_->checked(d.stream_create(&slot.stream, CU_STREAM_NON_BLOCKING, priority), "stream");
       !done)
     return done;
+  if (auto done = context_->checked(d.event_create(&slot.done, CU_EVENT_DISABLE_TIMING), "event"); !done)
+    return done;
+  return take_memory(slot);
+}
+
+base::Result<void> CudaCard::take_memory(Slot& slot) {
+  const Driver& d = context_->driver();
   const std::uint64_t bytes = layout_of(limits_, 0).end;
   if (auto done = context_->checked(d.memory_take(&slot.memory, bytes), "memory of the card"); !done)
     return done;
@@ -132,20 +136,21 @@ base::Result<void> CudaCard::open_slot(Slot& slot) {
 }
 
 void CudaCard::close() {
-  if (!context_->use()) return;
   const Driver& d = context_->driver();
-  for (Slot& slot : slots_) {
-    if (slot.stream != nullptr) {
+  if (!slots_.empty() && context_->use())
+    for (Slot& slot : slots_) {
       // Whatever still runs reads the callers' memory.
-      (void)d.stream_wait(slot.stream);
-      (void)d.stream_destroy(slot.stream);
+      if (slot.stream != nullptr) (void)d.stream_wait(slot.stream);
+      if (slot.done != nullptr) (void)d.event_destroy(slot.done);
+      if (slot.stream != nullptr) (void)d.stream_destroy(slot.stream);
+      if (slot.memory != 0) (void)d.memory_give_back(slot.memory);
+      if (slot.host_tables != nullptr) (void)d.host_give_back(slot.host_tables);
     }
-    if (slot.memory != 0) (void)d.memory_give_back(slot.memory);
-    if (slot.host_tables != nullptr) (void)d.host_give_back(slot.host_tables);
-  }
   slots_.clear();
   if (module_ != nullptr) (void)d.module_unload(module_);
   module_ = nullptr;
+  pinner_->unpin_all(*context_);
+  context_->close();
 }
 
 base::Result<void> CudaCard::upload_copied(Slot& slot, base::BytesView from, CUdeviceptr to) {
@@ -168,7 +173,7 @@ base::Result<void> CudaCard::upload(Slot& slot, const CardWork& work) {
   const Driver& d = context_->driver();
   slot.bounce_used = 0;
   for (const CardWork::Piece& piece : work.pieces) {
-    const bool direct = piece.from.size() >= direct_bytes_min && pinner_.pinned(piece.from);
+    const bool direct = piece.from.size() >= direct_bytes_min && pinner_->pinned(piece.from);
     auto done = direct ? context_->checked(d.upload(slot.input + piece.to, piece.from.data(),
                                                     piece.from.size(), slot.stream),
                                            "upload")
@@ -218,6 +223,7 @@ base::Result<void> CudaCard::launch_all(Slot& slot) {
 
 base::Result<void> CudaCard::load(unsigned index, const CardWork& work) {
   if (auto used = context_->use(); !used) return used;
+  pinner_->pin_new(*context_);
   Slot& slot = slots_[index];
   slot.batch = work.batch;
   slot.batch.input = slot.places.input;
@@ -247,6 +253,7 @@ base::Result<void> CudaCard::run(unsigned index) {
   if (done) done = launch_all(slot);
   if (done)
     done = context_->checked(d.download(slot.host_records, records, record_bytes, slot.stream), "download");
+  if (done) done = context_->checked(d.event_record(slot.done, slot.stream), "record of the event");
   return done;
 }
 
@@ -273,7 +280,7 @@ base::Result<std::vector<std::uint64_t>> CudaCard::slide_cuts(unsigned index) {
 }
 
 base::Result<bool> CudaCard::finished(unsigned index) {
-  const CUresult state = context_->driver().stream_query(slots_[index].stream);
+  const CUresult state = context_->driver().event_query(slots_[index].done);
   if (state == CUDA_ERROR_NOT_READY) return false;
   if (auto done = context_->checked(state, "batch"); !done) return base::fail(done.error());
   return true;

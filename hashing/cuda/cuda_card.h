@@ -2,58 +2,20 @@
 #pragma once
 
 #include <array>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <vector>
 
+#include "hashing/cuda/context.h"
 #include "hashing/cuda/cuda_cards.h"
-#include "hashing/cuda/driver.h"
+#include "hashing/cuda/pinner.h"
 
 namespace braid::hashing::cuda {
 
-// The device's context, and which memory is pinned for it. Shared by the card and the pool's registrations.
-class Context {
- public:
-  static base::Result<std::unique_ptr<Context>> create(std::shared_ptr<const Driver> driver, int ordinal);
-  ~Context();
-  Context(const Context&) = delete;
-  Context& operator=(const Context&) = delete;
-
-  [[nodiscard]] const Driver& driver() const { return *driver_; }
-  [[nodiscard]] const std::string& name() const { return name_; }
-  // Makes it the calling thread's context.
-  base::Result<void> use() const;
-  // EIO, after a line in the log, unless `result` is success.
-  base::Result<void> checked(CUresult result, const char* what) const;
-
- private:
-  Context(std::shared_ptr<const Driver> driver, CUdevice device)
-      : driver_(std::move(driver)), device_(device) {}
-  std::shared_ptr<const Driver> driver_;
-  CUdevice device_;
-  CUcontext context_ = nullptr;
-  std::string name_;
-};
-
-// Pins the pool's regions. A region that cannot be pinned is served all the same: its bytes are copied first.
-class Pinner final : public io::SlabRegistrar {
- public:
-  explicit Pinner(const Context& context) : context_(context) {}
-  base::Result<void> register_region(std::uint32_t index, base::MutableBytes region) override;
-  void unregister_region(std::uint32_t index) override;
-  // True if all of `bytes` can be uploaded from where it is.
-  [[nodiscard]] bool pinned(base::BytesView bytes) const;
-
- private:
-  const Context& context_;
-  mutable std::mutex mutex_;
-  std::map<std::uint32_t, base::MutableBytes> regions_;
-};
-
 class CudaCard final : public Card {
  public:
-  CudaCard(std::unique_ptr<Context> context, const CudaOptions& options, io::SlabPool& pool);
-  ~CudaCard() override;
+  CudaCard(std::unique_ptr<Context> context, const CudaOptions& options, io::SlabPool& pool,
+           std::shared_ptr<Pinner> pinner);
+  ~CudaCard() override { close(); }
 
   [[nodiscard]] std::string name() const override { return context_->name(); }
   base::Result<void> open(const CardLimits& limits) override;
@@ -69,6 +31,7 @@ class CudaCard final : public Card {
   // Memory on the card, taken in one piece per slot and cut up.
   struct Slot {
     CUstream stream = nullptr;
+    CUevent done = nullptr;  // recorded behind the download of the records
     CUdeviceptr memory = 0;
     card::Batch places;                   // the pointers of card::Batch
     CUdeviceptr input, tables, streams;   // in `memory`
@@ -94,6 +57,7 @@ class CudaCard final : public Card {
   };
 
   base::Result<void> open_slot(Slot& slot);
+  base::Result<void> take_memory(Slot& slot);
   base::Result<void> load_kernels();
   base::Result<void> upload(Slot& slot, const CardWork& work);
   base::Result<void> upload_copied(Slot& slot, base::BytesView from, CUdeviceptr to);
@@ -106,7 +70,7 @@ class CudaCard final : public Card {
   const std::unique_ptr<Context> context_;
   const CudaOptions options_;
   io::SlabPool& pool_;
-  Pinner pinner_;
+  const std::shared_ptr<Pinner> pinner_;
   CardLimits limits_;
   CUmodule module_ = nullptr;
   std::array<CUfunction, kernel_count> kernels_{};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "hashing/card.h"
@@ -12,15 +13,27 @@ namespace braid::hashing {
 struct CudaOptions {
   // Whoever else uses the card goes first.
   bool low_priority = false;
+  // The driver: a path, or a name that the dynamic linker looks for.
+  std::string library = "libcuda.so.1";
 };
 
-// One Card per device of compute capability 9.0 or later; none when the program was built without CUDA, or
-// there is no driver, or no such device. `pool` is told to pin its memory on the cards (it must outlive
-// them), so that slabs are uploaded from where they are; what lies elsewhere is copied into slabs of it
-// first.
+// One Card per device of compute capability 8.0 or later; none when there is no driver, or no such device.
+// `pool` is told who pins its memory (it must outlive the cards), so that slabs are uploaded from where they
+// are; what lies elsewhere is copied into slabs of it first.
 std::vector<std::unique_ptr<Card>> cuda_cards(const CudaOptions& options, io::SlabPool& pool);
 
-// For people: why cuda_cards() returns what it returns.
-std::string cuda_state();
+struct CudaDevice {
+  std::string name;     // with its number; only the number where the driver does not tell
+  std::string refused;  // why it is not used; empty: it is
+  std::uint64_t memory_bytes = 0;
+};
+
+// What there is, for people.
+struct CudaState {
+  std::string driver;  // its version, or why there is none
+  std::vector<CudaDevice> devices;
+  [[nodiscard]] std::string summary() const;
+};
+CudaState cuda_state(const CudaOptions& options = {});
 
 }  // namespace braid::hashing

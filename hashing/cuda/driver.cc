@@ -33,12 +33,15 @@ class Symbols {
 bool find_all(void* library, Driver& d) {
   Symbols symbols(library);
   symbols.find(d.init, "cuInit");
+  symbols.find(d.version, "cuDriverGetVersion");
   symbols.find(d.device_count, "cuDeviceGetCount");
   symbols.find(d.device_get, "cuDeviceGet");
   symbols.find(d.device_name, "cuDeviceGetName");
   symbols.find(d.device_attribute, "cuDeviceGetAttribute");
+  symbols.find(d.device_memory, "cuDeviceTotalMem_v2");
   symbols.find(d.context_retain, "cuDevicePrimaryCtxRetain");
   symbols.find(d.context_release, "cuDevicePrimaryCtxRelease_v2");
+  symbols.find(d.context_reset, "cuDevicePrimaryCtxReset_v2");
   symbols.find(d.context_use, "cuCtxSetCurrent");
   symbols.find(d.priority_range, "cuCtxGetStreamPriorityRange");
   symbols.find(d.module_load, "cuModuleLoadData");
@@ -55,8 +58,11 @@ bool find_all(void* library, Driver& d) {
   symbols.find(d.fill, "cuMemsetD8Async");
   symbols.find(d.stream_create, "cuStreamCreateWithPriority");
   symbols.find(d.stream_destroy, "cuStreamDestroy_v2");
-  symbols.find(d.stream_query, "cuStreamQuery");
   symbols.find(d.stream_wait, "cuStreamSynchronize");
+  symbols.find(d.event_create, "cuEventCreate");
+  symbols.find(d.event_destroy, "cuEventDestroy_v2");
+  symbols.find(d.event_record, "cuEventRecord");
+  symbols.find(d.event_query, "cuEventQuery");
   symbols.find(d.launch, "cuLaunchKernel");
   symbols.find(d.error_name, "cuGetErrorName");
   return symbols.complete();
@@ -64,9 +70,9 @@ bool find_all(void* library, Driver& d) {
 
 }  // namespace
 
-base::Result<std::shared_ptr<const Driver>> Driver::load() {
+base::Result<std::shared_ptr<const Driver>> Driver::load(const std::string& library) {
   auto loaded = std::make_shared<LoadedDriver>();
-  loaded->library.reset(::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL));
+  loaded->library.reset(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (loaded->library == nullptr) return base::fail(ENOENT);
   if (!find_all(loaded->library.get(), loaded->functions)) return base::fail(ENOSYS);
   if (loaded->functions.init(0) != CUDA_SUCCESS) return base::fail(ENODEV);

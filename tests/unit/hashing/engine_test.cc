@@ -6,8 +6,6 @@
 
 #include <atomic>
 #include <cstddef>
-#include <functional>
-#include <latch>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -15,9 +13,7 @@
 
 #include "hashing/cpu_hasher.h"
 #include "hashing/host/host_card.h"
-#include "io/gate.h"
-#include "io/reactor.h"
-#include "tests/unit/hashing/random_data.h"
+#include "tests/unit/hashing/engine_fixture.h"
 
 namespace braid::hashing {
 namespace {
@@ -78,77 +74,16 @@ class ScriptedCard final : public Card {
   std::vector<card::Record> spoilt_;
 };
 
-class EngineTest : public testing::Test {
+class EngineTest : public test::EngineFixture {
  protected:
-  EngineTest() : reactor_(io::Reactor::create({}, clock).value()), thread_([this] { reactor_->run(); }) {
-    options.cards.limits = {.slots = 3, .slot_bytes = 4 << 20, .streams_max = 64};
-    options.cards.verify_one_in = 1;
-    options.cards.first_quarantine = std::chrono::hours(1);
-    options.inline_bytes = 0;
-    options.workers = 2;
-  }
-  ~EngineTest() override {
-    if (engine) engine->stop();
-    reactor_->stop();
-  }
-
-  void make_engine(std::vector<std::unique_ptr<Card>> cards = {}) {
-    engine = Engine::create(options, clock, std::move(cards)).value();
-  }
   void make_engine_with_cards(int count) {
     options.mode = EngineMode::card;
     std::vector<std::unique_ptr<Card>> cards;
     for (int i = 0; i < count; ++i) cards.push_back(std::make_unique<ScriptedCard>(script));
     make_engine(std::move(cards));
   }
-  // Submits all jobs at once on the reactor and waits for all results.
-  std::vector<base::Result<JobResult>> submit(const std::vector<Job>& jobs) {
-    std::vector<base::Result<JobResult>> results(jobs.size(), base::fail(EINPROGRESS));
-    // Who submits counts, too: it looks at the jobs after the last one may have ended.
-    const auto left = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(jobs.size() + 1));
-    reactor_->post(std::function<void()>([&, left] {
-      for (std::size_t i = 0; i < jobs.size(); ++i) io::spawn(gate_, one(*engine, jobs[i], results[i], left));
-      left->count_down();
-    }));
-    left->wait();
-    return results;
-  }
-  static io::Op<> one(Engine& engine, Job job, base::Result<JobResult>& result,
-                      std::shared_ptr<std::latch> left) {
-    result = co_await engine.submit(std::move(job)).as_result();
-    left->count_down();
-  }
-  Job stream_job(std::size_t at, std::size_t length) const {
-    return {.params = &params, .key = key, .spans = {base::BytesView(data).subspan(at, length)}};
-  }
-  std::vector<Job> many_jobs(std::size_t count) const {
-    std::vector<Job> jobs;
-    for (std::size_t i = 0; i < count; ++i) {
-      jobs.push_back(stream_job(i * 1000, 100'000 + i * 777));
-      jobs.back().priority = static_cast<Priority>(i % 3);
-    }
-    return jobs;
-  }
-  void expect_right(const std::vector<Job>& jobs, const std::vector<base::Result<JobResult>>& results) {
-    CpuHasher cpu(clock);
-    for (std::size_t i = 0; i < jobs.size(); ++i) {
-      ASSERT_TRUE(results[i].has_value()) << i;
-      ASSERT_EQ(results[i]->chunks, cpu.run(jobs[i]).value().chunks) << i;
-    }
-  }
 
-  const base::SystemClock clock;
-  const Key key;
-  const ChunkParams params = ChunkParams::by_content({4096, 16384, 65536}, key).value();
-  const base::Bytes data = test::random_bytes(9'500'000, 40);
-  EngineOptions options;
   Script script;
-  std::unique_ptr<Engine> engine;
-
- private:
-  io::Gate gate_;
-  std::unique_ptr<io::Reactor> reactor_;
-  std::jthread thread_;
 };
 
 TEST_F(EngineTest, small_jobs_run_at_once_and_large_ones_on_a_worker) {

@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
   io::SlabPool pool({.bytes_max = 512 * base::MiB});
   hashing::test::PropertyOptions options{.seed = seed, .bytes = gigabytes * gigabyte};
   options.cards = hashing::cuda_cards({}, pool);
-  fmt::print("seed {}, {}, {} instruction sets\n", seed, hashing::cuda_state(),
+  fmt::print("seed {}, {}, {} instruction sets\n", seed, hashing::cuda_state().summary(),
              hashing::available_simd().size());
   std::fflush(stdout);
   std::uint64_t told = 0;
