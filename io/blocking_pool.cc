@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace braid::io {
@@ -27,28 +28,88 @@ std::string_view name_of(BlockingReason reason) {
   return "other";
 }
 
-BlockingPool::BlockingPool(const BlockingPoolOptions& options) : options_(options) {}
+namespace {
+
+// How much of a peer's turn a job takes: about how long it may take.
+std::uint32_t cost_of(BlockingReason reason) {
+  switch (reason) {
+    case BlockingReason::sync:
+      return FairQueue::cost_max;
+    case BlockingReason::read:
+    case BlockingReason::write:
+    case BlockingReason::directory:
+      return 4;
+    case BlockingReason::metadata:
+    case BlockingReason::open:
+    case BlockingReason::other:
+      return 1;
+  }
+  return 1;
+}
+
+}  // namespace
+
+BlockingGroup::BlockingGroup(BlockingPool& pool, std::string name)
+    : pool_(pool), share_([&]() -> FairQueue::Group& {
+        const std::scoped_lock lock(pool.mutex_);
+        return pool.queue_.add_group(std::move(name));
+      }()) {}
+
+BlockingGroup::~BlockingGroup() {
+  const std::scoped_lock lock(pool_.mutex_);
+  pool_.queue_.remove_group(share_);
+  // Others may have more now.
+  pool_.make_ready();
+  pool_.start_threads(0);
+  pool_.wake_.notify_all();
+}
+
+BlockingPool::BlockingPool(const BlockingPoolOptions& options)
+    : options_(options), queue_({.running_max = options.threads_max, .queued_max = options.queue_max}) {
+  own_.emplace(*this, "server");
+}
 
 BlockingPool::~BlockingPool() { stop(); }
 
-bool BlockingPool::enqueue(JobBase* job, BlockingReason reason) {
+std::size_t BlockingPool::make_ready() {
+  std::size_t made = 0;
+  for (; FairQueue::Item* const item = queue_.pop(); ++made) {
+    item->next = nullptr;
+    (ready_first_ == nullptr ? ready_first_ : ready_last_->next) = item;
+    ready_last_ = item;
+  }
+  ready_ += made;
+  return made;
+}
+
+BlockingPool::JobBase* BlockingPool::take_ready() {
+  FairQueue::Item* const item = ready_first_;
+  ready_first_ = item->next;
+  --ready_;
+  return static_cast<JobBase*>(item);
+}
+
+bool BlockingPool::enqueue(JobBase* job, BlockingGroup& group, PeerId peer, BlockingReason reason) {
   std::unique_lock lock(mutex_);
-  if (stopping_ || queue_.size() >= options_.queue_max) {
+  job->cost = cost_of(reason);
+  if (stopping_ || !queue_.push(*job, group.share_, peer)) {
     ++stats_.refused;
     return false;
   }
   ++stats_.jobs[static_cast<std::size_t>(reason)];
-  queue_.push_back(job);
-  if (idle_ >= queue_.size()) {
-    lock.unlock();
-    wake_.notify_one();
-    return true;
-  }
-  if (running_ < options_.threads_max) {
+  const bool runs = make_ready() > 0;
+  start_threads(0);
+  const bool wake = runs && idle_ > 0;
+  lock.unlock();
+  if (wake) wake_.notify_one();
+  return true;
+}
+
+void BlockingPool::start_threads(unsigned coming) {
+  for (; idle_ + starting_ + coming < ready_; ++starting_) {
     ++running_;
     std::thread([this] { work(); }).detach();
   }
-  return true;
 }
 
 void BlockingPool::work() {
@@ -58,20 +119,27 @@ void BlockingPool::work() {
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   pthread_setname_np(pthread_self(), "braid-blocking");
   std::unique_lock lock(mutex_);
+  --starting_;
   for (;;) {
     ++idle_;
     const bool work_came = wake_.wait_for(lock, std::chrono::seconds(options_.idle_seconds),
-                                          [this] { return !queue_.empty() || stopping_; });
+                                          [this] { return has_ready() || stopping_; });
     --idle_;
-    if (queue_.empty() && (stopping_ || !work_came)) break;
-    JobBase* job = queue_.front();
-    queue_.pop_front();
+    if (!has_ready() && (stopping_ || !work_came)) break;
+    JobBase* const job = take_ready();
     lock.unlock();
     job->call(job);
     // The caller's frame, and with it the job, may be gone as soon as it is posted.
     Reactor& reactor = *job->reactor;
+    FairQueue::Flow& flow = *job->flow;
+    const bool beyond = job->beyond;
     reactor.post(job->waiter);
     lock.lock();
+    queue_.done(flow, beyond);
+    // The first one is for this thread.
+    const std::size_t made = make_ready();
+    start_threads(1);
+    for (std::size_t more = 1; more < made; ++more) wake_.notify_one();
   }
   if (--running_ == 0) ended_.notify_all();
 }
@@ -79,8 +147,18 @@ void BlockingPool::work() {
 BlockingPoolStats BlockingPool::stats() const {
   std::scoped_lock lock(mutex_);
   BlockingPoolStats out = stats_;
-  out.queued = queue_.size();
+  out.queued = queue_.queued();
   out.threads = running_;
+  for (FairQueue::GroupStats& group : queue_.stats()) {
+    const auto same = std::ranges::find(out.groups, group.name, &FairQueue::GroupStats::name);
+    if (same == out.groups.end()) {
+      out.groups.push_back(std::move(group));
+      continue;
+    }
+    same->queued += group.queued;
+    same->running += group.running;
+    same->refused += group.refused;
+  }
   return out;
 }
 

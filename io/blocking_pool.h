@@ -1,4 +1,5 @@
-// Threads for system calls that may block. Each use names its reason, and the metrics count them.
+// Threads for system calls that may block. Each use names its reason, and the metrics count them. The peers
+// that jobs are for, and what they need (a group, such as an export), take turns (io/fair_queue.h).
 #pragma once
 
 #include <array>
@@ -6,14 +7,17 @@
 #include <condition_variable>
 #include <coroutine>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "io/fair_queue.h"
+#include "io/peer_id.h"
 #include "io/reactor.h"
 
 namespace braid::io {
@@ -24,7 +28,9 @@ constexpr std::size_t blocking_reasons = 7;
 std::string_view name_of(BlockingReason reason);
 
 struct BlockingPoolOptions {
-  unsigned threads_max = 16;     // started on demand, ended after idle_seconds
+  // Started on demand, ended after idle_seconds. A group or a peer that has none may get one beyond
+  // (FairQueue::running_max_of_group()).
+  unsigned threads_max = 16;
   std::size_t queue_max = 4096;  // jobs waiting; run() refuses more
   unsigned idle_seconds = 10;
 };
@@ -34,6 +40,34 @@ struct BlockingPoolStats {
   std::size_t queued = 0;
   unsigned threads = 0;
   std::uint64_t refused = 0;
+  std::vector<FairQueue::GroupStats> groups;  // one for each name
+};
+
+class BlockingPool;
+
+// What jobs need, as an export: one that has no threads left leaves some to others. Thread-safe; outlives its
+// jobs, and the pool outlives it.
+class BlockingGroup {
+ public:
+  BlockingGroup(BlockingPool& pool, std::string name);
+  ~BlockingGroup();
+  BlockingGroup(const BlockingGroup&) = delete;
+  BlockingGroup& operator=(const BlockingGroup&) = delete;
+
+  // `std::optional<T> r = co_await group.run(reactor, reason, f)`: calls f() on a pool thread and resumes the
+  // caller on `reactor`, its own. Nothing (nullopt) when too much of the peer that the caller works for waits
+  // already, or the pool has stopped: answer "try later". f is called in the caller's frame: it may refer to
+  // whatever the caller keeps alive.
+  template <class F>
+  auto run(Reactor& reactor, BlockingReason reason, F function);
+  // The same for what is done once for many: it has the turns of no peer, but the server's own.
+  template <class F>
+  auto run_for_all(Reactor& reactor, BlockingReason reason, F function);
+
+ private:
+  friend class BlockingPool;
+  BlockingPool& pool_;
+  FairQueue::Group& share_;
 };
 
 // Thread-safe. Outlives every job; stop() waits for those running.
@@ -44,19 +78,15 @@ class BlockingPool {
   BlockingPool(const BlockingPool&) = delete;
   BlockingPool& operator=(const BlockingPool&) = delete;
 
-  // `std::optional<T> r = co_await pool.run(reactor, reason, f)`: calls f() on a pool thread and resumes the
-  // caller on `reactor`, its own. Nothing (nullopt) when the queue is full or the pool has stopped: answer
-  // "try later". f is called in the caller's frame: it may refer to whatever the caller keeps alive.
-  template <class F>
-  auto run(Reactor& reactor, BlockingReason reason, F function) {
-    return Job<F>(*this, reactor, reason, std::move(function));
-  }
+  // For what is not of an export: records, names of users.
+  [[nodiscard]] BlockingGroup& own() { return *own_; }
   [[nodiscard]] BlockingPoolStats stats() const;
   // Refuses new jobs, runs what is queued and waits for the threads to end. Before the reactors end.
   void stop();
 
  private:
-  struct JobBase {
+  friend class BlockingGroup;
+  struct JobBase : FairQueue::Item {
     void (*call)(JobBase*) = nullptr;
     Reactor* reactor = nullptr;
     std::coroutine_handle<> waiter;
@@ -67,8 +97,8 @@ class BlockingPool {
     using T = std::invoke_result_t<F&>;
 
    public:
-    Job(BlockingPool& pool, Reactor& reactor_of_caller, BlockingReason reason, F function)
-        : pool_(pool), reason_(reason), function_(std::move(function)) {
+    Job(BlockingGroup& group, Reactor& reactor_of_caller, BlockingReason reason, bool for_all, F function)
+        : group_(group), reason_(reason), for_all_(for_all), function_(std::move(function)) {
       reactor = &reactor_of_caller;
       call = [](JobBase* self) {
         auto* job = static_cast<Job*>(self);
@@ -77,31 +107,55 @@ class BlockingPool {
     }
     [[nodiscard]] bool await_ready() const { return false; }
     // False (go on at once, without a result) when the pool refuses.
-    bool await_suspend(std::coroutine_handle<> handle) {
+    template <class Promise>
+    bool await_suspend(std::coroutine_handle<Promise> handle) {
       waiter = handle;
-      return pool_.enqueue(this, reason_);
+      return group_.pool_.enqueue(this, group_, for_all_ ? PeerId() : handle.promise().peer, reason_);
     }
     std::optional<T> await_resume() { return std::move(result_); }
 
    private:
-    BlockingPool& pool_;
+    BlockingGroup& group_;
     BlockingReason reason_;
+    bool for_all_;
     F function_;
     std::optional<T> result_;
   };
 
-  bool enqueue(JobBase* job, BlockingReason reason);
+  bool enqueue(JobBase* job, BlockingGroup& group, PeerId peer, BlockingReason reason);
   void work();
+  [[nodiscard]] bool has_ready() const { return ready_first_ != nullptr; }
+  // Moves what may run now; how many jobs that were.
+  std::size_t make_ready();
+  JobBase* take_ready();
+  // As many as there are jobs ready, with those that have nothing to do; `coming` will look by themselves.
+  void start_threads(unsigned coming);
 
   const BlockingPoolOptions options_;
   mutable std::mutex mutex_;
-  std::condition_variable wake_;   // a job came, or stop()
+  std::condition_variable wake_;   // a job is ready, or stop()
   std::condition_variable ended_;  // the last thread is gone
-  std::deque<JobBase*> queue_;
-  unsigned running_ = 0;  // threads alive
-  unsigned idle_ = 0;     // of them waiting for a job
+  FairQueue queue_;
+  // Jobs that run as soon as a thread takes them. Linked by Item::next.
+  FairQueue::Item* ready_first_ = nullptr;
+  FairQueue::Item* ready_last_ = nullptr;
+  std::size_t ready_ = 0;
+  unsigned running_ = 0;   // threads alive
+  unsigned starting_ = 0;  // of them those that have not looked for a job yet
+  unsigned idle_ = 0;      // of them those that wait for one
   bool stopping_ = false;
   BlockingPoolStats stats_;
+  std::optional<BlockingGroup> own_;
 };
+
+template <class F>
+auto BlockingGroup::run(Reactor& reactor, BlockingReason reason, F function) {
+  return BlockingPool::Job<F>(*this, reactor, reason, false, std::move(function));
+}
+
+template <class F>
+auto BlockingGroup::run_for_all(Reactor& reactor, BlockingReason reason, F function) {
+  return BlockingPool::Job<F>(*this, reactor, reason, true, std::move(function));
+}
 
 }  // namespace braid::io

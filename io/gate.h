@@ -75,26 +75,28 @@ struct Detached {
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() {}
     void unhandled_exception() noexcept { std::terminate(); }
-    template <class U, class F>
-    auto await_transform(AsResult<U, F> wrapped) {
-      return OpAwaiter<U, F, false>(std::move(wrapped.op));
-    }
   };
 };
 
 template <class T, class E>
-Detached run_detached(Gate::Hold hold, Op<T, E> op) {
-  (void)co_await std::move(op).as_result();
+Detached run_detached(Gate::Hold hold, PeerId peer, Op<T, E> op) {
+  (void)co_await OpAwaiter<T, E, false>(std::move(op), peer);
   (void)hold;
 }
 
 }  // namespace detail
 
-// Runs `op` in the background behind `gate`; its result is dropped, so it must have dealt with its errors
-// itself.
+// Runs `op`, which works for `peer`, in the background behind `gate`; its result is dropped, so it must have
+// dealt with its errors itself.
+template <class T, class E>
+void spawn(Gate& gate, PeerId peer, Op<T, E> op) {
+  detail::run_detached(Gate::Hold(gate), peer, std::move(op));
+}
+
+// The same for work of the server itself.
 template <class T, class E>
 void spawn(Gate& gate, Op<T, E> op) {
-  detail::run_detached(Gate::Hold(gate), std::move(op));
+  spawn(gate, PeerId(), std::move(op));
 }
 
 }  // namespace braid::io

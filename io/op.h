@@ -13,6 +13,9 @@
 // recursively, so the stack does not grow (g++ 12 does not turn symmetric transfer into a tail call at -O0 or
 // under sanitizers).
 //
+// A chain of Ops works for a peer: whoever starts its first one says for whom, and awaited ones do so for the
+// same (co_await this_peer()). What is shared between peers, such as threads of the pool, asks the chain.
+//
 // An Op may also hold a result without having a frame: `return Op<int>(7);` costs no allocation.
 // An exception that leaves a coroutine ends the process. A running Op is not cancelled: what it waits for
 // ends with an error instead (a closed socket, a cancelled timer). Destroying an Op that has not ended is
@@ -28,6 +31,7 @@
 #include "base/assert.h"
 #include "base/result.h"
 #include "io/frame_allocator.h"
+#include "io/peer_id.h"
 #include "io/ready_queue.h"
 
 namespace braid::io {
@@ -39,7 +43,18 @@ using base::Result;
 template <class T = void, class E = Errno>
 class Op;
 
+// `PeerId peer = co_await this_peer();` in an Op: for whom it works.
+struct ThisPeer {};
+inline ThisPeer this_peer() { return {}; }
+
 namespace detail {
+
+struct PeerAwaiter {
+  PeerId peer;
+  [[nodiscard]] bool await_ready() const noexcept { return true; }
+  void await_suspend(std::coroutine_handle<> /*parent*/) const noexcept {}
+  [[nodiscard]] PeerId await_resume() const noexcept { return peer; }
+};
 
 // Ends the parent with `error` in place of resuming it.
 template <class E>
@@ -66,14 +81,14 @@ struct ResultAwaiter {
   }
 };
 
-// Awaits a child; with `Propagate` an error of the child ends the parent.
+// Awaits a child, which works for `peer`; with `Propagate` an error of the child ends the parent.
 template <class T, class E, bool Propagate>
 class OpAwaiter {
  public:
-  explicit OpAwaiter(Op<T, E>&& op) : op_(std::move(op)) {}
+  OpAwaiter(Op<T, E>&& op, PeerId peer) : op_(std::move(op)), peer_(peer) {}
 
   [[nodiscard]] bool await_ready() {
-    op_.start();
+    op_.start(peer_);
     if (!op_.done()) return false;
     return !Propagate || op_.result().has_value();
   }
@@ -111,6 +126,7 @@ class OpAwaiter {
   }
 
   Op<T, E> op_;
+  PeerId peer_;
   std::coroutine_handle<> parent_;
 };
 
@@ -123,6 +139,7 @@ template <class T, class E>
 struct PromiseStorage {
   std::optional<Result<T, E>> result;
   ReadyItem continuation;
+  PeerId peer{};  // for whom this works
 
   void finish() {
     if (continuation.run != nullptr) ReadyQueue::current().push(continuation);
@@ -172,17 +189,18 @@ class [[nodiscard]] Op {
 
     template <class U>
     auto await_transform(Op<U, E> op) {
-      return detail::OpAwaiter<U, E, true>(std::move(op));
+      return detail::OpAwaiter<U, E, true>(std::move(op), this->peer);
     }
     template <class U, class F>
     auto await_transform(detail::AsResult<U, F> wrapped) {
-      return detail::OpAwaiter<U, F, false>(std::move(wrapped.op));
+      return detail::OpAwaiter<U, F, false>(std::move(wrapped.op), this->peer);
     }
     template <class U>
     auto await_transform(Result<U, E> outcome) {
       return detail::ResultAwaiter<U, E>{std::move(outcome)};
     }
     auto await_transform(Failure<E> failure) { return detail::FailingAwaiter<E>{std::move(failure.error())}; }
+    auto await_transform(ThisPeer /*asked*/) { return detail::PeerAwaiter{this->peer}; }
     // Awaitables of the reactor: temporaries only, because g++ 12 copies an awaiter that is an lvalue.
     template <class A>
       requires(!std::is_lvalue_reference_v<A> && requires(A& a) { a.await_ready(); })
@@ -221,8 +239,9 @@ class [[nodiscard]] Op {
   detail::AsResult<T, E> as_result() && { return {std::move(*this)}; }
 
   // For drivers (awaiters, spawn, tests): start() runs until the first suspension, once.
-  void start() {
+  void start(PeerId for_whom) {
     if (handle_ && !started_) {
+      handle_.promise().peer = for_whom;
       started_ = true;
       handle_.resume();
     }

@@ -11,10 +11,11 @@ TargetAwaiter Request::target(const nfs_fh3& handle) const {
   const vfs::Export* from = exports_->by_handle(handle.data);
   if (from == nullptr) {
     const bool ours = vfs::HandleCodec::export_of(handle.data).has_value();
-    return {{}, base::fail(ours ? vfs::Error::stale : vfs::Error::badhandle)};
+    return {{}, base::fail(ours ? vfs::Error::stale : vfs::Error::badhandle), call_.peer_id};
   }
-  if (!from->allows(address_of(call_.peer))) return {{}, base::fail(vfs::Error::acces)};
-  return {{from, credentials_of(call_.auth, *from), {}}, from->file_system->resolve(handle.data)};
+  if (!from->allows(address_of(call_.peer))) return {{}, base::fail(vfs::Error::acces), call_.peer_id};
+  return {
+      {from, credentials_of(call_.auth, *from), {}}, from->file_system->resolve(handle.data), call_.peer_id};
 }
 
 nfs_fh3 Request::keep(const vfs::FileHandle& handle) {

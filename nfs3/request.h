@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "io/op.h"
+#include "io/peer_id.h"
 #include "nfs3/nfs3.x.h"
 #include "nfs3/op3.h"
 #include "nfs3/service.h"
@@ -32,11 +33,11 @@ struct Target {
 // and an empty failing arm. Costs no coroutine of its own.
 class TargetAwaiter {
  public:
-  TargetAwaiter(Target target, vfs::VfsOp<vfs::FileRef> file)
-      : target_(std::move(target)), file_(std::move(file)) {}
+  TargetAwaiter(Target target, vfs::VfsOp<vfs::FileRef> file, io::PeerId peer)
+      : target_(std::move(target)), file_(std::move(file)), peer_(peer) {}
 
   [[nodiscard]] bool await_ready() {
-    file_.start();
+    file_.start(peer_);
     return file_.done() && file_.result().has_value();
   }
   template <class Promise>
@@ -66,6 +67,7 @@ class TargetAwaiter {
 
   Target target_;
   vfs::VfsOp<vfs::FileRef> file_;
+  const io::PeerId peer_;
   std::coroutine_handle<> parent_;
 };
 

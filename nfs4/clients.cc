@@ -142,7 +142,7 @@ Result4<void> Clients::admit_new(const Client& client) const {
 template <class F>
 Op4<> Clients::on_disk(F f) {
   const std::optional<base::Result<void>> done =
-      co_await pool_.run(*io::Reactor::current(), io::BlockingReason::sync, std::move(f));
+      co_await pool_.own().run(*io::Reactor::current(), io::BlockingReason::sync, std::move(f));
   if (!done) co_await refuse(NFS4ERR_DELAY);
   if (*done) co_return;
   base::log_event(base::Level::error, "client_records_failed", "{}", base::message_of(done->error()));

@@ -106,7 +106,7 @@ std::optional<stateid4> CopyJobs::start(CopyWork work) {
   });
   if (!noted) return std::nullopt;
   reactor_.post([this, job] {
-    io::spawn(gate_, run(job));
+    io::spawn(gate_, job->work.peer, run(job));
     jobs_.with([](Jobs& jobs) { --jobs.posted; });
   });
   return job->id;

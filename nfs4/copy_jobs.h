@@ -13,6 +13,7 @@
 
 #include "base/guarded.h"
 #include "io/gate.h"
+#include "io/peer_id.h"
 #include "io/reactor.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/op4.h"
@@ -32,6 +33,7 @@ struct CopyWork {
   vfs::OpenFileRef from, to;
   std::uint64_t from_offset = 0, to_offset = 0;
   std::uint64_t length = 0;
+  io::PeerId peer{};  // for whom
 };
 
 struct CopyJobLimits {

@@ -46,7 +46,7 @@ io::Op<rpc::Answer> compound(rpc::Service& service, rpc::Call& call, rpc::Reply&
   for (const Operation* row = run.next(); row != nullptr; row = run.next()) {
     const xdr::Decoder args = call.args;
     io::Op<nfsstat4> running = run.execute(*row);
-    running.start();
+    running.start(call.peer_id);
     bool waits = !running.done();
     nfsstat4 status = co_await std::move(running);
     while (const auto pause = run.pause_before_again(*row, status)) {

@@ -59,7 +59,7 @@ base::Result<void> FenceLog::write(const std::vector<FenceRecord>& fences) {
 io::Op<> FenceLog::add(std::vector<FenceRecord> fences) {
   auto work = [this, &fences] { return write(fences); };
   const std::optional<base::Result<void>> done =
-      co_await pool_.run(*io::Reactor::current(), io::BlockingReason::sync, work);
+      co_await pool_.own().run_for_all(*io::Reactor::current(), io::BlockingReason::sync, work);
   if (!done) co_await base::fail(EAGAIN);
   co_await *done;
 }

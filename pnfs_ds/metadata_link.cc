@@ -109,7 +109,7 @@ io::Op<> Heartbeats::take(base::TimePoint sent, pnfs::HEARTBEATres answer) {
   if (parts_.store.cluster() != cluster) {
     auto join = [this, &cluster] { return parts_.store.join(cluster); };
     const std::optional<base::Result<void>> joined =
-        co_await parts_.pool.run(reactor_, io::BlockingReason::sync, join);
+        co_await parts_.pool.own().run_for_all(reactor_, io::BlockingReason::sync, join);
     if (!joined) co_return;
     if (!*joined) {
       remind(fmt::format("the cluster cannot be noted in {}: {}", parts_.store.path(),

@@ -42,8 +42,8 @@ vfs::VfsOp<> Journal::flush() {
   if (pool_ == nullptr || reactor == nullptr) {
     done = write(records);
   } else {
-    const std::optional<base::Result<void>> ran =
-        co_await pool_->run(*reactor, io::BlockingReason::sync, [this, &records] { return write(records); });
+    const std::optional<base::Result<void>> ran = co_await pool_->own().run_for_all(
+        *reactor, io::BlockingReason::sync, [this, &records] { return write(records); });
     if (!ran) co_await base::fail(vfs::Error::delay);
     done = *ran;
   }

@@ -24,9 +24,10 @@ template <class T>
 io::Op<std::vector<base::Result<T, vfs::Error>>, vfs::Error> together(std::vector<vfs::VfsOp<T>> ops) {
   std::vector<base::Result<T, vfs::Error>> results(
       ops.size(), base::Result<T, vfs::Error>(std::unexpect, vfs::Error::server_fault));
+  const io::PeerId peer = co_await io::this_peer();
   io::Gate gate;
   for (std::size_t i = 0; i < ops.size(); ++i)
-    io::spawn(gate, detail::keep_result<T>(std::move(ops[i]), results[i]));
+    io::spawn(gate, peer, detail::keep_result<T>(std::move(ops[i]), results[i]));
   co_await gate.drained();
   co_return std::move(results);
 }

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "io/payload.h"
+#include "io/peer_id.h"
 #include "io/pipe.h"
 #include "xdr/arena.h"
 #include "xdr/decoder.h"
@@ -52,6 +53,7 @@ struct Call {
 
   io::Payload message;
   PeerAddress peer;
+  io::PeerId peer_id{};       // what its work is counted by; set by the session
   base::TimePoint arrived{};  // in the server
   io::SlabCursor& cursor;     // of the thread that runs the call: for payload of the reply
   io::PipePool* pipes =

@@ -22,6 +22,16 @@ PeerKey peer_key(const PeerAddress& peer) {
   return key;
 }
 
+// An IPv4 address is no network of IPv6: those of ::/16 are nobody's (RFC 4291 section 2.4).
+io::PeerId peer_id(const PeerAddress& peer) {
+  const PeerKey key = peer_key(peer);
+  const bool is_mapped = std::ranges::equal(mapped, std::span(key).first<mapped.size()>());
+  std::uint64_t number = 0;
+  for (const std::uint8_t byte : std::span(key).subspan(is_mapped ? network_bytes : 0, network_bytes))
+    number = number << 8U | byte;
+  return io::PeerId(number);
+}
+
 void PeerAccount::wait(Waiter& waiter) {
   waiters_.with([&](std::deque<Waiter*>& waiters) {
     waiters.push_back(&waiter);

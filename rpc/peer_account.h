@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "io/peer_id.h"
 #include "rpc/call.h"
 
 namespace braid::rpc {
@@ -23,6 +24,8 @@ namespace braid::rpc {
 // All connections of one address; of one /64 network for IPv6, whose hosts choose the rest themselves.
 using PeerKey = std::array<std::uint8_t, 16>;
 PeerKey peer_key(const PeerAddress& peer);
+// The same as a number.
+io::PeerId peer_id(const PeerAddress& peer);
 
 // Thread-safe.
 class PeerAccount {

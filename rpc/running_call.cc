@@ -18,6 +18,7 @@ RunningCall::RunningCall(Session& session, io::Payload message, base::TimePoint 
       op_(Answer::system_err) {
   call_.pipes = session.pipes();
   call_.session = &session;
+  call_.peer_id = session.peer_id();
   call_.arrived = arrived;
   session_.call_began();
 }
@@ -86,7 +87,7 @@ void RunningCall::execute() {
     return finish(Answer::success);
   }
   op_ = route_->handler(*route_->service, call_, *this);
-  op_.start();
+  op_.start(call_.peer_id);
   if (op_.done()) return handler_ended();
   op_.set_continuation({[](void* self) { static_cast<RunningCall*>(self)->handler_ended(); }, this});
 }

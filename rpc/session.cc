@@ -20,6 +20,7 @@ Session::Session(ServerWorker& worker, Connection& connection)
     : worker_(worker),
       connection_(&connection),
       peer_(connection.peer()),
+      peer_id_(rpc::peer_id(peer_)),
       transport_(connection.transport()),
       headroom_(connection.headroom()),
       pipes_(connection.pipes()),

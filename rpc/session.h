@@ -33,6 +33,8 @@ class Session final : public Receiver, private PeerAccount::Waiter {
 
   [[nodiscard]] ServerWorker& worker() const { return worker_; }
   [[nodiscard]] const PeerAddress& peer() const { return peer_; }
+  // For whom its calls work.
+  [[nodiscard]] io::PeerId peer_id() const { return peer_id_; }
   // For what a peer is told of other servers. Who answers calls needs not know.
   [[nodiscard]] Transport transport() const { return transport_; }
   [[nodiscard]] std::size_t headroom() const { return headroom_; }
@@ -72,6 +74,7 @@ class Session final : public Receiver, private PeerAccount::Waiter {
   ServerWorker& worker_;
   Connection* connection_;  // null once it has closed
   const PeerAddress peer_;
+  const io::PeerId peer_id_;
   const Transport transport_;
   const std::size_t headroom_;
   io::PipePool* const pipes_;

@@ -36,6 +36,19 @@ rpc::TcpOptions tcp_options(const config::Limits& limits) {
   return options;
 }
 
+// A value in quotes (exposition format 0.0.4).
+std::string escaped_label(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 Server::HostedRole::HostedRole(std::string name, base::MetricRegistry& all)
@@ -107,7 +120,38 @@ std::expected<void, std::string> Server::open_listeners() {
 
 io::Op<> Server::tick() {
   exports_.sweep();
+  look_at_pool();
   return tick_roles();
+}
+
+void Server::look_at_pool() {
+  const io::BlockingPoolStats stats = pool_.stats();
+  for (const io::FairQueue::GroupStats& group : stats.groups)
+    if (shares_.insert(group.name).second) register_share(group.name);
+  const std::uint64_t refused = refused_jobs_.news(stats.refused, clock_.now());
+  if (refused == 0) return;
+  const auto longest = std::ranges::max_element(stats.groups, {}, &io::FairQueue::GroupStats::queued);
+  base::log_event(
+      base::Level::warning, "jobs_refused",
+      "count={}: too many of a client wait for threads (blocking_threads_max); {} wait, {} of them for {}, "
+      "where {} run",
+      refused, stats.queued, longest->queued, longest->name, longest->running);
+}
+
+// They stay when the export goes.
+void Server::register_share(const std::string& name) {
+  using Share = io::FairQueue::GroupStats;
+  const std::string label = fmt::format("export=\"{}\"", escaped_label(name));
+  const auto series = [&](std::string_view metric, std::string_view help, auto value) {
+    metrics_.gauge(metric, help, label, [this, name, value] {
+      const io::BlockingPoolStats stats = pool_.stats();
+      const auto share = std::ranges::find(stats.groups, name, &Share::name);
+      return share == stats.groups.end() ? 0.0 : static_cast<double>((*share).*value);
+    });
+  };
+  series("braid_blocking_export_queued", "Jobs that wait for a thread, by export", &Share::queued);
+  series("braid_blocking_export_running", "Threads of the blocking pool that an export has", &Share::running);
+  series("braid_blocking_export_refused", "Jobs refused, since the export was opened", &Share::refused);
 }
 
 std::string Server::failure() const {

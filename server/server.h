@@ -4,10 +4,12 @@
 #include <expected>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log_limiter.h"
 #include "base/metrics.h"
 #include "io/blocking_pool.h"
 #include "io/pipe.h"
@@ -99,6 +101,9 @@ class Server {
   void start_rdma();
   std::expected<void, std::string> open_rdma();
   io::Op<> tick_roles();
+  // Tells of what it refuses, and makes the series of exports that are new.
+  void look_at_pool();
+  void register_share(const std::string& name);
   // Tells rpcbind of the programs, and takes it back.
   void announce();
   void withdraw();
@@ -110,6 +115,8 @@ class Server {
   base::MetricRegistry metrics_;
   io::SlabPool slabs_;
   io::BlockingPool pool_;
+  std::set<std::string> shares_;  // of the pool, that have series
+  base::LogLimiter refused_jobs_;
   io::PipePool pipes_;
   ExportSet exports_;
   rpc::TcpMetrics tcp_metrics_;

@@ -46,7 +46,7 @@ io::Op<> call_with_wait(benchmark::State& state) {
 void run_to_the_end(io::Op<> op) {
   io::ReadyQueue queue;
   io::ReadyQueue::make_current(&queue);
-  op.start();
+  op.start({});
   while (!op.done()) queue.run(64);
   io::ReadyQueue::make_current(nullptr);
 }

@@ -98,7 +98,7 @@ Op4<Place> Compound::resolve(base::BytesView handle) const {
 // A handle that is known needs no waiting, and so no coroutine.
 Op4<Place> Compound::resolve_in(const vfs::Export& from, base::BytesView handle) const {
   vfs::VfsOp<vfs::FileRef> resolving = from.file_system->resolve(handle);
-  resolving.start();
+  resolving.start(call_.peer_id);
   if (resolving.done()) return place_in(from, std::move(resolving.result()));
   return resolve_later(from, std::move(resolving));
 }

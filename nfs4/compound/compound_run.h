@@ -2,7 +2,7 @@
 //
 //   for (const Operation* row = run.next(); row != nullptr; row = run.next()) {
 //     io::Op<nfsstat4> running = run.execute(*row);
-//     running.start();
+//     running.start(call.peer_id);
 //     const bool waits = !running.done();
 //     nfsstat4 status = co_await std::move(running);
 //     ... while run.pause_before_again(*row, status) says so: wait, and status = co_await run.again(*row)

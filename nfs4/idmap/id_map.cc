@@ -65,8 +65,8 @@ IdOp<std::uint32_t> IdMap::look_up_id(Name name, base::TimePoint now) {
   if (reactor == nullptr)
     answer.emplace(names_.id_of(name.kind, name.text));
   else
-    answer = co_await pool_->run(*reactor, io::BlockingReason::other,
-                                 [this, &name] { return names_.id_of(name.kind, name.text); });
+    answer = co_await pool_->own().run(*reactor, io::BlockingReason::other,
+                                       [this, &name] { return names_.id_of(name.kind, name.text); });
   if (!answer || !*answer) co_return base::fail(IdError::later);
   const std::optional<std::uint32_t> id = **answer;
   const auto expires = now + (id ? options_.found_for : options_.absent_for);
@@ -91,8 +91,8 @@ IdOp<OwnerText> IdMap::look_up_text(Number number, base::TimePoint now) {
   if (reactor == nullptr)
     answer.emplace(names_.name_of(number.kind, number.id));
   else
-    answer = co_await pool_->run(*reactor, io::BlockingReason::other,
-                                 [this, &number] { return names_.name_of(number.kind, number.id); });
+    answer = co_await pool_->own().run(*reactor, io::BlockingReason::other,
+                                       [this, &number] { return names_.name_of(number.kind, number.id); });
   const bool told = answer && *answer;
   if (!told) co_return OwnerText::of_number(number.id);
   remember(number, **answer, now);

@@ -90,6 +90,7 @@ Op4<COPY4resok> run(Compound& compound, const COPY4args& args) {
   work.to_offset = args.ca_dst_offset;
   work.length = co_await length_of(args, from, to);
   work.client = compound.client();
+  work.peer = compound.call().peer_id;
   const vfs::Verifier verifier = work.to->write_verifier();
   if (work.length == 0) co_return answer({}, 0, verifier);
   auto background = co_await begin_in_background(compound, args, work, verifier);

@@ -14,7 +14,7 @@ Op4<> put_later(Compound& compound, Op4<Place> resolving) {
 // Stands in nearly every COMPOUND, so it does without a coroutine where it can.
 Op4<> putfh(Compound& compound, const PUTFH4args& args) {
   Op4<Place> resolving = compound.resolve(args.object);
-  resolving.start();
+  resolving.start(compound.call().peer_id);
   if (!resolving.done()) return put_later(compound, std::move(resolving));
   Result4<Place>& place = resolving.result();
   if (!place) return refuse(place.error());

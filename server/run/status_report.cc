@@ -72,7 +72,14 @@ json pool_of(const Server& server) {
   json jobs = json::object();
   for (std::size_t i = 0; i < io::blocking_reasons; ++i)
     jobs[std::string(io::name_of(static_cast<io::BlockingReason>(i)))] = stats.jobs.at(i);
-  return {{"threads", stats.threads}, {"queued", stats.queued}, {"refused", stats.refused}, {"jobs", jobs}};
+  json exports = json::object();
+  for (const io::FairQueue::GroupStats& group : stats.groups)
+    exports[group.name] = {{"queued", group.queued}, {"running", group.running}, {"refused", group.refused}};
+  return {{"threads", stats.threads},
+          {"queued", stats.queued},
+          {"refused", stats.refused},
+          {"jobs", jobs},
+          {"exports", exports}};
 }
 
 json memory_of(const Server& server) {

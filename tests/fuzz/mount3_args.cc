@@ -97,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rpc::Call call(message, {}, cursor);
     Reply reply(cursor);
     auto op = procedures[procedure].handler(service, call, reply);
-    op.start();
+    op.start({});
     base::check(op.done(), "nothing waits here");
     base::check(*op.result() != rpc::Answer::system_err, "there is memory for the reply");
     const io::Payload results = reply.take();

@@ -165,7 +165,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     call.auth = rpc::AuthSys{};
     Reply reply(cursor);
     auto op = procedures[number].handler(service, call, reply);
-    op.start();
+    op.start({});
     base::check(op.done(), "nothing waits here");
     base::check(*op.result() != rpc::Answer::system_err, "there is memory for the reply");
     const io::Payload results = reply.take();

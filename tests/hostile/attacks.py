@@ -5,6 +5,7 @@ export is for, 127.0.0.3 one that nothing is for."""
 import hoard
 import rpc
 from crowd import Crowd
+from server import Server, StallingServer
 
 MIB = 1 << 20
 OP_GETATTR, OP_PUTROOTFH = 9, 24
@@ -16,16 +17,35 @@ class Attack:
     def __init__(self, name, what, source, count, sends, receive_buffer=None):
         self.name, self.what, self.source, self.count = name, what, source, count
         self.sends, self.receive_buffer = sends, receive_buffer
-        self.victim, self.holds_files = "files", False
+        self.victim, self.holds_files, self.server = "files", False, Server
 
     def begin(self, address):
         return Crowd(address, self.count, self.source, self.sends, self.receive_buffer)
 
 
+class Stalling:
+    """On an export whose disk hangs, while the victim uses another one."""
+
+    def __init__(self, name, what, source, count):
+        self.name, self.what, self.source, self.count = name, what, source, count
+        self.victim, self.holds_files, self.server = "syncer", True, StallingServer
+
+    def begin(self, address):
+        stream = rpc.connect(address, self.source)
+        root = rpc.mounted(stream, b"/stalled")
+        files = [rpc.lookup3(stream, root, b"%d" % index) for index in range(StallingServer.STALLED)]
+        stream.close()
+
+        def synced_writes(index):
+            return b"".join(rpc.write3(files[index % len(files)], 0, bytes(512), 2) for _ in range(100))
+
+        return Crowd(address, self.count, self.source, synced_writes)
+
+
 class Hoarding:
     def __init__(self, name, what, source, count, work, victim="files"):
         self.name, self.what, self.source, self.count = name, what, source, count
-        self.work, self.victim, self.holds_files = work, victim, True
+        self.work, self.victim, self.holds_files, self.server = work, victim, True, Server
 
     def begin(self, address):
         return hoard.Hoard(address, self.source, self.work)
@@ -64,5 +84,6 @@ ATTACKS = [
              2, hoard.many_locks),
     Hoarding("idle_clients", "make clients with a session, which hold nothing and are never heard of again", "127.0.0.3", 1,
              hoard.idle_clients, victim="newcomer"),
+    Stalling("stalled_disk", "WRITEs that wait for a disk that hangs, 6,400 of them", "127.0.0.2", 64),
     Attack("fragments", "a record of fragments of one byte", "127.0.0.2", 200, many_fragments),
 ]

@@ -10,10 +10,16 @@ namespace braid::io {
 
 std::string_view name_of(BlockingReason /*reason*/) { return "simulated"; }
 
-BlockingPool::BlockingPool(const BlockingPoolOptions& options) : options_(options) {}
+BlockingGroup::BlockingGroup(BlockingPool& pool, std::string name)
+    : pool_(pool), share_(pool.queue_.add_group(std::move(name))) {}
+BlockingGroup::~BlockingGroup() { pool_.queue_.remove_group(share_); }
+
+BlockingPool::BlockingPool(const BlockingPoolOptions& options) : options_(options), queue_({}) {
+  own_.emplace(*this, "server");
+}
 BlockingPool::~BlockingPool() = default;
 
-bool BlockingPool::enqueue(JobBase* job, BlockingReason reason) {
+bool BlockingPool::enqueue(JobBase* job, BlockingGroup& /*group*/, PeerId /*peer*/, BlockingReason reason) {
   sim::Machine& machine = *sim::Machine::current();
   ++stats_.jobs[static_cast<std::size_t>(reason)];
   ++running_;

@@ -21,7 +21,8 @@ PosixFileSystem::PosixFileSystem(ExportRoot root, const PosixOptions& options, c
       slabs_(options.slabs),
       directory_(options.directory),
       tree_(std::move(root), tree_options(options), clock),
-      placement_(options.placement.value_or(tree_.base().traits.policy), options.pool, clock),
+      placement_(options.placement.value_or(tree_.base().traits.policy), options.pool,
+                 options.tree.export_path, clock),
       contents_(*this, options.sources) {}
 
 base::Result<std::shared_ptr<PosixFileSystem>> PosixFileSystem::open(const PosixOptions& options,

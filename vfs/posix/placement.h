@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -25,8 +26,11 @@ enum class PlacementPolicy : std::uint8_t {
 // until the Op ends. On a thread without a reactor everything runs inline.
 class Placement {
  public:
-  Placement(PlacementPolicy policy, io::BlockingPool* pool, const base::Clock& clock)
-      : policy_(policy), pool_(pool), clock_(clock) {}
+  // `name`: of the export, whose share of the pool's threads calls have.
+  Placement(PlacementPolicy policy, io::BlockingPool* pool, std::string name, const base::Clock& clock)
+      : policy_(policy), clock_(clock) {
+    if (pool != nullptr) group_.emplace(*pool, std::move(name));
+  }
 
   [[nodiscard]] PlacementPolicy policy() const { return policy_; }
   [[nodiscard]] const base::Clock& clock() const { return clock_; }
@@ -61,20 +65,20 @@ class Placement {
   template <class F>
   auto run_long(Call call, F work) -> VfsOp<typename std::invoke_result_t<F&>::value_type> {
     io::Reactor* const reactor = io::Reactor::current();
-    if (reactor == nullptr || pool_ == nullptr) return work();
+    if (reactor == nullptr || !group_) return work();
     return in_pool(*reactor, call, std::move(work));
   }
 
  private:
   [[nodiscard]] io::Reactor* reactor_if_pooled() const {
-    if (policy_ == PlacementPolicy::inline_always || pool_ == nullptr) return nullptr;
+    if (policy_ == PlacementPolicy::inline_always || !group_) return nullptr;
     return io::Reactor::current();
   }
 
   template <class F>
   auto in_pool(io::Reactor& reactor, Call call, F work)
       -> VfsOp<typename std::invoke_result_t<F&>::value_type> {
-    auto outcome = co_await pool_->run(reactor, reason_of(call), std::move(work));
+    auto outcome = co_await group_->run(reactor, reason_of(call), std::move(work));
     if (!outcome) co_await base::fail(Error::delay);
     if constexpr (std::is_void_v<typename std::invoke_result_t<F&>::value_type>)
       co_await std::move(*outcome);
@@ -83,7 +87,7 @@ class Placement {
   }
 
   const PlacementPolicy policy_;
-  io::BlockingPool* const pool_;
+  std::optional<io::BlockingGroup> group_;
   const base::Clock& clock_;
   StallGovernor governor_;
 };

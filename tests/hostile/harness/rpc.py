@@ -71,3 +71,23 @@ def results(reply):
     if head[1:] != (1, 0, 0, 0, 0):
         raise ValueError(f"the call was not accepted: {head}")
     return reply[24:]
+
+
+def mounted(stream, path=b"/"):
+    """The handle of an export."""
+    stream.sendall(call(MOUNT, 3, 1, opaque(path), auth_sys()))
+    answer = results(receive(stream))
+    status, length = struct.unpack(">II", answer[:8])
+    if status:
+        raise ValueError(f"MNT answered {status}")
+    return answer[8:8 + length]
+
+
+def lookup3(stream, directory, name):
+    """The handle of what is there."""
+    stream.sendall(call(NFS, 3, 3, opaque(directory) + opaque(name), auth_sys()))
+    answer = results(receive(stream))
+    status, length = struct.unpack(">II", answer[:8])
+    if status:
+        raise ValueError(f"LOOKUP answered {status}")
+    return answer[8:8 + length]

@@ -1,4 +1,4 @@
-"""The server that is attacked: a process of its own on a directory in memory."""
+"""The server that is attacked: a process of its own on a directory in memory, or on a disk that hangs."""
 
 import os
 import re
@@ -16,19 +16,33 @@ def free_port():
         return one.getsockname()[1]
 
 
+CLIENTS = ("127.0.0.1", "127.0.0.2", "127.0.4.0/24")
+
+
 class Server:
-    """Exports "/" to 127.0.0.1 and 127.0.0.2, to nobody else."""
+    """Exports "/" to 127.0.0.1, 127.0.0.2 and 127.0.4.0/24, to nobody else."""
+
+    PLACE = "/dev/shm"
 
     def __init__(self, binary):
-        self.folder = tempfile.mkdtemp(prefix="hostile-", dir="/dev/shm")
-        os.mkdir(f"{self.folder}/data")
+        self.folder = tempfile.mkdtemp(prefix="hostile-", dir=self.PLACE)
         self.log = open(f"{self.folder}/log", "w+b")
         self.metrics = f"127.0.0.1:{free_port()}"
-        self.process = subprocess.Popen([binary, "serve", f"{self.folder}/data", "--port", "0", "--listen", "127.0.0.1",
-                                         "--squash", "none", "--allow", "127.0.0.1", "--allow", "127.0.0.2",
+        self.process = subprocess.Popen([binary, "serve", *self._served(), "--port", "0", "--listen", "127.0.0.1",
                                          "--metrics", self.metrics, "--state", f"{self.folder}/state", "--admin", f"{self.folder}/admin"],
-                                        stdout=self.log, stderr=subprocess.STDOUT)
+                                        stdout=self.log, stderr=subprocess.STDOUT, env=self._environment())
         self.port = self._found(rb"serving port=(\d+)")
+
+    def _served(self):
+        """The arguments that say what is exported."""
+        os.mkdir(f"{self.folder}/data")
+        return [f"{self.folder}/data", "--squash", "none", *(word for client in CLIENTS for word in ("--allow", client))]
+
+    def _environment(self):
+        return None
+
+    def release(self):
+        """Nothing hangs any more."""
 
     def _text(self):
         with open(f"{self.folder}/log", "rb") as file:
@@ -72,3 +86,38 @@ class Server:
         self.log.close()
         shutil.rmtree(self.folder)
         return status, text
+
+
+class StallingServer(Server):
+    """Exports /fine, and /stalled with STALLED files: their syncs do not end before release(). On a disk: on a file system in
+    memory nothing waits for a medium."""
+
+    PLACE = os.environ.get("BRAID_DISK", "/var/tmp")
+    STALLED = 64
+
+    def _served(self):
+        for name in ("fine", "stalled"):
+            os.mkdir(f"{self.folder}/{name}")
+        for index in range(self.STALLED):
+            with open(f"{self.folder}/stalled/{index}", "wb"):
+                pass
+        with open(f"{self.folder}/gate", "wb") as file:
+            file.write(b"\1")
+        clients = ", ".join(f'"{client}"' for client in CLIENTS)
+        with open(f"{self.folder}/braid.toml", "w", encoding="ascii") as file:
+            for name in ("fine", "stalled"):
+                file.write(f'[[export]]\npath = "/{name}"\ndirectory = "{self.folder}/{name}"\nsquash = "none"\n'
+                           f"clients = [{clients}]\n")
+        return ["--config", f"{self.folder}/braid.toml"]
+
+    def _environment(self):
+        library = f"{self.folder}/stall.so"
+        source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stall.c")
+        subprocess.run(["cc", "-O1", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
+        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        return dict(os.environ, LD_PRELOAD=library, STALL_FOLDER=f"{self.folder}/stalled", STALL_GATE=f"{self.folder}/gate",
+                    ASAN_OPTIONS=sanitizer)
+
+    def release(self):
+        with open(f"{self.folder}/gate", "r+b") as file:
+            file.write(b"\0")

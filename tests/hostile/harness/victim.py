@@ -2,6 +2,8 @@
 looks at the state of others all the same, in a process of its own.
 
 victim.py PORT ROUNDS newcomer: a client, and then one more in each round (newcomer() below).
+victim.py PORT ROUNDS syncer: as `files`, on the export /fine, and each WRITE is on the disk when it is answered.
+victim.py PORT ROUNDS visitor: as `files`, over another connection in each round.
 victim.py PORT ROUNDS files: makes a file and goes on with it. After each round it prints a line: the longest of its calls in
 microseconds. An answer that says that something failed ends it with status 1.
 """
@@ -14,16 +16,6 @@ import nfs41
 import rpc
 
 
-def mounted(port):
-    stream = rpc.connect(("127.0.0.1", port))
-    stream.sendall(rpc.call(rpc.MOUNT, 3, 1, rpc.opaque(b"/"), rpc.auth_sys()))
-    answer = rpc.results(rpc.receive(stream))
-    status, length = struct.unpack(">II", answer[:8])
-    if status:
-        raise ValueError(f"MNT answered {status}")
-    return stream, answer[8:8 + length]
-
-
 def made_file(stream, root):
     arguments = rpc.opaque(root) + rpc.opaque(b"victim") + rpc.words(0) + rpc.words(0, 0, 0, 0, 0, 0)
     stream.sendall(rpc.call(rpc.NFS, 3, 8, arguments, rpc.auth_sys()))
@@ -34,13 +26,16 @@ def made_file(stream, root):
     return answer[12:12 + length]
 
 
-def files(port, rounds):
-    stream, root = mounted(port)
-    file = made_file(stream, root)
+def files(port, rounds, path=b"/", stable=0, comes_anew=False):
+    stream = rpc.connect(("127.0.0.1", port))
+    file = made_file(stream, rpc.mounted(stream, path))
     data = bytes(300 * 1024)
     for turn in range(rounds):
+        if comes_anew:
+            stream.close()
+            stream = rpc.connect(("127.0.0.1", port))
         calls = (rpc.call(rpc.NFS, 3, 0), rpc.call(rpc.NFS, 3, 1, rpc.opaque(file), rpc.auth_sys()),
-                 rpc.write3(file, turn % 64 * len(data), data), nfs41.read_without_state(file, 4096))
+                 rpc.write3(file, turn % 64 * len(data), data, stable), nfs41.read_without_state(file, 4096))
         worst = 0
         for what, call in zip(("NULL", "GETATTR", "WRITE", "READ"), calls):
             begun = time.monotonic_ns()
@@ -50,6 +45,14 @@ def files(port, rounds):
             if what != "NULL" and answer[:4] != bytes(4):
                 raise ValueError(f"{what} answered {answer[:4].hex()}")
         print(worst // 1000, flush=True)
+
+
+def syncer(port, rounds):
+    files(port, rounds, b"/fine", 2)
+
+
+def visitor(port, rounds):
+    files(port, rounds, comes_anew=True)
 
 
 def newcomer(port, rounds):
@@ -68,7 +71,7 @@ def main():
     VICTIMS[sys.argv[3]](int(sys.argv[1]), int(sys.argv[2]))
 
 
-VICTIMS = {"files": files, "newcomer": newcomer}
+VICTIMS = {"files": files, "syncer": syncer, "visitor": visitor, "newcomer": newcomer}
 
 if __name__ == "__main__":
     main()

@@ -29,7 +29,7 @@ TEST(GateTest, drained_waits_for_the_last_piece_of_work) {
   };
   gate.close();
   Op<> waiting = wait(gate, drained);
-  waiting.start();
+  waiting.start({});
   for (std::coroutine_handle<>* each : {&first, &second}) {
     EXPECT_FALSE(drained);
     each->resume();

@@ -55,13 +55,13 @@ TEST_F(OpTest, nothing_runs_before_it_is_awaited) {
   };
   Op<> op = body(ran);
   EXPECT_FALSE(ran);
-  op.start();
+  op.start({});
   EXPECT_TRUE(ran);
 }
 
 TEST_F(OpTest, a_child_that_ends_at_once_does_not_suspend_its_parent) {
   Op<int> op = plus_one(value(41));
-  op.start();
+  op.start({});
   ASSERT_TRUE(op.done());
   EXPECT_EQ(op.result().value(), 42);
 }
@@ -74,7 +74,7 @@ TEST_F(OpTest, a_ready_op_has_its_value_without_a_frame) {
 
 TEST_F(OpTest, an_error_of_a_child_ends_the_parent) {
   Op<int> op = plus_one(failing(ENOENT));
-  op.start();
+  op.start({});
   ASSERT_TRUE(op.done());
   EXPECT_EQ(op.result().error(), base::errno_of(ENOENT));
 }
@@ -82,7 +82,7 @@ TEST_F(OpTest, an_error_of_a_child_ends_the_parent) {
 TEST_F(OpTest, a_late_error_ends_every_ancestor_that_does_not_look) {
   Suspension suspension;
   Op<int> op = looked_at(plus_one(plus_one(after(suspension, base::fail(EIO)))));
-  op.start();
+  op.start({});
   ASSERT_FALSE(op.done());
   resume(suspension);
   ASSERT_TRUE(op.done());
@@ -92,14 +92,14 @@ TEST_F(OpTest, a_late_error_ends_every_ancestor_that_does_not_look) {
 TEST_F(OpTest, a_late_value_resumes_the_parent) {
   Suspension suspension;
   Op<int> op = plus_one(plus_one(after(suspension, 5)));
-  op.start();
+  op.start({});
   resume(suspension);
   EXPECT_EQ(op.result().value(), 7);
 }
 
 TEST_F(OpTest, awaiting_a_failure_ends_a_void_op) {
   Op<> op = failing_void();
-  op.start();
+  op.start({});
   EXPECT_EQ(op.result().error(), base::errno_of(EACCES));
 }
 
@@ -111,7 +111,7 @@ TEST_F(OpTest, locals_are_destroyed_when_an_error_ends_the_coroutine) {
       co_return got + *held;
     };
     Op<int> op = body(token);
-    op.start();
+    op.start({});
     EXPECT_TRUE(op.done());
   }
   EXPECT_EQ(token.use_count(), 1);
@@ -124,7 +124,7 @@ TEST_F(OpTest, awaiting_many_children_does_not_grow_the_stack) {
     co_return total;
   };
   Op<int> op = sum(300'000);
-  op.start();
+  op.start({});
   EXPECT_EQ(op.result().value(), 300'000);
 }
 
@@ -133,7 +133,7 @@ TEST_F(OpTest, an_error_type_of_ones_own_travels) {
   auto inner = []() -> Op<int, Wrong> { co_return Failure<Wrong>(Wrong::b); };
   auto outer = [&]() -> Op<int, Wrong> { co_return co_await inner() + 1; };
   Op<int, Wrong> op = outer();
-  op.start();
+  op.start({});
   EXPECT_EQ(op.result().error(), Wrong::b);
 }
 

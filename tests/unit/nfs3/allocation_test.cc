@@ -101,7 +101,7 @@ class Allocations : public Nfs3Test {
       const std::uint64_t before = allocations.load();
       {
         auto op = row.handler(*service_, call, reply);
-        op.start();
+        op.start({});
         EXPECT_EQ(*op.result(), rpc::Answer::success);
         EXPECT_EQ(reply.status, 0U);
       }

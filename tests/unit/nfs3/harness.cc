@@ -82,7 +82,7 @@ RunningCall::RunningCall(const rpc::Program& program, std::uint32_t procedure, b
   call_ = std::make_unique<rpc::Call>(cut(args, fragment_bytes, pool), peer, cursor_);
   call_->auth = auth;
   op_.emplace(program.versions.front().procedures[procedure].handler(*program.service, *call_, reply_));
-  op_->start();
+  op_->start({});
 }
 
 Answered RunningCall::answered() {

@@ -27,7 +27,7 @@ class ScratchTest : public testing::Test {
 
   template <class T>
   static base::Result<T, vfs::Error> now(vfs::VfsOp<T> op) {
-    op.start();
+    op.start({});
     EXPECT_TRUE(op.done());
     return std::move(op.result());
   }

@@ -34,7 +34,7 @@ std::string answer(std::string_view line, AdminRequest* seen = nullptr) {
   };
   const std::vector<AdminCommand> commands{{{"status", ""}, note}, {{"opens", ""}, note}};
   auto op = admin_answer(line, commands);
-  op.start();
+  op.start({});
   return op.result().value_or("");
 }
 

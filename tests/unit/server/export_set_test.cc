@@ -55,7 +55,7 @@ class ExportSetTest : public testing::Test {
   [[nodiscard]] std::optional<vfs::Error> error() const {
     const vfs::FileHandle handle = root();
     auto resolving = exported().file_system->resolve(handle.view());
-    resolving.start();
+    resolving.start({});
     if (resolving.result()) return std::nullopt;
     return resolving.result().error();
   }
@@ -142,7 +142,7 @@ TEST_F(ExportSetTest, one_that_is_missing_is_unavailable_if_it_is_known) {
 TEST_F(ExportSetTest, a_reload_reaches_files_that_are_open) {
   std::ofstream(base_ + "/data/file") << "text";
   const auto done = [](auto op) {
-    op.start();
+    op.start({});
     return std::move(op.result());
   };
   vfs::FileSystem& first = *exported().file_system;
@@ -163,7 +163,7 @@ TEST_F(ExportSetTest, a_reload_reaches_files_that_are_open) {
 TEST_F(ExportSetTest, each_file_system_is_opened_with_the_sources_of_its_export) {
   std::ofstream(base_ + "/data/file") << "text";
   const auto done = [](auto op) {
-    op.start();
+    op.start({});
     return std::move(op.result());
   };
   const auto file_has_sources = [&] {

@@ -73,7 +73,7 @@ TEST_P(ContentAttributesTest, several_who_look_share_a_settling) {
   on_reactor([&]() -> io::Op<> {
     std::vector<VfsOp<Attributes>> looks;
     for (int i = 0; i < 5; ++i) looks.push_back(fs_->getattr(file_));
-    for (auto& look : looks) look.start();
+    for (auto& look : looks) look.start({});
     for (auto& look : looks) {
       const auto now = co_await std::move(look).as_result();
       EXPECT_EQ(now->size, 9U);

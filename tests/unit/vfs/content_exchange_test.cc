@@ -22,10 +22,10 @@ TEST_P(ContentExchangeTest, a_call_ends_with_the_content_that_it_began_with) {
   on_reactor([&]() -> io::Op<> {
     const OpenFileRef io = open(file_);
     VfsOp<ReadResult> reading = io->read(0, 100, *cursor_);
-    reading.start();
+    reading.start({});
     EXPECT_FALSE(reading.done());
     VfsOp<ContentRef> exchanging = fs_->exchange(file_, next);
-    exchanging.start();
+    exchanging.start({});
     EXPECT_FALSE(exchanging.done()) << "a call on the former content is under way";
     VfsOp<ReadResult> later = io->read(0, 100, *cursor_);
     const auto before = co_await std::move(reading).as_result();

@@ -112,7 +112,7 @@ TEST_P(ContentIoTest, first_users_at_the_same_time_share_one_load) {
     const auto found = co_await fs_->resolve(root_->handle().view()).as_result();
     std::vector<VfsOp<Found>> calls;
     for (int i = 0; i < 4; ++i) calls.push_back(fs_->lookup(who, *found, "file"));
-    for (auto& call : calls) call.start();
+    for (auto& call : calls) call.start({});
     for (auto& call : calls) {
       const auto looked = co_await std::move(call).as_result();
       EXPECT_TRUE(looked.has_value());

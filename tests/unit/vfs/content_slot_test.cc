@@ -99,7 +99,7 @@ TEST_F(ContentSlots, who_comes_during_a_load_shares_it) {
   run([&]() -> io::Op<> {
     std::vector<VfsOp<ContentSlot::Use>> calls;
     for (int i = 0; i < 3; ++i) calls.push_back(slot.acquire(load(found)));
-    for (auto& call : calls) call.start();
+    for (auto& call : calls) call.start({});
     for (auto& call : calls) {
       const auto use = co_await std::move(call).as_result();
       EXPECT_EQ(use->content(), found.get());
@@ -114,8 +114,8 @@ TEST_F(ContentSlots, a_failed_load_is_the_error_of_all_who_waited_and_the_next_c
   run([&]() -> io::Op<> {
     VfsOp<ContentSlot::Use> one = slot.acquire(load(base::fail(Error::io)));
     VfsOp<ContentSlot::Use> other = slot.acquire(load(found));
-    one.start();
-    other.start();
+    one.start({});
+    other.start({});
     const auto first = co_await std::move(one).as_result();
     const auto second = co_await std::move(other).as_result();
     EXPECT_EQ(first.error(), Error::io);
@@ -133,7 +133,7 @@ TEST_F(ContentSlots, an_exchange_ends_when_the_calls_that_began_before_have_ende
   run([&]() -> io::Op<> {
     std::optional<ContentSlot::Use> before(slot.enter());
     io::Op<ContentRef> exchanging = slot.exchange(second);
-    exchanging.start();
+    exchanging.start({});
     const bool waits = !exchanging.done();
     EXPECT_TRUE(waits);
     EXPECT_EQ(before->content(), first.get()) << "a call keeps what it began with";
@@ -152,8 +152,8 @@ TEST_F(ContentSlots, exchanges_of_one_file_take_turns) {
     std::optional<ContentSlot::Use> before(slot.enter());
     io::Op<ContentRef> one = slot.exchange(second);
     io::Op<ContentRef> other = slot.exchange(third);
-    one.start();
-    other.start();
+    one.start({});
+    other.start({});
     EXPECT_EQ(slot.enter()->content(), second.get()) << "the other one waits for the first";
     before.reset();
     const ContentRef from_one = co_await std::move(one);
@@ -178,10 +178,10 @@ TEST_F(ContentSlots, no_call_runs_while_the_content_is_replaced) {
           (void)co_await io::Reactor::current()->sleep(std::chrono::milliseconds(2)).as_result();
           co_return second;
         });
-    replacing.start();
+    replacing.start({});
     EXPECT_FALSE(replaces) << "a call is under way";
     VfsOp<ContentSlot::Use> newcomer = slot.acquire(load(nullptr));
-    newcomer.start();
+    newcomer.start({});
     before.reset();
     const auto made = co_await std::move(replacing).as_result();
     EXPECT_EQ(*made, second);

@@ -34,7 +34,7 @@ class FaultyTest : public testing::Test {
   }
   template <class T>
   static base::Result<T, Error> run(VfsOp<T> op) {
-    op.start();
+    op.start({});
     return std::move(op.result());
   }
   [[nodiscard]] base::Result<Attributes, Error> getattr() const { return run(faulty_->getattr(root_)); }

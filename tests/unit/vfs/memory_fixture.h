@@ -34,7 +34,7 @@ class MemoryTest : public testing::Test {
   // One operation that must not wait for anything.
   template <class T>
   static base::Result<T, Error> now(VfsOp<T> op) {
-    op.start();
+    op.start({});
     EXPECT_TRUE(op.done());
     return std::move(op.result());
   }

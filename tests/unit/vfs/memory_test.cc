@@ -115,7 +115,7 @@ TEST_F(MemoryNames, a_parked_call_sees_what_happened_meanwhile) {
   recorder_.park(true);
   const FileRef root = fs_->root();
   auto lookup = fs_->lookup(nobody_, root, "f");
-  lookup.start();
+  lookup.start({});
   EXPECT_EQ(recorder_.parked(), 1U);
   storage_.add(top, "f", FileType::regular);
   recorder_.resume_one();

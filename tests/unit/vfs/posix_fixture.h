@@ -25,7 +25,7 @@ inline void PrintTo(Error error, std::ostream* out) { *out << name_of(error); }
 
 template <class T>
 Outcome<T> run(VfsOp<T> op) {
-  op.start();
+  op.start({});
   return std::move(op.result());
 }
 

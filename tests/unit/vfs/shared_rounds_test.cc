@@ -37,7 +37,7 @@ TEST_F(SharedRoundsTest, who_comes_during_a_round_shares_the_next_one) {
   loop.run([&]() -> io::Op<> {
     std::vector<VfsOp<>> callers;
     for (int i = 0; i < 5; ++i) callers.push_back(shared_.run(work()));
-    for (VfsOp<>& caller : callers) caller.start();
+    for (VfsOp<>& caller : callers) caller.start({});
     for (VfsOp<>& caller : callers) {
       const auto done = co_await std::move(caller).as_result();
       EXPECT_TRUE(done.has_value());
@@ -55,9 +55,9 @@ TEST_F(SharedRoundsTest, the_error_of_a_round_is_that_of_all_who_share_it) {
     Error failure = Error::io;
     VfsOp<> first = shared_.run(work());
     VfsOp<> second = shared_.run(work(&failure)), third = shared_.run(work(&failure));
-    first.start();
-    second.start();
-    third.start();
+    first.start({});
+    second.start({});
+    third.start({});
     const auto one = co_await std::move(first).as_result();
     const auto two = co_await std::move(second).as_result();
     const auto three = co_await std::move(third).as_result();

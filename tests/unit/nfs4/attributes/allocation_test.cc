@@ -60,7 +60,7 @@ class Allocations : public ::testing::Test {
     const std::uint64_t before = allocations.load();
     {
       auto op = program.versions.front().procedures[1].handler(*program.service, call, reply);
-      op.start();
+      op.start({});
       EXPECT_TRUE(op.done() && op.result());
     }
     return allocations.load() - before;

@@ -46,7 +46,7 @@ class Ids : public ::testing::Test {
 
   std::optional<std::uint32_t> id(IdMap& map, IdKind kind, std::string_view owner) {
     auto op = map.id_of(kind, owner, now_);
-    op.start();
+    op.start({});
     EXPECT_TRUE(op.done());
     if (op.result()) return *op.result();
     error_ = op.result().error();
@@ -54,7 +54,7 @@ class Ids : public ::testing::Test {
   }
   std::string text(IdMap& map, IdKind kind, std::uint32_t number) {
     auto op = map.text_of(kind, number, now_);
-    op.start();
+    op.start({});
     EXPECT_TRUE(op.done() && op.result());
     return std::string(op.result()->view());
   }

@@ -67,7 +67,7 @@ class CopyJobsTest : public ::testing::Test {
   }
   template <class T>
   static T run(vfs::VfsOp<T> op) {
-    op.start();
+    op.start({});
     return std::move(op.result()).value();
   }
   vfs::OpenFileRef open(std::string_view name, vfs::OpenAccess access) {
@@ -105,7 +105,7 @@ class CopyJobsTest : public ::testing::Test {
     std::optional<std::invoke_result_t<F>> op;
     on_reactor([&] {
       op.emplace(make());
-      op->start();
+      op->start({});
     });
     until([&] { return op->done(); });
     return on_reactor([&] {

@@ -77,12 +77,12 @@ inline base::Result<void, vfs::Error> remove_without_nfsv4(CallbackWorld& world,
     vfs::FileRef at = fs.root();
     if (!directory.empty()) {
       auto looking = fs.lookup(who, at, directory);
-      looking.start();
+      looking.start({});
       at = looking.result()->file;
     }
     vfs::Wcc wcc;
     auto op = fs.remove(who, at, name, wcc);
-    op.start();
+    op.start({});
     done = op.result();
   });
   return *done;

@@ -40,7 +40,7 @@ void CallbackWorld::end() {
   std::optional<io::Op<>> closing;
   on_reactor([&] {
     closing.emplace(engine().close());
-    closing->start();
+    closing->start({});
   });
   until([&] {
     advance(std::chrono::seconds(1));

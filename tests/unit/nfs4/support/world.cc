@@ -30,7 +30,7 @@ class Sent : private rpc::Reply {
   // On the reactor's thread.
   void run() {
     op_.emplace(program_.versions.front().procedures[1].handler(*program_.service, call_, *this));
-    op_->start();
+    op_->start({});
   }
   [[nodiscard]] bool done() const { return op_ && op_->done(); }
   test::Reply take() {
@@ -180,7 +180,7 @@ void World::on_engine(Nfs4Engine& engine, const std::function<io::Op<>(Nfs4Engin
   std::optional<io::Op<>> op;
   on_reactor([&] {
     op.emplace(f(engine));
-    op->start();
+    op->start({});
   });
   for (bool done = false; !done; std::this_thread::yield()) on_reactor([&] { done = op->done(); });
 }

@@ -191,7 +191,7 @@ TEST(LiveGrants, a_number_that_is_being_taken_holds_the_lowest_down) {
   Grants& numbers = (*cluster)->grants();
   const auto take = [&] {
     auto taking = numbers.next(1);
-    taking.start();
+    taking.start({});
     return *taking.result();
   };
   LiveGrants live(numbers);

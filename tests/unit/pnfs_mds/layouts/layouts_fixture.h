@@ -129,7 +129,7 @@ class LayoutsTest : public testing::Test {
     std::optional<io::Op<>> draining;
     world_->on_reactor([&] {
       draining.emplace(layouts_->recalls().drained());
-      draining->start();
+      draining->start({});
     });
     CallbackWorld::until([&] {
       world_->advance(fake::Objects::patience);
@@ -145,7 +145,7 @@ class LayoutsTest : public testing::Test {
   }
   template <class T>
   static base::Result<T, vfs::Error> now(vfs::VfsOp<T> op) {
-    op.start();
+    op.start({});
     EXPECT_TRUE(op.done());
     return std::move(op.result());
   }

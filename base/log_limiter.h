@@ -1,0 +1,39 @@
+// Lines of the log that stand for many events: one a minute is enough.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace braid::base {
+
+// `if (limiter.due(now)) log_event(...)`, or `if (const auto news = limiter.news(total, now)) log_event(...
+// news ...)`.
+class LogLimiter {
+ public:
+  static constexpr auto pause = std::chrono::minutes(1);
+
+  // Whether a line may be written; if so, it counts as written. Thread-safe.
+  [[nodiscard]] bool due(TimePoint now) {
+    Duration::rep after = after_.load(std::memory_order_relaxed);
+    const Duration::rep at = now.time_since_epoch().count();
+    return at >= after && after_.compare_exchange_strong(after, (now.time_since_epoch() + pause).count());
+  }
+
+  // Of something that was counted, `total` until now: how much of it no line has told of; 0: nothing, or no
+  // line is due. For one thread.
+  [[nodiscard]] std::uint64_t news(std::uint64_t total, TimePoint now) {
+    if (total == told_ || !due(now)) return 0;
+    return total - std::exchange(told_, total);
+  }
+
+ private:
+  std::atomic<Duration::rep> after_{std::numeric_limits<Duration::rep>::min()};
+  std::uint64_t told_ = 0;
+};
+
+}  // namespace braid::base

@@ -1,0 +1,28 @@
+#include "base/log_limiter.h"
+
+#include <gtest/gtest.h>
+
+namespace braid::base {
+namespace {
+
+constexpr TimePoint begin{std::chrono::hours(1)};
+
+TEST(LogLimiterTest, one_line_a_minute_is_due) {
+  LogLimiter limiter;
+  EXPECT_TRUE(limiter.due(begin));
+  EXPECT_FALSE(limiter.due(begin));
+  EXPECT_FALSE(limiter.due(begin + LogLimiter::pause - Duration(1)));
+  EXPECT_TRUE(limiter.due(begin + LogLimiter::pause));
+}
+
+TEST(LogLimiterTest, a_line_tells_of_what_was_counted_since_the_last_one) {
+  LogLimiter limiter;
+  EXPECT_EQ(limiter.news(0, begin), 0U);
+  EXPECT_EQ(limiter.news(3, begin), 3U);
+  EXPECT_EQ(limiter.news(5, begin), 0U);
+  EXPECT_EQ(limiter.news(7, begin + LogLimiter::pause), 4U);
+  EXPECT_EQ(limiter.news(7, begin + 2 * LogLimiter::pause), 0U) << "nothing new";
+}
+
+}  // namespace
+}  // namespace braid::base
