@@ -84,6 +84,8 @@ ATTACKS = [
              2, hoard.many_locks),
     Hoarding("idle_clients", "make clients with a session, which hold nothing and are never heard of again", "127.0.0.3", 1,
              hoard.idle_clients, victim="newcomer"),
+    Hoarding("silent_callbacks", "make 5,000 clients of 4.0 with files open, at five addresses, whose callbacks nobody answers",
+             "127.0.4.1", 5, hoard.silent_callbacks, victim="visitor"),
     Stalling("stalled_disk", "WRITEs that wait for a disk that hangs, 6,400 of them", "127.0.0.2", 64),
     Attack("fragments", "a record of fragments of one byte", "127.0.0.2", 200, many_fragments),
 ]

@@ -1,7 +1,9 @@
-"""Attackers that speak NFSv4.1: they take what they can get, hold it, and go on. As Crowd for `run`."""
+"""Attackers that speak NFSv4: they take what they can get, hold it, and go on. As Crowd for `run`."""
 
+import socket
 import time
 
+import nfs40
 import nfs41
 import rpc
 
@@ -73,3 +75,56 @@ def idle_clients(address, source):
             yield turn < CLIENTS
     finally:
         stream.close()
+
+
+SILENT_CLIENTS, OF_ADDRESS = 5000, 1000
+LOW_PORT = 998
+
+
+def listening(address, port):
+    """Who connects is not answered. None where this user may not have the port."""
+    silent = socket.socket()
+    silent.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        silent.bind((address, port))
+    except PermissionError:
+        silent.close()
+        return None
+    silent.listen(64)
+    silent.setblocking(False)
+    return silent
+
+
+def nobody_came(silent):
+    if silent is None:
+        return
+    try:
+        silent.accept()
+    except BlockingIOError:
+        return
+    raise AssertionError(f"the server has connected to port {LOW_PORT} of somebody else")
+
+
+def silent_callbacks(address, _source):
+    """Clients of 4.0 at five addresses that want delegations, and are to be called where nobody answers: at a port of their own,
+    at groups and at everybody, and at somebody else's port below 1024."""
+    streams, own, other = [], listening("0.0.0.0", 0), listening("127.0.0.3", LOW_PORT)
+    try:
+        for number in range(1 << 30):
+            source = f"127.0.4.{1 + number // OF_ADDRESS % 5}"
+            if number < SILENT_CLIENTS and number % OF_ADDRESS == 0:
+                streams.append(rpc.connect(address, source))
+            callbacks = ((source, own.getsockname()[1]), ("224.0.0.1", 2049), ("255.255.255.255", 2049), ("127.0.0.3", LOW_PORT))
+            clients = nfs40.Clients(streams[number // OF_ADDRESS % 5])
+            try:
+                client = clients.introduce(b"silent %d" % number, *callbacks[number % 7 % 4])
+                clients.open_for_delegation(client, b"wanted")
+            except nfs41.Refused as refused:
+                if refused.args[0] != nfs41.DELAY:
+                    raise
+            nobody_came(other)
+            yield number < SILENT_CLIENTS
+    finally:
+        for stream in [*streams, own, other]:
+            if stream is not None:
+                stream.close()
