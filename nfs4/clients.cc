@@ -12,6 +12,7 @@
 namespace braid::nfs4 {
 
 using enum nfsstat4;
+using recovery::RecordChange;
 using state::Client;
 using state::ClientRef;
 using state::ClientTable;
@@ -142,16 +143,38 @@ Result4<void> Clients::admit_new(const Client& client) const {
 template <class F>
 Op4<> Clients::on_disk(F f) {
   const std::optional<base::Result<void>> done =
-      co_await pool_.own().run(*io::Reactor::current(), io::BlockingReason::sync, std::move(f));
+      co_await pool_.own().run_for_all(*io::Reactor::current(), io::BlockingReason::sync, std::move(f));
   if (!done) co_await refuse(NFS4ERR_DELAY);
   if (*done) co_return;
   base::log_event(base::Level::error, "client_records_failed", "{}", base::message_of(done->error()));
   co_await refuse(NFS4ERR_SERVERFAULT);
 }
 
+// Whoever takes a change from the list gives it its outcome before the next round begins: and the round that
+// this one waits for begins when the change is in the list, or has been taken.
+Op4<> Clients::change_record(recovery::RecordChange change) {
+  Changing self{.change = std::move(change)};
+  changing_.with([&](std::vector<Changing*>& all) { all.push_back(&self); });
+  (void)co_await change_rounds_.run([this] { return apply_changes(); }).as_result();
+  co_await std::move(self.outcome);
+}
+
+vfs::VfsOp<> Clients::apply_changes() {
+  const std::vector<Changing*> group =
+      changing_.with([](std::vector<Changing*>& all) { return std::exchange(all, {}); });
+  if (group.empty()) co_return;
+  std::vector<RecordChange> changes;
+  changes.reserve(group.size());
+  for (Changing* const one : group) changes.push_back(std::move(one->change));
+  const auto done = co_await on_disk([this, &changes] { return records_.apply(changes); }).as_result();
+  for (Changing* const one : group) one->outcome = done;
+}
+
 Op4<> Clients::ensure_recorded(ClientRef client) {
   if (client->recorded()) co_return;
-  co_await on_disk([this, &client] { return records_.record(state::known_as(*client), client->id); });
+  // g++ 12 destroys an aggregate twice that is a temporary of such an expression.
+  RecordChange change{RecordChange::What::record, state::known_as(*client), client->id};
+  co_await change_record(std::move(change));
   client->set_recorded();
 }
 
@@ -172,7 +195,10 @@ Op4<> Clients::reclaim_complete(ClientRef client) {
 Op4<> Clients::depart(Departing one) {
   const Client& client = *one.client;
   (void)co_await stopped(client.id).as_result();
-  if (one.on_record) co_await on_disk([&] { return records_.forget(state::known_as(client), client.id); });
+  if (one.on_record) {
+    RecordChange change{RecordChange::What::forget, state::known_as(client), client.id};
+    co_await change_record(std::move(change));
+  }
   release(client.id);
   departing_.with([&](auto& all) { std::erase_if(all, [&](auto& it) { return it.client == one.client; }); });
 }
@@ -257,9 +283,8 @@ Op4<> Clients::judge_record(ClientTable::Silence one) {
 // meanwhile, by an OPEN, is recorded once more.
 Op4<> Clients::forget_record(ClientRef client) {
   client->clear_recorded();
-  const auto removed = co_await on_disk([this, &client] {
-                         return records_.forget(state::known_as(*client), client->id);
-                       }).as_result();
+  RecordChange change{RecordChange::What::forget, state::known_as(*client), client->id};
+  const auto removed = co_await change_record(std::move(change)).as_result();
   if (client->recorded()) {
     client->clear_recorded();
     co_await ensure_recorded(client);

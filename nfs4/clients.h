@@ -23,6 +23,7 @@
 #include "nfs4/state/clients/client_observer.h"
 #include "nfs4/state/clients/client_table.h"
 #include "nfs4/state/clients/grace.h"
+#include "vfs/shared_rounds.h"
 
 namespace braid::nfs4 {
 
@@ -152,6 +153,10 @@ class Clients {
   template <class F>
   Op4<> on_disk(F f);
   Op4<> end_grace();
+  // Its change of the records is on stable storage. What comes while others are being synced is synced
+  // together.
+  Op4<> change_record(recovery::RecordChange change);
+  vfs::VfsOp<> apply_changes();
   Op4<> judge_record(state::ClientTable::Silence one);
   Op4<> forget_record(state::ClientRef client);
 
@@ -168,6 +173,13 @@ class Clients {
   // Gone from the table; what they did, and their records, and therefore their state, are not gone yet.
   base::Guarded<std::vector<Departing>> departing_;
   std::array<std::atomic<std::uint64_t>, state::expiry_reasons> gone_{};
+  // Of who waits in change_record().
+  struct Changing {
+    recovery::RecordChange change;
+    Result4<void> outcome{};
+  };
+  base::Guarded<std::vector<Changing*>> changing_;
+  vfs::SharedRounds change_rounds_;
   // Of tick().
   std::uint64_t refused_ = 0;  // that the log has told of
   base::TimePoint next_refusal_line_{};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +14,20 @@
 #include "vfs/types.h"
 
 namespace braid::nfs4::recovery {
+
+// What is to be remembered of a client from now on.
+struct RecordChange {
+  enum class What : std::uint8_t {
+    // It may reclaim after the next restart.
+    record,
+    // It may not: it has gone, or its state is about to be given to others. Nothing happens if the record is
+    // that of another instance.
+    forget,
+  } what = What::record;
+  state::KnownClient client;
+  // Its clientid4; a later one of the same name takes the record over.
+  std::uint64_t instance = 0;
+};
 
 // Thread-safe; every function that can fail may block on the disk: for threads of the blocking pool, and for
 // start-up. What has returned without error is on stable storage.
@@ -33,12 +48,8 @@ class ClientRecords {
   // Until now, at least. Not synced: after a crash of the machine it may be an earlier time.
   virtual base::Result<void> note_watching() = 0;
 
-  // The client may reclaim after the next restart. `instance`: its clientid4; a later one of the same name
-  // takes the record over.
-  virtual base::Result<void> record(const state::KnownClient& client, std::uint64_t instance) = 0;
-  // It may not: it has gone, or its state is about to be given to others. Does nothing if the record is that
-  // of another instance.
-  virtual base::Result<void> forget(const state::KnownClient& client, std::uint64_t instance) = 0;
+  // In this order, and synced together. After an error each of them may have happened, or not.
+  virtual base::Result<void> apply(std::span<const RecordChange> changes) = 0;
   // Clients that have not been recorded in this epoch may not reclaim any more. Must have returned before
   // anything is granted that they might reclaim.
   virtual base::Result<void> end_grace() = 0;
@@ -54,12 +65,7 @@ class NoRecords final : public ClientRecords {
   [[nodiscard]] const std::vector<state::KnownClient>& known() const override { return known_; }
   [[nodiscard]] const std::optional<vfs::Time>& watched_until() const override { return watched_until_; }
   base::Result<void> note_watching() override { return {}; }
-  base::Result<void> record(const state::KnownClient& /*client*/, std::uint64_t /*instance*/) override {
-    return {};
-  }
-  base::Result<void> forget(const state::KnownClient& /*client*/, std::uint64_t /*instance*/) override {
-    return {};
-  }
+  base::Result<void> apply(std::span<const RecordChange> /*changes*/) override { return {}; }
   base::Result<void> end_grace() override { return {}; }
 
  private:

@@ -182,29 +182,67 @@ std::string ClientStore::file_of(const state::KnownClient& client) const {
                      base::siphash24(other, text));
 }
 
-base::Result<void> ClientStore::record(const state::KnownClient& client, std::uint64_t instance) {
-  const std::scoped_lock lock(mutex_);
+ClientStore::Group ClientStore::group_of(std::span<const RecordChange> changes) const {
+  Group out;
+  for (const RecordChange& change : changes) {
+    std::string name = file_of(change.client);
+    std::optional<std::uint64_t> instance;  // that has the record until this
+    if (const auto found = current_.find(name); found != current_.end()) instance = found->second;
+    if (const auto earlier = out.find(name); earlier != out.end()) {
+      instance.reset();
+      if (earlier->second->what == RecordChange::What::record) instance = earlier->second->instance;
+    }
+    const bool of_another = instance && *instance != change.instance;
+    if (change.what == RecordChange::What::record || !of_another) out[std::move(name)] = &change;
+  }
+  return out;
+}
+
+base::Bytes ClientStore::content_of(const RecordChange& change) const {
   FieldWriter out(record_magic);
   out.u32(epochs_.epoch);
-  out.u32(client.minor_version);
-  out.u64(instance);
-  out.bytes(client.owner);
-  const std::string name = file_of(client);
-  if (auto written = replace_file(name, out.finish()); !written) return written;
-  current_[name] = instance;
-  std::erase(earlier_, name);
+  out.u32(change.client.minor_version);
+  out.u64(change.instance);
+  out.bytes(change.client.owner);
+  return out.finish();
+}
+
+// All files are on their way to the medium before the first one is waited for: so a file system commits most
+// of them together.
+base::Result<void> ClientStore::write_group(const Group& group) {
+  std::vector<base::UniqueFd> files;
+  for (const auto& [name, change] : group) {
+    if (change->what != RecordChange::What::record) continue;
+    auto file = write_fresh(name, content_of(*change));
+    if (!file) return base::fail(file.error());
+    (void)::sync_file_range(file->get(), 0, 0, SYNC_FILE_RANGE_WRITE);
+    files.push_back(std::move(*file));
+  }
+  for (const base::UniqueFd& file : files)
+    if (::fsync(file.get()) != 0) return base::fail(base::last_errno());
+  for (const auto& [name, change] : group) {
+    const bool records = change->what == RecordChange::What::record;
+    if (auto done = records ? put_fresh_in_place(name) : remove_file(name); !done) return done;
+  }
+  if (::fsync(directory_.get()) != 0) return base::fail(base::last_errno());
   return {};
 }
 
-base::Result<void> ClientStore::forget(const state::KnownClient& client, std::uint64_t instance) {
+base::Result<void> ClientStore::apply(std::span<const RecordChange> changes) {
+  constexpr std::size_t files_max = 64;  // that are open at a time
   const std::scoped_lock lock(mutex_);
-  const std::string name = file_of(client);
-  const auto found = current_.find(name);
-  if (found != current_.end() && found->second != instance) return {};
-  if (auto removed = remove_file(name); !removed) return removed;
-  if (::fsync(directory_.get()) != 0) return base::fail(base::last_errno());
-  current_.erase(name);
-  std::erase(earlier_, name);
+  for (; !changes.empty(); changes = changes.subspan(std::min(files_max, changes.size()))) {
+    const Group group = group_of(changes.first(std::min(files_max, changes.size())));
+    if (group.empty()) continue;
+    if (auto written = write_group(group); !written) return written;
+    for (const auto& [name, change] : group) {
+      if (change->what == RecordChange::What::record)
+        current_[name] = change->instance;
+      else
+        current_.erase(name);
+      std::erase(earlier_, name);
+    }
+  }
   return {};
 }
 
@@ -229,16 +267,28 @@ base::Result<void> ClientStore::write_epochs(const Epochs& epochs) {
   return replace_file(epochs_name, out.finish());
 }
 
-base::Result<void> ClientStore::replace_file(const std::string& name, base::BytesView content) {
+base::Result<base::UniqueFd> ClientStore::write_fresh(const std::string& name,
+                                                      base::BytesView content) const {
   const std::string fresh = name + std::string(new_suffix);
-  const base::UniqueFd file(::openat(directory_.get(), fresh.c_str(),
-                                     O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                                     S_IRUSR | S_IWUSR));
+  base::UniqueFd file(::openat(directory_.get(), fresh.c_str(),
+                               O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR));
   if (!file) return base::fail(base::last_errno());
-  if (auto written = write_all(file.get(), content); !written) return written;
-  if (::fsync(file.get()) != 0) return base::fail(base::last_errno());
+  if (auto written = write_all(file.get(), content); !written) return base::fail(written.error());
+  return file;
+}
+
+base::Result<void> ClientStore::put_fresh_in_place(const std::string& name) const {
+  const std::string fresh = name + std::string(new_suffix);
   if (::renameat(directory_.get(), fresh.c_str(), directory_.get(), name.c_str()) != 0)
     return base::fail(base::last_errno());
+  return {};
+}
+
+base::Result<void> ClientStore::replace_file(const std::string& name, base::BytesView content) {
+  const auto file = write_fresh(name, content);
+  if (!file) return base::fail(file.error());
+  if (::fsync(file->get()) != 0) return base::fail(base::last_errno());
+  if (auto placed = put_fresh_in_place(name); !placed) return placed;
   if (::fsync(directory_.get()) != 0) return base::fail(base::last_errno());
   return {};
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -40,8 +41,7 @@ class ClientStore final : public ClientRecords {
 
   [[nodiscard]] const std::optional<vfs::Time>& watched_until() const override { return watched_until_; }
   base::Result<void> note_watching() override;
-  base::Result<void> record(const state::KnownClient& client, std::uint64_t instance) override;
-  base::Result<void> forget(const state::KnownClient& client, std::uint64_t instance) override;
+  base::Result<void> apply(std::span<const RecordChange> changes) override;
   base::Result<void> end_grace() override;
 
  private:
@@ -56,6 +56,14 @@ class ClientStore final : public ClientRecords {
   base::Result<void> load_records();
   void load_record(const std::string& name);
   base::Result<void> write_epochs(const Epochs& epochs);
+  // Of what is applied together, the last one of each file that is to be done.
+  using Group = std::map<std::string, const RecordChange*>;
+  [[nodiscard]] Group group_of(std::span<const RecordChange> changes) const;
+  base::Result<void> write_group(const Group& group);
+  // The content, under a name of its own; not synced.
+  base::Result<base::UniqueFd> write_fresh(const std::string& name, base::BytesView content) const;
+  base::Result<void> put_fresh_in_place(const std::string& name) const;
+  [[nodiscard]] base::Bytes content_of(const RecordChange& change) const;
   // Atomic and synced.
   base::Result<void> replace_file(const std::string& name, base::BytesView content);
   base::Result<void> remove_file(const std::string& name);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -11,6 +12,21 @@
 
 #include "nfs4/recovery/client_store.h"
 #include "nfs4/state/clients/grace.h"
+
+namespace {
+
+int file_syncs = 0;
+
+}  // namespace
+
+// The linker puts these in the place of fsync(2).
+extern "C" {
+int __real_fsync(int fd);   // NOLINT(*-reserved-identifier)
+int __wrap_fsync(int fd) {  // NOLINT(*-reserved-identifier)
+  ++file_syncs;
+  return __real_fsync(fd);
+}
+}
 
 namespace braid::nfs4::recovery {
 namespace {
@@ -22,6 +38,15 @@ using state::KnownClient;
 KnownClient named(std::string_view owner, std::uint32_t minor = 1) {
   const base::BytesView view = base::bytes_of(owner);
   return {.minor_version = minor, .owner = {view.begin(), view.end()}};
+}
+
+base::Result<void> record(ClientStore& store, const KnownClient& client, std::uint64_t instance) {
+  const std::array one{RecordChange{RecordChange::What::record, client, instance}};
+  return store.apply(one);
+}
+base::Result<void> forget(ClientStore& store, const KnownClient& client, std::uint64_t instance) {
+  const std::array one{RecordChange{RecordChange::What::forget, client, instance}};
+  return store.apply(one);
 }
 
 class ClientStoreTest : public testing::Test {
@@ -67,11 +92,11 @@ TEST_F(ClientStoreTest, recorded_clients_are_known_after_a_restart) {
   {
     const auto store = restart();
     EXPECT_TRUE(store->known().empty());
-    EXPECT_TRUE(store->record(named("a"), 1));
-    EXPECT_TRUE(store->record(named("b"), 2));
-    EXPECT_TRUE(store->record(named(std::string(1024, 'c')), 3));
-    EXPECT_TRUE(store->record(named(std::string("\0/..", 4)), 4));
-    EXPECT_TRUE(store->forget(named("b"), 2));
+    EXPECT_TRUE(record(*store, named("a"), 1));
+    EXPECT_TRUE(record(*store, named("b"), 2));
+    EXPECT_TRUE(record(*store, named(std::string(1024, 'c')), 3));
+    EXPECT_TRUE(record(*store, named(std::string("\0/..", 4)), 4));
+    EXPECT_TRUE(forget(*store, named("b"), 2));
   }
   EXPECT_EQ(names_of(*restart()), (Names{std::string("\0/..", 4), "a", std::string(1024, 'c')}));
 }
@@ -107,9 +132,9 @@ TEST_F(ClientStoreTest, the_directory_is_private) {
 TEST_F(ClientStoreTest, names_of_4_0_and_later_clients_do_not_mix) {
   {
     const auto store = restart();
-    EXPECT_TRUE(store->record(named("a", 0), 1));
-    EXPECT_TRUE(store->record(named("a", 1), 2));
-    EXPECT_TRUE(store->forget(named("a", 1), 2));
+    EXPECT_TRUE(record(*store, named("a", 0), 1));
+    EXPECT_TRUE(record(*store, named("a", 1), 2));
+    EXPECT_TRUE(forget(*store, named("a", 1), 2));
   }
   const auto store = restart();
   ASSERT_EQ(store->known().size(), 1U);
@@ -121,13 +146,13 @@ TEST_F(ClientStoreTest, names_of_4_0_and_later_clients_do_not_mix) {
 TEST_F(ClientStoreTest, who_misses_a_grace_period_cannot_reclaim_in_the_next) {
   {
     const auto store = restart();
-    EXPECT_TRUE(store->record(named("comes back"), 1));
-    EXPECT_TRUE(store->record(named("stays away"), 2));
+    EXPECT_TRUE(record(*store, named("comes back"), 1));
+    EXPECT_TRUE(record(*store, named("stays away"), 2));
   }
   {
     const auto store = restart();
     EXPECT_EQ(names_of(*store), (Names{"comes back", "stays away"}));
-    EXPECT_TRUE(store->record(named("comes back"), 3));
+    EXPECT_TRUE(record(*store, named("comes back"), 3));
     EXPECT_TRUE(store->end_grace());
     EXPECT_EQ(files().size(), 1U);
   }
@@ -137,12 +162,12 @@ TEST_F(ClientStoreTest, who_misses_a_grace_period_cannot_reclaim_in_the_next) {
 TEST_F(ClientStoreTest, a_grace_period_that_was_cut_short_begins_again_for_all) {
   {
     const auto store = restart();
-    EXPECT_TRUE(store->record(named("a"), 1));
-    EXPECT_TRUE(store->record(named("b"), 2));
+    EXPECT_TRUE(record(*store, named("a"), 1));
+    EXPECT_TRUE(record(*store, named("b"), 2));
   }
   {
     const auto store = restart();
-    EXPECT_TRUE(store->record(named("a"), 3));
+    EXPECT_TRUE(record(*store, named("a"), 3));
   }
   EXPECT_EQ(names_of(*restart()), (Names{"a", "b"}));
 }
@@ -150,14 +175,14 @@ TEST_F(ClientStoreTest, a_grace_period_that_was_cut_short_begins_again_for_all) 
 TEST_F(ClientStoreTest, without_clients_nothing_of_earlier_epochs_counts) {
   {
     const auto store = restart();
-    EXPECT_TRUE(store->record(named("a"), 1));
-    EXPECT_TRUE(store->forget(named("a"), 1));
+    EXPECT_TRUE(record(*store, named("a"), 1));
+    EXPECT_TRUE(forget(*store, named("a"), 1));
   }
   restart();
   {
     const auto store = restart();
     EXPECT_TRUE(store->known().empty());
-    EXPECT_TRUE(store->record(named("b"), 1));
+    EXPECT_TRUE(record(*store, named("b"), 1));
   }
   EXPECT_EQ(names_of(*restart()), (Names{"b"}));
 }
@@ -165,16 +190,16 @@ TEST_F(ClientStoreTest, without_clients_nothing_of_earlier_epochs_counts) {
 TEST_F(ClientStoreTest, a_record_belongs_to_the_latest_instance) {
   {
     const auto store = restart();
-    EXPECT_TRUE(store->record(named("a"), 1));
-    EXPECT_TRUE(store->record(named("a"), 2));
-    EXPECT_TRUE(store->forget(named("a"), 1));
+    EXPECT_TRUE(record(*store, named("a"), 1));
+    EXPECT_TRUE(record(*store, named("a"), 2));
+    EXPECT_TRUE(forget(*store, named("a"), 1));
   }
   {
     const auto store = restart();
     EXPECT_EQ(names_of(*store), (Names{"a"}));
     // One of an earlier run that nobody has taken over goes with whoever it is that goes.
-    EXPECT_TRUE(store->forget(named("a"), 5));
-    EXPECT_TRUE(store->forget(named("a"), 5));
+    EXPECT_TRUE(forget(*store, named("a"), 5));
+    EXPECT_TRUE(forget(*store, named("a"), 5));
   }
   EXPECT_TRUE(restart()->known().empty());
 }
@@ -190,7 +215,7 @@ TEST_F(ClientStoreTest, what_a_crash_left_half_written_is_removed) {
 TEST_F(ClientStoreTest, a_damaged_record_is_skipped) {
   {
     const auto store = restart();
-    EXPECT_TRUE(store->record(named("a"), 1));
+    EXPECT_TRUE(record(*store, named("a"), 1));
   }
   const auto size = static_cast<std::streamoff>(std::filesystem::file_size(files().at(0)));
   for (std::streamoff at = 0; at < size; at += 5) {
@@ -204,7 +229,7 @@ TEST_F(ClientStoreTest, a_damaged_record_is_skipped) {
     // The run without known clients has closed the books; this one opens them again.
     const auto store = restart();
     EXPECT_EQ(store->damaged(), 0U) << at;
-    EXPECT_TRUE(store->record(named("a"), 1));
+    EXPECT_TRUE(record(*store, named("a"), 1));
   }
 }
 
@@ -331,6 +356,43 @@ TEST_F(GraceTest, a_client_that_was_evicted_does_not_come_back_to_reclaim) {
   state::Grace grace({named("a"), named("b")}, start_, 90s);
   grace.forget(client("a"));
   EXPECT_EQ(status_of(grace.admit_reclaim(client("a"))), NFS4ERR_NO_GRACE);
+}
+
+TEST_F(ClientStoreTest, changes_that_come_together_share_the_sync_of_the_directory) {
+  const auto store = restart();
+  std::vector<RecordChange> changes;
+  for (int i = 0; i < 50; ++i)
+    changes.push_back({RecordChange::What::record, named(std::to_string(i)), static_cast<std::uint64_t>(i)});
+  file_syncs = 0;
+  EXPECT_TRUE(store->apply(changes));
+  EXPECT_EQ(file_syncs, 51) << "each file, and the directory";
+  for (RecordChange& change : changes) change.what = RecordChange::What::forget;
+  file_syncs = 0;
+  EXPECT_TRUE(store->apply(changes));
+  EXPECT_EQ(file_syncs, 1);
+  EXPECT_TRUE(files().empty());
+}
+
+TEST_F(ClientStoreTest, more_changes_than_files_may_be_open_are_all_done) {
+  const auto store = restart();
+  std::vector<RecordChange> changes;
+  for (int i = 0; i < 1000; ++i)
+    changes.push_back({RecordChange::What::record, named(std::to_string(i)), static_cast<std::uint64_t>(i)});
+  EXPECT_TRUE(store->apply(changes));
+  EXPECT_EQ(files().size(), 1000U);
+}
+
+TEST_F(ClientStoreTest, of_changes_of_one_client_that_come_together_the_last_one_counts) {
+  {
+    const auto store = restart();
+    using enum RecordChange::What;
+    const std::array changes{RecordChange{record, named("a"), 1}, RecordChange{forget, named("a"), 1},
+                             RecordChange{record, named("b"), 2}, RecordChange{record, named("b"), 3},
+                             RecordChange{forget, named("b"), 2}};
+    EXPECT_TRUE(store->apply(changes));
+    EXPECT_EQ(files().size(), 1U);
+  }
+  EXPECT_EQ(names_of(*restart()), Names{"b"}) << "the record had been taken over by another instance";
 }
 
 }  // namespace
