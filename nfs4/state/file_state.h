@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "nfs4/state/clients/client.h"
 #include "nfs4/state/locks/lock_queue.h"
+#include "nfs4/state/opens/opens_of_file.h"
 #include "nfs4/state/state_table.h"
 #include "vfs/lock_table.h"
 #include "vfs/types.h"
@@ -26,24 +27,36 @@ struct LockState;
 struct OpenOwner;
 struct OpenState;
 
-// A file that somebody has state on.
-struct FileState {
-  vfs::FileHandle handle;
-  std::vector<OpenState*> opens;                          // in no order; closed ones are not in it
-  std::map<const OpenOwner*, OpenState*> opens_of_owner;  // the same, to be found
-  std::map<clientid4, std::uint32_t> opens_of_client;     // how many of them
+// The locks on a file, and who waits for them.
+struct FileLocks {
   std::map<vfs::LockOwnerId, LockState*> locks;
-  vfs::LockTable ranges;                      // that they lock
-  std::vector<DelegationState*> delegations;  // revoked ones are not in it
-  std::vector<State*> others;                 // of kinds that have been added
+  vfs::LockTable ranges;  // that they lock
   LockQueue queue;
   std::uint64_t queue_number = 0;  // of those that there have been; 0: nobody ever waited
   std::optional<base::TimePoint>
       due;  // when Locks looks after the queue; nothing: it is empty, and has been seen so
 
+  [[nodiscard]] bool unused() const { return locks.empty() && !due; }
+};
+
+// A file that somebody has state on.
+struct FileState {
+  vfs::FileHandle handle;
+  OpensOfFile opens;                          // without closed ones
+  std::vector<DelegationState*> delegations;  // revoked ones are not in it
+  std::vector<State*> others;                 // of kinds that have been added
+
+  // Of locks. Most files have none.
+  [[nodiscard]] const FileLocks& locking() const;
+  [[nodiscard]] FileLocks& locking();
+
   [[nodiscard]] bool unused() const {
-    return opens.empty() && locks.empty() && delegations.empty() && others.empty() && !due;
+    return opens.empty() && delegations.empty() && others.empty() &&
+           (locking_ == nullptr || locking_->unused());
   }
+
+ private:
+  std::unique_ptr<FileLocks> locking_;  // null: nobody has ever locked it
 };
 
 // How many states there are of each kind, revoked ones too. A lock is a pair of a lock owner and a file.

@@ -6,6 +6,16 @@
 
 namespace braid::nfs4::state {
 
+const FileLocks& FileState::locking() const {
+  static const FileLocks none;
+  return locking_ == nullptr ? none : *locking_;
+}
+
+FileLocks& FileState::locking() {
+  if (locking_ == nullptr) locking_ = std::make_unique<FileLocks>();
+  return *locking_;
+}
+
 ClientStates::ClientStates(ClientRef whose) : client(std::move(whose)) {}
 ClientStates::~ClientStates() = default;
 

@@ -62,9 +62,13 @@ base::Result<IoGrant, Refusal> States::authorize_without_state(const StateUse& u
   }
   // RFC 8881 8.2.3: only reading with all bits set passes by share reservations.
   if (special == SpecialStateId::read_bypass && !writes) return IoGrant{};
-  for (const OpenState* open : file->opens)
+  if (!file->opens.shares().denies(access)) return IoGrant{};
+  const StepCounter::Call call(registry_.steps());
+  for (const OpenState* open : file->opens) {
+    if (!refusal.blockers.empty() && call.over()) break;
+    registry_.steps().add(1);
     if ((open->share.deny & access) != 0) refusal.blockers.push_back(open->client);
-  if (refusal.blockers.empty()) return IoGrant{};
+  }
   refusal.status = nfsstat4::NFS4ERR_LOCKED;
   return base::Failure<Refusal>{std::move(refusal)};
 }

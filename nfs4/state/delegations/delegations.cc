@@ -50,12 +50,12 @@ base::Result<void, why_no_delegation4> Delegations::admit(const OpenState& open,
   if (writes && open.descriptors.get(share_both) == nullptr) return base::fail(WND4_RESOURCE);
   for (const DelegationState* other : open.file->delegations)
     if (writes || other->write || other->client == open.client) return base::fail(WND4_CONTENTION);
-  for (const OpenState* other : open.file->opens) {
-    if (other == &open) continue;
-    // A write delegation is for the only client; a read delegation for those who all only read.
-    const bool conflicts = writes ? other->client != open.client : (other->share.access & share_write) != 0;
-    if (conflicts) return base::fail(WND4_CONTENTION);
-  }
+  // A write delegation is for the only client; a read delegation for those who all only read.
+  const OpensOfFile& opens = open.file->opens;
+  const auto of_another = [&](const OpenState* other) { return other->client != open.client; };
+  const std::uint32_t own = (open.share.access & share_write) != 0 ? 1 : 0;
+  const bool conflicts = writes ? std::ranges::any_of(opens, of_another) : opens.shares().writing() > own;
+  if (conflicts) return base::fail(WND4_CONTENTION);
   return {};
 }
 

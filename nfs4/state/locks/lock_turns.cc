@@ -22,8 +22,8 @@ bool keeps_out(const LockWaiter& turn, const LockQueue& queue, clientid4 client,
 
 const vfs::LockTable::Entry* Locks::conflict(const FileState& file, vfs::LockOwnerId owner,
                                              const HeldRange& wanted) const {
-  const StepCounter::Look look(steps(), file.ranges);
-  return file.ranges.conflict(owner, wanted.range, wanted.type);
+  const StepCounter::Look look(steps(), file.locking().ranges);
+  return file.locking().ranges.conflict(owner, wanted.range, wanted.type);
 }
 
 bool Locks::is_held(const FileState& file, const LockWaiter& waiter) const {
@@ -34,9 +34,10 @@ bool Locks::is_held(const FileState& file, const LockWaiter& waiter) const {
 // Whose turn keeps others from the range. A turn counts only while its owner can use it.
 const LockWaiter* Locks::turn_in_the_way(const FileState& file, clientid4 client, std::string_view owner,
                                          const HeldRange& wanted) const {
-  for (const LockWaiter& waiter : file.queue.waiters()) {
+  for (const LockWaiter& waiter : file.locking().queue.waiters()) {
     steps().add(1);
-    if (keeps_out(waiter, file.queue, client, base::bytes_of(owner), wanted) && !is_held(file, waiter))
+    if (keeps_out(waiter, file.locking().queue, client, base::bytes_of(owner), wanted) &&
+        !is_held(file, waiter))
       return &waiter;
   }
   return nullptr;
@@ -48,7 +49,7 @@ std::optional<LockHolder> Locks::holder_in_the_way(const FileState& file, client
   const auto own = owner_id(client, owner).value_or(vfs::LockOwnerId{});
   const auto* const held = conflict(file, own, wanted);
   if (held != nullptr) {
-    const LockState& lock = *file.locks.at(held->owner);
+    const LockState& lock = *file.locking().locks.at(held->owner);
     return LockHolder{lock.client->id, lock.owner->name, {held->range, held->type}};
   }
   if (const LockWaiter* const waiter = turn_in_the_way(file, client, owner, wanted); waiter != nullptr)
@@ -59,7 +60,7 @@ std::optional<LockHolder> Locks::holder_in_the_way(const FileState& file, client
 // Those that count.
 std::vector<const LockWaiter*> Locks::turns_of(const FileState& file) const {
   std::vector<const LockWaiter*> turns;
-  for (const LockWaiter& waiter : file.queue.waiters()) {
+  for (const LockWaiter& waiter : file.locking().queue.waiters()) {
     steps().add(1);
     if (waiter.hope == LockWaiter::Hope::answered && !is_held(file, waiter)) turns.push_back(&waiter);
   }
@@ -70,7 +71,7 @@ std::vector<const LockWaiter*> Locks::turns_of(const FileState& file) const {
 void Locks::tell_waiters(FileState& file, const ByteRange& freed, DeferredWork& work) {
   std::optional<std::vector<const LockWaiter*>> turns;
   bool told = false;
-  for (LockWaiter& waiter : file.queue.waiters()) {
+  for (LockWaiter& waiter : file.locking().queue.waiters()) {
     steps().add(1);
     if (waiter.hope != LockWaiter::Hope::turn || !waiter.wanted.range.overlaps(freed) ||
         is_held(file, waiter))
@@ -78,7 +79,7 @@ void Locks::tell_waiters(FileState& file, const ByteRange& freed, DeferredWork& 
     if (!turns) turns = turns_of(file);
     steps().add(turns->size());
     if (std::ranges::any_of(*turns, [&](const LockWaiter* turn) {
-          return keeps_out(*turn, file.queue, waiter.client, waiter.owner, waiter.wanted);
+          return keeps_out(*turn, file.locking().queue, waiter.client, waiter.owner, waiter.wanted);
         }))
       continue;
     waiter.hope = LockWaiter::Hope::answered;
@@ -92,7 +93,7 @@ void Locks::tell_waiters(FileState& file, const ByteRange& freed, DeferredWork& 
 }
 
 void Locks::freed(FileState& file, const ByteRange& range, DeferredWork& work) {
-  if (file.queue.empty()) return;
+  if (file.locking().queue.empty()) return;
   if (quiet_ == 0) return tell_waiters(file, range, work);
   if (freed_.empty() || freed_.back().file != &file) {
     freed_.push_back({&file, range});
@@ -113,21 +114,22 @@ bool Locks::tell_some(DeferredWork& work) {
 }
 
 void Locks::look_after(FileState& file) {
-  const std::vector<LockWaiter>& waiters = file.queue.waiters();
+  FileLocks& locking = file.locking();
+  const std::vector<LockWaiter>& waiters = locking.queue.waiters();
   steps().add(waiters.size());
   // An empty one is seen to next.
-  const base::TimePoint due = waiters.empty() ? base::TimePoint::min() : file.queue.due();
-  if (file.due != due) {
-    if (file.due) due_.erase({*file.due, file.queue_number});
-    file.due = due;
-    due_.emplace(std::pair(due, file.queue_number), &file);
+  const base::TimePoint due = waiters.empty() ? base::TimePoint::min() : locking.queue.due();
+  if (locking.due != due) {
+    if (locking.due) due_.erase({*locking.due, locking.queue_number});
+    locking.due = due;
+    due_.emplace(std::pair(due, locking.queue_number), &file);
   }
   const bool local = std::ranges::any_of(
       waiters, [](const LockWaiter& waiter) { return waiter.hope == LockWaiter::Hope::local; });
   if (local)
-    local_.emplace(file.queue_number, &file);
+    local_.emplace(locking.queue_number, &file);
   else
-    local_.erase(file.queue_number);
+    local_.erase(locking.queue_number);
 }
 
 void Locks::wait_for(LockState& lock, const LockRequest& request, LockWaiter::Hope hope, DeferredWork& work) {
@@ -137,18 +139,19 @@ void Locks::wait_for(LockState& lock, const LockRequest& request, LockWaiter::Ho
   const auto found = waits_.find(lock.client->id);
   const bool room = places_ < limits.lock_waits_max &&
                     (found == waits_.end() || found->second.places < limits.lock_waits_per_client);
-  if (file.queue_number == 0) file.queue_number = ++queues_made_;
-  const std::size_t before = file.queue.waiters().size();
-  const LockQueue::Left replaced = file.queue.wait({.client = lock.client->id,
-                                                    .owner = base::Bytes(owner.begin(), owner.end()),
-                                                    .wanted = request.wanted,
-                                                    .until = request.use.now + limits.lock_patience,
-                                                    .polls = !request.can_be_told,
-                                                    .hope = hope},
-                                                   room);
-  if (file.queue.waiters().size() + replaced.size() > before) {
+  if (file.locking().queue_number == 0) file.locking().queue_number = ++queues_made_;
+  const std::size_t before = file.locking().queue.waiters().size();
+  const LockQueue::Left replaced =
+      file.locking().queue.wait({.client = lock.client->id,
+                                 .owner = base::Bytes(owner.begin(), owner.end()),
+                                 .wanted = request.wanted,
+                                 .until = request.use.now + limits.lock_patience,
+                                 .polls = !request.can_be_told,
+                                 .hope = hope},
+                                room);
+  if (file.locking().queue.waiters().size() + replaced.size() > before) {
     Waits& waits = waits_[lock.client->id];
-    waits.files.emplace(file.queue_number, &file);
+    waits.files.emplace(file.locking().queue_number, &file);
     ++waits.places;
     ++places_;
     look_after(file);
@@ -161,8 +164,8 @@ void Locks::left(FileState& file, const LockQueue::Left& left, DeferredWork& wor
   for (const LockWaiter& waiter : left) {
     const auto waits = waits_.find(waiter.client);
     --places_;
-    steps().add(file.queue.waiters().size());
-    if (!file.queue.has(waiter.client)) waits->second.files.erase(file.queue_number);
+    steps().add(file.locking().queue.waiters().size());
+    if (!file.locking().queue.has(waiter.client)) waits->second.files.erase(file.locking().queue_number);
     if (--waits->second.places == 0) waits_.erase(waits);
   }
   look_after(file);
@@ -172,13 +175,13 @@ void Locks::left(FileState& file, const LockQueue::Left& left, DeferredWork& wor
 
 // The second time it sees when the turns begin that have just been given.
 void Locks::end_turns(FileState& file, base::TimePoint now, DeferredWork& work) {
-  bool again = !file.queue.empty();
+  bool again = !file.locking().queue.empty();
   while (again) {
-    const LockQueue::Left over = file.queue.expire(now, registry_.limits().lock_turn);
+    const LockQueue::Left over = file.locking().queue.expire(now, registry_.limits().lock_turn);
     left(file, over, work);
     again = !over.empty();
   }
-  if (!file.queue.empty()) look_after(file);
+  if (!file.locking().queue.empty()) look_after(file);
 }
 
 void Locks::client_leaves(clientid4 client, DeferredWork& work) {
@@ -186,7 +189,7 @@ void Locks::client_leaves(clientid4 client, DeferredWork& work) {
   if (found == waits_.end()) return;
   const Files files = found->second.files;
   quietly([&] {
-    for (const auto& [number, file] : files) left(*file, file->queue.forget_client(client), work);
+    for (const auto& [number, file] : files) left(*file, file->locking().queue.forget_client(client), work);
   });
   tell_some(work);
 }
@@ -198,8 +201,8 @@ bool Locks::tidy(base::TimePoint now, DeferredWork& work) {
     if (call.over()) return true;
     FileState& file = *due_.begin()->second;
     end_turns(file, now, work);
-    if (!file.queue.empty()) continue;
-    due_.erase({*std::exchange(file.due, std::nullopt), file.queue_number});
+    if (!file.locking().queue.empty()) continue;
+    due_.erase({*std::exchange(file.locking().due, std::nullopt), file.locking().queue_number});
     const vfs::FileHandle handle = file.handle;
     registry_.forget_if_unused(handle);
   }
@@ -211,7 +214,7 @@ std::vector<LocalWait> Locks::local_waits() const {
   std::vector<LocalWait> waits;
   for (const auto& [number, file] : local_) {
     if (file->opens.empty()) continue;
-    for (const LockWaiter& waiter : file->queue.waiters()) {
+    for (const LockWaiter& waiter : file->locking().queue.waiters()) {
       steps().add(1);
       if (waiter.hope != LockWaiter::Hope::local) continue;
       if (waits.size() == local_waits_max) return waits;
@@ -231,7 +234,7 @@ void Locks::local_gone(const LocalWait& wait, DeferredWork& work) {
   const StepCounter::Call call(steps());
   FileState* const file = registry_.find_file(wait.file);
   if (file == nullptr) return;
-  if (!file->queue.local_gone(wait.client, base::bytes_of(wait.owner), wait.wanted)) return;
+  if (!file->locking().queue.local_gone(wait.client, base::bytes_of(wait.owner), wait.wanted)) return;
   look_after(*file);
   tell_waiters(*file, wait.wanted.range, work);
 }

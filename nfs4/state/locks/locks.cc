@@ -67,7 +67,8 @@ base::Result<LockState*, nfsstat4> Locks::state_for(const LockRequest& request, 
   ClientStates& states = *registry_.find_client(open.client->id);
   const auto owner = owner_for(states, request);
   if (!owner) return base::fail(owner.error());
-  if (const auto known = open.file->locks.find((*owner)->id); known != open.file->locks.end())
+  if (const auto known = open.file->locking().locks.find((*owner)->id);
+      known != open.file->locking().locks.end())
     return known->second;
   auto* lock = registry_.make<LockState>(states, *open.file, **owner, open);
   if (lock == nullptr) {
@@ -76,7 +77,7 @@ base::Result<LockState*, nfsstat4> Locks::state_for(const LockRequest& request, 
   }
   fresh = true;
   lock->made = request.use.now;
-  open.file->locks.emplace((*owner)->id, lock);
+  open.file->locking().locks.emplace((*owner)->id, lock);
   put_in(open.locks, &LockState::at_open, *lock);
   put_in((*owner)->locks, &LockState::at_owner, *lock);
   return lock;
@@ -85,14 +86,14 @@ base::Result<LockState*, nfsstat4> Locks::state_for(const LockRequest& request, 
 bool Locks::room_for_ranges(const ClientStates& states, const FileState& file, std::size_t more) {
   const StateLimits& limits = registry_.limits();
   if (states.lock_ranges + more <= limits.lock_ranges_per_client &&
-      file.ranges.size() + more <= limits.lock_ranges_per_file)
+      file.locking().ranges.size() + more <= limits.lock_ranges_per_file)
     return true;
   ++refused_full_;
   return false;
 }
 
 void Locks::recount(LockState& lock) {
-  const std::size_t now = lock.file->ranges.count(lock.owner->id);
+  const std::size_t now = lock.file->locking().ranges.count(lock.owner->id);
   registry_.find_client(lock.client->id)->lock_ranges += now - lock.ranges;
   lock.owner->holding += static_cast<std::size_t>(now > 0) - static_cast<std::size_t>(lock.ranges > 0);
   lock.ranges = now;
@@ -140,14 +141,14 @@ LockAnswer Locks::take(LockState& lock, const LockRequest& request, bool fresh, 
                     .open = lock.open->descriptors.get(access),
                     .fresh = fresh,
                     .first = false,
-                    .former = file.ranges.held(owner.id, wanted.range),
+                    .former = file.locking().ranges.held(owner.id, wanted.range),
                     .former_seqid = lock.seqid};
   {
-    const StepCounter::Look look(steps(), file.ranges);
-    file.ranges.lock(owner.id, wanted.range, wanted.type);
+    const StepCounter::Look look(steps(), file.locking().ranges);
+    file.locking().ranges.lock(owner.id, wanted.range, wanted.type);
   }
   recount(lock);
-  left(file, file.queue.forget(lock.client->id, base::bytes_of(owner.name), wanted.range), work);
+  left(file, file.locking().queue.forget(lock.client->id, base::bytes_of(owner.name), wanted.range), work);
   // Readers may come where it was the only one.
   if (wanted.type == LockMode::read && !answer.former.empty()) freed(file, wanted.range, work);
   owner.used = request.use.now;
@@ -167,9 +168,10 @@ void Locks::undo(const LockAnswer& answer, const LockRequest& request, bool for_
   if (lock.revoked) return;
   FileState& file = *lock.file;
   {
-    const StepCounter::Look look(steps(), file.ranges);
-    file.ranges.unlock(answer.owner, request.wanted.range);
-    for (const HeldRange& held : answer.former) file.ranges.lock(answer.owner, held.range, held.type);
+    const StepCounter::Look look(steps(), file.locking().ranges);
+    file.locking().ranges.unlock(answer.owner, request.wanted.range);
+    for (const HeldRange& held : answer.former)
+      file.locking().ranges.lock(answer.owner, held.range, held.type);
   }
   recount(lock);
   // Who is refused learns of no new stateid (RFC 8881 8.2.2).
@@ -190,15 +192,15 @@ base::Result<stateid4, nfsstat4> Locks::unlock(const StateUse& use, const ByteRa
   LockOwner& owner = *lock.owner;
   FileState& file = *lock.file;
   const ClientStates& states = *registry_.find_client(lock.client->id);
-  if (file.ranges.splits(owner.id, range) && !room_for_ranges(states, file, 1))
+  if (file.locking().ranges.splits(owner.id, range) && !room_for_ranges(states, file, 1))
     return base::fail(limit_status(use.minor_version));
   {
-    const StepCounter::Look look(steps(), file.ranges);
-    file.ranges.unlock(owner.id, range);
+    const StepCounter::Look look(steps(), file.locking().ranges);
+    file.locking().ranges.unlock(owner.id, range);
   }
   recount(lock);
   owner.used = use.now;
-  file.queue.note_release(lock.client->id);
+  file.locking().queue.note_release(lock.client->id);
   if (auto open = lock.open->descriptors.any(); open != nullptr)
     work.released.push_back({std::move(open), owner.id, vfs::range_of(range)});
   freed(file, range, work);
@@ -263,11 +265,11 @@ void Locks::detach(LockState& lock, DeferredWork& work) {
   if (lock.ranges > 0) {
     if (auto descriptor = open.descriptors.any(); descriptor != nullptr)
       work.released.push_back({std::move(descriptor), owner.id, {}});
-    const StepCounter::Look look(steps(), file.ranges);
-    file.ranges.unlock(owner.id, whole_file);
+    const StepCounter::Look look(steps(), file.locking().ranges);
+    file.locking().ranges.unlock(owner.id, whole_file);
   }
   recount(lock);
-  file.locks.erase(owner.id);
+  file.locking().locks.erase(owner.id);
   take_out(owner.locks, &LockState::at_owner, lock);
   take_out(lock.open->locks, &LockState::at_open, lock);
   lock.owner = nullptr;
@@ -285,8 +287,8 @@ void Locks::end(State& state, DeferredWork& work) {
   FileState& file = *lock.file;
   std::optional<ByteRange> hull;
   if (lock.ranges > 0) {
-    hull = file.ranges.hull(lock.owner->id);
-    file.queue.note_release(lock.client->id);
+    hull = file.locking().ranges.hull(lock.owner->id);
+    file.locking().queue.note_release(lock.client->id);
   }
   detach(lock, work);
   registry_.erase(lock, work);
@@ -308,7 +310,7 @@ bool Locks::describe(const State& state, StateLine& line) const {
   line.file = lock.file->handle;
   line.owner = lock.owner->name;
   line.range_count = lock.ranges;
-  line.ranges = lock.file->ranges.held(lock.owner->id, StateLine::ranges_max);
+  line.ranges = lock.file->locking().ranges.held(lock.owner->id, StateLine::ranges_max);
   line.open = lock.open->descriptors.any();
   return true;
 }

@@ -8,11 +8,16 @@ namespace braid::nfs4::state {
 
 namespace {
 
-// Whether `share` conflicts with opens of this file; whose they are, if not the client's own.
-bool denied(const FileState& file, const OpenRequest& request, const Share& share,
+// Whether `share` conflicts with opens of this file; whose they are, if not the client's own. Where many do
+// the first ones are enough: when these have gone, others are found.
+bool denied(const FileState& file, const OpenRequest& request, const Share& share, StepCounter& steps,
             std::vector<ClientRef>& blockers) {
+  const StepCounter::Call call(steps);
+  if (!file.opens.shares().conflict(share)) return false;
   bool any = false;
   for (const OpenState* open : file.opens) {
+    if (any && call.over()) break;
+    steps.add(1);
     const bool own = open->client == request.client && open->owner->name == request.owner;
     // RFC 7530 9.9, RFC 8881 9.7: the owner's own opens count as well. But what is reclaimed twice was one
     // open.
@@ -79,16 +84,12 @@ OpenOwner* Opens::owner_for(ClientStates& states, std::string_view name, base::T
 }
 
 OpenState* Opens::state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool& fresh) {
-  if (const auto known = file.opens_of_owner.find(&owner); known != file.opens_of_owner.end())
-    return known->second;
+  if (OpenState* const known = file.opens.of(owner)) return known;
   auto* open = registry_.make<OpenState>(states, file, owner);
   if (open == nullptr) return nullptr;
   fresh = true;
   open->made = owner.used;
-  open->at_file = file.opens.size();
-  file.opens.push_back(open);
-  file.opens_of_owner.emplace(&owner, open);
-  ++file.opens_of_client[open->client->id];
+  file.opens.add(*open);
   ++owner.opens;
   if (!owner.confirmed) owner.latest = open;
   return open;
@@ -111,7 +112,7 @@ base::Result<void, Refusal> Opens::admit(const OpenRequest& request, DeferredWor
   FileState* const found = registry_.find_file(request.file);
   FileState* const file = found != nullptr ? found : &nobodys;
   Refusal refusal{nfsstat4::NFS4ERR_SHARE_DENIED, {}};
-  if (denied(*file, request, request.needed(), refusal.blockers))
+  if (denied(*file, request, request.needed(), registry_.steps(), refusal.blockers))
     return base::Failure<Refusal>{std::move(refusal)};
   refusal.status = nfsstat4::NFS4ERR_DELAY;
   bool waits = false;
@@ -151,7 +152,7 @@ base::Result<OpenAnswer, Refusal> Opens::open(OpenRequest request, DeferredWork&
                     .former_history = open->history,
                     .former_seqid = open->seqid};
   if (fresh) open->opener = request.opener;
-  open->share = open->share.with(request.share);
+  file.opens.set_share(*open, open->share.with(request.share));
   open->history.add(request.share);
   open->descriptors.add(std::move(request.descriptor), work.unused);
   answer.id = fresh ? open->id() : open->bump();
@@ -168,7 +169,7 @@ void Opens::undo(const OpenAnswer& answer, DeferredWork& work) {
     end(open, work);
     return;
   }
-  open.share = answer.former;
+  open.file->opens.set_share(open, answer.former);
   open.history = answer.former_history;
   open.seqid = answer.former_seqid;
   open.descriptors.keep_only(open.share.access, work.unused);
@@ -191,7 +192,7 @@ base::Result<stateid4, nfsstat4> Opens::downgrade(const StateUse& use, const Sha
   OpenState& open = **found;
   if (!open.owner->confirmed) return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
   if (!open.share.covers(share) || !open.history.allows(share)) return base::fail(nfsstat4::NFS4ERR_INVAL);
-  open.share = share;
+  open.file->opens.set_share(open, share);
   open.history.cut(share);
   open.descriptors.keep_only(share.access, work.unused);
   return open.bump();
@@ -221,14 +222,8 @@ void Opens::detach(OpenState& open, DeferredWork& work) {
   for (Kind* const kind : registry_.kinds()) kind->open_ends(open, work);
   open.descriptors.keep_only(0, work.unused);
   FileState& file = *std::exchange(open.file, nullptr);
-  file.opens.back()->at_file = open.at_file;
-  file.opens[open.at_file] = file.opens.back();
-  file.opens.pop_back();
-  file.opens_of_owner.erase(open.owner);
+  const bool last = file.opens.remove(open);
   --open.owner->opens;
-  const auto own = file.opens_of_client.find(open.client->id);
-  const bool last = --own->second == 0;
-  if (last) file.opens_of_client.erase(own);
   if (last)
     for (Kind* const kind : registry_.kinds()) kind->last_close(file, *open.client, work);
   const vfs::FileHandle handle = file.handle;

@@ -165,6 +165,30 @@ TEST_F(OpensTest, without_a_stateid_denials_hold_except_for_reading_past_them) {
             NFS4_OK);
 }
 
+TEST_F(OpensTest, whether_somebody_is_denied_takes_no_longer_where_many_have_the_file_open) {
+  constexpr int opens = 1000;
+  for (int i = 0; i < opens; ++i) opened(alice, std::to_string(i), {share_read, share_write});
+  EXPECT_EQ(io(bob, anonymous_stateid(), share_read), NFS4_OK);
+  EXPECT_EQ(status_of(open(bob, "b", reads)), NFS4_OK);
+  EXPECT_LT(states.longest_call(), 100U);
+  EXPECT_EQ(io(bob, anonymous_stateid(), share_write), NFS4ERR_LOCKED);
+  EXPECT_EQ(status_of(open(bob, "c", writes)), NFS4ERR_SHARE_DENIED);
+}
+
+TEST_F(OpensTest, an_owner_finds_its_open_again_among_few_and_among_many) {
+  std::vector<stateid4> ids;
+  for (int i = 0; i < 20; ++i) ids.push_back(opened(i % 2 == 0 ? alice : bob, std::to_string(i), reads));
+  for (int i = 19; i >= 0; --i) {
+    const ClientRef& client = i % 2 == 0 ? alice : bob;
+    const auto again = open(client, std::to_string(i), writes);
+    ASSERT_TRUE(again.has_value());
+    EXPECT_FALSE(again->fresh);
+    EXPECT_TRUE(states.opens().close(use(client, again->id), after));
+  }
+  EXPECT_EQ(states.size(), 0U);
+  EXPECT_EQ(status_of(open(bob, "b", {share_both, share_both})), NFS4_OK);
+}
+
 TEST_F(OpensTest, an_open_that_failed_after_all_leaves_everything_as_it_was) {
   const auto fresh = open(alice, "a", {share_both, share_both});
   states.opens().undo(*fresh, after);
