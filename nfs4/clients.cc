@@ -308,12 +308,12 @@ bool Clients::watched_since(const vfs::Time& change) const {
 }
 
 void Clients::tell_of_refused(std::uint64_t refused, base::TimePoint now) {
-  if (refused == refused_ || now < next_refusal_line_) return;
+  const std::uint64_t count = lines_of_refused_.news(refused, now);
+  if (count == 0) return;
   base::log_event(base::Level::warning, "clients_refused",
                   "count={}: there are as many clients or sessions as there may be (clients_max), or as "
                   "one address may have",
-                  refused - std::exchange(refused_, refused));
-  next_refusal_line_ = now + std::chrono::minutes(1);
+                  count);
 }
 
 io::Op<> Clients::tick(base::TimePoint now) {

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "base/log_limiter.h"
 #include "base/metrics.h"
 #include "base/result.h"
 #include "io/blocking_pool.h"
@@ -181,8 +182,7 @@ class Clients {
   base::Guarded<std::vector<Changing*>> changing_;
   vfs::SharedRounds change_rounds_;
   // Of tick().
-  std::uint64_t refused_ = 0;  // that the log has told of
-  base::TimePoint next_refusal_line_{};
+  base::LogLimiter lines_of_refused_;
 };
 
 }  // namespace braid::nfs4

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "nfs4/callback/callbacks.h"
+#include "nfs4/state/clients/peers.h"
 #include "nfs4/state/state_id.h"
 #include "nfs4/status.h"
 
@@ -69,23 +70,31 @@ stateid4 CopyJobs::id_of(clientid4 client, std::uint64_t number) const {
 }
 
 // Ended ones whose client was told in vain give way, the oldest first.
-bool CopyJobs::make_room(Jobs& jobs, clientid4 client, const CopyJobLimits& limits) {
-  const auto of_client = [client](const auto& entry) { return entry.second->work.client->id == client; };
-  const auto ended = [](const auto& entry) { return entry.second->ended.load() != Job::running; };
-  while (std::ranges::count_if(jobs.by_number, of_client) >= static_cast<std::ptrdiff_t>(limits.per_client)) {
-    const auto oldest = std::ranges::find_if(
-        jobs.by_number, [&](const auto& entry) { return of_client(entry) && ended(entry); });
-    if (oldest == jobs.by_number.end()) return false;
-    oldest->second->cancelled = true;
-    jobs.by_number.erase(oldest);
-  }
-  while (jobs.by_number.size() >= limits.together) {
-    const auto oldest = std::ranges::find_if(jobs.by_number, ended);
+template <class Mine, class Full>
+bool CopyJobs::make_room(Jobs& jobs, Mine mine, Full full) {
+  const auto gives_way = [&](const auto& entry) {
+    return mine(entry.second->work) && entry.second->ended.load() != Job::running;
+  };
+  const auto is_mine = [&](const auto& entry) { return mine(entry.second->work); };
+  while (full(static_cast<std::size_t>(std::ranges::count_if(jobs.by_number, is_mine)))) {
+    const auto oldest = std::ranges::find_if(jobs.by_number, gives_way);
     if (oldest == jobs.by_number.end()) return false;
     oldest->second->cancelled = true;
     jobs.by_number.erase(oldest);
   }
   return true;
+}
+
+bool CopyJobs::make_room(Jobs& jobs, const CopyWork& work, const CopyJobLimits& limits) {
+  const auto of_client = [&](const CopyWork& one) { return one.client->id == work.client->id; };
+  const auto of_peer = [&](const CopyWork& one) { return one.peer == work.peer; };
+  const auto of_anybody = [](const CopyWork&) { return true; };
+  return make_room(jobs, of_client, [&](std::size_t count) { return count >= limits.per_client; }) &&
+         make_room(jobs, of_peer,
+                   [&](std::size_t count) {
+                     return state::over_share(count, jobs.by_number.size(), limits.together);
+                   }) &&
+         make_room(jobs, of_anybody, [&](std::size_t count) { return count >= limits.together; });
 }
 
 std::optional<stateid4> CopyJobs::start(CopyWork work) {
@@ -95,7 +104,7 @@ std::optional<stateid4> CopyJobs::start(CopyWork work) {
   job->work = std::move(work);
   const bool noted = jobs_.with([&](Jobs& jobs) {
     // One that goes is gone before cancel_all() comes here.
-    if (jobs.closed || job->work.client->gone() || !make_room(jobs, client, limits_)) return false;
+    if (jobs.closed || job->work.client->gone() || !make_room(jobs, job->work, limits_)) return false;
     // What an index and a generation hold.
     jobs.last = (jobs.last + 1) % (std::uint64_t{1} << 40U);
     job->number = jobs.last;

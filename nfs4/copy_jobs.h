@@ -117,7 +117,10 @@ class CopyJobs {
 
   [[nodiscard]] stateid4 id_of(clientid4 client, std::uint64_t number) const;
   [[nodiscard]] JobRef find(clientid4 client, const stateid4& id) const;
-  static bool make_room(Jobs& jobs, clientid4 client, const CopyJobLimits& limits);
+  // For one more of this client and its address.
+  static bool make_room(Jobs& jobs, const CopyWork& work, const CopyJobLimits& limits);
+  template <class Mine, class Full>
+  static bool make_room(Jobs& jobs, Mine mine, Full full);
   io::Op<> run(JobRef job);
   static Op4<> copy_all(Job& job);
   io::Op<> report(JobRef job, vfs::FileHandle target, vfs::Verifier verifier);

@@ -144,6 +144,12 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
                               return static_cast<double>(states_.with(
                                   [](const state::States& states) { return states.locks().refused_full(); }));
                             });
+  registry.counter_function("braid_nfs4_states_refused_total",
+                            "Opens, locks, delegations and owners that clients did not get for want of room",
+                            {}, [this] {
+                              return static_cast<double>(
+                                  states_.with([](const state::States& states) { return states.refused(); }));
+                            });
   registry.gauge("braid_nfs4_state_call_entries_max",
                  "Entries of the tables of NFSv4 state that were looked at by the call that looked at most",
                  {}, [this] {
@@ -195,15 +201,20 @@ io::Op<> Nfs4Engine::close() {
   if (callbacks_) co_await callbacks_->close();
 }
 
-void Nfs4Engine::tell_of_refused_locks(base::TimePoint now) {
-  const std::uint64_t refused =
-      states_.with([](const state::States& states) { return states.locks().refused_full(); });
-  if (refused == locks_refused_ || now < next_refusal_line_) return;
-  base::log_event(base::Level::warning, "locks_refused",
-                  "count={}: a file or a client has as many locks as it may (file_locks_max, "
-                  "client_states_max)",
-                  refused - std::exchange(locks_refused_, refused));
-  next_refusal_line_ = now + std::chrono::minutes(1);
+void Nfs4Engine::tell_of_refused(base::TimePoint now) {
+  const auto [locks, states] = states_.with(
+      [](const state::States& all) { return std::pair(all.locks().refused_full(), all.refused()); });
+  if (const std::uint64_t count = lines_of_locks_.news(locks, now); count > 0)
+    base::log_event(base::Level::warning, "locks_refused",
+                    "count={}: a file or a client has as many locks as it may (file_locks_max, "
+                    "client_states_max)",
+                    count);
+  if (const std::uint64_t count = lines_of_states_.news(states, now); count > 0)
+    base::log_event(base::Level::warning, "states_refused",
+                    "count={}: there are as many opens, locks, delegations or owners as there may be "
+                    "(states_max), or as a "
+                    "client (client_states_max) or one address may have",
+                    count);
 }
 
 io::Op<> Nfs4Engine::tick() {
@@ -233,7 +244,7 @@ io::Op<> Nfs4Engine::tick() {
     states_.with([&](state::States& states) { more = states.tidy(lease_ago, now, after); });
     (void)co_await ops::settle(state_, std::exchange(after, {})).as_result();
   }
-  tell_of_refused_locks(now);
+  tell_of_refused(now);
   (void)co_await ops::settle_left(state_).as_result();
   (void)co_await ops::look_for_local_waits(state_).as_result();
   const bool at_rest =

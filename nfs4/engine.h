@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "base/log_limiter.h"
 #include "base/metrics.h"
 #include "base/result.h"
 #include "io/blocking_pool.h"
@@ -100,7 +101,7 @@ class Nfs4Engine {
       const std::vector<state::ClientObserver*>& others);
   void register_metrics(base::MetricRegistry& registry);
   void register_delegation_metrics(base::MetricRegistry& registry);
-  void tell_of_refused_locks(base::TimePoint now);
+  void tell_of_refused(base::TimePoint now);
 
   const EngineOptions options_;
   const EngineResources resources_;
@@ -114,8 +115,8 @@ class Nfs4Engine {
   Clients clients_;
   ServerState state_;
   Nfs4Service service_;
-  std::uint64_t locks_refused_ = 0;  // that the log has told of
-  base::TimePoint next_refusal_line_{};
+  base::LogLimiter lines_of_locks_;
+  base::LogLimiter lines_of_states_;
   // From start() on.
   std::optional<callback::Callbacks> callbacks_;
   std::optional<CopyJobs> copies_;

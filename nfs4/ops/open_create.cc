@@ -105,9 +105,8 @@ Op4<> create_name(Compound& compound, const Place& dir, std::string_view name, c
   if (unchecked) plan.how.mode = Mode::guarded;
   // A client that has all it may is told before anything is made: afterwards it would find what it made in
   // its own way.
-  const auto admitted = compound.server().states.with([&](const state::States& states) {
-    return states.opens().admit_one_more(*opening.client, opening.owner);
-  });
+  const auto admitted = compound.server().states.with(
+      [&](state::States& states) { return states.opens().admit_one_more(*opening.client, opening.owner); });
   if (!admitted && !unchecked) co_await refuse(admitted.error());
   for (int attempt = 0; attempt < attempts_max; ++attempt) {
     if (admitted) {

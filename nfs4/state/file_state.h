@@ -72,14 +72,24 @@ class StateCounts {
 // States of a client, one list for each kind: the newest first.
 using StateLists = std::array<State*, state_kinds>;
 
+// What the clients of one address have, of one /64 network for IPv6.
+struct PeerStates {
+  std::size_t clients = 0;
+  std::size_t states = 0;
+  std::size_t owners = 0;       // of opens and of locks
+  std::size_t delegations = 0;  // without revoked ones
+};
+
 // A client's states and owners. Names are chosen by the client, hence ordered maps: no hash to attack.
 struct ClientStates {
-  explicit ClientStates(ClientRef whose);
+  // `of` outlives this.
+  ClientStates(ClientRef whose, PeerStates& of);
   ~ClientStates();
   ClientStates(const ClientStates&) = delete;
   ClientStates& operator=(const ClientStates&) = delete;
 
   const ClientRef client;
+  PeerStates& peer;
   std::map<std::string, std::unique_ptr<OpenOwner>, std::less<>> open_owners;
   std::map<std::string, std::unique_ptr<LockOwner>, std::less<>> lock_owners;
   StateLists states{};

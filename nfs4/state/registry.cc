@@ -16,7 +16,7 @@ FileLocks& FileState::locking() {
   return *locking_;
 }
 
-ClientStates::ClientStates(ClientRef whose) : client(std::move(whose)) {}
+ClientStates::ClientStates(ClientRef whose, PeerStates& of) : client(std::move(whose)), peer(of) {}
 ClientStates::~ClientStates() = default;
 
 StateRegistry::StateRegistry(std::uint32_t epoch, const StateLimits& limits)
@@ -34,8 +34,34 @@ void StateRegistry::add(Kind& kind) {
 
 ClientStates& StateRegistry::states_of(const ClientRef& client) {
   std::unique_ptr<ClientStates>& states = clients_[client->id];
-  if (!states) states = std::make_unique<ClientStates>(client);
+  if (states) return *states;
+  PeerStates& peer = peers_[peer_of(client->intro.address)];
+  ++peer.clients;
+  states = std::make_unique<ClientStates>(client, peer);
   return *states;
+}
+
+void StateRegistry::erase_client(clientid4 client) {
+  const auto found = clients_.find(client);
+  if (found == clients_.end()) return;
+  const auto peer = peers_.find(peer_of(found->second->client->intro.address));
+  clients_.erase(found);
+  if (--peer->second.clients == 0) peers_.erase(peer);
+}
+
+const PeerStates* StateRegistry::find_peer(const Client& client) const {
+  const auto found = peers_.find(peer_of(client.intro.address));
+  return found == peers_.end() ? nullptr : &found->second;
+}
+
+bool StateRegistry::room_for_owner(const PeerStates* peer, std::size_t owned) const {
+  return owned < limits_.owners_per_client && owners_ < limits_.owners_max &&
+         (peer == nullptr || !over_share(peer->owners, owners_, limits_.owners_max));
+}
+
+bool StateRegistry::room_for_state(const PeerStates* peer, std::size_t count) const {
+  return count < limits_.states_per_client && !ids_.full() &&
+         (peer == nullptr || !over_share(peer->states, ids_.size(), limits_.states_max));
 }
 
 ClientStates* StateRegistry::find_client(clientid4 client) const {
@@ -43,29 +69,51 @@ ClientStates* StateRegistry::find_client(clientid4 client) const {
   return found == clients_.end() ? nullptr : found->second.get();
 }
 
-FileState& StateRegistry::file_of(const vfs::FileHandle& handle) {
-  if (FileState* const known = find_file(handle)) return *known;
+std::size_t FileTable::part_of(const vfs::FileHandle& handle) {
+  constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // the parts have tables that use the lower bits
+  constexpr unsigned shift = 64 - 10;
+  static_assert(parts == std::size_t{1} << (64 - shift));
+  return (FileHandleHash{}(handle)*golden) >> shift;
+}
+
+FileState* FileTable::find(const vfs::FileHandle& handle) const {
+  const Part& part = parts_[part_of(handle)];
+  const auto found = part.find(handle);
+  return found == part.end() ? nullptr : found->get();
+}
+
+FileState& FileTable::add(const vfs::FileHandle& handle, StepCounter& steps) {
+  Part& part = parts_[part_of(handle)];
   auto file = std::make_unique<FileState>();
   file->handle = handle;
-  return **files_.insert(std::move(file)).first;
+  const std::size_t before = part.bucket_count();
+  FileState& added = **part.insert(std::move(file)).first;
+  if (part.bucket_count() != before) steps.add(part.size());
+  return added;
 }
 
-FileState* StateRegistry::find_file(const vfs::FileHandle& handle) const {
-  const auto found = files_.find(handle);
-  return found == files_.end() ? nullptr : found->get();
+void FileTable::erase(const FileState& file) {
+  Part& part = parts_[part_of(file.handle)];
+  part.erase(part.find(file.handle));
 }
+
+FileState& StateRegistry::file_of(const vfs::FileHandle& handle) {
+  FileState* const known = files_.find(handle);
+  return known != nullptr ? *known : files_.add(handle, steps_);
+}
+
+FileState* StateRegistry::find_file(const vfs::FileHandle& handle) const { return files_.find(handle); }
 
 void StateRegistry::forget_if_unused(const vfs::FileHandle& handle) {
-  const auto found = files_.find(handle);
-  if (found == files_.end() || !(*found)->unused()) return;
-  files_.erase(found);
+  const FileState* const file = files_.find(handle);
+  if (file != nullptr && file->unused()) files_.erase(*file);
 }
 
 void StateRegistry::forget_if_unused(clientid4 client) {
   const auto found = clients_.find(client);
   if (found == clients_.end()) return;
   const ClientStates& states = *found->second;
-  if (states.count == 0 && states.open_owners.empty() && states.lock_owners.empty()) clients_.erase(found);
+  if (states.count == 0 && states.open_owners.empty() && states.lock_owners.empty()) erase_client(client);
 }
 
 void StateRegistry::link(StateLists& lists, State& state) {
@@ -99,6 +147,7 @@ bool StateRegistry::more_than_its_share(clientid4 client, StateKind kind) const 
 void StateRegistry::note_made(ClientStates& states, State& state) {
   link(states.states, state);
   ++states.count;
+  ++states.peer.states;
   ++states.counts.of(state.kind);
   ++counts_.of(state.kind);
 }
@@ -108,6 +157,7 @@ void StateRegistry::erase(State& state, DeferredWork& work) {
   base::check(states != nullptr, "whoever has a state is known");
   unlink(*states, state);
   --states->count;
+  --states->peer.states;
   --states->counts.of(state.kind);
   --counts_.of(state.kind);
   work.gone.push_back(ids_.erase(state));

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -15,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "nfs4/state/clients/peers.h"
 #include "nfs4/state/deferred_work.h"
 #include "nfs4/state/file_state.h"
 #include "nfs4/state/kind.h"
@@ -44,10 +46,33 @@ struct SameFile {
   bool operator()(const auto& a, const auto& b) const { return handle_of(a) == handle_of(b); }
 };
 
+// Not thread-safe. In many parts, so that the one that grows is placed anew in a step that is short, however
+// many files there are.
+class FileTable {
+ public:
+  // Null: it is not there.
+  [[nodiscard]] FileState* find(const vfs::FileHandle& handle) const;
+  // One that is not there. Adds to `steps` what it looks at.
+  FileState& add(const vfs::FileHandle& handle, StepCounter& steps);
+  void erase(const FileState& file);
+  // f(FileState&) of each.
+  template <class F>
+  void for_each(F&& f) const {
+    for (const Part& part : parts_)
+      for (const std::unique_ptr<FileState>& file : part) f(*file);
+  }
+
+ private:
+  using Part = std::unordered_set<std::unique_ptr<FileState>, FileStateHash, SameFile>;
+  static constexpr std::size_t parts = 1024;
+  static std::size_t part_of(const vfs::FileHandle& handle);
+
+  std::array<Part, parts> parts_;
+};
+
 // Not thread-safe: behind the lock of States.
 class StateRegistry {
  public:
-  using Files = std::unordered_set<std::unique_ptr<FileState>, FileStateHash, SameFile>;
   using Clients = std::unordered_map<clientid4, std::unique_ptr<ClientStates>>;
 
   StateRegistry(std::uint32_t epoch, const StateLimits& limits);
@@ -77,28 +102,37 @@ class StateRegistry {
   [[nodiscard]] FileState* find_file(const vfs::FileHandle& handle) const;
   void forget_if_unused(const vfs::FileHandle& handle);
   void forget_if_unused(clientid4 client);
-  [[nodiscard]] const Files& files() const { return files_; }
+  [[nodiscard]] const FileTable& files() const { return files_; }
   [[nodiscard]] const Clients& clients() const { return clients_; }
+  // Of the client's address. Null: nobody there has anything.
+  [[nodiscard]] const PeerStates* find_peer(const Client& client) const;
 
   // --- Owners, of opens and of locks.
   // They count themselves here.
   [[nodiscard]] std::size_t& owners() { return owners_; }
-  // Whether a client with `owned` owners of a kind may have one more.
-  [[nodiscard]] bool room_for_owner(std::size_t owned) const {
-    return owned < limits_.owners_per_client && owners_ < limits_.owners_max;
-  }
+  // Whether a client with `owned` owners of a kind, at this address, may have one more.
+  [[nodiscard]] bool room_for_owner(const PeerStates* peer, std::size_t owned) const;
 
   // Whether the client has more states of this kind than it could if all had as many, one more client among
   // them.
   [[nodiscard]] bool more_than_its_share(clientid4 client, StateKind kind) const;
 
   // --- States.
+  // Whether a client with so many states, at this address, may have one more.
+  [[nodiscard]] bool room_for_state(const PeerStates* peer, std::size_t count) const;
+  // States and owners that were not made for want of room.
+  void note_refused() { ++refused_; }
+  [[nodiscard]] std::uint64_t refused() const { return refused_; }
   // Null when a limit is reached.
   template <class T, class... Args>
   T* make(ClientStates& states, Args&&... args) {
-    if (states.count >= limits_.states_per_client) return nullptr;
-    T* made = ids_.add(std::make_unique<T>(states.client, std::forward<Args>(args)...));
-    if (made != nullptr) note_made(states, *made);
+    T* made = nullptr;
+    if (room_for_state(&states.peer, states.count))
+      made = ids_.add(std::make_unique<T>(states.client, std::forward<Args>(args)...));
+    if (made != nullptr)
+      note_made(states, *made);
+    else
+      note_refused();
     return made;
   }
   // Hands it to `work`, where it dies.
@@ -127,7 +161,7 @@ class StateRegistry {
   [[nodiscard]] std::size_t size() const { return ids_.size(); }
   [[nodiscard]] const StateCounts& counts() const { return counts_; }
   // All of a client is gone but what it has in clients().
-  void erase_client(clientid4 client) { clients_.erase(client); }
+  void erase_client(clientid4 client);
 
  private:
   void note_made(ClientStates& states, State& state);
@@ -140,8 +174,10 @@ class StateRegistry {
   StateIdTable ids_;
   std::vector<Kind*> kinds_;
   std::array<Kind*, state_kinds> by_number_{};
-  Files files_;
+  FileTable files_;
   std::size_t owners_ = 0;
+  std::uint64_t refused_ = 0;
+  std::map<rpc::PeerKey, PeerStates> peers_;  // that have clients
   Clients clients_;
   StateCounts counts_;
   mutable StepCounter steps_;

@@ -30,28 +30,29 @@ base::Result<IoGrant, Refusal> States::authorize(const StateUse& use, std::uint8
   const SpecialStateId special = special_of(use.id, use.minor_version);
   if (special != SpecialStateId::none) return authorize_without_state(use, access, special, work);
   const auto found = registry_.find(use);
-  if (!found) return refused(found.error());
+  if (!found) return state::refused(found.error());
   if ((*found)->kind == StateKind::delegation) {
     const auto& delegation = static_cast<const DelegationState&>(**found);
-    if (!is_of(delegation.file, use.file)) return refused(bad_stateid);
-    if (!delegation.write && (access & share_write) != 0) return refused(nfsstat4::NFS4ERR_OPENMODE);
+    if (!is_of(delegation.file, use.file)) return state::refused(bad_stateid);
+    if (!delegation.write && (access & share_write) != 0) return state::refused(nfsstat4::NFS4ERR_OPENMODE);
     const bool fits = delegation.descriptor != nullptr &&
                       (static_cast<std::uint8_t>(delegation.descriptor->access()) & access) == access;
     return IoGrant{fits ? delegation.descriptor : nullptr, delegation.client,
                    delegation.opener != use.caller};
   }
-  if ((*found)->kind != StateKind::open && (*found)->kind != StateKind::lock) return refused(bad_stateid);
+  if ((*found)->kind != StateKind::open && (*found)->kind != StateKind::lock)
+    return state::refused(bad_stateid);
   const OpenState& open = (*found)->kind == StateKind::open ? static_cast<const OpenState&>(**found)
                                                             : *static_cast<const LockState&>(**found).open;
-  if (!is_of(open.file, use.file) || !open.owner->confirmed) return refused(bad_stateid);
-  if ((open.share.access & access) != access) return refused(nfsstat4::NFS4ERR_OPENMODE);
+  if (!is_of(open.file, use.file) || !open.owner->confirmed) return state::refused(bad_stateid);
+  if ((open.share.access & access) != access) return state::refused(nfsstat4::NFS4ERR_OPENMODE);
   return IoGrant{open.descriptors.get(access), open.client, open.opener != use.caller};
 }
 
 base::Result<IoGrant, Refusal> States::authorize_without_state(const StateUse& use, std::uint8_t access,
                                                                SpecialStateId special, DeferredWork& work) {
   if (special != SpecialStateId::anonymous && special != SpecialStateId::read_bypass)
-    return refused(bad_stateid);
+    return state::refused(bad_stateid);
   FileState* file = registry_.find_file(use.file);
   if (file == nullptr) return IoGrant{};
   Refusal refusal;
@@ -170,9 +171,7 @@ bool States::take_from(Leaving& one) {
 States::ShareCheck States::check_share(clientid4 client, StateKind kind, base::TimePoint now) {
   if (!registry_.more_than_its_share(client, kind)) return {};
   ++over_share_;
-  if (now < log_share_after_) return {.over = true, .logged = false};
-  log_share_after_ = now + std::chrono::minutes(1);
-  return {.over = true, .logged = true};
+  return {.over = true, .logged = share_lines_.due(now)};
 }
 
 bool States::holds_state(clientid4 client) const {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log_limiter.h"
 #include "base/result.h"
 #include "nfs4/nfs4.x.h"
 #include "nfs4/state/deferred_work.h"
@@ -87,6 +88,8 @@ class States {
   // --- For people and metrics.
   // How often a client had more than its share.
   [[nodiscard]] std::uint64_t over_share() const { return over_share_; }
+  // States and owners that were not made: a client, an address or all have as many as they may.
+  [[nodiscard]] std::uint64_t refused() const { return registry_.refused(); }
   [[nodiscard]] std::size_t size() const { return registry_.size(); }
   [[nodiscard]] StatePage list(const StateQuery& query) const;
   [[nodiscard]] const StateCounts& count() const { return registry_.counts(); }
@@ -126,7 +129,7 @@ class States {
   std::string next_owner_;           // the first one of the last of them
   bool sweeping_locks_ = false;      // its open owners have been looked at
   std::uint64_t over_share_ = 0;
-  base::TimePoint log_share_after_{};
+  base::LogLimiter share_lines_;
 };
 
 }  // namespace braid::nfs4::state

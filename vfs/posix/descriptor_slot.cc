@@ -19,9 +19,7 @@ void DescriptorPool::remove(FileCache& cache) {
 
 void DescriptorPool::note_short(base::TimePoint now) {
   const std::uint64_t count = shortages_.fetch_add(1, std::memory_order_relaxed) + 1;
-  base::Duration::rep due = log_after_.load(std::memory_order_relaxed);
-  const base::Duration::rep next = (now.time_since_epoch() + std::chrono::minutes(1)).count();
-  if (now.time_since_epoch().count() < due || !log_after_.compare_exchange_strong(due, next)) return;
+  if (!lines_.due(now)) return;
   base::log_event(
       base::Level::warning, "descriptors_short",
       "{} of {} descriptors for files are open, {} of them cannot be given back: what needs one has to "

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/log_limiter.h"
 
 namespace braid::vfs::posix {
 
@@ -41,7 +42,7 @@ class DescriptorPool {
   std::vector<FileCache*> caches_;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::uint64_t> shortages_{0};
-  std::atomic<base::Duration::rep> log_after_{0};
+  base::LogLimiter lines_;
 };
 
 // The part of a pool that one cache has. Thread-safe.

@@ -21,10 +21,11 @@ namespace braid::nfs4::state {
 
 inline rpc::PeerKey peer_of(const PeerBytes& address) { return rpc::peer_key({.bytes = address}); }
 
+constexpr std::size_t always_of_peer = 16;
+
 // Whether a peer that has `count` of `all`, of which there may be `max`, may have no more.
 constexpr bool over_share(std::size_t count, std::size_t all, std::size_t max) {
-  constexpr std::size_t always = 16;
-  return count >= always && count >= (max - (all < max ? all : max)) / 2;
+  return count >= always_of_peer && count >= (max - (all < max ? all : max)) / 2;
 }
 
 // The clients of each peer in an order of their own (Key), and which peer has the most. Not thread-safe.

@@ -27,7 +27,11 @@ bool Delegations::left_for(const Client& client) const {
       stats_.held() >= registry_.limits().delegations_max)
     return false;
   const ClientStates* states = registry_.find_client(client.id);
-  return states == nullptr || states->delegations < registry_.limits().delegations_per_client;
+  if (states != nullptr && states->delegations >= registry_.limits().delegations_per_client) return false;
+  // An address may have as many as are left for others.
+  const PeerStates* const peer = registry_.find_peer(client);
+  return peer == nullptr || peer->delegations < always_of_peer ||
+         peer->delegations < registry_.limits().delegations_max - stats_.held();
 }
 
 std::uint32_t& Delegations::held_like(const DelegationState& delegation) {
@@ -37,7 +41,9 @@ std::uint32_t& Delegations::held_like(const DelegationState& delegation) {
 
 void Delegations::note_granted(DelegationState& delegation, FileState& file) {
   file.delegations.push_back(&delegation);
-  ++registry_.find_client(delegation.client->id)->delegations;
+  ClientStates& states = *registry_.find_client(delegation.client->id);
+  ++states.delegations;
+  ++states.peer.delegations;
   ++held_like(delegation);
   ++stats_.granted;
 }
@@ -200,9 +206,10 @@ void Delegations::give_up_own(const vfs::FileHandle& handle, const Client& clien
 }
 
 void Delegations::end_leases(DeferredWork& work) {
-  for (const std::unique_ptr<FileState>& file : registry_.files())
-    for (DelegationState* delegation : file->delegations)
+  registry_.files().for_each([&](const FileState& file) {
+    for (DelegationState* delegation : file.delegations)
       if (delegation->lease != nullptr) work.leases.push_back(std::move(delegation->lease));
+  });
 }
 
 std::optional<WriteHolder> Delegations::write_holder(const vfs::FileHandle& handle, const Client* by) const {
@@ -302,7 +309,9 @@ void Delegations::detach(DelegationState& delegation, DeferredWork& work) {
   std::erase(recalled_, &delegation);
   --held_like(delegation);
   std::erase(delegation.file->delegations, &delegation);
-  --registry_.find_client(delegation.client->id)->delegations;
+  ClientStates& states = *registry_.find_client(delegation.client->id);
+  --states.delegations;
+  --states.peer.delegations;
   if (delegation.descriptor != nullptr) work.unused.push_back(std::move(delegation.descriptor));
   if (delegation.lease != nullptr) work.leases.push_back(std::move(delegation.lease));
   FileState& file = *std::exchange(delegation.file, nullptr);

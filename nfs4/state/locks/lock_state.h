@@ -14,7 +14,7 @@ namespace braid::nfs4::state {
 
 // lock_owner4
 struct LockOwner {
-  explicit LockOwner(std::size_t& owners) : counted(owners) {}
+  LockOwner(std::size_t& owners, std::size_t& of_peer) : counted(owners, of_peer) {}
   const Counted counted;
   std::string name;
   vfs::LockOwnerId id;

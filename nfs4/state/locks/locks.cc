@@ -43,11 +43,12 @@ Locks::Locks(StateRegistry& registry)
 base::Result<LockOwner*, nfsstat4> Locks::owner_for(ClientStates& states, const LockRequest& request) {
   auto found = states.lock_owners.find(*request.new_owner);
   if (found == states.lock_owners.end()) {
-    if (!registry_.room_for_owner(states.lock_owners.size()))
+    if (!registry_.room_for_owner(&states.peer, states.lock_owners.size())) {
+      registry_.note_refused();
       return base::fail(limit_status(request.use.minor_version));
-    found = states.lock_owners
-                .emplace(std::string(*request.new_owner), std::make_unique<LockOwner>(registry_.owners()))
-                .first;
+    }
+    auto owner = std::make_unique<LockOwner>(registry_.owners(), states.peer.owners);
+    found = states.lock_owners.emplace(std::string(*request.new_owner), std::move(owner)).first;
     found->second->name = *request.new_owner;
     found->second->id = vfs::LockOwnerId{++owners_made_};
   }

@@ -33,21 +33,28 @@ class Descriptors {
   std::unique_ptr<Descriptors> others_;  // null, without a first one
 };
 
-// One in a count, from birth to death.
+// One in two counts, of all and of a peer, from birth to death.
 class Counted {
  public:
-  explicit Counted(std::size_t& count) : count_(count) { ++count_; }
-  ~Counted() { --count_; }
+  Counted(std::size_t& all, std::size_t& of_peer) : all_(all), of_peer_(of_peer) {
+    ++all_;
+    ++of_peer_;
+  }
+  ~Counted() {
+    --all_;
+    --of_peer_;
+  }
   Counted(const Counted&) = delete;
   Counted& operator=(const Counted&) = delete;
 
  private:
-  std::size_t& count_;
+  std::size_t& all_;
+  std::size_t& of_peer_;
 };
 
 // open_owner4 (RFC 8881 9.1.3). In 4.0 it stays a while after its last CLOSE, for repetitions.
 struct OpenOwner {
-  explicit OpenOwner(std::size_t& owners) : counted(owners) {}
+  OpenOwner(std::size_t& owners, std::size_t& of_peer) : counted(owners, of_peer) {}
   const Counted counted;
   std::string name;
   OwnerSequence sequence;  // 4.0

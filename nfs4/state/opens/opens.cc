@@ -73,9 +73,12 @@ Opens::Opens(StateRegistry& registry)
 OpenOwner* Opens::owner_for(ClientStates& states, std::string_view name, base::TimePoint now) {
   auto found = states.open_owners.find(name);
   if (found == states.open_owners.end()) {
-    if (!registry_.room_for_owner(states.open_owners.size())) return nullptr;
-    found =
-        states.open_owners.emplace(std::string(name), std::make_unique<OpenOwner>(registry_.owners())).first;
+    if (!registry_.room_for_owner(&states.peer, states.open_owners.size())) {
+      registry_.note_refused();
+      return nullptr;
+    }
+    auto owner = std::make_unique<OpenOwner>(registry_.owners(), states.peer.owners);
+    found = states.open_owners.emplace(std::string(name), std::move(owner)).first;
     found->second->name = name;
     found->second->confirmed = states.client->minor_version() > 0;
   }
@@ -95,13 +98,14 @@ OpenState* Opens::state_for(ClientStates& states, FileState& file, OpenOwner& ow
   return open;
 }
 
-base::Result<void, nfsstat4> Opens::admit_one_more(const Client& client, std::string_view owner) const {
+base::Result<void, nfsstat4> Opens::admit_one_more(const Client& client, std::string_view owner) {
   const ClientStates* states = registry_.find_client(client.id);
+  const PeerStates* peer = registry_.find_peer(client);
   const bool owner_fits = (states != nullptr && states->open_owners.contains(owner)) ||
-                          registry_.room_for_owner(states == nullptr ? 0 : states->open_owners.size());
-  const bool state_fits =
-      !registry_.ids().full() && (states == nullptr || states->count < registry_.limits().states_per_client);
+                          registry_.room_for_owner(peer, states == nullptr ? 0 : states->open_owners.size());
+  const bool state_fits = registry_.room_for_state(peer, states == nullptr ? 0 : states->count);
   if (owner_fits && state_fits) return {};
+  registry_.note_refused();
   return base::fail(limit_status(client.minor_version()));
 }
 
@@ -123,6 +127,7 @@ base::Result<void, Refusal> Opens::admit(const OpenRequest& request, DeferredWor
 }
 
 base::Result<OpenAnswer, Refusal> Opens::open(OpenRequest request, DeferredWork& work) {
+  const StepCounter::Call call(registry_.steps());
   // A client may be removed while its OPEN waits for the file system; state made now would stay for ever.
   if (request.client->gone()) return refused(nfsstat4::NFS4ERR_EXPIRED);
   if (auto admitted = admit(request, work); !admitted) {

@@ -77,8 +77,7 @@ class Opens final : public Kind {
 
   // Whether the limits leave room for one more open of this owner: asked before a file is made for it, since
   // what was made is not unmade. RESOURCE (DELAY in 4.1).
-  [[nodiscard]] base::Result<void, nfsstat4> admit_one_more(const Client& client,
-                                                            std::string_view owner) const;
+  [[nodiscard]] base::Result<void, nfsstat4> admit_one_more(const Client& client, std::string_view owner);
 
   // The open owner of this name, which is made if need be. Null when a limit is reached.
   OpenOwner* owner_for(ClientStates& states, std::string_view name, base::TimePoint now);

@@ -77,14 +77,15 @@ class CopyJobsTest : public ::testing::Test {
     return run(fs_->open(who, file, access, vfs::OpenRule::caller));
   }
   std::optional<stateid4> start(clientid4 client = alice) { return start(client_of(client)); }
-  std::optional<stateid4> start(state::ClientRef client) {
+  std::optional<stateid4> start(state::ClientRef client, io::PeerId peer = {}) {
     return jobs_->start({.client = std::move(client),
                          .who = {},
                          .from = open("from", vfs::OpenAccess::read),
                          .to = open("to", vfs::OpenAccess::write),
                          .from_offset = 0,
                          .to_offset = 0,
-                         .length = text_.size()});
+                         .length = text_.size(),
+                         .peer = peer});
   }
   // Calls f on the reactor's thread, where nothing else runs meanwhile.
   template <class F>
@@ -279,6 +280,21 @@ TEST_F(CopyJobsTest, without_a_way_to_the_client_nothing_begins) {
   reachable_ = true;
   close_jobs();
   EXPECT_FALSE(start());
+}
+
+TEST_F(CopyJobsTest, an_address_has_a_share_of_all_copies_however_many_clients_it_has) {
+  make_jobs({.per_client = 4, .together = 48});
+  const auto start_all = [&](clientid4 first, io::PeerId peer) {
+    int started = 0;
+    for (clientid4 client = first; client < first + 40; ++client)
+      started += start(client_of(client), peer) ? 1 : 0;
+    return started;
+  };
+  on_reactor([&] {
+    EXPECT_EQ(start_all(100, io::PeerId(1)), 16);
+    EXPECT_EQ(start_all(200, io::PeerId(2)), 16);
+    EXPECT_TRUE(start(client_of(300), io::PeerId(3)));
+  });
 }
 
 }  // namespace

@@ -319,6 +319,28 @@ TEST_F(FewDelegationsTest, are_bounded_per_client_and_in_all) {
   EXPECT_EQ(states.delegations().stats().reading, 8U);
 }
 
+class SharedDelegationsTest : public DelegationsTest {
+ protected:
+  static StateLimits limits() {
+    StateLimits limits;
+    limits.delegations_max = 64;
+    return limits;
+  }
+  SharedDelegationsTest() : DelegationsTest(limits()) {}
+};
+
+TEST_F(SharedDelegationsTest, an_address_gets_as_many_as_it_leaves) {
+  const auto take = [&](const ClientRef& client) {
+    std::size_t got = 0;
+    for (std::uint8_t file = 1; file < 100; ++file)
+      got += delegated(client, reads, DelegationWish::read, handle(file)) ? 1U : 0U;
+    return got;
+  };
+  EXPECT_EQ(take(make_client(11, 1, 1)), 32U);
+  EXPECT_EQ(take(make_client(12, 1, 1)), 0U);
+  EXPECT_EQ(take(make_client(13, 1, 2)), 16U);
+}
+
 TEST_F(FewDelegationsTest, who_has_many_is_asked_for_some_when_they_run_short) {
   EXPECT_EQ(take(alice, 1, 4), 4U);
   EXPECT_TRUE(states.delegations().surplus(now).empty());

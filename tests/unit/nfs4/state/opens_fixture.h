@@ -37,9 +37,11 @@ inline vfs::FileHandle handle(std::uint8_t number) {
   return handle;
 }
 
-inline ClientRef make_client(std::uint32_t number, std::uint32_t minor_version) {
+// `host`: the last byte of its address.
+inline ClientRef make_client(std::uint32_t number, std::uint32_t minor_version, std::uint8_t host = 0) {
   Introduction introduction;
   introduction.minor_version = minor_version;
+  introduction.address = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 0, 2, host};
   return std::make_shared<Client>(clientid4{7} << 32 | number, std::move(introduction),
                                   base::TimePoint(std::chrono::seconds(1)));
 }

@@ -175,6 +175,16 @@ TEST_F(OpensTest, whether_somebody_is_denied_takes_no_longer_where_many_have_the
   EXPECT_EQ(status_of(open(bob, "c", writes)), NFS4ERR_SHARE_DENIED);
 }
 
+TEST_F(OpensTest, the_table_of_files_grows_in_short_steps) {
+  for (std::uint32_t number = 0; number < 20000; ++number) {
+    vfs::FileHandle file = handle(1);
+    for (unsigned byte = 0; byte < 3; ++byte)
+      file.bytes.at(1 + byte) = static_cast<std::byte>(number >> (8 * byte));
+    opened(alice, "a", reads, file);
+  }
+  EXPECT_LT(states.longest_call(), 300U);
+}
+
 TEST_F(OpensTest, an_owner_finds_its_open_again_among_few_and_among_many) {
   std::vector<stateid4> ids;
   for (int i = 0; i < 20; ++i) ids.push_back(opened(i % 2 == 0 ? alice : bob, std::to_string(i), reads));
@@ -254,6 +264,51 @@ TEST_F(FewStatesTest, all_clients_together_have_no_more_owners_than_there_is_roo
   EXPECT_EQ(status_of(lock(alice, id, "l", {{0, 0}, LockMode::read})), NFS4ERR_DELAY);
   ASSERT_TRUE(states.opens().close(use(alice, id), after));
   EXPECT_EQ(status_of(open(bob, "d", reads)), NFS4_OK);
+}
+
+// Of what all have together, each address gets as much as twice what it leaves.
+class SharesTest : public StatesTest {
+ protected:
+  SharesTest() : StatesTest({.states_max = 96, .owners_max = 96, .delegations_max = 64}) {}
+  // How many files the client can open, by one owner or by one for each.
+  std::size_t open_all(const ClientRef& client, bool one_owner) {
+    std::size_t count = 0;
+    for (std::uint8_t file = 1; file < 200; ++file) {
+      const std::string owner = one_owner ? "o" : std::to_string(file);
+      count += open(client, owner, reads, handle(file)).has_value() ? 1U : 0U;
+    }
+    return count;
+  }
+  const ClientRef one = make_client(11, 1, 1);
+  const ClientRef neighbour = make_client(12, 1, 1);
+  const ClientRef far = make_client(13, 1, 2);
+};
+
+TEST_F(SharesTest, clients_of_one_address_share_what_it_may_have_of_all_states) {
+  EXPECT_EQ(open_all(one, true), 32U);
+  EXPECT_EQ(states.refused(), 167U);
+  EXPECT_EQ(open_all(neighbour, true), 0U);
+  EXPECT_EQ(status_of(states.opens().admit_one_more(*neighbour, "o")), NFS4ERR_DELAY);
+  EXPECT_GE(open_all(far, true), 16U) << "there is room for others";
+}
+
+TEST_F(SharesTest, what_an_address_gives_back_it_may_have_again) {
+  const stateid4 first = opened(one, "o", reads, handle(250));
+  EXPECT_EQ(open_all(one, true), 31U);
+  ASSERT_TRUE(states.opens().close(use(one, first, handle(250)), after));
+  EXPECT_EQ(status_of(open(neighbour, "o", reads, handle(250))), NFS4_OK);
+  states.drop_client(one->id);
+  while (states.leaving()) after = states.take_left();
+  states.drop_client(neighbour->id);
+  while (states.leaving()) after = states.take_left();
+  EXPECT_EQ(states.size(), 0U);
+  EXPECT_EQ(open_all(neighbour, true), 32U);
+}
+
+TEST_F(SharesTest, clients_of_one_address_share_what_it_may_have_of_all_owners) {
+  EXPECT_EQ(open_all(one, false), 32U);
+  EXPECT_EQ(open_all(neighbour, false), 0U);
+  EXPECT_GE(open_all(far, false), 16U);
 }
 
 TEST_F(FewStatesTest, an_owner_that_could_not_open_anything_takes_no_room) {
