@@ -203,6 +203,7 @@ io::Op<> MetadataServer::close() {
   co_await gate_.drained();
   co_await calls_->close();
   co_await layouts_.recalls().drained();
+  looked_at_.reset();  // file systems end before the server does, which this outlives
 }
 
 }  // namespace braid::server::roles::mds
