@@ -2,7 +2,7 @@
 
 import hashlib
 
-from harness.client import SHORT_LEASE_S, drop_caches, equal, expect, metric, sha256, until, write_file
+from harness.client import METRICS, SHORT_LEASE_S, drop_caches, equal, expect, metric, sha256, until, write_file
 from harness.mountstats import part_of
 
 SERVERS = 4
@@ -22,11 +22,23 @@ def serve(lab):
     start_servers(lab)
 
 
-def start_servers(lab):
-    for number in range(1, SERVERS + 1):
+def start_servers(lab, count=SERVERS):
+    for number in range(1, count + 1):
         lab.data_server(number)
-    for number in range(1, SERVERS + 1):
+    for number in range(1, count + 1):
         until(lambda: f"name=ds{number} " in lab.log(), f"data server {number} to be known")
+
+
+def serve_together(lab, count=SERVERS):
+    """A metadata server of the export and that many data servers in one process."""
+    lab.serve(more=f"--data-servers {count} --metrics {METRICS}")
+    await_servers(count)
+
+
+def await_servers(count=SERVERS):
+    """Returns when the data servers of the metadata server's process may serve."""
+    until(lambda: all(metric(f'braid_pnfs_contact{{role="ds{number}"}}') == 1 for number in range(1, count + 1)),
+          "the data servers to be in contact")
 
 
 def pattern(size, seed):

@@ -4,27 +4,20 @@ import hashlib
 import os
 import subprocess
 
-from harness.client import METRICS, Lab, drop_caches, equal, metric, sha256, step, until, write_file
-from harness.pnfs import blocks_below, write_and_read
+from harness.client import Lab, drop_caches, equal, sha256, step, until, write_file
+from harness.pnfs import SERVERS, await_servers, blocks_below, serve_together, write_and_read
 
 RUNS = ("ext4,4.2",)
 TAKES_S = 10
 
-SERVERS = 4
 SIZE = 8 * 1024 * 1024
 DATA = hashlib.shake_256(b"one process").digest(SIZE)
-
-
-def await_servers():
-    until(lambda: all(metric(f'braid_pnfs_contact{{role="ds{number}"}}') == 1 for number in range(1, SERVERS + 1)),
-          "the data servers to be in contact")
 
 
 lab = Lab()
 lab.export(size_mib=256)
 stores = os.path.join(os.path.dirname(os.path.dirname(lab.path)), "state", "data-servers")
-lab.serve(more=f"--data-servers {SERVERS} --metrics {METRICS}")
-await_servers()
+serve_together(lab)
 mnt = lab.mount()
 
 step("a file is written and read by its layout")

@@ -1,7 +1,7 @@
 """RDMA: each role of one process has a port of its own, and clients are led to the right one."""
 
-from harness.client import METRICS, Lab, equal, metric, step, until
-from harness.pnfs import SERVERS, pattern, write_and_read
+from harness.client import Lab, equal, metric, step
+from harness.pnfs import SERVERS, pattern, serve_together, write_and_read
 
 MACHINE = "rdma"
 RUNS = ("tmpfs,4.2",)
@@ -11,9 +11,7 @@ SIZE = 8 * 1024 * 1024
 
 lab = Lab()
 lab.export(size_mib=256)
-lab.serve(more=f"--data-servers {SERVERS} --metrics {METRICS}")
-until(lambda: all(metric(f'braid_pnfs_contact{{role="ds{number}"}}') == 1 for number in range(1, SERVERS + 1)),
-      "the data servers to be in contact")
+serve_together(lab)
 mnt = lab.mount(proto="rdma")
 step("a file is written and read by its layout")
 write_and_read(mnt, "file", pattern(SIZE, "one process"))
