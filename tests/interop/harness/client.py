@@ -183,6 +183,8 @@ class Lab:
         self.mount_options = os.environ.get("INTEROP_MOUNT_OPTIONS", "")
         self.variant = os.environ.get("INTEROP_VARIANT", "tmpfs")
         self.version = os.environ.get("INTEROP_NFS", "3")
+        # How often servers are to be killed; 0: as often as the workload thinks.
+        self.rounds = int(os.environ.get("INTEROP_ROUNDS", "0"))
         self.machine = os.environ.get("INTEROP_MACHINE", "client")
         self.sequence = 0
         self.path = None
