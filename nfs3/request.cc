@@ -14,8 +14,9 @@ TargetAwaiter Request::target(const nfs_fh3& handle) const {
     return {{}, base::fail(ours ? vfs::Error::stale : vfs::Error::badhandle), call_.peer_id};
   }
   if (!from->allows(address_of(call_.peer))) return {{}, base::fail(vfs::Error::acces), call_.peer_id};
-  return {
-      {from, credentials_of(call_.auth, *from), {}}, from->file_system->resolve(handle.data), call_.peer_id};
+  vfs::Credentials who = credentials_of(call_.auth, *from);
+  who.protocol = vfs::Protocol::nfs3;
+  return {{from, who, {}}, from->file_system->resolve(handle.data), call_.peer_id};
 }
 
 nfs_fh3 Request::keep(const vfs::FileHandle& handle) {

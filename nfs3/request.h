@@ -86,7 +86,11 @@ class Request {
   [[nodiscard]] const Nfs3Options& options() const { return service_.options(); }
   [[nodiscard]] io::SlabCursor& cursor() const { return call_.cursor; }
   // For the data of a READ.
-  [[nodiscard]] vfs::ReadMemory memory() const { return {call_.cursor, call_.pipes}; }
+  [[nodiscard]] vfs::ReadMemory memory() const {
+    vfs::ReadMemory out{call_.cursor, call_.pipes};
+    out.protocol = vfs::Protocol::nfs3;
+    return out;
+  }
 
   // A handle for the reply. The copy stays until the reply is encoded; a reply has room for one.
   [[nodiscard]] nfs_fh3 keep(const vfs::FileHandle& handle);

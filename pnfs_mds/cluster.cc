@@ -100,7 +100,7 @@ std::expected<void, ClusterError> Cluster::open_logs(const base::Clock& clock, c
 
   vfs::Verifier verifier;
   std::ranges::copy(random_bytes(verifier.bytes.size()), verifier.bytes.begin());
-  const StripedParts parts{*servers_, calls_, *objects_, *grants_, *removals_, *dirty_, *truncations_};
+  const StripedParts parts{*servers_, calls_, *objects_, *grants_, *removals_, *dirty_, *truncations_, clock};
   source_ = std::make_unique<StripedSource>(parts, options_.policy, key, verifier);
   return {};
 }

@@ -24,6 +24,8 @@ class LayoutRecall {
   //
   // Who calls this holds nothing that a LAYOUTRETURN, LAYOUTCOMMIT or WRITE of this file waits for.
   virtual vfs::VfsOp<Pause> others(vfs::FileHandle file, vfs::LeaseHolder except) = 0;
+  // Whether `who` has a layout of the file.
+  [[nodiscard]] virtual bool holds(const vfs::FileHandle& file, vfs::LeaseHolder who) const = 0;
 
  protected:
   LayoutRecall() = default;

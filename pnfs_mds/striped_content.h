@@ -2,13 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/guarded.h"
 #include "pnfs/layout_record.h"
+#include "pnfs_mds/changes.h"
 #include "pnfs_mds/epoch_holders.h"
 #include "pnfs_mds/object_calls.h"
 #include "pnfs_mds/records.h"
@@ -48,6 +51,11 @@ class StripedContent final : public vfs::Content {
   [[nodiscard]] bool has_writers() const { return writers_.load(std::memory_order_relaxed) > 0; }
   // A server says that it is written to: size and times of the stub are behind. Any thread.
   void note_written();
+  // For so long a change through this server is only slow. Less than any lease.
+  static constexpr base::Duration slow_change = std::chrono::seconds(2);
+  // One has been under way for longer. It may be carried out at a data server when who sent it is gone, and
+  // somebody else has its locks: nobody is to be granted a layout for writing, by which it could overtake.
+  [[nodiscard]] bool change_unanswered() const;
   // A truncation was intended, and is not finished: nobody is to be granted a layout.
   [[nodiscard]] bool truncating() const;
 
@@ -132,6 +140,8 @@ class StripedContent final : public vfs::Content {
       const auto over = co_await outlast(server).as_result();
       if (!over && !done) co_await base::fail(over.error());
     }
+    // Somebody may have looked at the servers before the last of it was done.
+    if (!failed.empty()) note_behind();
     co_return co_await std::move(done);
   }
   vfs::VfsOp<> outlast(pnfs::ServerNumber server);
@@ -166,6 +176,7 @@ class StripedContent final : public vfs::Content {
   std::atomic<bool> unsettled_{false};  // written with the lock of showing_ held
   base::Guarded<Measured> measured_;
   vfs::SharedRounds measuring_;
+  Changes changes_;
   Turns resizing_;  // alone: whoever sets the size; together: who writes, or settles
   Turns raising_;   // alone: whoever compares the stub's size with another one and sets it
 };

@@ -62,7 +62,7 @@ vfs::Verifier StripedContent::write_verifier() const { return verifier_of(record
 
 vfs::VfsOp<vfs::ReadResult> StripedContent::read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
                                                  vfs::ReadMemory memory) {
-  source_.counters_.called(InBand::read);
+  source_.counters_.called(InBand::read, memory.protocol, source_.holds_layout(file_, memory.holder));
   const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   const std::uint64_t size = co_await size_for(stub, offset + count);
@@ -119,13 +119,18 @@ base::Result<void, vfs::Error> StripedContent::append_piece(io::Payload& out, co
   return {};
 }
 
-vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::Credentials& /*who*/,
+vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::Credentials& who,
                                                    std::uint64_t offset, const io::Payload& data,
                                                    vfs::Stability stability) {
-  source_.counters_.called(InBand::write);
+  source_.counters_.called(InBand::write, who.protocol, source_.holds_layout(file_, who.holder));
+  const Changes::Hold change = changes_.begin(source_.parts_.clock.now());
   Failed failed;
   auto done = co_await write_in_turn(stub, offset, data, stability, failed).as_result();
   co_return co_await outlast(failed, std::move(done));
+}
+
+bool StripedContent::change_unanswered() const {
+  return changes_.any_before(source_.parts_.clock.now() - slow_change);
 }
 
 vfs::VfsOp<> StripedContent::outlast(pnfs::ServerNumber server) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/guarded.h"
 #include "hashing/digest.h"
 #include "pnfs/layout_record.h"
@@ -35,6 +36,7 @@ struct StripedParts {
   Removals& removals;
   DirtyLog& dirty;
   Truncations& truncations;
+  const base::Clock& clock;
 };
 
 class StripedSource final : public vfs::ContentSource {
@@ -85,6 +87,11 @@ class StripedSource final : public vfs::ContentSource {
   vfs::VfsOp<LayoutRecall::Pause> recall_others(const vfs::FileHandle& file, vfs::LeaseHolder except) const {
     if (layout_recall_ == nullptr) return LayoutRecall::Pause();
     return layout_recall_->others(file, except);
+  }
+
+  // LayoutRecall::holds()
+  [[nodiscard]] bool holds_layout(const vfs::FileHandle& file, vfs::LeaseHolder who) const {
+    return layout_recall_ != nullptr && who != vfs::LeaseHolder() && layout_recall_->holds(file, who);
   }
 
   const StripedParts parts_;

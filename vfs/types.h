@@ -18,6 +18,9 @@ namespace braid::vfs {
 struct LeaseHolderTag;
 using LeaseHolder = base::Strong<LeaseHolderTag, std::uint64_t>;
 
+// By which protocol a call came. Figures tell them apart, and nothing else does.
+enum class Protocol : std::uint8_t { other, nfs3, nfs40, nfs41, nfs42 };
+
 // Who asks, after squashing. `groups` are the supplementary ones.
 struct Credentials {
   static constexpr std::size_t groups_max = 16;  // AUTH_SYS (RFC 5531 appendix A)
@@ -25,7 +28,9 @@ struct Credentials {
   std::uint32_t gid = 0;
   std::uint32_t group_count = 0;
   std::array<std::uint32_t, groups_max> group_list{};
-  // Leases of this holder are not in the caller's way; no part of who the caller is.
+  // No part of who the caller is; nor is the next one.
+  Protocol protocol = Protocol::other;
+  // Leases of this holder are not in the caller's way.
   LeaseHolder holder{};
 
   [[nodiscard]] std::span<const std::uint32_t> groups() const { return {group_list.data(), group_count}; }

@@ -19,6 +19,7 @@
 #include <optional>
 #include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/guarded.h"
@@ -63,13 +64,14 @@ class Callbacks {
 
   // To be awaited on a reactor's thread, which it comes back to. `args` is the operation's argument type; it
   // is encoded before this returns, so its views may end then. One attempt: what to do about a failure, or
-  // about NFS4ERR_DELAY, is the caller's affair.
+  // about NFS4ERR_DELAY, is the caller's affair. `referring`: at most referring_max count.
   template <class Args>
-  CallbackOp<Answer> call(clientid4 client, nfs_cb_opnum4 op, const Args& args) {
+  CallbackOp<Answer> call(clientid4 client, nfs_cb_opnum4 op, const Args& args,
+                          std::vector<ReferringCall> referring = {}) {
     io::SlabCursor cursor(pool_);
     xdr::Encoder out(cursor);
     encode(out, args);
-    return send(client, Request{.op = op, .args = bytes_of(out)});
+    return send(client, Request{.op = op, .args = bytes_of(out), .referring = std::move(referring)});
   }
   // CB_GETATTR, once; on a reactor's thread. `busy`: ask again later.
   CallbackOp<CachedAttributes> getattr(clientid4 client, vfs::FileHandle file, bool times);

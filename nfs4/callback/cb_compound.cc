@@ -1,5 +1,9 @@
 #include "nfs4/callback/cb_compound.h"
 
+#include <algorithm>
+#include <span>
+#include <vector>
+
 #include "xdr/arena.h"
 #include "xdr/decoder.h"
 
@@ -49,7 +53,9 @@ std::size_t bytes_in_session(const Request& request) {
   constexpr std::size_t credential = 7 * word + rpc::AuthSys::groups_max * word;  // without a machine name
   constexpr std::size_t rpc_header = 6 * word + credential + 2 * word;
   constexpr std::size_t head = 4 * word;  // without a tag
-  constexpr std::size_t sequence = word + NFS4_SESSIONID_SIZE + 5 * word;
+  constexpr std::size_t referring_call = NFS4_SESSIONID_SIZE + 3 * word;
+  const std::size_t sequence = word + NFS4_SESSIONID_SIZE + 5 * word +
+                               std::min(request.referring.size(), referring_max) * referring_call;
   return rpc_header + head + sequence + (alone(request.op) ? 0 : word + request.args.size());
 }
 
@@ -59,13 +65,23 @@ void encode_in_session(xdr::Encoder& out, const state::Session& session, const s
                                .minorversion = session.client->minor_version(),
                                .callback_ident = 0,
                                .argarray_count = alone(request.op) ? 1U : 2U});
+  const std::span referring =
+      std::span(request.referring).first(std::min(request.referring.size(), referring_max));
+  std::vector<referring_call4> calls;
+  std::vector<referring_call_list4> lists;
+  calls.reserve(referring.size());
+  lists.reserve(referring.size());
+  for (const ReferringCall& one : referring) {
+    calls.push_back({.rc_sequenceid = one.sequence, .rc_slotid = one.slot});
+    lists.push_back({.rcl_sessionid = one.session, .rcl_referring_calls = std::span(&calls.back(), 1)});
+  }
   encode(out, nfs_cb_opnum4::OP_CB_SEQUENCE);
   encode(out, CB_SEQUENCE4args{.csa_sessionid = session.id,
                                .csa_sequenceid = slot.sequence,
                                .csa_slotid = slot.slot,
                                .csa_highest_slotid = slot.highest,
                                .csa_cachethis = false,
-                               .csa_referring_call_lists = {}});
+                               .csa_referring_call_lists = lists});
   if (!alone(request.op)) encode_operation(out, request);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -15,11 +16,22 @@
 
 namespace braid::nfs4::callback {
 
+// A request of the client whose reply may not have come yet, though our call is about what it brings (RFC
+// 8881 2.10.6.3).
+struct ReferringCall {
+  state::SessionId session{};
+  std::uint32_t slot = 0;
+  std::uint32_t sequence = 0;
+  friend bool operator==(const ReferringCall&, const ReferringCall&) = default;
+};
+
 // The operation, its arguments encoded. OP_CB_SEQUENCE: nothing but that, to see whether the client answers.
 struct Request {
   nfs_cb_opnum4 op = nfs_cb_opnum4::OP_CB_ILLEGAL;
   base::Bytes args;
+  std::vector<ReferringCall> referring{};  // in a session only; at most referring_max count
 };
+constexpr std::size_t referring_max = 64;
 
 // What a call in a session takes at most, RPC header included: as if its caller had as many groups as can be.
 std::size_t bytes_in_session(const Request& request);

@@ -11,6 +11,20 @@
 #include "vfs/wire_handle.h"
 
 namespace braid::nfs4 {
+namespace {
+
+vfs::Protocol protocol_of(std::uint32_t minor_version) {
+  switch (minor_version) {
+    case 0:
+      return vfs::Protocol::nfs40;
+    case 1:
+      return vfs::Protocol::nfs41;
+    default:
+      return vfs::Protocol::nfs42;
+  }
+}
+
+}  // namespace
 
 Compound::Compound(const ServerState& server, rpc::Call& call, std::uint32_t minor_version,
                    std::uint32_t operation_count)
@@ -55,9 +69,14 @@ Result4<void> Compound::restore_saved() {
   return {};
 }
 
+vfs::LeaseHolder Compound::holder() const {
+  return in_session ? vfs::LeaseHolder(in_session->session->client->id) : vfs::LeaseHolder();
+}
+
 vfs::Credentials Compound::credentials_in(const vfs::Export& from) const {
   vfs::Credentials who = credentials_of(call_.auth, from);
-  if (in_session) who.holder = vfs::LeaseHolder(in_session->session->client->id);
+  who.protocol = protocol_of(minor_version_);
+  who.holder = holder();
   return who;
 }
 
@@ -186,7 +205,10 @@ state::ClientRef Compound::client() const {
 vfs::ReadMemory Compound::read_memory() {
   // A reply that is kept is copied, which the bytes in pipes cannot be.
   const bool by_reference = payloads_++ < xdr::Message::items_max && !reply_is_kept_;
-  return {call_.cursor, by_reference ? call_.pipes : nullptr};
+  vfs::ReadMemory out{call_.cursor, by_reference ? call_.pipes : nullptr};
+  out.protocol = protocol_of(minor_version_);
+  out.holder = holder();
+  return out;
 }
 
 }  // namespace braid::nfs4

@@ -30,6 +30,7 @@ namespace braid::nfs4 {
 struct InSession {
   std::shared_ptr<state::Session> session;
   std::uint32_t slot = 0;
+  std::uint32_t sequence = 0;
   bool cache_this = false;
   std::uint32_t response_bytes_max = 0;         // ca_maxresponsesize
   std::uint32_t cached_response_bytes_max = 0;  // ca_maxresponsesize_cached
@@ -141,6 +142,8 @@ class Compound {
   friend class CompoundRun;
   // Who the caller is there; whose leases are not in its way, if it is known: in 4.0 it is not.
   [[nodiscard]] vfs::Credentials credentials_in(const vfs::Export& from) const;
+  // Of the session; nobody in 4.0.
+  [[nodiscard]] vfs::LeaseHolder holder() const;
   Op4<Place> resolve_in(const vfs::Export& from, base::BytesView handle) const;
   Op4<Place> resolve_later(const vfs::Export& from, vfs::VfsOp<vfs::FileRef> resolving) const;
   [[nodiscard]] Result4<Place> place_in(const vfs::Export& from,

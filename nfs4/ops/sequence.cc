@@ -89,6 +89,7 @@ Op4<SEQUENCE4resok> sequence(Compound& compound, const SEQUENCE4args& args) {
   }
   compound.in_session = InSession{.session = session,
                                   .slot = args.sa_slotid,
+                                  .sequence = args.sa_sequenceid,
                                   .cache_this = args.sa_cachethis,
                                   .response_bytes_max = session->fore.response_bytes_max,
                                   .cached_response_bytes_max = session->fore.cached_bytes_max,

@@ -117,6 +117,16 @@ LayoutGranted describe(Layouts& layouts, const pnfs::LayoutRecord& record,
   return out;
 }
 
+// What is written under the next epoch is not to be cut any more, nor what is written by a layout to be
+// overwritten by what was sent before.
+bool unfinished(const StripedContent& striped, bool writes) {
+  return striped.truncating() || (writes && striped.change_unanswered());
+}
+
+AskedIn request_of(const nfs4::InSession& in) {
+  return {.session = in.session, .slot = in.slot, .sequence = in.sequence};
+}
+
 // The stateid that the client sent is to be good before anything is done, and again when it is granted.
 Op4<> admit(Compound& compound, Layouts& layouts, const nfs4::state::StateUse& use, bool writes) {
   co_await nfs4::ops::with_own_state<bool>(compound,
@@ -154,8 +164,7 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   // Who may write can shorten the file, too, and goes on with the same handles: those tell of no size.
   const std::uint64_t told = holders.note(vfs::LeaseHolder(client->id), writes ? 0 : now->size, since);
   const pnfs::LayoutRecord record = held->striped->record();
-  // What is written under the next epoch is not to be cut any more.
-  if (held->striped->truncating()) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
+  if (unfinished(*held->striped, writes)) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
   std::vector<DataServerInfo> servers = co_await servers_of(layouts, record);
   LayoutGranted out = describe(layouts, record, std::move(servers),
                                {.object = record.object,
@@ -176,7 +185,8 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
                         .file = held,
                         .fsid = {now->fsid, at.from->id.value()},
                         .address = nfs4::address_of(compound.call().peer),
-                        .grant = std::move(live)};
+                        .grant = std::move(live),
+                        .asked_in = request_of(*compound.in_session)};
   const nfs4::ServerState& server = compound.server();
   out.id = co_await nfs4::ops::with_own_state<nfs4::stateid4>(
       compound, [&](nfs4::state::States& states, nfs4::state::DeferredWork& work) {

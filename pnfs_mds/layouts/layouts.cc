@@ -96,6 +96,11 @@ LayoutState* Layouts::find(nfs4::clientid4 client, const FileState& file) const 
   return found == by_holder_.end() ? nullptr : found->second;
 }
 
+bool Layouts::holds(const vfs::FileHandle& file, nfs4::clientid4 client) const {
+  const FileState* const found = registry_->find_file(file);
+  return found != nullptr && find(client, *found) != nullptr;
+}
+
 base::Result<void, nfsstat4> Layouts::admit(States& states, const StateUse& use, bool writes,
                                             DeferredWork& work) const {
   if (nfs4::state::special_of(use.id, use.minor_version) != nfs4::state::SpecialStateId::none)
@@ -152,6 +157,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
   if (request.writes && !layout->writes) layout->hold->striped->begin_writing();
   (request.writes ? layout->writes : layout->reads) = true;
   layout->address = request.address;
+  layout->asked_in = std::move(request.asked_in);
   counters_.granted(request.writes);
   return layout->id();
 }

@@ -18,7 +18,9 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "nfs4/callback/cb_compound.h"
 #include "nfs4/nfs4.x.h"
+#include "nfs4/state/clients/session.h"
 #include "nfs4/state/file_state.h"
 #include "nfs4/state/kind.h"
 #include "nfs4/state/registry.h"
@@ -40,6 +42,13 @@ class States;
 
 namespace braid::pnfs_mds::layouts {
 
+// The request that brought a LAYOUTGET.
+struct AskedIn {
+  std::weak_ptr<nfs4::state::Session> session;
+  std::uint32_t slot = 0;
+  std::uint32_t sequence = 0;
+};
+
 struct LayoutState final : nfs4::state::State {
   static constexpr nfs4::state::StateKind of_kind = nfs4::state::StateKind::layout;
   LayoutState(nfs4::state::ClientRef whose, nfs4::state::FileState& of, LayoutFiles::Hold held,
@@ -52,6 +61,7 @@ struct LayoutState final : nfs4::state::State {
   const LayoutFiles::Hold hold;
   const nfs4::fsid4 fsid;  // of the file
   vfs::Address address;    // that the client asked from, the last time
+  AskedIn asked_in;        // the same time
   LiveGrants::Hold grant;  // the first one: the client may use all that it got since
   bool reads = false;      // LAYOUTIOMODE4_READ is granted
   bool writes = false;     // LAYOUTIOMODE4_RW is, and the content knows of it
@@ -66,12 +76,15 @@ struct LayoutRequest {
   nfs4::fsid4 fsid;
   vfs::Address address;  // of the client
   LiveGrants::Hold grant;
+  AskedIn asked_in{};
 };
 
 // Called with the lock on all states held, as every kind of state; the parts that are not state are
 // thread-safe. `cluster` outlives it.
 class Layouts final : public nfs4::state::Kind {
  public:
+  using Referring = std::vector<nfs4::callback::ReferringCall>;
+
   // `data_transport`: by which clients are to reach data servers, the first choice first; none: by the one
   // that they reach this server by, or by TCP where a data server does not have it.
   explicit Layouts(Cluster& cluster, std::vector<rpc::Transport> data_transport = {});
@@ -131,9 +144,12 @@ class Layouts final : public nfs4::state::Kind {
                           nfs4::state::DeferredWork& work);
   // All of the client.
   void recall_all(nfs4::clientid4 client, base::TimePoint now, nfs4::state::DeferredWork& work);
-  // The stateid to recall it with; nothing: it has ended.
-  [[nodiscard]] std::optional<nfs4::stateid4> recalled(const FileRecall& recall) const;
-  [[nodiscard]] bool any_recalled(const BulkRecall& recall) const;
+  // The stateid to recall it with; nothing: it has ended. Of both: the answers to LAYOUTGET that the client
+  // may not have yet, as many as one call tells of, are appended to `referring`.
+  [[nodiscard]] std::optional<nfs4::stateid4> recalled(const FileRecall& recall, Referring& referring) const;
+  [[nodiscard]] bool any_recalled(const BulkRecall& recall, Referring& referring) const;
+  // Whether the client has a layout of the file.
+  [[nodiscard]] bool holds(const vfs::FileHandle& file, nfs4::clientid4 client) const;
   // The client is ahead of that stateid.
   void bump_recalled(const FileRecall& recall);
   // Whether it was granted just now, so that the client need not have heard of it yet.
@@ -160,6 +176,7 @@ class Layouts final : public nfs4::state::Kind {
   void tick(base::TimePoint lease_ago, base::TimePoint now, nfs4::state::DeferredWork& work) override;
 
  private:
+  static void refer(const LayoutState& layout, Referring& referring);
   using Key = std::pair<nfs4::clientid4, const nfs4::state::FileState*>;
 
   [[nodiscard]] LayoutState* find(nfs4::clientid4 client, const nfs4::state::FileState& file) const;

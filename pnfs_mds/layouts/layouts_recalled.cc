@@ -116,15 +116,33 @@ void Layouts::recall_all(nfs4::clientid4 client, base::TimePoint now, DeferredWo
   });
 }
 
-std::optional<stateid4> Layouts::recalled(const FileRecall& recall) const {
+// RFC 8881 2.10.6.3. A client that has sent another request on the slot has had the answer.
+void Layouts::refer(const LayoutState& layout, Referring& referring) {
+  const auto session = layout.asked_in.session.lock();
+  const AskedIn& asked = layout.asked_in;
+  if (session == nullptr || !session->is_last(asked.slot, asked.sequence)) return;
+  const nfs4::callback::ReferringCall call{
+      .session = session->id, .slot = asked.slot, .sequence = asked.sequence};
+  // One request may have brought several of them.
+  const bool told = std::ranges::find(referring, call) != referring.end();
+  if (!told && referring.size() < nfs4::callback::referring_max) referring.push_back(call);
+}
+
+std::optional<stateid4> Layouts::recalled(const FileRecall& recall, Referring& referring) const {
   const LayoutState* const layout = find(recall);
   if (layout == nullptr || !layout->recalled) return std::nullopt;
+  refer(*layout, referring);
   return layout->id();
 }
 
-bool Layouts::any_recalled(const BulkRecall& recall) const {
-  return std::ranges::any_of(all_of(recall.client->id),
-                             [&](const LayoutState* layout) { return meant(recall, *layout); });
+bool Layouts::any_recalled(const BulkRecall& recall, Referring& referring) const {
+  bool any = false;
+  for (const LayoutState* const layout : all_of(recall.client->id)) {
+    if (!meant(recall, *layout)) continue;
+    any = true;
+    refer(*layout, referring);
+  }
+  return any;
 }
 
 void Layouts::bump_recalled(const FileRecall& recall) {

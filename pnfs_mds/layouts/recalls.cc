@@ -123,6 +123,11 @@ vfs::VfsOp<LayoutRecall::Pause> Recalls::others(vfs::FileHandle file, vfs::Lease
   }
 }
 
+bool Recalls::holds(const vfs::FileHandle& file, vfs::LeaseHolder who) const {
+  if (stopped_) return false;
+  return state_->states.with([&](const States& /*states*/) { return layouts_.holds(file, who.value()); });
+}
+
 // --- CB_LAYOUTRECALL.
 
 template <class Recall>
@@ -169,12 +174,15 @@ Again after(nfs4::nfsstat4 status, unsigned attempts) {
 
 io::Op<Recalls::Again> Recalls::attempt(std::shared_ptr<FileRecall> recall) {
   ++recall->attempts;
-  const auto id = state_->states.with([&](States& /*states*/) { return layouts_.recalled(*recall); });
+  Layouts::Referring referring;
+  const auto id =
+      state_->states.with([&](States& /*states*/) { return layouts_.recalled(*recall, referring); });
   if (!id) co_return Again::no;
   const auto args = args_of(nfs4::layoutrecall4::with_lor_layout(
       {.lor_fh = recall->file.view(), .lor_offset = 0, .lor_length = every_byte, .lor_stateid = *id}));
   const auto answer =
-      co_await state_->callbacks->call(recall->client->id, nfs_cb_opnum4::OP_CB_LAYOUTRECALL, args)
+      co_await state_->callbacks
+          ->call(recall->client->id, nfs_cb_opnum4::OP_CB_LAYOUTRECALL, args, std::move(referring))
           .as_result();
   if (!answer) co_return after(answer.error());
   if (answer->status == NFS4ERR_OLD_STATEID) {
@@ -196,13 +204,16 @@ io::Op<Recalls::Again> Recalls::attempt(std::shared_ptr<FileRecall> recall) {
 
 io::Op<Recalls::Again> Recalls::attempt(std::shared_ptr<BulkRecall> recall) {
   ++recall->attempts;
-  const bool any = state_->states.with([&](States& /*states*/) { return layouts_.any_recalled(*recall); });
+  Layouts::Referring referring;
+  const bool any =
+      state_->states.with([&](States& /*states*/) { return layouts_.any_recalled(*recall, referring); });
   if (!any) co_return Again::no;
   const bool all = recall->type == nfs4::layoutreturn_type4::LAYOUTRETURN4_ALL;
   const auto args = args_of(all ? nfs4::layoutrecall4::with_LAYOUTRETURN4_ALL()
                                 : nfs4::layoutrecall4::with_lor_fsid(recall->fsid));
   const auto answer =
-      co_await state_->callbacks->call(recall->client->id, nfs_cb_opnum4::OP_CB_LAYOUTRECALL, args)
+      co_await state_->callbacks
+          ->call(recall->client->id, nfs_cb_opnum4::OP_CB_LAYOUTRECALL, args, std::move(referring))
           .as_result();
   if (!answer) co_return after(answer.error());
   if (answer->status != NFS4ERR_NOMATCHING_LAYOUT) co_return after(answer->status, recall->attempts);

@@ -64,6 +64,7 @@ class Recalls final : public LayoutRecall {
   [[nodiscard]] base::TimePoint time_of(base::TimePoint arrived) const;
 
   vfs::VfsOp<Pause> others(vfs::FileHandle file, vfs::LeaseHolder except) override;
+  [[nodiscard]] bool holds(const vfs::FileHandle& file, vfs::LeaseHolder who) const override;
 
   // --- Of a DeferredWork, without the lock.
   void recall(FileRecall recall);

@@ -83,6 +83,10 @@ class Session {
   [[nodiscard]] SlotWaiter* finish(std::uint32_t slot, rpc::KeptReply reply) {
     return slots_.with([&](SlotTable& slots) { return slots.finish(slot, std::move(reply)); });
   }
+  // See SlotTable::is_last().
+  [[nodiscard]] bool is_last(std::uint32_t slot, std::uint32_t sequence) const {
+    return slots_.with([&](const SlotTable& slots) { return slots.is_last(slot, sequence); });
+  }
   // How many slots the client should use (sr_target_highest_slotid + 1): at least 1, at most what was agreed.
   void set_target(std::uint32_t slots) {
     slots_.with([&](SlotTable& table) { table.set_target(slots); });

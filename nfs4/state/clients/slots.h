@@ -106,6 +106,12 @@ class SlotTable {
   // An empty `reply` is not kept: a repeated request then gets `uncached`. Returns who waited.
   [[nodiscard]] SlotWaiter* finish(std::uint32_t slot, rpc::KeptReply reply);
 
+  // Whether the client has sent nothing on that slot since the request with this number, whose reply may not
+  // have come yet.
+  [[nodiscard]] bool is_last(std::uint32_t slot, std::uint32_t sequence) const {
+    return slot < slots_.size() && slots_[slot].used && slots_[slot].sequence == sequence;
+  }
+
   // At least 1; slots beyond those that there are come with their use.
   void set_target(std::uint32_t slots);
   [[nodiscard]] bool retire(std::uint32_t running_max);

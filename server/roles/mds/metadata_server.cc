@@ -137,8 +137,22 @@ io::Op<> MetadataServer::tick() {
     run_at_home(looking_, &MetadataServer::look_at_earlier);
   if (cluster_->dirty().size() > 0 || !cluster_->truncations().unanswered(1).empty())
     run_at_home(settling_, &MetadataServer::settle);
+  tell_of_in_band(tick);
   if (layouts_.earlier_live() && !state_->clients.in_grace()) layouts_.recalls().end_earlier();
   return look_at_exports();
+}
+
+// A client that has a layout and does not use it cannot reach a data server, or is refused there.
+void MetadataServer::tell_of_in_band(std::uint64_t tick) {
+  if (tick < tell_from_) return;
+  pnfs_mds::InBandCounters& counters = cluster_->source().counters();
+  const std::uint64_t reads = counters.take_past_layouts(pnfs_mds::InBand::read);
+  const std::uint64_t writes = counters.take_past_layouts(pnfs_mds::InBand::write);
+  if (reads + writes == 0) return;
+  tell_from_ = tick + look_ticks;
+  base::log_event(base::Level::info, "layouts_unused",
+                  "reads={} writes={}: of clients with a layout of the file, through the metadata server",
+                  reads, writes);
 }
 
 // A LAYOUTGET that is under way looks at the exports with the lock on all states held: it sees the new ones,

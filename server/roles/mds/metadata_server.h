@@ -51,6 +51,8 @@ class MetadataServer final : public nfs::Capability {
   MetadataServer(const config::PnfsConfig& config, std::unique_ptr<pnfs_mds::ControlCalls> calls,
                  std::unique_ptr<pnfs_mds::Cluster> cluster, const base::Clock& clock);
   void register_metrics(base::MetricRegistry& metrics);
+  // At most once a minute.
+  void tell_of_in_band(std::uint64_t tick);
   // Layouts that the exports do not permit any more, since a reload, are recalled.
   io::Op<> look_at_exports();
   // Has the objects of removed files removed, on the first thread.
@@ -78,6 +80,7 @@ class MetadataServer final : public nfs::Capability {
   std::shared_ptr<const vfs::ExportTable> looked_at_;         // with all layouts that there were
   base::Guarded<io::Reactor*> home_{std::in_place, nullptr};  // from start() to close()
   std::uint64_t ticks_ = 0;
+  std::uint64_t tell_from_ = 0;  // from which tick on in-band I/O is told of
   // Of the first thread.
   io::Gate gate_;
   pnfs_mds::Settler settler_;

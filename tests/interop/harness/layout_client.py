@@ -191,8 +191,15 @@ class LayoutClient:
         """By the layout, in the first stripe unit. The status."""
         if self.address not in self.data:
             self.data[self.address] = Session(self.owner, self.address, USE_PNFS_DS)
+        return self.written(self.data[self.address], self.handle, offset, data)
+
+    def write_in_band(self, offset, data):
+        """Through the metadata server. The status."""
+        return self.written(self.metadata, self.file, offset, data)
+
+    def written(self, session, handle, offset, data):
         try:
-            self.data[self.address].call((PUTFH, opaque(self.handle)), (
+            session.call((PUTFH, opaque(handle)), (
                 WRITE, u32(0) + self.stateid[4:] + u64(offset) + u32(FILE_SYNC) + opaque(data)))
         except Refused as refused:
             return refused.args[0]

@@ -105,6 +105,10 @@ void CallbackPeer::on_message(rpc::Connection& connection, io::Payload message, 
   Call call;
   EXPECT_TRUE(decode(in, head) && decode(in, op) && decode(in, sequence));
   EXPECT_TRUE(head.argarray_count == 1 || decode(in, call.op));
+  for (const referring_call_list4& list : sequence.csa_referring_call_lists)
+    for (const referring_call4& one : list.rcl_referring_calls)
+      call.referring.push_back(
+          {.session = list.rcl_sessionid, .slot = one.rc_slotid, .sequence = one.rc_sequenceid});
   call.args.resize(message.size() - in.position());
   message.in_memory().value().copy_to(in.position(), call.args);
   CB_RECALL4args recall;

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "nfs4/callback/cb_compound.h"
 #include "rpc/memory/memory_transport.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
@@ -51,6 +52,7 @@ class CallbackPeer final : private rpc::Receiver {
     stateid4 id;                                       // CB_RECALL
     std::uint32_t keep = 0;                            // CB_RECALL_ANY
     std::size_t attributes = 0;                        // CB_GETATTR: how many words were asked for
+    std::vector<callback::ReferringCall> referring;    // of CB_SEQUENCE
   };
   explicit CallbackPeer(CallbackWorld& world);
   ~CallbackPeer() override;

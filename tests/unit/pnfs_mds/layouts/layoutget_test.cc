@@ -216,5 +216,50 @@ TEST_F(FewStates, who_has_too_many_states_goes_on_without_a_layout) {
   EXPECT_EQ(close(*alice_, "file", id), NFS4_OK);
 }
 
+// A client that is gone by now may have sent it, and somebody else has its locks.
+TEST_F(LayoutsTest, who_wants_to_write_waits_until_what_was_sent_before_runs_no_more) {
+  const stateid4 of_alice = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const stateid4 of_bob = open(*bob_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  ASSERT_EQ(ended(start_write(*bob_, "file", of_bob)), NFS4_OK);
+  for (std::uint32_t server = 1; server <= servers; ++server) {
+    objects_.set_error(pnfs::ServerNumber(server), vfs::Error::delay);
+    objects_.set_running(pnfs::ServerNumber(server), true);
+  }
+  const auto sent = start_write(*bob_, "file", of_bob);
+  CallbackWorld::until([&] { return objects_.calls("write") == 2; });
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    objects_.set_error(pnfs::ServerNumber(server), std::nullopt);
+  ASSERT_TRUE(layoutget(*alice_, "file", layoutget_args(of_alice))) << "it is only slow";
+  clock_.advance(StripedContent::slow_change + std::chrono::seconds(1));
+  EXPECT_EQ(layoutget_status(*alice_, "file", layoutget_args(of_alice)), NFS4ERR_LAYOUTTRYLATER);
+  EXPECT_EQ(layoutget_status(*alice_, "file", layoutget_args(of_alice, reads)), NFS4_OK);
+  EXPECT_FALSE(world_->ended(sent));
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    objects_.set_running(pnfs::ServerNumber(server), false);
+  EXPECT_EQ(ended(sent), NFS4ERR_DELAY);
+  EXPECT_EQ(layoutget_status(*alice_, "file", layoutget_args(of_alice)), NFS4_OK);
+}
+
+TEST_F(LayoutsTest, what_goes_through_the_metadata_server_is_counted_by_who_sent_it) {
+  cluster_->source().counters().register_in(metrics_);
+  const auto callers = [](std::string_view operation, std::string_view version, std::string_view layout) {
+    return "braid_pnfs_in_band_callers_total{operation=\"" + std::string(operation) + "\",version=\"" +
+           std::string(version) + "\",layout=\"" + std::string(layout) + "\"}";
+  };
+  const stateid4 of_alice = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const stateid4 of_bob = open(*bob_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  ASSERT_TRUE(layoutget(*alice_, "file", layoutget_args(of_alice)));
+  ASSERT_EQ(ended(start_write(*alice_, "file", of_alice)), NFS4_OK);
+  ASSERT_EQ(ended(start_write(*bob_, "file", of_bob)), NFS4_OK);
+  ASSERT_EQ(on_file(*alice_, "file", OP_READ, READ4args{of_alice, 0, 4}).status(), NFS4_OK);
+  EXPECT_TRUE(counted(callers("write", "4.2", "yes") + " 1")) << metrics_.prometheus();
+  EXPECT_TRUE(counted(callers("write", "4.1", "no") + " 1"));
+  EXPECT_TRUE(counted(callers("read", "4.2", "yes") + " 1"));
+  EXPECT_TRUE(counted(callers("write", "4.2", "no") + " 0"));
+  EXPECT_TRUE(counted(callers("read", "3", "no") + " 0"));
+  EXPECT_EQ(cluster_->source().counters().take_past_layouts(InBand::write), 1U);
+  EXPECT_EQ(cluster_->source().counters().take_past_layouts(InBand::write), 0U) << "each is told once";
+}
+
 }  // namespace
 }  // namespace braid::pnfs_mds::layouts::test

@@ -198,6 +198,14 @@ class LayoutsTest : public testing::Test {
     return world_->start(client.request(1).add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{name}).add(op, args),
                          client.caller());
   }
+  // Some bytes at the file's beginning, through the metadata server; under way.
+  std::shared_ptr<Sent> start_write(SessionClient& client, std::string_view name, const stateid4& id) {
+    io::SlabCursor cursor(test_slabs());
+    auto bytes = cursor.carve(10);
+    std::ranges::fill(bytes->writable(), std::byte{'x'});
+    return start_on_file(client, name, OP_WRITE,
+                         WRITE4args{id, 0, stable_how4::FILE_SYNC4, io::Payload(std::move(*bytes))});
+  }
   // How it ended; time passes until it does.
   nfsstat4 ended(const std::shared_ptr<Sent>& sent) {
     while (!world_->ended(sent)) world_->advance(std::chrono::milliseconds(1));

@@ -301,5 +301,38 @@ TEST_F(RecallTest, all_of_a_client_are_recalled_at_once) {
   EXPECT_EQ(layouts(), 1U);
 }
 
+// RFC 8881 2.10.6.3
+TEST_F(RecallTest, a_client_that_may_not_have_its_layout_yet_is_told_which_answer_to_wait_for) {
+  const Granted granted = written_by(*alice_, "file");
+  fill(granted);
+  const auto sent = start_truncation(*bob_, "file", 4);
+  // RECLAIM_COMPLETE, OPEN, LAYOUTGET.
+  EXPECT_THAT(
+      alice_peer_->await(OP_CB_LAYOUTRECALL).referring,
+      testing::ElementsAre(callback::ReferringCall{.session = alice_->session(), .slot = 0, .sequence = 3}));
+  EXPECT_EQ(give_back(*alice_, "file", returned(granted.id)), NFS4_OK);
+  EXPECT_EQ(ended(sent), NFS4_OK);
+}
+
+TEST_F(RecallTest, a_client_that_went_on_has_had_its_answer) {
+  const Granted granted = written_by(*alice_, "file");
+  fill(granted);
+  renew(*alice_);
+  const auto sent = start_truncation(*bob_, "file", 4);
+  EXPECT_TRUE(alice_peer_->await(OP_CB_LAYOUTRECALL).referring.empty());
+  EXPECT_EQ(give_back(*alice_, "file", returned(granted.id)), NFS4_OK);
+  EXPECT_EQ(ended(sent), NFS4_OK);
+}
+
+TEST_F(RecallTest, a_recall_of_all_refers_to_each_request_once) {
+  const Granted one = written_by(*alice_, "one");
+  const Granted two = written_by(*alice_, "two");
+  change([&](state::DeferredWork& work) { layouts_->recall_all(alice_->id(), world_->clock().now(), work); });
+  const auto call = alice_peer_->await(OP_CB_LAYOUTRECALL);
+  EXPECT_EQ(call.referring.size(), 1U) << "the last request of the slot";
+  EXPECT_EQ(give_back(*alice_, "one", returned(one.id)), NFS4_OK);
+  EXPECT_EQ(give_back(*alice_, "two", returned(two.id)), NFS4_OK);
+}
+
 }  // namespace
 }  // namespace braid::pnfs_mds::layouts::test
