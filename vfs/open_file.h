@@ -149,7 +149,7 @@ class Borrowed {
   // By a FileSystem: its own kind of OpenFile, made of `args`.
   template <class T, class... Args>
   explicit Borrowed(std::in_place_type_t<T> /*kind*/, Args&&... args)
-      : io_(::new (static_cast<void*>(room_)) T(std::forward<Args>(args)...)) {
+      : io_(::new(static_cast<void*>(room_)) T(std::forward<Args>(args)...)) {
     static_assert(sizeof(T) <= room_bytes && alignof(T) <= alignof(std::max_align_t));
   }
   ~Borrowed() {
