@@ -112,16 +112,18 @@ void Generator::begin_measuring() {
   phase_ = Phase::measuring;
   measured_from_ = reactor_.clock().now();
   if (auto reading = meters_.client.read()) client_before_ = *reading;
-  if (meters_.server)
-    if (auto reading = meters_.server->read()) server_before_ = *reading;
+  for (const ProcessMeter& server : meters_.servers)
+    if (auto reading = server.read()) servers_before_.push_back(*reading);
 }
 
 void Generator::end_measuring() {
   report_.elapsed = reactor_.clock().now() - measured_from_;
   if (auto reading = meters_.client.read(); reading && client_before_)
     report_.client = cost_between(*client_before_, *reading);
-  if (!meters_.server || !server_before_) return;
-  if (auto reading = meters_.server->read()) report_.server = cost_between(*server_before_, *reading);
+  if (servers_before_.size() != meters_.servers.size()) return;
+  for (std::size_t i = 0; i < servers_before_.size(); ++i)
+    if (auto reading = meters_.servers[i].read())
+      report_.servers.push_back(cost_between(servers_before_[i], *reading));
 }
 
 }  // namespace braid::load

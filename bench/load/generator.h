@@ -23,7 +23,7 @@ namespace braid::load {
 // The processes that are measured.
 struct Meters {
   ProcessMeter client;
-  std::optional<ProcessMeter> server;
+  std::vector<ProcessMeter> servers;
 };
 
 // One run; belongs to the reactor's thread. Every connection has `depth` workers, each with one call at a
@@ -69,7 +69,7 @@ class Generator {
   unsigned weights_ = 0;
   base::TimePoint measured_from_{};
   std::optional<ProcessReading> client_before_;
-  std::optional<ProcessReading> server_before_;
+  std::vector<ProcessReading> servers_before_;
   Report report_;
 };
 

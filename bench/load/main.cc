@@ -64,6 +64,7 @@ class Application {
     if (!done) fmt::print(stderr, "braid-load: {}: {}\n", step_, done.error().status);
     exit_status = done && report_.failed() == 0 && report_.calls() > 0 ? 0 : 1;
     for (const auto& connection : connections_) co_await connection->close();
+    for (const auto& connection : to_data_servers_) co_await connection->close();
     co_await tcp_.close();
     reactor_.stop();
   }
@@ -72,12 +73,16 @@ class Application {
   LoadOp<std::unique_ptr<Connection>> connect(std::uint16_t port) {
     const auto server = rpc::parse_address(options_.server, port);
     if (!server) co_return base::fail(Fault{"the server's address is not numeric"});
+    co_return co_await connect(*server);
+  }
+
+  LoadOp<std::unique_ptr<Connection>> connect(rpc::PeerAddress server) {
     rpc::AuthSys caller;
     caller.machinename = "braid-load";
     caller.uid = options_.uid;
     caller.gid = options_.gid;
     auto connection = std::make_unique<Connection>(reactor_, pool_, tcp_, caller, random_number());
-    co_await connection->open(*server);
+    co_await connection->open(server);
     co_return connection;
   }
 
@@ -101,7 +106,16 @@ class Application {
     if (options_.nfs == NfsVersion::v3)
       return std::make_unique<Nfs3Protocol>(connection, *connections_.back());
     return std::make_unique<Nfs4Protocol>(connection, minor_of(options_.nfs),
-                                          fmt::format("{}.{}", name_, number), options_.depth);
+                                          fmt::format("{}.{}", name_, number), options_.depth,
+                                          options_.layouts ? connector() : Connector());
+  }
+
+  Connector connector() {
+    return [this](rpc::PeerAddress server) { return connect_to_data_server(server); };
+  }
+  LoadOp<Connection*> connect_to_data_server(rpc::PeerAddress server) {
+    to_data_servers_.push_back(co_await connect(server));
+    co_return to_data_servers_.back().get();
   }
 
   LoadOp<> begin_all() {
@@ -159,7 +173,8 @@ class Application {
   // Of this run: nobody else uses it on the server.
   const std::string name_ = fmt::format("braid-load.{}.{:08x}", getpid(), random_number());
   std::vector<std::unique_ptr<Connection>> connections_;  // with NFSv3 the last goes to the MOUNT port
-  std::vector<std::unique_ptr<Protocol>> protocols_;      // one over each of the others
+  std::vector<std::unique_ptr<Connection>> to_data_servers_;
+  std::vector<std::unique_ptr<Protocol>> protocols_;  // one over each of the others
   std::string_view step_;
   Report report_;
 };
@@ -170,15 +185,16 @@ std::optional<Meters> open_meters(const Options& options) {
     fmt::print(stderr, "braid-load: cannot measure myself: {}\n", base::message_of(client.error()));
     return std::nullopt;
   }
-  Meters meters{.client = std::move(*client), .server = {}};
-  if (!options.pid) return meters;
-  auto server = ProcessMeter::open(*options.pid, options.alloc_count_file);
-  if (!server) {
-    fmt::print(stderr, "braid-load: cannot measure process {}: {}\n", *options.pid,
-               base::message_of(server.error()));
-    return std::nullopt;
+  Meters meters{.client = std::move(*client), .servers = {}};
+  for (const int pid : options.pids) {
+    auto server = ProcessMeter::open(pid, meters.servers.empty() ? options.alloc_count_file : std::string());
+    if (!server) {
+      fmt::print(stderr, "braid-load: cannot measure process {}: {}\n", pid,
+                 base::message_of(server.error()));
+      return std::nullopt;
+    }
+    meters.servers.push_back(std::move(*server));
   }
-  meters.server.emplace(std::move(*server));
   return meters;
 }
 

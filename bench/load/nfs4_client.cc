@@ -89,7 +89,8 @@ LoadOp<> Nfs4Client::set_client_id() {
 
 LoadOp<> Nfs4Client::exchange_id() {
   const nfs4::EXCHANGE_ID4args args{
-      .eia_clientowner = {.co_verifier = verifier, .co_ownerid = base::bytes_of(name_)}};
+      .eia_clientowner = {.co_verifier = verifier, .co_ownerid = base::bytes_of(name_)},
+      .eia_flags = part_ == Part::data ? nfs4::EXCHGID4_FLAG_USE_PNFS_DS : 0U};
   co_await call_alone<Done>(step(OP_EXCHANGE_ID, args),
                             [this](Results& results) -> base::Result<Done, Fault> {
                               nfs4::EXCHANGE_ID4resok body;
@@ -101,25 +102,26 @@ LoadOp<> Nfs4Client::exchange_id() {
                             });
 }
 
-// Without a back channel: the server delegates nothing.
+// Without a back channel the server delegates nothing.
 LoadOp<> Nfs4Client::create_session() {
   const std::array<nfs4::callback_sec_parms4, 1> security{
       nfs4::callback_sec_parms4::with_SECINFO_AUTH_NONE()};
-  const nfs4::CREATE_SESSION4args args{.csa_clientid = id_,
-                                       .csa_sequence = sequence_,
-                                       .csa_flags = 0,
-                                       .csa_fore_chan_attrs = {.ca_maxrequestsize = message_bytes_max,
-                                                               .ca_maxresponsesize = message_bytes_max,
-                                                               .ca_maxresponsesize_cached = cached_bytes_max,
-                                                               .ca_maxoperations = operations_max,
-                                                               .ca_maxrequests = width_},
-                                       .csa_back_chan_attrs = {.ca_maxrequestsize = 4096,
-                                                               .ca_maxresponsesize = 4096,
-                                                               .ca_maxresponsesize_cached = 0,
-                                                               .ca_maxoperations = 2,
-                                                               .ca_maxrequests = 1},
-                                       .csa_cb_program = callback_program,
-                                       .csa_sec_parms = security};
+  const nfs4::CREATE_SESSION4args args{
+      .csa_clientid = id_,
+      .csa_sequence = sequence_,
+      .csa_flags = part_ == Part::layouts ? nfs4::CREATE_SESSION4_FLAG_CONN_BACK_CHAN : 0U,
+      .csa_fore_chan_attrs = {.ca_maxrequestsize = message_bytes_max,
+                              .ca_maxresponsesize = message_bytes_max,
+                              .ca_maxresponsesize_cached = cached_bytes_max,
+                              .ca_maxoperations = operations_max,
+                              .ca_maxrequests = width_},
+      .csa_back_chan_attrs = {.ca_maxrequestsize = 4096,
+                              .ca_maxresponsesize = 4096,
+                              .ca_maxresponsesize_cached = 0,
+                              .ca_maxoperations = 2,
+                              .ca_maxrequests = 1},
+      .csa_cb_program = callback_program,
+      .csa_sec_parms = security};
   co_await call_alone<Done>(
       step(OP_CREATE_SESSION, args), [this](Results& results) -> base::Result<Done, Fault> {
         nfs4::CREATE_SESSION4resok body;

@@ -25,9 +25,21 @@ struct Lane {
 // Belongs to the thread of its connection, which outlives it.
 class Nfs4Client {
  public:
-  // `name` is no other client's. `width`: calls at a time.
-  Nfs4Client(Connection& connection, std::uint32_t minor_version, std::string name, unsigned width)
-      : connection_(connection), minor_version_(minor_version), name_(std::move(name)), width_(width) {}
+  // What a client of 4.1 and later is to its server.
+  enum class Part : std::uint8_t {
+    plain,
+    layouts,  // may be called back, without which there are no layouts; nothing answers, as nothing is
+              // recalled
+    data,     // of a data server
+  };
+  // `name` is no other client's of that server. `width`: calls at a time.
+  Nfs4Client(Connection& connection, std::uint32_t minor_version, std::string name, unsigned width,
+             Part part = Part::plain)
+      : connection_(connection),
+        minor_version_(minor_version),
+        name_(std::move(name)),
+        width_(width),
+        part_(part) {}
   Nfs4Client(const Nfs4Client&) = delete;
   Nfs4Client& operator=(const Nfs4Client&) = delete;
 
@@ -39,6 +51,7 @@ class Nfs4Client {
   [[nodiscard]] Connection& connection() const { return connection_; }
   [[nodiscard]] std::uint32_t minor_version() const { return minor_version_; }
   [[nodiscard]] unsigned width() const { return width_; }
+  [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] nfs4::clientid4 id() const { return id_; }
   // Whether the server knows this client and its session no more.
   [[nodiscard]] bool lost() const { return lost_; }
@@ -103,6 +116,7 @@ class Nfs4Client {
   const std::uint32_t minor_version_;
   const std::string name_;
   const unsigned width_;
+  const Part part_;
   nfs4::clientid4 id_ = 0;
   nfs4::sequenceid4 sequence_ = 0;  // of CREATE_SESSION
   bool known_ = false;              // the server has our id

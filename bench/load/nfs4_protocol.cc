@@ -96,10 +96,42 @@ void advance(Lane& owner, nfs4::nfsstat4 status) {
 }  // namespace
 
 Nfs4Protocol::Nfs4Protocol(Connection& connection, std::uint32_t minor_version, std::string name,
-                           unsigned width)
-    : client_(connection, minor_version, std::move(name), width),
+                           unsigned width, Connector connector)
+    : client_(connection, minor_version, std::move(name), width,
+              connector ? Nfs4Client::Part::layouts : Nfs4Client::Part::plain),
+      connector_(std::move(connector)),
       file_mode_(mode_value(connection.pool(), 0644)),
       directory_mode_(mode_value(connection.pool(), 0755)) {}
+
+bool Nfs4Protocol::usable() const {
+  const auto works = [](const Nfs4Client& client) {
+    return client.connection().connected() && !client.lost();
+  };
+  return works(client_) && std::ranges::all_of(data_clients_, [&](const auto& one) { return works(*one); });
+}
+
+LoadOp<> Nfs4Protocol::end() {
+  for (const auto& one : data_clients_) co_await one->end();
+  co_await client_.end();
+}
+
+LoadOp<> Nfs4Protocol::reach_data_servers() {
+  const Turn turn(client_);
+  const std::vector<rpc::PeerAddress> servers = co_await client_.call<std::vector<rpc::PeerAddress>>(
+      *turn, Keep::no, steps(get_device(*data_->layout)), take_device);
+  for (const rpc::PeerAddress& server : servers) {
+    Connection* const connection = co_await connector_(server);
+    data_clients_.push_back(std::make_unique<Nfs4Client>(*connection, client_.minor_version(), client_.name(),
+                                                         client_.width(), Nfs4Client::Part::data));
+    co_await data_clients_.back()->begin();
+  }
+}
+
+Nfs4Protocol::Aim Nfs4Protocol::aim(Extent extent) {
+  if (!data_->layout) return {client_, data_->file};
+  const std::size_t index = data_->layout->index_of(extent.offset);
+  return {*data_clients_.at(index), data_->layout->handles.at(index)};
+}
 
 LoadOp<Handle> Nfs4Protocol::find_export(std::string_view path) {
   const Turn turn(client_);
@@ -155,9 +187,12 @@ LoadOp<> Nfs4Protocol::remove_directory(const Handle& parent, std::string_view n
 }
 
 LoadOp<> Nfs4Protocol::open_data(const Handle& parent, std::string_view name, const Handle& /*file*/) {
-  const Turn turn(client_);
-  const nfs4::OPEN4args args = open_args(*turn, name, nfs4::OPEN4_SHARE_ACCESS_BOTH);
-  data_ = co_await open(*turn, parent, args);
+  {
+    const Turn turn(client_);
+    const nfs4::OPEN4args args = open_args(*turn, name, nfs4::OPEN4_SHARE_ACCESS_BOTH);
+    data_ = co_await open(*turn, parent, args);
+  }
+  if (data_->layout) co_await reach_data_servers();
 }
 
 LoadOp<> Nfs4Protocol::close_data() {
@@ -190,8 +225,9 @@ LoadOp<Nfs4Protocol::Opened> Nfs4Protocol::make_and_open(Lane& lane, const Handl
 }
 
 LoadOp<Nfs4Protocol::Opened> Nfs4Protocol::open(Lane& lane, const Handle& parent, nfs4::OPEN4args args) {
-  Opened opened{.file = {}, .id = {}, .owner = &lane, .confirmed = true};
-  const auto take = [&opened, &lane](Results& results) -> base::Result<Done, Fault> {
+  const bool with_layout = connector_ != nullptr;
+  Opened opened{.file = {}, .id = {}, .owner = &lane, .confirmed = true, .layout = {}};
+  const auto take = [&opened, &lane, with_layout](Results& results) -> base::Result<Done, Fault> {
     if (!results.next(OP_PUTFH)) return base::fail(results.fault());
     nfs4::OPEN4resok body;
     nfs4::ACCESS4resok rights;
@@ -202,13 +238,21 @@ LoadOp<Nfs4Protocol::Opened> Nfs4Protocol::open(Lane& lane, const Handle& parent
       return base::fail(results.fault());
     opened.id = body.stateid;
     opened.confirmed = (body.rflags & nfs4::OPEN4_RESULT_CONFIRM) == 0;
+    if (!with_layout) return Done{};
+    auto layout = take_layout(results);
+    if (!layout) return base::fail(layout.error());
+    opened.layout = std::move(*layout);
     return Done{};
   };
-  co_await client_.call<Done>(
-      lane, Keep::yes,
-      steps(put_fh(parent), step(OP_OPEN, std::move(args)), step(OP_GETFH),
-            step(OP_ACCESS, nfs4::ACCESS4args{all_rights}), get_attributes(all_attributes)),
-      take);
+  const auto list = steps(put_fh(parent), step(OP_OPEN, std::move(args)), step(OP_GETFH),
+                          step(OP_ACCESS, nfs4::ACCESS4args{all_rights}), get_attributes(all_attributes));
+  if (with_layout) {
+    const auto longer =
+        std::apply([](const auto&... each) { return steps(each..., get_layout()); }, list.list);
+    co_await client_.call<Done>(lane, Keep::no, longer, take);
+    co_return opened;
+  }
+  co_await client_.call<Done>(lane, Keep::yes, list, take);
   if (!opened.confirmed) co_await confirm(lane, opened);
   co_return opened;
 }
@@ -228,7 +272,28 @@ LoadOp<> Nfs4Protocol::confirm(Lane& lane, Opened& opened) {
   co_await client_.call<Done>(lane, Keep::yes, steps(put_fh(opened.file), step(OP_OPEN_CONFIRM, args)), take);
 }
 
+// As Linux does: a layout that is to be returned on close goes back in the same COMPOUND.
+LoadOp<> Nfs4Protocol::close_with_layout(Lane& lane, const Opened& opened) {
+  const nfs4::CLOSE4args args{.seqid = 0, .open_stateid = opened.id};
+  const auto take = [](Results& results) -> base::Result<Done, Fault> {
+    nfs4::layoutreturn_stateid left;
+    nfs4::stateid4 body;
+    if (!results.next(OP_PUTFH) || !results.next(OP_LAYOUTRETURN, left) || !has_attributes(results) ||
+        !results.next(OP_CLOSE, body))
+      return base::fail(results.fault());
+    return Done{};
+  };
+  co_await client_.call<Done>(lane, Keep::yes,
+                              steps(put_fh(opened.file), return_layout(*opened.layout),
+                                    get_attributes(changing_attributes), step(OP_CLOSE, args)),
+                              take);
+}
+
 LoadOp<> Nfs4Protocol::close(Lane& lane, const Opened& opened) {
+  if (opened.layout) {
+    co_await close_with_layout(lane, opened);
+    co_return;
+  }
   Lane& owner = *opened.owner;
   const nfs4::CLOSE4args args{.seqid = owner.seqid, .open_stateid = opened.id};
   const auto take = [&owner](Results& results) -> base::Result<Done, Fault> {
@@ -285,13 +350,14 @@ LoadOp<Done> Nfs4Protocol::access(const Handle& file) {
 }
 
 LoadOp<Done> Nfs4Protocol::read(Extent extent) {
-  const Turn turn(client_);
+  const Aim at = aim(extent);
+  const Turn turn(at.client);
   nfs4::stateid4 id = data_->id;
   // RFC 8881 8.2.2: the current value, whatever it is.
   if (client_.minor_version() > 0) id.seqid = 0;
   const nfs4::READ4args args{.stateid = id, .offset = extent.offset, .count = extent.count};
-  co_return co_await client_.call<Done>(
-      *turn, Keep::no, steps(put_fh(data_->file), step(OP_READ, args)),
+  co_return co_await at.client.call<Done>(
+      *turn, Keep::no, steps(put_fh(at.file), step(OP_READ, args)),
       [count = extent.count](Results& results) -> base::Result<Done, Fault> {
         nfs4::READ4resok body;
         if (!results.next(OP_PUTFH) || !results.next(OP_READ, body)) return base::fail(results.fault());
@@ -301,22 +367,28 @@ LoadOp<Done> Nfs4Protocol::read(Extent extent) {
 }
 
 LoadOp<Done> Nfs4Protocol::write(Extent extent, const io::Payload& data, Stability stability) {
-  const Turn turn(client_);
+  const Aim at = aim(extent);
+  const bool at_data_server = &at.client != &client_;
+  const Turn turn(at.client);
   nfs4::stateid4 id = data_->id;
   if (client_.minor_version() > 0) id.seqid = 0;
   const nfs4::WRITE4args args{
       .stateid = id, .offset = extent.offset, .stable = stable_how4_of(stability), .data = data};
-  const auto take = [count = extent.count,
-                     asked = args.stable](Results& results) -> base::Result<Done, Fault> {
+  const auto take = [count = extent.count, asked = args.stable,
+                     at_data_server](Results& results) -> base::Result<Done, Fault> {
     nfs4::WRITE4resok body;
-    if (!results.next(OP_PUTFH) || !results.next(OP_WRITE, body) || !has_attributes(results))
-      return base::fail(results.fault());
+    if (!results.next(OP_PUTFH) || !results.next(OP_WRITE, body)) return base::fail(results.fault());
+    if (!at_data_server && !has_attributes(results)) return base::fail(results.fault());
     if (body.count != count) return base::fail(Fault{"short WRITE"});
     if (body.committed < asked) return base::fail(Fault{"WRITE less stable than asked"});
     return Done{.bytes = count};
   };
-  co_return co_await client_.call<Done>(
-      *turn, Keep::no, steps(put_fh(data_->file), step(OP_WRITE, args), get_attributes(changing_attributes)),
+  // A data server has no attributes to tell of.
+  if (at_data_server)
+    co_return co_await at.client.call<Done>(*turn, Keep::no, steps(put_fh(at.file), step(OP_WRITE, args)),
+                                            take);
+  co_return co_await at.client.call<Done>(
+      *turn, Keep::no, steps(put_fh(at.file), step(OP_WRITE, args), get_attributes(changing_attributes)),
       take);
 }
 

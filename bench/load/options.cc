@@ -63,8 +63,14 @@ void add_server_options(CLI::App& app, Options& options) {
   app.add_option("--export", options.export_path, "path to mount")->capture_default_str();
   app.add_option("--uid", options.uid, "user id of the calls")->capture_default_str();
   app.add_option("--gid", options.gid, "group id of the calls")->capture_default_str();
-  app.add_option("--pid", options.pid,
-                 "process id of the server on this host: its CPU time and memory are measured");
+  app.add_flag(
+      "--layouts", options.layouts,
+      "with --nfs 4.1 or 4.2, of a pNFS metadata server: READ and WRITE go to its data servers, and CREATE "
+      "gets a layout and returns it");
+  app.add_option(
+      "--pid", options.pids,
+      "process id of the server on this host: its CPU time and memory are measured; may be repeated, for "
+      "the servers of a cluster");
   app.add_option("--alloc-count", options.alloc_count_file, "file that the server's alloc_count.so counts in")
       ->needs("--pid");
 }
@@ -130,6 +136,8 @@ Parsed parse_options(int argc, char** argv) {
     options.mix = parse_mix(mix);
     if (options.size == 0 || options.size > io_bytes_max || options.size > options.file_bytes)
       throw CLI::ValidationError("--size", "must be between 1 and 1 MiB and not above --file-size");
+    if (options.layouts && (options.nfs == NfsVersion::v3 || minor_of(options.nfs) == 0))
+      throw CLI::ValidationError("--layouts", "needs --nfs 4.1 or 4.2");
   } catch (const CLI::ParseError& error) {
     return {std::nullopt, app.exit(error)};
   }

@@ -53,6 +53,7 @@ struct Options {
   std::string export_path = "/";
   std::uint32_t uid = 0;
   std::uint32_t gid = 0;
+  bool layouts = false;  // 4.1 and later: reads and writes go to data servers
 
   // The load. With a rate calls start on a fixed schedule (open loop); without, when the one before has
   // ended.
@@ -74,7 +75,7 @@ struct Options {
   std::uint64_t removable = 50'000;  // files made beforehand for REMOVE
 
   // What is measured besides.
-  std::optional<int> pid;        // the server's process, on this host
+  std::vector<int> pids;         // the server's process, on this host; of a cluster all of them
   std::string alloc_count_file;  // of alloc_count.so, if the server runs with it
 
   bool json = false;

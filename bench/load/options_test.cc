@@ -49,6 +49,14 @@ TEST(Options, the_version_of_nfs_is_3_unless_told_otherwise) {
   }
 }
 
+TEST(Options, processes_of_a_cluster_are_named_one_by_one) {
+  const auto parsed = parse(
+      {"--op", "read", "--nfs", "4.1", "--layouts", "--pid", "12", "--pid", "13", "--alloc-count", "x"});
+  ASSERT_TRUE(parsed.options.has_value());
+  EXPECT_TRUE(parsed.options->layouts);
+  EXPECT_EQ(parsed.options->pids, (std::vector{12, 13}));
+}
+
 class Mistakes : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(Mistakes, are_refused_with_a_failing_exit_code) {
@@ -67,6 +75,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"--op", "null", "--nfs", "4"},
                     std::vector<std::string>{"--op", "null", "--nfs", "4.3"},
                     std::vector<std::string>{"--op", "null", "--depth", "0"},
+                    std::vector<std::string>{"--op", "read", "--layouts"},
+                    std::vector<std::string>{"--op", "read", "--nfs", "4.0", "--layouts"},
                     std::vector<std::string>{"--op", "null", "--alloc-count", "x"},
                     std::vector<std::string>{"--op", "null", "--seconds", "1", "--count", "5"}));
 

@@ -138,7 +138,7 @@ std::string table_of(const Report& report, const Options& options) {
     if (tally.latency.count() + tally.failed() > 0)
       text += tally_line(static_cast<Operation>(i), tally, seconds);
   }
-  if (report.server) text += cost_line("server", *report.server, report);
+  for (const Cost& server : report.servers) text += cost_line("server", server, report);
   return text + cost_line("client", report.client, report);
 }
 
@@ -163,7 +163,12 @@ std::string json_of(const Report& report, const Options& options) {
       report.late, report.delayed, report.ran_out, report.calls(), report.failed(),
       static_cast<double>(report.calls()) / seconds, static_cast<double>(bytes_of(report)) / seconds,
       latency_json(all), operations, cost_json(report.client, report));
-  if (report.server) text += ", \"server\": " + cost_json(*report.server, report);
+  if (!report.servers.empty()) text += ", \"server\": " + cost_json(report.servers.front(), report);
+  if (report.servers.size() > 1) {
+    std::string each;
+    for (const Cost& server : report.servers) each += (each.empty() ? "" : ", ") + cost_json(server, report);
+    text += ", \"servers\": [" + each + "]";
+  }
   return text + "}\n";
 }
 

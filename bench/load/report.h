@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/clock.h"
 #include "bench/load/histogram.h"
@@ -36,7 +37,7 @@ Cost cost_between(const ProcessReading& before, const ProcessReading& after);
 struct Report {
   std::array<Tally, operation_count> tallies;
   base::Duration elapsed{};
-  std::optional<Cost> server;
+  std::vector<Cost> servers;
   Cost client;
   std::uint64_t late =
       0;  // open loop: calls that started after they were due because all of `depth` were busy

@@ -142,9 +142,9 @@ class Session:
 
 
 class LayoutClient:
-    def __init__(self, name):
+    def __init__(self, name, address=(ADDRESS, PORT)):
         self.owner = name.encode()
-        self.metadata = Session(self.owner, (ADDRESS, PORT))
+        self.metadata = Session(self.owner, address)
         self.data = {}
 
     def open(self, name):
@@ -155,18 +155,21 @@ class LayoutClient:
             OPEN, u32(0, 0x403, 0) + u64(self.metadata.client) + opaque(self.owner) + how)).take(16)
         self.file = self.metadata.call((PUTROOTFH, b""), (LOOKUP, named), (GETFH, b"")).opaque()
 
-    def layoutget(self):
-        """Of the file, for writing. A client that has not answered a call yet, or whose layout is being recalled, asks
-        again."""
+    def ask_for_layout(self):
+        """Of the file, for writing: what the server says. A client that has not answered a call yet, or whose layout is
+        being recalled, asks again."""
         while True:
             try:
-                got = self.metadata.call((PUTFH, opaque(self.file)), (
+                return self.metadata.call((PUTFH, opaque(self.file)), (
                     LAYOUTGET, u32(0, FILES, RW) + u64(0) + u64(WHOLE) + u64(4096) + self.stateid + u32(4096)))
-                break
             except Refused as refused:
                 if refused.args[0] not in (LAYOUTUNAVAILABLE, RECALLCONFLICT):
                     raise
                 time.sleep(0.05)
+
+    def layoutget(self):
+        """The same; from then on write() goes by it."""
+        got = self.ask_for_layout()
         got.take(24)  # return_on_close, stateid, and that there is one layout
         got.take(24)  # its range, iomode and type
         body = Reader(got.opaque())
