@@ -42,9 +42,10 @@ class InBandCounters {
   void called(InBand what, vfs::Protocol protocol, bool holds_layout) {
     called(what);
     base::Counter* const counter =
-        callers_[index(what)][static_cast<std::size_t>(protocol)][holds_layout ? 1 : 0];
+        callers_[index(what)][static_cast<std::size_t>(protocol)][may_hold(protocol) && holds_layout ? 1 : 0];
     if (counter != nullptr) counter->add();
-    if (holds_layout) past_layouts_[index(what)].fetch_add(1, std::memory_order_relaxed);
+    if (may_hold(protocol) && holds_layout)
+      past_layouts_[index(what)].fetch_add(1, std::memory_order_relaxed);
   }
   // Of a read or write that went well.
   void moved(InBand what, std::uint64_t bytes) const {
@@ -60,11 +61,15 @@ class InBandCounters {
   // As vfs::Protocol; "other": the server itself, which copies.
   static constexpr std::array<std::string_view, 5> versions{"other", "3", "4.0", "4.1", "4.2"};
   static constexpr std::size_t index(InBand what) { return static_cast<std::size_t>(what); }
+  // A client that copies may have a layout; the server, which does it, has none.
+  static constexpr bool may_hold(vfs::Protocol protocol) {
+    return protocol == vfs::Protocol::nfs41 || protocol == vfs::Protocol::nfs42;
+  }
 
   void register_callers(base::MetricRegistry& metrics, InBand what, std::string_view operation) {
     for (std::size_t version = 0; version < versions.size(); ++version) {
-      const bool may_hold = version >= static_cast<std::size_t>(vfs::Protocol::nfs41);
-      for (std::size_t layout = 0; layout <= (may_hold ? 1U : 0U); ++layout)
+      const bool yes_too = may_hold(static_cast<vfs::Protocol>(version));
+      for (std::size_t layout = 0; layout <= (yes_too ? 1U : 0U); ++layout)
         callers_[index(what)][version][layout] = &metrics.counter(
             "braid_pnfs_in_band_callers_total",
             "Reads and writes of striped files through the metadata server, by who sent them",

@@ -111,6 +111,9 @@ VfsOp<std::uint64_t> PosixOpenFile::copy_in_memory(const Credentials& who, OpenF
   const std::uint64_t wanted =
       std::min(length == 0 ? FileData::copy_slice_bytes : length, FileData::copy_slice_bytes);
   io::SlabCursor cursor(fs_.slabs());
+  // Reads and writes of the server, not of the client.
+  Credentials own = who;
+  own.protocol = Protocol::other;
   std::uint64_t copied = 0;
   while (copied < wanted) {
     const auto piece =
@@ -120,7 +123,7 @@ VfsOp<std::uint64_t> PosixOpenFile::copy_in_memory(const Credentials& who, OpenF
     if (!got && copied == 0) co_await base::fail(got.error());
     if (!got || got->data.empty()) break;
     const base::Result<WriteResult, Error> put =
-        co_await write(who, to_offset + copied, got->data, Stability::unstable, nullptr).as_result();
+        co_await write(own, to_offset + copied, got->data, Stability::unstable, nullptr).as_result();
     if (!put && copied == 0) co_await base::fail(put.error());
     if (!put) break;
     copied += put->count;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/metrics.h"
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/fake/objects.h"
 #include "tests/unit/vfs/posix_fixture.h"
@@ -109,7 +110,18 @@ TEST_P(StripedPosixTest, holes_room_and_copies_are_those_of_the_bytes) {
   EXPECT_EQ(vfs::run(f->seek(0, vfs::SeekTo::hole))->offset, unit);
   EXPECT_EQ(vfs::run(f->seek(unit, vfs::SeekTo::data))->offset, 2 * unit);
   EXPECT_EQ(vfs::run(f->seek(3 * unit, vfs::SeekTo::data)).error(), Error::nxio);
-  EXPECT_EQ(vfs::run(g->copy_from({}, *f, 10, 5, 2 * unit)), 2 * unit);
+  base::MetricRegistry metrics;
+  cluster_->source().counters().register_in(metrics);
+  vfs::Credentials who;
+  who.protocol = vfs::Protocol::nfs42;
+  EXPECT_EQ(vfs::run(g->copy_from(who, *f, 10, 5, 2 * unit)), 2 * unit);
+  const auto counted = [&](const std::string& line) {
+    return metrics.prometheus().find("braid_pnfs_in_band_callers_total{operation=" + line + "\n") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(counted(R"("read",version="other",layout="no"} 1)")) << metrics.prometheus();
+  EXPECT_TRUE(counted(R"("write",version="other",layout="no"} 1)")) << "the server copies";
+  EXPECT_TRUE(counted(R"("write",version="4.2",layout="no"} 0)"));
   ASSERT_NE(content("g"), nullptr);
   EXPECT_EQ(read(find("g")), std::string(5, '\0') + read(find("f"))->substr(10, 2 * unit));
   EXPECT_EQ(vfs::run(g->clone_from({}, *f, 0, 0, 0)).error(), Error::notsupp);
