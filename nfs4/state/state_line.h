@@ -35,7 +35,7 @@ struct StateLine {
   bool directory = false;  // the same
   bool recalled = false;   // the same
   vfs::OpenFileRef open;   // of the file, if there is one
-  vfs::FileRef held;       // the file, of a layout; the directory of a delegation
+  vfs::FileRef held;       // the directory of a delegation
 };
 
 // A part of all states, so that nobody waits long for the lock.

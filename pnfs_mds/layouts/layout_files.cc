@@ -37,14 +37,16 @@ LayoutFiles::Hold LayoutFiles::find(pnfs::ObjectId object) const {
 vfs::VfsOp<> LayoutFiles::drop_privileges(pnfs::ObjectId object) {
   const Hold held = find(object);
   if (held == nullptr) co_await base::fail(vfs::Error::stale);
-  const auto stub = co_await held->file_system->stub(held->file, held->content->source());
+  const vfs::FileRef file = co_await held->file_system->resolve(held->handle.view());
+  const auto stub = co_await held->file_system->stub(file, held->content->source());
   co_await stub->drop_privileges();
 }
 
 vfs::VfsOp<FileFacts> LayoutFiles::facts(pnfs::ObjectId object) {
   const Hold held = find(object);
-  if (held == nullptr) co_return base::fail(vfs::Error::stale);
-  const vfs::Attributes now = co_await held->file_system->getattr(held->file);
+  if (held == nullptr) co_await base::fail(vfs::Error::stale);
+  const vfs::FileRef file = co_await held->file_system->resolve(held->handle.view());
+  const vfs::Attributes now = co_await held->file_system->getattr(file);
   co_return FileFacts{.size = now.size, .owner = {.uid = now.uid, .gid = now.gid}};
 }
 

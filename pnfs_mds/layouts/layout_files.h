@@ -14,10 +14,11 @@
 
 namespace braid::pnfs_mds::layouts {
 
-// A striped file, held: it can be found, and its content stays.
+// A striped file that can be found, and its content, which stays. Whoever has the layout has an open of it or
+// a delegation, which keep the file: this takes no descriptor of it.
 struct LayoutFile {
   std::shared_ptr<vfs::FileSystem> file_system;  // before what belongs to it
-  vfs::FileRef file;
+  vfs::FileHandle handle;
   vfs::ContentRef content;
   StripedContent* striped = nullptr;  // the same
 };

@@ -66,7 +66,7 @@ Op4<LayoutFiles::Hold> striped_file(Layouts& layouts, const Place& at) {
   StripedContent* const striped = layouts.cluster().source().of(*content);
   if (striped == nullptr) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
   co_return layouts.files().hold({.file_system = at.from->file_system,
-                                  .file = at.file,
+                                  .handle = at.file->handle(),
                                   .content = std::move(*content),
                                   .striped = striped});
 }

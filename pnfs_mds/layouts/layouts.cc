@@ -237,7 +237,9 @@ bool Layouts::describe(const State& state, StateLine& line) const {
   line.file = layout.file->handle;
   line.write = layout.writes;
   line.recalled = layout.recalled.has_value();
-  line.held = layout.hold->file;
+  const auto& opens = layout.file->opens;
+  const auto own = std::ranges::find(opens, layout.client, &nfs4::state::OpenState::client);
+  if (own != opens.end()) line.open = (*own)->descriptors.any();
   return true;
 }
 
