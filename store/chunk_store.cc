@@ -1,0 +1,148 @@
+#include "store/chunk_store.h"
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace braid::store {
+
+ChunkCache::Bytes ChunkCache::find(const hashing::Digest& id) {
+  return state_.with([&](State& state) -> Bytes {
+    const auto found = state.by_id.find(id);
+    if (found == state.by_id.end()) return nullptr;
+    state.used.splice(state.used.begin(), state.used, found->second);
+    return found->second->bytes;
+  });
+}
+
+void ChunkCache::put(const hashing::Digest& id, Bytes bytes) {
+  if (bytes->size() > bytes_max_) return;
+  state_.with([&](State& state) {
+    if (state.by_id.contains(id)) return;
+    state.bytes += bytes->size();
+    state.used.push_front({id, std::move(bytes)});
+    state.by_id.emplace(id, state.used.begin());
+    while (state.bytes > bytes_max_) {
+      state.bytes -= state.used.back().bytes->size();
+      state.by_id.erase(state.used.back().id);
+      state.used.pop_back();
+    }
+  });
+}
+
+base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, base::BytesView bytes) {
+  const auto named = named_bytes(kind, bytes);
+  if (!named) return base::fail(EINVAL);
+  return put(kind, keys_.id_of(kind, *named), bytes);
+}
+
+base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+  ChunkRef chunk{.id = id, .at = {}, .bytes = static_cast<std::uint32_t>(bytes.size())};
+  const std::scoped_lock lock(putting_[std::hash<hashing::Digest>{}(id) % puts_at_once]);
+  const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(id);
+  if (known) {
+    chunk.at = *known;
+    if (is_there(kind, chunk, bytes)) {
+      ++chunks_found_;
+      bytes_found_ += bytes.size();
+      return chunk;
+    }
+  }
+  const auto at = containers_.append(kind, id, bytes);
+  if (!at) return base::fail(at.error());
+  chunk.at = *at;
+  if (index_ != nullptr) index_->put(id, *at);
+  ++chunks_added_;
+  bytes_added_ += ChunkHeader::bytes + bytes.size();
+  return chunk;
+}
+
+// A hit is where the bytes are, byte by byte: neither the index nor an id is believed. Nodes with other
+// locations in them are as good.
+bool ChunkStore::is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes) {
+  const auto found = containers_.read(chunk.at, kind, chunk.id, chunk.bytes);
+  if (!found) return false;
+  const auto there = named_bytes(kind, *found), wanted = named_bytes(kind, bytes);
+  return there && wanted && base::equal(*there, *wanted);
+}
+
+ChunkCache::Bytes ChunkStore::verified(ChunkKind kind, const ChunkRef& chunk, Location at) {
+  auto read = containers_.read(at, kind, chunk.id, chunk.bytes);
+  if (!read) return nullptr;
+  const auto named = named_bytes(kind, *read);
+  if (!named || keys_.id_of(kind, *named) != chunk.id) return nullptr;
+  return std::make_shared<const base::Bytes>(std::move(*read));
+}
+
+// Where the recipe says; there past the kernel's cache; elsewhere, by id.
+base::Result<ChunkCache::Bytes> ChunkStore::get(ChunkKind kind, const ChunkRef& chunk) {
+  if (ChunkCache::Bytes cached = cache_.find(chunk.id); cached != nullptr && cached->size() == chunk.bytes)
+    return cached;
+  ChunkCache::Bytes found = verified(kind, chunk, chunk.at);
+  if (found == nullptr) {
+    ++mismatches_;
+    containers_.forget_cached(chunk.at, chunk.bytes);
+    found = verified(kind, chunk, chunk.at);
+    const auto elsewhere = found == nullptr && index_ != nullptr ? index_->find(chunk.id) : std::nullopt;
+    if (elsewhere && *elsewhere != chunk.at) found = verified(kind, chunk, *elsewhere);
+    base::log_event(
+        base::Level::error, "store_chunk_damaged", "container={} offset={} bytes={}: {}",
+        Containers::name_of(chunk.at.container), chunk.at.offset, chunk.bytes,
+        found == nullptr ? "it is not what the recipe names, and cannot be read" : "it was found elsewhere");
+  }
+  if (found == nullptr) return base::fail(EIO);
+  cache_.put(chunk.id, found);
+  return found;
+}
+
+std::optional<ChunkRef> ChunkStore::root_at(const hashing::Digest& id, Location at) {
+  const auto header = containers_.look(at);
+  if (!header || header->kind != ChunkKind::root || header->id != id) return std::nullopt;
+  return ChunkRef{.id = id, .at = at, .bytes = header->length};
+}
+
+base::Result<ChunkCache::Bytes> ChunkStore::get_root(const hashing::Digest& id, Location at) {
+  if (ChunkCache::Bytes cached = cache_.find(id)) return cached;
+  std::optional<ChunkRef> found = root_at(id, at);
+  if (!found) {
+    containers_.forget_cached(at, chunk_bytes_limit(ChunkKind::root));
+    found = root_at(id, at);
+  }
+  const auto elsewhere = found || index_ == nullptr ? std::nullopt : index_->find(id);
+  if (elsewhere) found = root_at(id, *elsewhere);
+  if (found) return get(ChunkKind::root, *found);
+  ++mismatches_;
+  base::log_event(base::Level::error, "store_chunk_damaged", "container={} offset={}: there is no such root",
+                  Containers::name_of(at.container), at.offset);
+  return base::fail(EIO);
+}
+
+base::Result<std::uint64_t> ChunkStore::catch_up() {
+  if (index_ == nullptr) return 0;
+  const auto numbers = containers_.numbers();
+  if (!numbers) return base::fail(numbers.error());
+  const Location known = index_->known_to().value_or(Location{});
+  std::uint64_t put = 0;
+  for (const std::uint32_t number : *numbers) {
+    if (number < known.container) continue;
+    const auto walked =
+        containers_.walk(number, false, [&](Location at, const ChunkHeader& header, base::BytesView) {
+          if (at < known) return;
+          index_->put(header.id, at);
+          ++put;
+        });
+    if (!walked) return base::fail(walked.error());
+  }
+  index_->put_known_to(containers_.end());
+  return put;
+}
+
+ChunkCounts ChunkStore::counts() const {
+  return {.chunks_added = chunks_added_,
+          .bytes_added = bytes_added_,
+          .chunks_found = chunks_found_,
+          .bytes_found = bytes_found_,
+          .mismatches = mismatches_};
+}
+
+}  // namespace braid::store

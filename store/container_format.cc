@@ -1,0 +1,181 @@
+#include "store/container_format.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/big_endian.h"
+#include "base/xxhash64.h"
+#include "store/location.h"
+#include "store/node.h"
+
+namespace braid::store {
+namespace {
+
+// Offsets of docs/format-store.md.
+namespace container_at {
+constexpr std::size_t version = 8, role = 12, volume = 13, reserved = 14, number = 16, zeros = 20, store = 24,
+                      zeros_too = 40, checksum = 56;
+}
+namespace chunk_at {
+constexpr std::size_t magic = 0, kind = 4, compression = 5, length = 8, stored = 12, id = 16, checksum = 48;
+}
+namespace listed_at {
+constexpr std::size_t offset = 0, kind = 4, reserved = 5, length = 8, id = 12;
+}
+namespace footer_at {
+constexpr std::size_t directory = 8, reserved = 12, checksum = 16;
+}
+
+constexpr std::array<char, 8> container_magic{'B', 'r', 'a', 'i', 'd', 'C', 'o', 'n'};
+constexpr std::array<char, 8> footer_magic{'B', 'r', 'a', 'i', 'd', 'D', 'i', 'r'};
+constexpr std::uint32_t container_version = 1;
+constexpr std::uint8_t role_chunks = 1;
+constexpr std::uint32_t chunk_magic = 0x43686e6b;  // "Chnk"
+
+bool has_zeros(base::BytesView bytes, std::size_t begin, std::size_t end) {
+  return std::ranges::all_of(bytes.subspan(begin, end - begin),
+                             [](std::byte byte) { return byte == std::byte{}; });
+}
+
+bool starts_with(base::BytesView bytes, const std::array<char, 8>& magic) {
+  return base::equal(bytes.first(magic.size()), std::as_bytes(std::span(magic)));
+}
+
+std::optional<ChunkKind> kind_of(std::uint8_t byte) {
+  if (byte < static_cast<std::uint8_t>(ChunkKind::data) ||
+      byte > static_cast<std::uint8_t>(ChunkKind::directory))
+    return std::nullopt;
+  return static_cast<ChunkKind>(byte);
+}
+
+base::Bytes header_without_checksum(ChunkKind kind, const hashing::Digest& id, std::uint32_t length) {
+  base::Bytes out(ChunkHeader::bytes);
+  base::store_be<std::uint32_t>(out, chunk_at::magic, chunk_magic);
+  base::store_be<std::uint8_t>(out, chunk_at::kind, static_cast<std::uint8_t>(kind));
+  base::store_be<std::uint32_t>(out, chunk_at::length, length);
+  base::store_be<std::uint32_t>(out, chunk_at::stored, length);
+  std::ranges::copy(id.bytes, out.begin() + chunk_at::id);
+  return out;
+}
+
+std::uint64_t checksum_of(base::BytesView header, base::BytesView bytes) {
+  return base::xxhash64(bytes, base::xxhash64(header.first(chunk_at::checksum)));
+}
+
+}  // namespace
+
+base::Bytes encode(const ContainerHeader& header) {
+  base::Bytes out(ContainerHeader::bytes);
+  std::ranges::copy(std::as_bytes(std::span(container_magic)), out.begin());
+  base::store_be<std::uint32_t>(out, container_at::version, container_version);
+  base::store_be<std::uint8_t>(out, container_at::role, role_chunks);
+  base::store_be<std::uint8_t>(out, container_at::volume, header.volume);
+  base::store_be<std::uint32_t>(out, container_at::number, header.number);
+  std::ranges::copy(header.store, out.begin() + container_at::store);
+  base::store_be<std::uint64_t>(out, container_at::checksum,
+                                base::xxhash64(base::BytesView(out).first(container_at::checksum)));
+  return out;
+}
+
+std::optional<ContainerHeader> decode_container_header(base::BytesView bytes) {
+  if (bytes.size() != ContainerHeader::bytes || !starts_with(bytes, container_magic) ||
+      base::load_be<std::uint64_t>(bytes, container_at::checksum) !=
+          base::xxhash64(bytes.first(container_at::checksum)))
+    return std::nullopt;
+  if (base::load_be<std::uint32_t>(bytes, container_at::version) != container_version ||
+      base::load_be<std::uint8_t>(bytes, container_at::role) != role_chunks ||
+      !has_zeros(bytes, container_at::reserved, container_at::number) ||
+      !has_zeros(bytes, container_at::zeros, container_at::store) ||
+      !has_zeros(bytes, container_at::zeros_too, container_at::checksum))
+    return std::nullopt;
+  ContainerHeader out;
+  out.volume = base::load_be<std::uint8_t>(bytes, container_at::volume);
+  out.number = base::load_be<std::uint32_t>(bytes, container_at::number);
+  std::ranges::copy(bytes.subspan(container_at::store, out.store.size()), out.store.begin());
+  return out;
+}
+
+base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+  base::Bytes out = header_without_checksum(kind, id, static_cast<std::uint32_t>(bytes.size()));
+  base::store_be<std::uint64_t>(out, chunk_at::checksum, checksum_of(out, bytes));
+  out.insert(out.end(), bytes.begin(), bytes.end());
+  return out;
+}
+
+std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes) {
+  if (bytes.size() < ChunkHeader::bytes ||
+      base::load_be<std::uint32_t>(bytes, chunk_at::magic) != chunk_magic)
+    return std::nullopt;
+  const auto kind = kind_of(base::load_be<std::uint8_t>(bytes, chunk_at::kind));
+  ChunkHeader out;
+  out.length = base::load_be<std::uint32_t>(bytes, chunk_at::length);
+  // No compression yet: what is stored is as long as the chunk.
+  if (!kind || !has_zeros(bytes, chunk_at::compression, chunk_at::length) ||
+      base::load_be<std::uint32_t>(bytes, chunk_at::stored) != out.length ||
+      out.length > chunk_bytes_limit(*kind))
+    return std::nullopt;
+  out.kind = *kind;
+  out.checksum = base::load_be<std::uint64_t>(bytes, chunk_at::checksum);
+  std::ranges::copy(bytes.subspan(chunk_at::id, hashing::digest_bytes), out.id.bytes.begin());
+  return out;
+}
+
+bool is_whole(const ChunkHeader& header, base::BytesView bytes) {
+  return bytes.size() == header.length &&
+         checksum_of(header_without_checksum(header.kind, header.id, header.length), bytes) ==
+             header.checksum;
+}
+
+base::Bytes encode(const std::vector<DirectoryEntry>& directory) {
+  base::Bytes out(directory.size() * DirectoryEntry::bytes);
+  for (std::size_t i = 0; i < directory.size(); ++i) {
+    const auto to = base::MutableBytes(out).subspan(i * DirectoryEntry::bytes, DirectoryEntry::bytes);
+    base::store_be<std::uint32_t>(to, listed_at::offset, directory[i].offset);
+    base::store_be<std::uint8_t>(to, listed_at::kind, static_cast<std::uint8_t>(directory[i].kind));
+    base::store_be<std::uint32_t>(to, listed_at::length, directory[i].length);
+    std::ranges::copy(directory[i].id.bytes, to.begin() + listed_at::id);
+  }
+  return out;
+}
+
+std::optional<std::vector<DirectoryEntry>> decode_directory(base::BytesView bytes) {
+  if (bytes.size() % DirectoryEntry::bytes != 0) return std::nullopt;
+  std::vector<DirectoryEntry> out;
+  out.reserve(bytes.size() / DirectoryEntry::bytes);
+  std::uint64_t at = ContainerHeader::bytes;
+  for (; !bytes.empty(); bytes = bytes.subspan(DirectoryEntry::bytes)) {
+    const auto kind = kind_of(base::load_be<std::uint8_t>(bytes, listed_at::kind));
+    DirectoryEntry entry;
+    entry.offset = base::load_be<std::uint32_t>(bytes, listed_at::offset);
+    entry.length = base::load_be<std::uint32_t>(bytes, listed_at::length);
+    if (!kind || *kind == ChunkKind::directory || entry.offset != at ||
+        entry.length > chunk_bytes_limit(*kind) || !has_zeros(bytes, listed_at::reserved, listed_at::length))
+      return std::nullopt;
+    entry.kind = *kind;
+    std::ranges::copy(bytes.subspan(listed_at::id, hashing::digest_bytes), entry.id.bytes.begin());
+    at += ChunkHeader::bytes + entry.length;
+    if (at > Location::offset_end) return std::nullopt;
+    out.push_back(entry);
+  }
+  return out;
+}
+
+base::Bytes encode_footer(std::uint32_t directory_offset) {
+  base::Bytes out(container_footer_bytes);
+  std::ranges::copy(std::as_bytes(std::span(footer_magic)), out.begin());
+  base::store_be<std::uint32_t>(out, footer_at::directory, directory_offset);
+  base::store_be<std::uint64_t>(out, footer_at::checksum,
+                                base::xxhash64(base::BytesView(out).first(footer_at::checksum)));
+  return out;
+}
+
+std::optional<std::uint32_t> decode_footer(base::BytesView bytes) {
+  if (bytes.size() != container_footer_bytes || !starts_with(bytes, footer_magic) ||
+      !has_zeros(bytes, footer_at::reserved, footer_at::checksum) ||
+      base::load_be<std::uint64_t>(bytes, footer_at::checksum) !=
+          base::xxhash64(bytes.first(footer_at::checksum)))
+    return std::nullopt;
+  return base::load_be<std::uint32_t>(bytes, footer_at::directory);
+}
+
+}  // namespace braid::store

@@ -1,0 +1,63 @@
+// Containers, byte by byte. docs/format-store.md is the reference.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "hashing/digest.h"
+#include "store/keys.h"
+
+namespace braid::store {
+
+// A store's name: random, made once.
+using StoreId = std::array<std::byte, 16>;
+
+struct ContainerHeader {
+  static constexpr std::size_t bytes = 64;
+  StoreId store{};
+  std::uint8_t volume = 0;
+  std::uint32_t number = 0;
+  friend bool operator==(const ContainerHeader&, const ContainerHeader&) = default;
+};
+base::Bytes encode(const ContainerHeader& header);
+// Nothing: it is no container with chunks, damaged, or of a later version.
+std::optional<ContainerHeader> decode_container_header(base::BytesView bytes);
+
+// What stands before the bytes of a chunk.
+struct ChunkHeader {
+  static constexpr std::size_t bytes = 56;
+  ChunkKind kind = ChunkKind::data;
+  std::uint32_t length = 0;
+  hashing::Digest id{};
+  std::uint64_t checksum = 0;  // of all of it and of the chunk's bytes
+  friend bool operator==(const ChunkHeader&, const ChunkHeader&) = default;
+};
+// A header and the bytes behind it.
+base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+// Nothing: it is none, or longer than any of its kind. Its checksum is not looked at.
+std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes);
+// Whether the checksum is that of header and bytes.
+bool is_whole(const ChunkHeader& header, base::BytesView bytes);
+
+// What a container has, in its last chunk when it is full.
+struct DirectoryEntry {
+  static constexpr std::size_t bytes = 44;
+  std::uint32_t offset = 0;
+  ChunkKind kind = ChunkKind::data;
+  std::uint32_t length = 0;
+  hashing::Digest id{};
+  friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
+};
+base::Bytes encode(const std::vector<DirectoryEntry>& directory);
+// Nothing unless the entries lie one behind the other.
+std::optional<std::vector<DirectoryEntry>> decode_directory(base::BytesView bytes);
+
+// The last bytes of a full container: where its directory begins.
+constexpr std::size_t container_footer_bytes = 24;
+base::Bytes encode_footer(std::uint32_t directory_offset);
+std::optional<std::uint32_t> decode_footer(base::BytesView bytes);
+
+}  // namespace braid::store

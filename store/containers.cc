@@ -1,0 +1,367 @@
+#include "store/containers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "base/log.h"
+#include "store/node.h"
+
+namespace braid::store {
+namespace {
+
+constexpr std::size_t number_digits = 8;
+// So that a directory fits into one chunk.
+constexpr std::size_t listed_max = 1U << 18U;
+constexpr std::size_t look_bytes = 1U << 20U;
+
+bool may_pass(base::Errno error) {
+  return error == base::errno_of(ENOSPC) || error == base::errno_of(EDQUOT);
+}
+
+// Nothing: there is no whole chunk at `at`. `bytes` is what it says.
+base::Result<std::optional<ChunkHeader>> whole_chunk_at(File& file, std::uint64_t at, base::Bytes& bytes) {
+  bytes.resize(ChunkHeader::bytes);
+  const auto head = file.read(at, bytes);
+  if (!head) return base::fail(head.error());
+  const auto header = decode_chunk_header(base::BytesView(bytes).first(*head));
+  if (!header) return std::nullopt;
+  bytes.resize(header->length);
+  const auto got = file.read(at + ChunkHeader::bytes, bytes);
+  if (!got) return base::fail(got.error());
+  if (*got != bytes.size() || !is_whole(*header, bytes)) return std::nullopt;
+  return header;
+}
+
+// Where the next thing begins that looks like a chunk.
+base::Result<std::optional<std::uint64_t>> next_magic(File& file, std::uint64_t at) {
+  base::Bytes window(look_bytes);
+  for (;;) {
+    const auto got = file.read(at, window);
+    if (!got) return base::fail(got.error());
+    const std::string_view text = base::text_of(base::BytesView(window).first(*got));
+    const std::size_t found = text.find("Chnk");
+    if (found != std::string_view::npos) return at + found;
+    if (*got < window.size()) return std::nullopt;
+    at += *got - 3;
+  }
+}
+
+}  // namespace
+
+std::string Containers::name_of(std::uint32_t number) {
+  return fmt::format("{}/{:0{}x}", directory, number, number_digits);
+}
+
+std::optional<std::uint32_t> Containers::number_of(const std::string& name) {
+  std::uint32_t out = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), out, 16);
+  if (error != std::errc() || end != name.data() + name.size() || name.size() != number_digits || out == 0 ||
+      out >= Location::container_end)
+    return std::nullopt;
+  return out;
+}
+
+base::Result<std::unique_ptr<Containers>> Containers::open(Medium& medium, const StoreId& store,
+                                                           OpenFor what) {
+  std::unique_ptr<Containers> out(new Containers(medium, store));
+  const auto numbers = out->numbers();
+  if (!numbers) return base::fail(numbers.error());
+  if (!numbers->empty()) out->number_max_ = numbers->back();
+  if (what == OpenFor::reading) return out;
+  if (auto begun = out->begin_writing(); !begun) return base::fail(begun.error());
+  return out;
+}
+
+base::Result<std::vector<std::uint32_t>> Containers::numbers() {
+  const auto names = medium_.list(directory);
+  if (!names) return base::fail(names.error());
+  std::vector<std::uint32_t> out;
+  for (const std::string& name : *names)
+    if (const auto number = number_of(name)) out.push_back(*number);
+  std::ranges::sort(out);
+  return out;
+}
+
+base::Result<std::uint64_t> Containers::bytes() {
+  const auto all = numbers();
+  if (!all) return base::fail(all.error());
+  std::uint64_t out = 0;
+  for (const std::uint32_t number : *all) {
+    const auto file = file_of(number);
+    if (!file) return base::fail(file.error());
+    const auto now = (*file)->status();
+    if (!now) return base::fail(now.error());
+    out += now->size;
+  }
+  return out;
+}
+
+base::Result<std::shared_ptr<File>> Containers::file_of(std::uint32_t number) {
+  {
+    const std::scoped_lock lock(opening_);
+    const auto found = open_.find(number);
+    if (found != open_.end()) return found->second;
+  }
+  auto opened = medium_.open(name_of(number), OpenFor::reading);
+  if (!opened) return base::fail(opened.error());
+  std::shared_ptr<File> file(std::move(*opened));
+  const std::scoped_lock lock(opening_);
+  if (open_.size() >= open_max) open_.erase(open_.begin());
+  open_.insert_or_assign(number, file);
+  return file;
+}
+
+// The last container of an earlier run. Whatever its chunks are, they may be referred to as soon as this
+// process knows them: so they are synced first.
+base::Result<void> Containers::begin_writing() {
+  if (number_max_ == 0) return {};
+  if (auto taken = take_up(number_max_); !taken) return taken;
+  return medium_.sync_directory(directory);
+}
+
+base::Result<void> Containers::take_up(std::uint32_t number) {
+  auto opened = medium_.open(name_of(number), OpenFor::writing);
+  if (!opened) return base::fail(opened.error());
+  const std::shared_ptr<File> file(std::move(*opened));
+  if (auto synced = file->sync(); !synced) return synced;
+  const auto listed = directory_of(*file);
+  if (!listed) return base::fail(listed.error());
+  if (*listed) return {};
+  Current found{.number = number, .file = file, .end = 0, .directory = {}};
+  const auto scanned = scan(*file, number, [&](Location at, const ChunkHeader& header, base::BytesView) {
+    found.directory.push_back({at.offset, header.kind, header.length, header.id});
+  });
+  if (!scanned) return base::fail(scanned.error());
+  if (scanned->damaged > 0) {
+    base::log_event(base::Level::error, "store_container_damaged",
+                    "container={}: nothing is added to it any more", name_of(number));
+    return {};
+  }
+  const auto now = file->status();
+  if (!now) return base::fail(now.error());
+  if (now->size > scanned->end) {
+    base::log_event(base::Level::warning, "store_container_cut",
+                    "container={}: the last {} bytes were not whole", name_of(number),
+                    now->size - scanned->end);
+    if (auto cut = file->resize(scanned->end); !cut) return cut;
+    if (auto synced = file->sync(); !synced) return synced;
+  }
+  found.end = scanned->end;
+  current_ = std::move(found);
+  return {};
+}
+
+base::Result<void> Containers::begin(std::uint32_t number) {
+  if (number >= Location::container_end) return base::fail(EFBIG);
+  const std::string name = name_of(number);
+  auto made = medium_.open(name, OpenFor::creating);
+  if (!made) return base::fail(made.error());
+  std::shared_ptr<File> file(std::move(*made));
+  number_max_ = number;
+  base::Result<void> done =
+      file->write(0, encode(ContainerHeader{.store = store_, .volume = 0, .number = number}));
+  if (done) done = medium_.sync_directory(directory);
+  if (!done) {
+    (void)medium_.remove(name);
+    return done;
+  }
+  current_ = {.number = number, .file = std::move(file), .end = ContainerHeader::bytes, .directory = {}};
+  return {};
+}
+
+base::Result<void> Containers::close_current() {
+  const base::Bytes listed = encode(current_.directory);
+  base::Bytes tail = encode_chunk(ChunkKind::directory, {}, listed);
+  const base::Bytes footer = encode_footer(current_.end);
+  tail.insert(tail.end(), footer.begin(), footer.end());
+  base::Result<void> done = current_.file->write(current_.end, tail);
+  // Without a directory it is a container, too.
+  if (!done && may_pass(done.error())) done = current_.file->resize(current_.end);
+  if (done) done = current_.file->sync();
+  if (done) current_ = {};
+  return done;
+}
+
+base::Result<Location> Containers::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+  const base::Bytes record = encode_chunk(kind, id, bytes);
+  const std::scoped_lock lock(adding_);
+  if (broken_) return base::fail(EIO);
+  base::Result<void> done;
+  const bool full = current_.file != nullptr && (current_.end + record.size() > Location::offset_end ||
+                                                 current_.directory.size() >= listed_max);
+  if (full) {
+    done = close_current();
+    broken_ = !done;
+  }
+  if (done && current_.file == nullptr) done = begin(number_max_ + 1);
+  if (done) {
+    done = current_.file->write(current_.end, record);
+    if (!done && !may_pass(done.error())) broken_ = true;
+  }
+  if (!done) return base::fail(done.error());
+  const Location at{.volume = 0, .container = current_.number, .offset = current_.end};
+  current_.directory.push_back({at.offset, kind, static_cast<std::uint32_t>(bytes.size()), id});
+  current_.end += static_cast<std::uint32_t>(record.size());
+  ++appended_;
+  return at;
+}
+
+base::Result<void> Containers::sync() {
+  std::uint64_t wanted = 0;
+  {
+    const std::scoped_lock lock(adding_);
+    wanted = appended_;
+  }
+  const std::scoped_lock turn(syncing_);
+  if (synced_ >= wanted) return {};
+  return sync_current();
+}
+
+// A container that is full was synced when it was closed.
+base::Result<void> Containers::sync_current() {
+  std::shared_ptr<File> file;
+  std::uint64_t now = 0;
+  {
+    const std::scoped_lock lock(adding_);
+    if (broken_) return base::fail(EIO);
+    file = current_.file;
+    now = appended_;
+  }
+  base::Result<void> done;
+  if (file != nullptr) done = file->sync();
+  const std::scoped_lock lock(adding_);
+  if (!done) broken_ = true;
+  if (broken_) return base::fail(done ? base::errno_of(EIO) : done.error());
+  synced_ = now;
+  return {};
+}
+
+Location Containers::end() {
+  const std::scoped_lock lock(adding_);
+  if (current_.file == nullptr) return {.volume = 0, .container = number_max_ + 1, .offset = 0};
+  return {.volume = 0, .container = current_.number, .offset = current_.end};
+}
+
+base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const hashing::Digest& id,
+                                           std::uint32_t length) {
+  if (at.volume != 0 || at.container == 0 || length > chunk_bytes_limit(kind)) return base::fail(EBADMSG);
+  const auto file = file_of(at.container);
+  if (!file)
+    return base::fail(file.error() == base::errno_of(ENOENT) ? base::errno_of(EBADMSG) : file.error());
+  base::Bytes bytes(ChunkHeader::bytes + length);
+  const auto got = (*file)->read(at.offset, bytes);
+  if (!got) return base::fail(got.error());
+  const auto header = decode_chunk_header(base::BytesView(bytes).first(*got));
+  if (!header || header->kind != kind || header->id != id || header->length != length ||
+      *got != bytes.size() || !is_whole(*header, base::BytesView(bytes).subspan(ChunkHeader::bytes)))
+    return base::fail(EBADMSG);
+  bytes.erase(bytes.begin(), bytes.begin() + ChunkHeader::bytes);
+  return bytes;
+}
+
+base::Result<ChunkHeader> Containers::look(Location at) {
+  if (at.volume != 0 || at.container == 0) return base::fail(EBADMSG);
+  const auto file = file_of(at.container);
+  if (!file)
+    return base::fail(file.error() == base::errno_of(ENOENT) ? base::errno_of(EBADMSG) : file.error());
+  base::Bytes bytes(ChunkHeader::bytes);
+  const auto got = (*file)->read(at.offset, bytes);
+  if (!got) return base::fail(got.error());
+  const auto header = decode_chunk_header(base::BytesView(bytes).first(*got));
+  return header ? base::Result<ChunkHeader>(*header) : base::fail(EBADMSG);
+}
+
+void Containers::forget_cached(Location at, std::uint32_t length) {
+  if (const auto file = file_of(at.container)) (*file)->forget_cached(at.offset, ChunkHeader::bytes + length);
+}
+
+base::Result<std::optional<std::vector<DirectoryEntry>>> Containers::directory_of(File& file) {
+  const auto now = file.status();
+  if (!now) return base::fail(now.error());
+  if (now->size < ContainerHeader::bytes + ChunkHeader::bytes + container_footer_bytes) return std::nullopt;
+  base::Bytes footer(container_footer_bytes);
+  const std::uint64_t footer_begin = now->size - footer.size();
+  const auto got = file.read(footer_begin, footer);
+  if (!got) return base::fail(got.error());
+  const auto begin = decode_footer(base::BytesView(footer).first(*got));
+  if (!begin || *begin > footer_begin || footer_begin - *begin < ChunkHeader::bytes ||
+      footer_begin - *begin > ChunkHeader::bytes + chunk_bytes_limit(ChunkKind::directory))
+    return std::nullopt;
+  base::Bytes record(footer_begin - *begin);
+  const auto read = file.read(*begin, record);
+  if (!read) return base::fail(read.error());
+  const auto header = decode_chunk_header(base::BytesView(record).first(*read));
+  const base::BytesView listed = base::BytesView(record).subspan(ChunkHeader::bytes);
+  if (*read != record.size() || !header || header->kind != ChunkKind::directory || !is_whole(*header, listed))
+    return std::nullopt;
+  return decode_directory(listed);
+}
+
+base::Result<bool> Containers::has_head(File& file, std::uint32_t number) const {
+  base::Bytes head(ContainerHeader::bytes);
+  const auto got = file.read(0, head);
+  if (!got) return base::fail(got.error());
+  const auto container = decode_container_header(base::BytesView(head).first(*got));
+  return container && container->store == store_ && container->number == number;
+}
+
+// From chunk to chunk. Behind one that is not whole the next that is, at any byte, is looked for.
+base::Result<Containers::Scanned> Containers::scan(File& file, std::uint32_t number, const Take& take) {
+  const auto ours = has_head(file, number);
+  if (!ours) return base::fail(ours.error());
+  Scanned out{.end = *ours ? std::uint32_t{ContainerHeader::bytes} : 0, .damaged = *ours ? 0U : 1U};
+  base::Bytes bytes;
+  bool gap = false;
+  for (std::uint64_t at = ContainerHeader::bytes; at < Location::offset_end;) {
+    const auto header = whole_chunk_at(file, at, bytes);
+    if (!header) return base::fail(header.error());
+    if (!*header) {
+      gap = true;
+      const auto next = next_magic(file, at + 1);
+      if (!next) return base::fail(next.error());
+      if (!*next) break;
+      at = **next;
+      continue;
+    }
+    if (gap) ++out.damaged;
+    gap = false;
+    // Behind a directory there is the footer, and nothing else.
+    if ((*header)->kind == ChunkKind::directory) break;
+    take({.volume = 0, .container = number, .offset = static_cast<std::uint32_t>(at)}, **header, bytes);
+    at += ChunkHeader::bytes + bytes.size();
+    if (out.damaged == 0) out.end = static_cast<std::uint32_t>(at);
+  }
+  return out;
+}
+
+base::Result<Containers::Walked> Containers::walk(std::uint32_t number, bool with_bytes, const Take& take) {
+  const auto file = file_of(number);
+  if (!file) return base::fail(file.error());
+  Walked out;
+  const auto listed = directory_of(**file);
+  if (!listed) return base::fail(listed.error());
+  out.full = listed->has_value();
+  if (out.full && !with_bytes) {
+    for (const DirectoryEntry& entry : **listed)
+      take({.volume = 0, .container = number, .offset = entry.offset},
+           {.kind = entry.kind, .length = entry.length, .id = entry.id}, {});
+    out.chunks = (*listed)->size();
+    return out;
+  }
+  const auto scanned =
+      scan(**file, number, [&](Location at, const ChunkHeader& header, base::BytesView bytes) {
+        ++out.chunks;
+        take(at, header, bytes);
+      });
+  if (!scanned) return base::fail(scanned.error());
+  out.damaged = scanned->damaged;
+  // What the directory has and the scan did not find.
+  if (out.full && out.chunks < (*listed)->size())
+    out.damaged = std::max<std::uint64_t>(out.damaged, (*listed)->size() - out.chunks);
+  return out;
+}
+
+}  // namespace braid::store

@@ -1,0 +1,107 @@
+// The files that chunks lie in: of 64 MiB, written from front to back, once. Their numbers are never used
+// again.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "store/container_format.h"
+#include "store/location.h"
+#include "store/medium.h"
+
+namespace braid::store {
+
+// Thread-safe. One process has them open for writing.
+class Containers {
+ public:
+  static constexpr const char* directory = "containers";
+  static std::string name_of(std::uint32_t number);
+  // Nothing: it is no container's.
+  static std::optional<std::uint32_t> number_of(const std::string& name);
+
+  // For writing: what a crash cut short at the end of the last one is taken off, what is in it is synced, and
+  // adding goes on there. If there are whole chunks behind one that is not, that is damage, and nothing is
+  // taken off: adding goes on in a new one.
+  static base::Result<std::unique_ptr<Containers>> open(Medium& medium, const StoreId& store, OpenFor what);
+
+  // Not on the medium on return. After an error of the medium nothing is added any more: EIO. ENOSPC and
+  // EDQUOT: nothing was added, and later there may be room.
+  base::Result<Location> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+  // What was appended before this began is on the medium on return. Who comes meanwhile shares the next sync.
+  base::Result<void> sync();
+
+  // The bytes of the chunk with this id and length. EBADMSG: there is none there, or it is damaged. That the
+  // id is that of the bytes is for the caller to check.
+  base::Result<base::Bytes> read(Location at, ChunkKind kind, const hashing::Digest& id,
+                                 std::uint32_t length);
+  // What stands before the chunk there, whatever its bytes are; EBADMSG as above.
+  base::Result<ChunkHeader> look(Location at);
+  // What the kernel has cached of it is read from the medium next time.
+  void forget_cached(Location at, std::uint32_t length);
+
+  [[nodiscard]] base::Result<std::vector<std::uint32_t>> numbers();
+  // Bytes of all of them.
+  [[nodiscard]] base::Result<std::uint64_t> bytes();
+  // Where the next chunk will lie, or would.
+  [[nodiscard]] Location end();
+
+  struct Walked {
+    std::uint64_t chunks = 0;
+    std::uint64_t damaged = 0;  // places where there was a chunk and is none that is whole
+    bool full = false;          // there is a directory
+  };
+  // Where each chunk of a container lies. With `bytes` each is read, and `bytes` is what it says; else a
+  // directory is believed, if there is one.
+  using Take = std::function<void(Location at, const ChunkHeader& header, base::BytesView bytes)>;
+  base::Result<Walked> walk(std::uint32_t number, bool with_bytes, const Take& take);
+
+ private:
+  // That chunks are added to.
+  struct Current {
+    std::uint32_t number = 0;
+    std::shared_ptr<File> file;
+    std::uint32_t end = 0;
+    std::vector<DirectoryEntry> directory;
+  };
+  struct Scanned {
+    std::uint32_t end = 0;      // of the last whole chunk before one that is not; 0: the head is damaged
+    std::uint64_t damaged = 0;  // places that are not whole, and have a whole chunk behind them
+  };
+
+  Containers(Medium& medium, const StoreId& store) : medium_(medium), store_(store) {}
+  base::Result<void> begin_writing();
+  base::Result<void> take_up(std::uint32_t number);
+  base::Result<void> begin(std::uint32_t number);
+  base::Result<void> close_current();
+  base::Result<void> sync_current();
+  base::Result<std::shared_ptr<File>> file_of(std::uint32_t number);
+  base::Result<Scanned> scan(File& file, std::uint32_t number, const Take& take);
+  base::Result<bool> has_head(File& file, std::uint32_t number) const;
+  base::Result<std::optional<std::vector<DirectoryEntry>>> directory_of(File& file);
+
+  Medium& medium_;
+  const StoreId store_;
+
+  std::mutex adding_;
+  Current current_;
+  std::uint32_t number_max_ = 0;
+  std::uint64_t appended_ = 0;  // chunks
+  bool broken_ = false;
+
+  std::mutex syncing_;
+  std::uint64_t synced_ = 0;
+
+  std::mutex opening_;
+  static constexpr std::size_t open_max = 256;
+  std::map<std::uint32_t, std::shared_ptr<File>> open_;
+};
+
+}  // namespace braid::store

@@ -1,0 +1,114 @@
+#include "store/index.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+
+#include <array>
+#include <atomic>
+#include <utility>
+
+#include "base/big_endian.h"
+#include "base/bytes.h"
+#include "base/log.h"
+
+namespace braid::store {
+namespace {
+
+constexpr const char* marker_key = "known_to";
+constexpr int bloom_bits = 10;
+constexpr int open_files_of_index = 64;
+
+rocksdb::Slice slice_of(base::BytesView bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+rocksdb::Options options_of(const IndexOptions& wanted) {
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(wanted.cache_bytes);
+  table.cache_index_and_filter_blocks = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(bloom_bits));
+  rocksdb::Options out;
+  out.create_if_missing = true;
+  out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+  out.write_buffer_size = wanted.buffer_bytes;
+  out.max_write_buffer_number = 2;
+  out.max_open_files = open_files_of_index;
+  out.compression = rocksdb::kNoCompression;  // ids are random
+  out.keep_log_file_num = 1;
+  out.info_log_level = rocksdb::ERROR_LEVEL;
+  return out;
+}
+
+class RocksIndex final : public Index {
+ public:
+  RocksIndex(std::unique_ptr<rocksdb::DB> db, std::string directory)
+      : directory_(std::move(directory)), db_(std::move(db)) {
+    unsynced_.disableWAL = true;
+  }
+  // One that could not be read is made anew by whoever opens it next.
+  ~RocksIndex() override {
+    flush();
+    if (!complained_) return;
+    db_.reset();
+    (void)rocksdb::DestroyDB(directory_, rocksdb::Options());
+  }
+
+  std::optional<Location> find(const hashing::Digest& id) override { return get(slice_of(id.bytes)); }
+  void put(const hashing::Digest& id, Location at) override { put_bits(slice_of(id.bytes), at); }
+  std::optional<Location> known_to() override { return get(marker_key); }
+  void put_known_to(Location at) override { put_bits(marker_key, at); }
+  void flush() override { note(db_->Flush(rocksdb::FlushOptions())); }
+  [[nodiscard]] std::uint64_t entries_about() const override {
+    std::uint64_t out = 0;
+    return db_->GetIntProperty(rocksdb::DB::Properties::kEstimateNumKeys, &out) ? out : 0;
+  }
+
+ private:
+  std::optional<Location> get(const rocksdb::Slice& key) {
+    std::string value;
+    const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), key, &value);
+    if (!status.ok() && !status.IsNotFound()) note(status);
+    if (!status.ok() || value.size() != sizeof(std::uint64_t)) return std::nullopt;
+    return Location::unpacked(base::load_be<std::uint64_t>(base::bytes_of(value), 0));
+  }
+  void put_bits(const rocksdb::Slice& key, Location at) {
+    std::array<std::byte, sizeof(std::uint64_t)> bits{};
+    base::store_be<std::uint64_t>(bits, 0, at.packed());
+    note(db_->Put(unsynced_, key, slice_of(bits)));
+  }
+  // Once: every call may fail from then on.
+  void note(const rocksdb::Status& status) {
+    if (status.ok() || complained_.exchange(true)) return;
+    base::log_event(base::Level::error, "store_index_failed", "{}; equal chunks may be kept twice",
+                    status.ToString());
+  }
+
+  const std::string directory_;
+  std::unique_ptr<rocksdb::DB> db_;
+  rocksdb::WriteOptions unsynced_;
+  std::atomic<bool> complained_{false};
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<Index>> Index::open(const std::string& directory, const IndexOptions& wanted) {
+  const rocksdb::Options options = options_of(wanted);
+  rocksdb::DB* db = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
+  if (!status.ok()) {
+    base::log_event(base::Level::warning, "store_index_lost", "{}: {}; it is made anew", directory,
+                    status.ToString());
+    (void)rocksdb::DestroyDB(directory, options);
+    status = rocksdb::DB::Open(options, directory, &db);
+  }
+  if (!status.ok()) {
+    base::log_event(base::Level::error, "store_index_failed", "{}: {}", directory, status.ToString());
+    return base::fail(EIO);
+  }
+  return std::make_unique<RocksIndex>(std::unique_ptr<rocksdb::DB>(db), directory);
+}
+
+}  // namespace braid::store

@@ -1,0 +1,46 @@
+// Where chunks lie, by their ids, so that equal ones are found. It may be empty or wrong: whoever believes it
+// compares the bytes first. In RocksDB, in bounded memory; it is never waited for.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/result.h"
+#include "hashing/digest.h"
+#include "store/location.h"
+
+namespace braid::store {
+
+struct IndexOptions {
+  std::size_t cache_bytes = 64U << 20U;
+  std::size_t buffer_bytes = 32U << 20U;  // of what is not written yet; up to twice as much
+};
+
+// Thread-safe.
+class Index {
+ public:
+  // Made if it is not there, and made anew if it is damaged. EIO: neither can be done.
+  static base::Result<std::unique_ptr<Index>> open(const std::string& directory, const IndexOptions& options);
+  virtual ~Index() = default;
+  Index(const Index&) = delete;
+  Index& operator=(const Index&) = delete;
+
+  // Nothing, too, if the index cannot be read.
+  virtual std::optional<Location> find(const hashing::Digest& id) = 0;
+  // What cannot be kept is not found later. In the order in which they were put they survive a crash, up to
+  // some moment.
+  virtual void put(const hashing::Digest& id, Location at) = 0;
+  // How far the containers are known to the index: the chunks before it were put, unless they were lost.
+  virtual std::optional<Location> known_to() = 0;
+  virtual void put_known_to(Location at) = 0;
+  // What was put is written, though not synced.
+  virtual void flush() = 0;
+  [[nodiscard]] virtual std::uint64_t entries_about() const = 0;
+
+ protected:
+  Index() = default;
+};
+
+}  // namespace braid::store

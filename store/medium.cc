@@ -1,0 +1,28 @@
+#include "store/medium.h"
+
+namespace braid::store {
+
+base::Result<base::Bytes> read_small(Medium& medium, const std::string& name, std::size_t bytes_max) {
+  const auto file = medium.open(name, OpenFor::reading);
+  if (!file) return base::fail(file.error());
+  base::Bytes out(bytes_max + 1);
+  const auto got = (*file)->read(0, out);
+  if (!got) return base::fail(got.error());
+  if (*got > bytes_max) return base::fail(EFBIG);
+  out.resize(*got);
+  return out;
+}
+
+base::Result<void> replace_small(Medium& medium, const std::string& name, base::BytesView content) {
+  const std::string fresh_name = name + ".new";
+  if (auto removed = medium.remove(fresh_name); !removed) return removed;
+  auto fresh = medium.open(fresh_name, OpenFor::creating);
+  if (!fresh) return base::fail(fresh.error());
+  base::Result<void> done = (*fresh)->write(0, content);
+  if (done) done = (*fresh)->sync();
+  if (done) done = medium.rename(fresh_name, name);
+  if (done) done = medium.sync_directory("");
+  return done;
+}
+
+}  // namespace braid::store

@@ -1,0 +1,44 @@
+// The kernel's files as a store's medium, and what keeps others out of them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "store/medium.h"
+
+namespace braid::store {
+
+// Of a directory that exists. Errors: those of open(2).
+base::Result<std::unique_ptr<Medium>> open_posix_medium(const std::string& directory);
+
+// One process has a store. Held as long as this lives.
+class StoreLock {
+ public:
+  // Makes the file if there is none. EBUSY: another process has it; `holder` then is what that process wrote.
+  static base::Result<StoreLock> take(const std::string& directory, std::string_view who,
+                                      std::string& holder);
+
+ private:
+  explicit StoreLock(base::UniqueFd file) : file_(std::move(file)) {}
+  base::UniqueFd file_;
+};
+
+// Nobody else has the file open, and who opens it waits (fcntl(2), F_SETLEASE), for
+// /proc/sys/fs/lease-break-time seconds at most.
+class FileLease {
+ public:
+  // EAGAIN: somebody has it open.
+  static base::Result<FileLease> take(int fd);
+  FileLease(FileLease&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileLease& operator=(FileLease&&) = delete;
+  ~FileLease();
+  // False: somebody waits for it, or the kernel has taken it.
+  [[nodiscard]] bool held() const;
+
+ private:
+  explicit FileLease(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+}  // namespace braid::store

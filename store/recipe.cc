@@ -1,0 +1,128 @@
+#include "store/recipe.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace braid::store {
+namespace {
+
+// A node ends behind an entry whose id says so, if it has that many: one in 128 does.
+constexpr std::size_t node_entries_min = 32;
+constexpr unsigned node_cut_mask = 0x7f;
+
+bool ends_node(const std::vector<NodeEntry>& entries) {
+  if (entries.size() >= Node::entries_max) return true;
+  return entries.size() >= node_entries_min &&
+         (std::to_integer<unsigned>(entries.back().chunk.id.bytes.front()) & node_cut_mask) == 0;
+}
+
+struct Walk {
+  ChunkStore& chunks;
+  std::uint64_t begin, end;
+  const TakePiece& take;
+  const TakeLost* lost;  // null: what cannot be read ends the walk
+};
+
+base::Result<Node> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry) {
+  const auto bytes = chunks.get(ChunkKind::node, entry.chunk);
+  if (!bytes) return base::fail(bytes.error());
+  auto child = decode_node(**bytes);
+  if (!child || child->height + 1 != node.height || child->span != entry.length) return base::fail(EIO);
+  return std::move(*child);
+}
+
+base::Result<void> take_clipped(const Walk& walk, const NodeEntry& entry, std::uint64_t at) {
+  const std::uint64_t begin = std::max(at, walk.begin), end = std::min(at + entry.length, walk.end);
+  return walk.take(
+      {.offset = begin,
+       .length = end - begin,
+       .kind = entry.kind,
+       .slice = entry.slice + static_cast<std::uint32_t>(entry.kind == EntryKind::chunk ? begin - at : 0),
+       .chunk = entry.chunk});
+}
+
+// `base` is where the node's range begins in the file.
+base::Result<void> visit(const Walk& walk, const Node& node, std::uint64_t base) {
+  const auto first = std::ranges::partition_point(
+      node.entries, [&](const NodeEntry& entry) { return base + entry.end() <= walk.begin; });
+  for (auto entry = first; entry != node.entries.end() && base + entry->offset < walk.end; ++entry) {
+    const std::uint64_t at = base + entry->offset;
+    if (entry->kind != EntryKind::child) {
+      if (auto taken = take_clipped(walk, *entry, at); !taken) return taken;
+      continue;
+    }
+    const auto child = child_of(walk.chunks, node, *entry);
+    if (!child && walk.lost == nullptr) return base::fail(child.error());
+    if (!child) (*walk.lost)(at, entry->length);
+    if (!child) continue;
+    if (auto visited = visit(walk, *child, at); !visited) return visited;
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> RecipeBuilder::add(NodeEntry entry) {
+  if (entry.kind == EntryKind::chunk) mapped_ += entry.length;
+  return add_to(0, entry);
+}
+
+base::Result<void> RecipeBuilder::add_to(std::size_t height, const NodeEntry& entry) {
+  if (height > Node::height_max) return base::fail(EFBIG);
+  if (height == levels_.size()) levels_.emplace_back();
+  Level& level = levels_[height];
+  if (level.entries.empty()) level.begin = entry.offset;
+  level.end = entry.end();
+  level.entries.push_back(entry);
+  return ends_node(level.entries) ? close(height) : base::Result<void>();
+}
+
+Node RecipeBuilder::node_of(std::size_t height) const {
+  const Level& level = levels_[height];
+  Node out{
+      .height = static_cast<std::uint8_t>(height), .span = level.end - level.begin, .entries = level.entries};
+  for (NodeEntry& entry : out.entries) entry.offset -= level.begin;
+  return out;
+}
+
+base::Result<void> RecipeBuilder::close(std::size_t height) {
+  const auto chunk = chunks_.put(ChunkKind::node, encode(node_of(height)));
+  if (!chunk) return base::fail(chunk.error());
+  const NodeEntry entry{.offset = levels_[height].begin,
+                        .length = levels_[height].end - levels_[height].begin,
+                        .kind = EntryKind::child,
+                        .slice = 0,
+                        .chunk = *chunk};
+  levels_[height].entries.clear();
+  return add_to(height + 1, entry);
+}
+
+base::Result<Node> RecipeBuilder::finish() {
+  for (std::size_t height = 0; height + 1 < levels_.size(); ++height)
+    if (!levels_[height].entries.empty())
+      if (auto closed = close(height); !closed) return base::fail(closed.error());
+  levels_.back().begin = 0;
+  return node_of(levels_.size() - 1);
+}
+
+base::Result<void> walk_recipe(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
+                               const TakePiece& take) {
+  return visit({.chunks = chunks, .begin = begin, .end = end, .take = take, .lost = nullptr}, top, 0);
+}
+
+base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLost& lost,
+                              const TakePiece& take) {
+  constexpr auto all = std::numeric_limits<std::uint64_t>::max();
+  return visit({.chunks = chunks, .begin = 0, .end = all, .take = take, .lost = &lost}, top, 0);
+}
+
+base::Result<Root> read_root(ChunkStore& chunks, const Record& record) {
+  const auto bytes = chunks.get_root(record.root, record.at);
+  if (!bytes) return base::fail(bytes.error());
+  auto root = decode_root(**bytes);
+  if (!root) return base::fail(EIO);
+  return std::move(*root);
+}
+
+}  // namespace braid::store

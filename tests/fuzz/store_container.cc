@@ -1,0 +1,51 @@
+// Containers of a store: whatever the bytes are, they are a head, a chunk, a directory or a footer, or
+// refused; what is taken is what is made of it again. Input: which of them, then the bytes; 1 in the first
+// byte's highest bit puts the right checksum in its place.
+#include <algorithm>
+#include <cstdint>
+#include <span>
+
+#include "base/assert.h"
+#include "base/big_endian.h"
+#include "base/xxhash64.h"
+#include "store/container_format.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace braid;
+  if (size == 0) return 0;
+  const auto view = std::as_bytes(std::span(data + 1, size - 1));
+  base::Bytes bytes(view.begin(), view.end());
+  const bool sign = (data[0] & 0x80U) != 0;
+  switch (data[0] % 4) {
+    case 0: {
+      if (sign && bytes.size() == store::ContainerHeader::bytes)
+        base::store_be<std::uint64_t>(bytes, 56, base::xxhash64(base::BytesView(bytes).first(56)));
+      const auto header = store::decode_container_header(bytes);
+      if (header) base::check(base::equal(store::encode(*header), bytes), "there is one way to write a head");
+      break;
+    }
+    case 1: {
+      const auto header = store::decode_chunk_header(bytes);
+      if (!header) break;
+      const auto chunk = base::BytesView(bytes).subspan(store::ChunkHeader::bytes);
+      if (!store::is_whole(*header, chunk)) break;
+      base::check(base::equal(store::encode_chunk(header->kind, header->id, chunk), bytes),
+                  "there is one way to write a chunk");
+      break;
+    }
+    case 2: {
+      const auto directory = store::decode_directory(bytes);
+      if (directory)
+        base::check(base::equal(store::encode(*directory), bytes), "there is one way to write it");
+      break;
+    }
+    default: {
+      if (sign && bytes.size() == store::container_footer_bytes)
+        base::store_be<std::uint64_t>(bytes, 16, base::xxhash64(base::BytesView(bytes).first(16)));
+      const auto footer = store::decode_footer(bytes);
+      if (footer)
+        base::check(base::equal(store::encode_footer(*footer), bytes), "there is one way to write it");
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,211 @@
+#include "store/containers.h"
+
+#include <fcntl.h>
+
+#include "tests/unit/store/scratch.h"
+
+namespace braid::store::test {
+namespace {
+
+class ContainersTest : public ScratchTest {
+ protected:
+  std::unique_ptr<Containers> opened(OpenFor what = OpenFor::writing) const {
+    return std::move(*Containers::open(*medium_, id_, what));
+  }
+  Location append(Containers& containers, const base::Bytes& bytes) const {
+    return *containers.append(ChunkKind::data, keys_.id_of(ChunkKind::data, bytes), bytes);
+  }
+  base::Result<base::Bytes> read(Containers& containers, Location at, const base::Bytes& bytes) const {
+    return containers.read(at, ChunkKind::data, keys_.id_of(ChunkKind::data, bytes),
+                           static_cast<std::uint32_t>(bytes.size()));
+  }
+  static std::string first() { return Containers::name_of(1); }
+};
+
+TEST_F(ContainersTest, a_place_counts_only_for_the_chunk_that_is_there) {
+  const auto containers = opened();
+  const base::Bytes a = noise(5000, 1), b = noise(5000, 2);
+  const Location at = append(*containers, a);
+  EXPECT_EQ(read(*containers, at, a), a);
+  EXPECT_EQ(read(*containers, at, b).error(), base::errno_of(EBADMSG));
+  EXPECT_FALSE(read(*containers, {0, at.container, at.offset + 1}, a));
+  EXPECT_FALSE(read(*containers, {0, 7, at.offset}, a));
+  EXPECT_FALSE(read(*containers, {1, at.container, at.offset}, a)) << "another volume";
+}
+
+TEST_F(ContainersTest, adding_goes_on_where_it_ended) {
+  const base::Bytes a = noise(5000, 1), b = noise(3, 2);
+  const Location first_at = append(*opened(), a);
+  const auto containers = opened();
+  const Location at = append(*containers, b);
+  EXPECT_EQ(at.container, 1U);
+  EXPECT_EQ(at.offset, first_at.offset + ChunkHeader::bytes + a.size());
+  EXPECT_EQ(read(*containers, at, b), b);
+}
+
+TEST_F(ContainersTest, a_tail_that_is_cut_short_anywhere_is_taken_off) {
+  const base::Bytes a = noise(100, 1), b = noise(60, 2), c = noise(5, 3);
+  Location at;
+  {
+    const auto containers = opened();
+    append(*containers, a);
+    at = append(*containers, b);
+  }
+  const std::string whole = content(first());
+  for (std::size_t size = at.offset; size < whole.size(); ++size) {
+    put(first(), whole.substr(0, size));
+    const auto containers = opened();
+    EXPECT_EQ(append(*containers, c), at) << size;
+    EXPECT_EQ(read(*containers, at, c), c);
+  }
+}
+
+TEST_F(ContainersTest, damage_before_whole_chunks_is_no_cut_tail) {
+  const base::Bytes a = noise(100, 1), b = noise(60, 2);
+  Location first_at, at;
+  {
+    const auto containers = opened();
+    first_at = append(*containers, a);
+    at = append(*containers, b);
+  }
+  std::string bytes = content(first());
+  bytes[first_at.offset + 70] ^= 1;
+  put(first(), bytes);
+  const auto containers = opened();
+  EXPECT_EQ(append(*containers, a).container, 2U);
+  EXPECT_EQ(read(*containers, at, b), b);
+  EXPECT_FALSE(read(*containers, first_at, a));
+  const auto walked = containers->walk(1, true, [](Location, const ChunkHeader&, base::BytesView) {});
+  EXPECT_EQ(walked->damaged, 1U);
+  EXPECT_EQ(walked->chunks, 1U);
+}
+
+TEST_F(ContainersTest, no_byte_can_change) {
+  const base::Bytes a = noise(40, 1);
+  const Location at = append(*opened(), a);
+  std::string bytes = content(first());
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<char>(bytes[i] ^ 0x10);
+    put(first(), bytes);
+    const auto containers = opened(OpenFor::reading);
+    const auto got = read(*containers, at, a);
+    EXPECT_TRUE(!got || *got == a);
+    EXPECT_TRUE(i < at.offset || !got) << i;
+    bytes[i] = static_cast<char>(bytes[i] ^ 0x10);
+  }
+}
+
+TEST_F(ContainersTest, a_full_one_has_a_directory_and_another_one_is_begun) {
+  const auto containers = opened();
+  std::vector<Location> places;
+  for (std::uint64_t i = 0; i < 17; ++i) places.push_back(append(*containers, noise(4U << 20U, i)));
+  EXPECT_EQ(places.back().container, 2U);
+  EXPECT_EQ(containers->numbers()->size(), 2U);
+  for (const bool with_bytes : {false, true}) {
+    std::vector<Location> seen;
+    const auto walked = containers->walk(
+        1, with_bytes, [&](Location at, const ChunkHeader&, base::BytesView) { seen.push_back(at); });
+    EXPECT_TRUE(walked->full);
+    EXPECT_EQ(walked->damaged, 0U);
+    places.resize(seen.size());
+    EXPECT_EQ(seen, places);
+  }
+  std::string bytes = content(first());
+  ASSERT_LE(bytes.size(), Location::offset_end + 4096);
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  put(first(), bytes);
+  const auto walked = opened()->walk(1, false, [](Location, const ChunkHeader&, base::BytesView) {});
+  EXPECT_FALSE(walked->full);
+  EXPECT_EQ(walked->chunks, places.size()) << "they are found without it";
+}
+
+TEST_F(ContainersTest, a_container_of_another_store_is_none) {
+  append(*opened(), noise(10, 1));
+  const StoreId other{std::byte{9}};
+  const auto containers = std::move(*Containers::open(*medium_, other, OpenFor::writing));
+  EXPECT_EQ(append(*containers, noise(10, 2)).container, 2U);
+}
+
+// A medium on which writing fails when the test wants that.
+class FailingFile final : public File {
+ public:
+  FailingFile(std::unique_ptr<File> file, int& write_errno, int& sync_errno)
+      : file_(std::move(file)), write_errno_(write_errno), sync_errno_(sync_errno) {}
+  base::Result<std::size_t> read(std::uint64_t offset, base::MutableBytes to) override {
+    return file_->read(offset, to);
+  }
+  base::Result<void> write(std::uint64_t offset, base::BytesView bytes) override {
+    if (write_errno_ == 0) return file_->write(offset, bytes);
+    (void)file_->write(offset, bytes.first(bytes.size() / 2));
+    return base::fail(write_errno_);
+  }
+  base::Result<void> resize(std::uint64_t size) override { return file_->resize(size); }
+  base::Result<void> punch(std::uint64_t, std::uint64_t) override { return base::fail(EOPNOTSUPP); }
+  base::Result<std::optional<Extent>> next_data(std::uint64_t) override { return base::fail(EOPNOTSUPP); }
+  base::Result<FileStatus> status() override { return file_->status(); }
+  base::Result<void> set_times(const vfs::Time&, const vfs::Time&) override { return {}; }
+  base::Result<void> sync() override {
+    if (sync_errno_ != 0) return base::fail(sync_errno_);
+    return file_->sync();
+  }
+  base::Result<void> sync_file_system() override { return {}; }
+  void forget_cached(std::uint64_t, std::uint64_t) override {}
+  base::Result<std::optional<base::Bytes>> attribute(const char*) override { return std::nullopt; }
+  base::Result<void> set_attribute(const char*, base::BytesView) override { return {}; }
+  base::Result<void> remove_attribute(const char*) override { return {}; }
+  base::Result<void> set_hint(bool) override { return {}; }
+  base::Result<KernelHandle> handle() override { return KernelHandle{}; }
+
+ private:
+  std::unique_ptr<File> file_;
+  int &write_errno_, &sync_errno_;
+};
+class FailingMedium final : public Medium {
+ public:
+  explicit FailingMedium(Medium& medium) : medium_(medium) {}
+  base::Result<std::unique_ptr<File>> open(const std::string& name, OpenFor what) override {
+    auto file = medium_.open(name, what);
+    if (!file) return base::fail(file.error());
+    return std::make_unique<FailingFile>(std::move(*file), write_errno, sync_errno);
+  }
+  base::Result<std::vector<std::string>> list(const std::string& name) override { return medium_.list(name); }
+  base::Result<void> make_directory(const std::string& name) override { return medium_.make_directory(name); }
+  base::Result<void> rename(const std::string& a, const std::string& b) override {
+    return medium_.rename(a, b);
+  }
+  base::Result<void> remove(const std::string& name) override { return medium_.remove(name); }
+  base::Result<void> sync_directory(const std::string& name) override { return medium_.sync_directory(name); }
+  std::unique_ptr<File> file_of(int fd) override { return medium_.file_of(fd); }
+  int write_errno = 0, sync_errno = 0;
+
+ private:
+  Medium& medium_;
+};
+
+TEST_F(ContainersTest, a_full_medium_can_have_room_later) {
+  FailingMedium medium(*medium_);
+  const auto containers = std::move(*Containers::open(medium, id_, OpenFor::writing));
+  const base::Bytes a = noise(100, 1), b = noise(100, 2);
+  const Location at = append(*containers, a);
+  medium.write_errno = ENOSPC;
+  EXPECT_EQ(containers->append(ChunkKind::data, {}, b).error(), base::errno_of(ENOSPC));
+  medium.write_errno = 0;
+  const Location next = append(*containers, b);
+  EXPECT_EQ(next.offset, at.offset + ChunkHeader::bytes + a.size());
+  EXPECT_TRUE(containers->sync());
+  EXPECT_EQ(read(*containers, next, b), b);
+}
+
+TEST_F(ContainersTest, after_a_failed_sync_nothing_is_believed) {
+  FailingMedium medium(*medium_);
+  const auto containers = std::move(*Containers::open(medium, id_, OpenFor::writing));
+  append(*containers, noise(100, 1));
+  medium.sync_errno = EIO;
+  EXPECT_FALSE(containers->sync());
+  medium.sync_errno = 0;
+  EXPECT_EQ(containers->sync().error(), base::errno_of(EIO));
+  EXPECT_EQ(containers->append(ChunkKind::data, {}, noise(1, 1)).error(), base::errno_of(EIO));
+}
+
+}  // namespace
+}  // namespace braid::store::test

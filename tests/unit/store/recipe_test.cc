@@ -1,0 +1,106 @@
+#include "store/recipe.h"
+
+#include <map>
+
+#include "tests/unit/store/scratch.h"
+
+namespace braid::store::test {
+namespace {
+
+class RecipeTest : public ScratchTest {
+ protected:
+  // Of an entry of its own: the id tells which.
+  static NodeEntry chunk(std::uint64_t offset, std::uint32_t length, std::uint64_t number) {
+    NodeEntry out{.offset = offset, .length = length, .kind = EntryKind::chunk, .slice = 0, .chunk = {}};
+    out.chunk.bytes = length;
+    const base::Bytes id = noise(hashing::digest_bytes, number);
+    std::ranges::copy(id, out.chunk.id.bytes.begin());
+    return out;
+  }
+  std::vector<RecipePiece> pieces(const Node& top, std::uint64_t begin, std::uint64_t end) {
+    std::vector<RecipePiece> out;
+    EXPECT_TRUE(walk_recipe(chunks_, top, begin, end, [&](const RecipePiece& piece) {
+      out.push_back(piece);
+      return base::Result<void>();
+    }));
+    return out;
+  }
+
+  std::unique_ptr<Containers> containers_ = std::move(*Containers::open(*medium_, id_, OpenFor::writing));
+  std::unique_ptr<Index> index_ = std::move(*Index::open(path_ / "index", {}));
+  ChunkStore chunks_{*containers_, index_.get(), keys_, base::MiB};
+};
+
+TEST_F(RecipeTest, finds_any_byte_in_a_tree_of_any_height) {
+  for (const std::uint64_t count : {0U, 1U, 31U, 240U, 241U, 5000U, 60'000U}) {
+    RecipeBuilder builder(chunks_);
+    // Every third one is missing.
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(i % 3 == 2 || builder.add(chunk(i * 100, 100, i)));
+    const Node top = *builder.finish();
+    ASSERT_TRUE(is_sound(top));
+    EXPECT_TRUE(count < 60'000 || top.height >= 2);
+    std::uint64_t seen = 0;
+    for (const RecipePiece& piece : pieces(top, 0, count * 100)) {
+      EXPECT_EQ(piece.chunk.id, chunk(0, 1, piece.offset / 100).chunk.id);
+      seen += piece.length;
+    }
+    EXPECT_EQ(seen, builder.mapped());
+    if (count < 3) continue;
+    const auto some = pieces(top, (count / 3) * 300 - 150, (count / 3) * 300 + 30);
+    ASSERT_FALSE(some.empty());
+    EXPECT_EQ(some.front().offset, (count / 3) * 300 - 150);
+    EXPECT_EQ(some.front().slice, 50U);
+    EXPECT_EQ(some.front().length, 50U);
+  }
+}
+
+TEST_F(RecipeTest, nothing_is_said_of_holes) {
+  RecipeBuilder builder(chunks_);
+  ASSERT_TRUE(builder.add(chunk(1000, 100, 1)));
+  ASSERT_TRUE(builder.add({.offset = 2000, .length = 50, .kind = EntryKind::plain, .slice = 0, .chunk = {}}));
+  const Node top = *builder.finish();
+  EXPECT_TRUE(pieces(top, 0, 1000).empty());
+  EXPECT_TRUE(pieces(top, 1100, 2000).empty());
+  EXPECT_TRUE(pieces(top, 2050, 1U << 30U).empty());
+  EXPECT_EQ(pieces(top, 0, 5000).size(), 2U);
+  EXPECT_EQ(builder.mapped(), 100U);
+}
+
+TEST_F(RecipeTest, what_files_have_in_common_they_share_wherever_it_is) {
+  const auto made = [&](std::uint64_t shift, std::uint64_t first) {
+    RecipeBuilder builder(chunks_);
+    EXPECT_TRUE(builder.add(chunk(0, static_cast<std::uint32_t>(100 + shift), first)));
+    for (std::uint64_t i = 1; i < 20'000; ++i) EXPECT_TRUE(builder.add(chunk(i * 100 + shift, 100, i)));
+    EXPECT_TRUE(builder.finish());
+  };
+  made(0, 1'000'000);
+  const ChunkCounts before = chunks_.counts();
+  made(7, 2'000'000);
+  const ChunkCounts after = chunks_.counts();
+  EXPECT_LE(after.chunks_added - before.chunks_added, 4U) << "the nodes along its left edge";
+  EXPECT_GT(after.chunks_found - before.chunks_found, 80U);
+}
+
+TEST_F(RecipeTest, a_node_that_is_lost_is_an_error_or_told) {
+  RecipeBuilder builder(chunks_);
+  for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(builder.add(chunk(i * 100, 100, i)));
+  Node top = *builder.finish();
+  ASSERT_EQ(top.height, 1);
+  NodeEntry& lost = top.entries[1];
+  lost.chunk.id.bytes[5] ^= std::byte{1};
+  const auto take = [](const RecipePiece&) { return base::Result<void>(); };
+  EXPECT_EQ(walk_recipe(chunks_, top, 0, 100'000, take).error(), base::errno_of(EIO));
+  EXPECT_TRUE(walk_recipe(chunks_, top, 0, lost.offset, take)) << "before it all is well";
+  std::map<std::uint64_t, std::uint64_t> told;
+  EXPECT_TRUE(
+      walk_whole(chunks_, top, [&](std::uint64_t at, std::uint64_t length) { told[at] = length; }, take));
+  EXPECT_EQ(told, (std::map<std::uint64_t, std::uint64_t>{{lost.offset, lost.length}}));
+  // A node in another one's place, which is as it should be itself.
+  Node mixed = top;
+  mixed.entries[1].chunk = mixed.entries[0].chunk;
+  ASSERT_NE(mixed.entries[0].length, mixed.entries[1].length);
+  EXPECT_FALSE(walk_recipe(chunks_, mixed, 0, 100'000, take));
+}
+
+}  // namespace
+}  // namespace braid::store::test
