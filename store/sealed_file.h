@@ -1,0 +1,51 @@
+// A sealed file as it is read: its stub, its recipe, and which of the two has each byte.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "store/chunk_store.h"
+#include "store/medium.h"
+#include "store/recipe.h"
+#include "store/record.h"
+
+namespace braid::store {
+
+// Immutable, so thread-safe; the chunks outlive it.
+class SealedFile {
+ public:
+  // Of the record that the file has. EBADMSG: it is damaged, of another store, or of another file; ENOTSUP:
+  // of a later version; EIO: its root cannot be read.
+  static base::Result<std::shared_ptr<const SealedFile>> open(ChunkStore& chunks, const StoreKeys& keys,
+                                                              const KernelHandle& file,
+                                                              base::BytesView record);
+  SealedFile(ChunkStore& chunks, const Record& record, Root root)
+      : chunks_(chunks), record_(record), root_(std::move(root)) {}
+
+  // Bytes [offset, offset + to.size()) into `to`, as far as the file goes, whose size `size` is. Where the
+  // stub has bytes of its own they are the newer ones, unless a pending step is to take them out. EIO: some
+  // cannot be read; none is made up.
+  base::Result<void> read(File& stub, std::uint64_t offset, base::MutableBytes to) const;
+  // The first byte at `offset` or behind it, and before `size`, that is of this kind; `size` if there is
+  // none.
+  base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size) const;
+  // Where the stub has newer bytes within [begin, end).
+  base::Result<std::vector<Extent>> newer(File& stub, std::uint64_t begin, std::uint64_t end) const;
+
+  [[nodiscard]] const Record& record() const { return record_; }
+  [[nodiscard]] const Root& root() const { return root_; }
+
+ private:
+  ChunkStore& chunks_;
+  const Record record_;
+  const Root root_;
+};
+
+// What is left of `from` without the others, which are in order and apart.
+std::vector<Extent> without(const Extent& from, const std::vector<Extent>& others);
+
+}  // namespace braid::store

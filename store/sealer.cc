@@ -1,0 +1,255 @@
+#include "store/sealer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/log.h"
+
+namespace braid::store {
+namespace {
+
+constexpr std::size_t read_bytes_at_once = 4 * base::MiB;
+// A hole that ends behind the file's end frees its last block, too, which is not larger than this.
+constexpr std::uint64_t block_bytes_max = 64 * base::KiB;
+
+std::uint64_t rounded_up(std::uint64_t size) { return (size / block_bytes_max + 1) * block_bytes_max; }
+
+// Where bytes were read: fewer and larger ranges, if there are too many.
+std::vector<PendingStep> punches_of(std::vector<Extent> extents, std::uint64_t size) {
+  while (extents.size() > Root::steps_max) {
+    std::vector<Extent> fewer;
+    for (std::size_t i = 0; i < extents.size(); i += 2)
+      fewer.push_back({extents[i].begin, extents[std::min(i + 1, extents.size() - 1)].end});
+    extents = std::move(fewer);
+  }
+  std::vector<PendingStep> out;
+  for (const Extent& extent : extents) {
+    const std::uint64_t end = extent.end == size ? rounded_up(size) : extent.end;
+    out.push_back({StepKind::punch, extent.begin, end - extent.begin});
+  }
+  return out;
+}
+
+bool same(const FileStatus& a, const FileStatus& b) {
+  return a.size == b.size && a.mtime == b.mtime && a.ctime == b.ctime;
+}
+
+base::Result<void> carry_out(const StoreKeys& keys, File& file, const KernelHandle& handle, Record record,
+                             const Root& root) {
+  base::Result<void> done;
+  for (const PendingStep& step : root.steps) {
+    if (done)
+      done = step.kind == StepKind::punch ? file.punch(step.offset, step.length) : file.resize(step.offset);
+  }
+  if (!done) return done;
+  const auto now = file.status();
+  if (!now) return base::fail(now.error());
+  done = file.set_times(now->atime, root.mtime);
+  // Not every file system has the flag; without it others look at the record itself.
+  (void)file.set_hint(true);
+  record.pending = false;
+  if (done) done = file.set_attribute(record_name, encode(record, keys, handle));
+  return done;
+}
+
+}  // namespace
+
+Sealer::Sealer(Store& store, std::uint32_t tree, hashing::Profile profile)
+    : store_(store),
+      tree_(tree),
+      hasher_(clock_),
+      usual_(hashing::ChunkParams::of(profile, store.keys().data_key())),
+      whole_(hashing::ChunkParams::of(hashing::Profile::whole, store.keys().data_key())) {}
+
+base::Result<void> Sealer::prepare(SealDraft& draft) {
+  File& file = *draft.file;
+  const auto now = file.status();
+  if (!now) return base::fail(now.error());
+  draft.before = *now;
+  const auto record = file.attribute(record_name);
+  if (!record) return base::fail(record.error());
+  const auto handle = file.handle();
+  if (!handle) return base::fail(handle.error());
+  draft.handle = *handle;
+  if (*record) {
+    draft.outcome = SealOutcome::already;
+    const auto sealed = SealedFile::open(store_.chunks(), store_.keys(), *handle, **record);
+    return sealed ? finish_steps(store_, file, *handle, **sealed) : base::fail(sealed.error());
+  }
+  draft.outcome = SealOutcome::small;
+  if (now->size < seal_bytes_min) return {};
+  params_ = now->size <= whole_bytes_max ? &whole_ : &usual_;
+  RecipeBuilder recipe(store_.chunks());
+  auto extents = read_all(file, now->size, recipe);
+  if (!extents) return base::fail(extents.error());
+  auto top = recipe.finish();
+  if (!top) return base::fail(top.error());
+  if (recipe.mapped() < seal_bytes_min) return {};
+  draft.root = {.size = now->size,
+                .mtime = now->mtime,
+                .ctime = now->ctime,
+                .steps = punches_of(std::move(*extents), now->size),
+                .top = std::move(*top)};
+  const auto root = store_.chunks().put(ChunkKind::root, encode(draft.root));
+  if (!root) return base::fail(root.error());
+  draft.record = {.root = root->id, .at = root->at, .mapped = recipe.mapped(), .pending = true};
+  draft.outcome = SealOutcome::sealed;
+  return {};
+}
+
+base::Result<std::vector<Extent>> Sealer::read_all(File& file, std::uint64_t size, RecipeBuilder& recipe) {
+  std::vector<Extent> extents;
+  for (std::uint64_t at = 0; at < size;) {
+    const auto found = file.next_data(at);
+    if (!found) return base::fail(found.error());
+    if (!*found || (*found)->begin >= size) break;
+    const Extent extent{(*found)->begin, std::min((*found)->end, size)};
+    if (auto read = read_extent(file, extent, recipe); !read) return base::fail(read.error());
+    extents.push_back(extent);
+    at = extent.end;
+  }
+  return extents;
+}
+
+// Each is a stream by itself: a hole is a cut.
+base::Result<void> Sealer::read_extent(File& file, const Extent& extent, RecipeBuilder& recipe) {
+  base::Bytes& held = buffer_;
+  held.clear();
+  for (std::uint64_t at = extent.begin; at < extent.end;) {
+    const std::size_t kept = held.size();
+    const std::size_t wanted = std::min<std::uint64_t>(read_bytes_at_once, extent.end - at);
+    held.resize(kept + wanted);
+    const auto got = file.read(at, base::MutableBytes(held).subspan(kept));
+    if (!got) return base::fail(got.error());
+    // It was cut short meanwhile: commit() will see that.
+    held.resize(kept + *got);
+    bytes_read_ += *got;
+    const bool is_end = *got < wanted || at + *got == extent.end;
+    const auto consumed = keep(held, at - kept, is_end, recipe);
+    if (!consumed) return base::fail(consumed.error());
+    held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(*consumed));
+    at += *got;
+    if (is_end) break;
+  }
+  return {};
+}
+
+// The chunks that the bytes, which begin at a cut, are sure to have; returns how many of the bytes they are.
+base::Result<std::uint64_t> Sealer::keep(base::BytesView bytes, std::uint64_t offset, bool is_end,
+                                         RecipeBuilder& recipe) {
+  if (bytes.empty()) return 0;
+  const hashing::Job job{.params = params_,
+                         .key = store_.keys().data_key(),
+                         .spans = {bytes},
+                         .stream_offset = offset,
+                         .is_end = is_end,
+                         .priority = hashing::Priority::background};
+  const auto cut = hasher_.run(job);
+  if (!cut) return base::fail(cut.error());
+  for (const hashing::Chunk& chunk : cut->chunks) {
+    if ((chunk.flags & hashing::zero_chunk) != 0) continue;
+    const auto kept =
+        store_.chunks().put(ChunkKind::data, chunk.id,
+                            bytes.subspan(static_cast<std::size_t>(chunk.offset - offset), chunk.length));
+    if (!kept) return base::fail(kept.error());
+    const NodeEntry entry{
+        .offset = chunk.offset, .length = chunk.length, .kind = EntryKind::chunk, .slice = 0, .chunk = *kept};
+    if (auto added = recipe.add(entry); !added) return base::fail(added.error());
+  }
+  return cut->consumed;
+}
+
+base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
+  base::check(store_.registry() != nullptr, "whoever seals has a registry");
+  std::vector<RegistryEntry> entries;
+  for (const SealDraft& draft : drafts)
+    entries.push_back({RegistryKind::sealed, tree_, draft.record.mapped, draft.handle});
+  base::Result<void> done = store_.chunks().sync();
+  if (done) done = store_.registry()->append(entries);
+  if (!done) return done;
+  File* any = nullptr;
+  for (SealDraft& draft : drafts) {
+    const auto now = draft.file->status();
+    if (!now) return base::fail(now.error());
+    if (!same(*now, draft.before) || !draft.untouched()) draft.outcome = SealOutcome::changed;
+    if (draft.outcome != SealOutcome::sealed) continue;
+    done = draft.file->set_attribute(record_name, encode(draft.record, store_.keys(), draft.handle));
+    if (!done) return done;
+    any = draft.file.get();
+  }
+  if (any == nullptr) return {};
+  done = drafts.size() == 1 ? any->sync() : any->sync_file_system();
+  for (SealDraft& draft : drafts) {
+    if (!done) return done;
+    if (draft.outcome == SealOutcome::sealed)
+      done = carry_out(store_.keys(), *draft.file, draft.handle, draft.record, draft.root);
+  }
+  return done;
+}
+
+base::Result<void> finish_steps(Store& store, File& file, const KernelHandle& handle,
+                                const SealedFile& sealed) {
+  if (!sealed.record().pending) return {};
+  // Nobody knows whether the record was on the medium when the one that set it ended.
+  if (auto synced = file.sync(); !synced) return synced;
+  return carry_out(store.keys(), file, handle, sealed.record(), sealed.root());
+}
+
+namespace {
+
+// Every byte that the recipe has, into the stub.
+base::Result<void> write_back(Store& store, File& file, const Root& root, std::uint64_t size) {
+  return walk_recipe(store.chunks(), root.top, 0, size, [&](const RecipePiece& piece) -> base::Result<void> {
+    if (piece.kind == EntryKind::plain) return {};
+    const auto chunk = store.chunks().get(ChunkKind::data, piece.chunk);
+    if (!chunk) return base::fail(chunk.error());
+    return file.write(piece.offset,
+                      base::BytesView(**chunk).subspan(piece.slice, static_cast<std::size_t>(piece.length)));
+  });
+}
+
+}  // namespace
+
+// While the bytes are written the record says that they are to be punched: a crash makes of the file what it
+// was.
+base::Result<bool> unseal(Store& store, std::uint32_t tree, File& file) {
+  const auto bytes = file.attribute(record_name);
+  if (!bytes) return base::fail(bytes.error());
+  if (!*bytes) return false;
+  const auto handle = file.handle();
+  if (!handle) return base::fail(handle.error());
+  const auto sealed = SealedFile::open(store.chunks(), store.keys(), *handle, **bytes);
+  if (!sealed) return base::fail(sealed.error());
+  if (auto finished = finish_steps(store, file, *handle, **sealed); !finished)
+    return base::fail(finished.error());
+  const auto now = file.status();
+  if (!now) return base::fail(now.error());
+  Record record = (*sealed)->record();
+  record.pending = false;
+  const Root& root = (*sealed)->root();
+  const auto newer = SealedFile(store.chunks(), record, root).newer(file, 0, now->size);
+  if (!newer) return base::fail(newer.error());
+  if (!newer->empty()) return base::fail(EBUSY);
+  record.pending = true;
+  base::Result<void> done = file.set_attribute(record_name, encode(record, store.keys(), *handle));
+  if (done) done = file.sync();
+  if (done) done = write_back(store, file, root, now->size);
+  if (done) done = file.sync();
+  if (!done) {
+    if (const auto undone = carry_out(store.keys(), file, *handle, record, root); !undone)
+      base::log_event(base::Level::warning, "store_unseal_undone", "fileid={}: {}; it is read as before",
+                      now->fileid, base::message_of(undone.error()));
+    return base::fail(done.error());
+  }
+  done = file.remove_attribute(record_name);
+  if (done) done = file.set_times(now->atime, now->mtime);
+  (void)file.set_hint(false);
+  if (done) done = file.sync();
+  const RegistryEntry entry{RegistryKind::unsealed, tree, record.mapped, *handle};
+  if (done && store.registry() != nullptr) done = store.registry()->append(std::span(&entry, 1));
+  if (!done) return base::fail(done.error());
+  return true;
+}
+
+}  // namespace braid::store

@@ -1,0 +1,77 @@
+// A store: a directory of containers with the chunks of sealed files, and what belongs to it.
+// docs/format-store.md says what lies in it, docs/store.md how it is used.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "store/chunk_store.h"
+#include "store/format_file.h"
+#include "store/posix_medium.h"
+#include "store/registry.h"
+#include "store/trees.h"
+
+namespace braid::store {
+
+struct StoreOptions {
+  OpenFor what = OpenFor::reading;
+  // What others are told who want the store, too: a command and a process.
+  std::string who{};
+  std::size_t cache_bytes = 64 * base::MiB;  // of chunks that were read
+  IndexOptions index{};
+};
+
+// Thread-safe. This process has the store as long as it lives.
+class Store {
+ public:
+  // Errors are sentences. With OpenFor::creating a directory that is empty, or not there, becomes a store.
+  static std::expected<std::unique_ptr<Store>, std::string> open(const std::string& directory,
+                                                                 const StoreOptions& options);
+  ~Store();
+  Store(const Store&) = delete;
+  Store& operator=(const Store&) = delete;
+
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  [[nodiscard]] const FormatFile& format() const { return format_; }
+  [[nodiscard]] const StoreKeys& keys() const { return *keys_; }
+  [[nodiscard]] Medium& medium() { return *medium_; }
+  [[nodiscard]] Containers& containers() { return *containers_; }
+  [[nodiscard]] ChunkStore& chunks() { return *chunks_; }
+  // Null: it is damaged or gone, and nothing can be sealed.
+  [[nodiscard]] Registry* registry() { return registry_.get(); }
+  // Null: it is gone, and cannot be made anew.
+  [[nodiscard]] Index* index() { return index_.get(); }
+
+  // Nothing: the file `trees` is damaged or gone.
+  [[nodiscard]] std::optional<std::vector<Tree>> trees();
+  // The number of a file system, which is kept for ever, with where it is found now.
+  base::Result<std::uint32_t> tree_of(const std::string& file_system, const std::string& path);
+
+ private:
+  explicit Store(std::string directory) : directory_(std::move(directory)) {}
+  using Opened = std::expected<void, std::string>;
+  Opened make();
+  Opened load_format();
+  Opened load_key();
+  Opened load_parts(const StoreOptions& options);
+
+  const std::string directory_;
+  std::unique_ptr<Medium> medium_;
+  std::optional<StoreLock> lock_;
+  FormatFile format_;
+  std::optional<StoreKeys> keys_;
+  std::unique_ptr<Containers> containers_;
+  std::unique_ptr<Registry> registry_;
+  std::unique_ptr<Index> index_;
+  std::unique_ptr<ChunkStore> chunks_;
+  OpenFor what_ = OpenFor::reading;
+  std::mutex trees_;
+};
+
+}  // namespace braid::store

@@ -1,0 +1,236 @@
+// Files are sealed, read and unsealed, on the kernel's file systems.
+#include <sys/wait.h>
+
+#include <algorithm>
+
+#include "tests/unit/store/seal_fixture.h"
+
+namespace braid::store::test {
+namespace {
+
+class SealTest : public SealFixture, public testing::WithParamInterface<std::string> {
+ protected:
+  void SetUp() override {
+    const std::string why = begin(GetParam());
+    if (!why.empty()) GTEST_SKIP() << why;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, SealTest, testing::ValuesIn(vfs::file_system_kinds()),
+                         [](const auto& kind) { return kind.param; });
+
+TEST_P(SealTest, a_sealed_file_takes_no_space_and_has_its_bytes) {
+  const std::string bytes = noise(3'000'000, 1);
+  write("f", bytes);
+  const struct stat before = status("f");
+  EXPECT_EQ(seal({"f"}), SealOutcome::sealed);
+  const struct stat after = status("f");
+  EXPECT_EQ(after.st_size, before.st_size);
+  EXPECT_EQ(after.st_mtim.tv_sec, before.st_mtim.tv_sec);
+  EXPECT_EQ(after.st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+  EXPECT_LE(after.st_blocks * 512, 4096);
+  EXPECT_EQ(slurp(path("f")), std::string(bytes.size(), '\0'));
+  EXPECT_EQ(read("f"), bytes);
+  open_store();
+  for (const std::uint64_t offset : {0U, 1U, 65'535U, 2'999'999U})
+    EXPECT_EQ(read("f", offset, 70'000), bytes.substr(offset, 70'000));
+  EXPECT_EQ(unsealed("f"), true);
+  EXPECT_EQ(slurp(path("f")), bytes);
+  EXPECT_EQ(status("f").st_mtim.tv_nsec, before.st_mtim.tv_nsec);
+  EXPECT_EQ(unsealed("f"), false) << "it is not sealed any more";
+}
+
+TEST_P(SealTest, equal_bytes_are_kept_once) {
+  const std::string bytes = noise(2'000'000, 2);
+  write("a", bytes);
+  write("b", bytes);
+  write("c", noise(1000, 3) + bytes);
+  ASSERT_EQ(seal({"a"}), SealOutcome::sealed);
+  const ChunkCounts first = store_->chunks().counts();
+  open_store();
+  ASSERT_EQ(seal({"b", "c"}), SealOutcome::sealed);
+  EXPECT_LT(store_->chunks().counts().bytes_added, first.bytes_added / 4);
+  EXPECT_EQ(read("b"), bytes);
+  EXPECT_EQ(read("c"), noise(1000, 3) + bytes);
+}
+
+TEST_P(SealTest, holes_and_zeros_are_kept_nowhere) {
+  write("f", noise(100'000, 4));
+  const base::UniqueFd fd = opened("f");
+  ASSERT_EQ(::ftruncate(fd.get(), 40'000'000), 0);
+  ASSERT_EQ(::pwrite(fd.get(), "tail", 4, 30'000'000), 4);
+  const std::string zeros(4'000'000, '\0');
+  ASSERT_EQ(::pwrite(fd.get(), zeros.data(), zeros.size(), 10'000'000), 4'000'000);
+  const std::string bytes = slurp(path("f"));
+  ASSERT_EQ(seal({"f"}), SealOutcome::sealed);
+  EXPECT_LT(store_->chunks().counts().bytes_added, 600'000U);
+  EXPECT_EQ(read("f"), bytes);
+  ASSERT_EQ(unsealed("f"), true);
+  EXPECT_EQ(slurp(path("f")), bytes);
+  EXPECT_LT(status("f").st_blocks * 512, 2'000'000);
+}
+
+TEST_P(SealTest, what_is_small_stays_as_it_is) {
+  write("empty", "");
+  write("small", std::string(4095, 'x'));
+  write("zeros", std::string(100'000, '\0'));
+  for (const char* const name : {"empty", "small", "zeros"})
+    EXPECT_EQ(seal({name}), SealOutcome::small) << name;
+  write("large", std::string(4096, 'x'));
+  EXPECT_EQ(seal({"large"}), SealOutcome::sealed);
+  EXPECT_EQ(seal({"large"}), SealOutcome::already);
+}
+
+TEST_P(SealTest, a_file_that_has_changed_meanwhile_keeps_its_bytes) {
+  const std::string bytes = noise(50'000, 5);
+  write("f", bytes);
+  write("g", bytes);
+  Sealer sealer(*store_, 1, hashing::Profile::general);
+  const base::UniqueFd fds[2] = {opened("f"), opened("g")};
+  std::vector<SealDraft> drafts(2);
+  for (std::size_t i = 0; i < 2; ++i) {
+    drafts[i].file = store_->medium().file_of(fds[i].get());
+    drafts[i].untouched = [i] { return i == 0; };
+    ASSERT_TRUE(sealer.prepare(drafts[i]));
+  }
+  ASSERT_EQ(::ftruncate(fds[0].get(), 49'999), 0);
+  ASSERT_TRUE(sealer.commit(drafts));
+  EXPECT_EQ(drafts[0].outcome, SealOutcome::changed);
+  EXPECT_EQ(drafts[1].outcome, SealOutcome::changed) << "somebody wants it";
+  EXPECT_EQ(slurp(path("f")), bytes.substr(0, 49'999));
+  EXPECT_EQ(slurp(path("g")), bytes);
+}
+
+TEST_P(SealTest, the_newest_write_wins) {
+  const std::string bytes = noise(500'000, 6);
+  write("f", bytes);
+  ASSERT_EQ(seal({"f"}), SealOutcome::sealed);
+  const base::UniqueFd fd = opened("f");
+  const std::string block(4096, 'n');
+  ASSERT_EQ(::pwrite(fd.get(), block.data(), block.size(), 8192), 4096);
+  std::string wanted = bytes;
+  wanted.replace(8192, 4096, block);
+  EXPECT_EQ(read("f"), wanted);
+  EXPECT_EQ(unsealed("f").error(), base::errno_of(EBUSY));
+  EXPECT_EQ(read("f"), wanted);
+}
+
+TEST_P(SealTest, a_record_counts_for_its_own_file_alone) {
+  write("f", noise(50'000, 7));
+  write("g", std::string(50'000, '\0'));
+  ASSERT_EQ(seal({"f"}), SealOutcome::sealed);
+  std::array<char, 256> record{};
+  const ssize_t size = ::getxattr(path("f").c_str(), record_name, record.data(), record.size());
+  ASSERT_EQ(size, 60);
+  ASSERT_EQ(::setxattr(path("g").c_str(), record_name, record.data(), 60, 0), 0);
+  EXPECT_EQ(read("g").error(), base::errno_of(EBADMSG));
+  EXPECT_EQ(unsealed("g").error(), base::errno_of(EBADMSG));
+}
+
+TEST_P(SealTest, holes_are_found) {
+  write("f", noise(100'000, 8));
+  const base::UniqueFd fd = opened("f");
+  ASSERT_EQ(::ftruncate(fd.get(), 400'000'000), 0);
+  ASSERT_EQ(::pwrite(fd.get(), noise(65'536, 9).data(), 65'536, 300'023'808), 65'536);
+  ASSERT_EQ(seal({"f"}), SealOutcome::sealed);
+  const auto stub = store_->medium().file_of(fd.get());
+  const auto sealed =
+      *SealedFile::open(store_->chunks(), store_->keys(), *stub->handle(), **stub->attribute(record_name));
+  const std::uint64_t size = 400'000'000;
+  EXPECT_EQ(sealed->seek(*stub, 0, true, size), 0U);
+  EXPECT_GE(*sealed->seek(*stub, 0, false, size), 100'000U);
+  EXPECT_LE(*sealed->seek(*stub, 0, false, size), 131'072U);
+  EXPECT_EQ(sealed->seek(*stub, 200'000, true, size), 300'023'808U);
+  EXPECT_EQ(sealed->seek(*stub, 310'000'000, true, size), size);
+}
+
+// A process that ends at any of its system calls on the file leaves a file that reads as it should.
+class StoppingFile final : public File {
+ public:
+  StoppingFile(std::unique_ptr<File> file, int calls) : file_(std::move(file)), left_(calls) {}
+  base::Result<std::size_t> read(std::uint64_t o, base::MutableBytes to) override {
+    return file_->read(o, to);
+  }
+  base::Result<void> write(std::uint64_t o, base::BytesView b) override { return step(&File::write, o, b); }
+  base::Result<void> resize(std::uint64_t s) override { return step(&File::resize, s); }
+  base::Result<void> punch(std::uint64_t o, std::uint64_t n) override { return step(&File::punch, o, n); }
+  base::Result<std::optional<Extent>> next_data(std::uint64_t o) override { return file_->next_data(o); }
+  base::Result<FileStatus> status() override { return file_->status(); }
+  base::Result<void> set_times(const vfs::Time& a, const vfs::Time& m) override {
+    return step(&File::set_times, a, m);
+  }
+  base::Result<void> sync() override { return step(&File::sync); }
+  base::Result<void> sync_file_system() override { return step(&File::sync_file_system); }
+  void forget_cached(std::uint64_t, std::uint64_t) override {}
+  base::Result<std::optional<base::Bytes>> attribute(const char* n) override { return file_->attribute(n); }
+  base::Result<void> set_attribute(const char* n, base::BytesView v) override {
+    return step(&File::set_attribute, n, v);
+  }
+  base::Result<void> remove_attribute(const char* n) override { return step(&File::remove_attribute, n); }
+  base::Result<void> set_hint(bool on) override { return step(&File::set_hint, on); }
+  base::Result<KernelHandle> handle() override { return file_->handle(); }
+
+ private:
+  template <class... Parameters, class... Arguments>
+  base::Result<void> step(base::Result<void> (File::*call)(Parameters...), Arguments... arguments) {
+    if (left_-- <= 0) ::_exit(7);
+    return ((*file_).*call)(arguments...);
+  }
+  std::unique_ptr<File> file_;
+  int left_;
+};
+
+// In a child that ends before the n-th change; false once it has come to its end.
+template <class F>
+bool stops(F body) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    body();
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  return WEXITSTATUS(status) == 7;
+}
+
+TEST_P(SealTest, whenever_the_process_ends_the_bytes_are_there) {
+  const std::string bytes = noise(200'000, 10);
+  store_.reset();
+  bool stopped = true;
+  for (int calls = 0; stopped; ++calls) {
+    write("f", bytes);
+    const struct stat before = status("f");
+    stopped = stops([&] {
+      store_ = std::move(*Store::open(store_path_, {.what = OpenFor::writing}));
+      Sealer sealer(*store_, 1, hashing::Profile::general);
+      const base::UniqueFd fd = opened("f");
+      SealDraft draft;
+      draft.file = std::make_unique<StoppingFile>(store_->medium().file_of(fd.get()), calls);
+      draft.untouched = [] { return true; };
+      if (sealer.prepare(draft)) (void)sealer.commit(std::span(&draft, 1));
+    });
+    open_store();
+    ASSERT_EQ(read("f"), bytes) << calls;
+    seal({"f"});
+    ASSERT_EQ(read("f"), bytes) << calls;
+    EXPECT_LE(status("f").st_blocks * 512, 4096);
+    EXPECT_EQ(status("f").st_mtim.tv_nsec, before.st_mtim.tv_nsec) << calls;
+    store_.reset();
+    const bool undone = stops([&] {
+      store_ = std::move(*Store::open(store_path_, {.what = OpenFor::writing}));
+      const base::UniqueFd fd = opened("f");
+      StoppingFile file(store_->medium().file_of(fd.get()), calls);
+      (void)unseal(*store_, 1, file);
+    });
+    stopped = stopped || undone;
+    open_store();
+    ASSERT_EQ(read("f"), bytes) << calls;
+    ASSERT_TRUE(unsealed("f"));
+    ASSERT_EQ(slurp(path("f")), bytes) << calls;
+    std::filesystem::remove(path("f"));
+    store_.reset();
+  }
+}
+
+}  // namespace
+}  // namespace braid::store::test
