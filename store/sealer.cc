@@ -199,57 +199,101 @@ base::Result<void> finish_steps(Store& store, File& file, const KernelHandle& ha
 namespace {
 
 // Every byte that the recipe has, into the stub.
-base::Result<void> write_back(Store& store, File& file, const Root& root, std::uint64_t size) {
-  return walk_recipe(store.chunks(), root.top, 0, size, [&](const RecipePiece& piece) -> base::Result<void> {
+base::Result<void> write_back(Store& store, UnsealDraft& draft) {
+  const auto put = [&](const RecipePiece& piece) -> base::Result<void> {
     if (piece.kind == EntryKind::plain) return {};
     const auto chunk = store.chunks().get(ChunkKind::data, piece.chunk);
     if (!chunk) return base::fail(chunk.error());
-    return file.write(piece.offset,
-                      base::BytesView(**chunk).subspan(piece.slice, static_cast<std::size_t>(piece.length)));
-  });
+    return draft.file->write(
+        piece.offset, base::BytesView(**chunk).subspan(piece.slice, static_cast<std::size_t>(piece.length)));
+  };
+  return walk_recipe(store.chunks(), draft.root.top, 0, draft.before.size, put);
 }
 
-}  // namespace
-
-// While the bytes are written the record says that they are to be punched: a crash makes of the file what it
-// was.
-base::Result<bool> unseal(Store& store, std::uint32_t tree, File& file) {
+// What the file is like, and whether it can be unsealed.
+base::Result<bool> look_at(Store& store, UnsealDraft& draft) {
+  File& file = *draft.file;
   const auto bytes = file.attribute(record_name);
   if (!bytes) return base::fail(bytes.error());
   if (!*bytes) return false;
   const auto handle = file.handle();
   if (!handle) return base::fail(handle.error());
+  draft.handle = *handle;
   const auto sealed = SealedFile::open(store.chunks(), store.keys(), *handle, **bytes);
   if (!sealed) return base::fail(sealed.error());
   if (auto finished = finish_steps(store, file, *handle, **sealed); !finished)
     return base::fail(finished.error());
   const auto now = file.status();
   if (!now) return base::fail(now.error());
-  Record record = (*sealed)->record();
-  record.pending = false;
-  const Root& root = (*sealed)->root();
-  const auto newer = SealedFile(store.chunks(), record, root).newer(file, 0, now->size);
+  draft.before = *now;
+  draft.record = (*sealed)->record();
+  draft.record.pending = false;
+  draft.root = (*sealed)->root();
+  const auto newer = SealedFile(store.chunks(), draft.record, draft.root).newer(file, 0, now->size);
   if (!newer) return base::fail(newer.error());
   if (!newer->empty()) return base::fail(EBUSY);
-  record.pending = true;
-  base::Result<void> done = file.set_attribute(record_name, encode(record, store.keys(), *handle));
-  if (done) done = file.sync();
-  if (done) done = write_back(store, file, root, now->size);
-  if (done) done = file.sync();
-  if (!done) {
-    if (const auto undone = carry_out(store.keys(), file, *handle, record, root); !undone)
-      base::log_event(base::Level::warning, "store_unseal_undone", "fileid={}: {}; it is read as before",
-                      now->fileid, base::message_of(undone.error()));
-    return base::fail(done.error());
-  }
-  done = file.remove_attribute(record_name);
-  if (done) done = file.set_times(now->atime, now->mtime);
-  (void)file.set_hint(false);
-  if (done) done = file.sync();
-  const RegistryEntry entry{RegistryKind::unsealed, tree, record.mapped, *handle};
-  if (done && store.registry() != nullptr) done = store.registry()->append(std::span(&entry, 1));
-  if (!done) return base::fail(done.error());
+  draft.record.pending = true;
+  if (auto set = file.set_attribute(record_name, encode(draft.record, store.keys(), *handle)); !set)
+    return base::fail(set.error());
   return true;
+}
+
+bool goes_on(const UnsealDraft& draft) { return draft.outcome && *draft.outcome; }
+
+// Ends for those for which it fails.
+void each(std::span<UnsealDraft> drafts, const std::function<base::Result<void>(UnsealDraft&)>& step) {
+  for (UnsealDraft& draft : drafts) {
+    if (!goes_on(draft)) continue;
+    if (const auto done = step(draft); !done) draft.outcome = base::fail(done.error());
+  }
+}
+
+// All that there is of them is on the medium; or they all end.
+void sync_all(std::span<UnsealDraft> drafts) {
+  const auto any = std::ranges::find_if(drafts, goes_on);
+  if (any == drafts.end()) return;
+  const auto done = drafts.size() == 1 ? any->file->sync() : any->file->sync_file_system();
+  if (!done) each(drafts, [&](UnsealDraft&) { return done; });
+}
+
+// Whose bytes were not written, or not all of them, gets its holes back.
+void undo(Store& store, std::span<UnsealDraft> drafts) {
+  for (UnsealDraft& draft : drafts) {
+    if (draft.outcome || !draft.record.pending) continue;
+    const auto undone = carry_out(store.keys(), *draft.file, draft.handle, draft.record, draft.root);
+    if (!undone)
+      base::log_event(base::Level::warning, "store_unseal_undone", "fileid={}: {}; it is read as before",
+                      draft.before.fileid, base::message_of(undone.error()));
+  }
+}
+
+}  // namespace
+
+// While the bytes are written the record says that they are to be punched: a crash makes of the file what it
+// was.
+void unseal(Store& store, std::uint32_t tree, std::span<UnsealDraft> drafts) {
+  base::check(store.registry() != nullptr, "whoever unseals has a registry");
+  for (UnsealDraft& draft : drafts) draft.outcome = look_at(store, draft);
+  sync_all(drafts);
+  each(drafts, [&](UnsealDraft& draft) { return write_back(store, draft); });
+  sync_all(drafts);
+  undo(store, drafts);
+  each(drafts, [](UnsealDraft& draft) {
+    base::Result<void> done = draft.file->remove_attribute(record_name);
+    if (done) done = draft.file->set_times(draft.before.atime, draft.before.mtime);
+    (void)draft.file->set_hint(false);
+    return done;
+  });
+  sync_all(drafts);
+  std::vector<RegistryEntry> entries;
+  each(drafts, [&](UnsealDraft& draft) {
+    entries.push_back({RegistryKind::unsealed, tree, draft.record.mapped, draft.handle});
+    return base::Result<void>();
+  });
+  if (entries.empty()) return;
+  // They are plain files all the same: the entry spares who collects garbage a look at them.
+  if (const auto noted = store.registry()->append(entries); !noted)
+    base::log_event(base::Level::warning, "store_registry_failed", "{}", base::message_of(noted.error()));
 }
 
 }  // namespace braid::store

@@ -81,9 +81,21 @@ class Sealer {
 base::Result<void> finish_steps(Store& store, File& file, const KernelHandle& handle,
                                 const SealedFile& sealed);
 
-// Gives a file its bytes back. `false`: it is not sealed. Errors: those of SealedFile::open(), EIO, ENOSPC
-// and others of the file: then it is as it was. EBUSY: a local process has written to it: only reading by the
-// server tells which bytes are whose.
-base::Result<bool> unseal(Store& store, std::uint32_t tree, File& file);
+// A file that gets its bytes back.
+struct UnsealDraft {
+  std::unique_ptr<File> file{};
+  KernelHandle handle{};
+  FileStatus before{};
+  Record record{};
+  Root root{};
+  // `false`: it is not sealed. Errors: those of SealedFile::open(), EIO, ENOSPC and others of the file: then
+  // it is as it was. EBUSY: a local process has written to it: only reading by the server tells which bytes
+  // are whose.
+  base::Result<bool> outcome = true;
+};
+
+// draft.file is the caller's, the rest is made here. The files are of one file system. Needs a store with a
+// registry.
+void unseal(Store& store, std::uint32_t tree, std::span<UnsealDraft> drafts);
 
 }  // namespace braid::store

@@ -129,6 +129,7 @@ Store::Opened Store::load_parts(const StoreOptions& options) {
   auto index = Index::open(directory_ + "/" + index_name, options.index);
   if (index) index_ = std::move(*index);
   chunks_ = std::make_unique<ChunkStore>(*containers_, index_.get(), *keys_, options.cache_bytes);
+  if (what_ == OpenFor::reading) return {};
   if (const auto caught_up = chunks_->catch_up(); !caught_up)
     return wrong(directory_, Containers::directory, caught_up.error());
   return {};

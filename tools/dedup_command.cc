@@ -1,17 +1,14 @@
 #include "tools/dedup_command.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <deque>
-#include <filesystem>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -21,6 +18,7 @@
 #include "base/guarded.h"
 #include "hashing/stream_cutter.h"
 #include "tools/hash_files.h"
+#include "tools/tree_files.h"
 
 namespace braid::tools {
 namespace {
@@ -62,36 +60,6 @@ std::deque<Row> make_rows(const hashing::Key& key) {
     row.params = ChunkParams::of(profile, key);
   }
   return rows;
-}
-
-struct Files {
-  std::vector<std::string> paths;
-  std::uint64_t bytes = 0;
-  std::uint64_t unreadable = 0;
-};
-
-// Regular files, each inode once; links are not followed.
-Files list(const std::string& directory) {
-  namespace fs = std::filesystem;
-  Files out;
-  std::set<std::pair<dev_t, ino_t>> known;
-  std::error_code error;
-  fs::recursive_directory_iterator at(directory, fs::directory_options::none, error);
-  for (; !error && at != fs::recursive_directory_iterator(); at.increment(error)) {
-    struct stat status{};
-    if (::lstat(at->path().c_str(), &status) != 0) {
-      ++out.unreadable;
-      continue;
-    }
-    if (!S_ISREG(status.st_mode) || !known.emplace(status.st_dev, status.st_ino).second) continue;
-    out.paths.push_back(at->path());
-    out.bytes += static_cast<std::uint64_t>(status.st_size);
-  }
-  if (error) {
-    fmt::print(stderr, "braid dedup: {}: {}\n", directory, error.message());
-    ++out.unreadable;
-  }
-  return out;
 }
 
 // One thread's share: takes file after file.
@@ -141,17 +109,9 @@ class Reader {
   std::deque<hashing::StreamCutter> cutters_;
 };
 
-void draw_progress(std::uint64_t done, std::uint64_t all, double seconds) {
-  constexpr int width = 40;
-  const double part = all == 0 ? 1.0 : static_cast<double>(std::min(done, all)) / static_cast<double>(all);
-  const int filled = static_cast<int>(part * width);
-  fmt::print(stderr, "\r[{:=<{}}{: <{}}] {:3.0f} %  {:.2f} GB/s ", "", filled, "", width - filled, part * 100,
-             seconds > 0 ? static_cast<double>(done) / seconds / 1e9 : 0.0);
-  std::fflush(stderr);
-}
-
 // Reads all files by several threads; returns how many could not be read.
-std::uint64_t read_all(const Files& files, std::deque<Row>& rows, const hashing::Key& key, unsigned threads) {
+std::uint64_t read_all(const TreeFiles& files, std::deque<Row>& rows, const hashing::Key& key,
+                       unsigned threads) {
   std::atomic<std::size_t> next{0}, finished{0};
   std::atomic<std::uint64_t> bytes_done{0}, failed{0};
   const auto start = std::chrono::steady_clock::now();
@@ -219,7 +179,9 @@ int estimate_dedup(const DedupCommand& command) {
     }
     key = *read;
   }
-  const Files files = list(command.directory);
+  const TreeFiles files = list_files(command.directory, {}, [](const std::string& path, base::Errno error) {
+    fmt::print(stderr, "braid dedup: {}: {}\n", path, base::message_of(error));
+  });
   std::deque<Row> rows = make_rows(key);
   const unsigned threads =
       command.threads > 0 ? command.threads : std::max(1U, std::thread::hardware_concurrency());

@@ -88,7 +88,10 @@ class SealFixture : public testing::Test {
   }
   base::Result<bool> unsealed(const std::string& name) {
     const base::UniqueFd fd = opened(name);
-    return unseal(*store_, 1, *store_->medium().file_of(fd.get()));
+    UnsealDraft draft;
+    draft.file = store_->medium().file_of(fd.get());
+    unseal(*store_, 1, std::span(&draft, 1));
+    return draft.outcome;
   }
   // All bytes as a server reads them.
   base::Result<std::string> read(const std::string& name, std::uint64_t offset = 0,

@@ -219,8 +219,9 @@ TEST_P(SealTest, whenever_the_process_ends_the_bytes_are_there) {
     const bool undone = stops([&] {
       store_ = std::move(*Store::open(store_path_, {.what = OpenFor::writing}));
       const base::UniqueFd fd = opened("f");
-      StoppingFile file(store_->medium().file_of(fd.get()), calls);
-      (void)unseal(*store_, 1, file);
+      UnsealDraft draft;
+      draft.file = std::make_unique<StoppingFile>(store_->medium().file_of(fd.get()), calls);
+      unseal(*store_, 1, std::span(&draft, 1));
     });
     stopped = stopped || undone;
     open_store();

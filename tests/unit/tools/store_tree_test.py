@@ -1,0 +1,183 @@
+#!/usr/bin/python3
+"""braid store and braid check on trees of ext4: what is sealed and unsealed is what it was, whenever the process is killed.
+
+store_tree_test.py BRAID. Needs root: it mounts an image in a mount namespace of its own.
+"""
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BRAID = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/braid"
+ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
+# What is copied: source files, small and large, and a binary.
+SOURCES = ("vfs", "nfs4", "docs", "hashing", "server")
+KILLS = 25
+
+
+def run(*arguments):
+    done = subprocess.run([BRAID, *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout + done.stderr
+
+
+class StoreTree(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.mkdtemp(prefix="braid-store-")
+        image, cls.mount = os.path.join(cls.place, "image"), os.path.join(cls.place, "mount")
+        os.mkdir(cls.mount)
+        for command in (f"truncate -s 512M {image}", f"mkfs.ext4 -q -F {image}", f"mount -o loop {image} {cls.mount}"):
+            if subprocess.run(command.split(), check=False, capture_output=True).returncode != 0:
+                shutil.rmtree(cls.place)
+                raise unittest.SkipTest(f"{command} does not work here")
+
+    @classmethod
+    def tearDownClass(cls):
+        subprocess.run(["umount", cls.mount], check=False)
+        shutil.rmtree(cls.place)
+
+    def setUp(self):
+        self.tree = tempfile.mkdtemp(dir=self.mount)
+        self.store = os.path.join(self.place, "store")
+        self.original = os.path.join(self.place, "original")
+        os.mkdir(self.original)
+        for twice in ("a", "b"):
+            for source in SOURCES:
+                shutil.copytree(os.path.join(ROOT, source), os.path.join(self.original, twice, source))
+        shutil.copy(BRAID, self.original)
+        with open(BRAID, "rb") as binary, open(os.path.join(self.original, "shifted"), "wb") as file:
+            file.write(b"shifted" + binary.read())
+        with open(os.path.join(self.original, "sparse"), "wb") as file:
+            file.seek(50_000_000)
+            file.write(random.Random(1).randbytes(3_000_001))
+            file.truncate(90_000_000)
+        subprocess.run(["cp", "-a", self.original + "/.", self.tree], check=True)
+
+    def tearDown(self):
+        shutil.rmtree(self.tree)
+        shutil.rmtree(self.original)
+        shutil.rmtree(self.store, ignore_errors=True)
+
+    def is_as_it_was(self):
+        subprocess.run(["diff", "-r", "--no-dereference", self.tree, self.original], check=True)
+
+    def blocks(self):
+        subprocess.run(["sync", "-f", self.tree], check=True)
+        return int(subprocess.run(["du", "-s", "--block-size=1", self.tree], capture_output=True, check=True).stdout.split()[0])
+
+    def seal(self):
+        return run("store", "seal", self.tree, "--store", self.store)
+
+    def unseal(self):
+        return run("store", "unseal", self.tree, "--store", self.store)
+
+    def test_a_tree_is_sealed_and_unsealed(self):
+        before = self.blocks()
+        code, text = self.seal()
+        self.assertEqual(code, 0, text)
+        self.assertLess(self.blocks(), before / 3)
+        code, text = run("store", "--store", self.store, "--json")
+        self.assertEqual(code, 0, text)
+        report = json.loads(text)
+        self.assertGreater(report["ratio"], 1.5)
+        self.assertEqual(report["trees"][0]["path"], self.tree)
+        self.assertEqual(run("check", self.store, "--deep")[0], 0)
+        code, text = self.seal()
+        self.assertEqual(code, 0, text)
+        self.assertIn("0 files sealed", text)
+        code, text = self.unseal()
+        self.assertEqual(code, 0, text)
+        self.is_as_it_was()
+        self.assertEqual(run("check", self.store)[0], 0)
+        self.assertEqual(json.loads(run("store", "--store", self.store, "--json")[1])["files"], 0)
+
+    def killed(self, command, after):
+        """Whether it was still running after that time."""
+        with open(os.path.join(self.place, "log"), "ab") as log:
+            process = subprocess.Popen([BRAID, "store", command, self.tree, "--store", self.store], stdout=log, stderr=log)
+            time.sleep(after)
+            running = process.poll() is None
+            process.kill()
+            process.wait()
+        return running
+
+    def test_killed_at_any_moment_it_loses_nothing(self):
+        source = random.Random(2)
+        killed = 0
+        for turn in range(KILLS):
+            killed += self.killed("seal" if turn % 3 else "unseal", source.uniform(0.001, 0.25))
+            if turn % 8 == 7:
+                # Whatever was flagged is finished before it is looked at, or obeyed.
+                code, text = run("check", self.store, "--deep")
+                self.assertEqual(code, 0, text)
+        self.assertGreater(killed, KILLS // 4)
+        self.assertEqual(self.seal()[0], 0)
+        code, text = run("check", self.store, "--deep")
+        self.assertEqual(code, 0, text)
+        code, text = self.unseal()
+        self.assertEqual(code, 0, text)
+        self.is_as_it_was()
+
+    def test_damage_is_named_and_stays_where_it_is(self):
+        self.assertEqual(self.seal()[0], 0)
+        container = os.path.join(self.store, "containers", "00000001")
+        with open(container, "r+b") as file:
+            file.seek(1_000_000)
+            byte = file.read(1)
+            file.seek(1_000_000)
+            file.write(bytes([byte[0] ^ 4]))
+        code, text = run("check", self.store, "--deep")
+        self.assertEqual(code, 4, text)
+        named = [line.split(": ")[1] for line in text.splitlines() if line.startswith("damaged: /")]
+        self.assertTrue(named, text)
+        code, text = self.unseal()
+        self.assertEqual(code, 1, text)
+        for path in named:
+            self.assertIn(f"{path}: some of its bytes cannot be read", text)
+        different = subprocess.run(["diff", "-rq", "--no-dereference", self.tree, self.original], capture_output=True, text=True,
+                                   check=False).stdout.splitlines()
+        self.assertEqual(sorted(line.split()[1] for line in different), sorted(named))
+
+    def test_what_is_in_use_stays_as_it_is(self):
+        busy = os.path.join(self.tree, "braid")
+        with open(busy, "rb") as file:
+            code, text = self.seal()
+            self.assertEqual(code, 0, text)
+            self.assertIn("1 are in use", text)
+            self.assertEqual(file.read(4), b"\x7fELF")
+        self.assertEqual(self.unseal()[0], 0)
+        self.is_as_it_was()
+
+    def test_mistakes_are_explained(self):
+        code, text = run("check", self.store)
+        self.assertEqual(code, 8, text)
+        self.assertIn("No such file", text)
+        code, text = run("store", "unseal", self.tree, "--store", self.tree)
+        self.assertEqual(code, 1, text)
+        self.assertIn("it is no store", text)
+        code, text = run("store", "seal", self.tree, "--store", self.tree)
+        self.assertEqual(code, 1, text)
+        self.assertIn("it is no store", text)
+        code, text = run("store")
+        self.assertEqual(code, 2, text)
+        self.assertIn("--store", text)
+        code, text = run("store", "seal", self.tree + "/none/x", "--store", self.store)
+        self.assertEqual(code, 1, text)
+        self.assertIn("No such file", text)
+
+
+if __name__ == "__main__":
+    if os.geteuid() != 0:
+        print("skipped: needs root")
+        sys.exit(0)
+    if os.environ.get("BRAID_OWN_NAMESPACE") is None:
+        os.environ["BRAID_OWN_NAMESPACE"] = "1"
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, "-B", os.path.abspath(__file__), BRAID,
+                              *sys.argv[1:]])
+    unittest.main()

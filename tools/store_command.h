@@ -1,0 +1,36 @@
+// braid store, store seal, store unseal; braid check
+#pragma once
+
+#include <string>
+
+namespace braid::tools {
+
+struct StoreSealCommand {
+  std::string store;  // directory; becomes a store if there is nothing
+  std::string path;   // a tree, or a file
+  std::string profile = "general";
+  unsigned threads = 0;  // 0: one per processor
+};
+struct StoreUnsealCommand {
+  std::string store;
+  std::string path;
+};
+struct StoreStatusCommand {
+  std::string store;
+  bool json = false;
+};
+struct StoreCheckCommand {
+  std::string store;
+  bool deep = false;
+};
+
+// Each returns the exit code: that of the first two is 1 if some file could not be done.
+int seal_tree(const StoreSealCommand& command);
+int unseal_tree(const StoreUnsealCommand& command);
+int show_store(const StoreStatusCommand& command);
+
+// As those of fsck(8): 0, all is well; 4, there is damage; 8, not everything could be looked at.
+inline constexpr int check_damaged = 4, check_failed = 8;
+int check_store(const StoreCheckCommand& command);
+
+}  // namespace braid::tools

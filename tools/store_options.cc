@@ -1,0 +1,56 @@
+#include "tools/store_options.h"
+
+namespace braid::tools {
+namespace {
+
+CLI::Option* add_store_choice(CLI::App& command, std::string& directory) {
+  return command.add_option("--store", directory, "The store's directory")->type_name("DIR");
+}
+
+}  // namespace
+
+CLI::App* add_store_status(CLI::App& app, StoreStatusCommand& command) {
+  CLI::App* store =
+      app.add_subcommand("store", "Say what a store holds that no server uses, and seal trees into it");
+  store->require_subcommand(0, 1);
+  add_store_choice(*store, command.store);
+  store->add_flag("--json", command.json, "As JSON");
+  return store;
+}
+
+CLI::App* add_store_seal(CLI::App& store, StoreSealCommand& command) {
+  CLI::App* seal = store.add_subcommand(
+      "seal", "Move the bytes of a tree's files into a store; local processes then read zeros in them");
+  seal->add_option("PATH", command.path, "Tree or file; no server serves it meanwhile")
+      ->required()
+      ->type_name(" ");
+  add_store_choice(*seal, command.store)->required();
+  seal->add_option("--profile", command.profile,
+                   "How files above 16 KiB are cut: general (default), bulk, checkpoint, block or whole")
+      ->type_name("PROFILE")
+      ->check(CLI::IsMember({"general", "bulk", "checkpoint", "block", "whole"}));
+  seal->add_option("--threads", command.threads, "Threads that read and hash (one per CPU)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 256, "1 to 256"));
+  return seal;
+}
+
+CLI::App* add_store_unseal(CLI::App& store, StoreUnsealCommand& command) {
+  CLI::App* unseal = store.add_subcommand("unseal", "Give the files of a tree their bytes back");
+  unseal->add_option("PATH", command.path, "Tree or file; no server serves it meanwhile")
+      ->required()
+      ->type_name(" ");
+  add_store_choice(*unseal, command.store)->required();
+  return unseal;
+}
+
+CLI::App* add_check(CLI::App& app, StoreCheckCommand& command) {
+  CLI::App* check =
+      app.add_subcommand("check", "Look for damage in a store that no server uses, and name the files");
+  check->add_option("STORE", command.store, "The store's directory")->required()->type_name(" ");
+  check->add_flag("--deep", command.deep, "Read every byte");
+  check->footer("Exit codes: 0 all is well, 4 there is damage, 8 not everything could be looked at.");
+  return check;
+}
+
+}  // namespace braid::tools
