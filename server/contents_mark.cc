@@ -45,7 +45,8 @@ std::expected<void, std::string> mark_contents(const std::string& directory,
     return std::unexpected(
         fmt::format("{} has files whose bytes are elsewhere ({}); serve it as before (for "
                     "trusted.braid.layout with data = "
-                    "\"striped\" and [pnfs]). If none of them is left: setfattr -x {} {}",
+                    "\"striped\" and [pnfs], for trusted.braid.store with its store). If none of them is "
+                    "left: setfattr -x {} {}",
                     directory, *found, contents_mark, directory));
   if (::setxattr(directory.c_str(), contents_mark, wanted.data(), wanted.size(), 0) == 0) return {};
   return std::unexpected(

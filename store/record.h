@@ -9,11 +9,12 @@
 #include "hashing/digest.h"
 #include "store/keys.h"
 #include "store/location.h"
+#include "vfs/sealed.h"
 
 namespace braid::store {
 
 // The name of the attribute.
-inline constexpr const char* record_name = "trusted.braid.store";
+inline constexpr const char* record_name = vfs::sealed_record.data();
 
 struct Record {
   hashing::Digest root{};

@@ -46,8 +46,6 @@ base::Result<void> carry_out(const StoreKeys& keys, File& file, const KernelHand
   const auto now = file.status();
   if (!now) return base::fail(now.error());
   done = file.set_times(now->atime, root.mtime);
-  // Not every file system has the flag; without it others look at the record itself.
-  (void)file.set_hint(true);
   record.pending = false;
   if (done) done = file.set_attribute(record_name, encode(record, keys, handle));
   return done;
@@ -174,7 +172,10 @@ base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
     if (!now) return base::fail(now.error());
     if (!same(*now, draft.before) || !draft.untouched()) draft.outcome = SealOutcome::changed;
     if (draft.outcome != SealOutcome::sealed) continue;
-    done = draft.file->set_attribute(record_name, encode(draft.record, store_.keys(), draft.handle));
+    // The flag is there before the first hole: who has no store then knows better than to read that.
+    done = draft.file->set_hint(true);
+    if (done)
+      done = draft.file->set_attribute(record_name, encode(draft.record, store_.keys(), draft.handle));
     if (!done) return done;
     any = draft.file.get();
   }

@@ -56,6 +56,8 @@ std::string why_not_sealable(int directory) {
   if (const auto handle = file->handle(); !handle) return "it has no file handles";
   if (const auto set = file->set_attribute(record_name, base::Bytes(record_bytes)); !set)
     return fmt::format("it keeps no attributes trusted.*: {}", base::message_of(set.error()));
+  if (const auto set = file->set_hint(true); !set)
+    return fmt::format("it has no flag nodump: {}", base::message_of(set.error()));
   if (const auto lease = FileLease::take(fd.get()); !lease)
     return fmt::format("it has no leases: {}", base::message_of(lease.error()));
   const auto holes = keeps_holes(*file);

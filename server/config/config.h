@@ -77,6 +77,12 @@ struct PnfsConfig {
 // Where the bytes of an export's new files are.
 enum class Data : std::uint8_t { local, striped };
 
+// A content-addressed store, docs/store.md.
+struct StoreConfig {
+  std::string name;       // by which exports refer to it
+  std::string directory;  // absolute
+};
+
 struct ExportConfig {
   std::string path;       // as clients mount it: "/" or "/name/..."
   std::string directory;  // absolute
@@ -90,6 +96,7 @@ struct ExportConfig {
   std::vector<std::string> clients;  // networks in text form, valid; empty: everybody
   std::string fsid;                  // names a file system that has no UUID; empty: its device number does
   Data data = Data::local;           // striped: with PnfsConfig::on alone
+  std::string store;                 // the name of a StoreConfig; empty: none
 };
 
 struct Config {
@@ -107,6 +114,7 @@ struct Config {
   RdmaConfig rdma;
   PnfsConfig pnfs;
   Limits limits;
+  std::vector<StoreConfig> stores;
   std::vector<ExportConfig> exports;  // at least one, unless there is a data server
   std::vector<DataServerConfig> data_servers;
 };

@@ -97,7 +97,24 @@ void read_data(TomlReader& table, ExportConfig& config, bool striped_too) {
                   "one, which may be empty");
 }
 
-ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs) {
+void read_store_of_export(TomlReader& table, ExportConfig& config, const std::vector<StoreConfig>& stores) {
+  if (!table.text("store", config.store, R"(store = "archive")")) return;
+  if (std::ranges::find(stores, config.store, &StoreConfig::name) == stores.end())
+    table.problem("store",
+                  fmt::format("'store' is \"{0}\", and there is no such store; add [[store]] with name = "
+                              "\"{0}\" and a directory",
+                              config.store));
+  if (!config.read_only)
+    table.problem(
+        "store",
+        "an export with a 'store' is read-only: sealed files cannot be written to yet; add read_only = "
+        "true");
+  if (config.data == Data::striped)
+    table.problem("store",
+                  "an export with data = \"striped\" has its bytes on data servers; leave 'store' out");
+}
+
+ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs, const std::vector<StoreConfig>& stores) {
   ExportConfig config;
   constexpr std::string_view path_example = R"(path = "/data")",
                              directory_example = R"(directory = "/srv/data")";
@@ -118,6 +135,7 @@ ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs) {
   read_fsid(table, config);
   read_security(table);
   read_data(table, config, pnfs.on);
+  read_store_of_export(table, config, stores);
   table.finish();
   return config;
 }
@@ -142,7 +160,7 @@ void read_exports(TomlReader& file, std::string_view name, Config& config) {
   for (const toml::node& element : *exports) {
     TomlReader table(*element.as_table(), "[[export]]", problems);
     const std::uint32_t line = table.line_of("path");
-    config.exports.push_back(read_export(table, config.pnfs));
+    config.exports.push_back(read_export(table, config.pnfs, config.stores));
     const std::string& path = config.exports.back().path;
     const auto [first, is_new] = line_of_path.emplace(path, line);
     if (!is_new && !path.empty())

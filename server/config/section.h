@@ -28,6 +28,7 @@ void read_limits(TomlReader& file, std::string_view name, Config& config);
 void read_rdma(TomlReader& file, std::string_view name, Config& config);
 void read_pnfs(TomlReader& file, std::string_view name, Config& config);
 void read_data_server(TomlReader& file, std::string_view name, Config& config);
+void read_stores(TomlReader& file, std::string_view name, Config& config);
 void read_exports(TomlReader& file, std::string_view name, Config& config);
 
 }  // namespace braid::server::config

@@ -37,7 +37,8 @@ USES = {
     "server/roles/nfs": ("server/metrics",),
     "server/roles/data_server": ("server/roles/nfs",),
     "server/roles/mds": ("server/roles/nfs",),
-    "server/run": ("server/roles/nfs", "server/roles/data_server", "server/roles/mds"),
+    "server/roles/stores": ("server/roles/nfs",),
+    "server/run": ("server/roles/nfs", "server/roles/data_server", "server/roles/mds", "server/roles/stores"),
     "server/cli": ("server/run", "tools"),
 }
 TESTS_ONLY = {

@@ -47,6 +47,7 @@ Outcome<Attributes> Tree::observe(PosixFile& file) {
 Attributes Tree::seen(PosixFile& file, const Stat& stat, std::uint32_t changes) {
   Attributes out = attributes_of(stat, file.identity().fsid);
   file.note_size(out.size);
+  file.note_no_dump((stat.stx_attributes & STATX_ATTR_NODUMP) != 0);
   out.change = file.stamp(out.change, changes);
   if (file.content() != nullptr) [[unlikely]]
     adjust(file, out);

@@ -1,8 +1,11 @@
 // Descriptions of an object that is known already.
 #include <fmt/format.h>
+#include <sys/xattr.h>
 
 #include "base/assert.h"
+#include "base/log.h"
 #include "vfs/posix/tree.h"
+#include "vfs/sealed.h"
 
 namespace braid::vfs::posix {
 
@@ -56,6 +59,20 @@ Outcome<> Tree::share_all(PosixFile& file) {
   return {};
 }
 
+// The flag is a hint that costs nothing; any other program may set it, too.
+Outcome<> Tree::refuse_sealed(const PosixFile& file, int fd) const {
+  if (!file.no_dump()) [[likely]]
+    return {};
+  if (!options_.refuses_sealed || file.type() != FileType::regular) return {};
+  const std::string record(sealed_record);
+  if (::getxattr(path_of(fd).c_str(), record.c_str(), nullptr, 0) < 0)
+    return errno == ENODATA || errno == EOPNOTSUPP ? Outcome<>() : failed_xattr_call();
+  base::log_event(base::Level::error, "sealed_file_refused",
+                  "fileid={}: a store has its bytes, and the export has not that store",
+                  file.identity().fileid);
+  return base::fail(Error::io);
+}
+
 // A descriptor that data can go through: the one the object has, or a better one in its place.
 Outcome<int> Tree::data_descriptor(PosixFile& file, Opened wanted) {
   if (auto opened = unpark(file); !opened) return base::fail(opened.error());
@@ -71,6 +88,11 @@ Outcome<int> Tree::data_descriptor(PosixFile& file, Opened wanted) {
                     (directory ? O_DIRECTORY : 0);
   const auto fresh = with_room([&] { return open_again(file, flags); });
   if (!fresh) return base::fail(fresh.error());
+  // Once for each time that the file comes into the cache.
+  const auto stat = stat_of(fresh->get());
+  if (!stat) return base::fail(stat.error());
+  file.note_no_dump((stat->stx_attributes & STATX_ATTR_NODUMP) != 0);
+  if (auto own = refuse_sealed(file, fresh->get()); !own) return base::fail(own.error());
   if (auto done = file.upgrade(*fresh, wanted); !done) return base::fail(done.error());
   if (wanted == Opened::write) cache_.note_writer(file);
   return file.fd();

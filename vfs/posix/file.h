@@ -239,6 +239,10 @@ class PosixFile final : public File {
   [[nodiscard]] std::uint64_t size_seen() const { return size_seen_.load(std::memory_order_relaxed); }
   void note_size(std::uint64_t bytes) { size_seen_.store(bytes, std::memory_order_relaxed); }
 
+  // Whether it had the flag nodump when it was looked at last.
+  [[nodiscard]] bool no_dump() const { return no_dump_.load(std::memory_order_relaxed); }
+  void note_no_dump(bool on) { no_dump_.store(on, std::memory_order_relaxed); }
+
   [[nodiscard]] ChangeCounter& changes() { return changes_; }
   // The change attribute of a state with this ctime (ChangeStamp).
   std::uint64_t stamp(std::uint64_t ctime, std::uint32_t changes) {
@@ -301,6 +305,7 @@ class PosixFile final : public File {
   std::atomic<std::uint64_t> size_seen_{0};
   std::shared_ptr<FileSyncs> syncs_held_;  // ends before the descriptor, which keeps the inode's number
   std::atomic<FileSyncs*> syncs_{nullptr};
+  std::atomic<bool> no_dump_{false};
   ChangeCounter changes_;
   std::array<std::atomic<int>, accesses> shared_fds_{-1, -1, -1};  // as in Holdings, for who has no lock
   struct Seen {

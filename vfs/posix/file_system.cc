@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/assert.h"
+#include "vfs/sealed.h"
 
 namespace braid::vfs::posix {
 namespace {
@@ -11,6 +14,8 @@ namespace {
 TreeOptions tree_options(const PosixOptions& options) {
   TreeOptions out = options.tree;
   out.cache.contents = !options.sources.empty();
+  out.refuses_sealed =
+      std::ranges::find(options.sources, sealed_record, &ContentSource::record) == options.sources.end();
   return out;
 }
 

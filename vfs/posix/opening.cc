@@ -46,6 +46,7 @@ Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, Ope
   // Also where it is only to be shared: the kernel decides about rights and leases.
   auto fd = with_room([&] { return open_for(who, node, access, rule, *now); });
   if (!fd) return base::fail(fd.error());
+  if (auto own = refuse_sealed(node, fd->get()); !own) return base::fail(own.error());
   return PosixOpenFile::make(owner_.lock(), file, access, std::move(*fd), std::move(*slot));
 }
 

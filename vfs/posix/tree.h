@@ -52,6 +52,8 @@ struct TreeOptions {
   // What a less permissive system would not give; for tests.
   ExportRootOptions root;
   std::optional<bool> stable_positions;
+  // No source of the export's contents knows sealed files (vfs/sealed.h): they are not opened.
+  bool refuses_sealed = true;
 };
 
 class PosixFileSystem;
@@ -184,6 +186,8 @@ class Tree {
   Outcome<Attributes> live_attributes(PosixFile& file);
   Outcome<> permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Outcome<int> data_descriptor(PosixFile& file, Opened wanted);
+  // io: the file, which was looked at just now, is sealed, and nobody here knows its bytes. `fd` is of it.
+  Outcome<> refuse_sealed(const PosixFile& file, int fd) const;
   // Opens a parked file again, whose caller has a FileRef. delay: no descriptor is to be had now; stale.
   Outcome<> unpark(PosixFile& file);
   // The same, and what opens of this access share, of which the caller has one.

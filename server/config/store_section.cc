@@ -1,0 +1,63 @@
+// [[store]]
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+
+#include "server/config/section.h"
+
+namespace braid::server::config {
+namespace {
+
+constexpr std::size_t store_name_bytes_max = 64;
+
+StoreConfig read_store(TomlReader table) {
+  constexpr std::string_view name_example = R"(name = "archive")",
+                             directory_example = R"(directory = "/srv/store")";
+  StoreConfig config;
+  if (table.text("name", config.name, name_example)) {
+    if (config.name.empty() || config.name.size() > store_name_bytes_max)
+      table.problem("name", fmt::format("'name' has {} bytes; write 1 to {}, e.g. {}", config.name.size(),
+                                        store_name_bytes_max, name_example));
+  } else if (!table.has("name")) {
+    table.problem("name", fmt::format("[[store]] has no 'name'; write {}", name_example));
+  }
+  table.absolute_path("directory", config.directory, directory_example);
+  if (!table.has("directory"))
+    table.problem("directory", fmt::format("[[store]] has no 'directory'; write {}", directory_example));
+  table.finish();
+  return config;
+}
+
+}  // namespace
+
+void read_stores(TomlReader& file, std::string_view name, Config& config) {
+  const toml::node* const node = file.node(name);
+  if (node == nullptr) return;
+  std::vector<Problem>& problems = file.problems();
+  const toml::array* const stores = node->as_array();
+  if (stores == nullptr || !stores->is_array_of_tables()) {
+    problems.push_back(
+        {node->source().begin.line,
+         "stores are a list; write [[store]], then name = \"archive\" and directory = \"/srv/store\""});
+    return;
+  }
+  for (const toml::node& element : *stores) {
+    const TomlReader table(*element.as_table(), "[[store]]", problems);
+    const std::uint32_t line = table.line_of("name");
+    StoreConfig next = read_store(table);
+    for (const StoreConfig& known : config.stores) {
+      if (!next.name.empty() && known.name == next.name)
+        problems.push_back(
+            {line, fmt::format("two stores are called \"{}\"; write another name", next.name)});
+      if (!next.directory.empty() && known.directory == next.directory)
+        problems.push_back(
+            {line, fmt::format("the stores \"{}\" and \"{}\" have one directory; leave one of them out",
+                               known.name, next.name)});
+    }
+    config.stores.push_back(std::move(next));
+  }
+}
+
+}  // namespace braid::server::config

@@ -1,0 +1,38 @@
+// The stores of a server, as a capability of the role that serves the exports.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "server/config/config.h"
+#include "server/roles/nfs/capability.h"
+#include "store/store_source.h"
+
+namespace braid::server::roles::stores {
+
+class Stores final : public nfs::Capability {
+ public:
+  // Opens those of the configuration, which has some. The error is a sentence for the user.
+  static std::expected<std::shared_ptr<Stores>, std::string> open(const config::Config& config);
+
+  std::vector<vfs::ContentSource*> sources(const config::ExportConfig& config) override;
+  [[nodiscard]] bool takes_pipes() const override { return true; }
+  void join(const Shared& shared, nfs4::EngineParts& parts) override;
+  [[nodiscard]] std::vector<rpc::Program> programs() override { return {}; }
+  void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) override;
+  io::Op<> tick() override;
+  io::Op<> close() override;
+
+ private:
+  struct Entry {
+    std::unique_ptr<store::Store> store;
+    std::unique_ptr<store::StoreSource> source;  // ends first
+  };
+  std::map<std::string, Entry> by_name_;
+};
+
+}  // namespace braid::server::roles::stores

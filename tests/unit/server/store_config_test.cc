@@ -1,0 +1,53 @@
+// [[store]], and the exports that have one.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "server/config/config.h"
+#include "server/run/capabilities.h"
+
+namespace braid::server::config {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string export_text = "\n[[export]]\npath = \"/data\"\ndirectory = \"/srv/data\"\n";
+
+std::string complaints_of(const std::string& text) {
+  const auto config = parse_config(text);
+  return config ? "right" : problems_text("braid.toml", config.error());
+}
+
+TEST(Config, stores_have_names_that_exports_refer_to) {
+  const std::string store = "[[store]]\nname = \"a\"\ndirectory = \"/srv/s\"\n";
+  const auto config = parse_config(store + export_text + "read_only = true\nstore = \"a\"\n");
+  ASSERT_TRUE(config.has_value());
+  EXPECT_EQ(config->stores.front().directory, "/srv/s");
+  EXPECT_EQ(config->exports.front().store, "a");
+  EXPECT_EQ(complaints_of(store + export_text + "store = \"a\"\n"),
+            "braid.toml:8: an export with a 'store' is read-only: sealed files cannot be written to yet; add "
+            "read_only = true\n");
+  EXPECT_EQ(
+      complaints_of(store + export_text + "read_only = true\nstore = \"b\"\n"),
+      "braid.toml:9: 'store' is \"b\", and there is no such store; add [[store]] with name = \"b\" and a "
+      "directory\n");
+  EXPECT_THAT(complaints_of(store + store + export_text),
+              testing::AllOf(HasSubstr("braid.toml:5: two stores are called \"a\""),
+                             HasSubstr("have one directory")));
+  EXPECT_THAT(
+      complaints_of("[[store]]\n" + export_text),
+      testing::AllOf(HasSubstr("[[store]] has no 'name'"), HasSubstr("[[store]] has no 'directory'")));
+  EXPECT_THAT(complaints_of("[store]\nname = \"a\"\n" + export_text), HasSubstr("stores are a list"));
+}
+
+TEST(Config, a_reload_brings_no_store) {
+  Config running, next;
+  next.exports.push_back({.path = "/a", .directory = "/srv/a", .clients = {}, .fsid = {}, .store = "s"});
+  EXPECT_THAT(run::can_reload(running, next).error(), HasSubstr("[[store]] is read at the start only"));
+  running.stores.push_back({.name = "s", .directory = "/srv/s"});
+  EXPECT_TRUE(run::can_reload(running, next));
+}
+
+}  // namespace
+}  // namespace braid::server::config
