@@ -186,7 +186,25 @@ base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
     if (draft.outcome == SealOutcome::sealed)
       done = carry_out(store_.keys(), *draft.file, draft.handle, draft.record, draft.root);
   }
+  if (done) give_back_what_is_wanted(drafts);
   return done;
+}
+
+// A local process that has come for a file while it was sealed would read zeros, and write among them.
+void Sealer::give_back_what_is_wanted(std::span<SealDraft> drafts) {
+  std::vector<UnsealDraft> wanted;
+  std::vector<SealDraft*> whose;
+  for (SealDraft& draft : drafts) {
+    if (draft.outcome != SealOutcome::sealed || draft.untouched()) continue;
+    wanted.emplace_back().file = std::move(draft.file);
+    whose.push_back(&draft);
+  }
+  if (wanted.empty()) return;
+  unseal(store_, tree_, wanted);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    whose[i]->file = std::move(wanted[i].file);
+    if (wanted[i].outcome) whose[i]->outcome = SealOutcome::changed;
+  }
 }
 
 base::Result<void> finish_steps(Store& store, File& file, const KernelHandle& handle,

@@ -41,8 +41,9 @@ struct SealDraft {
   FileStatus before{};
   Record record{};
   Root root{};
-  // Whether nobody can have written to the file since before it was read. Asked for the last time before it
-  // gets its record; it must stay so until commit() ends.
+  // Whether nobody can have written to the file since before it was read, and nobody waits for it. Asked
+  // before it gets its record, and at the end: who waits then gets a plain file. Nobody writes before
+  // commit() ends.
   std::function<bool()> untouched{};
   SealOutcome outcome = SealOutcome::sealed;
 };
@@ -64,6 +65,7 @@ class Sealer {
  private:
   base::Result<std::vector<Extent>> read_all(File& file, std::uint64_t size, RecipeBuilder& recipe);
   base::Result<void> read_extent(File& file, const Extent& extent, RecipeBuilder& recipe);
+  void give_back_what_is_wanted(std::span<SealDraft> drafts);
   base::Result<std::uint64_t> keep(base::BytesView bytes, std::uint64_t offset, bool is_end,
                                    RecipeBuilder& recipe);
 

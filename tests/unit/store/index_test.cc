@@ -85,7 +85,10 @@ TEST_F(IndexTest, a_wrong_id_finds_nothing_else) {
   const base::Bytes a = noise(5000, 1), b = noise(5000, 2);
   const hashing::Digest name = keys_.id_of(ChunkKind::data, a);
   const ChunkRef first = *chunks.put(ChunkKind::data, name, a);
-  EXPECT_NE(chunks.put(ChunkKind::data, name, b)->at, first.at) << "the bytes are compared";
+  const ChunkRef second = *chunks.put(ChunkKind::data, name, b);
+  EXPECT_NE(second.at, first.at) << "the bytes are compared";
+  EXPECT_FALSE(chunks.get(ChunkKind::data, second)) << "it is another one's name";
+  EXPECT_EQ(**chunks.get(ChunkKind::data, first), a);
 }
 
 }  // namespace

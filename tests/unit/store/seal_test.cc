@@ -100,6 +100,27 @@ TEST_P(SealTest, a_file_that_has_changed_meanwhile_keeps_its_bytes) {
   EXPECT_EQ(slurp(path("g")), bytes);
 }
 
+TEST_P(SealTest, who_waits_for_a_file_gets_its_bytes) {
+  const std::string bytes = noise(50'000, 11);
+  write("f", bytes);
+  write("g", bytes);
+  Sealer sealer(*store_, 1, hashing::Profile::general);
+  const base::UniqueFd fds[2] = {opened("f"), opened("g")};
+  std::vector<SealDraft> drafts(2);
+  int asked = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    drafts[i].file = store_->medium().file_of(fds[i].get());
+    // Of the first one: somebody comes when it has its record.
+    drafts[i].untouched = [i, &asked] { return i == 1 || asked++ == 0; };
+    ASSERT_TRUE(sealer.prepare(drafts[i]));
+  }
+  ASSERT_TRUE(sealer.commit(drafts));
+  EXPECT_EQ(drafts[0].outcome, SealOutcome::changed);
+  EXPECT_EQ(drafts[1].outcome, SealOutcome::sealed);
+  EXPECT_EQ(slurp(path("f")), bytes);
+  EXPECT_EQ(slurp(path("g")), std::string(bytes.size(), '\0'));
+}
+
 TEST_P(SealTest, the_newest_write_wins) {
   const std::string bytes = noise(500'000, 6);
   write("f", bytes);
