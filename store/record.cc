@@ -14,7 +14,7 @@ static_assert(mac + StoreKeys::mac_bytes == record_bytes);
 }  // namespace record_at
 
 constexpr std::uint8_t record_version = 1;
-constexpr std::uint8_t flag_pending = 1;
+constexpr std::uint8_t flag_pending = 1, flag_unsealing = 2;
 
 // Takes the same time wherever they differ.
 bool same_mac(const StoreKeys::Mac& mac, base::BytesView other) {
@@ -28,7 +28,9 @@ bool same_mac(const StoreKeys::Mac& mac, base::BytesView other) {
 base::Bytes encode(const Record& record, const StoreKeys& keys, const KernelHandle& file) {
   base::Bytes out(record_bytes);
   base::store_be<std::uint8_t>(out, record_at::version, record_version);
-  base::store_be<std::uint8_t>(out, record_at::flags, record.pending ? flag_pending : 0);
+  base::store_be<std::uint8_t>(out, record_at::flags,
+                               static_cast<std::uint8_t>((record.pending ? flag_pending : 0) |
+                                                         (record.unsealing ? flag_unsealing : 0)));
   base::store_be<std::uint64_t>(out, record_at::location, record.at.packed());
   base::store_be<std::uint64_t>(out, record_at::mapped, record.mapped);
   std::ranges::copy(record.root.bytes, out.begin() + record_at::root);
@@ -47,9 +49,10 @@ base::Result<Record, RecordFault> decode_record(base::BytesView bytes, const Sto
   if (!same_mac(keys.sign(bytes.first(record_at::mac), file), bytes.subspan(record_at::mac)))
     return base::fail(RecordFault::damaged);
   const auto flags = base::load_be<std::uint8_t>(bytes, record_at::flags);
-  if ((flags & ~flag_pending) != 0) return base::fail(RecordFault::too_new);
+  if ((flags & ~(flag_pending | flag_unsealing)) != 0) return base::fail(RecordFault::too_new);
   Record out;
   out.pending = (flags & flag_pending) != 0;
+  out.unsealing = (flags & flag_unsealing) != 0;
   out.at = Location::unpacked(base::load_be<std::uint64_t>(bytes, record_at::location));
   out.mapped = base::load_be<std::uint64_t>(bytes, record_at::mapped);
   std::ranges::copy(bytes.subspan(record_at::root, hashing::digest_bytes), out.root.bytes.begin());

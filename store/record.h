@@ -22,6 +22,8 @@ struct Record {
   std::uint64_t mapped = 0;  // bytes of the file that are in chunks
   // The root node's pending steps may not all be done: who reads obeys them.
   bool pending = false;
+  // They are since the file is being unsealed: what the stub has within them need not be whole.
+  bool unsealing = false;
 
   friend bool operator==(const Record&, const Record&) = default;
 };

@@ -46,7 +46,7 @@ base::Result<void> carry_out(const StoreKeys& keys, File& file, const KernelHand
   const auto now = file.status();
   if (!now) return base::fail(now.error());
   done = file.set_times(now->atime, root.mtime);
-  record.pending = false;
+  record.pending = record.unsealing = false;
   if (done) done = file.set_attribute(record_name, encode(record, keys, handle));
   return done;
 }
@@ -73,7 +73,11 @@ base::Result<void> Sealer::prepare(SealDraft& draft) {
   if (*record) {
     draft.outcome = SealOutcome::already;
     const auto sealed = SealedFile::open(store_.chunks(), store_.keys(), *handle, **record);
-    return sealed ? finish_steps(store_, file, *handle, **sealed) : base::fail(sealed.error());
+    if (!sealed) return base::fail(sealed.error());
+    const auto finished = finish_steps(store_, file, *handle, **sealed);
+    if (!finished) return base::fail(finished.error());
+    if (!*finished) draft.outcome = SealOutcome::changed;
+    return {};
   }
   draft.outcome = SealOutcome::small;
   if (now->size < seal_bytes_min) return {};
@@ -207,12 +211,63 @@ void Sealer::give_back_what_is_wanted(std::span<SealDraft> drafts) {
   }
 }
 
-base::Result<void> finish_steps(Store& store, File& file, const KernelHandle& handle,
+namespace {
+
+// What a stub has within the steps that were not done, against what the file had when it was sealed.
+struct Leftover {
+  bool differs = false;
+  bool has_holes = false;
+};
+
+base::Result<void> compare(File& file, const SealedFile& sealed, const Extent& extent, Leftover& out) {
+  base::Bytes there(read_bytes_at_once), wanted(read_bytes_at_once);
+  for (std::uint64_t at = extent.begin; at < extent.end && !out.differs;) {
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(there.size(), extent.end - at));
+    const auto got = file.read(at, base::MutableBytes(there).first(size));
+    if (!got) return base::fail(got.error());
+    if (auto read = sealed.read(file, at, base::MutableBytes(wanted).first(size)); !read) return read;
+    out.differs =
+        *got != size || !base::equal(base::BytesView(there).first(size), base::BytesView(wanted).first(size));
+    at += size;
+  }
+  return {};
+}
+
+base::Result<Leftover> leftover_of(File& file, const SealedFile& sealed) {
+  const auto now = file.status();
+  if (!now) return base::fail(now.error());
+  Leftover out{.differs = now->size != sealed.root().size};
+  for (const PendingStep& step : sealed.root().steps) {
+    const std::uint64_t end = std::min(step.offset + step.length, now->size);
+    for (std::uint64_t at = step.offset; at < end && !(out.differs && out.has_holes);) {
+      const auto found = file.next_data(at);
+      if (!found) return base::fail(found.error());
+      const Extent data = *found ? **found : Extent{end, end};
+      if (data.begin > at) out.has_holes = true;
+      if (data.begin >= end) break;
+      const Extent clipped{std::max(at, data.begin), std::min(data.end, end)};
+      if (auto compared = compare(file, sealed, clipped, out); !compared) return base::fail(compared.error());
+      at = clipped.end;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+base::Result<bool> finish_steps(Store& store, File& file, const KernelHandle& handle,
                                 const SealedFile& sealed) {
-  if (!sealed.record().pending) return {};
+  if (!sealed.record().pending) return true;
+  const auto left =
+      sealed.record().unsealing ? base::Result<Leftover>(Leftover{}) : leftover_of(file, sealed);
+  if (!left) return base::fail(left.error());
+  if (left->differs && left->has_holes) return base::fail(EBUSY);
   // Nobody knows whether the record was on the medium when the one that set it ended.
-  if (auto synced = file.sync(); !synced) return synced;
-  return carry_out(store.keys(), file, handle, sealed.record(), sealed.root());
+  base::Result<void> done = left->differs ? file.remove_attribute(record_name) : base::Result<void>();
+  if (done) done = file.sync();
+  if (done && !left->differs) done = carry_out(store.keys(), file, handle, sealed.record(), sealed.root());
+  if (!done) return base::fail(done.error());
+  return !left->differs;
 }
 
 namespace {
@@ -246,12 +301,12 @@ base::Result<bool> look_at(Store& store, UnsealDraft& draft) {
   if (!now) return base::fail(now.error());
   draft.before = *now;
   draft.record = (*sealed)->record();
-  draft.record.pending = false;
+  draft.record.pending = draft.record.unsealing = false;
   draft.root = (*sealed)->root();
   const auto newer = SealedFile(store.chunks(), draft.record, draft.root).newer(file, 0, now->size);
   if (!newer) return base::fail(newer.error());
   if (!newer->empty()) return base::fail(EBUSY);
-  draft.record.pending = true;
+  draft.record.pending = draft.record.unsealing = true;
   if (auto set = file.set_attribute(record_name, encode(draft.record, store.keys(), *handle)); !set)
     return base::fail(set.error());
   return true;

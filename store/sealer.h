@@ -79,8 +79,10 @@ class Sealer {
   std::uint64_t bytes_read_ = 0;
 };
 
-// Does what a crash left of a seal, or of an unseal; nothing if nothing is left.
-base::Result<void> finish_steps(Store& store, File& file, const KernelHandle& handle,
+// Does what a crash left of a seal, or of an unseal; nothing if nothing is left. `false`: since the crash,
+// which was before the first hole, a local process has written to the file; it is a plain file again, with
+// what was written. EBUSY: the same, and there were holes.
+base::Result<bool> finish_steps(Store& store, File& file, const KernelHandle& handle,
                                 const SealedFile& sealed);
 
 // A file that gets its bytes back.

@@ -103,7 +103,9 @@ class SealWorker {
       if (drafts_.size() >= batch_files_max || held_bytes_ >= batch_bytes_max) commit();
       return;
     } else {
-      ++(draft.outcome == store::SealOutcome::small ? totals_.small : totals_.already);
+      ++(draft.outcome == store::SealOutcome::small     ? totals_.small
+         : draft.outcome == store::SealOutcome::changed ? totals_.in_use
+                                                        : totals_.already);
     }
     draft.file.reset();
     files_.pop_back();

@@ -121,6 +121,37 @@ TEST_P(SealTest, who_waits_for_a_file_gets_its_bytes) {
   EXPECT_EQ(slurp(path("g")), std::string(bytes.size(), '\0'));
 }
 
+// As a process leaves it that ends between the record and the first hole, or behind that.
+TEST_P(SealTest, what_a_local_process_writes_after_a_crash_is_not_taken_out) {
+  const std::string bytes = noise(200'000, 12);
+  for (const bool punched : {false, true}) {
+    write("f", bytes);
+    ASSERT_EQ(seal({"f"}), SealOutcome::sealed);
+    const base::UniqueFd fd = opened("f");
+    const auto file = store_->medium().file_of(fd.get());
+    const KernelHandle handle = *file->handle();
+    Record record = *decode_record(**file->attribute(record_name), store_->keys(), handle);
+    record.pending = true;
+    ASSERT_TRUE(file->set_attribute(record_name, encode(record, store_->keys(), handle)));
+    ASSERT_TRUE(file->write(0, base::bytes_of(bytes)));
+    if (punched) {
+      ASSERT_TRUE(file->punch(65'536, 65'536));
+    }
+    const std::string newer(65'536, 'n');
+    ASSERT_TRUE(file->write(0, base::bytes_of(newer)));
+    if (punched) {
+      EXPECT_EQ(unsealed("f").error(), base::errno_of(EBUSY));
+      EXPECT_EQ(slurp(path("f")).substr(0, 65'536), newer);
+    } else {
+      EXPECT_EQ(seal({"f"}), SealOutcome::changed);
+      EXPECT_EQ(slurp(path("f")), newer + bytes.substr(65'536));
+      EXPECT_EQ(seal({"f"}), SealOutcome::sealed);
+      EXPECT_EQ(read("f"), newer + bytes.substr(65'536));
+    }
+    std::filesystem::remove(path("f"));
+  }
+}
+
 TEST_P(SealTest, the_newest_write_wins) {
   const std::string bytes = noise(500'000, 6);
   write("f", bytes);
