@@ -49,7 +49,7 @@ template <class F>
 vfs::VfsOp<std::invoke_result_t<F&>> on_pool(io::BlockingPool* pool, F function) {
   io::Reactor* const reactor = io::Reactor::current();
   if (pool == nullptr || reactor == nullptr) co_return function();
-  auto ran = co_await pool->run(*reactor, io::BlockingReason::read, std::move(function));
+  auto ran = co_await pool->own().run(*reactor, io::BlockingReason::read, std::move(function));
   if (!ran) co_await base::fail(vfs::Error::delay);
   co_return std::move(*ran);
 }
