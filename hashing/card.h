@@ -46,8 +46,12 @@ class Card {
   // Takes memory for the slots; after an error, or to try again after one, close() and open() follow each
   // other.
   virtual base::Result<void> open(const CardLimits& limits) = 0;
-  // Stops all work and gives everything back.
+  // Waits for all work and gives everything back.
   virtual void close() = 0;
+  // As close(), for a card that does not finish what it has: it does not wait for that, but ends it. Until it
+  // returns, the card may still read what was loaded, if that is in memory that it uploads from; what it
+  // reads is of no use any more.
+  virtual void abandon() { close(); }
   // Starts the upload of the work's bytes and tables; returns at once.
   virtual base::Result<void> load(unsigned slot, const CardWork& work) = 0;
   // Starts all steps on what was loaded last, behind its upload; returns at once. May be repeated.

@@ -13,7 +13,8 @@ namespace {
 
 // How often the card is asked whether a slot is finished.
 constexpr auto poll_interval = std::chrono::microseconds(20);
-constexpr double newest = 0.1;  // how much the newest measurement weighs in the moving averages
+constexpr int late_factor = 10;  // times the estimate
+constexpr double newest = 0.1;   // how much the newest measurement weighs in the moving averages
 constexpr std::uint64_t small_batch = 64 * base::KiB;
 constexpr std::uint64_t large_batch = base::MiB;
 // After so many batches without a failure the next one counts as the first again.
@@ -71,7 +72,7 @@ CardStats CardManager::stats() const {
 
 void CardManager::open_card() {
   if (const auto opened = card_->open(options_.limits); !opened) {
-    fail(base::message_of(opened.error()), false);
+    fail(base::message_of(opened.error()), Failure::error);
     return;
   }
   batches_since_open_ = 0;
@@ -144,8 +145,10 @@ void CardManager::start_slots() {
     const unsigned index = submitted_.front();
     Slot& slot = slots_[index];
     slot.started = clock_.now();
+    // What is ahead of it on the card is in the estimate.
+    slot.late_at = slot.started + std::max(options_.late_after, late_factor * estimate(0));
     if (const auto started = card_->start(index, slot.batch.finish()); !started)
-      return fail(base::message_of(started.error()), false);
+      return fail(base::message_of(started.error()), Failure::error);
     submitted_.pop_front();
     in_flight_.push_back(index);
   }
@@ -155,14 +158,15 @@ void CardManager::finish_slots() {
   for (std::size_t i = 0; i < in_flight_.size();) {
     const unsigned index = in_flight_[i];
     const auto finished = card_->finished(index);
-    if (!finished) return fail(base::message_of(finished.error()), false);
+    if (!finished) return fail(base::message_of(finished.error()), Failure::error);
     if (!*finished) {
+      if (clock_.now() > slots_[index].late_at) return fail("it does not finish", Failure::late);
       ++i;
       continue;
     }
     CardBatch& batch = slots_[index].batch;
     if (!batch.read(card_->records(index), options_.verify_one_in, verify_counter_))
-      return fail("its results are wrong", true);
+      return fail("its results are wrong", Failure::wrong);
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
     complete(index);
   }
@@ -197,7 +201,7 @@ void CardManager::learn(std::uint64_t bytes, base::Duration took) {
 }
 
 // Everything that the card had goes to the CPU, and the card is left alone for a while.
-void CardManager::fail(std::string_view what, bool wrong) {
+void CardManager::fail(std::string_view what, Failure how) {
   std::vector<Task*> lost;
   for (auto* slots : {&in_flight_, &submitted_}) {
     for (const unsigned index : *slots) {
@@ -207,23 +211,26 @@ void CardManager::fail(std::string_view what, bool wrong) {
     }
     slots->clear();
   }
-  // Nothing may read the tasks' memory once they are given on: the card is closed first.
-  card_->close();
+  // Nothing may read the tasks' memory once they are given on: the card is closed first. One that does not
+  // finish is not waited for.
+  if (how != Failure::late) card_->close();
   for (Slot& slot : slots_) slot.batch.clear();
-  retry_at_ = clock_.now() + quarantine_;
-  base::log_event(base::Level::error, "card_quarantined", "card={} reason=\"{}\" seconds={}", stats_.name,
+  base::log_event(base::Level::error, "card_quarantined", "card=\"{}\" reason=\"{}\" seconds={}", stats_.name,
                   what, std::chrono::duration_cast<std::chrono::seconds>(quarantine_).count());
-  quarantine_ = std::min(2 * quarantine_, options_.quarantine_max);
   {
     std::scoped_lock lock(mutex_);
     in_use_ = false;
     bytes_on_card_ = 0;
     while (Task* task = queue_.pop()) lost.push_back(task);
     ++stats_.failures;
-    if (wrong) ++stats_.wrong;
+    if (how == Failure::wrong) ++stats_.wrong;
+    if (how == Failure::late) ++stats_.late;
     stats_.jobs_redone += lost.size();
   }
   for (Task* task : lost) redo_(task);
+  if (how == Failure::late) card_->abandon();
+  retry_at_ = clock_.now() + quarantine_;
+  quarantine_ = std::min(2 * quarantine_, options_.quarantine_max);
 }
 
 void CardManager::stop() {

@@ -22,6 +22,8 @@ struct CardManagerOptions {
   unsigned in_flight_max = 2;  // slots started and not finished
   base::Duration patience =
       std::chrono::microseconds(200);  // a batch is not kept open longer; half for urgent tasks
+  // A batch that takes longer, and longer than ten times what was expected, is done again by the CPU.
+  base::Duration late_after = std::chrono::milliseconds(100);
   std::uint64_t queue_bytes_max = 1U << 28;
   std::uint32_t verify_one_in = 4096;  // chunks hashed again by the CPU
   base::Duration first_quarantine =
@@ -32,8 +34,9 @@ struct CardManagerOptions {
 struct CardStats {
   std::string name;
   std::uint64_t batches = 0, bytes = 0, jobs = 0;
-  std::uint64_t failures = 0;     // errors of the card, and wrong results
+  std::uint64_t failures = 0;     // errors of the card, wrong results, and batches that did not end
   std::uint64_t wrong = 0;        // of them results that were not right
+  std::uint64_t late = 0;         // of them batches that did not end in time
   std::uint64_t jobs_redone = 0;  // given to the CPU after a failure
   bool quarantined = false;
 };
@@ -63,7 +66,9 @@ class CardManager {
     explicit Slot(const CardLimits& limits) : batch(limits) {}
     CardBatch batch;
     base::TimePoint started{};
+    base::TimePoint late_at{};
   };
+  enum class Failure : std::uint8_t { error, wrong, late };
 
   void run();
   void open_card();
@@ -74,7 +79,7 @@ class CardManager {
   void finish_slots();
   void complete(unsigned index);
   void learn(std::uint64_t bytes, base::Duration took);
-  void fail(std::string_view what, bool wrong);
+  void fail(std::string_view what, Failure how);
 
   const std::unique_ptr<Card> card_;
   const CardManagerOptions options_;

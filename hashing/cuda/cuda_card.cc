@@ -135,9 +135,11 @@ base::Result<void> CudaCard::take_memory(Slot& slot) {
   return {};
 }
 
-void CudaCard::close() {
+// Without waiting nothing of a slot is given back by itself: each of these calls waits for what its stream
+// has. All of it ends with the context.
+void CudaCard::end(bool wait) {
   const Driver& d = context_->driver();
-  if (!slots_.empty() && context_->use())
+  if (wait && !slots_.empty() && context_->use())
     for (Slot& slot : slots_) {
       // Whatever still runs reads the callers' memory.
       if (slot.stream != nullptr) (void)d.stream_wait(slot.stream);
@@ -146,11 +148,13 @@ void CudaCard::close() {
       if (slot.memory != 0) (void)d.memory_give_back(slot.memory);
       if (slot.host_tables != nullptr) (void)d.host_give_back(slot.host_tables);
     }
-  slots_.clear();
-  if (module_ != nullptr) (void)d.module_unload(module_);
+  if (wait && module_ != nullptr) (void)d.module_unload(module_);
   module_ = nullptr;
-  pinner_->unpin_all(*context_);
+  if (wait) pinner_->unpin_all(*context_);
   context_->close();
+  if (!wait) pinner_->forget(*context_);
+  // What a stream was still copying from, in slabs, is given back only now.
+  slots_.clear();
 }
 
 base::Result<void> CudaCard::upload_copied(Slot& slot, base::BytesView from, CUdeviceptr to) {

@@ -19,7 +19,8 @@ class CudaCard final : public Card {
 
   [[nodiscard]] std::string name() const override { return context_->name(); }
   base::Result<void> open(const CardLimits& limits) override;
-  void close() override;
+  void close() override { end(true); }
+  void abandon() override { end(false); }
   base::Result<void> load(unsigned slot, const CardWork& work) override;
   base::Result<void> run(unsigned slot) override;
   base::Result<bool> finished(unsigned slot) override;
@@ -56,6 +57,7 @@ class CudaCard final : public Card {
     kernel_count
   };
 
+  void end(bool wait);
   base::Result<void> open_slot(Slot& slot);
   base::Result<void> take_memory(Slot& slot);
   base::Result<void> load_kernels();

@@ -64,6 +64,10 @@ void Pinner::unpin_all(const Context& context) {
   }
 }
 
+void Pinner::forget(const Context& context) {
+  for (Region* region : take(context, Region::State::pinned)) put(*region, nullptr, Region::State::fresh);
+}
+
 bool Pinner::pinned(base::BytesView bytes) const {
   std::scoped_lock lock(mutex_);
   for (const auto& [index, region] : regions_)

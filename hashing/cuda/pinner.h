@@ -29,6 +29,8 @@ class Pinner final : public io::SlabRegistrar {
   void pin_new(const Context& context);
   // Before the context ends: what was pinned in it is not pinned any more. As pin_new().
   void unpin_all(const Context& context);
+  // After the context has ended, and what was pinned in it with it.
+  void forget(const Context& context);
   // True if all of `bytes` can be uploaded from where it is.
   [[nodiscard]] bool pinned(base::BytesView bytes) const;
 

@@ -201,6 +201,11 @@ constexpr std::array functions{"cuDevicePrimaryCtxRetain",
 
 class CudaFaultTest : public CudaTest, public testing::WithParamInterface<const char*> {
  protected:
+  static bool is_put_into_a_stream() {
+    constexpr std::array put_into_streams{"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemsetD8Async",
+                                          "cuEventRecord", "cuLaunchKernel"};
+    return std::ranges::find(put_into_streams, std::string_view(GetParam())) != put_into_streams.end();
+  }
   // True if the fault came to pass.
   bool run_with(Fault::Kind kind, unsigned call) {
     settings.fault = {.kind = kind, .function = GetParam(), .call = call};
@@ -229,11 +234,24 @@ TEST_P(CudaFaultTest, an_error_that_stays_with_the_context_loses_nothing_and_the
   for (const unsigned call : {1U, 5U}) run_with(Fault::Kind::sticky, call);
 }
 
+// What is behind it in its stream does not end, either, until the context is made anew.
+TEST_P(CudaFaultTest, what_never_ends_is_done_by_the_cpu_and_the_card_comes_back) {
+  if (!is_put_into_a_stream()) return;
+  options.cards.late_after = std::chrono::milliseconds(20);
+  for (const unsigned call : {1U, 2U, 3U, 5U, 9U}) run_with(Fault::Kind::hang, call);
+}
+
+TEST_P(CudaFaultTest, what_never_ends_does_not_keep_the_engine_from_stopping) {
+  if (!is_put_into_a_stream()) return;
+  settings.fault = {.kind = Fault::Kind::hang, .function = GetParam(), .call = 2};
+  options.cards.late_after = std::chrono::milliseconds(20);
+  make_engine_with_cuda();
+  submit_and_stop(many_jobs(12));
+}
+
 // What should have been done was not, and nobody said so: every chunk is compared by the engine here.
 TEST_P(CudaFaultTest, what_is_left_out_is_never_a_wrong_id) {
-  constexpr std::array put_into_streams{"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemsetD8Async",
-                                        "cuEventRecord", "cuLaunchKernel"};
-  if (std::ranges::find(put_into_streams, std::string_view(GetParam())) == put_into_streams.end()) return;
+  if (!is_put_into_a_stream()) return;
   for (const unsigned call : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 12U, 20U}) run_with(Fault::Kind::skip, call);
 }
 
