@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/exit_code.h"
+#include "hashing/cuda/cuda_cards.h"
 #include "hashing/stream_cutter.h"
 #include "tools/hash_files.h"
 
@@ -45,9 +46,25 @@ base::Result<void> print_chunks(const std::string& file, hashing::StreamCutter& 
   });
 }
 
+void print_cards() {
+  const hashing::CudaState state = hashing::cuda_state();
+  fmt::print("{}\n", state.driver);
+  for (const hashing::CudaDevice& device : state.devices)
+    fmt::print("{}: {:.1f} GiB, {}\n", device.name, static_cast<double>(device.memory_bytes) / base::GiB,
+               device.refused.empty() ? "can be used" : "is not used: " + device.refused);
+}
+
 }  // namespace
 
 int hash_files(const HashCommand& command) {
+  if (command.card_info) {
+    print_cards();
+    return 0;
+  }
+  if (command.files.empty()) {
+    fmt::print(stderr, "braid hash: FILE is required; braid hash --help says more\n");
+    return base::exit_usage;
+  }
   hashing::Key key;
   if (!command.key_file.empty()) {
     const auto read = read_key(command.key_file);

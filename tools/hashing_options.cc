@@ -4,7 +4,7 @@ namespace braid::tools {
 
 CLI::App* add_hash(CLI::App& app, HashCommand& command) {
   CLI::App* hash = app.add_subcommand("hash", "Print the chunks of files and their ids");
-  hash->add_option("FILE", command.files, "Files to cut and hash")->required()->type_name(" ");
+  CLI::Option* files = hash->add_option("FILE", command.files, "Files to cut and hash")->type_name(" ");
   hash->add_option("--profile", command.profile,
                    "How to cut: general (default), bulk, checkpoint, block or whole")
       ->type_name("PROFILE")
@@ -16,6 +16,9 @@ CLI::App* add_hash(CLI::App& app, HashCommand& command) {
       ->type_name("FILE");
   hash->add_flag("--whole", command.whole,
                  "One BLAKE3 digest per file, as b3sum prints it (with a key: b3sum --keyed)");
+  hash->add_flag("--card-info", command.card_info,
+                 "Print which CUDA cards there are, and why one is not used")
+      ->excludes(files);
   return hash;
 }
 

@@ -99,11 +99,15 @@ TEST_F(HashingCommands, the_estimate_has_the_ids_of_braid_hash_and_counts_equal_
 }
 
 TEST_F(HashingCommands, say_what_is_wrong) {
-  EXPECT_THAT(run({"hash"}), HasSubstr("FILE"));
   EXPECT_THAT(run({"hash", "--profile", "huge", "f"}), HasSubstr("huge"));
   EXPECT_THAT(run({"dedup"}), HasSubstr("braid dedup"));
   EXPECT_EQ(run({"hash", path("none")}, base::exit_failed), "");
   EXPECT_EQ(run({"hash", "--key-file", write("short", "31 bytes"), path("none")}, base::exit_usage), "");
+}
+
+TEST_F(HashingCommands, hash_wants_files_or_the_cards) {
+  run({"hash"}, base::exit_usage);
+  EXPECT_THAT(run({"hash", "--card-info", write("f", "x")}), HasSubstr("FILE excludes --card-info"));
 }
 
 }  // namespace
