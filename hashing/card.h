@@ -37,8 +37,8 @@ struct CardWork {
   card::Batch batch{};  // without the pointers, which the card fills in
 };
 
-// Belongs to its manager's thread after open(); pinning may come from any thread. Slots are independent of
-// each other and may finish in any order.
+// Belongs to its manager's thread. Slots are independent of each other and may finish in any order. All calls
+// but name(), gather() and records() may wait for the card, and not return if that hangs.
 class Card {
  public:
   virtual ~Card() = default;
@@ -52,12 +52,16 @@ class Card {
   // returns, the card may still read what was loaded, if that is in memory that it uploads from; what it
   // reads is of no use any more.
   virtual void abandon() { close(); }
-  // Starts the upload of the work's bytes and tables; returns at once.
-  virtual base::Result<void> load(unsigned slot, const CardWork& work) = 0;
+  // Takes what load() will upload. After it, only bytes in memory that the card uploads from are read where
+  // they are.
+  virtual void gather(unsigned slot, const CardWork& work) = 0;
+  // Starts the upload of what was gathered last; returns at once.
+  virtual base::Result<void> load(unsigned slot) = 0;
   // Starts all steps on what was loaded last, behind its upload; returns at once. May be repeated.
   virtual base::Result<void> run(unsigned slot) = 0;
   base::Result<void> start(unsigned slot, const CardWork& work) {
-    if (auto loaded = load(slot, work); !loaded) return loaded;
+    gather(slot, work);
+    if (auto loaded = load(slot); !loaded) return loaded;
     return run(slot);
   }
   // True: records() may be read. False: not yet. An error: the slot, and maybe the card, is lost.

@@ -35,11 +35,22 @@ CardManager::CardManager(std::unique_ptr<Card> card, const CardManagerOptions& o
     idle_.push_back(i);
   }
   stats_.name = card_->name();
-  open_card();
-  thread_ = std::thread([this] { run(); });
 }
 
-CardManager::~CardManager() { stop(); }
+std::shared_ptr<CardManager> CardManager::create(std::unique_ptr<Card> card,
+                                                 const CardManagerOptions& options, const base::Clock& clock,
+                                                 std::function<void(Task*)> redo) {
+  std::shared_ptr<CardManager> out(new CardManager(std::move(card), options, clock, std::move(redo)));
+  // The thread has a share of it: see stop().
+  out->thread_ = std::thread([self = out]() mutable {
+    self->run();
+    self.reset();
+  });
+  out->watch_ = std::thread([self = out.get()] { self->watch(); });
+  std::unique_lock lock(out->mutex_);
+  out->changed_.wait_for(lock, options.open_patience, [&] { return out->opened_once_; });
+  return out;
+}
 
 bool CardManager::submit(Task* task) {
   if (!CardBatch::suits(task->job, task->bytes, options_.limits)) return false;
@@ -70,14 +81,27 @@ CardStats CardManager::stats() const {
   return out;
 }
 
+template <class Call>
+auto CardManager::on_card(Call call) -> std::optional<decltype(call())> {
+  on_card_since_ = clock_.now().time_since_epoch().count();
+  where_.store(Place::on_card, std::memory_order_release);
+  auto result = call();
+  Place expected = Place::on_card;
+  if (where_.compare_exchange_strong(expected, Place::here, std::memory_order_acq_rel)) return result;
+  give_up();
+  return std::nullopt;
+}
+
 void CardManager::open_card() {
-  if (const auto opened = card_->open(options_.limits); !opened) {
-    fail(base::message_of(opened.error()), Failure::error);
-    return;
-  }
+  const auto opened = on_card([this] { return card_->open(options_.limits); });
+  if (opened && !*opened) fail(base::message_of(opened->error()), Failure::error);
   batches_since_open_ = 0;
-  std::scoped_lock lock(mutex_);
-  in_use_ = true;
+  {
+    std::scoped_lock lock(mutex_);
+    in_use_ = opened && *opened;
+    opened_once_ = true;
+  }
+  changed_.notify_all();
 }
 
 // A batch is started when the card has nothing to do, when a slot's worth waits, or when somebody has waited
@@ -123,7 +147,74 @@ void CardManager::run() {
     fill_slot();
     start_slots();
   }
-  card_->close();
+  (void)on_card([this] {
+    card_->close();
+    return true;
+  });
+  {
+    std::scoped_lock lock(mutex_);
+    ended_ = true;
+  }
+  changed_.notify_all();
+}
+
+void CardManager::watch() {
+  constexpr auto interval = std::chrono::milliseconds(10);
+  std::unique_lock lock(mutex_);
+  while (!ended_ && !orphaned_) {
+    changed_.wait_for(lock, interval);
+    if (where_ != Place::on_card || (queue_.empty() && bytes_on_card_ == 0)) continue;
+    const base::Duration since = clock_.now().time_since_epoch() - base::Duration(on_card_since_);
+    const auto ahead = static_cast<double>(queue_.bytes() + bytes_on_card_);
+    const base::Duration expected(static_cast<base::Duration::rep>(fixed_ns_ + ahead / bytes_per_ns_));
+    if (since > std::max(options_.late_after, late_factor * expected)) take_away(lock);
+  }
+}
+
+std::vector<Task*> CardManager::tasks_of_slots() const {
+  std::vector<Task*> out;
+  for (const auto* slots : {&in_flight_, &submitted_})
+    for (const unsigned index : *slots) {
+      const std::vector<Task*>& tasks = slots_[index].batch.tasks();
+      out.insert(out.end(), tasks.begin(), tasks.end());
+    }
+  return out;
+}
+
+bool CardManager::take_away(std::unique_lock<std::mutex>& held) {
+  Place expected = Place::on_card;
+  if (!where_.compare_exchange_strong(expected, Place::taken, std::memory_order_acq_rel)) return false;
+  std::vector<Task*> lost = tasks_of_slots();
+  in_use_ = false;
+  bytes_on_card_ = 0;
+  while (Task* task = queue_.pop()) lost.push_back(task);
+  ++stats_.failures;
+  ++stats_.late;
+  stats_.jobs_redone += lost.size();
+  held.unlock();
+  for (Task* task : lost) redo_(task);
+  held.lock();
+  return true;
+}
+
+// On the thread that did not come back, and did now. The tasks are others' already.
+void CardManager::give_up() {
+  {
+    std::unique_lock lock(mutex_);
+    // What this thread has is never looked at again.
+    while (orphaned_) changed_.wait(lock);
+  }
+  clear_slots();
+  where_.store(Place::here, std::memory_order_release);
+  quarantine("a call of its driver took too long");
+}
+
+void CardManager::clear_slots() {
+  for (auto* slots : {&in_flight_, &submitted_}) {
+    idle_.insert(idle_.end(), slots->begin(), slots->end());
+    slots->clear();
+  }
+  for (Slot& slot : slots_) slot.batch.clear();
 }
 
 void CardManager::fill_slot() {
@@ -147,8 +238,13 @@ void CardManager::start_slots() {
     slot.started = clock_.now();
     // What is ahead of it on the card is in the estimate.
     slot.late_at = slot.started + std::max(options_.late_after, late_factor * estimate(0));
-    if (const auto started = card_->start(index, slot.batch.finish()); !started)
-      return fail(base::message_of(started.error()), Failure::error);
+    card_->gather(index, slot.batch.finish());
+    const auto started = on_card([this, index] {
+      auto loaded = card_->load(index);
+      return loaded ? card_->run(index) : loaded;
+    });
+    if (!started) return;
+    if (!*started) return fail(base::message_of(started->error()), Failure::error);
     submitted_.pop_front();
     in_flight_.push_back(index);
   }
@@ -157,7 +253,9 @@ void CardManager::start_slots() {
 void CardManager::finish_slots() {
   for (std::size_t i = 0; i < in_flight_.size();) {
     const unsigned index = in_flight_[i];
-    const auto finished = card_->finished(index);
+    const auto asked = on_card([this, index] { return card_->finished(index); });
+    if (!asked) return;
+    const base::Result<bool>& finished = *asked;
     if (!finished) return fail(base::message_of(finished.error()), Failure::error);
     if (!*finished) {
       if (clock_.now() > slots_[index].late_at) return fail("it does not finish", Failure::late);
@@ -200,23 +298,11 @@ void CardManager::learn(std::uint64_t bytes, base::Duration took) {
     bytes_per_ns_ += newest * (static_cast<double>(bytes) / (ns - fixed_ns_) - bytes_per_ns_);
 }
 
-// Everything that the card had goes to the CPU, and the card is left alone for a while.
+// Everything that the card had goes to the CPU, and the card is left alone for a while. It may still read the
+// tasks' bytes, those in memory that it uploads from; what it makes of them is of no use.
 void CardManager::fail(std::string_view what, Failure how) {
-  std::vector<Task*> lost;
-  for (auto* slots : {&in_flight_, &submitted_}) {
-    for (const unsigned index : *slots) {
-      CardBatch& batch = slots_[index].batch;
-      lost.insert(lost.end(), batch.tasks().begin(), batch.tasks().end());
-      idle_.push_back(index);
-    }
-    slots->clear();
-  }
-  // Nothing may read the tasks' memory once they are given on: the card is closed first. One that does not
-  // finish is not waited for.
-  if (how != Failure::late) card_->close();
-  for (Slot& slot : slots_) slot.batch.clear();
-  base::log_event(base::Level::error, "card_quarantined", "card=\"{}\" reason=\"{}\" seconds={}", stats_.name,
-                  what, std::chrono::duration_cast<std::chrono::seconds>(quarantine_).count());
+  std::vector<Task*> lost = tasks_of_slots();
+  clear_slots();
   {
     std::scoped_lock lock(mutex_);
     in_use_ = false;
@@ -228,18 +314,41 @@ void CardManager::fail(std::string_view what, Failure how) {
     stats_.jobs_redone += lost.size();
   }
   for (Task* task : lost) redo_(task);
-  if (how == Failure::late) card_->abandon();
-  retry_at_ = clock_.now() + quarantine_;
+  quarantine(what);
+}
+
+// The card's context is given up first: only a new one is sure to work.
+void CardManager::quarantine(std::string_view what) {
+  base::log_event(base::Level::error, "card_quarantined", "card=\"{}\" reason=\"{}\" seconds={}", stats_.name,
+                  what, std::chrono::duration_cast<std::chrono::seconds>(quarantine_).count());
+  const base::Duration pause = quarantine_;
   quarantine_ = std::min(2 * quarantine_, options_.quarantine_max);
+  (void)on_card([this] {
+    card_->abandon();
+    return true;
+  });
+  retry_at_ = clock_.now() + pause;
 }
 
 void CardManager::stop() {
   {
-    std::scoped_lock lock(mutex_);
+    std::unique_lock lock(mutex_);
     stopping_ = true;
+    wake_.notify_all();
+    while (!ended_ && !orphaned_) {
+      changed_.wait_for(lock, std::chrono::milliseconds(10));
+      const base::Duration since = clock_.now().time_since_epoch() - base::Duration(on_card_since_);
+      if (where_ == Place::here || since <= options_.stop_patience) continue;
+      if (where_ == Place::on_card && !take_away(lock)) continue;
+      orphaned_ = true;
+    }
   }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
+  changed_.notify_all();
+  watch_.join();
+  if (!orphaned_) return thread_.join();
+  base::log_event(base::Level::error, "card_left_behind", "card=\"{}\": a call of its driver does not return",
+                  stats_.name);
+  thread_.detach();
 }
 
 }  // namespace braid::hashing

@@ -1,12 +1,14 @@
 // One thread per card: fills slots with waiting tasks, keeps some in flight, reads their results, and takes
-// the card out of use when it fails.
+// the card out of use when it fails. A second thread looks whether the first one comes back from the card.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -24,6 +26,8 @@ struct CardManagerOptions {
       std::chrono::microseconds(200);  // a batch is not kept open longer; half for urgent tasks
   // A batch that takes longer, and longer than ten times what was expected, is done again by the CPU.
   base::Duration late_after = std::chrono::milliseconds(100);
+  base::Duration open_patience = std::chrono::seconds(2);
+  base::Duration stop_patience = std::chrono::seconds(2);
   std::uint64_t queue_bytes_max = 1U << 28;
   std::uint32_t verify_one_in = 4096;  // chunks hashed again by the CPU
   base::Duration first_quarantine =
@@ -42,11 +46,11 @@ struct CardStats {
 };
 
 // Thread-safe. A task is completed exactly once: by this thread, or by whom `redo` gives it to.
-class CardManager {
+class CardManager : public std::enable_shared_from_this<CardManager> {
  public:
-  CardManager(std::unique_ptr<Card> card, const CardManagerOptions& options, const base::Clock& clock,
-              std::function<void(Task*)> redo);
-  ~CardManager();
+  // The card is tried at once, for `open_patience`; one that takes longer is used when it is open.
+  static std::shared_ptr<CardManager> create(std::unique_ptr<Card> card, const CardManagerOptions& options,
+                                             const base::Clock& clock, std::function<void(Task*)> redo);
   CardManager(const CardManager&) = delete;
   CardManager& operator=(const CardManager&) = delete;
 
@@ -57,7 +61,9 @@ class CardManager {
   [[nodiscard]] base::Duration estimate(std::uint64_t bytes) const;
   [[nodiscard]] bool in_use() const;
   [[nodiscard]] CardStats stats() const;
-  // Works off what is queued, then ends the thread and closes the card.
+  // Works off what is queued, then ends the threads and closes the card. A thread that does not come back
+  // from the card within `stop_patience` is left behind, with this object and its card: it never runs again.
+  // Required, once.
   void stop();
 
  private:
@@ -70,8 +76,21 @@ class CardManager {
   };
   enum class Failure : std::uint8_t { error, wrong, late };
 
+  CardManager(std::unique_ptr<Card> card, const CardManagerOptions& options, const base::Clock& clock,
+              std::function<void(Task*)> redo);
   void run();
   void open_card();
+  // Calls the card, which may not come back. Nothing if meanwhile the tasks were taken away (give_up()).
+  template <class Call>
+  auto on_card(Call call) -> std::optional<decltype(call())>;
+  void watch();
+  // Takes the tasks from a thread that does not come back from the card, with `lock` held; false if it just
+  // did.
+  bool take_away(std::unique_lock<std::mutex>& held);
+  // What is left to do for the thread that has lost its tasks.
+  void give_up();
+  std::vector<Task*> tasks_of_slots() const;
+  void clear_slots();
   [[nodiscard]] bool may_flush(const std::unique_lock<std::mutex>& held) const;
   void wait(std::unique_lock<std::mutex>& held);
   void fill_slot();
@@ -80,6 +99,7 @@ class CardManager {
   void complete(unsigned index);
   void learn(std::uint64_t bytes, base::Duration took);
   void fail(std::string_view what, Failure how);
+  void quarantine(std::string_view what);
 
   const std::unique_ptr<Card> card_;
   const CardManagerOptions options_;
@@ -94,7 +114,17 @@ class CardManager {
   double bytes_per_ns_ = 40.0;
   CardStats stats_;
   bool in_use_ = false;
+  bool opened_once_ = false;  // or tried to
   bool stopping_ = false;
+  bool ended_ = false;               // the thread
+  bool orphaned_ = false;            // nobody waits for the thread any more
+  std::condition_variable changed_;  // opened_once_, ended_
+
+  // Where the thread is. While it is on the card, its own data below are nobody's: whoever moves `where_`
+  // from there to `taken` has them.
+  enum class Place : std::uint8_t { here, on_card, taken };
+  std::atomic<Place> where_{Place::here};
+  std::atomic<base::Duration::rep> on_card_since_{0};
 
   // The thread's own.
   std::vector<Slot> slots_;
@@ -105,7 +135,7 @@ class CardManager {
   std::uint64_t batches_since_open_ = 0;
   std::uint64_t verify_counter_ = 0;
 
-  std::thread thread_;
+  std::thread thread_, watch_;
 };
 
 }  // namespace braid::hashing

@@ -64,14 +64,14 @@ Engine::Engine(const EngineOptions& options, const base::Clock& clock,
       workers_({.threads = worker_count(options.workers), .queue_bytes_max = options.queue_bytes_max},
                clock) {
   for (auto& card : cards)
-    cards_.push_back(std::make_unique<CardManager>(std::move(card), options.cards, clock,
-                                                   [this](Task* task) { workers_.redo(task); }));
+    cards_.push_back(CardManager::create(std::move(card), options.cards, clock,
+                                         [this](Task* task) { workers_.redo(task); }));
 }
 
 Engine::~Engine() { stop(); }
 
 void Engine::stop() {
-  stopped_ = true;
+  if (stopped_.exchange(true)) return;
   // Cards first: what they fail at goes to the workers.
   for (auto& card : cards_) card->stop();
   workers_.stop();

@@ -93,7 +93,7 @@ class Engine {
   const EngineOptions options_;
   const base::Clock& clock_;
   WorkerPool workers_;
-  std::vector<std::unique_ptr<CardManager>> cards_;
+  std::vector<std::shared_ptr<CardManager>> cards_;
   std::atomic<bool> stopped_{false};
   std::atomic<std::uint64_t> jobs_inline_{0}, parts_worker_{0}, parts_card_{0}, refused_{0}, bytes_{0};
 };

@@ -28,7 +28,10 @@ class Resident {
     base::check(batch_.add(&task_), "the job fits a slot");
     (void)batch_.finish();
   }
-  void load() { base::check(card_.load(0, batch_.finish()).has_value(), "upload"); }
+  void load() {
+    card_.gather(0, batch_.finish());
+    base::check(card_.load(0).has_value(), "upload");
+  }
   void run() { base::check(card_.run(0).has_value(), "steps"); }
   void slide(const SlidingWindow& window) { base::check(card_.slide(0, window).has_value(), "window"); }
   void wait() {

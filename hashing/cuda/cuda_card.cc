@@ -157,42 +157,17 @@ void CudaCard::end(bool wait) {
   slots_.clear();
 }
 
-base::Result<void> CudaCard::upload_copied(Slot& slot, base::BytesView from, CUdeviceptr to) {
+void CudaCard::copy(Slot& slot, base::BytesView from, CUdeviceptr to) {
   while (!from.empty()) {
     const std::size_t at = slot.bounce_used % io::large_slab_bytes;
-    std::byte* copy = slot.bounce[slot.bounce_used / io::large_slab_bytes].data() + at;
+    std::byte* copied = slot.bounce[slot.bounce_used / io::large_slab_bytes].data() + at;
     const std::size_t bytes = std::min(from.size(), io::large_slab_bytes - at);
-    std::memcpy(copy, from.data(), bytes);
+    std::memcpy(copied, from.data(), bytes);
     slot.bounce_used += bytes;
-    if (auto done = context_->checked(context_->driver().upload(to, copy, bytes, slot.stream), "upload");
-        !done)
-      return done;
+    slot.uploads.push_back({to, copied, bytes});
     from = from.subspan(bytes);
     to += bytes;
   }
-  return {};
-}
-
-base::Result<void> CudaCard::upload(Slot& slot, const CardWork& work) {
-  const Driver& d = context_->driver();
-  slot.bounce_used = 0;
-  for (const CardWork::Piece& piece : work.pieces) {
-    const bool direct = piece.from.size() >= direct_bytes_min && pinner_->pinned(piece.from);
-    auto done = direct ? context_->checked(d.upload(slot.input + piece.to, piece.from.data(),
-                                                    piece.from.size(), slot.stream),
-                                           "upload")
-                       : upload_copied(slot, piece.from, slot.input + piece.to);
-    if (!done) return done;
-  }
-  *slot.host_tables = work.tables;
-  std::ranges::copy(work.streams, slot.host_streams);
-  if (auto done = context_->checked(
-          d.upload(slot.tables, slot.host_tables, sizeof *slot.host_tables, slot.stream), "upload of tables");
-      !done)
-    return done;
-  return context_->checked(
-      d.upload(slot.streams, slot.host_streams, work.streams.size() * sizeof(card::Stream), slot.stream),
-      "upload of streams");
 }
 
 template <class Work>
@@ -225,9 +200,7 @@ base::Result<void> CudaCard::launch_all(Slot& slot) {
   return done;
 }
 
-base::Result<void> CudaCard::load(unsigned index, const CardWork& work) {
-  if (auto used = context_->use(); !used) return used;
-  pinner_->pin_new(*context_);
+void CudaCard::gather(unsigned index, const CardWork& work) {
   Slot& slot = slots_[index];
   slot.batch = work.batch;
   slot.batch.input = slot.places.input;
@@ -240,7 +213,31 @@ base::Result<void> CudaCard::load(unsigned index, const CardWork& work) {
   slot.batch.records = slot.places.records;
   slot.batch.leaves = slot.places.leaves;
   slot.batch.nodes = slot.places.nodes;
-  return upload(slot, work);
+  slot.bounce_used = 0;
+  slot.uploads.clear();
+  for (const CardWork::Piece& piece : work.pieces) {
+    const CUdeviceptr to = slot.input + piece.to;
+    if (piece.from.size() >= direct_bytes_min && pinner_->pinned(piece.from))
+      slot.uploads.push_back({to, piece.from.data(), piece.from.size()});
+    else
+      copy(slot, piece.from, to);
+  }
+  *slot.host_tables = work.tables;
+  std::ranges::copy(work.streams, slot.host_streams);
+  slot.uploads.push_back({slot.tables, slot.host_tables, sizeof *slot.host_tables});
+  slot.uploads.push_back({slot.streams, slot.host_streams, work.streams.size() * sizeof(card::Stream)});
+}
+
+base::Result<void> CudaCard::load(unsigned index) {
+  if (auto used = context_->use(); !used) return used;
+  pinner_->pin_new(*context_);
+  Slot& slot = slots_[index];
+  for (const Upload& upload : slot.uploads)
+    if (auto done = context_->checked(
+            context_->driver().upload(upload.to, upload.from, upload.bytes, slot.stream), "upload");
+        !done)
+      return done;
+  return {};
 }
 
 base::Result<void> CudaCard::run(unsigned index) {

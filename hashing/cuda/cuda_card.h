@@ -21,7 +21,8 @@ class CudaCard final : public Card {
   base::Result<void> open(const CardLimits& limits) override;
   void close() override { end(true); }
   void abandon() override { end(false); }
-  base::Result<void> load(unsigned slot, const CardWork& work) override;
+  void gather(unsigned slot, const CardWork& work) override;
+  base::Result<void> load(unsigned slot) override;
   base::Result<void> run(unsigned slot) override;
   base::Result<bool> finished(unsigned slot) override;
   [[nodiscard]] std::span<const card::Record> records(unsigned slot) override;
@@ -30,6 +31,11 @@ class CudaCard final : public Card {
 
  private:
   // Memory on the card, taken in one piece per slot and cut up.
+  struct Upload {
+    CUdeviceptr to;
+    const void* from;
+    std::size_t bytes;
+  };
   struct Slot {
     CUstream stream = nullptr;
     CUevent done = nullptr;  // recorded behind the download of the records
@@ -41,7 +47,8 @@ class CudaCard final : public Card {
     card::Record* host_records = nullptr;
     std::vector<io::SlabRef> bounce;  // bytes that are not pinned go through these
     std::size_t bounce_used = 0;      // bytes of all of them
-    card::Batch batch{};              // what was loaded
+    card::Batch batch{};              // what was gathered
+    std::vector<Upload> uploads;      // of it, in bounce and in pinned memory
     std::uint32_t slide_window = 0;
   };
   enum Kernel : std::size_t {
@@ -61,8 +68,7 @@ class CudaCard final : public Card {
   base::Result<void> open_slot(Slot& slot);
   base::Result<void> take_memory(Slot& slot);
   base::Result<void> load_kernels();
-  base::Result<void> upload(Slot& slot, const CardWork& work);
-  base::Result<void> upload_copied(Slot& slot, base::BytesView from, CUdeviceptr to);
+  static void copy(Slot& slot, base::BytesView from, CUdeviceptr to);
   // One thread per index; a step gets its work, the number of indices and a level.
   template <class Work>
   base::Result<void> launch(Slot& slot, Kernel kernel, const Work& work, std::uint32_t count,

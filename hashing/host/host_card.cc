@@ -19,7 +19,7 @@ base::Result<void> HostCard::open(const CardLimits& limits) {
   return {};
 }
 
-base::Result<void> HostCard::load(unsigned index, const CardWork& work) {
+void HostCard::gather(unsigned index, const CardWork& work) {
   Slot& slot = slots_[index];
   for (const CardWork::Piece& piece : work.pieces)
     std::ranges::copy(piece.from, slot.input.begin() + card::input_margin + piece.to);
@@ -36,7 +36,6 @@ base::Result<void> HostCard::load(unsigned index, const CardWork& work) {
   slot.batch.records = slot.records.data();
   slot.batch.leaves = slot.leaves.data();
   slot.batch.nodes = slot.nodes.data();
-  return {};
 }
 
 base::Result<void> HostCard::run(unsigned index) {

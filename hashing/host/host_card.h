@@ -13,7 +13,8 @@ class HostCard final : public Card {
   [[nodiscard]] std::string name() const override { return "host"; }
   base::Result<void> open(const CardLimits& limits) override;
   void close() override { slots_.clear(); }
-  base::Result<void> load(unsigned slot, const CardWork& work) override;
+  void gather(unsigned slot, const CardWork& work) override;
+  base::Result<void> load(unsigned) override { return {}; }
   base::Result<void> run(unsigned slot) override;
   base::Result<bool> finished(unsigned) override { return true; }
   [[nodiscard]] std::span<const card::Record> records(unsigned slot) override;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -36,6 +37,7 @@ class CudaTest : public test::EngineFixture {
     engine.reset();
     EXPECT_EQ(counts().held, 0u) << "something of the cards was not given back";
   }
+  void release() { symbol<cuda_driver::Release>(cuda_driver::release_name)(); }
   void set_up() { symbol<cuda_driver::SetUp>(cuda_driver::set_up_name)(&settings); }
   cuda_driver::Counts counts() {
     cuda_driver::Counts out;
@@ -93,8 +95,10 @@ TEST_F(CudaTest, cards_give_the_cpus_chunks_and_work_on_several_batches_at_once)
 TEST_F(CudaTest, what_lies_in_the_pool_is_uploaded_from_where_it_is) {
   make_engine_with_cuda();
   const std::vector<Job> jobs{pooled_job(3 << 20)};
+  expect_right(jobs, submit(jobs));  // pins what the pool has mapped since
+  const std::uint64_t copied = counts().pinned_bytes_uploaded;
   expect_right(jobs, submit(jobs));
-  EXPECT_GE(counts().pinned_bytes_uploaded, 3u << 20);
+  EXPECT_GE(counts().pinned_bytes_uploaded - copied, 3u << 20);
   EXPECT_EQ(counts().pageable_bytes_uploaded, 0u);
   EXPECT_EQ(counts().calls["cuMemHostRegister_v2"], pool.stats().bytes_mapped / io::region_bytes);
   give_back_slabs();
@@ -247,6 +251,49 @@ TEST_P(CudaFaultTest, what_never_ends_does_not_keep_the_engine_from_stopping) {
   options.cards.late_after = std::chrono::milliseconds(20);
   make_engine_with_cuda();
   submit_and_stop(many_jobs(12));
+}
+
+// Of those that are called while there is work, or before: what waits is done by the CPU, however long it
+// takes.
+TEST_P(CudaFaultTest, a_call_that_does_not_return_holds_up_nobody) {
+  constexpr std::array at_the_end{"cuModuleUnload",      "cuMemFree_v2",       "cuMemFreeHost",
+                                  "cuMemHostUnregister", "cuStreamDestroy_v2", "cuStreamSynchronize",
+                                  "cuEventDestroy_v2"};
+  if (std::ranges::find(at_the_end, std::string_view(GetParam())) != at_the_end.end()) return;
+  options.cards.late_after = options.cards.open_patience = std::chrono::milliseconds(20);
+  for (const unsigned call : {1U, 2U, 6U, 11U}) {
+    settings.fault = {.kind = Fault::Kind::hang, .function = GetParam(), .call = call};
+    make_engine_with_cuda();
+    const std::vector<Job> jobs = many_jobs(12);
+    expect_right(jobs, submit(jobs));
+    release();
+    wait_until([this] { return !card().quarantined; });
+    expect_right(jobs, submit(jobs));
+    engine.reset();
+  }
+}
+
+class CudaEndTest : public CudaTest {
+ protected:
+  // Ends the program while the driver hangs in this function, which is called for a batch or only when the
+  // card is closed.
+  [[noreturn]] void end_while_in(const char* function, bool for_a_batch) {
+    settings.fault = {.kind = Fault::Kind::hang, .function = function};
+    options.cards.stop_patience = std::chrono::milliseconds(20);
+    options.cards.late_after = for_a_batch ? options.cards.stop_patience : std::chrono::hours(1);
+    make_engine_with_cuda();
+    const std::vector<Job> jobs = many_jobs(12);
+    expect_right(jobs, submit(jobs));
+    engine.reset();
+    std::_Exit(HasFailure() ? 1 : 0);
+  }
+};
+
+// The thread in the driver is left behind.
+TEST_F(CudaEndTest, a_driver_that_hangs_does_not_keep_the_program_from_ending) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(end_while_in("cuEventQuery", true), testing::ExitedWithCode(0), "card_left_behind");
+  EXPECT_EXIT(end_while_in("cuStreamSynchronize", false), testing::ExitedWithCode(0), "card_left_behind");
 }
 
 // What should have been done was not, and nobody said so: every chunk is compared by the engine here.

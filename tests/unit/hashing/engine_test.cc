@@ -43,7 +43,8 @@ class ScriptedCard final : public Card {
     ++script_.closes;
     host_.close();
   }
-  base::Result<void> load(unsigned slot, const CardWork& work) override { return host_.load(slot, work); }
+  void gather(unsigned slot, const CardWork& work) override { host_.gather(slot, work); }
+  base::Result<void> load(unsigned slot) override { return host_.load(slot); }
   base::Result<void> run(unsigned slot) override {
     ++script_.starts;
     if (script_.fail_start) return base::fail(EIO);
