@@ -16,10 +16,11 @@ constexpr unsigned threads_per_block = 128;
 class Places {
  public:
   explicit Places(std::uint64_t base) : at_(base) {}
+  // `before`: bytes of the part that are before the address.
   template <class T>
-  T* take(std::uint64_t count) {
-    const std::uint64_t here = at_;
-    at_ = (at_ + count * sizeof(T) + 255) / 256 * 256;
+  T* take(std::uint64_t count, std::uint64_t before = 0) {
+    const std::uint64_t here = at_ + before;
+    at_ = (here + count * sizeof(T) + 255) / 256 * 256;
     return reinterpret_cast<T*>(here);
   }
   [[nodiscard]] std::uint64_t end() const { return at_; }
@@ -37,8 +38,7 @@ struct DeviceLayout {
 DeviceLayout layout_of(const CardLimits& limits, CUdeviceptr base) {
   DeviceLayout out;
   Places places(base);
-  const auto* input =
-      places.take<unsigned char>(limits.slot_bytes + 2 * card::input_margin) + card::input_margin;
+  const auto* input = places.take<unsigned char>(limits.slot_bytes + card::input_margin, card::input_margin);
   const auto* tables = places.take<card::Tables>(1);
   const auto* streams = places.take<card::Stream>(limits.streams_max);
   const std::uint32_t words = card::words_of(limits.slot_bytes, card::run_positions);

@@ -26,6 +26,7 @@ class EngineFixture : public testing::Test {
     options.cards.limits = {.slots = 3, .slot_bytes = 4 << 20, .streams_max = 64};
     options.cards.verify_one_in = 1;
     options.cards.first_quarantine = std::chrono::hours(1);
+    options.cards.late_after = std::chrono::hours(1);  // a card is a thread of a machine that may be slow
     options.inline_bytes = 0;
     options.workers = 2;
   }
