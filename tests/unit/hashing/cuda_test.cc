@@ -298,7 +298,9 @@ TEST_F(CudaEndTest, a_driver_that_hangs_does_not_keep_the_program_from_ending) {
 
 // What should have been done was not, and nobody said so: every chunk is compared by the engine here.
 TEST_P(CudaFaultTest, what_is_left_out_is_never_a_wrong_id) {
-  if (!is_put_into_a_stream()) return;
+  // A kernel that finds what an earlier batch has left may read anywhere: that ends a context there, and this
+  // program here.
+  if (!is_put_into_a_stream() || std::string_view(GetParam()) == "cuMemsetD8Async") return;
   for (const unsigned call : {1U, 2U, 3U, 4U, 5U, 6U, 7U, 12U, 20U}) run_with(Fault::Kind::skip, call);
 }
 
