@@ -42,10 +42,7 @@ std::shared_ptr<CardManager> CardManager::create(std::unique_ptr<Card> card,
                                                  std::function<void(Task*)> redo) {
   std::shared_ptr<CardManager> out(new CardManager(std::move(card), options, clock, std::move(redo)));
   // The thread has a share of it: see stop().
-  out->thread_ = std::thread([self = out]() mutable {
-    self->run();
-    self.reset();
-  });
+  out->thread_ = std::thread([self = out] { self->run(); });
   out->watch_ = std::thread([self = out.get()] { self->watch(); });
   std::unique_lock lock(out->mutex_);
   out->changed_.wait_for(lock, options.open_patience, [&] { return out->opened_once_; });
@@ -65,7 +62,11 @@ bool CardManager::submit(Task* task) {
 
 base::Duration CardManager::estimate(std::uint64_t bytes) const {
   std::scoped_lock lock(mutex_);
-  const auto ahead = static_cast<double>(queue_.bytes() + bytes_on_card_ + bytes);
+  return expected(bytes);
+}
+
+base::Duration CardManager::expected(std::uint64_t more) const {
+  const auto ahead = static_cast<double>(queue_.bytes() + bytes_on_card_ + more);
   return base::Duration(static_cast<base::Duration::rep>(fixed_ns_ + ahead / bytes_per_ns_));
 }
 
@@ -86,8 +87,8 @@ auto CardManager::on_card(Call call) -> std::optional<decltype(call())> {
   on_card_since_ = clock_.now().time_since_epoch().count();
   where_.store(Place::on_card, std::memory_order_release);
   auto result = call();
-  Place expected = Place::on_card;
-  if (where_.compare_exchange_strong(expected, Place::here, std::memory_order_acq_rel)) return result;
+  Place place = Place::on_card;
+  if (where_.compare_exchange_strong(place, Place::here, std::memory_order_acq_rel)) return result;
   give_up();
   return std::nullopt;
 }
@@ -165,32 +166,31 @@ void CardManager::watch() {
     changed_.wait_for(lock, interval);
     if (where_ != Place::on_card || (queue_.empty() && bytes_on_card_ == 0)) continue;
     const base::Duration since = clock_.now().time_since_epoch() - base::Duration(on_card_since_);
-    const auto ahead = static_cast<double>(queue_.bytes() + bytes_on_card_);
-    const base::Duration expected(static_cast<base::Duration::rep>(fixed_ns_ + ahead / bytes_per_ns_));
-    if (since > std::max(options_.late_after, late_factor * expected)) take_away(lock);
+    if (since > std::max(options_.late_after, late_factor * expected(0))) take_away(lock);
   }
 }
 
-std::vector<Task*> CardManager::tasks_of_slots() const {
+std::vector<Task*> CardManager::take_tasks(Failure how) {
   std::vector<Task*> out;
   for (const auto* slots : {&in_flight_, &submitted_})
     for (const unsigned index : *slots) {
       const std::vector<Task*>& tasks = slots_[index].batch.tasks();
       out.insert(out.end(), tasks.begin(), tasks.end());
     }
+  while (Task* task = queue_.pop()) out.push_back(task);
+  in_use_ = false;
+  bytes_on_card_ = 0;
+  ++stats_.failures;
+  if (how == Failure::wrong) ++stats_.wrong;
+  if (how == Failure::late) ++stats_.late;
+  stats_.jobs_redone += out.size();
   return out;
 }
 
 bool CardManager::take_away(std::unique_lock<std::mutex>& held) {
-  Place expected = Place::on_card;
-  if (!where_.compare_exchange_strong(expected, Place::taken, std::memory_order_acq_rel)) return false;
-  std::vector<Task*> lost = tasks_of_slots();
-  in_use_ = false;
-  bytes_on_card_ = 0;
-  while (Task* task = queue_.pop()) lost.push_back(task);
-  ++stats_.failures;
-  ++stats_.late;
-  stats_.jobs_redone += lost.size();
+  Place place = Place::on_card;
+  if (!where_.compare_exchange_strong(place, Place::taken, std::memory_order_acq_rel)) return false;
+  const std::vector<Task*> lost = take_tasks(Failure::late);
   held.unlock();
   for (Task* task : lost) redo_(task);
   held.lock();
@@ -301,18 +301,12 @@ void CardManager::learn(std::uint64_t bytes, base::Duration took) {
 // Everything that the card had goes to the CPU, and the card is left alone for a while. It may still read the
 // tasks' bytes, those in memory that it uploads from; what it makes of them is of no use.
 void CardManager::fail(std::string_view what, Failure how) {
-  std::vector<Task*> lost = tasks_of_slots();
-  clear_slots();
+  std::vector<Task*> lost;
   {
     std::scoped_lock lock(mutex_);
-    in_use_ = false;
-    bytes_on_card_ = 0;
-    while (Task* task = queue_.pop()) lost.push_back(task);
-    ++stats_.failures;
-    if (how == Failure::wrong) ++stats_.wrong;
-    if (how == Failure::late) ++stats_.late;
-    stats_.jobs_redone += lost.size();
+    lost = take_tasks(how);
   }
+  clear_slots();
   for (Task* task : lost) redo_(task);
   quarantine(what);
 }

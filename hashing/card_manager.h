@@ -46,7 +46,7 @@ struct CardStats {
 };
 
 // Thread-safe. A task is completed exactly once: by this thread, or by whom `redo` gives it to.
-class CardManager : public std::enable_shared_from_this<CardManager> {
+class CardManager {
  public:
   // The card is tried at once, for `open_patience`; one that takes longer is used when it is open.
   static std::shared_ptr<CardManager> create(std::unique_ptr<Card> card, const CardManagerOptions& options,
@@ -89,8 +89,10 @@ class CardManager : public std::enable_shared_from_this<CardManager> {
   bool take_away(std::unique_lock<std::mutex>& held);
   // What is left to do for the thread that has lost its tasks.
   void give_up();
-  std::vector<Task*> tasks_of_slots() const;
+  // With the lock held. All that the card has or waits for it, which is not in use any more.
+  std::vector<Task*> take_tasks(Failure how);
   void clear_slots();
+  [[nodiscard]] base::Duration expected(std::uint64_t more) const;
   [[nodiscard]] bool may_flush(const std::unique_lock<std::mutex>& held) const;
   void wait(std::unique_lock<std::mutex>& held);
   void fill_slot();
