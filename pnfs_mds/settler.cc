@@ -15,9 +15,9 @@ constexpr std::size_t batch_files = 32;
 
 vfs::VfsOp<> Settler::work() {
   std::vector<Truncations::Known> truncations = cluster_.truncations().unanswered(batch_files);
-  for (Truncations::Known& one : truncations) {
+  for (const Truncations::Known& one : truncations) {
     if (stopped_()) co_return;
-    (void)co_await finish(std::move(one)).as_result();
+    (void)co_await finish(one).as_result();
   }
   pnfs::ObjectId after{};
   while (!stopped_()) {

@@ -38,7 +38,7 @@ std::optional<std::string_view> take_line(std::string_view& text, std::string_vi
   return value;
 }
 
-std::string checked(std::string text) {
+std::string checked(const std::string& text) {
   return text + fmt::format("check {:016x}\n", base::xxhash64(base::bytes_of(text)));
 }
 

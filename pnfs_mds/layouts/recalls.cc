@@ -35,11 +35,11 @@ constexpr unsigned doubted_attempts = 5;
 // Between two attempts to reach a data server that does not answer.
 constexpr base::Duration server_pause = std::chrono::milliseconds(250);
 
-nfs4::CB_LAYOUTRECALL4args args_of(nfs4::layoutrecall4 what) {
+nfs4::CB_LAYOUTRECALL4args args_of(const nfs4::layoutrecall4& what) {
   return {.clora_type = recalled_type,
           .clora_iomode = nfs4::layoutiomode4::LAYOUTIOMODE4_ANY,
           .clora_changed = false,
-          .clora_recall = std::move(what)};
+          .clora_recall = what};
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ import re
 
 ROOT = os.path.realpath(os.path.join(os.path.dirname(__file__), "..", ".."))
 
-FOLDERS = ("base", "io", "xdr", "hashing", "rpc", "rdma", "store", "vfs", "nfs3", "nfs4", "pnfs_mds", "pnfs_ds",
-           "tools", "server", "tests", "bench")
+# A folder of sources has its own CMakeLists.txt.
+FOLDERS = sorted(name for name in os.listdir(ROOT) if os.path.exists(os.path.join(ROOT, name, "CMakeLists.txt")))
 
 
 def paths(root):
