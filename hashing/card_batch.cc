@@ -179,7 +179,7 @@ bool CardBatch::read(std::span<const card::Record> records, std::uint32_t verify
         for (std::size_t i = before; i < result.chunks.size(); ++i)
           result.chunks[i].offset += task->job.stream_offset + offset;
     }
-    result.where = Where::card;
+    result.choice.where = Where::card;
     task->result = std::move(result);
   }
   return samples_are_right(verify_one_in, counter);

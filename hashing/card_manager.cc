@@ -14,7 +14,6 @@ namespace {
 // How often the card is asked whether a slot is finished.
 constexpr auto poll_interval = std::chrono::microseconds(20);
 constexpr int late_factor = 10;  // times the estimate
-constexpr double newest = 0.1;   // how much the newest measurement weighs in the moving averages
 constexpr std::uint64_t small_batch = 64 * base::KiB;
 constexpr std::uint64_t large_batch = base::MiB;
 // After so many batches without a failure the next one counts as the first again.
@@ -67,12 +66,20 @@ base::Duration CardManager::estimate(std::uint64_t bytes) const {
 
 base::Duration CardManager::expected(std::uint64_t more) const {
   const auto ahead = static_cast<double>(queue_.bytes() + bytes_on_card_ + more);
-  return base::Duration(static_cast<base::Duration::rep>(fixed_ns_ + ahead / bytes_per_ns_));
+  return base::Duration(static_cast<base::Duration::rep>(fixed_ns_.value() + ahead / bytes_per_ns_.value()));
 }
 
 bool CardManager::in_use() const {
   std::scoped_lock lock(mutex_);
   return in_use_;
+}
+
+bool CardManager::may_measure() {
+  std::scoped_lock lock(mutex_);
+  const base::TimePoint now = clock_.now();
+  if (now - measured_at_ < options_.measure_after) return false;
+  measured_at_ = now;
+  return true;
 }
 
 CardStats CardManager::stats() const {
@@ -100,6 +107,7 @@ void CardManager::open_card() {
   {
     std::scoped_lock lock(mutex_);
     in_use_ = opened && *opened;
+    measured_at_ = clock_.now();
     opened_once_ = true;
   }
   changed_.notify_all();
@@ -293,9 +301,10 @@ void CardManager::complete(unsigned index) {
 
 void CardManager::learn(std::uint64_t bytes, base::Duration took) {
   const auto ns = static_cast<double>(took.count());
-  if (bytes <= small_batch) fixed_ns_ += newest * (ns - fixed_ns_);
-  if (bytes >= large_batch && ns > fixed_ns_)
-    bytes_per_ns_ += newest * (static_cast<double>(bytes) / (ns - fixed_ns_) - bytes_per_ns_);
+  if (bytes <= small_batch) fixed_ns_.add(ns);
+  if (bytes >= large_batch && ns > fixed_ns_.value())
+    bytes_per_ns_.add(static_cast<double>(bytes) / (ns - fixed_ns_.value()));
+  measured_at_ = clock_.now();
 }
 
 // Everything that the card had goes to the CPU, and the card is left alone for a while. It may still read the

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "hashing/card.h"
 #include "hashing/card_batch.h"
+#include "hashing/moving_average.h"
 #include "hashing/task_queue.h"
 
 namespace braid::hashing {
@@ -33,6 +34,7 @@ struct CardManagerOptions {
   base::Duration first_quarantine =
       std::chrono::seconds(1);  // doubles with every failure, until it has proved itself
   base::Duration quarantine_max = std::chrono::minutes(5);
+  base::Duration measure_after = std::chrono::seconds(10);  // a card that was too slow gets one task then
 };
 
 struct CardStats {
@@ -60,6 +62,8 @@ class CardManager {
   // When a new task of so many bytes would be done, from now.
   [[nodiscard]] base::Duration estimate(std::uint64_t bytes) const;
   [[nodiscard]] bool in_use() const;
+  // True, once, if nothing was given to the card for so long that its estimate may be an old one.
+  bool may_measure();
   [[nodiscard]] CardStats stats() const;
   // Works off what is queued, then ends the threads and closes the card. A thread that does not come back
   // from the card within `stop_patience` is left behind, with this object and its card: it never runs again.
@@ -112,8 +116,9 @@ class CardManager {
   std::condition_variable wake_;
   TaskQueue queue_;
   std::uint64_t bytes_on_card_ = 0;  // submitted or in flight
-  double fixed_ns_ = 40'000;         // of a batch: a first guess, then moving averages
-  double bytes_per_ns_ = 40.0;
+  // Of a batch: first guesses, then moving averages.
+  MovingAverage fixed_ns_{40'000}, bytes_per_ns_{40.0};
+  base::TimePoint measured_at_{};  // the last batch ended, or was allowed to be a measurement
   CardStats stats_;
   bool in_use_ = false;
   bool opened_once_ = false;  // or tried to

@@ -64,8 +64,10 @@ Engine::Engine(const EngineOptions& options, const base::Clock& clock,
       workers_({.threads = worker_count(options.workers), .queue_bytes_max = options.queue_bytes_max},
                clock) {
   for (auto& card : cards)
-    cards_.push_back(CardManager::create(std::move(card), options.cards, clock,
-                                         [this](Task* task) { workers_.redo(task); }));
+    cards_.push_back(CardManager::create(std::move(card), options.cards, clock, [this](Task* task) {
+      task->choice.reason = Reason::redone;
+      workers_.redo(task);
+    }));
 }
 
 Engine::~Engine() { stop(); }
@@ -77,22 +79,42 @@ void Engine::stop() {
   workers_.stop();
 }
 
-bool Engine::give_to_card(Task* task) {
-  CardManager* best = nullptr;
-  base::Duration best_time =
-      options_.mode == EngineMode::card ? base::Duration::max() : workers_.estimate(task->bytes);
-  for (auto& card : cards_) {
-    if (!card->in_use()) continue;
-    const base::Duration time = card->estimate(task->bytes);
-    if (time >= best_time) continue;
-    best = card.get();
-    best_time = time;
+CardManager* Engine::first_card(Task& task) {
+  CardManager* first = nullptr;
+  for (std::size_t i = 0; i < cards_.size(); ++i) {
+    if (!cards_[i]->in_use()) continue;
+    const base::Duration time = cards_[i]->estimate(task.bytes);
+    if (first != nullptr && time >= task.choice.on_card) continue;
+    first = cards_[i].get();
+    task.choice.card = i;
+    task.choice.on_card = time;
   }
-  return best != nullptr && best->submit(task);
+  return first;
+}
+
+// Once a card has the task, it may be gone: why it has it is said before.
+bool Engine::give_to_card(Task* task) {
+  Choice& choice = task->choice;
+  const auto to_cores = [&choice](Reason why) {
+    choice.reason = why;
+    return false;
+  };
+  if (cards_.empty()) return to_cores(Reason::no_card);
+  if (!task->known.empty()) return to_cores(Reason::rejoined);
+  if (!CardBatch::suits(task->job, task->bytes, options_.cards.limits)) return to_cores(Reason::unsuited);
+  CardManager* card = first_card(*task);
+  if (card == nullptr) return to_cores(Reason::out_of_use);
+  choice.on_cores = workers_.estimate(task->bytes);
+  choice.reason = options_.mode == EngineMode::card ? Reason::told : Reason::sooner;
+  if (options_.mode == EngineMode::automatic && choice.on_card >= choice.on_cores) {
+    if (!card->may_measure()) return to_cores(Reason::sooner);
+    choice.reason = Reason::measured;
+  }
+  return card->submit(task) || to_cores(Reason::full);
 }
 
 bool Engine::dispatch(Task* task, bool admitted) {
-  if (task->known.empty() && give_to_card(task)) {
+  if (give_to_card(task)) {
     ++parts_card_;
     return true;
   }
@@ -117,6 +139,10 @@ io::Op<JobResult> Engine::run_task(Task& task, bool admitted) {
   if (!taken) {
     ++refused_;
     co_return base::fail(stopped_ ? ESHUTDOWN : EAGAIN);
+  }
+  if (task.result) {
+    task.choice.where = task.result->choice.where;
+    task.result->choice = task.choice;
   }
   co_return std::move(task.result);
 }

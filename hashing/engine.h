@@ -79,6 +79,8 @@ class Engine {
   Engine(const EngineOptions& options, const base::Clock& clock, std::vector<std::unique_ptr<Card>> cards);
   bool dispatch(Task* task, bool admitted);
   bool give_to_card(Task* task);
+  // The card in use that would be done first; null: none is in use.
+  CardManager* first_card(Task& task);
   // How many parts can be worked on at the same time.
   [[nodiscard]] std::size_t parts_at_once() const;
   io::Op<JobResult> run_task(Task& task, bool admitted);

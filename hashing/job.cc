@@ -18,6 +18,32 @@ std::string_view name_of(Algorithm algorithm) {
   return "blake3";
 }
 
+std::string_view text_of(Reason reason) {
+  switch (reason) {
+    case Reason::small:
+      return "small: done at once";
+    case Reason::no_card:
+      return "there is no card";
+    case Reason::out_of_use:
+      return "no card works at present";
+    case Reason::unsuited:
+      return "cards cannot do it";
+    case Reason::full:
+      return "too much waits for the card";
+    case Reason::rejoined:
+      return "joins two parts";
+    case Reason::redone:
+      return "a card failed or was late";
+    case Reason::sooner:
+      return "done first there, by the estimates";
+    case Reason::measured:
+      return "to measure the card anew";
+    case Reason::told:
+      return "cards only";
+  }
+  return "";
+}
+
 base::Result<std::uint64_t> checked_bytes(const Job& job) {
   if (job.work != Work::hash && job.params == nullptr) return base::fail(EINVAL);
   std::uint64_t total = 0;

@@ -70,6 +70,29 @@ enum class Where : std::uint8_t {
   card,
 };
 
+// Why it ran there.
+enum class Reason : std::uint8_t {
+  small,       // it takes no longer than a thread switch
+  no_card,     // the engine has none
+  out_of_use,  // no card works at present
+  unsuited,    // a card does not have this function, or its slots are too small
+  full,        // too much waits already for the card that would have been first
+  rejoined,    // bytes between two parts of a large job, which are cut up to a chunk that is known
+  redone,      // a card had it, and failed or was late
+  sooner,      // by the estimates it is done first there
+  measured,    // the card has been slower, and that was some time ago
+  told,        // the engine is to use cards whatever the estimates are
+};
+std::string_view text_of(Reason reason);
+
+struct Choice {
+  Where where = Where::caller;
+  Reason reason = Reason::small;
+  std::size_t card = 0;       // which of the engine's, if one was asked
+  base::Duration on_cores{};  // the estimates from submission to result; zero: nobody asked for one
+  base::Duration on_card{};
+};
+
 // How long each stage took; those that overlap or do not exist are zero.
 struct Timings {
   base::Duration queued{};   // from submission until its batch was started
@@ -91,7 +114,7 @@ struct JobResult {
   // Bytes from the start of the first span that the chunks cover. The rest is the open tail: where its first
   // chunk ends depends on what follows. Submit it again in front of that.
   std::uint64_t consumed = 0;
-  Where where = Where::caller;
+  Choice choice;    // of a large job: of the part that was done last
   Timings timings;  // summed over the parts of a large job
 };
 

@@ -69,7 +69,7 @@ void JobParts::append(const JobResult& result, std::size_t first_chunk, JobResul
   const auto first = result.chunks.begin() + static_cast<std::ptrdiff_t>(first_chunk);
   all.chunks.insert(all.chunks.end(), first, result.chunks.end());
   all.consumed = at_;
-  all.where = result.where;
+  all.choice = result.choice;
 }
 
 bool JobParts::adopt(std::size_t i, const JobResult& guess, JobResult& all) {

@@ -7,7 +7,7 @@ base::Result<std::vector<Chunk>> StreamCutter::feed(base::BytesView piece, bool 
       .algorithm = algorithm_, .params = &params_, .key = key_, .stream_offset = offset_, .is_end = is_end};
   if (!tail_.empty()) job.spans.push_back(tail_);
   if (!piece.empty()) job.spans.push_back(piece);
-  auto result = hasher_.run(job);
+  auto result = run_(job);
   if (!result) return base::fail(result.error());
   if (is_end) {
     tail_.clear();

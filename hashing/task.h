@@ -18,6 +18,7 @@ struct Task {
   // Cutting may end where one of these begins; the workers do, cards are not asked.
   std::span<const Chunk> known{};
   base::TimePoint submitted{};
+  Choice choice{};  // but for `where`, which is the result's
   base::Result<JobResult> result = base::fail(ECANCELED);
   io::Reactor* reactor = nullptr;
   std::coroutine_handle<> waiter;

@@ -8,8 +8,6 @@
 namespace braid::hashing {
 namespace {
 
-// How much the newest_rate measurement weighs in the moving average.
-constexpr double newest_rate = 0.1;
 constexpr std::uint64_t measured_bytes_min = 64 * base::KiB;
 
 }  // namespace
@@ -46,7 +44,7 @@ base::Duration WorkerPool::estimate(std::uint64_t bytes) const {
   const auto ahead =
       static_cast<double>(queue_.bytes() + running_bytes_) / static_cast<double>(options_.threads);
   return base::Duration(
-      static_cast<base::Duration::rep>((ahead + static_cast<double>(bytes)) / bytes_per_ns_));
+      static_cast<base::Duration::rep>((ahead + static_cast<double>(bytes)) / bytes_per_ns_.value()));
 }
 
 std::uint64_t WorkerPool::queued_bytes() const {
@@ -73,16 +71,14 @@ void WorkerPool::work() {
     task->result = hasher.run_until(task->job, task->known);
     const base::TimePoint end = clock_.now();
     if (task->result) {
-      task->result->where = Where::worker;
+      task->result->choice.where = Where::worker;
       task->result->timings.queued = start - task->submitted;
     }
     task->complete();
     lock.lock();
     running_bytes_ -= bytes;
-    if (bytes >= measured_bytes_min && end > start) {
-      const double rate = static_cast<double>(bytes) / static_cast<double>((end - start).count());
-      bytes_per_ns_ += newest_rate * (rate - bytes_per_ns_);
-    }
+    if (bytes >= measured_bytes_min && end > start)
+      bytes_per_ns_.add(static_cast<double>(bytes) / static_cast<double>((end - start).count()));
   }
 }
 

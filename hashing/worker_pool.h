@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "hashing/moving_average.h"
 #include "hashing/task_queue.h"
 
 namespace braid::hashing {
@@ -45,7 +46,7 @@ class WorkerPool {
   std::condition_variable wake_;
   TaskQueue queue_;
   std::uint64_t running_bytes_ = 0;
-  double bytes_per_ns_ = 2.0;  // of one thread: a first guess, then a moving average
+  MovingAverage bytes_per_ns_{2.0};  // of one thread
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

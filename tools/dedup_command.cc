@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/exit_code.h"
 #include "base/guarded.h"
+#include "hashing/cpu_hasher.h"
 #include "hashing/stream_cutter.h"
 #include "tools/hash_files.h"
 #include "tools/tree_files.h"
@@ -68,7 +69,9 @@ class Reader {
   Reader(std::deque<Row>& rows, const hashing::Key& key)
       : rows_(rows), key_(key), hasher_(clock_), buffer_(piece_bytes) {
     for (Row& row : rows_)
-      if (row.params) cutters_.emplace_back(hasher_, hashing::Algorithm::blake3, *row.params, key_);
+      if (row.params)
+        cutters_.emplace_back([this](const hashing::Job& job) { return hasher_.run(job); },
+                              hashing::Algorithm::blake3, *row.params, key_);
   }
 
   base::Result<void> read(const std::string& path, std::atomic<std::uint64_t>& bytes_done) {

@@ -8,9 +8,11 @@
 
 #include "base/clock.h"
 #include "base/exit_code.h"
+#include "hashing/cpu_hasher.h"
 #include "hashing/cuda/cuda_cards.h"
 #include "hashing/stream_cutter.h"
 #include "tools/hash_files.h"
+#include "tools/hash_where.h"
 
 namespace braid::tools {
 namespace {
@@ -80,13 +82,15 @@ int hash_files(const HashCommand& command) {
       command.key_file.empty() ? hashing::blake3::plain_mode() : hashing::blake3::keyed_mode(key);
   const auto profile = hashing::parse_profile(command.profile).value_or(hashing::Profile::general);
   const auto params = hashing::ChunkParams::of(profile, key);
+  if (command.where) return print_where(command.files, algorithm_of(command.algorithm), params, key);
   const base::SystemClock clock;
   hashing::CpuHasher hasher(clock);
   base::Bytes buffer(read_bytes);
   int code = 0;
   for (const std::string& file : command.files) {
     if (!command.whole && command.files.size() > 1) fmt::print("{}:\n", file);
-    hashing::StreamCutter cutter(hasher, algorithm_of(command.algorithm), params, key);
+    hashing::StreamCutter cutter([&hasher](const hashing::Job& job) { return hasher.run(job); },
+                                 algorithm_of(command.algorithm), params, key);
     const auto done = command.whole ? print_digest(file, mode, buffer) : print_chunks(file, cutter, buffer);
     if (done) continue;
     fmt::print(stderr, "braid hash: {}: {}\n", file, base::message_of(done.error()));

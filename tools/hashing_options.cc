@@ -14,8 +14,12 @@ CLI::App* add_hash(CLI::App& app, HashCommand& command) {
       ->check(CLI::IsMember({"blake3", "sha256-tree", "md5-tree"}));
   hash->add_option("--key-file", command.key_file, "File of 32 bytes: the key of ids and boundaries")
       ->type_name("FILE");
-  hash->add_flag("--whole", command.whole,
-                 "One BLAKE3 digest per file, as b3sum prints it (with a key: b3sum --keyed)");
+  CLI::Option* whole = hash->add_flag(
+      "--whole", command.whole, "One BLAKE3 digest per file, as b3sum prints it (with a key: b3sum --keyed)");
+  hash->add_flag(
+          "--where", command.where,
+          "Cut and hash as a server does, and print where each job ran, on cores or on a card, and why")
+      ->excludes(whole);
   hash->add_flag("--card-info", command.card_info,
                  "Print which CUDA cards there are, and why one is not used")
       ->excludes(files);

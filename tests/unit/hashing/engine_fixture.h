@@ -27,6 +27,7 @@ class EngineFixture : public testing::Test {
     options.cards.verify_one_in = 1;
     options.cards.first_quarantine = std::chrono::hours(1);
     options.cards.late_after = std::chrono::hours(1);  // a card is a thread of a machine that may be slow
+    options.cards.measure_after = std::chrono::hours(1);
     options.inline_bytes = 0;
     options.workers = 2;
   }

@@ -91,8 +91,8 @@ TEST_F(EngineTest, small_jobs_run_at_once_and_large_ones_on_a_worker) {
   options.inline_bytes = 4096;
   make_engine();
   const auto results = submit({stream_job(0, 4096), stream_job(0, 4097)});
-  EXPECT_EQ(results[0]->where, Where::caller);
-  EXPECT_EQ(results[1]->where, Where::worker);
+  EXPECT_EQ(results[0]->choice.where, Where::caller);
+  EXPECT_EQ(results[1]->choice.where, Where::worker);
   EXPECT_EQ(engine->stats().jobs_inline, 1u);
   EXPECT_EQ(engine->stats().parts_worker, 1u);
 }
@@ -182,7 +182,7 @@ TEST_F(EngineTest, what_a_card_fails_at_is_done_by_the_cpu_and_the_card_is_left_
     const auto jobs = many_jobs(20);
     const auto results = submit(jobs);
     expect_right(jobs, results);
-    for (const auto& result : results) EXPECT_EQ(result->where, Where::worker);
+    for (const auto& result : results) EXPECT_EQ(result->choice.where, Where::worker);
     const CardStats card = engine->stats().cards[0];
     EXPECT_TRUE(card.quarantined);
     EXPECT_EQ(card.failures, 1u);
@@ -205,7 +205,7 @@ TEST_F(EngineTest, a_card_is_tried_again_after_its_quarantine) {
   while (engine->stats().cards[0].quarantined) std::this_thread::yield();
   const auto results = submit(jobs);
   expect_right(jobs, results);
-  for (const auto& result : results) EXPECT_EQ(result->where, Where::card);
+  for (const auto& result : results) EXPECT_EQ(result->choice.where, Where::card);
   EXPECT_GE(script.opens, 2);
 }
 
@@ -273,9 +273,67 @@ TEST_F(EngineTest, sha256_never_goes_to_a_card) {
   jobs[1].algorithm = Algorithm::md5_tree;
   const auto results = submit(jobs);
   expect_right(jobs, results);
-  EXPECT_EQ(results[0]->where, Where::worker);
-  EXPECT_EQ(results[1]->where, Where::card);
-  EXPECT_EQ(results[2]->where, Where::card);
+  EXPECT_EQ(results[0]->choice.where, Where::worker);
+  EXPECT_EQ(results[1]->choice.where, Where::card);
+  EXPECT_EQ(results[2]->choice.where, Where::card);
+}
+
+TEST_F(EngineTest, a_result_says_why_it_ran_where_it_did) {
+  const auto reason_of = [this](const Job& job) { return submit({job})[0]->choice.reason; };
+  const Job job = stream_job(0, 1'000'000);
+  make_engine();
+  EXPECT_EQ(reason_of(job), Reason::no_card);
+  engine->stop();
+  options.inline_bytes = 1'000'000;
+  make_engine();
+  EXPECT_EQ(reason_of(job), Reason::small);
+  engine->stop();
+  options.inline_bytes = 0;
+  make_engine_with_cards(2);
+  const auto on_card = submit({job})[0]->choice;
+  EXPECT_EQ(on_card.reason, Reason::told);
+  EXPECT_GT(on_card.on_card.count(), 0);
+  EXPECT_GT(on_card.on_cores.count(), 0);
+  EXPECT_LT(on_card.card, 2u);
+  Job sha = job;
+  sha.algorithm = Algorithm::sha256_tree;
+  EXPECT_EQ(reason_of(sha), Reason::unsuited);
+  engine->stop();
+  options.cards.queue_bytes_max = 1;
+  make_engine_with_cards(1);
+  EXPECT_EQ(reason_of(job), Reason::full);
+  engine->stop();
+  options.cards.queue_bytes_max = 1U << 28;
+  script.fail_finish = true;
+  make_engine_with_cards(1);
+  EXPECT_EQ(reason_of(job), Reason::redone);
+  EXPECT_EQ(reason_of(job), Reason::out_of_use);
+  engine->stop();
+  script.fail_finish = false;
+}
+
+// The host does a card's work many times slower than its own. By the first guesses a card takes 40 us for
+// what takes a core 5, and is twenty times as fast.
+TEST_F(EngineTest, a_card_that_is_slower_than_the_cores_is_used_only_to_measure_it) {
+  for (const auto measure_after : {base::Duration(std::chrono::hours(1)), base::Duration::zero()}) {
+    SCOPED_TRACE(measure_after.count());
+    options.cards.measure_after = measure_after;
+    options.mode = EngineMode::automatic;
+    std::vector<std::unique_ptr<Card>> cards;
+    cards.push_back(std::make_unique<ScriptedCard>(script));
+    make_engine(std::move(cards));
+    const auto choice_of = [this](std::size_t bytes) { return submit({stream_job(0, bytes)})[0]->choice; };
+    const Choice first = choice_of(3'000'000);
+    EXPECT_EQ(first.where, Where::card);
+    EXPECT_EQ(first.reason, Reason::sooner);
+    EXPECT_GT(first.on_cores, first.on_card);
+    const Choice second = choice_of(3'000'000);
+    EXPECT_LT(second.on_cores, second.on_card);
+    const bool again = measure_after == base::Duration::zero();
+    EXPECT_EQ(second.where, again ? Where::card : Where::worker);
+    EXPECT_EQ(second.reason, again ? Reason::measured : Reason::sooner);
+    engine->stop();
+  }
 }
 
 TEST_F(EngineTest, options_outside_their_limits_are_refused) {

@@ -105,6 +105,17 @@ TEST_F(HashingCommands, say_what_is_wrong) {
   EXPECT_EQ(run({"hash", "--key-file", write("short", "31 bytes"), path("none")}, base::exit_usage), "");
 }
 
+// Without a card that is not this machine's own affair: see also the tests of the program in CMakeLists.txt.
+TEST_F(HashingCommands, where_prints_a_line_per_job_and_what_each_place_did) {
+  const std::string file = write("f", vector_input(9'000'000));
+  const std::string text =
+      run({"hash", "--where", "--algorithm", "sha256-tree", file, path("none")}, base::exit_failed);
+  EXPECT_THAT(text, HasSubstr(file + ":\n"));
+  EXPECT_THAT(text, HasSubstr("             0   4194304 "));
+  EXPECT_THAT(text, HasSubstr("cores: 3 jobs, "));
+  EXPECT_THAT(run({"hash", "--where", "--whole", file}), HasSubstr("--whole excludes --where"));
+}
+
 TEST_F(HashingCommands, hash_wants_files_or_the_cards) {
   run({"hash"}, base::exit_usage);
   EXPECT_THAT(run({"hash", "--card-info", write("f", "x")}), HasSubstr("FILE excludes --card-info"));
