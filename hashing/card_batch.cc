@@ -126,20 +126,28 @@ const CardWork& CardBatch::finish() {
 
 bool CardBatch::read_stream(const card::Stream& stream, std::span<const card::Record> records,
                             std::uint32_t count, JobResult& out) const {
+  const bool is_one = (stream.flags & card::is_one_chunk) != 0;
+  const std::size_t before = out.chunks.size();
   std::uint32_t done = 0;
   for (std::uint32_t i = 0; i < count; ++i) {
     const card::Record& record = records[stream.first_record + i];
     if ((record.flags & card::is_used) == 0) break;
     if ((record.flags >> card::sequence_shift & card::sequence_mask) != sequence_) return false;
     if (record.begin != stream.begin + done || record.length > stream.bytes - done) return false;
+    if (record.length == 0 && !is_one) return false;
     Chunk chunk{stream.stream_offset + done, record.length, record.flags & card::chunk_flags, {}};
-    std::memcpy(chunk.id.bytes.data(), record.id, digest_bytes);
+    if ((stream.flags & card::has_no_ids) == 0)
+      std::memcpy(chunk.id.bytes.data(), record.id, digest_bytes);
+    else
+      chunk.flags &= ~std::uint32_t{zero_chunk};
     out.chunks.push_back(chunk);
     done += record.length;
   }
-  if ((stream.flags & (card::is_one_chunk | card::is_at_end)) != 0 && done != stream.bytes) return false;
+  if ((is_one || (stream.flags & card::is_at_end) != 0) && done != stream.bytes) return false;
+  // An empty span has a chunk, too.
+  if (is_one && out.chunks.size() != before + 1) return false;
   // So many bytes have an end among them.
-  if ((stream.flags & card::is_one_chunk) == 0 && stream.bytes - done >= work_.batch.chunk_max) return false;
+  if (!is_one && stream.bytes - done >= work_.batch.chunk_max) return false;
   out.consumed += done;
   return true;
 }
@@ -149,15 +157,15 @@ bool CardBatch::read_stream(const card::Stream& stream, std::span<const card::Re
 bool CardBatch::is_right(const Job& job, const Chunk& chunk) {
   base::Bytes scratch;
   const base::BytesView bytes = gather(job, chunk.offset - job.stream_offset, chunk.length, scratch);
-  std::uint32_t flags = is_zero(bytes) ? zero_chunk : 0U;
+  std::uint32_t flags = job.work != Work::chunk && is_zero(bytes) ? zero_chunk : 0U;
   if (job.work != Work::hash && !bytes.empty()) {
     const auto cut = Chunker(*job.params).next(bytes, chunk.offset, true);
     if (!cut || cut->length != chunk.length || (cut->reason == CutReason::end && !job.is_end)) return false;
     if (cut->reason == CutReason::forced) flags |= forced_chunk;
     if (cut->reason == CutReason::end) flags |= tail_chunk;
   }
-  if (chunk.flags != flags && job.work != Work::chunk) return false;
-  if (job.work == Work::chunk) return (chunk.flags | zero_chunk) == (flags | zero_chunk);
+  if (chunk.flags != flags) return false;
+  if (job.work == Work::chunk) return true;
   const auto id = CpuHasher::id_of(job.algorithm, job.key, bytes);
   return id && *id == chunk.id;
 }

@@ -64,7 +64,7 @@ base::Result<void> CpuHasher::cut(const Job& job, std::span<const Chunk> known, 
   while (const auto cut =
              chunker.next(stream.subspan(result.consumed), job.stream_offset + result.consumed, job.is_end)) {
     const base::BytesView chunk = stream.subspan(result.consumed, cut->length);
-    const std::uint32_t flags = (is_zero(chunk) ? zero_chunk : 0U) |
+    const std::uint32_t flags = (job.work != Work::chunk && is_zero(chunk) ? zero_chunk : 0U) |
                                 (cut->reason == CutReason::forced ? forced_chunk : 0U) |
                                 (cut->reason == CutReason::end ? tail_chunk : 0U);
     result.chunks.push_back({job.stream_offset + result.consumed, cut->length, flags, {}});

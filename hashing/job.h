@@ -50,7 +50,7 @@ struct Job {
 
 // Bits of Chunk::flags.
 enum ChunkFlag : std::uint32_t {
-  zero_chunk = 1,    // all bytes are zero
+  zero_chunk = 1,    // all bytes are zero; not told for Work::chunk
   forced_chunk = 2,  // cut by its length, not by its content
   tail_chunk = 4,    // the end of its stream
 };

@@ -61,8 +61,8 @@ void Device::reset() {
     std::scoped_lock lock(mutex_);
     streams.swap(streams_);
   }
-  // Their threads end before what they work on goes.
-  streams.clear();
+  // Their threads end before what they work on goes. Another thread may still hold one of them.
+  for (const auto& [handle, stream] : streams) stream->end();
   std::scoped_lock lock(mutex_);
   for (const auto& [address, bytes] : memory_) memory_left_ += bytes.size();
   memory_.clear();

@@ -7,7 +7,10 @@ namespace braid::cuda_driver {
 Stream::Stream(std::uint64_t seed, std::atomic<unsigned>& busy, std::atomic<unsigned>& most)
     : random_(seed), busy_(busy), most_(most), thread_([this] { run(); }) {}
 
-Stream::~Stream() {
+Stream::~Stream() { end(); }
+
+void Stream::end() {
+  if (!thread_.joinable()) return;
   {
     std::scoped_lock lock(mutex_);
     stopping_ = true;

@@ -15,13 +15,14 @@ class Stream {
  public:
   // `busy` counts streams that have commands; `most` is its maximum.
   Stream(std::uint64_t seed, std::atomic<unsigned>& busy, std::atomic<unsigned>& most);
-  // Ends without what has not begun, and with a command that hangs cut short.
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
+  // Ends without what has not begun, and with a command that hangs cut short. Not by two threads at a time.
+  void end();
   void put(std::function<void()> command);
-  // A command that does not end before release() or the destructor.
+  // A command that does not end before release() or end().
   void put_hang();
   void release();
   // Until all that was put before has ended.
