@@ -69,6 +69,8 @@ class Card {
   // work.batch.record_count records; valid until the next start() on the slot.
   [[nodiscard]] virtual std::span<const card::Record> records(unsigned slot) = 0;
 
+  // Until the card has done all that was started on the slot, an upload alone too: for measurements.
+  virtual base::Result<void> wait(unsigned) { return {}; }
   // The papers' sliding window over the first stream that was loaded last, for measurements; returns at once.
   // EINVAL: parameters outside their limits.
   virtual base::Result<void> slide(unsigned slot, const SlidingWindow& window) = 0;

@@ -69,7 +69,7 @@ class Run {
         reactor_(io::Reactor::create({}, clock_).value()) {}
 
   Measured measure() {
-    end_ = clock_.now() + std::chrono::seconds(1);
+    end_ = clock_.now() + (is_quick() ? std::chrono::milliseconds(10) : std::chrono::seconds(1));
     const base::TimePoint start = clock_.now();
     reactor_->post(std::function<void()>([this] {
       for (std::size_t i = 0; i < depth_; ++i) io::spawn(gate_, worker(i));
@@ -149,6 +149,11 @@ void print_without_card(const Table& table) {
 }  // namespace
 
 int print_card_rows(CardSource source) {
+  const CudaState state = cuda_state();
+  fmt::print("{}\n", state.driver);
+  for (const CudaDevice& device : state.devices)
+    fmt::print("card {}, {} bytes{}{}\n", device.name, device.memory_bytes,
+               device.refused.empty() ? "" : ", not used: ", device.refused);
   const base::SystemClock clock;
   const Table table("cards; cut and hash, general, by the engine");
   io::SlabPool pool({.bytes_max = 512 * base::MiB});
@@ -157,7 +162,7 @@ int print_card_rows(CardSource source) {
   const bool have_card = !cards.empty();
   if (have_card) {
     print_resident_rows(table, *cards.front(),
-                        load.pieces(source == CardSource::cuda ? 64 * base::MiB : 4 * base::MiB));
+                        load.pieces(source == CardSource::cuda && !is_quick() ? large_bytes : 4 * base::MiB));
     card_engine_rows(table, card_name, {.mode = EngineMode::card, .inline_bytes = 0}, std::move(cards), load);
     EngineOptions alone{.mode = EngineMode::card, .inline_bytes = 0};
     alone.cards.limits.slots = 1;

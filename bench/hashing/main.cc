@@ -4,20 +4,49 @@
 
 #include "bench/hashing/rows.h"
 
-int main(int argc, char** argv) {
-  const std::string_view what = argc > 1 ? argv[1] : "";
-  if (argc == 1) {
-    braid::bench::print_cpu_rows();
-    return 0;
+namespace {
+
+constexpr std::string_view usage =
+    "Usage: braid-hashing [--card|--host-card] [--quick]\n\n"
+    "Without an option: one core's rates. With --card: those of the CUDA cards and of the engine.\n"
+    "With --host-card: the same rows of a card's code run by the host. With --quick each row ends at once:\n"
+    "it is seen to work, and its figures say nothing.\n";
+
+enum class What { cores, cuda, host, help, wrong };
+
+What parse(int argc, char** argv) {
+  What out = What::cores;
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view option = argv[i];
+    if (option == "--quick")
+      braid::bench::set_quick();
+    else if (option == "--card" && out == What::cores)
+      out = What::cuda;
+    else if (option == "--host-card" && out == What::cores)
+      out = What::host;
+    else
+      return option == "--help" ? What::help : What::wrong;
   }
-  if (argc == 2 && what == "--card") return braid::bench::print_card_rows(braid::bench::CardSource::cuda);
-  if (argc == 2 && what == "--host-card")
-    return braid::bench::print_card_rows(braid::bench::CardSource::host);
-  std::puts(
-      "Usage: braid-hashing [--card|--host-card]\n\nWithout an option: one core's rates. With --card: those "
-      "of the "
-      "CUDA cards and of the engine.\nWith --host-card: the same rows of a card's code run by the host, to "
-      "see that "
-      "they work.");
-  return what == "--help" ? 0 : 2;
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  switch (parse(argc, argv)) {
+    case What::cores:
+      braid::bench::print_cpu_rows();
+      return 0;
+    case What::cuda:
+      return braid::bench::print_card_rows(braid::bench::CardSource::cuda);
+    case What::host:
+      return braid::bench::print_card_rows(braid::bench::CardSource::host);
+    case What::help:
+      std::fputs(usage.data(), stdout);
+      return 0;
+    case What::wrong:
+      break;
+  }
+  std::fputs(usage.data(), stderr);
+  return 2;
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <span>
-#include <thread>
 #include <vector>
 
 #include "base/assert.h"
@@ -34,14 +33,7 @@ class Resident {
   }
   void run() { base::check(card_.run(0).has_value(), "steps"); }
   void slide(const SlidingWindow& window) { base::check(card_.slide(0, window).has_value(), "window"); }
-  void wait() {
-    while (true) {
-      const auto finished = card_.finished(0);
-      base::check(finished.has_value(), "the card works");
-      if (*finished) return;
-      std::this_thread::yield();
-    }
-  }
+  void wait() { base::check(card_.wait(0).has_value(), "the card works"); }
   // The card's results are the CPU's.
   [[nodiscard]] bool is_right() {
     std::uint64_t counter = 0;
@@ -58,7 +50,7 @@ class Resident {
       for (unsigned i = 0; i < rounds; ++i) work();
       wait();
       const double seconds = std::chrono::duration<double>(clock.now() - start).count();
-      if (seconds > 0.2) return static_cast<double>(rounds * task_.bytes) / seconds / 1e9;
+      if (seconds > (is_quick() ? 0 : 0.2)) return static_cast<double>(rounds * task_.bytes) / seconds / 1e9;
     }
   }
 

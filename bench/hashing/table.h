@@ -9,6 +9,10 @@
 
 namespace braid::bench {
 
+// Whether rows are to be seen to work, not measured: each ends after a moment, and works on less.
+void set_quick();
+bool is_quick();
+
 // GB/s of this thread's CPU time, the best of many short runs after a warm-up: what a neighbour on the same
 // core takes away is no property of the code. work() handles `bytes` bytes.
 double rate_of(std::size_t bytes, const std::function<void()>& work);

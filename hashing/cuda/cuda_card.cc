@@ -258,6 +258,11 @@ base::Result<void> CudaCard::run(unsigned index) {
   return done;
 }
 
+base::Result<void> CudaCard::wait(unsigned index) {
+  if (auto used = context_->use(); !used) return used;
+  return context_->checked(context_->driver().stream_wait(slots_[index].stream), "wait");
+}
+
 base::Result<void> CudaCard::slide(unsigned index, const SlidingWindow& window) {
   if (auto checked = check(window); !checked) return checked;
   if (auto used = context_->use(); !used) return used;
@@ -269,13 +274,13 @@ base::Result<void> CudaCard::slide(unsigned index, const SlidingWindow& window) 
 
 base::Result<std::vector<std::uint64_t>> CudaCard::slide_cuts(unsigned index) {
   if (auto used = context_->use(); !used) return base::fail(used.error());
-  Slot& slot = slots_[index];
+  const Slot& slot = slots_[index];
   const Driver& d = context_->driver();
   std::vector<std::uint64_t> marks(card::words_of(slot.host_streams->bytes, card::run_positions));
   const auto from = reinterpret_cast<CUdeviceptr>(slot.batch.loose);
   auto done = context_->checked(d.download(marks.data(), from, marks.size() * sizeof marks[0], slot.stream),
                                 "download of marks");
-  if (done) done = context_->checked(d.stream_wait(slot.stream), "wait for marks");
+  if (done) done = wait(index);
   if (!done) return base::fail(done.error());
   return cuts_of(marks, slot.slide_window);
 }

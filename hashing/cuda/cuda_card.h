@@ -26,6 +26,7 @@ class CudaCard final : public Card {
   base::Result<void> run(unsigned slot) override;
   base::Result<bool> finished(unsigned slot) override;
   [[nodiscard]] std::span<const card::Record> records(unsigned slot) override;
+  base::Result<void> wait(unsigned slot) override;
   base::Result<void> slide(unsigned slot, const SlidingWindow& window) override;
   base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned slot) override;
 

@@ -62,6 +62,7 @@ class Device {
   void wait_for_all();
   void release_hangs();
   [[nodiscard]] unsigned held() const;
+  [[nodiscard]] unsigned streams_busy() const { return busy_; }
   [[nodiscard]] unsigned streams_busy_max() const { return most_busy_; }
 
   std::atomic<int> retained{0};

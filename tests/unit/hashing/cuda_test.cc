@@ -104,6 +104,30 @@ TEST_F(CudaTest, what_lies_in_the_pool_is_uploaded_from_where_it_is) {
   give_back_slabs();
 }
 
+// What is measured is the upload and the kernel, not that they were begun.
+TEST_F(CudaTest, an_upload_and_a_sliding_window_can_be_waited_for) {
+  set_up();
+  const auto cards = cuda_cards(cuda, pool);
+  ASSERT_EQ(cards.size(), 1u);
+  const CardLimits limits{.slots = 1, .slot_bytes = 4 << 20, .streams_max = 4};
+  ASSERT_TRUE(cards[0]->open(limits));
+  Task task;
+  task.job = {.work = Work::hash, .spans = {base::BytesView(data).first(1 << 20)}};
+  task.bytes = 1 << 20;
+  CardBatch batch(limits);
+  ASSERT_TRUE(batch.add(&task));
+  cards[0]->gather(0, batch.finish());
+  ASSERT_TRUE(cards[0]->load(0));
+  ASSERT_TRUE(cards[0]->wait(0));
+  EXPECT_EQ(counts().streams_busy, 0u);
+  ASSERT_TRUE(cards[0]->slide(0, {.window = 20, .step = 1, .zero_bits = 8}));
+  ASSERT_TRUE(cards[0]->wait(0));
+  EXPECT_EQ(counts().streams_busy, 0u);
+  EXPECT_EQ(cards[0]->slide_cuts(0).value(),
+            sliding_cuts({.window = 20, .step = 1, .zero_bits = 8}, task.job.spans[0]).value());
+  cards[0]->close();
+}
+
 TEST_F(CudaTest, memory_that_cannot_be_pinned_is_copied) {
   settings.pinned_bytes_max = 4 * base::MiB;  // the card's own, but no region of the pool
   make_engine_with_cuda();

@@ -143,14 +143,20 @@ std::vector<Chunk> in_jobs(const Stream& stream, Simd simd, Random& random, std:
   return out;
 }
 
+std::unique_ptr<Engine> engine_of(PropertyOptions& options, const base::Clock& clock) {
+  const EngineMode mode = options.cards.empty() ? EngineMode::cpu : EngineMode::card;
+  return Engine::create(
+             {.mode = mode, .workers = options.workers, .inline_bytes = 0, .part_bytes = 4 * base::MiB},
+             clock, std::move(options.cards))
+      .value();
+}
+
 // An engine and the reactor that submits to it.
 class OnEngine {
  public:
   explicit OnEngine(PropertyOptions& options)
       : reactor_(io::Reactor::create({}, clock_).value()),
-        engine_(Engine::create({.workers = options.workers, .inline_bytes = 0, .part_bytes = 4 * base::MiB},
-                               clock_, std::move(options.cards))
-                    .value()),
+        engine_(engine_of(options, clock_)),
         thread_([this] { reactor_->run(); }) {}
   ~OnEngine() {
     engine_->stop();

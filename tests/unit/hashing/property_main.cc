@@ -15,12 +15,14 @@ namespace {
 using namespace braid;
 
 constexpr std::string_view usage =
-    "Usage: braid-hashing-property [GB [SEED]]\n\nCuts and hashes GB (default 1, of 10^9 bytes) of random "
-    "streams "
-    "in every way and says what differs.\nCUDA cards that are there take part.\n";
+    "Usage: braid-hashing-property [SIZE [SEED]]\n\nCuts and hashes random streams in every way and says "
+    "what "
+    "differs.\nSIZE is in GB (10^9 bytes; default 1), or in MB as 20M. CUDA cards that are there take "
+    "part.\n";
 
-bool parse(const char* text, std::uint64_t& to) {
-  const std::string_view view(text);
+constexpr std::uint64_t megabyte = 1'000'000;
+
+bool parse(std::string_view view, std::uint64_t& to) {
   const auto [end, error] = std::from_chars(view.data(), view.data() + view.size(), to);
   return error == std::errc() && end == view.data() + view.size() && to > 0;
 }
@@ -28,15 +30,17 @@ bool parse(const char* text, std::uint64_t& to) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::uint64_t gigabytes = 1, seed = 1;
-  if (argc > 3 || (argc > 1 && !parse(argv[1], gigabytes)) || (argc > 2 && !parse(argv[2], seed)) ||
-      gigabytes > 1'000'000) {
+  std::uint64_t amount = 1, seed = 1;
+  std::string_view wanted = argc > 1 ? argv[1] : "1";
+  const bool is_small = wanted.ends_with('M');
+  if (is_small) wanted.remove_suffix(1);
+  if (argc > 3 || !parse(wanted, amount) || (argc > 2 && !parse(argv[2], seed)) || amount > 1'000'000) {
     fmt::print(stderr, "{}", usage);
     return 2;
   }
-  constexpr std::uint64_t gigabyte = 1'000'000'000;
+  constexpr std::uint64_t gigabyte = 1000 * megabyte;
   io::SlabPool pool({.bytes_max = 512 * base::MiB});
-  hashing::test::PropertyOptions options{.seed = seed, .bytes = gigabytes * gigabyte};
+  hashing::test::PropertyOptions options{.seed = seed, .bytes = amount * (is_small ? megabyte : gigabyte)};
   options.cards = hashing::cuda_cards({}, pool);
   fmt::print("seed {}, {}, {} instruction sets\n", seed, hashing::cuda_state().summary(),
              hashing::available_simd().size());
