@@ -4,20 +4,38 @@
 
 #include <algorithm>
 
+#include "base/log.h"
 #include "hashing/cuda/cuda_card.h"
 
 namespace braid::hashing {
+namespace {
+
+std::string text_of(base::Errno error) {
+  if (error == base::errno_of(ENOENT)) return "no CUDA driver";
+  if (error == base::errno_of(ENOSYS)) return "the CUDA driver is older than 11.0";
+  if (error == base::errno_of(ETIMEDOUT)) return "the CUDA driver does not start";
+  return "the CUDA driver finds no card";
+}
+
+}  // namespace
 
 std::vector<std::unique_ptr<Card>> cuda_cards(const CudaOptions& options, io::SlabPool& pool) {
   std::vector<std::unique_ptr<Card>> cards;
-  const auto driver = cuda::Driver::load(options.library);
+  const auto driver = cuda::Driver::load(options.library, options.patience);
   int count = 0;
-  if (!driver || (*driver)->device_count(&count) != cuda::CUDA_SUCCESS) return cards;
+  if (!driver) {
+    base::log_event(base::Level::info, "no_card", "reason=\"{}\"", text_of(driver.error()));
+    return cards;
+  }
+  if ((*driver)->device_count(&count) != cuda::CUDA_SUCCESS) return cards;
   std::shared_ptr<cuda::Pinner> pinner;
   for (int i = 0; i < count; ++i) {
     std::string why;
     auto context = cuda::Context::create(*driver, i, why);
-    if (!context) continue;
+    if (!context) {
+      base::log_event(base::Level::warning, "card_refused", "card={} reason=\"{}\"", i, why);
+      continue;
+    }
     if (!pinner) pinner = std::make_shared<cuda::Pinner>(pool);
     cards.push_back(std::make_unique<cuda::CudaCard>(std::move(*context), options, pool, pinner));
   }
@@ -26,11 +44,9 @@ std::vector<std::unique_ptr<Card>> cuda_cards(const CudaOptions& options, io::Sl
 
 CudaState cuda_state(const CudaOptions& options) {
   CudaState out;
-  const auto driver = cuda::Driver::load(options.library);
+  const auto driver = cuda::Driver::load(options.library, options.patience);
   if (!driver) {
-    out.driver = driver.error() == base::errno_of(ENOENT)   ? "no CUDA driver"
-                 : driver.error() == base::errno_of(ENOSYS) ? "the CUDA driver is older than 11.0"
-                                                            : "the CUDA driver finds no card";
+    out.driver = text_of(driver.error());
     return out;
   }
   int version = 0, count = 0;

@@ -15,6 +15,8 @@ struct CudaOptions {
   bool low_priority = false;
   // The driver: a path, or a name that the dynamic linker looks for.
   std::string library = "libcuda.so.1";
+  // For the driver to start, which takes seconds where there are many cards.
+  base::Duration patience = std::chrono::seconds(30);
 };
 
 // One Card per device of compute capability 8.0 or later; none when there is no driver, or no such device.

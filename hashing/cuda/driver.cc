@@ -1,6 +1,12 @@
 #include "hashing/cuda/driver.h"
 
 #include <dlfcn.h>
+#include <signal.h>
+
+#include <future>
+#include <optional>
+#include <thread>
+#include <utility>
 
 namespace braid::hashing::cuda {
 namespace {
@@ -68,14 +74,33 @@ bool find_all(void* library, Driver& d) {
   return symbols.complete();
 }
 
+// What cuInit answers, if it does.
+std::optional<CUresult> start(const std::shared_ptr<LoadedDriver>& driver, base::Duration patience) {
+  std::promise<CUresult> promise;
+  std::future<CUresult> answer = promise.get_future();
+  // Signals are for the main thread.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread([driver, promise = std::move(promise)]() mutable {
+    promise.set_value(driver->functions.init(0));
+  }).detach();
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (answer.wait_for(patience) != std::future_status::ready) return std::nullopt;
+  return answer.get();
+}
+
 }  // namespace
 
-base::Result<std::shared_ptr<const Driver>> Driver::load(const std::string& library) {
+base::Result<std::shared_ptr<const Driver>> Driver::load(const std::string& library,
+                                                         base::Duration patience) {
   auto loaded = std::make_shared<LoadedDriver>();
   loaded->library.reset(::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL));
   if (loaded->library == nullptr) return base::fail(ENOENT);
   if (!find_all(loaded->library.get(), loaded->functions)) return base::fail(ENOSYS);
-  if (loaded->functions.init(0) != CUDA_SUCCESS) return base::fail(ENODEV);
+  const auto started = start(loaded, patience);
+  if (!started) return base::fail(ETIMEDOUT);
+  if (*started != CUDA_SUCCESS) return base::fail(ENODEV);
   const Driver* functions = &loaded->functions;
   return std::shared_ptr<const Driver>(std::move(loaded), functions);
 }

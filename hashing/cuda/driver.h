@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "hashing/cuda/driver_types.h"
 
@@ -49,8 +50,10 @@ struct Driver {
   CUresult (*error_name)(CUresult error, const char** name);
 
   // `library` is a path, or a name that the dynamic linker looks for. ENOENT: no driver on this machine.
-  // ENOSYS: it lacks a function. ENODEV: no card, or one it cannot use.
-  static base::Result<std::shared_ptr<const Driver>> load(const std::string& library);
+  // ENOSYS: it lacks a function. ENODEV: no card, or one it cannot use. ETIMEDOUT: it does not come back from
+  // its own start within `patience`; a thread is left in it.
+  static base::Result<std::shared_ptr<const Driver>> load(const std::string& library,
+                                                          base::Duration patience);
   [[nodiscard]] std::string name_of(CUresult error) const;
 };
 

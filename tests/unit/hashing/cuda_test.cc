@@ -192,6 +192,41 @@ TEST_F(CudaTest, what_there_is_and_why_it_is_not_used_is_told) {
   EXPECT_EQ(cuda_state({.library = "/nonexistent/libcuda.so.1"}).summary(), "no CUDA driver");
 }
 
+TEST_F(CudaTest, a_driver_that_does_not_start_is_left_alone) {
+  settings.fault = {.kind = Fault::Kind::hang, .function = "cuInit"};
+  cuda.patience = std::chrono::milliseconds(20);
+  make_engine_with_cuda();
+  release();
+  const auto jobs = many_jobs(3);
+  expect_right(jobs, submit(jobs));
+  EXPECT_EQ(engine->stats().parts_card, 0u);
+  engine.reset();
+  set_up();
+  EXPECT_EQ(cuda_state(cuda).summary(), "the CUDA driver does not start");
+  release();
+}
+
+// As with CUDA_VISIBLE_DEVICES empty, and with a card in exclusive mode that another process has.
+TEST_F(CudaTest, a_card_that_others_have_is_tried_again) {
+  settings.fault = {.kind = Fault::Kind::error, .function = "cuDevicePrimaryCtxRetain"};
+  make_engine_with_cuda();
+  const auto jobs = many_jobs(5);
+  expect_right(jobs, submit(jobs));
+  wait_until([this] { return !card().quarantined; });
+  EXPECT_GT(card().failures, 0u);
+  expect_right(jobs, submit(jobs));
+  EXPECT_EQ(card().jobs, 5u);
+}
+
+TEST_F(CudaTest, a_card_with_little_memory_is_enough) {
+  settings.memory_bytes = std::size_t{1} << 30;
+  options.cards.limits = CardLimits();
+  make_engine_with_cuda();
+  const auto jobs = many_jobs(5);
+  expect_right(jobs, submit(jobs));
+  EXPECT_EQ(engine->stats().parts_card, 5u);
+}
+
 TEST_F(CudaTest, jobs_in_flight_end_when_the_engine_stops) {
   make_engine_with_cuda();
   const auto jobs = many_jobs(30);
