@@ -177,6 +177,9 @@ bool CardBatch::read(std::span<const card::Record> records, std::uint32_t verify
     const auto& [task, first] = placed_[p];
     const std::size_t last = p + 1 < placed_.size() ? placed_[p + 1].first_stream : work_.streams.size();
     JobResult result;
+    const std::uint32_t end_of_task =
+        last < work_.streams.size() ? work_.streams[last].first_record : records_;
+    if (first < last) result.chunks.reserve(end_of_task - work_.streams[first].first_record);
     for (std::size_t s = first; s < last; ++s) {
       const card::Stream& stream = work_.streams[s];
       const std::uint32_t end = s + 1 < work_.streams.size() ? work_.streams[s + 1].first_record : records_;

@@ -11,8 +11,10 @@
 namespace braid::hashing {
 namespace {
 
-// How often the card is asked whether a slot is finished.
+// How often the card is asked whether a slot is finished, from shortly before it is expected to be.
 constexpr auto poll_interval = std::chrono::microseconds(20);
+constexpr double asked_from = 0.9;  // of the expected time
+constexpr auto look_after_max = std::chrono::milliseconds(5);
 constexpr int late_factor = 10;  // times the estimate
 constexpr std::uint64_t small_batch = 64 * base::KiB;
 constexpr std::uint64_t large_batch = base::MiB;
@@ -122,9 +124,22 @@ bool CardManager::may_flush(const std::unique_lock<std::mutex>&) const {
   return queue_.due() <= clock_.now();
 }
 
+base::TimePoint CardManager::next_look() const {
+  base::TimePoint out = clock_.now() + look_after_max;
+  for (const unsigned index : in_flight_) {
+    const Slot& slot = slots_[index];
+    const auto early =
+        std::chrono::duration_cast<base::Duration>(asked_from * (slot.expected_at - slot.started));
+    out = std::min(out, slot.started + early);
+  }
+  // A task that waits for others may be due before.
+  if (!queue_.empty() && !idle_.empty()) out = std::min(out, queue_.due());
+  return std::max(out, clock_.now() + poll_interval);
+}
+
 void CardManager::wait(std::unique_lock<std::mutex>& held) {
   if (!in_flight_.empty() || !submitted_.empty() || may_flush(held)) {
-    if (!may_flush(held)) wake_.wait_for(held, poll_interval);
+    if (!may_flush(held)) wake_.wait_for(held, next_look() - clock_.now());
     return;
   }
   if (stopping_) return;
@@ -245,7 +260,9 @@ void CardManager::start_slots() {
     Slot& slot = slots_[index];
     slot.started = clock_.now();
     // What is ahead of it on the card is in the estimate.
-    slot.late_at = slot.started + std::max(options_.late_after, late_factor * estimate(0));
+    const base::Duration estimated = estimate(0);
+    slot.expected_at = slot.started + estimated;
+    slot.late_at = slot.started + std::max(options_.late_after, late_factor * estimated);
     card_->gather(index, slot.batch.finish());
     const auto started = on_card([this, index] {
       auto loaded = card_->load(index);

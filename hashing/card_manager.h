@@ -76,6 +76,7 @@ class CardManager {
     explicit Slot(const CardLimits& limits) : batch(limits) {}
     CardBatch batch;
     base::TimePoint started{};
+    base::TimePoint expected_at{};  // the end
     base::TimePoint late_at{};
   };
   enum class Failure : std::uint8_t { error, wrong, late };
@@ -99,6 +100,8 @@ class CardManager {
   [[nodiscard]] base::Duration expected(std::uint64_t more) const;
   [[nodiscard]] bool may_flush(const std::unique_lock<std::mutex>& held) const;
   void wait(std::unique_lock<std::mutex>& held);
+  // When the card is to be asked next.
+  [[nodiscard]] base::TimePoint next_look() const;
   void fill_slot();
   void start_slots();
   void finish_slots();

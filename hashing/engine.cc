@@ -164,6 +164,12 @@ io::Op<JobResult> Engine::submit(Job job) {
   const std::size_t at_once = parts_at_once();
   const bool is_hash = job.work == Work::hash;
   const std::uint64_t stretch_bytes = is_hash ? 0 : 2 * std::uint64_t{job.params->sizes().max};
+  if (*bytes <= options_.part_bytes && job.spans.size() <= options_.part_bytes / chunk_bytes_min) {
+    Task task;
+    task.job = std::move(job);
+    task.bytes = *bytes;
+    co_return co_await run_task(task, false);
+  }
   JobParts parts(std::move(job), *bytes, options_.part_bytes);
   JobResult all;
   // Guessing where parts begin is of use only to those who can do more than one at a time.

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <memory_resource>
 #include <set>
 
 #include "hashing/task.h"
@@ -56,7 +57,9 @@ class TaskQueue {
   }
 
   const base::Duration patience_;
-  std::multiset<base::TimePoint> dues_;
+  // What a task needs here is used again for later ones.
+  std::pmr::unsynchronized_pool_resource memory_;
+  std::pmr::multiset<base::TimePoint> dues_{&memory_};
   std::array<std::deque<Task*>, priorities> lanes_;  // urgent, normal, background
   std::uint64_t bytes_ = 0;
 };

@@ -1,10 +1,12 @@
 // The CUDA cards of this machine. Nothing of CUDA is needed to include this.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "hashing/card.h"
 #include "io/slab.h"
 
