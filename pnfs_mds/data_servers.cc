@@ -75,6 +75,17 @@ std::vector<DataServerInfo> DataServers::all() const {
   });
 }
 
+std::vector<ServerRoomLeft> DataServers::in_contact() const {
+  const base::TimePoint now = clock_.recently();
+  return state_.with([&](const State& state) {
+    std::vector<ServerRoomLeft> out;
+    out.reserve(state.table.size());
+    for (const auto& [number, known] : state.table)
+      if (standing_of(known, now).in_contact) out.push_back({number, known.info.room.bytes_available});
+    return out;
+  });
+}
+
 std::optional<DataServerInfo> DataServers::find(pnfs::ServerNumber number) const {
   const base::TimePoint now = clock_.recently();
   return state_.with([&](const State& state) -> std::optional<DataServerInfo> {

@@ -54,6 +54,12 @@ struct DataServerInfo {
   vfs::Verifier verifier;   // of its writes
 };
 
+// What placement needs to know of a server.
+struct ServerRoomLeft {
+  pnfs::ServerNumber number;
+  std::uint64_t bytes_available = 0;
+};
+
 // What a call needs to know of a server.
 struct ServerStanding {
   std::uint64_t generation = 0;
@@ -92,7 +98,9 @@ class DataServers {
   // Sorted by their numbers, which start with 1.
   [[nodiscard]] std::vector<DataServerInfo> all() const;
   [[nodiscard]] std::optional<DataServerInfo> find(pnfs::ServerNumber number) const;
-  // The same in short.
+  // Those in contact, sorted as well.
+  [[nodiscard]] std::vector<ServerRoomLeft> in_contact() const;
+  // What there is to know of one, in short.
   [[nodiscard]] std::optional<ServerStanding> standing(pnfs::ServerNumber number) const;
   [[nodiscard]] std::optional<pnfs::ServerNumber> number_of(const pnfs::ServerId& id) const;
   // Zeros if nobody knows it yet.

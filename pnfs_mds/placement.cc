@@ -5,14 +5,12 @@
 namespace braid::pnfs_mds {
 
 std::optional<pnfs::LayoutRecord> choose(const StripePolicy& policy, pnfs::ObjectId object,
-                                         const std::vector<DataServerInfo>& servers) {
+                                         const std::vector<ServerRoomLeft>& servers) {
   std::vector<pnfs::ServerNumber> fit, full;
   fit.reserve(servers.size());
   full.reserve(servers.size());
-  for (const DataServerInfo& server : servers) {
-    if (!server.in_contact) continue;
-    (server.room.bytes_available >= room_bytes_min ? fit : full).push_back(server.number);
-  }
+  for (const ServerRoomLeft& server : servers)
+    (server.bytes_available >= room_bytes_min ? fit : full).push_back(server.number);
   if (fit.empty()) fit = std::move(full);
   if (fit.empty()) return std::nullopt;
   const auto width = static_cast<std::uint32_t>(std::min<std::size_t>(policy.width, fit.size()));

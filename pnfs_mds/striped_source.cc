@@ -119,8 +119,8 @@ vfs::VfsOp<vfs::ContentRef> StripedSource::place(vfs::Stub& stub, const vfs::Con
   const vfs::Attributes now = co_await stub.attributes();
   if (now.size > 0) co_return vfs::ContentRef();
   const StripePolicy policy = co_await policy_of(stub);
-  const std::vector<DataServerInfo> servers = parts_.servers.all();
-  if (!choose(policy, pnfs::ObjectId(1), servers)) co_await base::fail(vfs::Error::delay);
+  const std::vector<ServerRoomLeft> servers = parts_.servers.in_contact();
+  if (servers.empty()) co_await base::fail(vfs::Error::delay);
   const pnfs::ObjectId object(co_await parts_.objects.next(1));
   const std::optional<pnfs::LayoutRecord> record = choose(policy, object, servers);
   co_await put_record(stub, *record);

@@ -11,15 +11,16 @@ void Turns::enter(bool alone) {
     ++together_;
 }
 
-bool Turns::waits(std::coroutine_handle<> handle, bool alone) {
+bool Turns::waits(Waiter& waiter) {
   const std::scoped_lock lock(mutex_);
-  if (waiting_.empty() && free_for(alone)) {
-    enter(alone);
+  if (first_ == nullptr && free_for(waiter.alone)) {
+    enter(waiter.alone);
     return false;
   }
-  io::Reactor* const reactor = io::Reactor::current();
-  base::check(reactor != nullptr, "who waits for a turn does so on a reactor");
-  waiting_.push_back({reactor, handle, alone});
+  waiter.reactor = io::Reactor::current();
+  base::check(waiter.reactor != nullptr, "who waits for a turn does so on a reactor");
+  (first_ == nullptr ? first_ : last_->next) = &waiter;
+  last_ = &waiter;
   return true;
 }
 
@@ -29,9 +30,10 @@ void Turns::leave(bool alone) {
     alone_ = false;
   else
     --together_;
-  while (!waiting_.empty() && free_for(waiting_.front().alone)) {
-    const Waiter next = waiting_.front();
-    waiting_.pop_front();
+  while (first_ != nullptr && free_for(first_->alone)) {
+    // Its frame goes on at once, perhaps, and it ends with that.
+    const Waiter next = *first_;
+    first_ = next.next;
     enter(next.alone);
     next.reactor->post(next.handle);
   }

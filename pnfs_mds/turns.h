@@ -3,7 +3,6 @@
 
 #include <coroutine>
 #include <cstdint>
-#include <deque>
 #include <mutex>
 #include <utility>
 
@@ -41,25 +40,30 @@ class Turns {
   auto alone() { return Awaiter(*this, true); }
 
  private:
+  // In the frame of who waits.
   struct Waiter {
     io::Reactor* reactor = nullptr;
     std::coroutine_handle<> handle;
+    Waiter* next = nullptr;
     bool alone = false;
   };
   class Awaiter {
    public:
-    Awaiter(Turns& turns, bool alone) : turns_(turns), alone_(alone) {}
+    Awaiter(Turns& turns, bool alone) : turns_(turns) { waiter_.alone = alone; }
     [[nodiscard]] bool await_ready() const { return false; }
-    bool await_suspend(std::coroutine_handle<> handle) { return turns_.waits(handle, alone_); }
-    Hold await_resume() { return Hold(turns_, alone_); }
+    bool await_suspend(std::coroutine_handle<> handle) {
+      waiter_.handle = handle;
+      return turns_.waits(waiter_);
+    }
+    Hold await_resume() { return Hold(turns_, waiter_.alone); }
 
    private:
     Turns& turns_;
-    bool alone_;
+    Waiter waiter_;
   };
 
   // False: the caller has it.
-  bool waits(std::coroutine_handle<> handle, bool alone);
+  bool waits(Waiter& waiter);
   void leave(bool alone);
   [[nodiscard]] bool free_for(bool alone) const { return !alone_ && (!alone || together_ == 0); }
   void enter(bool alone);
@@ -67,7 +71,8 @@ class Turns {
   std::mutex mutex_;
   bool alone_ = false;          // one has it alone
   std::uint32_t together_ = 0;  // so many have it
-  std::deque<Waiter> waiting_;
+  Waiter* first_ = nullptr;     // who waits, in the order in which they came
+  Waiter* last_ = nullptr;
 };
 
 }  // namespace braid::pnfs_mds

@@ -13,13 +13,16 @@ class ContentSlot::Turn {
     std::scoped_lock lock(slot_.mutex_);
     if (!std::exchange(slot_.taken_, true)) return false;
     base::check(io::Reactor::current() != nullptr, "who waits for a content does so on a reactor");
-    slot_.turns_.push_back({io::Reactor::current(), handle});
+    waiter_ = {io::Reactor::current(), handle};
+    (slot_.first_ == nullptr ? slot_.first_ : slot_.last_->next) = &waiter_;
+    slot_.last_ = &waiter_;
     return true;
   }
   void await_resume() const {}
 
  private:
   ContentSlot& slot_;
+  Waiter waiter_{};
 };
 
 // co_await Drained(slot, side): the calls of that side have ended. No new ones go there.
@@ -147,10 +150,12 @@ VfsOp<ContentRef> ContentSlot::replace(Load load, Replace next) {
 
 void ContentSlot::end_turn() {
   std::scoped_lock lock(mutex_);
-  taken_ = !turns_.empty();
+  taken_ = first_ != nullptr;
   if (!taken_) return;
-  turns_.front().wake();
-  turns_.pop_front();
+  // Its frame goes on at once, perhaps, and it ends with that.
+  const Waiter next = *first_;
+  first_ = next.next;
+  next.wake();
 }
 
 }  // namespace braid::vfs

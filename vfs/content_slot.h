@@ -5,7 +5,6 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -83,6 +82,7 @@ class ContentSlot {
   struct Waiter {
     io::Reactor* reactor = nullptr;
     std::coroutine_handle<> handle;
+    Waiter* next = nullptr;  // that waits for its turn, too
     void wake() const { reactor->post(handle); }
   };
   class Turn;
@@ -106,7 +106,8 @@ class ContentSlot {
   std::atomic<bool> open_{false};           // calls may begin
   Waiter drain_{};                          // its handle is null when nobody waits
   bool taken_ = false;                      // somebody has the turn
-  std::deque<Waiter> turns_;                // who waits for it
+  Waiter* first_ = nullptr;                 // who waits for it, each in its own frame
+  Waiter* last_ = nullptr;
 
   // Written by who has the turn.
   bool known_ = false;

@@ -5,7 +5,7 @@
 
 namespace braid::pnfs_mds::layouts {
 
-DeviceId Devices::id_of(const std::vector<DataServerInfo>& servers) {
+DeviceId Devices::id_of(const std::vector<Member>& servers) {
   constexpr std::size_t bytes_each = 12;
   base::Bytes list(servers.size() * bytes_each);
   std::vector<pnfs::ServerNumber> numbers;

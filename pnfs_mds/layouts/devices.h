@@ -30,8 +30,13 @@ class Devices {
 
   explicit Devices(const pnfs::ClusterId& cluster) : cluster_(cluster) {}
 
+  // A server, and ServerStanding::generation.
+  struct Member {
+    pnfs::ServerNumber number;
+    std::uint64_t generation = 0;
+  };
   // The device of these servers, as they are now.
-  DeviceId id_of(const std::vector<DataServerInfo>& servers);
+  DeviceId id_of(const std::vector<Member>& servers);
   // Its servers, in their order; nothing for an id that is not known.
   [[nodiscard]] std::optional<std::vector<pnfs::ServerNumber>> find(const DeviceId& id) const;
 

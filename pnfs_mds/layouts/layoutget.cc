@@ -72,13 +72,13 @@ Op4<LayoutFiles::Hold> striped_file(Layouts& layouts, const Place& at) {
 }
 
 // Its servers, all of which have contact. TRYLATER: one is away, and so is what lies there.
-nfs4::Result4<std::vector<DataServerInfo>> servers_of(Layouts& layouts, const pnfs::LayoutRecord& record) {
-  std::vector<DataServerInfo> servers;
+nfs4::Result4<std::vector<Devices::Member>> servers_of(Layouts& layouts, const pnfs::LayoutRecord& record) {
+  std::vector<Devices::Member> servers;
   servers.reserve(record.servers.size());
   for (const pnfs::ServerNumber number : record.servers) {
-    auto server = layouts.cluster().servers().find(number);
+    const auto server = layouts.cluster().servers().standing(number);
     if (!server || !server->in_contact) return refuse(NFS4ERR_LAYOUTTRYLATER);
-    servers.push_back(std::move(*server));
+    servers.push_back({number, server->generation});
   }
   return servers;
 }
@@ -96,7 +96,7 @@ std::uint32_t first_of_device(const std::vector<pnfs::ServerNumber>& servers) {
 
 // One handle for each server: given a single one, Linux does not split I/O at the stripe unit.
 LayoutGranted describe(Layouts& layouts, const pnfs::LayoutRecord& record,
-                       std::vector<DataServerInfo> servers, pnfs::DataHandle handle) {
+                       std::vector<Devices::Member> servers, pnfs::DataHandle handle) {
   const std::uint32_t width = record.striping.width;
   const std::uint32_t begin = first_of_device(record.servers);
   std::ranges::rotate(servers, servers.begin() + begin);
@@ -165,7 +165,7 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   const std::uint64_t told = holders.note(vfs::LeaseHolder(client->id), writes ? 0 : now->size, since);
   const pnfs::LayoutRecord record = held->striped->record();
   if (unfinished(*held->striped, writes)) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
-  std::vector<DataServerInfo> servers = co_await servers_of(layouts, record);
+  std::vector<Devices::Member> servers = co_await servers_of(layouts, record);
   LayoutGranted out = describe(layouts, record, std::move(servers),
                                {.object = record.object,
                                 .index = 0,

@@ -103,7 +103,10 @@ VfsOp<OpenCreated> PosixFileSystem::open_create_with_content(const Credentials& 
     return tree_.open_create(who, node(directory), name, access, made, wcc);
   });
   const FileRef file = out.file;
-  {
+  // The repetition of an exclusive create finds a file that has been there.
+  if (out.created && how.mode != CreateHow::Mode::exclusive) {
+    const ContentSlot::Use known = co_await contents_.use_new(node(file));
+  } else {
     const ContentSlot::Use known = co_await contents_.use(node(file));
   }
   const std::optional<std::uint64_t> wanted = how.attributes.size;

@@ -3,6 +3,7 @@
 #include <sys/xattr.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "vfs/posix/file_system.h"
@@ -11,7 +12,7 @@
 namespace braid::vfs::posix {
 namespace {
 
-constexpr std::size_t usual_record_bytes = 4096;
+constexpr std::size_t usual_record_bytes = 512;
 
 }  // namespace
 
@@ -25,6 +26,12 @@ bool is_behind(const PosixFile& file) {
   if (file.content() == nullptr) return false;
   const auto use = file.content()->slot.enter();
   return use && use->content() != nullptr && use->content()->unsettled();
+}
+
+void note_made(const PosixFile& file, const PosixFile& directory, const Attributes& made) {
+  if (file.content() == nullptr) return;
+  file.content()->made_at.store(nanoseconds_of(made.ctime), std::memory_order_relaxed);
+  file.content()->made_in.store(directory.identity().fileid, std::memory_order_release);
 }
 
 void tell_gone(const PosixFile& file) {
@@ -49,14 +56,23 @@ VfsOp<ContentSlot::Use> Contents::use(PosixFile& file) {
   return file.content()->slot.acquire([this, &file] { return load(file); });
 }
 
+VfsOp<ContentSlot::Use> Contents::use_new(PosixFile& file) {
+  std::optional<ContentSlot::Use> use = file.content()->slot.enter();
+  if (use) return VfsOp<ContentSlot::Use>(std::move(*use));
+  return file.content()->slot.acquire([] { return VfsOp<ContentRef>(ContentRef()); });
+}
+
 // A source's records are looked for in the order of the sources; a file has one of them.
 Outcome<Contents::Record> Contents::find_record(const PosixFile& file) const {
   const std::string path = path_of(file.fd());
   for (ContentSource* const source : sources_) {
     const std::string name(source->record());
-    base::Bytes bytes(usual_record_bytes);
-    ssize_t size = ::getxattr(path.c_str(), name.c_str(), bytes.data(), bytes.size());
-    if (size < 0 && errno == ERANGE) {
+    std::array<std::byte, usual_record_bytes> usual{};
+    base::Bytes bytes;
+    ssize_t size = ::getxattr(path.c_str(), name.c_str(), usual.data(), usual.size());
+    if (size >= 0) {
+      bytes.assign(usual.begin(), usual.begin() + size);
+    } else if (errno == ERANGE) {
       bytes.resize(Stub::record_bytes_max);
       size = ::getxattr(path.c_str(), name.c_str(), bytes.data(), bytes.size());
     }

@@ -24,12 +24,18 @@ struct FileContent {
   std::atomic<bool> offered{false};        // to the sources that place files at their first WRITE
   std::atomic<bool> gone{false};           // its source was told so
   std::atomic<std::uint32_t> removals{0};  // calls that are about to take a name from it
+  // The inode number of the directory that this server made it in, and the ctime that it had then: as long as
+  // it has that, it has not been moved. 0: nobody knows.
+  std::atomic<std::uint64_t> made_in{0};
+  std::atomic<std::uint64_t> made_at{0};
 };
 
 // Corrects what the inode says, as far as the content is known. No I/O.
 void adjust(const PosixFile& file, Attributes& attributes);
 // Whether the inode is known to be behind. No I/O.
 [[nodiscard]] bool is_behind(const PosixFile& file);
+// The file has just been made in that directory, and looked at after that.
+void note_made(const PosixFile& file, const PosixFile& directory, const Attributes& made);
 // The last name and the last open are gone: tells the source of its content, once.
 void tell_gone(const PosixFile& file);
 
@@ -45,6 +51,8 @@ class Contents {
 
   // A call on the content that the file has. io: its record is damaged. The caller holds no other one.
   VfsOp<ContentSlot::Use> use(PosixFile& file);
+  // The same of a file that this server has just made: nobody looks for a record.
+  VfsOp<ContentSlot::Use> use_new(PosixFile& file);
   // After it the inode's attributes are true; whether the file has a content. A damaged record is no error:
   // the attributes are the inode's own. The caller is not in a call on the content.
   VfsOp<bool> settle(PosixFile& file);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "vfs/posix/contents.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -139,6 +140,7 @@ Outcome<Found> Tree::create_new(const Credentials& who, PosixFile& directory, co
   if (rest.size == 0) rest.size.reset();
   const FileData data(*this, static_cast<PosixFile&>(*made->file), who);
   if (auto done = apply_initial(who, *made, rest, data); !done) return base::fail(done.error());
+  note_made(node(made->file), directory, made->attributes);
   return std::move(*made);
 }
 

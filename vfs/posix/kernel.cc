@@ -21,10 +21,6 @@ constexpr unsigned stat_mask = STATX_BASIC_STATS | STATX_BTIME;
 
 Time time_of(const statx_timestamp& time) { return {time.tv_sec, time.tv_nsec}; }
 
-std::uint64_t change_of(const Time& ctime) {
-  return static_cast<std::uint64_t>(ctime.seconds) * 1'000'000'000 + ctime.nanoseconds;
-}
-
 // file_handle(2) with room for the largest body.
 struct HandleRoom {
   alignas(struct file_handle)
@@ -95,7 +91,7 @@ Attributes attributes_of(const Stat& stat, std::uint64_t fsid) {
   out.atime = time_of(stat.stx_atime);
   out.mtime = time_of(stat.stx_mtime);
   out.ctime = time_of(stat.stx_ctime);
-  out.change = change_of(out.ctime);
+  out.change = nanoseconds_of(out.ctime);
   if ((stat.stx_mask & STATX_BTIME) != 0) out.btime = time_of(stat.stx_btime);
   return out;
 }

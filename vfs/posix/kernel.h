@@ -57,6 +57,10 @@ Outcome<Stat> stat_at(int directory, const char* name);
 FileType type_of(const Stat& stat);
 Attributes attributes_of(const Stat& stat, std::uint64_t fsid);
 Time ctime_of(const Stat& stat);
+// Since 1970.
+constexpr std::uint64_t nanoseconds_of(const Time& time) {
+  return static_cast<std::uint64_t>(time.seconds) * 1'000'000'000 + time.nanoseconds;
+}
 std::uint64_t device_of(const Stat& stat);
 
 // What name_to_handle_at(2) gives, if it fits a wire handle.

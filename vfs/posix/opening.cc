@@ -1,6 +1,7 @@
 // OPEN of NFSv4: files held open, created or found.
 #include <unistd.h>
 
+#include "vfs/posix/contents.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -118,6 +119,7 @@ Outcome<OpenCreated> Tree::open_new(const Credentials& who, PosixFile& directory
     const FileData data = writable ? open->data() : FileData(*this, open->node(), who);
     if (auto done = apply_initial(who, *made, rest, data); !done) return base::fail(done.error());
   }
+  note_made(open->node(), directory, made->attributes);
   return OpenCreated{.open = std::move(open),
                      .file = std::move(made->file),
                      .attributes = made->attributes,

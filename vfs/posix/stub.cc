@@ -7,6 +7,7 @@
 #include <array>
 #include <climits>
 
+#include "vfs/posix/contents.h"
 #include "vfs/posix/file_system.h"
 
 namespace braid::vfs::posix {
@@ -24,6 +25,24 @@ Outcome<std::optional<Stub::Inherited>> attribute_of(int directory, const std::s
   if (!stat) return base::fail(stat.error());
   out.fileid = stat->stx_ino;
   return out;
+}
+
+// Through a descriptor of the data, if there is one: a path costs twice as much.
+Outcome<> set_record(PosixFile& file, const std::string& name, std::optional<base::BytesView> record) {
+  const bool has_data = file.opened() != Opened::path;
+  const auto open = has_data ? nullptr : file.any_open();
+  int fd = -1;
+  if (has_data) fd = file.fd();
+  if (open != nullptr) fd = open->fd();
+  const std::string path = fd < 0 ? path_of(file.fd()) : std::string();
+  int done = 0;
+  if (record)
+    done = fd < 0 ? ::setxattr(path.c_str(), name.c_str(), record->data(), record->size(), 0)
+                  : ::fsetxattr(fd, name.c_str(), record->data(), record->size(), 0);
+  else
+    done = fd < 0 ? ::removexattr(path.c_str(), name.c_str()) : ::fremovexattr(fd, name.c_str());
+  if (done != 0 && (record || errno != ENODATA)) return failed_xattr_call();
+  return {};
 }
 
 }  // namespace
@@ -67,24 +86,58 @@ VfsOp<std::optional<Stub::Inherited>> PosixStub::inherited(std::string_view attr
 // The kernel keeps the name by which a descriptor was opened up to date, across renames. In the private copy
 // of the mount it begins at the export's root. Who opened the file by its handle, when the kernel had no name
 // of it in memory, has "/".
-Outcome<std::optional<Stub::Inherited>> Tree::inherited(const PosixFile& file, std::string_view attribute) {
+Outcome<std::string> Tree::path_in_export(const PosixFile& file) const {
   std::array<char, PATH_MAX> buffer{};
   const ssize_t length = ::readlink(path_of(file.fd()).c_str(), buffer.data(), buffer.size());
   if (length < 0 && errno != ENAMETOOLONG) return failed_call();
-  if (length <= 1 || !root_.tree || buffer.front() != '/') return std::nullopt;
+  if (length <= 1 || !root_.tree || buffer.front() != '/') return std::string();
+  return std::string(buffer.data(), static_cast<std::size_t>(length));
+}
+
+Outcome<std::optional<Stub::Inherited>> Tree::inherited(const PosixFile& file, std::string_view attribute) {
+  const FileContent& content = *file.content();
+  if (const std::uint64_t directory = content.made_in.load(std::memory_order_acquire); directory != 0) {
+    const auto now = stat_of(file.fd());
+    if (!now) return base::fail(now.error());
+    const bool there = nanoseconds_of(ctime_of(*now)) == content.made_at.load(std::memory_order_relaxed);
+    if (there)
+      if (auto known = inherited_.find({file.identity().device, directory}, attribute))
+        return std::move(*known);
+  }
+  const auto path = path_in_export(file);
+  if (!path) return base::fail(path.error());
+  return look_up_for(file, *path, attribute);
+}
+
+// A directory that is moved after it was watched ends what is remembered; before that, the path is another
+// one afterwards.
+Outcome<std::optional<Stub::Inherited>> Tree::look_up_for(const PosixFile& file, const std::string& path,
+                                                          std::string_view attribute) {
   const std::string name(attribute);
-  std::string path(buffer.data(), static_cast<std::size_t>(length));
-  while (!path.empty()) {
-    path.resize(path.rfind('/'));
+  const std::optional<std::uint64_t> since = inherited_.begin();
+  bool watched = since.has_value();
+  std::optional<InheritedMemo::Directory> nearest;
+  Outcome<std::optional<Stub::Inherited>> found = std::nullopt;
+  for (std::string left = path; found && !*found && !left.empty();) {
+    left.resize(left.rfind('/'));
     const auto directory =
-        path.empty() ? open_path(root_.fd.get(), ".") : open_path_beneath(root_.fd.get(), path.c_str() + 1);
+        left.empty() ? open_path(root_.fd.get(), ".") : open_path_beneath(root_.fd.get(), left.c_str() + 1);
     if (!directory && directory.error() == Error::delay) return base::fail(directory.error());
     // It was moved away in this moment.
+    watched = watched && directory && inherited_.watch(directory->get());
     if (!directory) continue;
-    auto found = attribute_of(directory->get(), name);
-    if (!found || *found) return found;
+    if (watched && !nearest) {
+      const auto stat = stat_of(directory->get());
+      if (stat) nearest = {device_of(*stat), stat->stx_ino};
+      if (stat)
+        if (auto known = inherited_.find(*nearest, attribute)) return std::move(*known);
+    }
+    found = attribute_of(directory->get(), name);
   }
-  return std::nullopt;
+  if (!found || !watched || !nearest) return found;
+  const auto again = path_in_export(file);
+  if (again && *again == path) inherited_.keep(*since, *nearest, attribute, *found);
+  return found;
 }
 
 VfsOp<> PosixStub::sync() {
@@ -109,10 +162,8 @@ Outcome<> Tree::put_record(PosixFile& file, std::string_view name, std::optional
   const PlannedSync plan = root_.traits.in_memory ? PlannedSync{} : planned(file);
   {
     const OwnChanges own = quietly(file);
-    const std::string path = path_of(file.fd()), attribute(name);
-    const int done = record ? ::setxattr(path.c_str(), attribute.c_str(), record->data(), record->size(), 0)
-                            : ::removexattr(path.c_str(), attribute.c_str());
-    if (done != 0 && (record || errno != ENODATA)) return failed_xattr_call();
+    const auto done = set_record(file, std::string(name), record);
+    if (!done) return done;
   }
   return carry_out(plan);
 }

@@ -45,7 +45,8 @@ Tree::Tree(ExportRoot root, const TreeOptions& options, const base::Clock& clock
       write_back_(options.write_backs == nullptr ? std::make_shared<WriteBack>()
                                                  : options.write_backs->of(root_.filesystem)),
       fsid_(mix(root_.filesystem, hash_of(options.export_path))),
-      cache_(options.cache) {
+      cache_(options.cache),
+      inherited_(root_.traits.local) {
   if (!root_.transient_because.empty())
     transient_.emplace(codec_, base::random_sip_key()[0], options.transient_handles_max);
   else if (root_.traits.local && identity_.opens_all())

@@ -18,6 +18,7 @@
 #include "vfs/posix/file.h"
 #include "vfs/posix/handle_memo.h"
 #include "vfs/posix/identity.h"
+#include "vfs/posix/inherited_memo.h"
 #include "vfs/posix/kernel.h"
 #include "vfs/posix/late.h"
 #include "vfs/posix/lease.h"
@@ -265,6 +266,10 @@ class Tree {
                   const FileData& data);
   static Outcome<> put_times(const PosixFile& file, const SetAttributes& set);
   OwnChanges quietly(const PosixFile& file);
+  // The path of the file from the export's root on, by a name that the kernel has; empty: it has none.
+  [[nodiscard]] Outcome<std::string> path_in_export(const PosixFile& file) const;
+  Outcome<std::optional<Stub::Inherited>> look_up_for(const PosixFile& file, const std::string& path,
+                                                      std::string_view attribute);
   Outcome<> put_size(PosixFile& file, std::uint64_t size);
   Outcome<> change_times(const Credentials& who, PosixFile& file, const SetAttributes& set,
                          const Attributes& now);
@@ -356,6 +361,7 @@ class Tree {
   HandleMemo handle_memo_;
   std::weak_ptr<PosixFileSystem> owner_;
   FileCache cache_;
+  InheritedMemo inherited_;
   SpareDescriptors spares_;
   FileRef root_file_;
   LeaseMonitor leases_;

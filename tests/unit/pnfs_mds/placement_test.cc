@@ -11,12 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::UnorderedElementsAre;
 
-DataServerInfo server(std::uint32_t number, bool in_contact = true, std::uint64_t room = base::GiB) {
-  DataServerInfo out;
-  out.number = pnfs::ServerNumber(number);
-  out.in_contact = in_contact;
-  out.room.bytes_available = room;
-  return out;
+ServerRoomLeft server(std::uint32_t number, std::uint64_t room = base::GiB) {
+  return {.number = pnfs::ServerNumber(number), .bytes_available = room};
 }
 
 std::vector<std::uint32_t> numbers_of(const pnfs::LayoutRecord& record) {
@@ -26,7 +22,7 @@ std::vector<std::uint32_t> numbers_of(const pnfs::LayoutRecord& record) {
 }
 
 TEST(Placement, takes_as_many_servers_as_are_wanted_or_all) {
-  const std::vector<DataServerInfo> servers{server(1), server(2), server(3)};
+  const std::vector<ServerRoomLeft> servers{server(1), server(2), server(3)};
   const auto two = choose({.width = 2}, pnfs::ObjectId(5), servers);
   EXPECT_EQ(two->servers.size(), 2U);
   EXPECT_EQ(two->striping.width, 2U);
@@ -36,18 +32,15 @@ TEST(Placement, takes_as_many_servers_as_are_wanted_or_all) {
   EXPECT_THAT(numbers_of(*all), UnorderedElementsAre(1, 2, 3));
 }
 
-TEST(Placement, leaves_out_who_is_silent_or_full) {
-  EXPECT_THAT(numbers_of(*choose({}, pnfs::ObjectId(1), {server(1, false), server(2), server(3, true, 0)})),
-              ElementsAre(2));
-  EXPECT_THAT(numbers_of(*choose({}, pnfs::ObjectId(1), {server(1, false), server(3, true, 0)})),
-              ElementsAre(3))
+TEST(Placement, leaves_out_who_is_full) {
+  EXPECT_THAT(numbers_of(*choose({}, pnfs::ObjectId(1), {server(2), server(3, 0)})), ElementsAre(2));
+  EXPECT_THAT(numbers_of(*choose({}, pnfs::ObjectId(1), {server(3, 0)})), ElementsAre(3))
       << "all that there are";
-  EXPECT_FALSE(choose({}, pnfs::ObjectId(1), {server(1, false)}));
   EXPECT_FALSE(choose({}, pnfs::ObjectId(1), {}));
 }
 
 TEST(Placement, files_go_round) {
-  const std::vector<DataServerInfo> servers{server(1), server(2), server(3), server(4)};
+  const std::vector<ServerRoomLeft> servers{server(1), server(2), server(3), server(4)};
   std::map<std::uint32_t, int> used, begun;
   std::set<std::uint32_t> firsts;
   constexpr std::uint64_t files = 400;

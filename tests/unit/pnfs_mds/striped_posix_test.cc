@@ -159,6 +159,39 @@ TEST_P(StripedPosixTest, a_directory_says_how_files_below_it_are_striped) {
   EXPECT_EQ(striping("a/b/c/i").unit, unit);
 }
 
+// Of files that the server makes, it remembers what their directory says.
+TEST_P(StripedPosixTest, what_a_directory_said_is_not_said_after_it_has_changed) {
+  if (!kernel_has_xattrs()) GTEST_SKIP() << "it has no attributes";
+  const auto say = [&](const char* directory, const std::string& text) {
+    EXPECT_EQ(::setxattr(local(directory).c_str(), "user.braid.stripe", text.data(), text.size(), 0), 0);
+  };
+  const auto make = [&](const char* directory, const char* name) {
+    vfs::Wcc wcc;
+    const auto made = vfs::run(fs_->create({}, find(directory), name, {}, wcc));
+    EXPECT_TRUE(made) << name;
+    return made->file;
+  };
+  const auto width_of = [&](const vfs::FileRef& file) {
+    EXPECT_TRUE(write(file, "x"));
+    const auto found = vfs::run(fs_->content(file));
+    return cluster_->source().of(*found)->record().striping.width;
+  };
+  std::filesystem::create_directories(local("a/b"));
+  std::filesystem::create_directories(local("c"));
+  for (const char* name : {"f", "g"}) EXPECT_EQ(width_of(make("a/b", name)), 2U);
+  say("a", "width=1");
+  for (const char* name : {"h", "i"}) EXPECT_EQ(width_of(make("a/b", name)), 1U);
+  say("a/b", "width=2");
+  for (const char* name : {"j", "k"}) EXPECT_EQ(width_of(make("a/b", name)), 2U);
+  EXPECT_EQ(::removexattr(local("a/b").c_str(), "user.braid.stripe"), 0);
+  EXPECT_EQ(width_of(make("a/b", "l")), 1U);
+  const vfs::FileRef moved = make("a/b", "m");
+  ASSERT_EQ(::rename(local("a/b/m").c_str(), local("c/m").c_str()), 0);
+  EXPECT_EQ(width_of(moved), 2U) << "it is not in that directory any more";
+  ASSERT_EQ(::rename(local("a/b").c_str(), local("c/b").c_str()), 0);
+  EXPECT_EQ(width_of(make("c/b", "n")), 2U);
+}
+
 TEST_P(StripedPosixTest, it_is_the_directory_of_the_name_that_counts_where_that_is_now) {
   if (!kernel_has_xattrs()) GTEST_SKIP() << "it has no attributes";
   std::filesystem::create_directories(local("a"));
