@@ -49,7 +49,8 @@ pnfs::ControlOp<pnfs::OBJECT_ALLOCATEres> object_allocate(Objects& objects,
     ranges.push_back({.offset = range.offset, .length = range.length});
   }
   const ObjectOwner owner{.uid = args.uid, .gid = args.gid};
-  const auto done = co_await allocate(objects, key_of(args.of), owner, std::move(ranges)).as_result();
+  const auto done =
+      co_await allocate(objects, key_of(args.of), owner, std::move(ranges), args.number).as_result();
   co_return pnfs::OBJECT_ALLOCATEres{number(done)};
 }
 

@@ -1,5 +1,7 @@
 #include "pnfs_ds/object_cache.h"
 
+#include <algorithm>
+
 namespace braid::pnfs_ds {
 
 ObjectCache::Got ObjectCache::get(const ObjectKey& key) {
@@ -14,6 +16,7 @@ ObjectCache::Got ObjectCache::get(const ObjectKey& key) {
   by_use_.push_front(key);
   entry->second = {std::make_shared<Object>(key), by_use_.begin()};
   got.object = entry->second.object;
+  got.object->note_cut_begun(cuts_forgotten_);
   if (changed_.erase(key) != 0 || all_changed_) got.object->changed.store(true, std::memory_order_relaxed);
   if (entries_.size() > objects_max_) forget_surplus(got.forgotten);
   return got;
@@ -31,6 +34,7 @@ void ObjectCache::forget_surplus(std::vector<std::shared_ptr<const OpenedObject>
     if (entry->second.object.use_count() > 1) continue;
     std::atomic_thread_fence(std::memory_order_acquire);  // what its last user did is done
     remember_change(object);
+    cuts_forgotten_ = std::max(cuts_forgotten_, object.cut_begun());
     if (auto opened = object.opened()) forgotten.push_back(std::move(opened));
     entries_.erase(entry);
     place = by_use_.erase(place);

@@ -37,6 +37,15 @@ class Object {
   // The number of its last truncation; belongs to whoever has the turn.
   std::uint64_t last_cut = 0;
 
+  // The largest number of a truncation that has begun; when it was forgotten with the object, a larger one.
+  // Whoever begins one says so before it waits for I/O that runs.
+  [[nodiscard]] std::uint64_t cut_begun() const { return cut_begun_.load(); }
+  void note_cut_begun(std::uint64_t number) {
+    std::uint64_t known = cut_begun_.load();
+    while (known < number && !cut_begun_.compare_exchange_weak(known, number)) {
+    }
+  }
+
   // How often somebody has asked where it ends. Whoever does counts first, and looks then.
   [[nodiscard]] std::uint64_t asked() const { return asked_.load(); }
   void note_asked() { asked_.fetch_add(1); }
@@ -58,6 +67,7 @@ class Object {
   }
 
  private:
+  std::atomic<std::uint64_t> cut_begun_{0};
   std::atomic<std::uint64_t> asked_{1};
   std::atomic<std::uint64_t> announced_{0};  // 0: never
   mutable std::mutex mutex_;
@@ -98,6 +108,7 @@ class ObjectCache {
   std::list<ObjectKey> by_use_;  // the last used first
   std::set<ObjectKey> changed_;
   bool all_changed_ = false;
+  std::uint64_t cuts_forgotten_ = 0;  // the largest Object::cut_begun() of those that were forgotten
 };
 
 }  // namespace braid::pnfs_ds

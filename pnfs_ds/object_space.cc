@@ -54,9 +54,10 @@ vfs::VfsOp<Sought> seek(Objects& objects, pnfs::ObjectKey key, pnfs::Striping st
 }
 
 vfs::VfsOp<> allocate(Objects& objects, pnfs::ObjectKey key, pnfs::ObjectOwner owner,
-                      std::vector<ByteRange> ranges) {
+                      std::vector<ByteRange> ranges, std::uint64_t number) {
   Objects::Use use(objects, key);
   use.begin();
+  if (use.object().cut_begun() > number) co_await base::fail(vfs::Error::delay);
   if (objects.fences().is_removed(key)) co_await base::fail(vfs::Error::stale);
   Objects::Opened opened = co_await objects.find(use);
   if (opened == nullptr) opened = co_await objects.make(use, owner);

@@ -31,9 +31,10 @@ struct ByteRange {
   std::uint64_t offset = 0;
   std::uint64_t length = 0;  // not 0; the end is one that an object can have
 };
-// The object is made if there is none. stale: it was removed for ever.
+// The object is made if there is none. stale: it was removed for ever. delay: a truncation with a larger
+// number than `number` has begun.
 vfs::VfsOp<> allocate(Objects& objects, pnfs::ObjectKey key, pnfs::ObjectOwner owner,
-                      std::vector<ByteRange> ranges);
+                      std::vector<ByteRange> ranges, std::uint64_t number);
 // An object that is not there is not made.
 vfs::VfsOp<> deallocate(Objects& objects, pnfs::ObjectKey key, ByteRange range);
 

@@ -96,6 +96,7 @@ vfs::VfsOp<> Objects::fence(std::vector<FenceRecord> fences) {
 vfs::VfsOp<> Objects::cut(ObjectKey key, std::uint64_t number, std::uint64_t end) {
   Use use(*this, key);
   co_await close_forgotten(use);
+  use.object().note_cut_begun(number);
   co_await use.object().running.earlier_ended();
   const Turn::Hold turn = co_await use.object().turn.take();
   // The metadata server takes the file for settled by this: what is written from now on is told once more.

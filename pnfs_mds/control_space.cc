@@ -32,7 +32,8 @@ vfs::VfsOp<> ControlCalls::allocate(pnfs::ServerNumber server, ObjectAllocation 
   const auto args = pnfs::to_data_args::with_allocate({.of = {what.of.object.value(), what.of.index},
                                                        .ranges = ranges,
                                                        .uid = what.owner.uid,
-                                                       .gid = what.owner.gid});
+                                                       .gid = what.owner.gid,
+                                                       .number = what.number});
   const Reply reply = co_await ask(server, About::new_bytes, args);
   const pnfs::data_status status = reply.result.allocate()->status;
   if (status != 0) co_await base::fail(error_of_status(status));

@@ -79,6 +79,7 @@ struct ObjectAllocation {
   ObjectKey of;
   std::vector<pnfs::ObjectRange> ranges;  // 1 to ranges_max; `index` is that of the object
   pnfs::ObjectOwner owner;                // if this makes it
+  std::uint64_t number = 0;               // no truncation that came before has a larger one
 };
 
 // For each object of a batch, in their order.
@@ -115,7 +116,8 @@ class ObjectCalls {
                                               std::vector<ObjectRemoval> objects) = 0;
   // The first byte that has data, or none. Behind the object's end there is no data.
   virtual vfs::VfsOp<ObjectSought> seek(pnfs::ServerNumber server, ObjectSearch what) = 0;
-  // Room for these bytes. The object is made if there is none, and longer if they end behind it.
+  // Room for these bytes. The object is made if there is none, and longer if they end behind it. delay, too:
+  // it was cut since.
   virtual vfs::VfsOp<> allocate(pnfs::ServerNumber server, ObjectAllocation what) = 0;
   // These bytes of object `range.index` read as zeros and need no room. Its end stays.
   virtual vfs::VfsOp<> deallocate(pnfs::ServerNumber server, pnfs::ObjectRange range,

@@ -129,6 +129,8 @@ vfs::VfsOp<> StripedContent::allocate_in_turn(vfs::Stub& stub, std::uint64_t off
   const Striping& striping = record.striping;
   if (!can_ever_have(record, end - offset)) co_await base::fail(vfs::Error::nospc);
   const vfs::Attributes now = co_await stub.attributes();
+  // Truncations have numbers of grants, and none runs as long as this has its turn.
+  const std::uint64_t number = source_.parts_.grants.last().value();
   std::vector<std::uint64_t> next(striping.width);
   for (std::uint32_t i = 0; i < striping.width; ++i) next[i] = striping.object_end(i, offset);
   for (;;) {
@@ -139,8 +141,10 @@ vfs::VfsOp<> StripedContent::allocate_in_turn(vfs::Stub& stub, std::uint64_t off
     for (std::uint32_t i = 0; i < striping.width; ++i) {
       auto ranges = some_ranges(striping, i, next[i], striping.object_end(i, end));
       if (ranges.empty()) continue;
-      ObjectAllocation what{
-          .of = key(i), .ranges = std::move(ranges), .owner = {.uid = now.uid, .gid = now.gid}};
+      ObjectAllocation what{.of = key(i),
+                            .ranges = std::move(ranges),
+                            .owner = {.uid = now.uid, .gid = now.gid},
+                            .number = number};
       ops.push_back(source_.parts_.calls.allocate(record.servers[i], std::move(what)));
       asked.push_back(record.servers[i]);
     }

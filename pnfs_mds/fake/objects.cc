@@ -226,6 +226,10 @@ vfs::VfsOp<EachObject<void>> Objects::remove(pnfs::ServerNumber server, std::vec
   });
 }
 
+ObjectAllocation Objects::last_allocation() const {
+  return state_.with([](const State& state) { return state.last_allocation; });
+}
+
 std::uint64_t Objects::allocated(pnfs::ServerNumber server, ObjectKey of) const {
   return look(server, [&](const Server& at) -> std::uint64_t {
     const auto found = at.objects.find(of);
@@ -258,9 +262,12 @@ vfs::VfsOp<ObjectSought> Objects::seek(pnfs::ServerNumber server, ObjectSearch w
 }
 
 vfs::VfsOp<> Objects::allocate(pnfs::ServerNumber server, ObjectAllocation what) {
+  state_.with([&](State& state) { state.last_allocation = what; });
   co_await before("allocate", server);
   const auto done = with(server, [&](Server& at) -> base::Result<void, vfs::Error> {
     if (at.removed.contains(what.of)) return base::fail(vfs::Error::stale);
+    const auto cut = at.cut.find(what.of);
+    if (cut != at.cut.end() && cut->second > what.number) return base::fail(vfs::Error::delay);
     if (!at.objects.contains(what.of)) at.objects[what.of].uid = what.owner.uid;
     Object& object = at.objects[what.of];
     for (const pnfs::ObjectRange& range : what.ranges) {

@@ -57,6 +57,8 @@ class Objects final : public ObjectCalls {
   void forget_calls();
   // Bytes that room was asked for; they are zeros if nobody has written them.
   [[nodiscard]] std::uint64_t allocated(pnfs::ServerNumber server, ObjectKey of) const;
+  // The last one that somebody asked for.
+  [[nodiscard]] ObjectAllocation last_allocation() const;
   // So many runs of an object's bytes are looked at by one seek().
   void set_seek_runs(int runs);
   // To whom the object was said to belong, when it was made.
@@ -101,6 +103,7 @@ class Objects final : public ObjectCalls {
     std::map<pnfs::ServerNumber, Server> servers;
     std::map<std::string, std::size_t, std::less<>> calls;
     int seek_runs = 1024;
+    ObjectAllocation last_allocation{};
   };
 
   static vfs::Verifier verifier_of(pnfs::ServerNumber number, const Server& server);

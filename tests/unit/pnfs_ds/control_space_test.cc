@@ -30,9 +30,9 @@ class ControlSpaceTest : public DataServerTest {
     EXPECT_EQ(got.sought()->found, found);
     EXPECT_EQ(got.sought()->offset, offset);
   }
-  pnfs::data_status allocate(std::initializer_list<pnfs::object_range> ranges, std::uint64_t object = 1) {
+  pnfs::data_status allocate(std::initializer_list<pnfs::object_range> ranges, std::uint64_t number = 0) {
     const std::vector<pnfs::object_range> all(ranges);
-    return call(Args::with_allocate({.of = key(object), .ranges = all, .uid = 0, .gid = 0}))
+    return call(Args::with_allocate({.of = key(), .ranges = all, .uid = 0, .gid = 0, .number = number}))
         .allocate()
         ->status;
   }
@@ -44,6 +44,11 @@ class ControlSpaceTest : public DataServerTest {
   pnfs::object_stat stat() {
     const std::array<pnfs::object_key, 1> of{key()};
     return call(Args::with_stat({of})).stat()->objects[0];
+  }
+  pnfs::data_status truncate(std::uint64_t number, std::uint64_t end) {
+    const std::array<pnfs::object_truncation, 1> one{
+        {{.fence = {.of = key(), .epoch = 1, .last = 100}, .number = number, .end = end}}};
+    return call(Args::with_truncate({one})).truncate()->objects[0];
   }
   static pnfs::data_status number(nfsstat4 status) { return static_cast<pnfs::data_status>(status); }
 };
@@ -94,6 +99,24 @@ TEST_F(ControlSpaceTest, room_makes_the_object_and_its_end) {
   EXPECT_EQ(read(handle(2 * unit + 10), 0, 10).data, std::string(10, '\0'));
   EXPECT_EQ(allocate({{.offset = 0, .length = 0}}), number(NFS4ERR_INVAL));
   EXPECT_EQ(allocate({{.offset = pnfs::Striping::offset_max, .length = 1}}), number(NFS4ERR_FBIG));
+}
+
+TEST_F(ControlSpaceTest, room_that_was_asked_for_before_a_truncation_makes_nothing_longer) {
+  EXPECT_EQ(allocate({{.offset = 0, .length = 4 * unit}}, 6), 0U);
+  EXPECT_EQ(truncate(7, 10), 0U);
+  EXPECT_EQ(allocate({{.offset = 0, .length = 4 * unit}}, 6), number(NFS4ERR_DELAY));
+  EXPECT_EQ(stat().end, 10U);
+  EXPECT_EQ(allocate({{.offset = 0, .length = 4 * unit}}, 7), 0U);
+  EXPECT_EQ(stat().end, 4 * unit);
+}
+
+TEST(ObjectCache, who_was_forgotten_may_have_been_cut) {
+  ObjectCache cache(1);
+  const ObjectKey first{pnfs::ObjectId(1), 0}, second{pnfs::ObjectId(2), 0};
+  cache.get(first).object->note_cut_begun(5);
+  EXPECT_EQ(cache.get(first).object->cut_begun(), 5U);
+  EXPECT_EQ(cache.get(second).object->cut_begun(), 0U) << "known before another one was forgotten for it";
+  EXPECT_EQ(cache.get(first).object->cut_begun(), 5U);
 }
 
 TEST_F(ControlSpaceTest, a_removed_object_gets_no_room) {

@@ -176,8 +176,10 @@ TEST_F(CallsOverTcp, searches_room_and_holes_arrive) {
   EXPECT_EQ(sought->offset, 12U);
   const ObjectAllocation room{.of = some_object,
                               .ranges = {{some_object.index, 0, 5}, {some_object.index, 20, 10}},
-                              .owner = {.uid = 7, .gid = 8}};
+                              .owner = {.uid = 7, .gid = 8},
+                              .number = 9};
   EXPECT_TRUE(call([&] { return calls_.allocate(first, room); }));
+  EXPECT_EQ(objects_.last_allocation().number, 9U);
   EXPECT_EQ(objects_.allocated(first, some_object), 15U);
   EXPECT_EQ(objects_.bytes(first, some_object)->size(), 30U);
   const pnfs::ObjectRange hole{some_object.index, 11, 3};

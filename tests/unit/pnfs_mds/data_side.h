@@ -111,8 +111,10 @@ class DataSide final : public pnfs::ControlHandler {
               : failed<pnfs::OBJECT_SEEKres>(got.error()));
     }
     if (const auto* const allocate = args.allocate()) {
-      ObjectAllocation what{
-          .of = key_of(allocate->of), .ranges = {}, .owner = {allocate->uid, allocate->gid}};
+      ObjectAllocation what{.of = key_of(allocate->of),
+                            .ranges = {},
+                            .owner = {allocate->uid, allocate->gid},
+                            .number = allocate->number};
       for (const pnfs::object_range& range : allocate->ranges)
         what.ranges.push_back({allocate->of.index, range.offset, range.length});
       const auto got = co_await objects_.allocate(server, what).as_result();

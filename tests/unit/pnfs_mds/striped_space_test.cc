@@ -151,6 +151,20 @@ TEST_F(StripedSpaceTest, room_is_kept_on_each_server_for_its_own_bytes) {
   }
 }
 
+TEST_F(StripedSpaceTest, room_that_was_asked_for_before_a_truncation_makes_nothing_longer) {
+  make_file("f");
+  for (const std::uint64_t size : std::initializer_list<std::uint64_t>{10, 10 * unit, 20}) {
+    ASSERT_TRUE(allocate("f", 0, 12 * unit));
+    const ObjectAllocation late = objects_.last_allocation();
+    const pnfs::ServerNumber server = content("f")->record().servers[late.of.index];
+    ASSERT_TRUE(now(resize("f", size)));
+    const auto bytes = objects_.bytes(server, late.of);
+    EXPECT_EQ(now(objects_.allocate(server, late)).error(), Error::delay);
+    EXPECT_EQ(objects_.bytes(server, late.of), bytes);
+    EXPECT_EQ(attributes("f")->size, size);
+  }
+}
+
 TEST_F(StripedSpaceTest, what_goes_through_the_metadata_server_is_counted) {
   base::MetricRegistry metrics;
   cluster_->source().counters().register_in(metrics);
