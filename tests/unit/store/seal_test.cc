@@ -201,9 +201,9 @@ TEST_P(SealTest, holes_are_found) {
 }
 
 // What a child process does to a file until it ends; it is told in its environment.
-constexpr const char *child_test = "SealChild.DISABLED_ends_before_a_change", *child_task = "BRAID_CHILD_TASK",
-                     *child_store = "BRAID_CHILD_STORE", *child_file = "BRAID_CHILD_FILE",
-                     *child_calls = "BRAID_CHILD_CALLS";
+constexpr const char *child_test = "SealChild.DISABLED_ends_before_a_change",
+                     *child_task = "BRAID_CHILD_TASK", *child_store = "BRAID_CHILD_STORE",
+                     *child_file = "BRAID_CHILD_FILE", *child_calls = "BRAID_CHILD_CALLS";
 constexpr int stopped_status = 7, finished_status = 8;
 
 // A process that ends at any of its system calls on the file leaves a file that reads as it should.
@@ -252,8 +252,7 @@ TEST(SealChild, DISABLED_ends_before_a_change) {
   if (task.empty()) GTEST_SKIP() << "it is for child processes of other tests";
   const auto store = std::move(*Store::open(told(child_store), {.what = OpenFor::writing}));
   const base::UniqueFd fd(::open(told(child_file).c_str(), O_RDWR | O_CLOEXEC));
-  auto file =
-      std::make_unique<StoppingFile>(store->medium().file_of(fd.get()), std::stoi(told(child_calls)));
+  auto file = std::make_unique<StoppingFile>(store->medium().file_of(fd.get()), std::stoi(told(child_calls)));
   if (task == "seal") {
     Sealer sealer(*store, 1, hashing::Profile::general);
     SealDraft draft;
@@ -285,7 +284,8 @@ bool stops(const std::string& task, const std::string& store, const std::string&
               which = filter;
   std::array<char*, 5> arguments{program.data(), also.data(), brief.data(), which.data(), nullptr};
   pid_t child = 0;
-  EXPECT_EQ(::posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments.data(), environment.data()), 0);
+  EXPECT_EQ(::posix_spawn(&child, program.c_str(), nullptr, nullptr, arguments.data(), environment.data()),
+            0);
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) &&
