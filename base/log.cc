@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "base/quoting.h"
+
 namespace braid::base {
 namespace {
 
@@ -48,19 +50,6 @@ Log& log() {
   return instance;
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f)
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
-    else
-      out.push_back(c);
-  }
-  return out;
-}
-
 }  // namespace
 
 void configure_log(const LogOptions& options) {
@@ -73,7 +62,7 @@ bool log_enabled(Level level) { return log().logger->should_log(spdlog_level(lev
 
 void log_line(Level level, std::string_view event, std::string_view text) {
   log().logger->log(spdlog_level(level), "{}{} {}", log().journal ? journal_prefix(level) : "", event,
-                    escaped(text));
+                    printable(text));
 }
 
 }  // namespace braid::base

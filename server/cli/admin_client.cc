@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/exit_code.h"
+#include "base/quoting.h"
 #include "server/admin/admin_socket.h"
 #include "server/config/paths.h"
 
@@ -84,7 +85,7 @@ std::expected<nlohmann::json, std::string> ask_json(const ServerChoice& server,
 }
 
 int failed(std::string_view command, std::string_view why) {
-  fmt::print(stderr, "{}: {}\n", command, why);
+  fmt::print(stderr, "{}: {}\n", command, base::printable(why));
   return base::exit_failed;
 }
 

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "base/exit_code.h"
-#include "server/config/suggest.h"
+#include "base/quoting.h"
+#include "server/cli/options.h"
+#include "server/cli/version.h"
 
 namespace braid::server::cli {
 
@@ -21,13 +23,7 @@ namespace {
 constexpr std::string_view program = "braid";
 
 Exit usage(const std::string& name, std::string_view what) {
-  return {base::exit_usage, fmt::format("{0}: {1}\nTry: {0} --help\n", name, what)};
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
-  const std::vector<std::string_view> views(known.begin(), known.end());
-  const std::string_view near = config::closest(word, views);
-  return near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
+  return {base::exit_usage, fmt::format("{0}: {1}\nTry: {0} --help\n", name, base::printable(what))};
 }
 
 // What follows "help" is the command whose help is wanted: braid help client evict.
@@ -90,7 +86,7 @@ Exit unexpected_words(const Reached& at) {
 
 std::expected<std::unique_ptr<Command>, Exit> parse_command_line(int argc, const char* const* argv) {
   CLI::App app("Braid: an NFS server for Linux", std::string(program));
-  app.set_version_flag("--version", "braid " BRAID_VERSION);
+  app.set_version_flag("--version", version_text());
   app.require_subcommand(1);
   app.footer("braid help COMMAND tells the options of a command.");
   Chosen chosen;

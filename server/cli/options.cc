@@ -2,15 +2,39 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <system_error>
 
+#include "server/config/suggest.h"
+
 namespace braid::server::cli {
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const std::vector<std::string_view> views(known.begin(), known.end());
+  const std::string_view near = config::closest(word, views);
+  return near.empty() ? std::string() : fmt::format("; did you mean {}?", near);
+}
 
 CLI::Validator must(bool (*right)(const std::string&), const std::string& advice) {
   return CLI::Validator(
       [right, advice](std::string& value) {
         return right(value) ? std::string() : fmt::format("'{}' is wrong; {}", value, advice);
+      },
+      "");
+}
+
+CLI::Validator one_of(std::initializer_list<std::string_view> words) {
+  std::string advice;
+  for (const std::string_view word : words) {
+    const bool last = word.data() == std::prev(words.end())->data();
+    advice += fmt::format("{}{}", advice.empty() ? "" : last ? " or " : ", ", word);
+  }
+  return CLI::Validator(
+      [known = std::vector<std::string>(words.begin(), words.end()), advice](std::string& value) {
+        if (std::ranges::find(known, value) != known.end()) return std::string();
+        return fmt::format("'{}' is wrong; write {}{}", value, advice, did_you_mean(value, known));
       },
       "");
 }

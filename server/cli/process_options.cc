@@ -22,8 +22,7 @@ void add_process_options(CLI::App& command, ProcessOptions& options, const std::
       ->group(group);
   command.add_option("--log-level", options.log_level, "debug, info (default), warning or error")
       ->type_name("LEVEL")
-      ->check(must([](const std::string& s) { return config::parse_level(s).has_value(); },
-                   "write debug, info, warning or error"))
+      ->check(one_of({"debug", "info", "warning", "error"}))
       ->group(group);
   command.add_option("--admin", o.admin_socket, "Path of the admin socket")
       ->type_name("SOCKET")

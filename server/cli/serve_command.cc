@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/exit_code.h"
+#include "base/quoting.h"
 #include "rpc/socket_address.h"
 #include "server/cli/options.h"
 #include "server/cli/process_options.h"
@@ -43,8 +44,7 @@ void add_export_options(CLI::App& serve, Written& written) {
       .add_option("--squash", written.squash,
                   "Whose identity becomes the anonymous one: none, root (default) or all")
       ->type_name("none|root|all")
-      ->check(must([](const std::string& s) { return config::parse_squash(s).has_value(); },
-                   "write none, root or all"))
+      ->check(one_of({"none", "root", "all"}))
       ->group(group);
   serve.add_option("--anonuid", written.anon_uid, "User id of the anonymous identity (65534)")
       ->type_name("ID")
@@ -109,7 +109,7 @@ void add_data_server_options(CLI::App& serve, Written& written) {
 }
 
 Exit usage(std::string what) {
-  return {base::exit_usage, fmt::format("braid serve: {}\nTry: braid serve --help\n", what)};
+  return {base::exit_usage, fmt::format("braid serve: {}\nTry: braid serve --help\n", base::printable(what))};
 }
 
 // The first option about an export that was given beside a file.
@@ -121,8 +121,12 @@ std::string export_option_beside_file(const CLI::App& serve) {
 
 std::expected<run::ServeCommand, Exit> serve_with_file(const CLI::App& serve, Written written) {
   run::ServeCommand command;
-  command.check_only = !written.check_file.empty();
-  command.config_file = command.check_only ? written.check_file : written.config_file;
+  command.check_only = serve.count("--check-config") != 0;
+  command.config_file = written.check_file.empty() ? written.config_file : written.check_file;
+  if (command.config_file.empty())
+    return std::unexpected(usage("--check-config has no file; write --check-config FILE"));
+  if (!written.config_file.empty() && written.config_file != command.config_file)
+    return std::unexpected(usage("--config and --check-config name two files; write one of them"));
   if (!written.directory.empty())
     return std::unexpected(usage("DIR and a configuration file exclude each other; write one of them"));
   if (const std::string option = export_option_beside_file(serve); !option.empty())
@@ -203,7 +207,7 @@ std::expected<run::ServeCommand, Exit> serve_directory(const CLI::App& serve, Wr
 
 std::expected<run::ServeCommand, Exit> judge_serve(const CLI::App& serve, Written written) {
   judge(written.process);
-  if (!written.config_file.empty() || !written.check_file.empty())
+  if (!written.config_file.empty() || serve.count("--check-config") != 0)
     return serve_with_file(serve, std::move(written));
   return serve_directory(serve, std::move(written));
 }
@@ -216,8 +220,11 @@ void add_serve(CLI::App& app, Chosen& chosen) {
   serve->add_option("DIR", written->directory, "Directory to serve; clients mount it as /")->type_name(" ");
   serve->add_option("--config", written->config_file, "TOML file that describes server and exports")
       ->type_name("FILE");
-  serve->add_option("--check-config", written->check_file, "Say whether this TOML file is right, and end")
-      ->type_name("FILE");
+  serve
+      ->add_option("--check-config", written->check_file,
+                   "Say whether this TOML file, or that of --config, is right, and end")
+      ->type_name("FILE")
+      ->expected(0, 1);
   add_export_options(*serve, *written);
   add_server_options(*serve, *written);
   add_data_server_options(*serve, *written);

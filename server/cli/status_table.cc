@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/quoting.h"
 #include "server/cli/text_table.h"
 #include "server/config/units.h"
 
@@ -46,10 +47,11 @@ std::string exports_text(const json& report) {
                     count_text(e, "open_files"),
                     share_text(count(e, "handle_cache_hits"), count(e, "handle_cache_misses"))});
     if (const auto unavailable = e.value("unavailable", std::string()); !unavailable.empty())
-      fmt::format_to(std::back_inserter(notes), "  {} is unavailable: {}\n", e.at("path").get<std::string>(),
-                     unavailable);
+      fmt::format_to(std::back_inserter(notes), "  {} is unavailable: {}\n",
+                     base::printable(e.at("path").get<std::string>()), base::printable(unavailable));
     if (const auto restricted = e.at("restricted").get<std::string>(); !restricted.empty())
-      fmt::format_to(std::back_inserter(notes), "  {}: {}\n", e.at("path").get<std::string>(), restricted);
+      fmt::format_to(std::back_inserter(notes), "  {}: {}\n",
+                     base::printable(e.at("path").get<std::string>()), restricted);
   }
   return table_text(rows, 5) + notes;
 }
@@ -93,7 +95,8 @@ std::string nfs4_text(const json& nfs4) {
 
 std::string data_server_text(const json& server) {
   return fmt::format("Data server {}: objects in {}, {} in use, {} fences; metadata server {} {}\n",
-                     server.at("name").get<std::string>(), server.at("directory").get<std::string>(),
+                     base::printable(server.at("name").get<std::string>()),
+                     base::printable(server.at("directory").get<std::string>()),
                      count(server, "open_objects"), count(server, "fences"),
                      server.at("mds").get<std::string>(),
                      server.at("contact").get<bool>() ? "in contact" : "silent: no client is served");

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <utility>
 
+#include "base/quoting.h"
 #include "base/result.h"
 #include "server/config/section.h"
 #include "server/config/toml_reader.h"
@@ -48,9 +49,11 @@ std::string problems_text(std::string_view file, const std::vector<Problem>& pro
   std::string out;
   for (const Problem& problem : problems) {
     if (problem.line == 0)
-      fmt::format_to(std::back_inserter(out), "{}: {}\n", file, problem.what);
+      fmt::format_to(std::back_inserter(out), "{}: {}\n", base::printable(file),
+                     base::printable(problem.what));
     else
-      fmt::format_to(std::back_inserter(out), "{}:{}: {}\n", file, problem.line, problem.what);
+      fmt::format_to(std::back_inserter(out), "{}:{}: {}\n", base::printable(file), problem.line,
+                     base::printable(problem.what));
   }
   return out;
 }

@@ -124,7 +124,7 @@ struct Problem {
   std::uint32_t line = 0;
   std::string what;
 };
-// "FILE:LINE: WHAT", one line per problem.
+// "FILE:LINE: WHAT", one line per problem, printable.
 std::string problems_text(std::string_view file, const std::vector<Problem>& problems);
 
 // All problems of `text` at once, in the order of their lines, or the configuration.

@@ -17,6 +17,7 @@
 
 #include "base/exit_code.h"
 #include "base/log.h"
+#include "base/quoting.h"
 #include "rpc/socket_address.h"
 #include "rpc/tcp_listener.h"
 #include "server/admin/admin_socket.h"
@@ -40,8 +41,15 @@ using base::Level;
 using base::log_event;
 
 int failed(std::string_view why) {
-  fmt::print(stderr, "braid: {}\n", why);
+  fmt::print(stderr, "braid: {}\n", base::printable(why));
   return base::exit_failed;
+}
+
+// A server serves, too, if nobody listens to what it says.
+void say(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fflush(stdout);
+  std::clearerr(stdout);
 }
 
 std::string text_of_environment(const char* variable) {
@@ -73,6 +81,14 @@ void make_absolute(config::Config& config) {
     make_absolute(one.directory);
     make_absolute(one.secret);
   }
+}
+
+// The state directory with its parents, as on a fresh account. What is there already is judged by who uses
+// it.
+std::expected<void, std::string> make_missing(const std::string& state_dir) {
+  std::error_code unknown;
+  if (std::filesystem::exists(state_dir, unknown) || unknown) return {};
+  return config::make_private_directory(state_dir);
 }
 
 // Their roles are the last ones.
@@ -175,10 +191,8 @@ int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, b
                   {.admin_listener = admin.take_listener(),
                    .metrics_listener = std::move(metrics_socket),
                    .reload = [&] { reload(command, server, config, notifier, clock); }});
-  if (!config.exports.empty())
-    fmt::print("{}", announcement_text(announcement_of(server), config::reachable_address()));
-  fmt::print("{}", data_servers_text(places_of(config, server)));
-  std::fflush(stdout);
+  if (!config.exports.empty()) say(announcement_text(announcement_of(server), config::reachable_address()));
+  say(data_servers_text(places_of(config, server)));
   notifier.ready(fmt::format("serving {} exports on port {}", config.exports.size(), server.port()));
   log_event(Level::info, "serving", "port={} exports={} threads={} admin={}", server.port(),
             config.exports.size(), server.threads().size(), admin.path());
@@ -229,7 +243,10 @@ int serve(const ServeCommand& command) {
   make_absolute(*config);
   const auto plan = plan_descriptors(*config, Server::threads_of(*config), raise_descriptor_limit());
   if (!plan) return failed(plan.error());
-  const std::string state_dir = config->state_dir.empty() ? config::default_state_dir() : config->state_dir;
+  std::string state_dir = config->state_dir.empty() ? config::default_state_dir() : config->state_dir;
+  make_absolute(state_dir);
+
+  if (auto made = make_missing(state_dir); !made) return failed(made.error());
 
   // Everything that belongs to the process comes before the first thread.
   Signals signals({SIGTERM, SIGINT, SIGHUP});

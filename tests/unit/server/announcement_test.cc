@@ -56,6 +56,22 @@ TEST(MountCommand, rdma_has_a_port_of_its_own) {
             "mount -t nfs -o vers=4.2,proto=rdma6,port=20050 [2001:db8::1]:/ /mnt");
 }
 
+TEST(MountCommand, a_path_that_a_shell_would_take_apart_is_quoted) {
+  EXPECT_EQ(mount_command_v4(peer("192.0.2.1", 2049), "/my data"),
+            "mount -t nfs -o vers=4.2,proto=tcp '192.0.2.1:/my data' /mnt");
+  EXPECT_EQ(mount_command_v3(peer("192.0.2.1", 2049), true, "/$HOME"),
+            "mount -t nfs -o vers=3,proto=tcp,nolock '192.0.2.1:/$HOME' /mnt");
+  EXPECT_EQ(mount_command_rdma(peer("192.0.2.1", 2049), 20049, "/a\nb"),
+            "mount -t nfs -o vers=4.2,proto=rdma,port=20049 $'192.0.2.1:/a\\012b' /mnt");
+}
+
+TEST(Announcement, names_that_are_not_printable_are_shown_as_bytes) {
+  Announcement announcement = serving({peer("10.1.2.3", 2049)});
+  announcement.exports.front().directory = "/srv/\x1b[2J";
+  EXPECT_NE(announcement_text(announcement, reachable).find("Serving /srv/\\x1b[2J as / on port"),
+            std::string::npos);
+}
+
 TEST(Announcement, rdma_is_offered_where_it_is_served) {
   Announcement announcement = serving({peer("10.1.2.3", 2049)});
   EXPECT_EQ(announcement_text(announcement, reachable).find("rdma"), std::string::npos);

@@ -318,7 +318,8 @@ TEST(CommandLine, help_and_version_end_with_success) {
     ASSERT_FALSE(command.has_value());
     EXPECT_EQ(command.error().code, 0);
   }
-  EXPECT_THAT(parse({"--version"}).error().text, StartsWith("braid "));
+  EXPECT_THAT(parse({"--version"}).error().text,
+              testing::MatchesRegex("braid [0-9.]+\ncommit ([0-9a-f]+|unknown)\nbuild [^\n]+, [^\n]+\n"));
   EXPECT_THAT(parse({"serve", "--help"}).error().text, HasSubstr("--squash"));
 }
 
@@ -335,9 +336,33 @@ TEST(CommandLine, values_that_are_wrong_are_named_with_a_remedy) {
   EXPECT_THAT(refused({"serve", "/srv", "--metrics", "9100"}),
               HasSubstr("--metrics: '9100' is wrong; write ADDRESS:PORT"));
   EXPECT_THAT(refused({"serve", "/srv", "--log-level", "loud"}),
-              HasSubstr("write debug, info, warning or error"));
+              HasSubstr("'loud' is wrong; write debug, info, warning or error\n"));
+  EXPECT_THAT(refused({"serve", "/srv", "--log-level", "wraning"}),
+              HasSubstr("write debug, info, warning or error; did you mean warning?\n"));
+  EXPECT_THAT(refused({"serve", "/srv", "--squash", "rot"}),
+              HasSubstr("write none, root or all; did you mean root?\n"));
   EXPECT_THAT(refused({"serve", "/srv", "--port", "70000"}), HasSubstr("--port"));
   EXPECT_THAT(refused({"serve", "/srv", "--threads", "0"}), HasSubstr("--threads"));
+}
+
+TEST(CommandLine, words_that_are_not_printable_are_shown_as_bytes) {
+  EXPECT_THAT(refused({"a\x1b[2J\n"}), HasSubstr("'a\\x1b[2J\\x0a'"));
+  EXPECT_THAT(refused({"serve", "/srv", "--squash", "\x1b[2J"}), HasSubstr("'\\x1b[2J' is wrong"));
+}
+
+TEST(CommandLine, a_file_is_checked_that_either_option_names) {
+  for (const std::vector<const char*>& words :
+       std::vector<std::vector<const char*>>{{"serve", "--check-config", "f"},
+                                             {"serve", "--config", "f", "--check-config"},
+                                             {"serve", "--check-config", "--config", "f"},
+                                             {"serve", "--check-config", "f", "--config", "f"}}) {
+    const run::ServeCommand command = served(words);
+    EXPECT_TRUE(command.check_only);
+    EXPECT_EQ(command.config_file, "f");
+  }
+  EXPECT_FALSE(served({"serve", "--config", "f"}).check_only);
+  EXPECT_THAT(refused({"serve", "--check-config"}), HasSubstr("--check-config has no file"));
+  EXPECT_THAT(refused({"serve", "--check-config", "f", "--config", "g"}), HasSubstr("two files"));
 }
 
 TEST(CommandLine, combinations_that_make_no_sense_are_refused) {

@@ -282,6 +282,46 @@ class Serving(ProcessTest):
         self.assertIn("File handles last only as long as this process", server.announcement)
         self.assertEqual(server.exports(), ["/"])
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_an_ordinary_user_on_a_fresh_account_needs_no_directory_made(self):
+        nobody = 65534
+        home = os.path.join(self.scratch, "home")
+        os.mkdir(home)
+        os.chown(home, nobody, nobody)
+        runtime = os.path.join(home, "run")
+        command = [BRAID, "serve", self.directory, "--listen", "127.0.0.1", "--port", "0"]
+        environment = {"PATH": os.environ["PATH"], "HOME": home, "XDG_RUNTIME_DIR": runtime}
+        os.chmod(self.scratch, 0o755)
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+                              user=nobody, group=nobody, extra_groups=[]) as server:
+            self.assertIn("Serving", server.stdout.readline(), "no announcement")
+            server.send_signal(signal.SIGTERM)
+            server.communicate(timeout=PATIENCE_S)
+            self.assertEqual(server.returncode, 0)
+        state = os.path.join(home, ".local/state/braid")
+        self.assertEqual(os.stat(state).st_mode & 0o777, 0o700)
+        self.assertTrue(os.path.exists(os.path.join(state, "exports")))
+
+    def test_it_serves_though_nobody_reads_what_it_says(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        log_path = os.path.join(self.scratch, "log")
+        with open(log_path, "wb") as log:
+            server = subprocess.Popen([BRAID, "serve", self.directory, "--listen", "127.0.0.1", "--port", "0", "--state",
+                                       os.path.join(self.scratch, "state"), "--admin",
+                                       os.path.join(self.scratch, "admin.sock")], stdout=writing, stderr=log)
+        os.close(writing)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        socket_path = os.path.join(self.scratch, "admin.sock")
+        for _ in range(PATIENCE_S * 50):
+            if run("status", "--admin", socket_path).returncode == 0:
+                break
+            select.select([], [], [], 0.02)
+        self.assertEqual(run("status", "--admin", socket_path).returncode, 0)
+        server.send_signal(signal.SIGTERM)
+        self.assertEqual(server.wait(PATIENCE_S), 0)
+
     def test_the_service_manager_is_told_each_state(self):
         manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self.addCleanup(manager.close)
@@ -512,8 +552,15 @@ class Refusing(ProcessTest):
         path = self.config(self.export_text("a", "b"))
         done = run("serve", "--check-config", path)
         self.assertEqual((done.returncode, done.stdout), (0, f"{path}: right; 2 exports\n"))
+        self.assertEqual(run("serve", "--config", path, "--check-config").stdout, f"{path}: right; 2 exports\n")
         self.config("x = 1\n")
         self.assertEqual(run("serve", "--check-config", path).returncode, 2)
+
+    def test_a_wrong_file_cannot_write_on_the_terminal(self):
+        path = self.config('"\\u001b[2J" = 1\n')
+        said = run("serve", "--check-config", path).stderr
+        self.assertIn("unknown key '\\x1b[2J'", said)
+        self.assertNotIn("\x1b", said)
 
 
 class Documentation(ProcessTest):
@@ -672,6 +719,33 @@ class State(ProcessTest):
         self.assertGreaterEqual(len(commands), 8)
         for command in commands:
             self.assertIn(f"`{command}`", text)
+
+
+class Output(ProcessTest):
+    """Commands whose output goes nowhere."""
+
+    def test_what_cannot_be_written_is_an_error(self):
+        server = self.serve()
+        for command in (("--version",), ("--help",), ("status", "--admin", server.admin),
+                        ("clients", "--admin", server.admin)):
+            with open("/dev/full", "wb") as full:
+                done = subprocess.run([BRAID, *command], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=PATIENCE_S, check=False)
+            self.assertEqual((done.returncode, done.stderr),
+                             (1, "braid: cannot write to standard output: No space left on device\n"))
+
+    def test_a_closed_pipe_ends_each_command_without_a_word(self):
+        server = self.serve()
+        for command in (("--help",), *((name, "--admin", server.admin)
+                                       for name in ("status", "clients", "sessions", "opens", "locks", "delegations"))):
+            for restore in (True, False):  # SIGPIPE as a shell leaves it, or ignored, as under some supervisors
+                reading, writing = os.pipe()
+                os.close(reading)
+                done = subprocess.run([BRAID, *command], stdout=writing, stderr=subprocess.PIPE, text=True,
+                                      timeout=PATIENCE_S, check=False, restore_signals=restore)
+                os.close(writing)
+                self.assertEqual(done.stderr, "")
+                self.assertIn(done.returncode, (1, -signal.SIGPIPE))
 
 
 class Metrics(ProcessTest):
