@@ -52,6 +52,8 @@ TESTS_ONLY = {
 }
 USES |= TESTS_ONLY
 
+TABLE = "| Folder | may use |"
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"')
 
 
@@ -85,6 +87,20 @@ def wrong_edges(root):
             elif folder in USES and target not in allowed(folder):
                 out.append(f'{path}:{number}: {folder} must not include "{match.group(1)}"; it may use '
                            f'{", ".join(sorted(allowed(folder)))}')
+    return out
+
+
+def wrong_rows(text):
+    """What the table of docs/architecture.md says otherwise than USES."""
+    table = text.partition(TABLE)[2].partition("\n\n")[0]
+    rows = dict(re.findall(r"^\| `([a-z0-9_/]+)` \| ([^|]*) \|", table, re.M))
+    out = []
+    for folder, uses in USES.items():
+        right = ", ".join(f"`{used}`" for used in uses) or "nothing"
+        if rows.get(folder) != right:
+            out.append(f"docs/architecture.md:1: the table has to say that `{folder}` may use {right}")
+    out += [f"docs/architecture.md:1: the table has `{folder}`, which this check does not know"
+            for folder in rows if folder not in USES]
     return out
 
 
@@ -123,6 +139,12 @@ def self_test():
         assert len(found) == 1 and found[0].startswith(f"{path}:2: "), (path, include, found)
     found = check_tree({**right, "server/other/other.h": ""})
     assert len(found) == 1 and found[0].startswith("server/other/other.h:1: server/other is not among"), found
+    table = TABLE + "\n" + "".join(f"| `{folder}` | {', '.join(f'`{used}`' for used in uses) or 'nothing'} | x |\n"
+                    for folder, uses in USES.items())
+    assert wrong_rows(table + "\n| `not` | nothing |\n") == []
+    for wrong in (table.replace("| `xdr` | `io` |", "| `xdr` | `base` |"), table.replace("| `xdr` | `io` | x |\n", ""),
+                  table + "| `other` | nothing | x |\n"):
+        assert len(wrong_rows(wrong)) == 1, wrong_rows(wrong)
 
 
 if __name__ == "__main__":
@@ -130,5 +152,7 @@ if __name__ == "__main__":
         self_test()
         sys.exit(0)
     complaints = wrong_edges(sys.argv[1])
+    with open(os.path.join(sys.argv[1], "docs/architecture.md"), encoding="utf-8") as document:
+        complaints += wrong_rows(document.read())
     print("\n".join(complaints))
     sys.exit(1 if complaints else 0)
