@@ -3,8 +3,14 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
 
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "base/log_limiter.h"
 #include "base/quoting.h"
 
 namespace braid::base {
@@ -42,6 +48,8 @@ const char* journal_prefix(Level level) {
 struct Log {
   std::shared_ptr<spdlog::logger> logger = spdlog::stderr_logger_mt("braid");
   bool journal = false;
+  // By event, of which there are as many as the program has names for them.
+  Guarded<std::map<std::string, LineQuota, std::less<>>> quotas;
   Log() { logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %^%l%$ %v"); }
 };
 
@@ -61,8 +69,14 @@ void configure_log(const LogOptions& options) {
 bool log_enabled(Level level) { return log().logger->should_log(spdlog_level(level)); }
 
 void log_line(Level level, std::string_view event, std::string_view text) {
-  log().logger->log(spdlog_level(level), "{}{} {}", log().journal ? journal_prefix(level) : "", event,
-                    printable(text));
+  const auto left_out = log().quotas.with([&](auto& quotas) {
+    auto found = quotas.find(event);
+    if (found == quotas.end()) found = quotas.emplace(event, LineQuota()).first;
+    return found->second.admit(SystemClock().now());
+  });
+  if (!left_out) return;
+  log().logger->log(spdlog_level(level), "{}{} {}{}", log().journal ? journal_prefix(level) : "", event,
+                    printable(text), *left_out > 0 ? fmt::format(" lines_left_out={}", *left_out) : "");
 }
 
 }  // namespace braid::base

@@ -20,6 +20,7 @@ void configure_log(const LogOptions& options);
 
 bool log_enabled(Level level);
 // Writes "event text" as one line; control characters in the text are escaped, so a peer cannot forge lines.
+// Of an event no more than LineQuota::lines_max a minute: the next line tells how many were left out.
 void log_line(Level level, std::string_view event, std::string_view text);
 
 template <class... Args>

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "base/clock.h"
@@ -34,6 +35,28 @@ class LogLimiter {
  private:
   std::atomic<Duration::rep> after_{std::numeric_limits<Duration::rep>::min()};
   std::uint64_t told_ = 0;
+};
+
+// How many lines an event may have, so that what peers bring about does not fill a disk. Not thread-safe.
+class LineQuota {
+ public:
+  static constexpr unsigned lines_max = 600;  // in LogLimiter::pause
+
+  // Whether one more may be written; then, how many were left out before it.
+  [[nodiscard]] std::optional<std::uint64_t> admit(TimePoint now) {
+    if (now >= end_) {
+      end_ = now + LogLimiter::pause;
+      lines_ = 0;
+    }
+    if (++lines_ <= lines_max) return std::exchange(left_out_, 0);
+    ++left_out_;
+    return std::nullopt;
+  }
+
+ private:
+  TimePoint end_ = TimePoint::min();
+  unsigned lines_ = 0;
+  std::uint64_t left_out_ = 0;
 };
 
 }  // namespace braid::base

@@ -15,6 +15,14 @@ TEST(LogLimiterTest, one_line_a_minute_is_due) {
   EXPECT_TRUE(limiter.due(begin + LogLimiter::pause));
 }
 
+TEST(LineQuotaTest, an_event_has_so_many_lines_a_minute) {
+  LineQuota quota;
+  for (unsigned line = 0; line < LineQuota::lines_max; ++line) EXPECT_EQ(quota.admit(begin), 0U);
+  for (int line = 0; line < 3; ++line) EXPECT_EQ(quota.admit(begin), std::nullopt);
+  EXPECT_EQ(quota.admit(begin + LogLimiter::pause), 3U) << "those that were left out";
+  EXPECT_EQ(quota.admit(begin + LogLimiter::pause), 0U);
+}
+
 TEST(LogLimiterTest, a_line_tells_of_what_was_counted_since_the_last_one) {
   LogLimiter limiter;
   EXPECT_EQ(limiter.news(0, begin), 0U);

@@ -47,6 +47,15 @@ TEST(Log, lines_below_the_level_are_not_written) {
   EXPECT_THAT(logged(options, [] { log_event(Level::error, "event", "text"); }), HasSubstr("event text"));
 }
 
+TEST(Log, an_event_that_happens_all_the_time_leaves_lines_out) {
+  const std::string out = logged({}, [] {
+    for (int line = 0; line < 10'000; ++line) log_event(Level::info, "flood", "line={}", line);
+    log_event(Level::info, "rare", "text");
+  });
+  EXPECT_LT(std::ranges::count(out, '\n'), 5'000);
+  EXPECT_THAT(out, HasSubstr("rare text"));
+}
+
 TEST(Log, journal_lines_begin_with_the_priority_and_have_no_time) {
   const LogOptions options{.level = Level::debug, .journal = true};
   EXPECT_THAT(logged(options, [] { log_event(Level::error, "event", "text"); }), StartsWith("<3>event text"));
