@@ -74,11 +74,18 @@ std::uint32_t ReplayShard::find(const ReplayKey& key) {
 }
 
 void ReplayShard::link_newest(std::uint32_t index) {
-  entries_[index].older = newest_;
-  entries_[index].newer = none;
+  Entry& entry = entries_[index];
+  entry.older = newest_;
+  entry.newer = none;
   if (newest_ != none) entries_[newest_].newer = index;
   newest_ = index;
   if (oldest_ == none) oldest_ = index;
+  Peer& peer = *entry.peer;
+  entry.older_of_peer = peer.newest;
+  entry.newer_of_peer = none;
+  if (peer.newest != none) entries_[peer.newest].newer_of_peer = index;
+  peer.newest = index;
+  if (peer.oldest == none) peer.oldest = index;
 }
 
 void ReplayShard::unlink(std::uint32_t index) {
@@ -86,6 +93,18 @@ void ReplayShard::unlink(std::uint32_t index) {
   (entry.older == none ? oldest_ : entries_[entry.older].newer) = entry.newer;
   (entry.newer == none ? newest_ : entries_[entry.newer].older) = entry.older;
   entry.older = entry.newer = none;
+  Peer& peer = *entry.peer;
+  (entry.older_of_peer == none ? peer.oldest : entries_[entry.older_of_peer].newer_of_peer) =
+      entry.newer_of_peer;
+  (entry.newer_of_peer == none ? peer.newest : entries_[entry.newer_of_peer].older_of_peer) =
+      entry.older_of_peer;
+  entry.older_of_peer = entry.newer_of_peer = none;
+}
+
+void ReplayShard::charge(Peer& peer, std::size_t bytes) {
+  stats_.bytes += bytes;
+  peer.bytes += bytes;
+  if (most_ == nullptr || peer.bytes > most_->bytes) most_ = &peer;
 }
 
 void ReplayShard::remove(std::uint32_t index) {
@@ -93,25 +112,41 @@ void ReplayShard::remove(std::uint32_t index) {
   std::uint32_t* at = &bucket_of(entry.key);
   while (*at != index) at = &entries_[*at].chain;
   *at = entry.chain;
-  stats_.bytes -= sizeof(Entry) + entry.reply.length;
+  const std::size_t bytes = sizeof(Entry) + entry.reply.length;
+  stats_.bytes -= bytes;
   --stats_.entries;
+  Peer& peer = *entry.peer;
+  peer.bytes -= bytes;
+  if (--peer.entries == 0) {
+    if (most_ == &peer) most_ = nullptr;
+    peers_.erase(PeerKey(peer.key));
+  }
   entry = {};
   entry.chain = free_;
   free_ = index;
 }
 
-void ReplayShard::evict_oldest() {
-  const std::uint32_t index = oldest_;
+void ReplayShard::evict(std::uint32_t index) {
   unlink(index);
   remove(index);
   ++stats_.evictions;
 }
 
-bool ReplayShard::make_room(base::TimePoint now) {
-  while (oldest_ != none && now - entries_[oldest_].used > limits_.age_max) evict_oldest();
+// There is a finished one.
+void ReplayShard::evict_for(const PeerKey& from) {
+  const auto found = peers_.find(from);
+  const Peer* const peer = found == peers_.end() ? nullptr : &found->second;
+  const bool other =
+      most_ != nullptr && most_->oldest != none && (peer == nullptr || most_->bytes > peer->bytes);
+  if (other) return evict(most_->oldest);
+  evict(peer != nullptr && peer->oldest != none ? peer->oldest : oldest_);
+}
+
+bool ReplayShard::make_room(const PeerKey& from, base::TimePoint now) {
+  while (oldest_ != none && now - entries_[oldest_].used > limits_.age_max) evict(oldest_);
   while (oldest_ != none &&
          (stats_.entries >= limits_.entries_max || stats_.bytes + sizeof(Entry) > limits_.bytes_max))
-    evict_oldest();
+    evict_for(from);
   return stats_.entries < limits_.entries_max && stats_.bytes + sizeof(Entry) <= limits_.bytes_max;
 }
 
@@ -137,7 +172,8 @@ ReplayLookup ReplayShard::look_up(const ReplayKey& key, ReplayWaiter* waiter, ba
     return {ReplayState::done, 0, entries_[index].reply};
   }
   ++stats_.misses;
-  if (!make_room(now)) {
+  const PeerKey from = peer_key({.bytes = key.client});
+  if (!make_room(from, now)) {
     ++stats_.uncached;
     return {ReplayState::uncached, 0, {}};
   }
@@ -151,8 +187,11 @@ ReplayLookup ReplayShard::look_up(const ReplayKey& key, ReplayWaiter* waiter, ba
   entry.key = key;
   entry.running = true;
   entry.chain = std::exchange(bucket_of(key), index);
+  entry.peer = &peers_[from];
+  entry.peer->key = from;
+  ++entry.peer->entries;
   ++stats_.entries;
-  stats_.bytes += sizeof(Entry);
+  charge(*entry.peer, sizeof(Entry));
   return {ReplayState::execute, index, {}};
 }
 
@@ -162,10 +201,11 @@ ReplayWaiter* ReplayShard::finish(std::uint32_t index, KeptReply reply, base::Ti
   entry.running = false;
   entry.used = now;
   entry.reply = std::move(reply);
-  stats_.bytes += entry.reply.length;
+  charge(*entry.peer, entry.reply.length);
   ReplayWaiter* waiters = std::exchange(entry.waiters, nullptr);
   link_newest(index);
-  while (stats_.bytes > limits_.bytes_max && oldest_ != none) evict_oldest();
+  const PeerKey from = entry.peer->key;
+  while (stats_.bytes > limits_.bytes_max && oldest_ != none) evict_for(from);
   return waiters;
 }
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,7 @@
 #include "base/metrics.h"
 #include "base/siphash.h"
 #include "rpc/call.h"
+#include "rpc/peer_account.h"
 
 namespace braid::rpc {
 
@@ -80,7 +82,8 @@ struct ReplayStats {
 };
 
 // One part of the cache. Entries of running calls are never given up; finished ones go, the least recently
-// used first, when there is no room or their age is reached. Not thread-safe.
+// used first, when their age is reached, or when there is no room: those of the address that has the most, so
+// that an address with many calls does not cost others their replies. Not thread-safe.
 class ReplayShard {
  public:
   explicit ReplayShard(const ReplayLimits& limits);
@@ -94,8 +97,19 @@ class ReplayShard {
 
  private:
   static constexpr std::uint32_t none = 0xffff'ffff;
+  // What an address has (peer_key()).
+  struct Peer {
+    PeerKey key{};
+    std::size_t entries = 0;
+    std::size_t bytes = 0;
+    std::uint32_t oldest = none;  // of those that are finished
+    std::uint32_t newest = none;
+  };
   struct Entry {
     ReplayKey key;
+    Peer* peer = nullptr;
+    std::uint32_t older_of_peer = none;
+    std::uint32_t newer_of_peer = none;
     bool running = false;
     std::uint32_t chain = none;  // next entry of the same bucket, or next free one
     std::uint32_t older = none;  // finished entries by their last use
@@ -107,8 +121,11 @@ class ReplayShard {
 
   [[nodiscard]] std::uint32_t& bucket_of(const ReplayKey& key);
   [[nodiscard]] std::uint32_t find(const ReplayKey& key);
-  [[nodiscard]] bool make_room(base::TimePoint now);
-  void evict_oldest();
+  // For a call of this address.
+  [[nodiscard]] bool make_room(const PeerKey& from, base::TimePoint now);
+  void evict_for(const PeerKey& from);
+  void evict(std::uint32_t index);
+  void charge(Peer& peer, std::size_t bytes);
   void remove(std::uint32_t index);
   void link_newest(std::uint32_t index);
   void unlink(std::uint32_t index);
@@ -119,6 +136,8 @@ class ReplayShard {
   std::uint32_t free_ = none;
   std::uint32_t oldest_ = none;
   std::uint32_t newest_ = none;
+  std::map<PeerKey, Peer> peers_;  // that have entries
+  Peer* most_ = nullptr;           // the one that had the most when somebody got more
   ReplayStats stats_;
 };
 

@@ -107,6 +107,25 @@ TEST_F(ReplayShardTest, the_least_recently_used_entry_goes_first) {
   EXPECT_EQ(state_of(shard, key_of(2), clock_.now()), ReplayState::execute);
 }
 
+TEST_F(ReplayShardTest, who_has_the_most_makes_room_for_others) {
+  ReplayShard shard({.entries_max = 8, .bytes_max = 100'000, .age_max = 60s});
+  const auto of = [](std::uint8_t host, std::uint32_t xid) {
+    ReplayKey key = key_of(xid);
+    key.client.back() = static_cast<std::uint8_t>(host);
+    key.client[0] = host;  // another network of IPv6
+    return key;
+  };
+  for (std::uint32_t xid = 1; xid <= 2; ++xid) execute(shard, of(1, xid), "r", clock_.now());
+  for (std::uint32_t xid = 1; xid <= 1000; ++xid) execute(shard, of(2, xid), "r", clock_.now());
+  for (std::uint32_t xid = 1; xid <= 2; ++xid)
+    EXPECT_EQ(state_of(shard, of(1, xid), clock_.now()), ReplayState::done) << xid;
+  for (std::uint32_t xid = 1; xid <= 3; ++xid) execute(shard, of(3, xid), "r", clock_.now());
+  EXPECT_EQ(state_of(shard, of(2, 1000), clock_.now()), ReplayState::done);
+  for (std::uint32_t xid = 1; xid <= 2; ++xid)
+    EXPECT_EQ(state_of(shard, of(1, xid), clock_.now()), ReplayState::done) << xid;
+  EXPECT_EQ(shard.stats().entries, 8U);
+}
+
 TEST_F(ReplayShardTest, bytes_are_bounded_by_giving_up_old_entries) {
   const std::string large(1000, 'x');
   ReplayShard shard({.entries_max = 1000, .bytes_max = 10'000, .age_max = 60s});
