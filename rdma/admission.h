@@ -1,14 +1,14 @@
-// Who may connect: the limit of connections, and which reactor takes the next one.
+// Who may connect, and which reactor takes the next one.
 #pragma once
 
-#include <cstddef>
-#include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "rdma/options.h"
 #include "rdma/verbs.h"
 #include "rdma/worker.h"
+#include "rpc/connection_limit.h"
 #include "rpc/transport.h"
 
 namespace braid::rdma {
@@ -24,21 +24,19 @@ class Admission final : public ListenerUser {
     RdmaWorker* worker;
     rpc::Acceptor* acceptor;
   };
-  // `connections` says how many there are now, of every transport; beyond `connections_max` peers are
-  // refused. Unlike those of TCP no idle one is closed instead: it holds registered memory of its client.
-  Admission(std::vector<Target> targets, std::size_t connections_max,
-            std::function<std::size_t()> connections, RdmaMetrics& metrics)
-      : targets_(std::move(targets)),
-        connections_max_(connections_max),
-        connections_(std::move(connections)),
-        metrics_(metrics) {}
+  // `limit` is one of every transport. Unlike connections of TCP no idle one is closed for others: it holds
+  // registered memory of its client. So an address has its share of them from the first one on.
+  Admission(std::vector<Target> targets, rpc::ConnectionLimit& limit, RdmaMetrics& metrics)
+      : targets_(std::move(targets)), limit_(limit), metrics_(metrics) {}
 
   void on_request(std::unique_ptr<ConnectRequest> request) override;
 
  private:
+  // Why it is not taken, if it is not. One of TCP makes room for it.
+  [[nodiscard]] std::optional<Refusal> refusal(const rpc::PeerAddress& peer, bool known, std::size_t room);
+
   const std::vector<Target> targets_;
-  const std::size_t connections_max_;
-  const std::function<std::size_t()> connections_;
+  rpc::ConnectionLimit& limit_;
   RdmaMetrics& metrics_;
 };
 

@@ -21,10 +21,12 @@ constexpr std::uint32_t requests_max = 512;
 
 }  // namespace
 
-RdmaConnection::RdmaConnection(RdmaWorker& worker, const rpc::PeerAddress& peer, rpc::Acceptor& acceptor)
+RdmaConnection::RdmaConnection(RdmaWorker& worker, const rpc::PeerAddress& peer, rpc::Acceptor& acceptor,
+                               rpc::ConnectionLimit::Place place)
     : worker_(worker),
       peer_(peer),
       acceptor_(acceptor),
+      place_(std::move(place)),
       receives_(worker.pool_, worker.options_.credits + worker.options_.back_credits,
                 worker.options_.inline_bytes, *this),
       pulls_(worker.pool_, *this),

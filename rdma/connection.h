@@ -37,7 +37,8 @@ class RdmaConnection final : public rpc::Connection,
                              private PullUser,
                              private SendUser {
  public:
-  RdmaConnection(RdmaWorker& worker, const rpc::PeerAddress& peer, rpc::Acceptor& acceptor);
+  RdmaConnection(RdmaWorker& worker, const rpc::PeerAddress& peer, rpc::Acceptor& acceptor,
+                 rpc::ConnectionLimit::Place place);
   ~RdmaConnection() override;
   RdmaConnection(const RdmaConnection&) = delete;
   RdmaConnection& operator=(const RdmaConnection&) = delete;
@@ -148,6 +149,7 @@ class RdmaConnection final : public rpc::Connection,
   RdmaWorker& worker_;
   const rpc::PeerAddress peer_;
   rpc::Acceptor& acceptor_;
+  const rpc::ConnectionLimit::Place place_;
   rpc::Receiver* receiver_ = nullptr;  // from the time when it is established
   MemoryMap* map_ = nullptr;
   std::unique_ptr<Endpoint> endpoint_;

@@ -30,9 +30,9 @@ base::Counter& bytes(base::MetricRegistry& registry, std::string_view labels) {
 
 RdmaMetrics::RdmaMetrics(base::MetricRegistry& registry)
     : accepted(registry.counter("braid_rdma_accepted_total", "RDMA connections established")),
-      refused_by_reason{refused_for(registry, Refusal::connections_max),
-                        refused_for(registry, Refusal::no_resources),
-                        refused_for(registry, Refusal::draining)},
+      refused_by_reason{
+          refused_for(registry, Refusal::connections_max), refused_for(registry, Refusal::address_share),
+          refused_for(registry, Refusal::no_resources), refused_for(registry, Refusal::draining)},
       device_events{told(registry, DeviceEvent::Kind::port_up), told(registry, DeviceEvent::Kind::port_down),
                     told(registry, DeviceEvent::Kind::device_failed),
                     told(registry, DeviceEvent::Kind::queue_failed),

@@ -42,7 +42,7 @@ struct RdmaMetrics {
   [[nodiscard]] base::Counter& refused(Refusal why) const {
     return *refused_by_reason[static_cast<std::size_t>(why)];
   }
-  const std::array<base::Counter*, 3> refused_by_reason;
+  const std::array<base::Counter*, 4> refused_by_reason;
   // What devices told of themselves.
   [[nodiscard]] base::Counter& device_event(DeviceEvent::Kind kind) const {
     return *device_events[static_cast<std::size_t>(kind)];

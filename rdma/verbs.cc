@@ -6,6 +6,8 @@ std::string_view name_of(Refusal why) {
   switch (why) {
     case Refusal::connections_max:
       return "connections_max";
+    case Refusal::address_share:
+      return "address_share";
     case Refusal::no_resources:
       return "no_resources";
     case Refusal::draining:

@@ -114,6 +114,7 @@ struct ConnectParameters {
 // Why a listener does not take a connection.
 enum class Refusal : std::uint8_t {
   connections_max,  // it has as many as it may
+  address_share,    // the peer's address has as many as it may
   no_resources,     // memory, or the device has no more queues or registrations
   draining,         // the server is about to end
 };

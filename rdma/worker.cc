@@ -30,19 +30,23 @@ RdmaWorker::RdmaWorker(io::Reactor& reactor, io::SlabPool& pool, Verbs& verbs, M
 
 RdmaWorker::~RdmaWorker() { base::check(open_.empty(), "a worker closes its connections before it ends"); }
 
-void RdmaWorker::adopt(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor) {
+void RdmaWorker::adopt(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor,
+                       rpc::ConnectionLimit::Place place) {
   count_.fetch_add(1, std::memory_order_relaxed);
-  reactor_.post(std::function<void()>(
-      [this, raw = request.release(), &acceptor] { take(std::unique_ptr<ConnectRequest>(raw), acceptor); }));
+  reactor_.post(std::function<void()>([this, raw = request.release(), &acceptor, place = std::move(place)] {
+    take(std::unique_ptr<ConnectRequest>(raw), acceptor, place);
+  }));
 }
 
-void RdmaWorker::take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor) {
+void RdmaWorker::take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor,
+                      rpc::ConnectionLimit::Place place) {
   if (gate_.closed() || draining_) {
     count_.fetch_sub(1, std::memory_order_relaxed);
     return refuse(std::move(request), Refusal::draining, metrics_);
   }
   const rpc::PeerAddress peer = request->peer();
-  auto& connection = *open_.emplace_back(std::make_unique<RdmaConnection>(*this, peer, acceptor));
+  auto& connection =
+      *open_.emplace_back(std::make_unique<RdmaConnection>(*this, peer, acceptor, std::move(place)));
   holds_.emplace_back(gate_);
   start_sweeping();
   const auto accepted = connection.accept(std::move(request));
@@ -51,6 +55,12 @@ void RdmaWorker::take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& ac
   base::log_event(base::Level::warning, "rdma_connection_refused", "peer={} reason={} error=\"{}\"",
                   peer.text(), name_of(Refusal::no_resources), base::message_of(accepted.error()));
   forget(connection);
+}
+
+std::size_t RdmaWorker::room() const {
+  const io::SlabPoolStats slabs = pool_.stats();
+  const std::size_t receives = std::size_t{options_.credits + options_.back_credits} * options_.inline_bytes;
+  return (slabs.bytes_max - slabs.bytes_used) / (receives + io::small_slab_bytes);
 }
 
 void RdmaWorker::forget(RdmaConnection& connection) {

@@ -13,6 +13,7 @@
 #include "rdma/options.h"
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
+#include "rpc/connection_limit.h"
 #include "rpc/transport.h"
 
 namespace braid::rdma {
@@ -30,9 +31,12 @@ class RdmaWorker {
   RdmaWorker& operator=(const RdmaWorker&) = delete;
 
   // Any thread: takes over a client that wants to connect. `acceptor` lives as long as the worker.
-  void adopt(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor);
+  void adopt(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor,
+             rpc::ConnectionLimit::Place place);
   // Any thread: connections taken over and not yet ended.
   [[nodiscard]] std::size_t connections() const { return count_.load(std::memory_order_relaxed); }
+  // Any thread: further ones that there is memory for.
+  [[nodiscard]] std::size_t room() const;
 
   // Takes no more calls, waits until the running ones are answered and the peers have the answers, and hangs
   // up; at most until `limit` from now. True if all ended in time.
@@ -47,7 +51,8 @@ class RdmaWorker {
  private:
   friend class RdmaConnection;
 
-  void take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor);
+  void take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& acceptor,
+            rpc::ConnectionLimit::Place place);
   // The connection has ended, and is destroyed.
   void forget(RdmaConnection& connection);
   // A connection waits for memory.

@@ -25,6 +25,7 @@ struct PeerAddress {
   std::array<std::uint8_t, 16> bytes{};
   std::uint16_t port = 0;
   [[nodiscard]] std::string text() const;  // "192.0.2.1:700", "[2001:db8::1]:700"
+  [[nodiscard]] std::string host() const;  // "192.0.2.1", "2001:db8::1"
   friend bool operator==(const PeerAddress&, const PeerAddress&) = default;
 };
 

@@ -13,9 +13,10 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <string>
 
-#include "base/clock.h"
 #include "base/guarded.h"
+#include "base/log_limiter.h"
 #include "io/peer_id.h"
 #include "rpc/call.h"
 
@@ -24,6 +25,8 @@ namespace braid::rpc {
 // All connections of one address; of one /64 network for IPv6, whose hosts choose the rest themselves.
 using PeerKey = std::array<std::uint8_t, 16>;
 PeerKey peer_key(const PeerAddress& peer);
+// "192.0.2.1", "2001:db8::/64".
+std::string text_of(const PeerKey& key);
 // The same as a number.
 io::PeerId peer_id(const PeerAddress& peer);
 
@@ -54,14 +57,13 @@ class PeerAccount {
   void wake_one();
   [[nodiscard]] bool waited_for() const { return waiting_.load() > 0; }
 
-  // Whether a line in the log is due: one a minute is enough.
-  [[nodiscard]] bool to_be_logged(base::TimePoint now);
+  [[nodiscard]] base::LogLimiter& lines() { return lines_; }
 
  private:
   std::atomic<std::int64_t> held_{0};
   std::atomic<std::size_t> waiting_{0};
   base::Guarded<std::deque<Waiter*>> waiters_;
-  base::Guarded<base::TimePoint> log_after_;
+  base::LogLimiter lines_;
 };
 
 // The accounts of the peers that are connected. Thread-safe; outlives what it gives out.

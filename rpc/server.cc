@@ -42,7 +42,7 @@ Server::Server(const ServerOptions& options, std::span<const Program> programs,
 
 void Server::note_over_share(const PeerAddress& peer, PeerAccount& account, base::TimePoint now) {
   over_share_.add();
-  if (account.to_be_logged(now))
+  if (account.lines().due(now))
     base::log_event(base::Level::warning, "peer_over_share", "peer={} held_bytes={}", peer.text(),
                     account.held());
 }

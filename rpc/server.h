@@ -99,6 +99,7 @@ class ServerWorker final : public Acceptor {
   ServerWorker& operator=(const ServerWorker&) = delete;
 
   Receiver& on_connected(Connection& connection) override;
+  [[nodiscard]] bool knows(const PeerAddress& peer) const override { return server_.knows(peer); }
   [[nodiscard]] bool short_of_memory() const override { return server_.budget().exhausted(); }
   // Connections, and ended ones whose calls, in either direction, still run.
   [[nodiscard]] std::size_t sessions() const { return sessions_ + ended_channels_.count(); }

@@ -16,13 +16,16 @@ constexpr std::array<std::uint8_t, 12> mapped_prefix{0, 0, 0, 0, 0, 0, 0, 0, 0, 
 }  // namespace
 
 std::string PeerAddress::text() const {
+  return is_ipv4(*this) ? fmt::format("{}:{}", host(), port) : fmt::format("[{}]:{}", host(), port);
+}
+
+std::string PeerAddress::host() const {
   std::array<char, INET6_ADDRSTRLEN> buffer{};
-  if (is_ipv4(*this)) {
+  if (is_ipv4(*this))
     ::inet_ntop(AF_INET, bytes.data() + mapped_prefix.size(), buffer.data(), buffer.size());
-    return fmt::format("{}:{}", buffer.data(), port);
-  }
-  ::inet_ntop(AF_INET6, bytes.data(), buffer.data(), buffer.size());
-  return fmt::format("[{}]:{}", buffer.data(), port);
+  else
+    ::inet_ntop(AF_INET6, bytes.data(), buffer.data(), buffer.size());
+  return buffer.data();
 }
 
 bool is_ipv4(const PeerAddress& address) {

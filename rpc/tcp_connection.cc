@@ -31,11 +31,12 @@ constexpr std::size_t dropped_bytes_max = base::MiB;  // at a time
 }  // namespace
 
 TcpConnection::TcpConnection(TcpWorker& worker, base::UniqueFd socket, const PeerAddress& peer,
-                             Acceptor* acceptor)
+                             Acceptor* acceptor, ConnectionLimit::Place place)
     : worker_(worker),
       socket_(std::move(socket)),
       peer_(peer),
       acceptor_(acceptor),
+      place_(std::move(place)),
       reader_(RecordLimits{.record_bytes_max = worker.options_.record_bytes_max}),
       received_at_(worker.reactor_.clock().now()) {}
 

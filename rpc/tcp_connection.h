@@ -29,8 +29,9 @@ namespace braid::rpc {
 class TcpConnection final : public Connection {
  public:
   // `acceptor`: whose client the peer is, which may not idle for ever; null: the connection is one of ours to
-  // a server.
-  TcpConnection(TcpWorker& worker, base::UniqueFd socket, const PeerAddress& peer, Acceptor* acceptor);
+  // a server. `place`: among those of clients.
+  TcpConnection(TcpWorker& worker, base::UniqueFd socket, const PeerAddress& peer, Acceptor* acceptor,
+                ConnectionLimit::Place place);
   ~TcpConnection() override;
   TcpConnection(const TcpConnection&) = delete;
   TcpConnection& operator=(const TcpConnection&) = delete;
@@ -90,7 +91,9 @@ class TcpConnection final : public Connection {
   const PeerAddress peer_;
   Receiver* receiver_ = nullptr;  // from run() on
   std::size_t index_ = 0;         // in the worker's list
+  std::size_t index_of_address_ = 0;
   Acceptor* const acceptor_;
+  const ConnectionLimit::Place place_;
   bool closing_ = false;
   bool in_batch_ = false;       // receive() will flush
   std::size_t turn_bytes_ = 0;  // of replies, since receive() began

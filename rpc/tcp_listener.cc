@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <thread>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace braid::rpc {
 namespace {
 
 constexpr int backlog = 4096;
+// While as many connections as may be at once are closed for others.
+constexpr auto replace_wait = std::chrono::milliseconds(1);
 
 // accept(2): what lack of descriptors or memory looks like.
 bool out_of_resources(base::Errno error) {
@@ -74,9 +77,9 @@ base::Result<base::UniqueFd> listen_on(const PeerAddress& address) {
   return socket;
 }
 
-TcpListener::TcpListener(io::Reactor& reactor, std::vector<Target> targets, const TcpListenerOptions& options,
-                         TcpMetrics& metrics)
-    : reactor_(reactor), targets_(std::move(targets)), options_(options), metrics_(metrics) {}
+TcpListener::TcpListener(io::Reactor& reactor, std::vector<Target> targets, ConnectionLimit& limit,
+                         const TcpListenerOptions& options, TcpMetrics& metrics)
+    : reactor_(reactor), targets_(std::move(targets)), limit_(limit), options_(options), metrics_(metrics) {}
 
 void TcpListener::accept_on(base::UniqueFd socket) {
   sockets_.push_back(socket.get());
@@ -85,13 +88,9 @@ void TcpListener::accept_on(base::UniqueFd socket) {
 
 io::Op<> TcpListener::accept_loop(base::UniqueFd socket) {
   while (!gate_.closed()) {
-    if (connections() >= options_.connections_max) {
-      co_await make_room(socket.get());
-      continue;
-    }
     const auto accepted = co_await reactor_.accept(socket.get());
     if (accepted) {
-      hand_out(base::UniqueFd(*accepted));
+      co_await admit(base::UniqueFd(*accepted));
     } else if (fatal(accepted.error())) {
       break;
     } else if (out_of_resources(accepted.error())) {
@@ -105,28 +104,59 @@ io::Op<> TcpListener::accept_loop(base::UniqueFd socket) {
   std::erase(sockets_, socket.get());
 }
 
-void TcpListener::hand_out(base::UniqueFd socket) {
+// Nobody is left in the backlog for lack of room: whose connection it is shows only here.
+io::Op<> TcpListener::admit(base::UniqueFd socket) {
+  using enum ConnectionLimit::Decision::Verdict;
+  const auto peer = peer_of(socket.get());
+  if (!peer) co_return;  // gone already
+  const bool known = targets_.front().acceptor->knows(*peer);
+  while (!gate_.closed()) {
+    const ConnectionLimit::Decision decision = limit_.decide(*peer, known);
+    switch (decision.verdict) {
+      case take:
+        hand_out(std::move(socket), *peer, known);
+        co_return;
+      case replace:
+        hand_out_instead(std::move(socket), *peer, known, decision.victim);
+        co_return;
+      case refuse:
+        limit_.note_refused();
+        co_return;
+      case wait:
+        co_await reactor_.sleep(replace_wait);
+        break;
+    }
+  }
+}
+
+void TcpListener::hand_out(base::UniqueFd socket, const PeerAddress& peer, bool known) {
   const Target* best = nullptr;
   for (std::size_t i = 0; i < targets_.size(); ++i) {
     const Target& target = targets_[(turn_ + i) % targets_.size()];
     if (best == nullptr || target.worker->connections() < best->worker->connections()) best = &target;
   }
   ++turn_;
-  best->worker->adopt(std::move(socket), *best->acceptor);
+  best->worker->adopt(std::move(socket), peer, *best->acceptor, limit_.enter(peer, known, Transport::tcp));
 }
 
-std::size_t TcpListener::connections() const {
-  std::size_t sum = 0;
-  for (const Target& target : targets_) sum += target.worker->connections();
-  return sum;
+void TcpListener::hand_out_instead(base::UniqueFd socket, const PeerAddress& peer, bool known,
+                                   const ConnectionLimit::Victim& victim) {
+  auto place = limit_.enter(peer, known, Transport::tcp);
+  limit_.replace(victim, [this, peer, place = std::move(place),
+                          shared = std::make_shared<base::UniqueFd>(std::move(socket))](TcpWorker* where) {
+    if (where == nullptr) {
+      shared->reset();
+      return limit_.note_refused();
+    }
+    where->adopt(std::move(*shared), peer, *std::ranges::find(targets_, where, &Target::worker)->acceptor,
+                 place);
+  });
 }
 
 io::Op<> TcpListener::make_room(int socket) {
   (void)co_await reactor_.readable(socket);
   if (gate_.closed()) co_return;
-  const auto busiest = std::ranges::max_element(
-      targets_, {}, [](const Target& target) { return target.worker->connections(); });
-  busiest->worker->evict_idle();
+  limit_.make_room();
   co_await reactor_.sleep(options_.pause);
 }
 
@@ -134,6 +164,7 @@ io::Op<> TcpListener::stop() {
   gate_.close();
   for (const int socket : sockets_) reactor_.cancel_fd(socket);
   co_await gate_.drained();
+  while (limit_.replacing() > 0) co_await reactor_.sleep(replace_wait);
 }
 
 }  // namespace braid::rpc

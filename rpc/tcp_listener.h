@@ -11,6 +11,7 @@
 #include "io/op.h"
 #include "io/reactor.h"
 #include "rpc/call.h"
+#include "rpc/connection_limit.h"
 #include "rpc/tcp_worker.h"
 
 namespace braid::rpc {
@@ -21,7 +22,6 @@ namespace braid::rpc {
 base::Result<base::UniqueFd> listen_on(const PeerAddress& address);
 
 struct TcpListenerOptions {
-  std::size_t connections_max = 16384;  // of all workers; for one more the longest idle one is closed
   // Accepting pauses so long when descriptors or memory are short.
   base::Duration pause = std::chrono::milliseconds(100);
 };
@@ -34,8 +34,9 @@ class TcpListener {
     TcpWorker* worker;
     Acceptor* acceptor;
   };
-  TcpListener(io::Reactor& reactor, std::vector<Target> targets, const TcpListenerOptions& options,
-              TcpMetrics& metrics);
+  // `limit` is one of all listeners of the same workers.
+  TcpListener(io::Reactor& reactor, std::vector<Target> targets, ConnectionLimit& limit,
+              const TcpListenerOptions& options, TcpMetrics& metrics);
   TcpListener(const TcpListener&) = delete;
   TcpListener& operator=(const TcpListener&) = delete;
 
@@ -46,14 +47,17 @@ class TcpListener {
 
  private:
   io::Op<> accept_loop(base::UniqueFd socket);
-  void hand_out(base::UniqueFd socket);
-  [[nodiscard]] std::size_t connections() const;
-  // Waits until somebody wants to connect, and asks the worker with the most connections to close an idle
-  // one.
+  // Who has connected is taken, or takes another one's place, or has to go.
+  io::Op<> admit(base::UniqueFd socket);
+  void hand_out(base::UniqueFd socket, const PeerAddress& peer, bool known);
+  void hand_out_instead(base::UniqueFd socket, const PeerAddress& peer, bool known,
+                        const ConnectionLimit::Victim& victim);
+  // Waits until somebody wants to connect, and has an idle connection closed.
   io::Op<> make_room(int socket);
 
   io::Reactor& reactor_;
   const std::vector<Target> targets_;
+  ConnectionLimit& limit_;
   const TcpListenerOptions options_;
   TcpMetrics& metrics_;
   std::vector<int> sockets_;  // owned by the loops

@@ -18,6 +18,8 @@ namespace {
 constexpr std::size_t receive_room_min =
     16 * base::KiB;  // with less left, a receive buffer is not worth a call
 constexpr auto drain_look = std::chrono::milliseconds(5);
+// Connections of one address among which one is chosen that makes room.
+constexpr std::size_t close_looks = 64;
 
 void set(int fd, int level, int option, int value) { ::setsockopt(fd, level, option, &value, sizeof value); }
 
@@ -80,31 +82,37 @@ void TcpWorker::give_buffer(ReceiveBuffer buffer) {
 
 Connection& TcpWorker::open(base::UniqueFd socket, Receiver& receiver) {
   count_.fetch_add(1, std::memory_order_relaxed);
-  return add(std::move(socket), nullptr, &receiver);
-}
-
-void TcpWorker::adopt(base::UniqueFd socket, Acceptor& acceptor) {
-  count_.fetch_add(1, std::memory_order_relaxed);
-  reactor_.post(std::function<void()>([this, fd = socket.release(), &acceptor] {
-    base::UniqueFd owned(fd);
-    if (gate_.closed() || draining_) {
-      count_.fetch_sub(1, std::memory_order_relaxed);
-      return;
-    }
-    metrics_.accepted.add();
-    if (std::ranges::find(acceptors_, &acceptor) == acceptors_.end()) acceptors_.push_back(&acceptor);
-    add(std::move(owned), &acceptor, nullptr);
-  }));
-}
-
-TcpConnection& TcpWorker::add(base::UniqueFd socket, Acceptor* acceptor, Receiver* receiver) {
-  set_up_socket(socket.get(), options_);
   const PeerAddress peer = peer_of(socket.get()).value_or(PeerAddress{});
-  auto connection = std::make_unique<TcpConnection>(*this, std::move(socket), peer, acceptor);
+  return add(std::make_unique<TcpConnection>(*this, std::move(socket), peer, nullptr, nullptr), &receiver);
+}
+
+void TcpWorker::adopt(base::UniqueFd socket, const PeerAddress& peer, Acceptor& acceptor,
+                      ConnectionLimit::Place place) {
+  count_.fetch_add(1, std::memory_order_relaxed);
+  reactor_.post(
+      std::function<void()>([this, fd = socket.release(), peer, &acceptor, place = std::move(place)] {
+        base::UniqueFd owned(fd);
+        if (gate_.closed() || draining_) {
+          count_.fetch_sub(1, std::memory_order_relaxed);
+          return;
+        }
+        metrics_.accepted.add();
+        if (std::ranges::find(acceptors_, &acceptor) == acceptors_.end()) acceptors_.push_back(&acceptor);
+        add(std::make_unique<TcpConnection>(*this, std::move(owned), peer, &acceptor, place), nullptr);
+      }));
+}
+
+TcpConnection& TcpWorker::add(std::unique_ptr<TcpConnection> connection, Receiver* receiver) {
   TcpConnection& added = *connection;
+  set_up_socket(added.socket_.get(), options_);
   added.index_ = open_.size();
   open_.push_back(&added);
-  if (acceptor != nullptr) receiver = &acceptor->on_connected(added);
+  if (added.acceptor_ != nullptr) {
+    std::vector<TcpConnection*>& of_address = by_address_[peer_key(added.peer_)].open;
+    added.index_of_address_ = of_address.size();
+    of_address.push_back(&added);
+    receiver = &added.acceptor_->on_connected(added);
+  }
   io::spawn(gate_, serve(std::move(connection), *receiver));
   start_sweeping();
   return added;
@@ -112,6 +120,7 @@ TcpConnection& TcpWorker::add(base::UniqueFd socket, Acceptor* acceptor, Receive
 
 io::Op<> TcpWorker::serve(std::unique_ptr<TcpConnection> connection, Receiver& receiver) {
   co_await connection->run(receiver);
+  connection.reset();
   count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
@@ -119,17 +128,31 @@ void TcpWorker::forget(TcpConnection& connection) {
   open_.back()->index_ = connection.index_;
   open_[connection.index_] = open_.back();
   open_.pop_back();
+  if (connection.acceptor_ == nullptr) return;
+  const auto found = by_address_.find(peer_key(connection.peer_));
+  std::vector<TcpConnection*>& of_address = found->second.open;
+  of_address.back()->index_of_address_ = connection.index_of_address_;
+  of_address[connection.index_of_address_] = of_address.back();
+  of_address.pop_back();
+  if (of_address.empty()) by_address_.erase(found);
 }
 
-void TcpWorker::evict_idle() {
-  reactor_.post(std::function<void()>([this] {
-    TcpConnection* oldest = nullptr;
-    for (TcpConnection* connection : open_) {
-      if (connection->acceptor_ == nullptr || connection->closing_ || !connection->quiet()) continue;
-      if (oldest == nullptr || connection->received_at_ < oldest->received_at_) oldest = connection;
-    }
-    if (oldest != nullptr) oldest->close_for(metrics_.closed_limit, "connections_max");
-  }));
+bool TcpWorker::close_one(const PeerKey& of, bool busy_too) {
+  const auto found = by_address_.find(of);
+  if (found == by_address_.end()) return false;
+  OfAddress& peers = found->second;
+  TcpConnection *idle = nullptr, *silent = nullptr;
+  for (std::size_t looks = std::min(peers.open.size(), close_looks); looks > 0; --looks) {
+    TcpConnection* const one = peers.open[peers.next++ % peers.open.size()];
+    if (one->closing_) continue;
+    if (silent == nullptr || one->received_at_ < silent->received_at_) silent = one;
+    if (one->quiet() && (idle == nullptr || one->received_at_ < idle->received_at_)) idle = one;
+  }
+  TcpConnection* const chosen = idle != nullptr || !busy_too ? idle : silent;
+  if (chosen == nullptr) return false;
+  metrics_.closed_limit.add();
+  chosen->close();
+  return true;
 }
 
 void TcpWorker::start_sweeping() {

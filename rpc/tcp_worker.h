@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -17,6 +18,8 @@
 #include "io/pipe.h"
 #include "io/reactor.h"
 #include "io/slab.h"
+#include "rpc/connection_limit.h"
+#include "rpc/peer_account.h"
 #include "rpc/transport.h"
 
 namespace braid::rpc {
@@ -72,11 +75,13 @@ class TcpWorker {
   Connection& open(base::UniqueFd socket, Receiver& receiver);
   // Any thread: takes over a connection from a client. Several acceptors may share a worker; each lives as
   // long as the worker.
-  void adopt(base::UniqueFd socket, Acceptor& acceptor);
+  void adopt(base::UniqueFd socket, const PeerAddress& peer, Acceptor& acceptor,
+             ConnectionLimit::Place place);
   // Any thread: connections taken over and not yet closed.
   [[nodiscard]] std::size_t connections() const { return count_.load(std::memory_order_relaxed); }
-  // Any thread: closes the connection that has been idle longest, if there is one.
-  void evict_idle();
+  // Closes the connection of a client at this address that has been idle longest, or, if none is idle and
+  // `busy_too`, the one that has been silent longest; of many, among some. False: there is none.
+  bool close_one(const PeerKey& of, bool busy_too);
 
   // Stops reading calls, waits until the running ones are answered and their replies have had time to be
   // read, and hangs up; at most until about `limit` from now. True if all ended in time.
@@ -99,7 +104,7 @@ class TcpWorker {
   base::Result<ReceiveBuffer> take_buffer(std::size_t bytes_min);
   void give_buffer(ReceiveBuffer buffer);
 
-  TcpConnection& add(base::UniqueFd socket, Acceptor* acceptor, Receiver* receiver);
+  TcpConnection& add(std::unique_ptr<TcpConnection> connection, Receiver* receiver);
   io::Op<> serve(std::unique_ptr<TcpConnection> connection, Receiver& receiver);
   // The connection has ended; its receiver may be gone soon.
   void forget(TcpConnection& connection);
@@ -118,6 +123,12 @@ class TcpWorker {
   TcpMetrics& metrics_;
   std::vector<Acceptor*> acceptors_;  // that connections were taken over for
   std::vector<TcpConnection*> open_;
+  // Of clients, by address; close_one() goes round.
+  struct OfAddress {
+    std::vector<TcpConnection*> open;
+    std::size_t next = 0;
+  };
+  std::map<PeerKey, OfAddress> by_address_;
   std::atomic<std::size_t> count_{0};
   ReceiveBuffer buffer_;
   bool draining_ = false;

@@ -123,6 +123,8 @@ class Acceptor {
  public:
   virtual ~Acceptor() = default;
   virtual Receiver& on_connected(Connection& connection) = 0;
+  // Any thread: whether the server has anything for this peer.
+  [[nodiscard]] virtual bool knows(const PeerAddress& peer) const = 0;
   // True while calls have to wait for memory that others hold: transports then end stalled connections
   // sooner.
   [[nodiscard]] virtual bool short_of_memory() const = 0;

@@ -46,24 +46,23 @@ rdma::RdmaOptions options_of(const config::Config& config) {
 std::expected<std::unique_ptr<RdmaService>, std::string> RdmaService::create(const config::Config& config,
                                                                              io::SlabPool& slabs,
                                                                              base::MetricRegistry& metrics,
-                                                                             std::size_t connections_max) {
+                                                                             rpc::ConnectionLimit& limit) {
   auto provider = rdma::ibverbs::IbProvider::create();
   if (!provider) return std::unexpected(device_error(provider.error()));
   const std::uint64_t pinned =
       pinned_bytes(config.limits.buffer_bytes_max, (*provider)->devices().size(), config.rdma.registration);
   if (auto allowed = check_pinned(pinned, pinned_bytes_max()); !allowed)
     return std::unexpected(std::move(allowed.error()));
-  return std::unique_ptr<RdmaService>(
-      new RdmaService(std::move(*provider), config, slabs, metrics, connections_max));
+  return std::unique_ptr<RdmaService>(new RdmaService(std::move(*provider), config, slabs, metrics, limit));
 }
 
 RdmaService::RdmaService(std::unique_ptr<rdma::Provider> provider, const config::Config& config,
-                         io::SlabPool& slabs, base::MetricRegistry& metrics, std::size_t connections_max)
+                         io::SlabPool& slabs, base::MetricRegistry& metrics, rpc::ConnectionLimit& limit)
     : provider_(std::move(provider)),
       metrics_(metrics),
       maps_(slabs, config.rdma.registration, metrics_.registration),
       options_(options_of(config)),
-      connections_max_(connections_max) {
+      limit_(limit) {
   metrics.gauge("braid_rdma_connections", "Open connections of RDMA", {},
                 [this] { return static_cast<double>(connections()); });
   metrics.gauge("braid_rdma_registered_bytes", "Memory that RDMA devices know for good", {},
@@ -89,8 +88,7 @@ std::expected<void, std::string> RdmaService::listen(std::size_t role,
   std::vector<rdma::Admission::Target> targets;
   targets.reserve(threads_.size());
   for (ServerThread* thread : threads_) targets.push_back(thread->rdma_target(role));
-  rdma::Admission& admission = admissions_.emplace_back(
-      std::move(targets), connections_max_, [this] { return all_connections(); }, metrics_);
+  rdma::Admission& admission = admissions_.emplace_back(std::move(targets), limit_, metrics_);
   const auto error = threads_.front()->run([&] { return listen_on(addresses, port, admission); }).get();
   if (!error) {
     if (port_ == 0) port_ = port;
@@ -146,12 +144,6 @@ io::Op<> RdmaService::end_listening() {
 std::size_t RdmaService::connections() const {
   std::size_t sum = 0;
   for (const ServerThread* thread : threads_) sum += thread->rdma_connections();
-  return sum;
-}
-
-std::size_t RdmaService::all_connections() const {
-  std::size_t sum = 0;
-  for (const ServerThread* thread : threads_) sum += thread->connections();
   return sum;
 }
 

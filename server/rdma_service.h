@@ -19,6 +19,7 @@
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
 #include "rpc/call.h"
+#include "rpc/connection_limit.h"
 #include "server/config/config.h"
 #include "server/server_thread.h"
 
@@ -32,7 +33,7 @@ class RdmaService final {
   static std::expected<std::unique_ptr<RdmaService>, std::string> create(const config::Config& config,
                                                                          io::SlabPool& slabs,
                                                                          base::MetricRegistry& metrics,
-                                                                         std::size_t connections_max);
+                                                                         rpc::ConnectionLimit& limit);
   ~RdmaService();
   RdmaService(const RdmaService&) = delete;
   RdmaService& operator=(const RdmaService&) = delete;
@@ -56,9 +57,7 @@ class RdmaService final {
 
  private:
   RdmaService(std::unique_ptr<rdma::Provider> provider, const config::Config& config, io::SlabPool& slabs,
-              base::MetricRegistry& metrics, std::size_t connections_max);
-  // With those of TCP.
-  [[nodiscard]] std::size_t all_connections() const;
+              base::MetricRegistry& metrics, rpc::ConnectionLimit& limit);
   // Why no address could be listened on, or nothing.
   io::Op<std::optional<base::Errno>> listen_on(const std::vector<rpc::PeerAddress>& addresses,
                                                std::uint16_t port, rdma::Admission& admission);
@@ -71,7 +70,7 @@ class RdmaService final {
   rdma::MemoryMaps maps_;
   std::uint16_t port_ = 0;
   const rdma::RdmaOptions options_;
-  const std::size_t connections_max_;  // with those of TCP; one more is refused
+  rpc::ConnectionLimit& limit_;  // with those of TCP
   std::vector<ServerThread*> threads_;
   std::deque<rdma::Admission> admissions_;  // of each role that listens
   // Of the first thread.

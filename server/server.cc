@@ -191,14 +191,19 @@ std::expected<void, std::string> Server::start_threads() {
 }
 
 void Server::make_listeners() {
+  std::vector<rpc::TcpWorker*> workers;
+  workers.reserve(threads_.size());
+  for (const auto& thread : threads_) workers.push_back(&thread->tcp());
+  // One of all roles.
+  connection_limit_.emplace(
+      plan_.connections_max, std::move(workers), [this] { return connections(); }, clock_, metrics_);
   for (std::size_t role = 0; role < roles_.size(); ++role) {
     std::vector<rpc::TcpListener::Target> targets;
     targets.reserve(threads_.size());
     for (const auto& thread : threads_) targets.push_back(thread->target(role));
-    // The limit is one of all roles: a listener counts every connection of the workers that it hands out to.
-    listeners_.push_back(std::make_unique<rpc::TcpListener>(
-        threads_.front()->reactor(), std::move(targets),
-        rpc::TcpListenerOptions{.connections_max = plan_.connections_max}, tcp_metrics_));
+    listeners_.push_back(std::make_unique<rpc::TcpListener>(threads_.front()->reactor(), std::move(targets),
+                                                            *connection_limit_, rpc::TcpListenerOptions{},
+                                                            tcp_metrics_));
   }
 }
 
@@ -253,7 +258,7 @@ void Server::start_rdma() {
 }
 
 std::expected<void, std::string> Server::open_rdma() {
-  auto service = RdmaService::create(config_, slabs_, metrics_, plan_.connections_max);
+  auto service = RdmaService::create(config_, slabs_, metrics_, *connection_limit_);
   if (!service) return std::unexpected(std::move(service.error()));
   rdma_ = std::move(*service);
   return rdma_->start(threads_);

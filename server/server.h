@@ -122,6 +122,7 @@ class Server {
   rpc::TcpMetrics tcp_metrics_;
   const base::Clock& clock_;
   std::vector<std::unique_ptr<HostedRole>> roles_;
+  std::optional<rpc::ConnectionLimit> connection_limit_;  // from start() on; outlives the connections
   std::unique_ptr<RdmaService> rdma_;
   std::string rdma_refusal_;
   std::vector<std::unique_ptr<ServerThread>> threads_;

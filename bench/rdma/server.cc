@@ -29,7 +29,7 @@ DataServer::DataServer(io::Reactor& reactor, rdma::sim::Fabric& fabric, rdma::Re
 DataServer::~DataServer() = default;
 
 void DataServer::on_request(std::unique_ptr<rdma::ConnectRequest> request) {
-  rdma_->adopt(std::move(request), *worker_);
+  rdma_->adopt(std::move(request), *worker_, nullptr);
 }
 
 io::Op<> DataServer::close() {

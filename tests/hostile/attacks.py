@@ -5,7 +5,7 @@ export is for, 127.0.0.3 one that nothing is for."""
 import hoard
 import rpc
 from crowd import Crowd
-from server import Server, StallingServer
+from server import Server, SmallServer, StallingServer
 
 MIB = 1 << 20
 OP_GETATTR, OP_PUTROOTFH = 9, 24
@@ -43,9 +43,9 @@ class Stalling:
 
 
 class Hoarding:
-    def __init__(self, name, what, source, count, work, victim="files"):
+    def __init__(self, name, what, source, count, work, victim="files", server=Server):
         self.name, self.what, self.source, self.count = name, what, source, count
-        self.work, self.victim, self.holds_files, self.server = work, victim, True, Server
+        self.work, self.victim, self.holds_files, self.server = work, victim, True, server
 
     def begin(self, address):
         return hoard.Hoard(address, self.source, self.work)
@@ -86,6 +86,10 @@ ATTACKS = [
              hoard.idle_clients, victim="newcomer"),
     Hoarding("silent_callbacks", "make 5,000 clients of 4.0 with files open, at five addresses, whose callbacks nobody answers",
              "127.0.4.1", 5, hoard.silent_callbacks, victim="visitor"),
+    Hoarding("connections", "make twice as many connections as the server takes, and keep them busy", "127.0.0.2", 1,
+             hoard.many_connections, victim="visitor", server=SmallServer),
+    Hoarding("connections_stranger", "the same from an address that no export is for", "127.0.0.3", 1, hoard.many_connections,
+             victim="visitor", server=SmallServer),
     Stalling("stalled_disk", "WRITEs that wait for a disk that hangs, 6,400 of them", "127.0.0.2", 64),
     Attack("fragments", "a record of fragments of one byte", "127.0.0.2", 200, many_fragments),
 ]

@@ -60,6 +60,44 @@ def many_locks(address, source):
             stream.close()
 
 
+CONNECTIONS = 2000
+
+
+def many_connections(address, source):
+    """More connections than the server takes, all of which have work to do, and come again when they are thrown out."""
+    members = []
+
+    def come():
+        one = socket.socket()
+        one.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT
+        one.bind((source, 0))
+        one.setblocking(False)
+        one.connect_ex(address)
+        return one
+
+    def is_there(one):
+        """Has called once more, and what was answered before is read."""
+        try:
+            one.send(rpc.call(rpc.NFS, 3, 0))
+            return one.recv(4096) != b""
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+
+    try:
+        for turn in range(1 << 30):
+            if len(members) < CONNECTIONS:
+                members.append(come())
+            elif not is_there(members[turn % CONNECTIONS]):
+                members[turn % CONNECTIONS].close()
+                members[turn % CONNECTIONS] = come()
+            yield turn < 2 * CONNECTIONS
+    finally:
+        for one in members:
+            one.close()
+
+
 CLIENTS = 12000
 
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import shutil
 import socket
 import subprocess
@@ -23,6 +24,7 @@ class Server:
     """Exports "/" to 127.0.0.1, 127.0.0.2 and 127.0.4.0/24, to nobody else."""
 
     PLACE = "/dev/shm"
+    DESCRIPTORS = None  # that it may have; None: as many as this process
 
     def __init__(self, binary):
         self.folder = tempfile.mkdtemp(prefix="hostile-", dir=self.PLACE)
@@ -30,8 +32,12 @@ class Server:
         self.metrics = f"127.0.0.1:{free_port()}"
         self.process = subprocess.Popen([binary, "serve", *self._served(), "--port", "0", "--listen", "127.0.0.1",
                                          "--metrics", self.metrics, "--state", f"{self.folder}/state", "--admin", f"{self.folder}/admin"],
-                                        stdout=self.log, stderr=subprocess.STDOUT, env=self._environment())
+                                        stdout=self.log, stderr=subprocess.STDOUT, env=self._environment(),
+                                        preexec_fn=self._limit if self.DESCRIPTORS else None)
         self.port = self._found(rb"serving port=(\d+)")
+
+    def _limit(self):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (self.DESCRIPTORS, self.DESCRIPTORS))
 
     def _served(self):
         """The arguments that say what is exported."""
@@ -86,6 +92,12 @@ class Server:
         self.log.close()
         shutil.rmtree(self.folder)
         return status, text
+
+
+class SmallServer(Server):
+    """Takes 1,024 connections, a quarter of its descriptors."""
+
+    DESCRIPTORS = 4096
 
 
 class StallingServer(Server):

@@ -53,6 +53,21 @@ TEST_F(AdmissionTest, connections_of_other_transports_count) {
       options);
 }
 
+TEST_F(AdmissionTest, an_address_has_its_share) {
+  WorldOptions options;
+  options.connections_max = 16 + 3;
+  run(
+      [&]() -> io::Op<> {
+        for (int i = 0; i < 16; ++i) {
+          const SimClient& client = *co_await world_->connect();
+          EXPECT_TRUE(client.established) << i;
+        }
+        expect_refused(*co_await world_->connect(), "address_share");
+        EXPECT_EQ(refused(Refusal::address_share), 1U);
+      },
+      options);
+}
+
 // All ask before any is established.
 TEST_F(AdmissionTest, connections_max_holds_among_clients_that_ask_at_once) {
   WorldOptions options;
@@ -134,9 +149,8 @@ TEST_F(AdmissionTest, private_data_of_another_kind_is_no_reason_to_refuse) {
 TEST_F(AdmissionTest, the_worker_with_the_fewest_connections_takes_the_next) {
   run([&]() -> io::Op<> {
     RdmaWorker second(world_->loop.reactor(), world_->pool, world_->host, *world_->maps, {}, world_->metrics);
-    Admission both(
-        {{&*world_->rdma, &*world_->worker}, {&second, &*world_->worker}}, 100, [] { return 0; },
-        world_->metrics);
+    Admission both({{&*world_->rdma, &*world_->worker}, {&second, &*world_->worker}}, *world_->limit,
+                   world_->metrics);
     const auto listener = world_->host.listen({.bytes = {}, .port = 20050}, both).value();
     for (int i = 0; i < 6; ++i) {
       world_->clients.push_back(std::make_unique<SimClient>(world_->client_host, listener->address()));

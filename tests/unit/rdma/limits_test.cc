@@ -169,7 +169,7 @@ TEST_F(MemoryTest, without_memory_a_reply_waits) {
         (void)co_await answer_to(first);
         RdmaWorker other(world_->loop.reactor(), world_->pool, world_->host, *world_->maps, {},
                          world_->metrics);
-        Admission admission({{&other, &*world_->worker}}, 100, [] { return 0; }, world_->metrics);
+        Admission admission({{&other, &*world_->worker}}, *world_->limit, world_->metrics);
         const auto listener = world_->host.listen({.bytes = {}, .port = 20050}, admission).value();
         SimClient& client = *world_->clients.emplace_back(
             std::make_unique<SimClient>(world_->client_host, listener->address()));

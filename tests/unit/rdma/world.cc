@@ -85,9 +85,10 @@ void World::begin() {
   maps.emplace(pool, options_.registration, metrics.registration);
   worker.emplace(server, loop.reactor(), pool);
   rdma.emplace(loop.reactor(), pool, host, *maps, options_.rdma, metrics);
-  admission_.emplace(
-      std::vector{Admission::Target{&*rdma, &*worker}}, options_.connections_max,
-      [this] { return rdma->connections() + other_connections; }, metrics);
+  limit.emplace(
+      options_.connections_max, std::vector<rpc::TcpWorker*>{},
+      [this] { return rdma->connections() + other_connections; }, clock, registry);
+  admission_.emplace(std::vector{Admission::Target{&*rdma, &*worker}}, *limit, metrics);
   listener_ = host.listen({.bytes = {}, .port = 20049}, *admission_).value();
   address = listener_->address();
 }

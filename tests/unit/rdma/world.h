@@ -141,6 +141,7 @@ class World {
   std::optional<rpc::ServerWorker> worker;
   std::optional<RdmaWorker> rdma;
   std::size_t other_connections = 0;  // those of other transports, which count too
+  std::optional<rpc::ConnectionLimit> limit;
   std::vector<std::unique_ptr<SimClient>> clients;
   rpc::PeerAddress address;
 

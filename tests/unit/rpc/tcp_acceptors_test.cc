@@ -16,6 +16,7 @@ class SayingAcceptor final : public Acceptor {
  public:
   SayingAcceptor(Acceptor& inner, bool is_short) : inner_(inner), short_(is_short) {}
   Receiver& on_connected(Connection& connection) override { return inner_.on_connected(connection); }
+  [[nodiscard]] bool knows(const PeerAddress& peer) const override { return inner_.knows(peer); }
   [[nodiscard]] bool short_of_memory() const override { return short_; }
 
  private:
@@ -44,7 +45,8 @@ TEST(TcpAcceptors, where_one_acceptor_is_short_of_memory_only_its_peers_have_les
   const base::UniqueFd listener = listen_on(parse_address("127.0.0.1", 0).value()).value();
   const auto connect_to = [&](SayingAcceptor& acceptor) {
     auto client = std::make_unique<test::RawClient>(local_of(listener.get()).value());
-    tcp->adopt(base::UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), acceptor);
+    tcp->adopt(base::UniqueFd(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)), {}, acceptor,
+               nullptr);
     return client;
   };
   const auto of_pressed = connect_to(pressed), of_calm = connect_to(calm);

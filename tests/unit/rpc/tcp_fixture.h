@@ -18,6 +18,7 @@
 #include "base/metrics.h"
 #include "base/unique_fd.h"
 #include "io/slab.h"
+#include "rpc/connection_limit.h"
 #include "rpc/server.h"
 #include "rpc/socket_address.h"
 #include "rpc/tcp_listener.h"
@@ -35,6 +36,7 @@ struct TcpServerOptions {
   ServerOptions server;
   TcpOptions tcp{.drain_linger = {}};
   TcpListenerOptions listener;
+  std::size_t connections_max = 16384;
   io::SlabPoolOptions pool{.bytes_max = 128 * base::MiB, .huge_pages = false};
   unsigned reactors = 1;
   const base::Clock* clock = nullptr;  // the system's; another one needs a single reactor
@@ -49,6 +51,7 @@ class TcpServer {
         server(options.server, programs_, registry, base::SipKey{1, 2}),
         tcp_metrics(registry) {
     std::vector<TcpListener::Target> targets;
+    std::vector<TcpWorker*> workers;
     for (unsigned i = 0; i < options.reactors; ++i) {
       ServerThread& one =
           *threads_.emplace_back(std::make_unique<ServerThread>(options.clock ? *options.clock : clock));
@@ -57,11 +60,13 @@ class TcpServer {
         one.tcp.emplace(one.thread.reactor(), pool, &pipes, options.tcp, tcp_metrics);
       });
       targets.push_back({&*one.tcp, &*one.worker});
+      workers.push_back(&*one.tcp);
     }
+    limit_.emplace(options.connections_max, workers, [this] { return connections(); }, clock, registry);
     base::UniqueFd socket = listen_on(parse_address("127.0.0.1", 0).value()).value();
     address = local_of(socket.get()).value();
     first().call([&] {
-      listener_.emplace(first().reactor(), targets, options.listener, tcp_metrics);
+      listener_.emplace(first().reactor(), targets, *limit_, options.listener, tcp_metrics);
       listener_->accept_on(std::move(socket));
     });
   }
@@ -134,6 +139,7 @@ class TcpServer {
     ReactorThread thread;  // ends first
   };
   bool stopped_ = false;
+  std::optional<ConnectionLimit> limit_;
   std::vector<std::unique_ptr<ServerThread>>
       threads_;  // the threads run until the end, so that others may still post to them
   std::optional<TcpListener> listener_;

@@ -319,7 +319,7 @@ TEST(TcpTest, ten_thousand_idle_connections_take_little_memory) {
 
 TEST(TcpTest, at_the_limit_the_longest_idle_connection_makes_room) {
   TcpServerOptions options;
-  options.listener.connections_max = 3;
+  options.connections_max = 3;
   options.listener.pause = 10ms;
   TcpServer server(options);
   std::vector<std::unique_ptr<RawClient>> clients;
