@@ -50,30 +50,41 @@ std::uint32_t cost_of(BlockingReason reason) {
 }  // namespace
 
 BlockingGroup::BlockingGroup(BlockingPool& pool, std::string name)
-    : pool_(pool), share_([&]() -> FairQueue::Group& {
-        const std::scoped_lock lock(pool.mutex_);
-        return pool.queue_.add_group(std::move(name));
+    : shares_(pool.shares_), share_([&]() -> FairQueue::Group& {
+        const std::scoped_lock lock(shares_->mutex);
+        return shares_->queue.add_group(std::move(name));
       }()) {}
 
 BlockingGroup::~BlockingGroup() {
-  const std::scoped_lock lock(pool_.mutex_);
-  pool_.queue_.remove_group(share_);
-  // Others may have more now.
-  pool_.make_ready();
-  pool_.start_threads(0);
-  pool_.wake_.notify_all();
+  const std::scoped_lock lock(shares_->mutex);
+  shares_->queue.remove_group(share_);
+  if (shares_->pool != nullptr) shares_->pool->look_again();
 }
 
 BlockingPool::BlockingPool(const BlockingPoolOptions& options)
-    : options_(options), queue_({.running_max = options.threads_max, .queued_max = options.queue_max}) {
+    : options_(options),
+      shares_(std::make_shared<BlockingShares>(
+          FairQueueOptions{.running_max = options.threads_max, .queued_max = options.queue_max})) {
+  shares_->pool = this;
   own_.emplace(*this, "server");
 }
 
-BlockingPool::~BlockingPool() { stop(); }
+BlockingPool::~BlockingPool() {
+  stop();
+  const std::scoped_lock lock(shares_->mutex);
+  shares_->pool = nullptr;
+}
+
+// Others may have more now.
+void BlockingPool::look_again() {
+  make_ready();
+  start_threads(0);
+  wake_.notify_all();
+}
 
 std::size_t BlockingPool::make_ready() {
   std::size_t made = 0;
-  for (; FairQueue::Item* const item = queue_.pop(); ++made) {
+  for (; FairQueue::Item* const item = shares_->queue.pop(); ++made) {
     item->next = nullptr;
     (ready_first_ == nullptr ? ready_first_ : ready_last_->next) = item;
     ready_last_ = item;
@@ -90,18 +101,21 @@ BlockingPool::JobBase* BlockingPool::take_ready() {
 }
 
 bool BlockingPool::enqueue(JobBase* job, BlockingGroup& group, PeerId peer, BlockingReason reason) {
-  std::unique_lock lock(mutex_);
+  const std::scoped_lock lock(group.shares_->mutex);
+  BlockingPool* const pool = group.shares_->pool;
+  return pool != nullptr && pool->push(job, group, peer, reason);
+}
+
+bool BlockingPool::push(JobBase* job, BlockingGroup& group, PeerId peer, BlockingReason reason) {
   job->cost = cost_of(reason);
-  if (stopping_ || !queue_.push(*job, group.share_, peer)) {
+  if (stopping_ || !shares_->queue.push(*job, group.share_, peer)) {
     ++stats_.refused;
     return false;
   }
   ++stats_.jobs[static_cast<std::size_t>(reason)];
   const bool runs = make_ready() > 0;
   start_threads(0);
-  const bool wake = runs && idle_ > 0;
-  lock.unlock();
-  if (wake) wake_.notify_one();
+  if (runs && idle_ > 0) wake_.notify_one();
   return true;
 }
 
@@ -118,7 +132,8 @@ void BlockingPool::work() {
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   pthread_setname_np(pthread_self(), "braid-blocking");
-  std::unique_lock lock(mutex_);
+  const std::shared_ptr<BlockingShares> shares = shares_;  // the pool may be gone when the lock is released
+  std::unique_lock lock(shares->mutex);
   --starting_;
   for (;;) {
     ++idle_;
@@ -135,7 +150,7 @@ void BlockingPool::work() {
     const bool beyond = job->beyond;
     reactor.post(job->waiter);
     lock.lock();
-    queue_.done(flow, beyond);
+    shares_->queue.done(flow, beyond);
     // The first one is for this thread.
     const std::size_t made = make_ready();
     start_threads(1);
@@ -145,11 +160,11 @@ void BlockingPool::work() {
 }
 
 BlockingPoolStats BlockingPool::stats() const {
-  std::scoped_lock lock(mutex_);
+  const std::scoped_lock lock(shares_->mutex);
   BlockingPoolStats out = stats_;
-  out.queued = queue_.queued();
+  out.queued = shares_->queue.queued();
   out.threads = running_;
-  for (FairQueue::GroupStats& group : queue_.stats()) {
+  for (FairQueue::GroupStats& group : shares_->queue.stats()) {
     const auto same = std::ranges::find(out.groups, group.name, &FairQueue::GroupStats::name);
     if (same == out.groups.end()) {
       out.groups.push_back(std::move(group));
@@ -163,7 +178,7 @@ BlockingPoolStats BlockingPool::stats() const {
 }
 
 void BlockingPool::stop() {
-  std::unique_lock lock(mutex_);
+  std::unique_lock lock(shares_->mutex);
   stopping_ = true;
   wake_.notify_all();
   ended_.wait(lock, [this] { return running_ == 0; });

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <coroutine>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -45,8 +46,17 @@ struct BlockingPoolStats {
 
 class BlockingPool;
 
+// What groups and their pool share. Lives as long as one of them.
+struct BlockingShares {
+  explicit BlockingShares(const FairQueueOptions& options) : queue(options) {}
+  std::mutex mutex;
+  // The rest with the lock held.
+  FairQueue queue;
+  BlockingPool* pool = nullptr;  // null once it has ended
+};
+
 // What jobs need, as an export: one that has no threads left leaves some to others. Thread-safe; outlives its
-// jobs, and the pool outlives it.
+// jobs. When the pool has ended, new ones are refused.
 class BlockingGroup {
  public:
   BlockingGroup(BlockingPool& pool, std::string name);
@@ -66,7 +76,7 @@ class BlockingGroup {
 
  private:
   friend class BlockingPool;
-  BlockingPool& pool_;
+  const std::shared_ptr<BlockingShares> shares_;
   FairQueue::Group& share_;
 };
 
@@ -110,7 +120,7 @@ class BlockingPool {
     template <class Promise>
     bool await_suspend(std::coroutine_handle<Promise> handle) {
       waiter = handle;
-      return group_.pool_.enqueue(this, group_, for_all_ ? PeerId() : handle.promise().peer, reason_);
+      return enqueue(this, group_, for_all_ ? PeerId() : handle.promise().peer, reason_);
     }
     std::optional<T> await_resume() { return std::move(result_); }
 
@@ -122,7 +132,11 @@ class BlockingPool {
     std::optional<T> result_;
   };
 
-  bool enqueue(JobBase* job, BlockingGroup& group, PeerId peer, BlockingReason reason);
+  static bool enqueue(JobBase* job, BlockingGroup& group, PeerId peer, BlockingReason reason);
+  // With the lock held.
+  bool push(JobBase* job, BlockingGroup& group, PeerId peer, BlockingReason reason);
+  // With the lock held: a group has ended.
+  void look_again();
   void work();
   [[nodiscard]] bool has_ready() const { return ready_first_ != nullptr; }
   // Moves what may run now; how many jobs that were.
@@ -132,10 +146,9 @@ class BlockingPool {
   void start_threads(unsigned coming);
 
   const BlockingPoolOptions options_;
-  mutable std::mutex mutex_;
+  const std::shared_ptr<BlockingShares> shares_;
   std::condition_variable wake_;   // a job is ready, or stop()
   std::condition_variable ended_;  // the last thread is gone
-  FairQueue queue_;
   // Jobs that run as soon as a thread takes them. Linked by Item::next.
   FairQueue::Item* ready_first_ = nullptr;
   FairQueue::Item* ready_last_ = nullptr;

@@ -46,10 +46,10 @@ std::string_view text_of_refusal(base::Errno error) {
 
 // Runs where it may block; where nobody has said where that is, on the calling thread. delay: not now.
 template <class F>
-vfs::VfsOp<std::invoke_result_t<F&>> on_pool(io::BlockingPool* pool, F function) {
+vfs::VfsOp<std::invoke_result_t<F&>> on_pool(std::optional<io::BlockingGroup>& group, F function) {
   io::Reactor* const reactor = io::Reactor::current();
-  if (pool == nullptr || reactor == nullptr) co_return function();
-  auto ran = co_await pool->own().run(*reactor, io::BlockingReason::read, std::move(function));
+  if (!group || reactor == nullptr) co_return function();
+  auto ran = co_await group->run(*reactor, io::BlockingReason::read, std::move(function));
   if (!ran) co_await base::fail(vfs::Error::delay);
   co_return std::move(*ran);
 }
@@ -77,7 +77,7 @@ vfs::VfsOp<vfs::ReadResult> SealedContent::read(vfs::Stub& stub, std::uint64_t o
     }
     return {};
   };
-  const base::Result<void> done = co_await on_pool(source_.pool_, fill);
+  const base::Result<void> done = co_await on_pool(source_.group_, fill);
   if (!done) {
     base::log_event(base::Level::error, "store_read_failed", "fileid={} offset={} bytes={}: {}",
                     stub.fileid(), offset, wanted, base::message_of(done.error()));
@@ -113,7 +113,7 @@ vfs::VfsOp<vfs::SeekResult> SealedContent::seek(vfs::Stub& stub, std::uint64_t o
   const auto file = source_.store_.medium().file_of(fd);
   const std::uint64_t end = std::max(offset, std::min(until, now.size));
   const auto look = [&] { return file_->seek(*file, offset, what == vfs::SeekTo::data, end); };
-  const base::Result<std::uint64_t> found = co_await on_pool(source_.pool_, look);
+  const base::Result<std::uint64_t> found = co_await on_pool(source_.group_, look);
   if (!found) co_await base::fail(vfs::Error::io);
   co_return vfs::SeekResult{*found, *found >= now.size};
 }
@@ -129,7 +129,7 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::load(vfs::Stub& stub, base::BytesView r
     co_await base::fail(vfs::Error::io);
   }
   const auto open = [&] { return SealedFile::open(store_.chunks(), store_.keys(), *handle, record); };
-  base::Result<std::shared_ptr<const SealedFile>> sealed = co_await on_pool(pool_, open);
+  base::Result<std::shared_ptr<const SealedFile>> sealed = co_await on_pool(group_, open);
   if (!sealed) {
     base::log_event(base::Level::error, "store_record_refused", "fileid={}: {}; the file cannot be read",
                     stub.fileid(), text_of_refusal(sealed.error()));

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <utility>
 
 #include "io/blocking_pool.h"
 #include "store/sealed_file.h"
@@ -47,8 +50,8 @@ class StoreSource final : public vfs::ContentSource {
   explicit StoreSource(Store& store) : store_(store) {}
 
   // From now on threads of this pool read, if that is asked for on a reactor; before that the calling one.
-  // The pool outlives the last call.
-  void use(io::BlockingPool& pool) { pool_ = &pool; }
+  // `name`: of the store, whose share of the threads it has.
+  void use(io::BlockingPool& pool, std::string name) { group_.emplace(pool, std::move(name)); }
 
   [[nodiscard]] std::string_view record() const override { return vfs::sealed_record; }
   vfs::VfsOp<vfs::ContentRef> load(vfs::Stub& stub, base::BytesView record) override;
@@ -64,7 +67,7 @@ class StoreSource final : public vfs::ContentSource {
  private:
   friend class SealedContent;
   Store& store_;
-  io::BlockingPool* pool_ = nullptr;
+  std::optional<io::BlockingGroup> group_;
 };
 
 }  // namespace braid::store

@@ -11,15 +11,21 @@ namespace braid::io {
 std::string_view name_of(BlockingReason /*reason*/) { return "simulated"; }
 
 BlockingGroup::BlockingGroup(BlockingPool& pool, std::string name)
-    : pool_(pool), share_(pool.queue_.add_group(std::move(name))) {}
-BlockingGroup::~BlockingGroup() { pool_.queue_.remove_group(share_); }
+    : shares_(pool.shares_), share_(shares_->queue.add_group(std::move(name))) {}
+BlockingGroup::~BlockingGroup() { shares_->queue.remove_group(share_); }
 
-BlockingPool::BlockingPool(const BlockingPoolOptions& options) : options_(options), queue_({}) {
+BlockingPool::BlockingPool(const BlockingPoolOptions& options)
+    : options_(options), shares_(std::make_shared<BlockingShares>(FairQueueOptions{})) {
+  shares_->pool = this;
   own_.emplace(*this, "server");
 }
 BlockingPool::~BlockingPool() = default;
 
-bool BlockingPool::enqueue(JobBase* job, BlockingGroup& /*group*/, PeerId /*peer*/, BlockingReason reason) {
+bool BlockingPool::enqueue(JobBase* job, BlockingGroup& group, PeerId peer, BlockingReason reason) {
+  return group.shares_->pool->push(job, group, peer, reason);
+}
+
+bool BlockingPool::push(JobBase* job, BlockingGroup& /*group*/, PeerId /*peer*/, BlockingReason reason) {
   sim::Machine& machine = *sim::Machine::current();
   ++stats_.jobs[static_cast<std::size_t>(reason)];
   ++running_;

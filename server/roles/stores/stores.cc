@@ -35,7 +35,7 @@ std::vector<vfs::ContentSource*> Stores::sources(const config::ExportConfig& con
 }
 
 void Stores::join(const Shared& shared, nfs4::EngineParts& /*parts*/) {
-  for (auto& [name, entry] : by_name_) entry.source->use(shared.pool);
+  for (auto& [name, entry] : by_name_) entry.source->use(shared.pool, "store " + name);
 }
 
 void Stores::start(std::span<const std::unique_ptr<ServerThread>> /*threads*/, nfs4::Nfs4Engine& /*engine*/) {

@@ -57,6 +57,16 @@ TEST_F(BlockingPoolTest, jobs_run_side_by_side_up_to_the_thread_bound) {
   EXPECT_LE(pool.stats().threads, 3U);
 }
 
+TEST_F(BlockingPoolTest, a_group_outlives_its_pool) {
+  std::optional<BlockingPool> pool(std::in_place, BlockingPoolOptions{});
+  BlockingGroup group(*pool, "/export");
+  run([&]() -> Op<> {
+    EXPECT_TRUE((co_await group.run(*reactor_, BlockingReason::read, [] { return 1; })).has_value());
+    pool.reset();
+    EXPECT_FALSE((co_await group.run(*reactor_, BlockingReason::read, [] { return 1; })).has_value());
+  });
+}
+
 TEST_F(BlockingPoolTest, a_full_queue_refuses_instead_of_growing) {
   BlockingPool pool({.threads_max = 1, .queue_max = 1});
   std::latch release(1);

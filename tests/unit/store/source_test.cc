@@ -2,8 +2,14 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <functional>
+#include <optional>
 
+#include "io/blocking_pool.h"
+#include "io/gate.h"
+#include "io/reactor.h"
 #include "store/sealer.h"
 #include "store/store_source.h"
 #include "tests/unit/vfs/posix_fixture.h"
@@ -75,6 +81,32 @@ TEST_P(SourceTest, a_sealed_file_is_read_as_it_was) {
   EXPECT_EQ(vfs::run((*open)->seek(0, vfs::SeekTo::data))->offset, 0U);
   EXPECT_EQ(vfs::run((*open)->seek(5, vfs::SeekTo::hole))->offset, bytes_.size());
   EXPECT_EQ(vfs::run((*open)->seek(bytes_.size(), vfs::SeekTo::data)).error(), Error::nxio);
+}
+
+// Its source, and with it its share of the threads, may end after the pool.
+TEST_P(SourceTest, a_store_has_its_own_share_of_the_threads) {
+  local_write("f", bytes_);
+  seal("f");
+  const vfs::FileRef file = find("f");
+  const vfs::Credentials nobody;
+  const auto borrowed = fs_->borrow(nobody, file);
+  std::optional<io::BlockingPool> pool(std::in_place, io::BlockingPoolOptions{});
+  source_->use(*pool, "store of this test");
+  EXPECT_TRUE(std::ranges::any_of(pool->stats().groups,
+                                  [](const auto& group) { return group.name == "store of this test"; }));
+  const base::SystemClock clock;
+  const auto reactor = io::Reactor::create({}, clock).value();
+  io::Gate gate;
+  const auto read_twice = [&]() -> io::Op<> {
+    EXPECT_TRUE(co_await borrowed->read(0, 10, *cursor_).as_result());
+    EXPECT_EQ(pool->stats().jobs[static_cast<std::size_t>(io::BlockingReason::read)], 1U);
+    pool.reset();
+    const auto refused = co_await borrowed->read(0, 10, *cursor_).as_result();
+    EXPECT_TRUE(!refused && refused.error() == Error::delay);
+    reactor->stop();
+  };
+  reactor->post(std::function<void()>([&] { io::spawn(gate, read_twice()); }));
+  reactor->run();
 }
 
 TEST_P(SourceTest, it_is_not_written_to) {
