@@ -16,6 +16,7 @@ TargetAwaiter Request::target(const nfs_fh3& handle) const {
   if (!from->allows(address_of(call_.peer))) return {{}, base::fail(vfs::Error::acces), call_.peer_id};
   vfs::Credentials who = credentials_of(call_.auth, *from);
   who.protocol = vfs::Protocol::nfs3;
+  who.peer = call_.peer_id;
   return {{from, who, {}}, from->file_system->resolve(handle.data), call_.peer_id};
 }
 

@@ -118,6 +118,15 @@ std::vector<HeldRange> LockTable::held(LockOwnerId owner, std::size_t count) con
   return out;
 }
 
+std::optional<LockTable::Owned> LockTable::next_from(LockOwnerId owner, std::uint64_t first) const {
+  for (auto at = owners_.lower_bound(owner); at != owners_.end(); ++at) {
+    const auto found = at->second.lower_bound(at->first == owner ? first : 0);
+    if (found != at->second.end())
+      return Owned{at->first, {{found->first, found->second.last}, found->second.type}};
+  }
+  return std::nullopt;
+}
+
 ByteRange LockTable::hull(LockOwnerId owner) const {
   const Ranges& ranges = owners_.at(owner);
   return {ranges.begin()->first, ranges.rbegin()->second.last};

@@ -47,6 +47,13 @@ class LockTable {
   [[nodiscard]] std::vector<HeldRange> held(LockOwnerId owner, const ByteRange& range) const;
   // At most `count` of all that it has.
   [[nodiscard]] std::vector<HeldRange> held(LockOwnerId owner, std::size_t count) const;
+  // The ranges of all owners in an order: the first one that is not before this byte of this owner. Nothing:
+  // there is none.
+  struct Owned {
+    LockOwnerId owner;
+    HeldRange held;
+  };
+  [[nodiscard]] std::optional<Owned> next_from(LockOwnerId owner, std::uint64_t first) const;
   // From its first byte to its last; of an owner that has some.
   [[nodiscard]] ByteRange hull(LockOwnerId owner) const;
   [[nodiscard]] std::size_t count(LockOwnerId owner) const;
@@ -54,12 +61,6 @@ class LockTable {
   // Of all owners.
   [[nodiscard]] bool empty() const { return owners_.empty(); }
   [[nodiscard]] std::size_t size() const { return index_.size(); }
-  // f(const ByteRange&, LockType) of each range.
-  template <class F>
-  void for_each(F&& f) const {
-    for (const auto& [owner, ranges] : owners_)
-      for (const auto& [first, rest] : ranges) f(ByteRange{first, rest.last}, rest.type);
-  }
 
   // Walks through what was unlocked, for those parts of it that nobody has now.
   class Freed {

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/strong.h"
+#include "io/peer_id.h"
 
 namespace braid::vfs {
 
@@ -28,10 +29,12 @@ struct Credentials {
   std::uint32_t gid = 0;
   std::uint32_t group_count = 0;
   std::array<std::uint32_t, groups_max> group_list{};
-  // No part of who the caller is; nor is the next one.
+  // No part of who the caller is; nor are the next ones.
   Protocol protocol = Protocol::other;
   // Leases of this holder are not in the caller's way.
   LeaseHolder holder{};
+  // Who has less of what all share for what the call leaves behind.
+  io::PeerId peer{};
 
   [[nodiscard]] std::span<const std::uint32_t> groups() const { return {group_list.data(), group_count}; }
   friend bool operator==(const Credentials& a, const Credentials& b) {

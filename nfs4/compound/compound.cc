@@ -77,6 +77,7 @@ vfs::Credentials Compound::credentials_in(const vfs::Export& from) const {
   vfs::Credentials who = credentials_of(call_.auth, from);
   who.protocol = protocol_of(minor_version_);
   who.holder = holder();
+  who.peer = call_.peer_id;
   return who;
 }
 

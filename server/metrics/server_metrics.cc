@@ -115,6 +115,10 @@ void register_exports(Server& server) {
   add_export_sum(server, "braid_descriptor_shortages",
                  "Times that no descriptor could be had, since the last reload",
                  [](const Stats& s) { return number(s.cache.crowded); });
+  add_export_sum(
+      server, "braid_nameless_files_refused",
+      "Last names of open files that were not removed for want of descriptors, since the last reload",
+      [](const Stats& s) { return number(s.cache.nameless_refused); });
   add_export_sum(server, "braid_inline_stalls",
                  "Calls that blocked a reactor too long, since the last reload",
                  [](const Stats& s) { return number(s.stalls); });

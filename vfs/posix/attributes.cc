@@ -64,11 +64,11 @@ Outcome<Attributes> Tree::live_attributes(PosixFile& file) {
 
 // True if nobody holds it open either: it is then forgotten, otherwise with the last open or lease. Who has a
 // lease on a directory hears of its end (RFC 8881 10.9.4); on a file, of the name's.
-bool Tree::lost_last_name(PosixFile& file) {
+bool Tree::lost_last_name(PosixFile& file, io::PeerId remover) {
   std::vector<std::shared_ptr<LeaseNotice>> leases;
   const bool gone = file.hold([&](Holdings& held) {
     held.nameless = true;
-    if (!held.opens.empty() && !held.kept().nameless) held.kept().nameless = cache_.keep_open_file();
+    if (!held.opens.empty()) cache_.keep_nameless(held.kept().nameless, remover);
     if (file.type() == FileType::directory) leases = held.kept().leases;
     return held.opens.empty() && !held.leased();
   });

@@ -177,15 +177,33 @@ std::optional<HeldDescriptors> FileCache::keep_open_file() {
   return HeldDescriptors(descriptors_, 2);
 }
 
+void FileCache::keep_nameless(std::optional<NamelessDescriptors>& kept, io::PeerId peer) {
+  if (parks_ && !kept) kept.emplace(descriptors_, 2, peer);
+}
+
+bool FileCache::room_for_nameless(io::PeerId peer) const {
+  if (!parks_) return true;
+  if (few_to_keep()) return false;
+  const std::size_t taken = pool_->held.load(std::memory_order_relaxed) + reserve_of_all();
+  return !pool_->over_nameless_share(peer, pool_->max > taken ? pool_->max - taken : 0);
+}
+
+void FileCache::note_nameless_refused(io::PeerId peer) {
+  nameless_refused_.fetch_add(1, std::memory_order_relaxed);
+  pool_->note_nameless_refused(peer, base::TimePoint(base::Duration(now_.load(std::memory_order_relaxed))));
+}
+
 bool FileCache::leaves_at_most(std::size_t descriptors) const {
   return pool_->held.load(std::memory_order_relaxed) + descriptors >= pool_->max;
 }
 
 // A call or two are always to have what they need.
-bool FileCache::few_to_keep() const {
+std::size_t FileCache::reserve_of_all() const {
   constexpr std::size_t least = 8;
-  return parks_ && leaves_at_most(std::min(pool_->max / 2, std::max(pool_->max / 8, least)));
+  return std::min(pool_->max / 2, std::max(pool_->max / 8, least));
 }
+
+bool FileCache::few_to_keep() const { return parks_ && leaves_at_most(reserve_of_all()); }
 
 FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened) {
   const std::uint64_t mac = HandleCodec::mac_of(identity.handle.view());
@@ -305,6 +323,7 @@ FileCacheStats FileCache::stats() const {
   FileCacheStats out;
   out.descriptors = descriptors_->own.load(std::memory_order_relaxed);
   out.crowded = crowded_.load(std::memory_order_relaxed);
+  out.nameless_refused = nameless_refused_.load(std::memory_order_relaxed);
   for (const Shard& shard : shards_) {
     std::scoped_lock lock(shard.mutex);
     out.hits += shard.hits;

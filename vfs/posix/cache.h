@@ -32,6 +32,7 @@ struct FileCacheStats {
   std::uint64_t crowded = 0;  // times that no descriptor could be given up: all were in use
   std::size_t parked = 0;     // open files without descriptors, now
   std::uint64_t parkings = 0;
+  std::uint64_t nameless_refused = 0;  // last names of open files that were not removed for want of room
 };
 
 // Thread-safe. Each shard is a hash table with a list in order of use. An entry that somebody holds is never
@@ -70,6 +71,11 @@ class FileCache {
   std::optional<DescriptorSlot> reserve_to_keep();
   // For as long as a file that opens are there for cannot be parked; nothing where none is.
   std::optional<HeldDescriptors> keep_open_file();
+  // The same of a file that is open and has lost its last name, for the peer that removed it.
+  void keep_nameless(std::optional<NamelessDescriptors>& kept, io::PeerId peer);
+  // Whether there is room for one more of this peer.
+  [[nodiscard]] bool room_for_nameless(io::PeerId peer) const;
+  void note_nameless_refused(io::PeerId peer);
   // Opens keep their descriptors, and those that have to stay leave an eighth or less.
   [[nodiscard]] bool few_opens_left() const { return !parks_ && leaves_at_most(pool_->max / 8); }
   // Opens do not, and what hangs on descriptors leaves an eighth or less: no more of it is let in.
@@ -117,6 +123,8 @@ class FileCache {
 
   [[nodiscard]] std::uint32_t held_by_open() const { return parks_ ? 0 : 2; }
   [[nodiscard]] bool leaves_at_most(std::size_t descriptors) const;
+  // Descriptors that are not to be kept.
+  [[nodiscard]] std::size_t reserve_of_all() const;
   std::optional<DescriptorSlot> reserve(std::uint32_t held);
   void note_crowded();
   Shard& shard_of(std::uint64_t mac) { return shards_[mac % shards_max]; }
@@ -143,7 +151,7 @@ class FileCache {
   const std::shared_ptr<DescriptorPool> pool_;
   const std::shared_ptr<DescriptorCount> descriptors_ = std::make_shared<DescriptorCount>(pool_);
   std::atomic<std::int64_t> now_{0};  // of the last sweep
-  std::atomic<std::uint64_t> crowded_{0};
+  std::atomic<std::uint64_t> crowded_{0}, nameless_refused_{0};
   std::atomic<std::size_t> next_{0};  // where evict() looks first, in turn
   std::array<Shard, shards_max> shards_;
 };

@@ -4,13 +4,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <shared_mutex>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "base/log_limiter.h"
+#include "io/peer_id.h"
 
 namespace braid::vfs::posix {
 
@@ -37,12 +40,22 @@ class DescriptorPool {
   void note_short(base::TimePoint now);
   [[nodiscard]] std::uint64_t shortages() const { return shortages_.load(std::memory_order_relaxed); }
 
+  // Open files whose last name a peer has removed keep their descriptors. Whether it has its share of them:
+  // half as many as are left for all, where `left` descriptors may be kept; some it may have in any case.
+  [[nodiscard]] bool over_nameless_share(io::PeerId peer, std::size_t left) const;
+  void add_nameless(io::PeerId peer);
+  void remove_nameless(io::PeerId peer);
+  // One was not given: logs it once a minute.
+  void note_nameless_refused(io::PeerId peer, base::TimePoint now);
+
  private:
   std::shared_mutex mutex_;
   std::vector<FileCache*> caches_;
   std::atomic<std::size_t> next_{0};
   std::atomic<std::uint64_t> shortages_{0};
   base::LogLimiter lines_;
+  base::Guarded<std::map<io::PeerId, std::size_t>> nameless_;  // files, of peers that have some
+  base::LogLimiter nameless_lines_;
 };
 
 // The part of a pool that one cache has. Thread-safe.
@@ -74,6 +87,23 @@ class HeldDescriptors {
  private:
   std::shared_ptr<DescriptorCount> count_;
   std::uint32_t held_;
+};
+
+// What an open file without a name keeps, as long as it is open.
+class NamelessDescriptors {
+ public:
+  NamelessDescriptors(std::shared_ptr<DescriptorCount> count, std::uint32_t held, io::PeerId peer)
+      : pool_(count->pool), peer_(peer), held_(std::move(count), held) {
+    pool_->add_nameless(peer_);
+  }
+  ~NamelessDescriptors() { pool_->remove_nameless(peer_); }
+  NamelessDescriptors(const NamelessDescriptors&) = delete;
+  NamelessDescriptors& operator=(const NamelessDescriptors&) = delete;
+
+ private:
+  const std::shared_ptr<DescriptorPool> pool_;
+  const io::PeerId peer_;
+  const HeldDescriptors held_;
 };
 
 // One descriptor in the count, from birth to death; and how many cannot be closed to make room because of it.

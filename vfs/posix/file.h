@@ -139,6 +139,11 @@ class OpenList {
   PosixOpenFile* first_ = nullptr;
 };
 
+// What came of an attempt to lock. Nothing is in the way: it is locked.
+struct LockAttempt {
+  std::optional<LockConflict> conflict;
+};
+
 // What callers hold of one file beyond a reference. There are many of them: what few files have is apart.
 struct Holdings {
   // The description that the locks are placed on, while there are any.
@@ -147,12 +152,20 @@ struct Holdings {
     bool writable = false;
     DescriptorSlot slot;
   };
+  // One that is to take the place of another: the locks are placed on it, too, some at a time.
+  struct Successor {
+    LockDescription description;
+    // Of the locks, those before this are there.
+    LockOwnerId owner{};
+    std::uint64_t first = 0;
+  };
   struct Kept {
     LockTable locks;
     std::optional<LockDescription> lock_description;
+    std::unique_ptr<Successor> successor;  // null: none is being made
     std::vector<std::shared_ptr<LeaseNotice>> leases;
     ListingTurns listings;  // of a directory
-    std::optional<HeldDescriptors> nameless;
+    std::optional<NamelessDescriptors> nameless;
   };
 
   OpenList opens;                                 // each removes itself at its end

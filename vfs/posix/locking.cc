@@ -62,6 +62,12 @@ Outcome<> place(int fd, const ByteRange& span, short type) {
   return outcome_of(::fcntl(fd, F_OFD_SETLK, &*lock));
 }
 
+void forget_description_if_unused(Holdings::Kept& kept) {
+  if (!kept.locks.empty()) return;
+  kept.lock_description.reset();
+  kept.successor.reset();
+}
+
 }  // namespace
 
 // A description of the file that this type can be locked through. Best is one of our own; where the file may
@@ -85,44 +91,67 @@ Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& o
 }
 
 // A description without write access holds read locks only, which do not conflict with those of its
-// successor: at no moment are they gone.
-Outcome<> Tree::describe_locks(const PosixOpenFile& open, LockType type, Holdings& held) {
-  if (held.kept().lock_description && (type == LockType::read || held.kept().lock_description->writable))
-    return {};
-  auto fresh = lock_description(open, type, held.leased());
-  if (!fresh) return base::fail(fresh.error());
-  Outcome<> done;
-  held.kept().locks.for_each([&](const ByteRange& span, LockType had) {
-    if (done) done = place(fresh->fd.get(), span, kernel_type(had));
-  });
-  if (!done) return done;
-  held.kept().lock_description = std::move(*fresh);
-  return {};
+// successor: at no moment are they gone. Meanwhile locks come and go on both.
+Outcome<bool> Tree::describe_locks(const PosixOpenFile& open, LockType type, Holdings& held) {
+  Holdings::Kept& kept = held.kept();
+  if (kept.lock_description && (type == LockType::read || kept.lock_description->writable)) return true;
+  if (!kept.successor) {
+    auto fresh = lock_description(open, type, held.leased());
+    if (!fresh) return base::fail(fresh.error());
+    kept.successor = std::make_unique<Holdings::Successor>(std::move(*fresh));
+  }
+  for (std::size_t parts = calls_at_once(kept.locks); parts > 0; --parts) {
+    Holdings::Successor& successor = *kept.successor;
+    const auto next = kept.locks.next_from(successor.owner, successor.first);
+    if (!next) {
+      // One that an open shares is not closed with it, and would keep them.
+      if (kept.lock_description) (void)place(kept.lock_description->fd.get(), whole_file, F_UNLCK);
+      kept.lock_description = std::move(successor.description);
+      kept.successor.reset();
+      return true;
+    }
+    const ByteRange& span = next->held.range;
+    if (auto placed = place(successor.description.fd.get(), span, kernel_type(next->held.type)); !placed) {
+      kept.successor.reset();
+      return base::fail(placed.error());
+    }
+    const bool to_end = span.last == UINT64_MAX;
+    successor.owner = LockOwnerId(next->owner.value() + (to_end ? 1 : 0));
+    successor.first = to_end ? 0 : span.last + 1;
+  }
+  return false;
 }
 
-Outcome<std::optional<LockConflict>> Tree::lock(const PosixOpenFile& open, LockOwnerId owner,
-                                                const LockRange& range, LockType type, bool& crowded) {
+Outcome<std::optional<LockAttempt>> Tree::lock(const PosixOpenFile& open, LockOwnerId owner,
+                                               const LockRange& range, LockType type, bool& crowded) {
   const auto span = bytes_of(range);
   const OpenAccess needed = type == LockType::write ? OpenAccess::write : OpenAccess::read;
   if (!span || !includes(open.access(), needed)) return base::fail(Error::inval);
   const auto use = open.data().use();
   if (!use) return base::fail(use.error());
-  return open.node().hold([&](Holdings& held) -> Outcome<std::optional<LockConflict>> {
-    if (const auto* holder = held.kept().locks.conflict(owner, *span, type)) return conflict_of(*holder);
-    crowded = held.kept().locks.size() > crowd;
-    if (auto ready = describe_locks(open, type, held); !ready) return base::fail(ready.error());
-    const int fd = held.kept().lock_description->fd.get();
+  return open.node().hold([&](Holdings& held) -> Outcome<std::optional<LockAttempt>> {
+    Holdings::Kept& kept = held.kept();
+    if (const auto* holder = kept.locks.conflict(owner, *span, type))
+      return LockAttempt{conflict_of(*holder)};
+    crowded = kept.locks.size() > crowd;
+    const auto ready = describe_locks(open, type, held);
+    if (!ready) return base::fail(ready.error());
+    if (!*ready) return std::nullopt;
+    const int fd = kept.lock_description->fd.get();
     // Nobody else of ours has anything there but read locks under a read lock, so the type is right for all.
     const auto placed = place(fd, *span, kernel_type(type));
     if (placed) {
-      held.kept().locks.lock(owner, *span, type);
-      return std::nullopt;
+      kept.locks.lock(owner, *span, type);
+      if (kept.successor && !place(kept.successor->description.fd.get(), *span, kernel_type(type)))
+        kept.successor.reset();
+      return LockAttempt{};
     }
     auto conflict = ask(fd, *span, type);
-    if (held.kept().locks.empty()) held.kept().lock_description.reset();
+    forget_description_if_unused(kept);
     // Not a conflict, or the other one has unlocked meanwhile.
     if (conflict && !*conflict) return base::fail(placed.error());
-    return conflict;
+    if (!conflict) return base::fail(conflict.error());
+    return LockAttempt{*conflict};
   });
 }
 
@@ -194,14 +223,15 @@ FileRef Tree::cached(const std::optional<FileHandle>& handle) {
   return handle ? cache_.find(handle->view()) : FileRef();
 }
 
-Outcome<FileRef> Tree::cached_victim(const std::optional<FileHandle>& handle) {
+Outcome<FileRef> Tree::cached_victim(const Credentials& who, const std::optional<FileHandle>& handle) {
   Outcome<FileRef> known = cached(handle);
   if (!*known && handle && cache_.has_parked(handle->view())) known = resolve(handle->view());
   if (!known && known.error() == Error::stale) return FileRef();
-  if (!known || !*known || !cache_.few_to_keep() || !node(*known).held_open()) return known;
+  if (!known || !*known || cache_.room_for_nameless(who.peer) || !node(*known).held_open()) return known;
   const auto stat = stat_of(node(*known).fd());
-  if (stat && stat->stx_nlink == 1) return base::fail(Error::delay);
-  return known;
+  if (!stat || stat->stx_nlink != 1) return known;
+  cache_.note_nameless_refused(who.peer);
+  return base::fail(Error::delay);
 }
 
 Outcome<bool> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
@@ -216,11 +246,13 @@ Outcome<bool> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& 
     for (std::size_t parts = calls_at_once(held.kept().locks); parts > 0; --parts) {
       const auto part = held.kept().locks.next_free(*freed);
       if (!part) {
-        if (held.kept().locks.empty()) held.kept().lock_description.reset();
+        forget_description_if_unused(held.kept());
         if (!done) return base::fail(done.error());
         return true;
       }
       if (auto placed = place(held.kept().lock_description->fd.get(), *part, F_UNLCK); !placed) done = placed;
+      if (const auto& successor = held.kept().successor)
+        if (auto placed = place(successor->description.fd.get(), *part, F_UNLCK); !placed) done = placed;
     }
     if (!done) return base::fail(done.error());
     return false;

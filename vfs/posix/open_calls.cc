@@ -40,12 +40,14 @@ VfsOp<> PosixFileSystem::close(OpenFileRef open) {
 
 VfsOp<std::optional<LockConflict>> PosixFileSystem::lock(const OpenFileRef& open, LockOwnerId owner,
                                                          LockRange range, LockType type) {
-  bool crowded = false;
-  auto conflict = co_await placement_.run(Call::lock, [this, &open, owner, range, type, &crowded] {
-    return tree_.lock(opened(open), owner, range, type, crowded);
-  });
-  if (crowded) co_await others_first();
-  co_return conflict;
+  for (;;) {
+    bool crowded = false;
+    auto attempt = co_await placement_.run(Call::lock, [this, &open, owner, range, type, &crowded] {
+      return tree_.lock(opened(open), owner, range, type, crowded);
+    });
+    if (crowded || !attempt) co_await others_first();
+    if (attempt) co_return std::move(attempt->conflict);
+  }
 }
 
 VfsOp<std::optional<LockConflict>> PosixFileSystem::test_lock(const FileRef& file, LockOwnerId owner,

@@ -34,7 +34,7 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
       expected->other = true;
       return base::fail(Error::delay);
     }
-    const auto held = cached_victim(victim);
+    const auto held = cached_victim(who, victim);
     if (!held) return base::fail(held.error());
     const auto free = ask_back(who, *held, OwnChange::names);
     const auto entry_free = victim ? ask_back_entry(who, directory, *name) : OwnChanges();
@@ -45,7 +45,7 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
         identity_.as(who, [&] { return outcome_of(::unlinkat(directory.fd(), name->c_str(), flags)); });
     if (!done) return done;
   }
-  forget_if_gone(victim);
+  forget_if_gone(victim, who.peer);
   return carry_out(plan);
 }
 
@@ -57,12 +57,12 @@ std::optional<FileHandle> Tree::handle_before_removal(PosixFile& directory, cons
   return *handle;
 }
 
-void Tree::forget_if_gone(const std::optional<FileHandle>& handle) {
+void Tree::forget_if_gone(const std::optional<FileHandle>& handle, io::PeerId remover) {
   if (!handle) return;
   if (const FileRef file = cache_.find(handle->view())) {
     const auto stat = stat_of(static_cast<const PosixFile&>(*file).fd());
     if (stat && stat->stx_nlink != 0) return;
-    lost_last_name(static_cast<PosixFile&>(*file));
+    lost_last_name(static_cast<PosixFile&>(*file), remover);
   }
   if (transient_) transient_->forget(*handle);
   write_back_->forget_removed();

@@ -51,7 +51,7 @@ Outcome<bool> Tree::rename_within(const Credentials& who, PosixFile& from, const
     return base::fail(Error::delay);
   }
   const auto moved = handle_before_removal(from, from_name);
-  const auto victim_file = cached_victim(victim);
+  const auto victim_file = cached_victim(who, victim);
   if (!victim_file) return base::fail(victim_file.error());
   const FileRef moved_file = cached(moved);
   // Nothing happens to the directories if there is nothing to rename, or both names are of one object. All
@@ -67,7 +67,7 @@ Outcome<bool> Tree::rename_within(const Credentials& who, PosixFile& from, const
       who, [&] { return outcome_of(::renameat(from.fd(), from_name.c_str(), to.fd(), to_name.c_str())); });
   if (!done) return base::fail(done.error());
   if (victim && victim == moved) return false;
-  forget_if_gone(victim);
+  forget_if_gone(victim, who.peer);
   if (moved && transient_) transient_->place(*moved, to.handle(), to_name.view());
   return true;
 }

@@ -136,11 +136,12 @@ class Tree {
   Outcome<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access, OpenRule rule);
   Outcome<OpenCreated> open_create(const Credentials& who, PosixFile& directory, std::string_view name,
                                    OpenAccess access, const CreateHow& how, Wcc& wcc);
-  Outcome<std::optional<LockConflict>> lock(const PosixOpenFile& open, LockOwnerId owner,
-                                            const LockRange& range, LockType type, bool& crowded);
+  // `crowded`: the file has so many locks that others should run before the next call. Nothing: only a part
+  // of what has to be done before was done, and the call is to be made again.
+  Outcome<std::optional<LockAttempt>> lock(const PosixOpenFile& open, LockOwnerId owner,
+                                           const LockRange& range, LockType type, bool& crowded);
   Outcome<std::optional<LockConflict>> test_lock(PosixFile& file, LockOwnerId owner, const LockRange& range,
                                                  LockType type);
-  // `crowded`: the file has so many locks that others should run before the next call.
   // The owner has none of the range from the first call on, with `freed` empty. False: local processes are
   // still kept out of a part of it, and the call is to be made again.
   Outcome<bool> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
@@ -255,7 +256,7 @@ class Tree {
   // Attributes and permissions (attributes.cc, permission.cc).
   // What `stat` says of it, looked at after `changes` were counted.
   Attributes seen(PosixFile& file, const Stat& stat, std::uint32_t changes);
-  bool lost_last_name(PosixFile& file);
+  bool lost_last_name(PosixFile& file, io::PeerId remover = {});
   Outcome<> permit(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Rights granted_rights(const Credentials& who, PosixFile& file, Rights wanted, const Attributes& now);
   Outcome<> permit_search(const Credentials& who, PosixFile& directory);
@@ -291,7 +292,7 @@ class Tree {
   Outcome<> remove_name(const Credentials& who, PosixFile& directory, std::string_view name, int flags,
                         Wcc& wcc, Victim* expected);
   std::optional<FileHandle> handle_before_removal(PosixFile& directory, const Name& name);
-  void forget_if_gone(const std::optional<FileHandle>& handle);
+  void forget_if_gone(const std::optional<FileHandle>& handle, io::PeerId remover);
   // False if both names are of one object: rename(2) then does nothing.
   Outcome<bool> rename_within(const Credentials& who, PosixFile& from, const Name& from_name, PosixFile& to,
                               const Name& to_name, Victim* expected);
@@ -314,15 +315,16 @@ class Tree {
   // A name's object, which nobody has a lease on unless the cache knows it: otherwise null.
   FileRef cached(const std::optional<FileHandle>& handle);
   // The same before the name goes: a parked file is opened, since it could not be afterwards. delay: it could
-  // not be parked any more, and few descriptors are left.
-  Outcome<FileRef> cached_victim(const std::optional<FileHandle>& handle);
+  // not be parked any more, and few descriptors are left, or the caller's peer has its share of such files.
+  Outcome<FileRef> cached_victim(const Credentials& who, const std::optional<FileHandle>& handle);
   Outcome<OwnChanges> ask_back(const Credentials& who, const FileRef& file, OwnChange kind);
   // The same, before `name` comes to the directory or goes from it.
   Outcome<OwnChanges> ask_back_entry(const Credentials& who, const PosixFile& directory, const Name& name);
   // If it is not there yet: otherwise it does not come.
   Outcome<OwnChanges> ask_back_to_add(const Credentials& who, const PosixFile& directory, const Name& name);
   // Locking (locking.cc).
-  Outcome<> describe_locks(const PosixOpenFile& open, LockType type, Holdings& held);
+  // False: it has begun, and is to be called again.
+  Outcome<bool> describe_locks(const PosixOpenFile& open, LockType type, Holdings& held);
   Outcome<Holdings::LockDescription> lock_description(const PosixOpenFile& open, LockType type, bool leased);
 
   // Listing (readdir.cc).

@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "bell.h"
+#include "io/gate.h"
+#include "io/reactor.h"
 #include "posix_fixture.h"
 
 namespace braid::vfs {
@@ -214,6 +216,56 @@ TEST_P(LeaseTest, a_local_writer_waits_for_a_read_lease_and_is_announced) {
   EXPECT_TRUE(bell_.wait());
   held->reset();
   EXPECT_TRUE(opens_locally(O_WRONLY));
+}
+
+// Under a lease locks are placed through the description of the open, which cannot hold locks for writing.
+TEST_P(LeaseTest, many_locks_come_to_another_description_in_portions) {
+  constexpr std::uint64_t locks = 2000, distance = 20;
+  both_.reset();
+  const auto reader = open(OpenAccess::read);
+  auto held = lease(reader, LeaseType::read);
+  ASSERT_TRUE(held);
+  for (std::uint64_t i = 1; i <= locks; ++i)
+    ASSERT_TRUE(run(fs_->lock(reader, alice, {distance * i, 10}, LockType::read)));
+  held->reset();
+  const auto writer = open(OpenAccess::both);
+  const base::SystemClock clock;
+  const auto reactor = io::Reactor::create({}, clock).value();
+  io::Gate gate;
+  bool done = false;
+  int turns = 0;
+  const auto write_lock = [&]() -> io::Op<> {
+    const auto conflict = co_await fs_->lock(writer, bob, {0, 10}, LockType::write).as_result();
+    EXPECT_TRUE(conflict && !*conflict);
+    done = true;
+  };
+  const auto others = [&]() -> io::Op<> {
+    for (; !done; ++turns) {
+      co_await reactor->next_turn();
+      if (turns != 5) continue;
+      // Before and behind what has been placed already.
+      for (const std::uint64_t at : {std::uint64_t{12}, distance * locks + 12}) {
+        const auto conflict = co_await fs_->lock(reader, alice, {at, 4}, LockType::read).as_result();
+        EXPECT_TRUE(conflict && !*conflict);
+      }
+      for (const std::uint64_t i : {std::uint64_t{1}, locks})
+        EXPECT_TRUE(co_await fs_->unlock(file_, alice, {distance * i, 10}).as_result());
+    }
+    reactor->stop();
+  };
+  reactor->post(std::function<void()>([&] {
+    io::spawn(gate, write_lock());
+    io::spawn(gate, others());
+  }));
+  reactor->run();
+  EXPECT_GE(turns, static_cast<int>(locks / 64));
+  const Local local(this->local("file"));
+  const auto is_locked = [&](std::uint64_t at) { return !local.lock(F_WRLCK, static_cast<off_t>(at), 1); };
+  EXPECT_TRUE(is_locked(0) && is_locked(12) && is_locked(distance * locks + 12));
+  EXPECT_FALSE(is_locked(distance + 1) || is_locked(distance * locks + 1));
+  for (std::uint64_t i = 2; i < locks; ++i) ASSERT_TRUE(is_locked(distance * i + 9)) << i;
+  EXPECT_TRUE(unlock(alice, {0, LockRange::to_end}) && unlock(bob, {0, LockRange::to_end}));
+  EXPECT_TRUE(local.lock(F_WRLCK, 0, 0));
 }
 
 TEST_P(LeaseTest, keeps_its_file_system_when_the_export_is_gone) {

@@ -255,6 +255,33 @@ TEST_P(ParkingTest, files_that_are_locked_leave_descriptors_for_those_that_are_o
   EXPECT_TRUE(run(fs_->unlock(opens[locked]->file(), owner, {0, 10})));
 }
 
+TEST_P(ParkingTest, a_peer_leaves_room_for_files_without_a_name_of_others) {
+  options_.tree.cache.descriptors_max = 256;
+  restart();
+  std::vector<OpenFileRef> opens;
+  for (int i = 0; i < 100; ++i) opens.push_back(open_new("file" + std::to_string(i)));
+  std::size_t removed = 0;
+  const auto remove_all = [&](std::uint64_t peer) {
+    Credentials who;
+    who.peer = io::PeerId(peer);
+    const std::size_t before = removed;
+    Outcome<> last;
+    while (last && removed < opens.size()) {
+      last = run(fs_->remove(who, root_, "file" + std::to_string(removed), wcc_));
+      if (last) ++removed;
+    }
+    EXPECT_TRUE(!last && last.error() == Error::delay);
+    return removed - before;
+  };
+  EXPECT_EQ(remove_all(1), 38U) << "half as many as are left of seven eighths";
+  EXPECT_GT(stats().nameless_refused, 0U);
+  EXPECT_GE(remove_all(2), 16U);
+  EXPECT_GE(remove_all(3), 10U);
+  // What is closed may be had again.
+  for (int i = 0; i < 20; ++i) opens[static_cast<std::size_t>(i)].reset();
+  EXPECT_GT(remove_all(1), 0U);
+}
+
 TEST_P(ParkingTest, files_without_a_name_leave_descriptors_for_those_that_have_one) {
   std::vector<OpenFileRef> opens;
   for (int i = 0; i < 50; ++i) {
