@@ -14,6 +14,7 @@ struct StateLimits {
   std::uint32_t states_per_client = 1U << 20;  // opens, locks and delegations
   std::uint32_t owners_max = 1U << 20;         // open and lock owners of all clients together
   std::uint32_t owners_per_client = 1U << 16;  // open owners, and as many lock owners
+  std::uint32_t lock_ranges_max = 1U << 20;    // of all clients together
   std::uint32_t lock_ranges_per_client = 1U << 18;
   // Of all clients: what one call does with a file is bounded by it, and so is what the kernel looks at.
   std::uint32_t lock_ranges_per_file = 1U << 14;

@@ -64,6 +64,17 @@ bool StateRegistry::room_for_state(const PeerStates* peer, std::size_t count) co
          (peer == nullptr || !over_share(peer->states, ids_.size(), limits_.states_max));
 }
 
+bool StateRegistry::room_for_ranges(const ClientStates& states, std::size_t more) const {
+  return states.lock_ranges + more <= limits_.lock_ranges_per_client &&
+         lock_ranges_ + more <= limits_.lock_ranges_max &&
+         !over_share(states.peer.lock_ranges, lock_ranges_, limits_.lock_ranges_max);
+}
+
+void StateRegistry::note_ranges(ClientStates& states, std::size_t before, std::size_t now) {
+  for (std::size_t* const count : {&states.lock_ranges, &states.peer.lock_ranges, &lock_ranges_})
+    *count += now - before;
+}
+
 ClientStates* StateRegistry::find_client(clientid4 client) const {
   const auto found = clients_.find(client);
   return found == clients_.end() ? nullptr : found->second.get();

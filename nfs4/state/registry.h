@@ -113,6 +113,12 @@ class StateRegistry {
   // Whether a client with `owned` owners of a kind, at this address, may have one more.
   [[nodiscard]] bool room_for_owner(const PeerStates* peer, std::size_t owned) const;
 
+  // --- Byte ranges that are locked.
+  // Whether this client may have so many more.
+  [[nodiscard]] bool room_for_ranges(const ClientStates& states, std::size_t more) const;
+  // A lock of this client that had `before` has `now`.
+  void note_ranges(ClientStates& states, std::size_t before, std::size_t now);
+
   // Whether the client has more states of this kind than it could if all had as many, one more client among
   // them.
   [[nodiscard]] bool more_than_its_share(clientid4 client, StateKind kind) const;
@@ -176,6 +182,7 @@ class StateRegistry {
   std::array<Kind*, state_kinds> by_number_{};
   FileTable files_;
   std::size_t owners_ = 0;
+  std::size_t lock_ranges_ = 0;
   std::uint64_t refused_ = 0;
   std::map<rpc::PeerKey, PeerStates> peers_;  // that have clients
   Clients clients_;

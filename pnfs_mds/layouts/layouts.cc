@@ -195,7 +195,7 @@ void Layouts::detach(LayoutState& layout) {
   if (layout.recalled) recalled_.erase({*layout.recalled, &layout});
   waiting_.wake(layout.file->handle);
   by_holder_.erase({layout.client->id, layout.file});
-  std::erase(layout.file->others, &layout);
+  layout.file->others.remove(&layout);
   layout.file = nullptr;
 }
 

@@ -302,7 +302,12 @@ class ClientTable {
   std::map<Name, clientid4> unconfirmed_;
   PeerOrder<base::TimePoint> confirmed_peers_;
   PeerOrder<std::uint64_t> unconfirmed_peers_;  // the oldest comes first
-  std::map<rpc::PeerKey, std::size_t> peer_sessions_;
+  struct PeerSessions {
+    std::size_t count = 0;
+    std::shared_ptr<ReplyBudget> budget;
+  };
+  [[nodiscard]] bool has_its_share(const PeerSessions& of_peer) const;
+  std::map<rpc::PeerKey, PeerSessions> peer_sessions_;  // of those that have some
   std::uint64_t refused_ = 0;
   std::unordered_map<SessionId, SessionRef, SessionIdHash> sessions_;
   std::vector<Gone> gone_;

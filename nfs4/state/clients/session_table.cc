@@ -64,8 +64,7 @@ base::Result<SessionOptions, nfsstat4> ClientTable::negotiate(const CreateSessio
   SessionOptions out{.fore = within(fore, options_.fore),
                      .back = within(back, options_.back),
                      .callback = request.callback,
-                     .persistent = false,
-                     .budget = budget_};
+                     .persistent = false};
   out.fore_slots_max = out.fore.slots;
   if (sessions_.size() >= options_.sessions_max) {
     ++refused_;
@@ -130,17 +129,19 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
                                                                        const SessionOptions& options) {
   if (record.sessions.size() >= options_.sessions_per_client) return base::fail(NFS4ERR_NOSPC);
   const rpc::PeerKey peer = peer_of(record.client->intro.address);
-  const auto of_peer = peer_sessions_.find(peer);
-  if (of_peer != peer_sessions_.end() &&
-      over_share(of_peer->second, sessions_.size(), options_.sessions_max)) {
+  const auto known = peer_sessions_.find(peer);
+  if (known != peer_sessions_.end() && has_its_share(known->second)) {
     ++refused_;
     return base::fail(NFS4ERR_DELAY);
   }
+  SessionOptions granted = options;
+  granted.budget =
+      known != peer_sessions_.end() ? known->second.budget : std::make_shared<ReplyBudget>(budget_);
   // Sessions grow without the table's lock, and may have taken what was left.
-  if (!budget_->take(std::size_t{options.fore.slots} * options.fore.cached_bytes_max))
+  if (!granted.budget->take(std::size_t{options.fore.slots} * options.fore.cached_bytes_max))
     return base::fail(NFS4ERR_DELAY);
   const SessionId id = make_session_id(record.client->id, unpredictable());
-  auto session = std::make_shared<Session>(id, record.client, options);
+  auto session = std::make_shared<Session>(id, record.client, granted);
   // Nothing survives a restart, so no session is persistent; RDMA connections begin in RDMA mode.
   std::uint32_t flags = 0;
   if ((request.flags & CREATE_SESSION4_FLAG_CONN_BACK_CHAN) != 0 && request.connection.id != 0) {
@@ -148,7 +149,9 @@ base::Result<CreateSessionOutcome, nfsstat4> ClientTable::make_session(Record& r
     flags |= CREATE_SESSION4_FLAG_CONN_BACK_CHAN;
   }
   sessions_.emplace(id, session);
-  ++peer_sessions_[peer];
+  PeerSessions& of_peer = peer_sessions_[peer];
+  of_peer.budget = granted.budget;
+  ++of_peer.count;
   record.sessions.push_back(std::move(session));
   return CreateSessionOutcome{.session = id,
                               .sequence = request.sequence,
@@ -178,7 +181,13 @@ void ClientTable::close_session(const SessionRef& session) {
   (void)session->retire(UINT32_MAX);
   if (sessions_.erase(session->id) == 0) return;
   const auto of_peer = peer_sessions_.find(peer_of(session->client->intro.address));
-  if (--of_peer->second == 0) peer_sessions_.erase(of_peer);
+  if (--of_peer->second.count == 0) peer_sessions_.erase(of_peer);
+}
+
+// Of sessions, or of what they keep.
+bool ClientTable::has_its_share(const PeerSessions& of_peer) const {
+  return over_share(of_peer.count, sessions_.size(), options_.sessions_max) ||
+         (of_peer.count >= always_of_peer && of_peer.budget->over_share());
 }
 
 base::Result<void, nfsstat4> ClientTable::destroy_session(const SessionId& id, std::uint32_t own) {

@@ -53,28 +53,43 @@ struct SlotStats {
   std::size_t kept_bytes = 0;
 };
 
-// How much memory for kept replies has been promised to sessions, of what all together may take. Thread-safe.
+// How much memory for kept replies has been promised to sessions, of what all together may take, or to those
+// of one address. Thread-safe.
 class ReplyBudget {
  public:
   explicit ReplyBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  // Of one address: what it promises, `all` promises.
+  explicit ReplyBudget(std::shared_ptr<ReplyBudget> all)
+      : bytes_max_(all->bytes_max_), all_(std::move(all)) {}
   ReplyBudget(const ReplyBudget&) = delete;
   ReplyBudget& operator=(const ReplyBudget&) = delete;
 
   [[nodiscard]] bool take(std::size_t bytes) {
+    if (all_ != nullptr && !all_->take(bytes)) return false;
     std::size_t before = promised_.load(std::memory_order_relaxed);
     do {
       if (bytes > bytes_max_ - before) return false;
     } while (!promised_.compare_exchange_weak(before, before + bytes, std::memory_order_relaxed));
     return true;
   }
-  void give_back(std::size_t bytes) { promised_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void give_back(std::size_t bytes) {
+    promised_.fetch_sub(bytes, std::memory_order_relaxed);
+    if (all_ != nullptr) all_->give_back(bytes);
+  }
   [[nodiscard]] std::size_t bytes_max() const { return bytes_max_; }
   [[nodiscard]] std::size_t left() const { return bytes_max_ - promised_.load(std::memory_order_relaxed); }
   // From here on sessions are asked for slots, and get no further ones.
-  [[nodiscard]] bool scarce() const { return left() < bytes_max_ / 4; }
+  [[nodiscard]] bool scarce() const { return all_ != nullptr ? all_->scarce() : left() < bytes_max_ / 4; }
+  // Of one address: it has half as much as all leave, and they leave less than a sixteenth, which is for
+  // others.
+  [[nodiscard]] bool over_share() const {
+    const std::size_t left = all_->left();
+    return left < bytes_max_ / 16 && promised_.load(std::memory_order_relaxed) >= left / 2;
+  }
 
  private:
   const std::size_t bytes_max_;
+  const std::shared_ptr<ReplyBudget> all_{};  // null: this is that
   std::atomic<std::size_t> promised_{0};
 };
 

@@ -308,7 +308,7 @@ vfs::OpenFileRef Delegations::descriptor_of(const Client& client, const vfs::Fil
 void Delegations::detach(DelegationState& delegation, DeferredWork& work) {
   std::erase(recalled_, &delegation);
   --held_like(delegation);
-  std::erase(delegation.file->delegations, &delegation);
+  delegation.file->delegations.remove(&delegation);
   ClientStates& states = *registry_.find_client(delegation.client->id);
   --states.delegations;
   --states.peer.delegations;

@@ -85,9 +85,8 @@ base::Result<LockState*, nfsstat4> Locks::state_for(const LockRequest& request, 
 }
 
 bool Locks::room_for_ranges(const ClientStates& states, const FileState& file, std::size_t more) {
-  const StateLimits& limits = registry_.limits();
-  if (states.lock_ranges + more <= limits.lock_ranges_per_client &&
-      file.locking().ranges.size() + more <= limits.lock_ranges_per_file)
+  if (registry_.room_for_ranges(states, more) &&
+      file.locking().ranges.size() + more <= registry_.limits().lock_ranges_per_file)
     return true;
   ++refused_full_;
   return false;
@@ -95,7 +94,7 @@ bool Locks::room_for_ranges(const ClientStates& states, const FileState& file, s
 
 void Locks::recount(LockState& lock) {
   const std::size_t now = lock.file->locking().ranges.count(lock.owner->id);
-  registry_.find_client(lock.client->id)->lock_ranges += now - lock.ranges;
+  registry_.note_ranges(*registry_.find_client(lock.client->id), lock.ranges, now);
   lock.owner->holding += static_cast<std::size_t>(now > 0) - static_cast<std::size_t>(lock.ranges > 0);
   lock.ranges = now;
 }

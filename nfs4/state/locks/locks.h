@@ -71,7 +71,7 @@ class Locks final : public Kind {
 
   explicit Locks(StateRegistry& registry);
 
-  // DENIED; RESOURCE (DELAY in 4.1): the client, or the file, has as many ranges as it may.
+  // DENIED; RESOURCE (DELAY in 4.1): the client, its address, or the file, has as many ranges as it may.
   base::Result<LockAnswer, LockRefusal> lock(const LockRequest& request, DeferredWork& work);
   // The file system refused. `for_local`: who asked will wait for somebody local, and is among local_waits()
   // from now on.
@@ -82,7 +82,7 @@ class Locks final : public Kind {
   void local_gone(const LocalWait& wait, DeferredWork& work);
   // How often somebody was to be told that it is its turn.
   [[nodiscard]] std::uint64_t turns_given() const { return turns_given_; }
-  // How many locks were refused because a file or a client has as many ranges as it may.
+  // How many locks were refused because a file, a client or its address has as many ranges as it may.
   [[nodiscard]] std::uint64_t refused_full() const { return refused_full_; }
   // RESOURCE (DELAY in 4.1): this would leave two ranges of one, and there are as many as there may be.
   base::Result<stateid4, nfsstat4> unlock(const StateUse& use, const ByteRange& range, DeferredWork& work);

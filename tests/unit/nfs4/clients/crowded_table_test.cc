@@ -127,6 +127,29 @@ TEST_F(CrowdedTableTest, when_all_is_taken_the_address_with_the_most_makes_room)
   for (const clientid4 one : few) EXPECT_NE(table().find_any(one), nullptr);
 }
 
+TEST_F(CrowdedTableTest, an_address_leaves_memory_for_replies_to_others) {
+  options_.reply_bytes_max = base::MiB;
+  options_.sessions_per_client = 1000;
+  ClientTable table(options_, epoch, {}, [](clientid4) { return false; });
+  const auto come = [&](std::uint8_t from) {
+    Introduction introduction = who("owner " + std::to_string(from));
+    introduction.address = host(from);
+    const auto client = table.exchange_id(introduction, false, now_);
+    for (std::uint32_t sequence = 1;; ++sequence) {
+      CreateSessionRequest asked = request(client->client, sequence);
+      asked.address = introduction.address;
+      if (const auto made = table.create_session(asked, now_); !made)
+        return std::pair(sequence, made.error());
+    }
+  };
+  const auto [sessions, status] = come(1);
+  EXPECT_EQ(status, NFS4ERR_DELAY);
+  EXPECT_GT(sessions, 100U) << "while nobody else wants them";
+  EXPECT_EQ(table.refused(), 1U);
+  EXPECT_GT(come(2).first, 8U) << "there is room for others";
+  EXPECT_GT(come(3).first, 4U);
+}
+
 TEST_F(CrowdedTableTest, an_ipv6_network_is_one_address) {
   const auto come_from = [&](std::uint8_t host) {
     now_ += 10ms;

@@ -80,7 +80,7 @@ class Layouts final : public Kind {
   void detach(LayoutState& layout) {
     if (layout.file == nullptr) return;
     const vfs::FileHandle handle = layout.file->handle;
-    std::erase(layout.file->others, &layout);
+    layout.file->others.remove(&layout);
     layout.file = nullptr;
     registry_->forget_if_unused(handle);
   }

@@ -269,7 +269,8 @@ TEST_F(FewStatesTest, all_clients_together_have_no_more_owners_than_there_is_roo
 // Of what all have together, each address gets as much as twice what it leaves.
 class SharesTest : public StatesTest {
  protected:
-  SharesTest() : StatesTest({.states_max = 96, .owners_max = 96, .delegations_max = 64}) {}
+  SharesTest()
+      : StatesTest({.states_max = 96, .owners_max = 96, .lock_ranges_max = 96, .delegations_max = 64}) {}
   // How many files the client can open, by one owner or by one for each.
   std::size_t open_all(const ClientRef& client, bool one_owner) {
     std::size_t count = 0;
@@ -309,6 +310,24 @@ TEST_F(SharesTest, clients_of_one_address_share_what_it_may_have_of_all_owners) 
   EXPECT_EQ(open_all(one, false), 32U);
   EXPECT_EQ(open_all(neighbour, false), 0U);
   EXPECT_GE(open_all(far, false), 16U);
+}
+
+TEST_F(SharesTest, clients_of_one_address_share_what_it_may_have_of_all_locked_ranges) {
+  const auto lock_all = [&](const ClientRef& client) {
+    const stateid4 open = opened(client, "o", reads);
+    auto last = lock(client, open, "l", {{0, 0}, LockMode::read});
+    std::size_t count = 0;
+    for (std::uint64_t at = 2; last && at < 200; at += 2, ++count)
+      last = lock(client, last->id, std::nullopt, {{at, at}, LockMode::read});
+    return count;
+  };
+  EXPECT_EQ(lock_all(one), 32U);
+  EXPECT_EQ(lock_all(neighbour), 0U);
+  EXPECT_GE(lock_all(far), 16U) << "there is room for others";
+  EXPECT_GT(states.locks().refused_full(), 0U);
+  states.drop_client(one->id);
+  while (states.leaving()) after = states.take_left();
+  EXPECT_GE(lock_all(neighbour), 16U);
 }
 
 TEST_F(FewStatesTest, an_owner_that_could_not_open_anything_takes_no_room) {
