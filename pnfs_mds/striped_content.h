@@ -66,7 +66,7 @@ class StripedContent final : public vfs::Content {
                                      const io::Payload& data, vfs::Stability stability) override;
   vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                    std::uint32_t count) override;
-  [[nodiscard]] vfs::Verifier write_verifier() const override;
+  [[nodiscard]] vfs::Verifier write_verifier(const vfs::Verifier& own) const override;
   // The intent is on the medium before any object is cut. If somebody else than `who` may have handles, or
   // ones that tell of a larger size, it has the next epoch, and they are refused by all servers on return.
   vfs::VfsOp<> resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) override;

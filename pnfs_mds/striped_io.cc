@@ -58,7 +58,9 @@ vfs::Verifier StripedContent::verifier_of(const pnfs::LayoutRecord& record, cons
   return out;
 }
 
-vfs::Verifier StripedContent::write_verifier() const { return verifier_of(record(), {}); }
+vfs::Verifier StripedContent::write_verifier(const vfs::Verifier& /*own*/) const {
+  return verifier_of(record(), {});
+}
 
 vfs::VfsOp<vfs::ReadResult> StripedContent::read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
                                                  vfs::ReadMemory memory) {

@@ -39,6 +39,7 @@ struct FileStatus {
   std::uint64_t size = 0;
   std::uint64_t allocated = 0;  // bytes of blocks
   std::uint64_t fileid = 0;
+  std::uint64_t block_bytes = 4096;  // holes begin and end at multiples of it
   vfs::Time atime, mtime, ctime;
 };
 

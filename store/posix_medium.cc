@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <csignal>
 #include <utility>
 
@@ -38,6 +39,14 @@ timespec timespec_of(const vfs::Time& time) {
   return {.tv_sec = time.seconds, .tv_nsec = static_cast<long>(time.nanoseconds)};
 }
 vfs::Time time_of(const timespec& time) { return {time.tv_sec, static_cast<std::uint32_t>(time.tv_nsec)}; }
+
+// As st_blksize says, and what the kernel caches: a page. Larger ones are no blocks, but what is good to read
+// at a time.
+std::uint64_t block_of(blksize_t told) {
+  constexpr std::uint64_t page_bytes = 4096, block_bytes_max = 64 * base::KiB;
+  return std::clamp(std::bit_ceil(static_cast<std::uint64_t>(std::max<blksize_t>(told, 1))), page_bytes,
+                    block_bytes_max);
+}
 
 class PosixFile final : public File {
  public:
@@ -92,6 +101,7 @@ class PosixFile final : public File {
     return FileStatus{.size = static_cast<std::uint64_t>(now.st_size),
                       .allocated = static_cast<std::uint64_t>(now.st_blocks) * 512,
                       .fileid = now.st_ino,
+                      .block_bytes = block_of(now.st_blksize),
                       .atime = time_of(now.st_atim),
                       .mtime = time_of(now.st_mtim),
                       .ctime = time_of(now.st_ctim)};

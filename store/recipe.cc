@@ -24,14 +24,6 @@ struct Walk {
   const TakeLost* lost;  // null: what cannot be read ends the walk
 };
 
-base::Result<Node> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry) {
-  const auto bytes = chunks.get(ChunkKind::node, entry.chunk);
-  if (!bytes) return base::fail(bytes.error());
-  auto child = decode_node(**bytes);
-  if (!child || child->height + 1 != node.height || child->span != entry.length) return base::fail(EIO);
-  return std::move(*child);
-}
-
 base::Result<void> take_clipped(const Walk& walk, const NodeEntry& entry, std::uint64_t at) {
   const std::uint64_t begin = std::max(at, walk.begin), end = std::min(at + entry.length, walk.end);
   return walk.take(
@@ -62,6 +54,14 @@ base::Result<void> visit(const Walk& walk, const Node& node, std::uint64_t base)
 }
 
 }  // namespace
+
+base::Result<Node> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry) {
+  const auto bytes = chunks.get(ChunkKind::node, entry.chunk);
+  if (!bytes) return base::fail(bytes.error());
+  auto child = decode_node(**bytes);
+  if (!child || child->height + 1 != node.height || child->span != entry.length) return base::fail(EIO);
+  return std::move(*child);
+}
 
 base::Result<void> RecipeBuilder::add(NodeEntry entry) {
   if (entry.kind == EntryKind::chunk) mapped_ += entry.length;
@@ -108,6 +108,7 @@ base::Result<Node> RecipeBuilder::finish() {
 
 base::Result<void> walk_recipe(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
                                const TakePiece& take) {
+  if (begin >= end) return {};
   return visit({.chunks = chunks, .begin = begin, .end = end, .take = take, .lost = nullptr}, top, 0);
 }
 

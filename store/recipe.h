@@ -59,6 +59,9 @@ using TakeLost = std::function<void(std::uint64_t offset, std::uint64_t length)>
 base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLost& lost,
                               const TakePiece& take);
 
+// The node that an entry of `node` names; EIO: it cannot be read, or is another than its parent says.
+base::Result<Node> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry);
+
 // The root that a record names; EIO: it cannot be read.
 base::Result<Root> read_root(ChunkStore& chunks, const Record& record);
 

@@ -19,6 +19,27 @@ std::vector<Extent> without(const Extent& from, const std::vector<Extent>& other
   return out;
 }
 
+std::uint64_t rounded_up(std::uint64_t offset, std::uint64_t block) {
+  return (offset + block - 1) / block * block;
+}
+
+namespace {
+
+// The blocks that the extents touch, none of them twice, as far as `end`.
+std::vector<Extent> rounded_out(const std::vector<Extent>& extents, std::uint64_t block, std::uint64_t end) {
+  std::vector<Extent> out;
+  for (const Extent& extent : extents) {
+    const Extent blocks{extent.begin / block * block, std::min(rounded_up(extent.end, block), end)};
+    if (!out.empty() && blocks.begin <= out.back().end)
+      out.back().end = std::max(out.back().end, blocks.end);
+    else
+      out.push_back(blocks);
+  }
+  return out;
+}
+
+}  // namespace
+
 base::Result<std::shared_ptr<const SealedFile>> SealedFile::open(ChunkStore& chunks, const StoreKeys& keys,
                                                                  const KernelHandle& file,
                                                                  base::BytesView record) {
@@ -74,6 +95,49 @@ base::Result<void> SealedFile::read(File& stub, std::uint64_t offset, base::Muta
     }
     return {};
   });
+}
+
+// In order, and apart.
+base::Result<std::vector<Extent>> SealedFile::seen_through(File& stub, std::uint64_t begin,
+                                                           std::uint64_t end) const {
+  const auto from_stub = newer(stub, begin, end);
+  if (!from_stub) return base::fail(from_stub.error());
+  std::vector<Extent> out;
+  for (const Extent& gap : without({begin, end}, *from_stub)) {
+    const auto walked = walk_recipe(chunks_, root_.top, gap.begin, gap.end, [&](const RecipePiece& piece) {
+      if (piece.kind == EntryKind::chunk) out.push_back({piece.offset, piece.offset + piece.length});
+      return base::Result<void>();
+    });
+    if (!walked) return base::fail(walked.error());
+  }
+  return out;
+}
+
+base::Result<bool> SealedFile::shows_through(File& stub, std::uint64_t begin, std::uint64_t end) const {
+  if (root_.top.entries.empty() || root_.top.entries.back().end() <= begin) return false;
+  const auto seen = seen_through(stub, begin, end);
+  if (!seen) return base::fail(seen.error());
+  return !seen->empty();
+}
+
+base::Result<void> SealedFile::fill(File& stub, std::uint64_t begin, std::uint64_t end, std::uint64_t size,
+                                    const Write& write) const {
+  constexpr std::uint64_t slice = 1 * base::MiB;
+  const auto now = stub.status();
+  if (!now) return base::fail(now.error());
+  base::Bytes bytes;
+  for (std::uint64_t from = begin; from < std::min(end, size); from += slice) {
+    const std::uint64_t to = std::min({rounded_up(end, now->block_bytes), from + slice, size});
+    const auto seen = seen_through(stub, from, to);
+    if (!seen) return base::fail(seen.error());
+    for (const Extent& blocks : rounded_out(*seen, now->block_bytes, to)) {
+      bytes.resize(static_cast<std::size_t>(blocks.end - blocks.begin));
+      base::Result<void> done = read(stub, blocks.begin, bytes);
+      if (done) done = write(blocks.begin, bytes);
+      if (!done) return done;
+    }
+  }
+  return {};
 }
 
 // Piece by piece from the front: a file with many pieces is seldom asked for its last hole.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -36,14 +37,27 @@ class SealedFile {
   // Where the stub has newer bytes within [begin, end).
   base::Result<std::vector<Extent>> newer(File& stub, std::uint64_t begin, std::uint64_t end) const;
 
+  // Whether the recipe has bytes within [begin, end) where the stub has none.
+  base::Result<bool> shows_through(File& stub, std::uint64_t begin, std::uint64_t end) const;
+  // Puts them into the stub, block by block, up to `size`, that of the file. `begin` is where a block does.
+  // Nobody writes to the file meanwhile.
+  using Write = std::function<base::Result<void>(std::uint64_t offset, base::BytesView bytes)>;
+  base::Result<void> fill(File& stub, std::uint64_t begin, std::uint64_t end, std::uint64_t size,
+                          const Write& write) const;
+
   [[nodiscard]] const Record& record() const { return record_; }
   [[nodiscard]] const Root& root() const { return root_; }
 
  private:
+  base::Result<std::vector<Extent>> seen_through(File& stub, std::uint64_t begin, std::uint64_t end) const;
+
   ChunkStore& chunks_;
   const Record record_;
   const Root root_;
 };
+
+// To a multiple of `block`; `offset` is far from the largest number.
+std::uint64_t rounded_up(std::uint64_t offset, std::uint64_t block);
 
 // What is left of `from` without the others, which are in order and apart.
 std::vector<Extent> without(const Extent& from, const std::vector<Extent>& others);

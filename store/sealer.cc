@@ -13,7 +13,7 @@ constexpr std::size_t read_bytes_at_once = 4 * base::MiB;
 // A hole that ends behind the file's end frees its last block, too, which is not larger than this.
 constexpr std::uint64_t block_bytes_max = 64 * base::KiB;
 
-std::uint64_t rounded_up(std::uint64_t size) { return (size / block_bytes_max + 1) * block_bytes_max; }
+std::uint64_t behind_last_block(std::uint64_t size) { return (size / block_bytes_max + 1) * block_bytes_max; }
 
 // Where bytes were read: fewer and larger ranges, if there are too many.
 std::vector<PendingStep> punches_of(std::vector<Extent> extents, std::uint64_t size) {
@@ -25,18 +25,24 @@ std::vector<PendingStep> punches_of(std::vector<Extent> extents, std::uint64_t s
   }
   std::vector<PendingStep> out;
   for (const Extent& extent : extents) {
-    const std::uint64_t end = extent.end == size ? rounded_up(size) : extent.end;
+    const std::uint64_t end = extent.end == size ? behind_last_block(size) : extent.end;
     out.push_back({StepKind::punch, extent.begin, end - extent.begin});
   }
   return out;
+}
+
+// The record when nothing is pending.
+Record done_record(Record record) {
+  record.pending = record.unsealing = false;
+  return record;
 }
 
 bool same(const FileStatus& a, const FileStatus& b) {
   return a.size == b.size && a.mtime == b.mtime && a.ctime == b.ctime;
 }
 
-base::Result<void> carry_out(const StoreKeys& keys, File& file, const KernelHandle& handle, Record record,
-                             const Root& root) {
+base::Result<void> carry_out(const StoreKeys& keys, File& file, const KernelHandle& handle,
+                             const Record& record, const Root& root) {
   base::Result<void> done;
   for (const PendingStep& step : root.steps) {
     if (done)
@@ -46,9 +52,14 @@ base::Result<void> carry_out(const StoreKeys& keys, File& file, const KernelHand
   const auto now = file.status();
   if (!now) return base::fail(now.error());
   done = file.set_times(now->atime, root.mtime);
-  record.pending = record.unsealing = false;
-  if (done) done = file.set_attribute(record_name, encode(record, keys, handle));
+  if (done) done = file.set_attribute(record_name, encode(done_record(record), keys, handle));
   return done;
+}
+
+// All that there is of them is on the medium on return.
+base::Result<void> sync_of(std::span<SealDraft> drafts) {
+  File& any = *drafts.front().file;
+  return drafts.size() == 1 ? any.sync() : any.sync_file_system();
 }
 
 }  // namespace
@@ -70,28 +81,69 @@ base::Result<void> Sealer::prepare(SealDraft& draft) {
   const auto handle = file.handle();
   if (!handle) return base::fail(handle.error());
   draft.handle = *handle;
-  if (*record) {
-    draft.outcome = SealOutcome::already;
-    const auto sealed = SealedFile::open(store_.chunks(), store_.keys(), *handle, **record);
-    if (!sealed) return base::fail(sealed.error());
-    const auto finished = finish_steps(store_, file, *handle, **sealed);
-    if (!finished) return base::fail(finished.error());
-    if (!*finished) draft.outcome = SealOutcome::changed;
-    return {};
-  }
+  if (*record) return prepare_sealed(draft, **record);
   draft.outcome = SealOutcome::small;
   if (now->size < seal_bytes_min) return {};
   params_ = now->size <= whole_bytes_max ? &whole_ : &usual_;
   RecipeBuilder recipe(store_.chunks());
   auto extents = read_all(file, now->size, recipe);
   if (!extents) return base::fail(extents.error());
+  return draft_of(draft, recipe, std::move(*extents));
+}
+
+// One that was written to since it was sealed: the new bytes, and the rest of the recipe.
+base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView record) {
+  File& file = *draft.file;
+  draft.outcome = SealOutcome::already;
+  const auto found = SealedFile::open(store_.chunks(), store_.keys(), draft.handle, record);
+  if (!found) return base::fail(found.error());
+  const auto finished = finish_steps(store_, file, draft.handle, **found);
+  if (!finished) return base::fail(finished.error());
+  if (!*finished) draft.outcome = SealOutcome::changed;
+  if (!*finished) return {};
+  const auto now = file.status();
+  if (!now) return base::fail(now.error());
+  draft.before = *now;
+  const SealedFile sealed(store_.chunks(), done_record((*found)->record()), (*found)->root());
+  auto extents = sealed.newer(file, 0, now->size);
+  if (!extents) return base::fail(extents.error());
+  std::uint64_t bytes = 0;
+  for (const Extent& extent : *extents) bytes += extent.end - extent.begin;
+  if (bytes < seal_bytes_min) return {};
+  params_ = now->size <= whole_bytes_max ? &whole_ : &usual_;
+  RecipeBuilder recipe(store_.chunks());
+  std::uint64_t at = 0;
+  base::Result<void> done;
+  for (const Extent& extent : *extents) {
+    if (done) done = add_pieces(sealed, {at, extent.begin}, recipe);
+    if (done) done = read_extent(file, extent, recipe);
+    at = extent.end;
+  }
+  if (done) done = add_pieces(sealed, {at, now->size}, recipe);
+  if (!done) return done;
+  return draft_of(draft, recipe, std::move(*extents));
+}
+
+base::Result<void> Sealer::add_pieces(const SealedFile& sealed, const Extent& range, RecipeBuilder& recipe) {
+  return walk_recipe(store_.chunks(), sealed.root().top, range.begin, range.end,
+                     [&](const RecipePiece& piece) {
+                       return recipe.add({.offset = piece.offset,
+                                          .length = piece.length,
+                                          .kind = piece.kind,
+                                          .slice = piece.slice,
+                                          .chunk = piece.chunk});
+                     });
+}
+
+// `extents`: what the file has of its own.
+base::Result<void> Sealer::draft_of(SealDraft& draft, RecipeBuilder& recipe, std::vector<Extent> extents) {
   auto top = recipe.finish();
   if (!top) return base::fail(top.error());
   if (recipe.mapped() < seal_bytes_min) return {};
-  draft.root = {.size = now->size,
-                .mtime = now->mtime,
-                .ctime = now->ctime,
-                .steps = punches_of(std::move(*extents), now->size),
+  draft.root = {.size = draft.before.size,
+                .mtime = draft.before.mtime,
+                .ctime = draft.before.ctime,
+                .steps = punches_of(std::move(extents), draft.before.size),
                 .top = std::move(*top)};
   const auto root = store_.chunks().put(ChunkKind::root, encode(draft.root));
   if (!root) return base::fail(root.error());
@@ -167,10 +219,13 @@ base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
   std::vector<RegistryEntry> entries;
   for (const SealDraft& draft : drafts)
     entries.push_back({RegistryKind::sealed, tree_, draft.record.mapped, draft.handle});
+  if (drafts.empty()) return {};
   base::Result<void> done = store_.chunks().sync();
+  // Who finishes this after a crash compares the two: the file's own bytes must not be older then.
+  if (done) done = sync_of(drafts);
   if (done) done = store_.registry()->append(entries);
   if (!done) return done;
-  File* any = nullptr;
+  bool any = false;
   for (SealDraft& draft : drafts) {
     const auto now = draft.file->status();
     if (!now) return base::fail(now.error());
@@ -181,10 +236,10 @@ base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
     if (done)
       done = draft.file->set_attribute(record_name, encode(draft.record, store_.keys(), draft.handle));
     if (!done) return done;
-    any = draft.file.get();
+    any = true;
   }
-  if (any == nullptr) return {};
-  done = drafts.size() == 1 ? any->sync() : any->sync_file_system();
+  if (!any) return {};
+  done = sync_of(drafts);
   for (SealDraft& draft : drafts) {
     if (!done) return done;
     if (draft.outcome == SealOutcome::sealed)
@@ -233,7 +288,7 @@ base::Result<void> compare(File& file, const SealedFile& sealed, const Extent& e
   return {};
 }
 
-base::Result<Leftover> leftover_of(File& file, const SealedFile& sealed) {
+base::Result<Leftover> leftover_of(Store& store, File& file, const SealedFile& sealed) {
   const auto now = file.status();
   if (!now) return base::fail(now.error());
   Leftover out{.differs = now->size != sealed.root().size};
@@ -250,6 +305,12 @@ base::Result<Leftover> leftover_of(File& file, const SealedFile& sealed) {
       at = clipped.end;
     }
   }
+  if (!out.differs || out.has_holes) return out;
+  // Of a file that was sealed before, the rest is in the recipe alone.
+  const SealedFile done(store.chunks(), done_record(sealed.record()), sealed.root());
+  const auto shows = done.shows_through(file, 0, now->size);
+  if (!shows) return base::fail(shows.error());
+  out.has_holes = *shows;
   return out;
 }
 
@@ -259,7 +320,7 @@ base::Result<bool> finish_steps(Store& store, File& file, const KernelHandle& ha
                                 const SealedFile& sealed) {
   if (!sealed.record().pending) return true;
   const auto left =
-      sealed.record().unsealing ? base::Result<Leftover>(Leftover{}) : leftover_of(file, sealed);
+      sealed.record().unsealing ? base::Result<Leftover>(Leftover{}) : leftover_of(store, file, sealed);
   if (!left) return base::fail(left.error());
   if (left->differs && left->has_holes) return base::fail(EBUSY);
   // Nobody knows whether the record was on the medium when the one that set it ended.
@@ -272,16 +333,15 @@ base::Result<bool> finish_steps(Store& store, File& file, const KernelHandle& ha
 
 namespace {
 
-// Every byte that the recipe has, into the stub.
+// What the recipe has and the stub has not, into the stub.
 base::Result<void> write_back(Store& store, UnsealDraft& draft) {
-  const auto put = [&](const RecipePiece& piece) -> base::Result<void> {
-    if (piece.kind == EntryKind::plain) return {};
-    const auto chunk = store.chunks().get(ChunkKind::data, piece.chunk);
-    if (!chunk) return base::fail(chunk.error());
-    return draft.file->write(
-        piece.offset, base::BytesView(**chunk).subspan(piece.slice, static_cast<std::size_t>(piece.length)));
+  const std::uint64_t size = draft.before.size;
+  const auto write = [&](std::uint64_t offset, base::BytesView bytes) {
+    base::Result<void> done = draft.file->write(offset, bytes);
+    if (done) done = draft.file->set_times(draft.before.atime, draft.before.mtime);
+    return done;
   };
-  return walk_recipe(store.chunks(), draft.root.top, 0, draft.before.size, put);
+  return SealedFile(store.chunks(), draft.record, draft.root).fill(*draft.file, 0, size, size, write);
 }
 
 // What the file is like, and whether it can be unsealed.
@@ -300,15 +360,11 @@ base::Result<bool> look_at(Store& store, UnsealDraft& draft) {
   const auto now = file.status();
   if (!now) return base::fail(now.error());
   draft.before = *now;
-  draft.record = (*sealed)->record();
-  draft.record.pending = draft.record.unsealing = false;
+  draft.record = done_record((*sealed)->record());
   draft.root = (*sealed)->root();
-  const auto newer = SealedFile(store.chunks(), draft.record, draft.root).newer(file, 0, now->size);
+  auto newer = SealedFile(store.chunks(), draft.record, draft.root).newer(file, 0, now->size);
   if (!newer) return base::fail(newer.error());
-  if (!newer->empty()) return base::fail(EBUSY);
-  draft.record.pending = draft.record.unsealing = true;
-  if (auto set = file.set_attribute(record_name, encode(draft.record, store.keys(), *handle)); !set)
-    return base::fail(set.error());
+  draft.holes = without({0, now->size}, *newer);
   return true;
 }
 
@@ -330,11 +386,16 @@ void sync_all(std::span<UnsealDraft> drafts) {
   if (!done) each(drafts, [&](UnsealDraft&) { return done; });
 }
 
-// Whose bytes were not written, or not all of them, gets its holes back.
-void undo(Store& store, std::span<UnsealDraft> drafts) {
+// Whose bytes were not written, or not all of them, gets its holes back: what was put there the recipe has.
+void undo(std::span<UnsealDraft> drafts) {
   for (UnsealDraft& draft : drafts) {
-    if (draft.outcome || !draft.record.pending) continue;
-    const auto undone = carry_out(store.keys(), *draft.file, draft.handle, draft.record, draft.root);
+    if (draft.outcome || draft.holes.empty()) continue;
+    base::Result<void> undone;
+    for (const Extent& hole : draft.holes) {
+      const std::uint64_t end = hole.end == draft.before.size ? behind_last_block(hole.end) : hole.end;
+      if (undone) undone = draft.file->punch(hole.begin, end - hole.begin);
+    }
+    if (undone) undone = draft.file->set_times(draft.before.atime, draft.before.mtime);
     if (!undone)
       base::log_event(base::Level::warning, "store_unseal_undone", "fileid={}: {}; it is read as before",
                       draft.before.fileid, base::message_of(undone.error()));
@@ -343,15 +404,13 @@ void undo(Store& store, std::span<UnsealDraft> drafts) {
 
 }  // namespace
 
-// While the bytes are written the record says that they are to be punched: a crash makes of the file what it
-// was.
+// The record goes when all bytes are on the medium. Before that a crash leaves some of them in both places.
 void unseal(Store& store, std::uint32_t tree, std::span<UnsealDraft> drafts) {
   base::check(store.registry() != nullptr, "whoever unseals has a registry");
   for (UnsealDraft& draft : drafts) draft.outcome = look_at(store, draft);
-  sync_all(drafts);
   each(drafts, [&](UnsealDraft& draft) { return write_back(store, draft); });
   sync_all(drafts);
-  undo(store, drafts);
+  undo(drafts);
   each(drafts, [](UnsealDraft& draft) {
     base::Result<void> done = draft.file->remove_attribute(record_name);
     if (done) done = draft.file->set_times(draft.before.atime, draft.before.mtime);

@@ -63,6 +63,9 @@ class Sealer {
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
+  base::Result<void> prepare_sealed(SealDraft& draft, base::BytesView record);
+  base::Result<void> add_pieces(const SealedFile& sealed, const Extent& range, RecipeBuilder& recipe);
+  base::Result<void> draft_of(SealDraft& draft, RecipeBuilder& recipe, std::vector<Extent> extents);
   base::Result<std::vector<Extent>> read_all(File& file, std::uint64_t size, RecipeBuilder& recipe);
   base::Result<void> read_extent(File& file, const Extent& extent, RecipeBuilder& recipe);
   void give_back_what_is_wanted(std::span<SealDraft> drafts);
@@ -92,9 +95,10 @@ struct UnsealDraft {
   FileStatus before{};
   Record record{};
   Root root{};
+  std::vector<Extent> holes{};  // that it had
   // `false`: it is not sealed. Errors: those of SealedFile::open(), EIO, ENOSPC and others of the file: then
-  // it is as it was. EBUSY: a local process has written to it: only reading by the server tells which bytes
-  // are whose.
+  // it is as it was. EBUSY: after a crashed seal a local process has written to it: only reading by the
+  // server tells which bytes are whose.
   base::Result<bool> outcome = true;
 };
 

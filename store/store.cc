@@ -40,7 +40,8 @@ bool may_be_half_made(const std::vector<std::string>& names) {
 }  // namespace
 
 Store::~Store() {
-  if (index_ != nullptr && what_ != OpenFor::reading) index_->put_known_to(containers_->end());
+  if (containers_ != nullptr && index_ != nullptr && what_ != OpenFor::reading)
+    index_->put_known_to(containers_->end());
 }
 
 std::expected<std::unique_ptr<Store>, std::string> Store::open(const std::string& directory,
@@ -64,13 +65,30 @@ std::expected<std::unique_ptr<Store>, std::string> Store::open(const std::string
                  fmt::format("the store is in use by {}", holder.empty() ? "another process" : holder));
   if (!lock) return wrong(directory, "lock", lock.error());
   out->lock_.emplace(std::move(*lock));
-  Opened done;
-  if (!is_store) done = out->make();
-  if (done) done = out->load_format();
-  if (done) done = out->load_key();
-  if (done) done = out->load_parts(options);
-  if (!done) return std::unexpected(done.error());
+  if (auto begun = out->begin(options, is_store); !begun) return std::unexpected(begun.error());
   return out;
+}
+
+std::expected<std::unique_ptr<Store>, std::string> Store::open(std::unique_ptr<Medium> medium,
+                                                               std::unique_ptr<Index> index,
+                                                               const StoreOptions& options) {
+  std::unique_ptr<Store> out(new Store("the store"));
+  out->medium_ = std::move(medium);
+  out->index_ = std::move(index);
+  const auto names = out->medium_->list("");
+  if (!names) return wrong(out->directory_, base::message_of(names.error()));
+  const bool is_store = std::ranges::find(*names, format_name) != names->end();
+  if (auto begun = out->begin(options, is_store); !begun) return std::unexpected(begun.error());
+  return out;
+}
+
+Store::Opened Store::begin(const StoreOptions& options, bool is_store) {
+  Opened done;
+  if (!is_store) done = make();
+  if (done) done = load_format();
+  if (done) done = load_key();
+  if (done) done = load_parts(options);
+  return done;
 }
 
 // FORMAT is last: with it the directory is a store.
@@ -126,8 +144,10 @@ Store::Opened Store::load_parts(const StoreOptions& options) {
     base::log_event(base::Level::error, "store_registry_lost",
                     "{}/{}: {}; nothing is sealed until it is back", directory_, Registry::name,
                     base::message_of(registry.error()));
-  auto index = Index::open(directory_ + "/" + index_name, options.index);
-  if (index) index_ = std::move(*index);
+  if (lock_) {
+    auto index = Index::open(directory_ + "/" + index_name, options.index);
+    if (index) index_ = std::move(*index);
+  }
   chunks_ = std::make_unique<ChunkStore>(*containers_, index_.get(), *keys_, options.cache_bytes);
   if (what_ == OpenFor::reading) return {};
   if (const auto caught_up = chunks_->catch_up(); !caught_up)

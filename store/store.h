@@ -33,10 +33,15 @@ class Store {
   // Errors are sentences. With OpenFor::creating a directory that is empty, or not there, becomes a store.
   static std::expected<std::unique_ptr<Store>, std::string> open(const std::string& directory,
                                                                  const StoreOptions& options);
+  // On a medium that nobody else uses. `index` may be null: then no duplicates are found.
+  static std::expected<std::unique_ptr<Store>, std::string> open(std::unique_ptr<Medium> medium,
+                                                                 std::unique_ptr<Index> index,
+                                                                 const StoreOptions& options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
+  [[nodiscard]] bool writable() const { return what_ != OpenFor::reading; }
   [[nodiscard]] const std::string& directory() const { return directory_; }
   [[nodiscard]] const FormatFile& format() const { return format_; }
   [[nodiscard]] const StoreKeys& keys() const { return *keys_; }
@@ -56,6 +61,8 @@ class Store {
  private:
   explicit Store(std::string directory) : directory_(std::move(directory)) {}
   using Opened = std::expected<void, std::string>;
+  // `is_store`: the directory is one already.
+  Opened begin(const StoreOptions& options, bool is_store);
   Opened make();
   Opened load_format();
   Opened load_key();

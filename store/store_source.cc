@@ -46,12 +46,17 @@ std::string_view text_of_refusal(base::Errno error) {
 
 // Runs where it may block; where nobody has said where that is, on the calling thread. delay: not now.
 template <class F>
-vfs::VfsOp<std::invoke_result_t<F&>> on_pool(std::optional<io::BlockingGroup>& group, F function) {
+vfs::VfsOp<std::invoke_result_t<F&>> on_pool(std::optional<io::BlockingGroup>& group,
+                                             io::BlockingReason reason, F function) {
   io::Reactor* const reactor = io::Reactor::current();
   if (!group || reactor == nullptr) co_return function();
-  auto ran = co_await group->run(*reactor, io::BlockingReason::read, std::move(function));
+  auto ran = co_await group->run(*reactor, reason, std::move(function));
   if (!ran) co_await base::fail(vfs::Error::delay);
   co_return std::move(*ran);
+}
+
+void log_failure(const char* event, const vfs::Stub& stub, base::Errno error) {
+  base::log_event(base::Level::error, event, "fileid={}: {}", stub.fileid(), base::message_of(error));
 }
 
 }  // namespace
@@ -72,15 +77,14 @@ vfs::VfsOp<vfs::ReadResult> SealedContent::read(vfs::Stub& stub, std::uint64_t o
   const auto fill = [&]() -> base::Result<void> {
     std::uint64_t at = offset;
     for (const io::SlabRange& range : *ranges) {
-      if (auto got = file_->read(*file, at, range.writable()); !got) return got;
+      if (auto got = inode_->read(*file, at, range.writable()); !got) return got;
       at += range.length;
     }
     return {};
   };
-  const base::Result<void> done = co_await on_pool(source_.group_, fill);
+  const base::Result<void> done = co_await on_pool(source_.group_, io::BlockingReason::read, fill);
   if (!done) {
-    base::log_event(base::Level::error, "store_read_failed", "fileid={} offset={} bytes={}: {}",
-                    stub.fileid(), offset, wanted, base::message_of(done.error()));
+    log_failure("store_read_failed", stub, done.error());
     co_await base::fail(vfs::Error::io);
   }
   for (io::SlabRange& range : *ranges) out.data.append(std::move(range));
@@ -88,21 +92,67 @@ vfs::VfsOp<vfs::ReadResult> SealedContent::read(vfs::Stub& stub, std::uint64_t o
   co_return std::move(out);
 }
 
-vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& /*stub*/, const vfs::Credentials& /*who*/,
-                                                  std::uint64_t /*offset*/, const io::Payload& /*data*/,
-                                                  vfs::Stability /*stability*/) {
-  return base::fail(vfs::Error::rofs);
+vfs::VfsOp<> SealedContent::change(vfs::Stub& stub, Work work) {
+  // An export that was read-only when the store was opened, and is not any more.
+  if (!source_.store_.writable()) co_await base::fail(vfs::Error::rofs);
+  const int fd = co_await stub.descriptor(vfs::OpenAccess::both);
+  const auto file = source_.store_.medium().file_of(fd);
+  StubCall call;
+  const base::Result<void> done =
+      co_await on_pool(source_.group_, io::BlockingReason::write, [&] { return work(*file, fd, call); });
+  if (!call) co_await base::fail(call.error());
+  if (done) co_return;
+  const bool no_room = done.error() == base::errno_of(ENOSPC) || done.error() == base::errno_of(EDQUOT);
+  if (!no_room) log_failure("store_write_failed", stub, done.error());
+  co_await base::fail(no_room ? vfs::Error::nospc : vfs::Error::io);
 }
 
-// Nothing was written that could be lost.
-vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& /*stub*/, const vfs::Credentials& /*who*/,
+// Writes what the recipe has, as the caller; what goes wrong is `failed` then, and the rest is left undone.
+auto SealedContent::filler(vfs::Stub& stub, const vfs::Credentials& who, int fd, StubCall& failed) {
+  return [&stub, &who, fd, &failed](std::uint64_t offset, base::BytesView bytes) -> base::Result<void> {
+    const std::uint64_t end = offset + bytes.size();
+    const auto put =
+        stub.write_own(who, fd, end, {}, {.before = bytes, .after = {}}, vfs::Stability::unstable);
+    if (put) return {};
+    failed = base::fail(put.error());
+    return base::fail(ECANCELED);
+  };
+}
+
+vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Credentials& who,
+                                                  std::uint64_t offset, const io::Payload& data,
+                                                  vfs::Stability stability) {
+  vfs::WriteResult written;
+  co_await change(stub, [&](File& file, int fd, StubCall& call) {
+    return inode_->write(file, offset, data.size(), filler(stub, who, fd, call),
+                         [&](base::BytesView before, base::BytesView after) {
+                           const auto put = stub.write_own(who, fd, offset, data,
+                                                           {.before = before, .after = after}, stability);
+                           if (put)
+                             written = *put;
+                           else
+                             call = base::fail(put.error());
+                           return base::Result<void>();
+                         });
+  });
+  co_return written;
+}
+
+vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& stub, const vfs::Credentials& /*who*/,
                                                 std::uint64_t /*offset*/, std::uint32_t /*count*/) {
-  return vfs::VfsOp<vfs::Verifier>(write_verifier());
+  const auto sync = [&] { return stub.commit_own(); };
+  base::Result<vfs::Verifier, vfs::Error> done =
+      co_await on_pool(source_.group_, io::BlockingReason::sync, sync);
+  co_return co_await std::move(done);
 }
 
-vfs::VfsOp<> SealedContent::resize(vfs::Stub& /*stub*/, const vfs::Credentials& /*who*/,
-                                   std::uint64_t /*size*/) {
-  return base::fail(vfs::Error::rofs);
+vfs::VfsOp<> SealedContent::resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) {
+  co_await change(stub, [&](File& file, int fd, StubCall& call) {
+    return inode_->resize(file, size, filler(stub, who, fd, call), [&] {
+      call = stub.resize_own(who, fd, size);
+      return base::Result<void>();
+    });
+  });
 }
 
 vfs::VfsOp<vfs::SeekResult> SealedContent::seek(vfs::Stub& stub, std::uint64_t offset, vfs::SeekTo what,
@@ -112,15 +162,62 @@ vfs::VfsOp<vfs::SeekResult> SealedContent::seek(vfs::Stub& stub, std::uint64_t o
   const int fd = co_await stub.descriptor(vfs::OpenAccess::read);
   const auto file = source_.store_.medium().file_of(fd);
   const std::uint64_t end = std::max(offset, std::min(until, now.size));
-  const auto look = [&] { return file_->seek(*file, offset, what == vfs::SeekTo::data, end); };
-  const base::Result<std::uint64_t> found = co_await on_pool(source_.group_, look);
+  const auto look = [&] { return inode_->seek(*file, offset, what == vfs::SeekTo::data, end); };
+  const base::Result<std::uint64_t> found = co_await on_pool(source_.group_, io::BlockingReason::read, look);
   if (!found) co_await base::fail(vfs::Error::io);
   co_return vfs::SeekResult{*found, *found >= now.size};
 }
 
-void SealedContent::adjust(vfs::Attributes& attributes) const { attributes.space += file_->record().mapped; }
+vfs::VfsOp<> SealedContent::allocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
+                                     std::uint64_t length) {
+  co_await change(stub, [&](File& file, int fd, StubCall& call) {
+    return inode_->allocate(file, offset, length, filler(stub, who, fd, call), [&] {
+      call = stub.space_own(who, fd, offset, length, false);
+      return base::Result<void>();
+    });
+  });
+}
 
-vfs::VfsOp<vfs::ContentRef> StoreSource::load(vfs::Stub& stub, base::BytesView record) {
+vfs::VfsOp<> SealedContent::deallocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
+                                       std::uint64_t length) {
+  co_await change(stub, [&](File& file, int fd, StubCall& call) {
+    return inode_->deallocate(file, offset, length, filler(stub, who, fd, call), [&] {
+      call = stub.space_own(who, fd, offset, length, true);
+      return base::Result<void>();
+    });
+  });
+}
+
+void SealedContent::adjust(vfs::Attributes& attributes) const {
+  constexpr std::uint64_t block = 4096;
+  const std::uint64_t both = attributes.space + inode_->mapped();
+  attributes.space = std::max(attributes.space, std::min(both, rounded_up(attributes.size, block)));
+}
+
+std::shared_ptr<SealedInode> StoreSource::inode_of(std::uint64_t device, const KernelHandle& file) {
+  const Inode name{device, file.type, {file.view().begin(), file.view().end()}};
+  const std::scoped_lock lock(mutex_);
+  std::weak_ptr<SealedInode>& known = inodes_[name];
+  auto out = known.lock();
+  if (out != nullptr) return out;
+  out = std::shared_ptr<SealedInode>(new SealedInode(store_, file), [this, name](SealedInode* inode) {
+    delete inode;
+    forget(name);
+  });
+  known = out;
+  return out;
+}
+
+// Another may have taken the place already.
+void StoreSource::forget(const Inode& inode) {
+  const std::scoped_lock lock(mutex_);
+  const auto found = inodes_.find(inode);
+  if (found != inodes_.end() && found->second.expired()) inodes_.erase(found);
+}
+
+// Who had the file before may have set another record since `record` was read: it is read once more, when
+// nobody else can.
+vfs::VfsOp<vfs::ContentRef> StoreSource::load(vfs::Stub& stub, base::BytesView /*record*/) {
   const auto handle = kernel_handle_of(stub.handle());
   if (!handle) {
     base::log_event(base::Level::error, "store_record_refused",
@@ -128,14 +225,16 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::load(vfs::Stub& stub, base::BytesView r
                     stub.fileid());
     co_await base::fail(vfs::Error::io);
   }
-  const auto open = [&] { return SealedFile::open(store_.chunks(), store_.keys(), *handle, record); };
-  base::Result<std::shared_ptr<const SealedFile>> sealed = co_await on_pool(group_, open);
-  if (!sealed) {
+  std::shared_ptr<SealedInode> inode = inode_of(stub.device(), *handle);
+  const std::optional<base::Bytes> record = co_await stub.record();
+  const base::Result<void> loaded =
+      co_await on_pool(group_, io::BlockingReason::read, [&] { return inode->load(record); });
+  if (!loaded) {
     base::log_event(base::Level::error, "store_record_refused", "fileid={}: {}; the file cannot be read",
-                    stub.fileid(), text_of_refusal(sealed.error()));
+                    stub.fileid(), text_of_refusal(loaded.error()));
     co_await base::fail(vfs::Error::io);
   }
-  co_return std::make_shared<SealedContent>(*this, std::move(*sealed));
+  co_return std::make_shared<SealedContent>(*this, std::move(inode));
 }
 
 vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& /*stub*/, const vfs::ContentRef& former,

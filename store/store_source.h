@@ -1,15 +1,19 @@
-// Sealed files in an export: their contents, as vfs/content.h has them. So far they can be read, and are not
-// written to: the exports are read-only.
+// Sealed files in an export: their contents, as vfs/content.h has them.
 #pragma once
 
+#include <compare>
+#include <cstdint>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "io/blocking_pool.h"
-#include "store/sealed_file.h"
+#include "store/sealed_inode.h"
 #include "store/store.h"
 #include "vfs/content.h"
 #include "vfs/sealed.h"
@@ -21,27 +25,37 @@ class StoreSource;
 // One for each time that a file comes into the descriptor cache.
 class SealedContent final : public vfs::Content {
  public:
-  SealedContent(StoreSource& source, std::shared_ptr<const SealedFile> file)
-      : source_(source), file_(std::move(file)) {}
+  SealedContent(StoreSource& source, std::shared_ptr<SealedInode> inode)
+      : source_(source), inode_(std::move(inode)) {}
 
   [[nodiscard]] vfs::ContentSource& source() const override;
   vfs::VfsOp<vfs::ReadResult> read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
                                    vfs::ReadMemory memory) override;
-  // rofs
   vfs::VfsOp<vfs::WriteResult> write(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                      const io::Payload& data, vfs::Stability stability) override;
   vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                    std::uint32_t count) override;
-  [[nodiscard]] vfs::Verifier write_verifier() const override { return {}; }
+  // What is written is the stub's.
+  [[nodiscard]] vfs::Verifier write_verifier(const vfs::Verifier& own) const override { return own; }
   vfs::VfsOp<> resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) override;
   vfs::VfsOp<vfs::SeekResult> seek(vfs::Stub& stub, std::uint64_t offset, vfs::SeekTo what,
                                    std::uint64_t until) override;
-  // Space: bytes that are no holes.
+  vfs::VfsOp<> allocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
+                        std::uint64_t length) override;
+  vfs::VfsOp<> deallocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
+                          std::uint64_t length) override;
+  // Space: bytes that are no holes. Of what was overwritten both are counted, but no more than the size.
   void adjust(vfs::Attributes& attributes) const override;
 
  private:
+  // What the stub's own calls said: the error that the client gets. Others are the store's.
+  using StubCall = base::Result<void, vfs::Error>;
+  using Work = std::function<base::Result<void>(File& file, int fd, StubCall& call)>;
+  vfs::VfsOp<> change(vfs::Stub& stub, Work work);
+  static auto filler(vfs::Stub& stub, const vfs::Credentials& who, int fd, StubCall& failed);
+
   StoreSource& source_;
-  const std::shared_ptr<const SealedFile> file_;
+  const std::shared_ptr<SealedInode> inode_;
 };
 
 // Of one store, for all exports that have it. Thread-safe; the store outlives it.
@@ -61,13 +75,24 @@ class StoreSource final : public vfs::ContentSource {
   // What was a file's is garbage when its record is gone: nobody needs to be told.
   vfs::VfsOp<> removing(vfs::Stub& stub, vfs::Content& content) override;
   void gone(vfs::ContentRef content) override { (void)content; }
-  // No data is ever taken, in pipes or not.
-  [[nodiscard]] bool takes_pipes() const override { return true; }
 
  private:
   friend class SealedContent;
+  // Of a file system that is mounted now.
+  struct Inode {
+    std::uint64_t device = 0;
+    std::uint16_t type = 0;
+    std::vector<std::byte> handle{};
+    friend auto operator<=>(const Inode&, const Inode&) = default;
+  };
+  // The same for all who have the file now.
+  std::shared_ptr<SealedInode> inode_of(std::uint64_t device, const KernelHandle& file);
+  void forget(const Inode& inode);
+
   Store& store_;
   std::optional<io::BlockingGroup> group_;
+  std::mutex mutex_;
+  std::map<Inode, std::weak_ptr<SealedInode>> inodes_;
 };
 
 }  // namespace braid::store

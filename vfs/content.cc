@@ -6,6 +6,25 @@ VfsOp<std::optional<Stub::Inherited>> Stub::inherited(std::string_view /*attribu
   return std::optional<Inherited>();
 }
 
+VfsOp<std::optional<base::Bytes>> Stub::record() { return base::fail(Error::notsupp); }
+
+base::Result<WriteResult, Error> Stub::write_own(const Credentials& /*who*/, int /*fd*/,
+                                                 std::uint64_t /*offset*/, const io::Payload& /*data*/,
+                                                 const Edges& /*edges*/, Stability /*stability*/) {
+  return base::fail(Error::notsupp);
+}
+
+base::Result<Verifier, Error> Stub::commit_own() { return base::fail(Error::notsupp); }
+
+base::Result<void, Error> Stub::resize_own(const Credentials& /*who*/, int /*fd*/, std::uint64_t /*size*/) {
+  return base::fail(Error::notsupp);
+}
+
+base::Result<void, Error> Stub::space_own(const Credentials& /*who*/, int /*fd*/, std::uint64_t /*offset*/,
+                                          std::uint64_t /*length*/, bool /*hole*/) {
+  return base::fail(Error::notsupp);
+}
+
 VfsOp<SeekResult> Content::seek(Stub& /*stub*/, std::uint64_t /*offset*/, SeekTo /*what*/,
                                 std::uint64_t /*until*/) {
   return base::fail(Error::notsupp);

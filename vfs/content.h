@@ -30,12 +30,17 @@ class Stub {
   // The wire handle, and the inode's number: for the record of a content that is to know its own file again.
   [[nodiscard]] virtual const FileHandle& handle() const = 0;
   [[nodiscard]] virtual std::uint64_t fileid() const = 0;
+  // This kernel's name for what that number is unique in: the same in all exports of a file system. 0: there
+  // is none.
+  [[nodiscard]] virtual std::uint64_t device() const { return 0; }
 
   // A descriptor of the file's own bytes, as long as the stub; nobody asks for a caller's rights. notsupp:
   // the file system has none (it is in memory). delay: a lease is in the way, and its holder has been asked.
   virtual VfsOp<int> descriptor(OpenAccess access) = 0;
   // As the inode has them: neither settled nor adjusted.
   virtual VfsOp<Attributes> attributes() = 0;
+  // As it is now. Nothing: there is none.
+  virtual VfsOp<std::optional<base::Bytes>> record();
   // At most record_bytes_max, in one step: after a crash it is the old record or this one. It is on the
   // medium on return, with what was put before. xattr2big, nospc, notsupp: the file system does not keep it.
   virtual VfsOp<> put_record(base::BytesView record) = 0;
@@ -60,6 +65,24 @@ class Stub {
   virtual VfsOp<> drop_privileges() = 0;
 
   static constexpr std::size_t record_bytes_max = 64 * base::KiB;  // XATTR_SIZE_MAX
+
+  // The file's own bytes, for contents that leave some of them there: what the call does that the stub was
+  // made for, as it does it to a plain file. `fd` is a descriptor() for writing. These block. notsupp: the
+  // file system has no descriptors.
+  //
+  // Bytes of the content's that are written in the same system call, in front of the caller's and behind
+  // them. WriteResult::count is of the caller's alone.
+  struct Edges {
+    base::BytesView before{}, after{};
+  };
+  virtual base::Result<WriteResult, Error> write_own(const Credentials& who, int fd, std::uint64_t offset,
+                                                     const io::Payload& data, const Edges& edges,
+                                                     Stability stability);
+  virtual base::Result<Verifier, Error> commit_own();
+  virtual base::Result<void, Error> resize_own(const Credentials& who, int fd, std::uint64_t size);
+  // Space for a range, or a hole there.
+  virtual base::Result<void, Error> space_own(const Credentials& who, int fd, std::uint64_t offset,
+                                              std::uint64_t length, bool hole);
 
  protected:
   Stub() = default;
@@ -88,7 +111,8 @@ class Content {
                                    const io::Payload& data, Stability stability) = 0;
   virtual VfsOp<Verifier> commit(Stub& stub, const Credentials& who, std::uint64_t offset,
                                  std::uint32_t count) = 0;
-  [[nodiscard]] virtual Verifier write_verifier() const = 0;
+  // `own`: that of the file's own bytes.
+  [[nodiscard]] virtual Verifier write_verifier(const Verifier& own) const = 0;
   // The size by SETATTR, or by an open that truncates. delay: somebody's layout is in the way.
   virtual VfsOp<> resize(Stub& stub, const Credentials& who, std::uint64_t size) = 0;
   virtual VfsOp<SeekResult> seek(Stub& stub, std::uint64_t offset, SeekTo what, std::uint64_t until);

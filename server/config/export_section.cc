@@ -104,11 +104,6 @@ void read_store_of_export(TomlReader& table, ExportConfig& config, const std::ve
                   fmt::format("'store' is \"{0}\", and there is no such store; add [[store]] with name = "
                               "\"{0}\" and a directory",
                               config.store));
-  if (!config.read_only)
-    table.problem(
-        "store",
-        "an export with a 'store' is read-only: sealed files cannot be written to yet; add read_only = "
-        "true");
   if (config.data == Data::striped)
     table.problem("store",
                   "an export with data = \"striped\" has its bytes on data servers; leave 'store' out");

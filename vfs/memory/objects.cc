@@ -50,7 +50,7 @@ class ObjectSource::ObjectContent final : public Content {
                            Stability stability) override;
   VfsOp<Verifier> commit(Stub& stub, const Credentials& who, std::uint64_t offset,
                          std::uint32_t count) override;
-  [[nodiscard]] Verifier write_verifier() const override { return verifier; }
+  [[nodiscard]] Verifier write_verifier(const Verifier& /*own*/) const override { return verifier; }
   VfsOp<> resize(Stub& stub, const Credentials& who, std::uint64_t size) override;
   [[nodiscard]] bool unsettled() const override;
   VfsOp<> settle(Stub& stub) override;

@@ -1,21 +1,12 @@
 #include "vfs/posix/contents.h"
 
-#include <sys/xattr.h>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "vfs/posix/file_system.h"
 #include "vfs/posix/stub.h"
 
 namespace braid::vfs::posix {
-namespace {
-
-constexpr std::size_t usual_record_bytes = 512;
-
-}  // namespace
-
 void adjust(const PosixFile& file, Attributes& attributes) {
   if (file.content() == nullptr) return;
   const auto use = file.content()->slot.enter();
@@ -64,22 +55,10 @@ VfsOp<ContentSlot::Use> Contents::use_new(PosixFile& file) {
 
 // A source's records are looked for in the order of the sources; a file has one of them.
 Outcome<Contents::Record> Contents::find_record(const PosixFile& file) const {
-  const std::string path = path_of(file.fd());
   for (ContentSource* const source : sources_) {
-    const std::string name(source->record());
-    std::array<std::byte, usual_record_bytes> usual{};
-    base::Bytes bytes;
-    ssize_t size = ::getxattr(path.c_str(), name.c_str(), usual.data(), usual.size());
-    if (size >= 0) {
-      bytes.assign(usual.begin(), usual.begin() + size);
-    } else if (errno == ERANGE) {
-      bytes.resize(Stub::record_bytes_max);
-      size = ::getxattr(path.c_str(), name.c_str(), bytes.data(), bytes.size());
-    }
-    if (size < 0 && errno != ENODATA && errno != EOPNOTSUPP) return failed_xattr_call();
-    if (size < 0) continue;
-    bytes.resize(static_cast<std::size_t>(size));
-    return Record{source, std::move(bytes)};
+    auto found = record_of(file, source->record());
+    if (!found) return base::fail(found.error());
+    if (*found) return Record{source, std::move(**found)};
   }
   return Record{};
 }

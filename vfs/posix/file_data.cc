@@ -190,16 +190,21 @@ Outcome<WriteResult> FileData::write_opened(const Credentials& who, std::uint64_
   if (wcc != nullptr) change.emplace(tree_, file_, wcc);
   if (auto allowed = may_write(); !allowed) return base::fail(allowed.error());
   if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) return base::fail(Error::fbig);
+  return write_through(who, use->fd, offset, data, stability);
+}
+
+Outcome<WriteResult> FileData::write_through(const Credentials& who, int fd, std::uint64_t offset,
+                                             const io::Payload& data, Stability stability) const {
   const bool in_memory = tree_.base().traits.in_memory;
   const int flags = in_memory ? 0 : flags_of(stability);
   const Verifier verifier = tree_.write_verifier();  // before the data is written, as above
   bool as_caller = tree_.base().traits.privileged_blocks;
   if (!as_caller) {
-    const auto stat = stat_of(use->fd);
+    const auto stat = stat_of(fd);
     if (!stat) return base::fail(stat.error());
     as_caller = (stat->stx_mode & set_id_bits) != 0;
   }
-  const auto written = put(as_caller ? &who : nullptr, use->fd, offset, data, flags);
+  const auto written = put(as_caller ? &who : nullptr, fd, offset, data, flags);
   file_.changes().changed();
   if (!written) return base::fail(written.error());
   return WriteResult{*written, in_memory ? Stability::file_sync : stability, verifier};
@@ -245,14 +250,18 @@ Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, std::optional
 }
 
 // The verifier is taken after the data is on the medium: if some was lost before, it has changed by then.
+Outcome<Verifier> FileData::commit_own() const {
+  if (!tree_.base().traits.in_memory)
+    if (auto synced = sync(); !synced) return base::fail(synced.error());
+  return tree_.write_verifier();
+}
+
 Outcome<Verifier> FileData::commit(const Credentials& who, Wcc* wcc) const {
   const auto use = this->use();
   if (!use) return base::fail(use.error());
   std::optional<Change> change;
   if (auto begun = begin_change(who, wcc, change); !begun) return base::fail(begun.error());
-  if (!tree_.base().traits.in_memory)
-    if (auto synced = sync(); !synced) return base::fail(synced.error());
-  return tree_.write_verifier();
+  return commit_own();
 }
 
 Outcome<> FileData::admit_resize(const Credentials& who, std::uint64_t size, const Attributes& now) const {
@@ -273,6 +282,10 @@ Outcome<> FileData::resize(const Credentials& who, std::uint64_t size, const Att
     if (!opened) return base::fail(opened.error());
     fd = *opened;
   }
+  return resize_through(who, fd, size);
+}
+
+Outcome<> FileData::resize_through(const Credentials& who, int fd, std::uint64_t size) const {
   return tree_.identity().as(who, [&] { return outcome_of(::ftruncate(fd, static_cast<off_t>(size))); });
 }
 

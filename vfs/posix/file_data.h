@@ -59,6 +59,14 @@ class FileData {
     return lent() ? write_checked(who, offset, data, stability, wcc)
                   : write_opened(who, offset, data, stability, wcc);
   }
+  // The parts of write(), commit(), resize() and allocate() that come after the caller's rights: through a
+  // descriptor for writing.
+  Outcome<WriteResult> write_through(const Credentials& who, int fd, std::uint64_t offset,
+                                     const io::Payload& data, Stability stability) const;
+  [[nodiscard]] Outcome<Verifier> commit_own() const;
+  Outcome<> resize_through(const Credentials& who, int fd, std::uint64_t size) const;
+  Outcome<> space_through(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
+                          int mode) const;
   // acces: it was not opened for that; rofs.
   [[nodiscard]] Outcome<> may_write() const;
   [[nodiscard]] Outcome<> may_copy(const OpenFile& from) const;

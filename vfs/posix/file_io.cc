@@ -36,7 +36,7 @@ VfsOp<Verifier> FileIo::commit_own(const Credentials& who, Wcc* wcc) {
 Verifier FileIo::write_verifier() const {
   if (FileContent* const content = data_.node().content(); content != nullptr) [[unlikely]] {
     const auto use = content->slot.enter();
-    if (use && use->content() != nullptr) return use->content()->write_verifier();
+    if (use && use->content() != nullptr) return use->content()->write_verifier(fs_.tree().write_verifier());
   }
   return fs_.tree().write_verifier();
 }

@@ -59,12 +59,17 @@ Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::
   if (auto admitted = admit_allocate(offset, length); !admitted) return admitted;
   const auto use = this->use();
   if (!use) return base::fail(use.error());
+  return space_through(who, use->fd, offset, length, mode);
+}
+
+Outcome<> FileData::space_through(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
+                                  int mode) const {
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
   std::optional<FileSyncs::UnsyncedWrite> unsynced;
   if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
-    unsynced.emplace(file_.syncs(tree_.write_back()), use->fd);
+    unsynced.emplace(file_.syncs(tree_.write_back()), fd);
   const auto done = tree_.identity().as(who, [&] {
-    return outcome_of(::fallocate(use->fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
+    return outcome_of(::fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });
   file_.changes().changed();
   if (!done) return done;

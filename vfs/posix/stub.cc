@@ -45,7 +45,39 @@ Outcome<> set_record(PosixFile& file, const std::string& name, std::optional<bas
   return {};
 }
 
+// False: there is no memory now.
+bool append_copy(io::Payload& to, base::BytesView bytes, io::SlabPool& slabs) {
+  while (!bytes.empty()) {
+    const std::size_t piece = std::min(bytes.size(), io::large_slab_bytes);
+    auto slab = slabs.acquire(piece <= io::small_slab_bytes ? io::SlabSize::small : io::SlabSize::large);
+    if (!slab) return false;
+    const io::SlabRange range{std::move(*slab), 0, static_cast<std::uint32_t>(piece)};
+    std::ranges::copy(bytes.first(piece), range.writable().begin());
+    to.append(range);
+    bytes = bytes.subspan(piece);
+  }
+  return true;
+}
+
 }  // namespace
+
+Outcome<std::optional<base::Bytes>> record_of(const PosixFile& file, std::string_view name) {
+  constexpr std::size_t usual_record_bytes = 512;
+  const std::string path = path_of(file.fd()), attribute(name);
+  std::array<std::byte, usual_record_bytes> usual{};
+  base::Bytes bytes;
+  ssize_t size = ::getxattr(path.c_str(), attribute.c_str(), usual.data(), usual.size());
+  if (size >= 0) {
+    bytes.assign(usual.begin(), usual.begin() + size);
+  } else if (errno == ERANGE) {
+    bytes.resize(Stub::record_bytes_max);
+    size = ::getxattr(path.c_str(), attribute.c_str(), bytes.data(), bytes.size());
+  }
+  if (size < 0 && (errno == ENODATA || errno == EOPNOTSUPP)) return std::nullopt;
+  if (size < 0) return failed_xattr_call();
+  bytes.resize(static_cast<std::size_t>(size));
+  return bytes;
+}
 
 VfsOp<int> PosixStub::descriptor(OpenAccess access) {
   if (open_ != nullptr && !open_->lent() && includes(open_->access(), access)) return VfsOp<int>(open_->fd());
@@ -60,6 +92,10 @@ VfsOp<Attributes> PosixStub::attributes() {
     if (!stat) return base::fail(stat.error());
     return attributes_of(*stat, file_.identity().fsid);
   });
+}
+
+VfsOp<std::optional<base::Bytes>> PosixStub::record() {
+  return fs_.placement().run(Call::getattr, [this] { return record_of(file_, source_.record()); });
 }
 
 VfsOp<> PosixStub::put_record(base::BytesView record) {
@@ -149,6 +185,39 @@ VfsOp<> PosixStub::drop_privileges() {
       co_await fs_.placement().run(Call::getattr, [this] { return fs_.tree().has_privileges(file_); });
   if (any)
     co_await fs_.placement().run_blocking(Call::sync, [this] { return fs_.tree().drop_privileges(file_); });
+}
+
+// The count of what is written includes the edges: what of it is the caller's.
+Outcome<WriteResult> PosixStub::write_own(const Credentials& who, int fd, std::uint64_t offset,
+                                          const io::Payload& data, const Edges& edges, Stability stability) {
+  if (open_ == nullptr) return base::fail(Error::notsupp);
+  if (edges.before.empty() && edges.after.empty())
+    return open_->write_through(who, fd, offset, data, stability);
+  io::Payload all;
+  bool copied = append_copy(all, edges.before, fs_.slabs());
+  all.append(data);
+  copied = copied && append_copy(all, edges.after, fs_.slabs());
+  if (!copied) return base::fail(Error::delay);
+  auto written = open_->write_through(who, fd, offset - edges.before.size(), all, stability);
+  if (!written) return written;
+  const std::uint64_t count = written->count, before = edges.before.size();
+  if (count < before || (count == before && data.size() > 0)) return base::fail(Error::nospc);
+  written->count = static_cast<std::uint32_t>(std::min<std::uint64_t>(count - before, data.size()));
+  return written;
+}
+
+Outcome<Verifier> PosixStub::commit_own() {
+  return open_ == nullptr ? base::fail(Error::notsupp) : open_->commit_own();
+}
+
+Outcome<> PosixStub::resize_own(const Credentials& who, int fd, std::uint64_t size) {
+  return open_ == nullptr ? base::fail(Error::notsupp) : open_->resize_through(who, fd, size);
+}
+
+Outcome<> PosixStub::space_own(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
+                               bool hole) {
+  if (open_ == nullptr) return base::fail(Error::notsupp);
+  return open_->space_through(who, fd, offset, length, hole ? FileData::hole : 0);
 }
 
 // All who have a lease on the file have it on the same watch.

@@ -10,6 +10,9 @@ namespace braid::vfs::posix {
 
 class PosixFileSystem;
 
+// The record of this name that the file has; nothing: none.
+Outcome<std::optional<base::Bytes>> record_of(const PosixFile& file, std::string_view name);
+
 class PosixStub final : public Stub {
  public:
   // For one call, which keeps the file. `open`: what the call came through, if somebody opened the file.
@@ -21,14 +24,23 @@ class PosixStub final : public Stub {
 
   [[nodiscard]] const FileHandle& handle() const override { return file_.handle(); }
   [[nodiscard]] std::uint64_t fileid() const override { return file_.identity().fileid; }
+  [[nodiscard]] std::uint64_t device() const override { return file_.identity().device; }
   VfsOp<int> descriptor(OpenAccess access) override;
   VfsOp<Attributes> attributes() override;
+  VfsOp<std::optional<base::Bytes>> record() override;
   VfsOp<> put_record(base::BytesView record) override;
   VfsOp<> erase_record() override;
   VfsOp<> put_size_and_times(const SetAttributes& set) override;
   VfsOp<std::optional<Inherited>> inherited(std::string_view attribute) override;
   VfsOp<> sync() override;
   VfsOp<> drop_privileges() override;
+  // Where the stub was made with what its call came through.
+  Outcome<WriteResult> write_own(const Credentials& who, int fd, std::uint64_t offset,
+                                 const io::Payload& data, const Edges& edges, Stability stability) override;
+  Outcome<Verifier> commit_own() override;
+  Outcome<> resize_own(const Credentials& who, int fd, std::uint64_t size) override;
+  Outcome<> space_own(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
+                      bool hole) override;
 
  private:
   PosixFileSystem& fs_;

@@ -3,11 +3,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "server/process.h"
 
 namespace braid::server::roles::stores {
+namespace {
+
+// Whether any client may write to files of this store: others can be on a medium that is read-only.
+bool writes(const config::Config& config, const std::string& store) {
+  return std::ranges::any_of(
+      config.exports, [&](const config::ExportConfig& one) { return one.store == store && !one.read_only; });
+}
+
+}  // namespace
 
 std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::Config& config) {
   if (!may_keep_trusted_attributes())
@@ -19,7 +29,8 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
   for (const config::StoreConfig& wanted : config.stores) {
     auto opened = store::Store::open(
         wanted.directory,
-        {.what = store::OpenFor::reading, .who = fmt::format("braid serve (process {})", ::getpid())});
+        {.what = writes(config, wanted.name) ? store::OpenFor::writing : store::OpenFor::reading,
+         .who = fmt::format("braid serve (process {})", ::getpid())});
     if (!opened) return std::unexpected(fmt::format("the store {}: {}", wanted.name, opened.error()));
     Entry& entry = out->by_name_[wanted.name];
     entry.store = std::move(*opened);

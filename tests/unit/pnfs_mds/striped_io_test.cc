@@ -158,7 +158,7 @@ TEST_F(StripedIo, a_commit_after_writes_has_their_verifier) {
   EXPECT_EQ(first->verifier, second->verifier);
   EXPECT_EQ(now(commit("f")), first->verifier);
   EXPECT_EQ(objects_.calls("commit"), 3U);
-  EXPECT_EQ(content("f")->write_verifier(), first->verifier);
+  EXPECT_EQ(content("f")->write_verifier({}), first->verifier);
 }
 
 TEST_F(StripedIo, the_restart_of_any_server_of_the_file_changes_the_verifier) {

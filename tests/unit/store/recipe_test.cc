@@ -1,7 +1,10 @@
 #include "store/recipe.h"
 
+#include <limits>
 #include <map>
+#include <utility>
 
+#include "store/recipe_edit.h"
 #include "tests/unit/store/scratch.h"
 
 namespace braid::store::test {
@@ -79,6 +82,54 @@ TEST_F(RecipeTest, what_files_have_in_common_they_share_wherever_it_is) {
   const ChunkCounts after = chunks_.counts();
   EXPECT_LE(after.chunks_added - before.chunks_added, 4U) << "the nodes along its left edge";
   EXPECT_GT(after.chunks_found - before.chunks_found, 80U);
+}
+
+TEST_F(RecipeTest, a_hole_in_a_recipe_takes_out_its_range_alone) {
+  RecipeBuilder builder(chunks_);
+  constexpr std::uint64_t count = 20'000, size = 100 * count;
+  for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(builder.add(chunk(i * 100, 100, i)));
+  const Node top = *builder.finish();
+  ASSERT_GE(top.height, 2);
+  const auto bytes_of = [&](const Node& node, std::uint64_t begin, std::uint64_t end) {
+    std::uint64_t sum = 0;
+    for (const RecipePiece& piece : pieces(node, begin, end)) {
+      EXPECT_EQ(piece.slice, piece.offset % 100);
+      sum += piece.length;
+    }
+    return sum;
+  };
+  const std::uint64_t far = std::numeric_limits<std::uint64_t>::max();
+  const std::pair<std::uint64_t, std::uint64_t> holes[] = {
+      {0, 1}, {0, 100}, {50, 70}, {99, 101}, {1000, size / 2 + 3}, {size - 1, size}, {size / 3, far}};
+  for (const auto& [begin, end] : holes) {
+    const auto left = without_range(chunks_, top, begin, end);
+    ASSERT_TRUE(left) << begin;
+    ASSERT_TRUE(is_sound(*left)) << begin;
+    EXPECT_EQ(bytes_of(*left, 0, begin), begin) << begin;
+    EXPECT_EQ(bytes_of(*left, begin, std::min(end, size)), 0U) << begin;
+    EXPECT_EQ(bytes_of(*left, std::min(end, size), size), size - std::min(end, size)) << begin;
+    if (end >= size) {
+      EXPECT_EQ(left->span, begin) << "what is behind its last byte counts for nothing";
+    }
+  }
+  EXPECT_TRUE(without_range(chunks_, top, 0, far)->entries.empty());
+}
+
+TEST_F(RecipeTest, nodes_that_are_full_become_two) {
+  RecipeBuilder builder(chunks_);
+  for (std::uint64_t i = 0; i < 20'000; ++i) ASSERT_TRUE(builder.add(chunk(i * 100, 100, i)));
+  Node top = *builder.finish();
+  const std::uint64_t nodes = top.entries.size();
+  std::uint64_t holes = 0;
+  for (std::uint64_t at = 50; at < 200'000; at += 100, ++holes) {
+    auto left = without_range(chunks_, top, at, at + 10);
+    ASSERT_TRUE(left) << at;
+    top = std::move(*left);
+  }
+  EXPECT_GE(top.entries.size(), nodes);
+  std::uint64_t sum = 0;
+  for (const RecipePiece& piece : pieces(top, 0, 2'000'000)) sum += piece.length;
+  EXPECT_EQ(sum, 2'000'000 - 10 * holes);
 }
 
 TEST_F(RecipeTest, a_node_that_is_lost_is_an_error_or_told) {

@@ -37,7 +37,7 @@ class Marked final : public Content {
                          std::uint32_t /*count*/) override {
     return base::fail(Error::notsupp);
   }
-  [[nodiscard]] Verifier write_verifier() const override { return {}; }
+  [[nodiscard]] Verifier write_verifier(const Verifier& /*own*/) const override { return {}; }
   VfsOp<> resize(Stub& /*stub*/, const Credentials& /*who*/, std::uint64_t /*size*/) override {
     return base::fail(Error::notsupp);
   }

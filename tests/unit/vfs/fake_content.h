@@ -36,7 +36,7 @@ class FakeContent final : public Content {
                            Stability stability) override;
   VfsOp<Verifier> commit(Stub& stub, const Credentials& who, std::uint64_t offset,
                          std::uint32_t count) override;
-  [[nodiscard]] Verifier write_verifier() const override { return verifier; }
+  [[nodiscard]] Verifier write_verifier(const Verifier& /*own*/) const override { return verifier; }
   VfsOp<> resize(Stub& stub, const Credentials& who, std::uint64_t size) override;
   VfsOp<SeekResult> seek(Stub& stub, std::uint64_t offset, SeekTo what, std::uint64_t until) override;
   VfsOp<> allocate(Stub& stub, const Credentials& who, std::uint64_t offset, std::uint64_t length) override;

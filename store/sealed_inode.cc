@@ -1,0 +1,232 @@
+#include "store/sealed_inode.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "store/recipe.h"
+#include "store/recipe_edit.h"
+#include "store/sealer.h"
+
+namespace braid::store {
+namespace {
+
+constexpr std::uint64_t no_end = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t block_begin(std::uint64_t offset, std::uint64_t block) { return offset / block * block; }
+
+}  // namespace
+
+SealedInode::Shared SealedInode::shared() {
+  const std::scoped_lock gate(gate_);
+  return Shared(users_);
+}
+
+SealedInode::Alone SealedInode::alone() {
+  const std::scoped_lock gate(gate_);
+  return Alone(users_);
+}
+
+void SealedInode::set(std::shared_ptr<const SealedFile> next) {
+  now_ = std::move(next);
+  mapped_.store(now_->record().mapped, std::memory_order_relaxed);
+}
+
+base::Result<void> SealedInode::load(const std::optional<base::Bytes>& record) {
+  const Alone lock = alone();
+  if (now_ != nullptr) return {};
+  if (!record) {
+    set(std::make_shared<const SealedFile>(store_.chunks(), Record{}, Root{}));
+    return {};
+  }
+  auto opened = SealedFile::open(store_.chunks(), store_.keys(), file_, *record);
+  if (!opened) return base::fail(opened.error());
+  set(std::move(*opened));
+  return {};
+}
+
+base::Result<void> SealedInode::read(File& stub, std::uint64_t offset, base::MutableBytes to) {
+  const Shared lock = shared();
+  return now_->read(stub, offset, to);
+}
+
+base::Result<std::uint64_t> SealedInode::seek(File& stub, std::uint64_t offset, bool data,
+                                              std::uint64_t size) {
+  const Shared lock = shared();
+  return now_->seek(stub, offset, data, size);
+}
+
+bool SealedInode::reaches_behind(std::uint64_t offset) const {
+  const std::vector<NodeEntry>& entries = now_->root().top.entries;
+  return !entries.empty() && entries.back().end() > offset;
+}
+
+// A block that nobody has written to yet is zeros in the stub until write(2) has ended, and its other bytes
+// come from the recipe: nobody may look meanwhile.
+base::Result<bool> SealedInode::waits_for_others(File& stub, std::uint64_t offset, std::uint64_t end) const {
+  if (now_->record().pending) return true;
+  if (now_->root().top.entries.empty()) return false;
+  const auto status = stub.status();
+  if (!status) return base::fail(status.error());
+  if (end > status->size && reaches_behind(status->size)) return true;
+  return now_->shows_through(stub, block_begin(std::min(offset, status->size), status->block_bytes),
+                             std::min(rounded_up(end, status->block_bytes), status->size));
+}
+
+base::Result<void> SealedInode::write(File& stub, std::uint64_t offset, std::uint64_t length,
+                                      const Fill& fill, const Put& put) {
+  const std::uint64_t end = offset + length;
+  {
+    const Shared lock = shared();
+    const auto waits = length == 0 ? base::Result<bool>(false) : waits_for_others(stub, offset, end);
+    if (!waits) return base::fail(waits.error());
+    if (!*waits) return put({}, {});
+  }
+  const Alone lock = alone();
+  return write_alone(stub, offset, end, fill, put);
+}
+
+base::Result<void> SealedInode::write_alone(File& stub, std::uint64_t offset, std::uint64_t end,
+                                            const Fill& fill, const Put& put) {
+  base::Result<void> done = finish(stub);
+  if (done) done = before_growing(stub, end, fill);
+  const auto status = done ? stub.status() : base::fail(done.error());
+  if (!status) return base::fail(status.error());
+  const std::uint64_t block = status->block_bytes;
+  const std::uint64_t begin = block_begin(offset, block);
+  const std::uint64_t last_end = std::min(rounded_up(end, block), status->size);
+  const auto shows_before = now_->shows_through(stub, begin, std::min(offset, status->size));
+  const auto shows_after = now_->shows_through(stub, end, last_end);
+  if (!shows_before || !shows_after)
+    return base::fail(shows_before ? shows_after.error() : shows_before.error());
+  base::Bytes before(*shows_before ? static_cast<std::size_t>(offset - begin) : 0),
+      after(*shows_after ? static_cast<std::size_t>(last_end - end) : 0);
+  if (!before.empty()) done = now_->read(stub, begin, before);
+  if (done && !after.empty()) done = now_->read(stub, end, after);
+  return done ? put(before, after) : done;
+}
+
+base::Result<void> SealedInode::resize(File& stub, std::uint64_t size, const Fill& fill,
+                                       const Change& resize) {
+  const Alone lock = alone();
+  base::Result<void> done = finish(stub);
+  if (done) done = before_growing(stub, size, fill);
+  const auto status = done ? stub.status() : base::fail(done.error());
+  if (!status) return base::fail(status.error());
+  if (size < status->size) done = own_block(stub, size, *status, fill);
+  return done ? resize() : done;
+}
+
+base::Result<void> SealedInode::deallocate(File& stub, std::uint64_t offset, std::uint64_t length,
+                                           const Fill& fill, const Change& punch) {
+  const Alone lock = alone();
+  base::Result<void> done = finish(stub);
+  const auto status = done ? stub.status() : base::fail(done.error());
+  if (!status) return base::fail(status.error());
+  const std::uint64_t end = offset + length;
+  done = take_out(stub, offset, end, status->size);
+  if (done && offset < status->size) done = own_block(stub, offset, *status, fill);
+  if (done && end < status->size) done = own_block(stub, end, *status, fill);
+  return done ? punch() : done;
+}
+
+base::Result<void> SealedInode::allocate(File& stub, std::uint64_t offset, std::uint64_t length,
+                                         const Fill& fill, const Change& allocate) {
+  constexpr std::uint64_t slice = 4 * base::MiB;
+  const std::uint64_t end = offset + length;
+  for (std::uint64_t at = offset;;) {
+    const Alone lock = alone();
+    base::Result<void> done = finish(stub);
+    const auto status = done ? stub.status() : base::fail(done.error());
+    if (!status) return base::fail(status.error());
+    const std::uint64_t begin = block_begin(at, status->block_bytes);
+    const std::uint64_t stop = std::min({end, begin + slice, status->size});
+    if (begin < stop) done = now_->fill(stub, begin, stop, status->size, fill);
+    if (!done) return done;
+    if (begin + slice < std::min(end, status->size)) {
+      at = begin + slice;
+      continue;
+    }
+    done = before_growing(stub, end, fill);
+    return done ? allocate() : done;
+  }
+}
+
+base::Result<void> SealedInode::finish(File& stub) {
+  if (!now_->record().pending) return {};
+  const auto finished = finish_steps(store_, stub, file_, *now_);
+  if (!finished) return base::fail(finished.error());
+  Record record = *finished ? now_->record() : Record{};
+  record.pending = record.unsealing = false;
+  Root root = *finished ? now_->root() : Root{};
+  set(std::make_shared<const SealedFile>(store_.chunks(), record, std::move(root)));
+  return {};
+}
+
+base::Result<void> SealedInode::before_growing(File& stub, std::uint64_t end, const Fill& fill) {
+  if (now_->root().top.entries.empty()) return {};
+  const auto status = stub.status();
+  if (!status) return base::fail(status.error());
+  if (end <= status->size) return {};
+  base::Result<void> done = take_out(stub, status->size, no_end, status->size);
+  return done ? own_block(stub, status->size, *status, fill) : done;
+}
+
+base::Result<void> SealedInode::own_block(File& stub, std::uint64_t offset, const FileStatus& status,
+                                          const Fill& fill) {
+  const std::uint64_t begin = block_begin(offset, status.block_bytes);
+  if (begin == offset) return {};
+  return now_->fill(stub, begin, offset, status.size, fill);
+}
+
+base::Result<std::uint64_t> SealedInode::mapped_within(std::uint64_t begin, std::uint64_t end) const {
+  std::uint64_t out = 0;
+  const auto walked =
+      walk_recipe(store_.chunks(), now_->root().top, begin, end, [&](const RecipePiece& piece) {
+        if (piece.kind == EntryKind::chunk) out += piece.length;
+        return base::Result<void>();
+      });
+  if (!walked) return base::fail(walked.error());
+  return out;
+}
+
+base::Result<void> SealedInode::take_out(File& stub, std::uint64_t begin, std::uint64_t end,
+                                         std::uint64_t size) {
+  if (end >= size) end = no_end;
+  begin = std::min(begin, size);
+  if (!reaches_behind(begin)) return {};
+  if (begin == 0 && end == no_end) return give_up_record(stub);
+  const auto taken = mapped_within(begin, end), behind = mapped_within(std::max(end, size), no_end);
+  if (!taken || !behind) return base::fail(taken ? behind.error() : taken.error());
+  if (*taken + *behind == 0) return {};
+  ChunkStore& chunks = store_.chunks();
+  auto top = without_range(chunks, now_->root().top, begin, end);
+  if (top && end != no_end) top = without_range(chunks, *top, size, no_end);
+  if (!top) return base::fail(top.error());
+  if (top->entries.empty()) return give_up_record(stub);
+  Root root{.size = size,
+            .mtime = now_->root().mtime,
+            .ctime = now_->root().ctime,
+            .steps = {},
+            .top = std::move(*top)};
+  const auto kept = chunks.put(ChunkKind::root, encode(root));
+  if (!kept) return base::fail(kept.error());
+  const Record record{.root = kept->id,
+                      .at = kept->at,
+                      .mapped = now_->record().mapped - std::min(now_->record().mapped, *taken + *behind)};
+  base::Result<void> done = chunks.sync();
+  if (done) done = stub.set_attribute(record_name, encode(record, store_.keys(), file_));
+  if (!done) return done;
+  set(std::make_shared<const SealedFile>(chunks, record, std::move(root)));
+  return {};
+}
+
+// Nothing is left of the recipe: it is a plain file.
+base::Result<void> SealedInode::give_up_record(File& stub) {
+  if (auto removed = stub.remove_attribute(record_name); !removed) return removed;
+  (void)stub.set_hint(false);
+  set(std::make_shared<const SealedFile>(store_.chunks(), Record{}, Root{}));
+  return {};
+}
+
+}  // namespace braid::store

@@ -1,0 +1,93 @@
+// A sealed file that is read and written to, whatever opens it: which recipe it has now, and who may do what
+// at the same time.
+//
+// The newest write wins. What is written goes to the stub; whoever takes bytes out of the file takes them out
+// of the recipe first, and out of the stub then: a crash between the two leaves what was there, or zeros.
+// What a recipe has behind the end of the file counts for nothing; before the file gets longer it is taken
+// out. A record is set when its chunks are on the medium. The file systems keep the order of what is done to
+// one inode, so nothing else is waited for.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "store/sealed_file.h"
+#include "store/store.h"
+
+namespace braid::store {
+
+// Thread-safe; functions block. `stub` is the file, open for writing where it is changed. The store outlives
+// it.
+class SealedInode {
+ public:
+  SealedInode(Store& store, const KernelHandle& file) : store_(store), file_(file) {}
+
+  // Once before everything else; more often does nothing. `record`: nothing, if the file has none any more.
+  // Errors as those of SealedFile::open().
+  base::Result<void> load(const std::optional<base::Bytes>& record);
+
+  // As those of SealedFile.
+  base::Result<void> read(File& stub, std::uint64_t offset, base::MutableBytes to);
+  base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size);
+
+  // What the caller does to the stub, at the right moment. Its errors end the call, and are returned.
+  using Change = std::function<base::Result<void>()>;
+  // Writes its bytes, and in the same system call those before and behind them: without these a block would
+  // lose what the recipe has of it.
+  using Put = std::function<base::Result<void>(base::BytesView before, base::BytesView after)>;
+  // Writes bytes that the recipe has, as the caller.
+  using Fill = SealedFile::Write;
+  base::Result<void> write(File& stub, std::uint64_t offset, std::uint64_t length, const Fill& fill,
+                           const Put& put);
+  base::Result<void> resize(File& stub, std::uint64_t size, const Fill& fill, const Change& resize);
+  base::Result<void> deallocate(File& stub, std::uint64_t offset, std::uint64_t length, const Fill& fill,
+                                const Change& punch);
+  // What the recipe has there becomes the stub's own, so that there is room for what will be written.
+  base::Result<void> allocate(File& stub, std::uint64_t offset, std::uint64_t length, const Fill& fill,
+                              const Change& allocate);
+
+  // Bytes of the file that are in chunks, those that were overwritten too. No waiting.
+  [[nodiscard]] std::uint64_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
+
+ private:
+  using Shared = std::shared_lock<std::shared_mutex>;
+  using Alone = std::unique_lock<std::shared_mutex>;
+  Shared shared();
+  Alone alone();
+
+  // Everything below is for who is alone, but for waits_for_others().
+  [[nodiscard]] bool reaches_behind(std::uint64_t offset) const;
+  // Whether a write there takes more than write(2).
+  base::Result<bool> waits_for_others(File& stub, std::uint64_t offset, std::uint64_t end) const;
+  // Does what a crash left to be done: nobody writes to a file before that.
+  base::Result<void> finish(File& stub);
+  // The recipe has a hole at [begin, end), and nothing behind `size`, that of the file.
+  base::Result<void> take_out(File& stub, std::uint64_t begin, std::uint64_t end, std::uint64_t size);
+  // The file is about to reach to `end`.
+  base::Result<void> before_growing(File& stub, std::uint64_t end, const Fill& fill);
+  // The block that `offset` lies within becomes the stub's own: it is about to lose a part, or to be the last
+  // one no more, and btrfs then makes zeros of the rest of a hole.
+  base::Result<void> own_block(File& stub, std::uint64_t offset, const FileStatus& status, const Fill& fill);
+  base::Result<void> give_up_record(File& stub);
+  base::Result<std::uint64_t> mapped_within(std::uint64_t begin, std::uint64_t end) const;
+  base::Result<void> write_alone(File& stub, std::uint64_t offset, std::uint64_t end, const Fill& fill,
+                                 const Put& put);
+  void set(std::shared_ptr<const SealedFile> next);
+
+  Store& store_;
+  const KernelHandle file_;
+  // Who waits to be alone holds the gate: nobody overtakes it for ever.
+  std::mutex gate_;
+  std::shared_mutex users_;
+  std::shared_ptr<const SealedFile> now_;  // of an empty recipe, if there is no record any more
+  std::atomic<std::uint64_t> mapped_{0};
+};
+
+}  // namespace braid::store

@@ -1,0 +1,361 @@
+// Power cuts at every step of sealing, writing, cutting and unsealing. What was acknowledged is there.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/sealed_inode.h"
+#include "store/sealer.h"
+#include "tests/unit/store/crash_disk.h"
+
+namespace braid::store::test {
+namespace {
+
+// Survives crashes, as far ahead of the containers as it may be.
+using Known = std::map<hashing::Digest, Location>;
+class KnownIndex final : public Index {
+ public:
+  explicit KnownIndex(Known& known) : known_(known) {}
+  std::optional<Location> find(const hashing::Digest& id) override {
+    const auto found = known_.find(id);
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void put(const hashing::Digest& id, Location at) override { known_[id] = at; }
+  std::optional<Location> known_to() override { return std::nullopt; }
+  void put_known_to(Location /*at*/) override {}
+  void flush() override {}
+  [[nodiscard]] std::uint64_t entries_about() const override { return known_.size(); }
+
+ private:
+  Known& known_;
+};
+
+enum class What : std::uint8_t {
+  write,
+  stable_write,
+  commit,
+  resize,
+  punch,
+  allocate,
+  seal,
+  unseal,
+  restart
+};
+struct Step {
+  What what = What::write;
+  std::uint64_t offset = 0, length = 0;
+};
+
+// A call that has no reason to fail.
+struct CallFailed {
+  std::string what;
+};
+template <class T>
+void must(const T& result, const char* what) {
+  if (!result) throw CallFailed{std::string(what) + " failed"};
+}
+
+// Mistakes that the checkers are to find.
+enum class Plant : std::uint8_t {
+  none,
+  containers_not_synced,     // a record before its chunks
+  edges_left_out,            // of a block that is written to first, the rest is zeros
+  grown_behind_its_back,     // what was cut off is still in the recipe
+  enters_announced_ranges,   // writes before the steps are done
+  punched_before_the_record  // what the recipe has is older
+};
+
+class World {
+ public:
+  explicit World(std::uint32_t seed, Plant plant = Plant::none) : random_(seed), plant_(plant) {
+    disk_.containers_are_not_synced = plant == Plant::containers_not_synced;
+    start();
+  }
+
+  // False: the power went.
+  bool run(const Step& step) {
+    try {
+      carry_out(step);
+      return true;
+    } catch (const PowerCut&) {
+      return false;
+    } catch (const CallFailed& failed) {
+      wrong_ = failed.what;
+      return false;
+    }
+  }
+  // That a call failed; empty: none did.
+  [[nodiscard]] const std::string& wrong() const { return wrong_; }
+  CrashDisk& disk() { return disk_; }
+  std::mt19937& random() { return random_; }
+
+  // Empty: what is there may be there. The power may go meanwhile, too.
+  std::string crash(Left of_store, Left of_exported) {
+    if (!wrong_.empty()) return wrong_;
+    inode_.reset();
+    store_.reset();
+    disk_.crash(of_store, of_exported, random_);
+    try {
+      start();
+    } catch (const PowerCut&) {
+      return crash(Left::anything, Left::anything);
+    } catch (const CallFailed& failed) {
+      return failed.what;
+    }
+    return check();
+  }
+
+  // What the file has now, which is all there is to know of it after a crash.
+  std::string check() {
+    const std::unique_ptr<File> stub = disk_.exported();
+    base::Bytes bytes(stub->status()->size);
+    if (const auto got = inode_->read(*stub, 0, bytes); !got) return "it cannot be read";
+    const std::string found(base::text_of(bytes));
+    // Of a write that makes it longer a part may be there.
+    const auto sizes = std::ranges::minmax(states_, {}, &std::string::size);
+    if (found.size() < sizes.min.size() || found.size() > sizes.max.size())
+      return "its size is none that it had: " + std::to_string(found.size());
+    for (std::size_t i = 0; i < found.size() && !states_.back().starts_with(found); ++i) {
+      bool fits = false;
+      for (const std::string& state : states_)
+        fits = fits || found[i] == (i < state.size() ? state[i] : '\0');
+      if (!fits) return "byte " + std::to_string(i) + " is none that it had since the last sync";
+    }
+    states_ = {found};
+    return "";
+  }
+
+ private:
+  void start() {
+    Known& known = known_;
+    auto opened =
+        Store::open(disk_.medium(), std::make_unique<KnownIndex>(known), {.what = OpenFor::creating});
+    must(opened, "opening the store");
+    store_ = std::move(*opened);
+    load();
+  }
+  void load() {
+    const std::unique_ptr<File> stub = disk_.exported();
+    inode_ = std::make_unique<SealedInode>(*store_, *stub->handle());
+    must(inode_->load(*stub->attribute(record_name)), "loading the recipe");
+  }
+  // As the call leaves it, before it begins: a crash may leave any part of it.
+  std::string& next_state() { return states_.emplace_back(states_.back()); }
+  void synced() { states_ = {states_.back()}; }
+
+  void carry_out(const Step& step) {
+    const std::unique_ptr<File> stub = disk_.exported();
+    const auto fill = [&](std::uint64_t offset, base::BytesView bytes) { return stub->write(offset, bytes); };
+    switch (step.what) {
+      case What::write:
+      case What::stable_write:
+        write(*stub, step, fill);
+        break;
+      case What::commit:
+        must(stub->sync(), "COMMIT");
+        synced();
+        break;
+      case What::resize:
+        next_state().resize(step.offset);
+        if (plant_ == Plant::grown_behind_its_back) {
+          must(stub->resize(step.offset), "a size");
+        } else {
+          must(inode_->resize(*stub, step.offset, fill, [&] { return stub->resize(step.offset); }),
+               "SETATTR");
+        }
+        break;
+      case What::punch:
+        punch(*stub, step, fill);
+        break;
+      case What::allocate: {
+        std::string& state = next_state();
+        state.resize(std::max<std::size_t>(state.size(), step.offset + step.length));
+        const auto grow = [&]() -> base::Result<void> {
+          if (stub->status()->size >= step.offset + step.length) return {};
+          return stub->resize(step.offset + step.length);
+        };
+        must(inode_->allocate(*stub, step.offset, step.length, fill, grow), "ALLOCATE");
+        break;
+      }
+      case What::seal:
+        seal(*stub);
+        load();
+        break;
+      case What::unseal: {
+        UnsealDraft draft;
+        draft.file = disk_.exported();
+        unseal(*store_, 1, std::span(&draft, 1));
+        must(draft.outcome, "unsealing");
+        load();
+        break;
+      }
+      case What::restart:
+        inode_.reset();
+        store_.reset();
+        start();
+    }
+  }
+  void write(File& stub, const Step& step, const SealedInode::Fill& fill) {
+    std::string bytes(step.length, '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random_());
+    std::string& state = next_state();
+    state.resize(std::max<std::size_t>(state.size(), step.offset + step.length));
+    state.replace(step.offset, step.length, bytes);
+    const auto put = [&](base::BytesView before, base::BytesView after) {
+      const bool edges = plant_ != Plant::edges_left_out;
+      std::string all =
+          edges ? std::string(base::text_of(before)) + bytes + std::string(base::text_of(after)) : bytes;
+      return stub.write(step.offset - (edges ? before.size() : 0), base::bytes_of(all));
+    };
+    if (plant_ == Plant::enters_announced_ranges) {
+      must(put({}, {}), "WRITE");
+    } else {
+      must(inode_->write(stub, step.offset, step.length, fill, put), "WRITE");
+    }
+    if (step.what == What::write) return;
+    must(stub.sync(), "COMMIT");
+    synced();
+  }
+  void punch(File& stub, const Step& step, const SealedInode::Fill& fill) {
+    std::string& state = next_state();
+    const std::uint64_t end = std::min<std::uint64_t>(step.offset + step.length, state.size());
+    if (step.offset < end) state.replace(step.offset, end - step.offset, end - step.offset, '\0');
+    const auto punched = [&] { return stub.punch(step.offset, step.length); };
+    if (plant_ == Plant::punched_before_the_record) {
+      must(punched(), "DEALLOCATE");
+    }
+    must(inode_->deallocate(stub, step.offset, step.length, fill, punched), "DEALLOCATE");
+  }
+  void seal(File& /*stub*/) {
+    Sealer sealer(*store_, 1, hashing::Profile::block);
+    SealDraft draft;
+    draft.file = disk_.exported();
+    draft.untouched = [] { return true; };
+    must(sealer.prepare(draft), "sealing");
+    if (draft.outcome == SealOutcome::sealed) {
+      must(sealer.commit(std::span(&draft, 1)), "sealing");
+    }
+  }
+
+  std::string wrong_;
+  std::mt19937 random_;
+  const Plant plant_;
+  CrashDisk disk_;
+  Known known_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<SealedInode> inode_;
+  // That the file may have after a crash, byte by byte: the last one that was synced, and those since.
+  std::vector<std::string> states_{""};
+};
+
+constexpr std::uint64_t KiB = 1024;
+const std::vector<std::vector<Step>> scripts{
+    {{What::stable_write, 0, 20 * KiB}, {What::seal}, {What::stable_write, 700, 300}, {What::seal}},
+    {{What::stable_write, 0, 20 * KiB},
+     {What::seal},
+     {What::resize, 5000},
+     {What::resize, 8000},
+     {What::commit},
+     {What::write, 9000, 100},
+     {What::commit},
+     {What::resize, 0},
+     {What::stable_write, 3000, 10}},
+    {{What::write, 0, 40 * KiB},
+     {What::seal},
+     {What::stable_write, 17 * KiB, 5 * KiB},
+     {What::punch, 15 * KiB + 100, 10 * KiB},
+     {What::commit},
+     {What::unseal}},
+    {{What::stable_write, 0, 20 * KiB},
+     {What::seal},
+     {What::stable_write, 100, 9 * KiB},
+     {What::seal},
+     {What::punch, 0, 30 * KiB},
+     {What::allocate, 1000, 30 * KiB},
+     {What::stable_write, 2000, 600}},
+    {{What::stable_write, 0, 33 * KiB},
+     {What::seal},
+     {What::write, 100, 20},
+     {What::unseal},
+     {What::seal},
+     {What::restart},
+     {What::resize, 40 * KiB}}};
+
+constexpr std::array every_left{Left::nothing, Left::metadata, Left::data, Left::everything};
+
+// The first thing that a crash at some step of some script leaves which may not be.
+std::string first_violation(Plant plant) {
+  for (std::size_t script = 0; script < scripts.size(); ++script) {
+    bool ended = false;
+    for (std::uint64_t cut = 0; !ended; ++cut) {
+      for (unsigned how = 0; how < every_left.size() * every_left.size() + 4; ++how) {
+        World world(static_cast<std::uint32_t>(cut * 100 + how), plant);
+        world.disk().cut_power_before(cut);
+        ended = std::ranges::all_of(scripts[script], [&](const Step& step) { return world.run(step); });
+        const bool any = how >= every_left.size() * every_left.size();
+        const Left of_store = any ? Left::anything : every_left[how / every_left.size()];
+        const Left of_exported = any ? Left::anything : every_left[how % every_left.size()];
+        std::string wrong = world.crash(of_store, of_exported);
+        // What a crash has left to be done is done by who comes next.
+        if (wrong.empty() && world.run({What::stable_write, 1000, 100})) wrong = world.check();
+        if (wrong.empty() && world.run({What::unseal})) wrong = world.check();
+        if (wrong.empty()) wrong = world.wrong();
+        if (!wrong.empty())
+          return fmt::format("script {} before change {} ({}): {}", script, cut, how, wrong);
+      }
+    }
+  }
+  return "";
+}
+
+Step step_of(std::mt19937& random) {
+  const std::uint64_t offset = random() % (48 * KiB);
+  const std::uint64_t length = 1 + random() % (random() % 3 == 0 ? 20 * KiB : KiB);
+  constexpr std::array often{What::write,  What::write,   What::stable_write, What::commit,
+                             What::resize, What::punch,   What::seal,         What::seal,
+                             What::unseal, What::restart, What::allocate};
+  return {often[random() % often.size()], offset, length};
+}
+
+std::string violation_of_seed(std::uint32_t seed, Plant plant) {
+  World world(seed, plant);
+  for (int crashes = 0; crashes < 6; ++crashes) {
+    world.disk().cut_power_before(world.random()() % 150);
+    bool on = true;
+    for (int step = 0; on && step < 20; ++step) {
+      on = world.run(step_of(world.random()));
+    }
+    std::string wrong = world.crash(Left::anything, Left::anything);
+    if (!wrong.empty()) return wrong;
+  }
+  return "";
+}
+
+TEST(CrashTest, at_every_change_of_short_scripts) { EXPECT_EQ(first_violation(Plant::none), ""); }
+
+// BRAID_STORE_SEEDS: how many.
+TEST(CrashTest, with_seeds) {
+  const char* const told = std::getenv("BRAID_STORE_SEEDS");
+  const std::uint32_t seeds = told == nullptr ? 100 : static_cast<std::uint32_t>(std::stoul(told));
+  for (std::uint32_t seed = 1; seed <= seeds; ++seed)
+    ASSERT_EQ(violation_of_seed(seed, Plant::none), "") << seed;
+}
+
+class PlantTest : public testing::TestWithParam<Plant> {};
+TEST_P(PlantTest, is_found) { EXPECT_NE(first_violation(GetParam()), ""); }
+INSTANTIATE_TEST_SUITE_P(, PlantTest,
+                         testing::Values(Plant::containers_not_synced, Plant::edges_left_out,
+                                         Plant::grown_behind_its_back, Plant::enters_announced_ranges,
+                                         Plant::punched_before_the_record));
+
+}  // namespace
+}  // namespace braid::store::test
