@@ -80,6 +80,13 @@ void Clients::release(clientid4 client) const {
   for (state::ClientObserver* const observer : observers_) observer->release(client);
 }
 
+void Clients::tell_of_arrived(const std::vector<ClientRef>& arrived) {
+  for (const ClientRef& client : arrived)
+    base::log_event(base::Level::info, "client_arrived", "client={:#x} peer={} minor_version={} name=\"{}\"",
+                    client->id, client->intro.peer, client->minor_version(),
+                    state::printable(client->intro.owner));
+}
+
 void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
   for (const auto& [client, why] : gone) {
     const bool replaced = why == ExpiryReason::replaced;
@@ -254,7 +261,12 @@ Op4<> Clients::revoke(clientid4 id) {
   for (state::ClientObserver* const observer : observers_) observer->revoke(id);
 }
 
+std::vector<state::KnownClient> Clients::reclaiming(std::size_t most) const {
+  return grace_.with([&](const Grace& grace) { return grace.waiting_for(most); });
+}
+
 Op4<> Clients::end_grace() {
+  if (!in_grace()) co_return;
   co_await on_disk([this] { return records_.end_grace(); });
   const std::size_t missing = grace_.with([](Grace& grace) {
     const std::size_t waiting = grace.waiting();

@@ -53,12 +53,15 @@ class Clients {
   template <class F>
   auto with(F&& f) {
     std::vector<state::ClientTable::Gone> gone;
+    std::vector<state::ClientRef> arrived;
     auto result = table_.with([&](state::ClientTable& table) {
       auto value = std::forward<F>(f)(table);
       gone = table.take_gone();
+      arrived = table.take_arrived();
       return value;
     });
     dismiss(gone);
+    tell_of_arrived(arrived);
     return result;
   }
 
@@ -98,6 +101,11 @@ class Clients {
   [[nodiscard]] Result4<void> admit_reclaim(const state::Client& client) const;
   // The same, for a client that does so now: the grace period goes on for those who are at it.
   [[nodiscard]] Result4<void> begin_reclaim(state::Client& client, base::TimePoint now);
+  // Some of those that it waits for.
+  [[nodiscard]] std::vector<state::KnownClient> reclaiming(std::size_t most) const;
+  // By an administrator, or when it is over: what has not been reclaimed may be given to others. Does nothing
+  // without a grace period. DELAY, SERVERFAULT: it goes on.
+  Op4<> end_grace();
   // For what is not a reclaim and may conflict with one: OPEN, LOCK, delegations.
   [[nodiscard]] Result4<void> admit_new(const state::Client& client) const;
   // RECLAIM_COMPLETE for the whole server; the client's record is durable afterwards. COMPLETE_ALREADY,
@@ -135,6 +143,7 @@ class Clients {
  private:
   [[nodiscard]] std::uint32_t back_channel_flags(const state::Session& session) const;
   void tell_of_refused(std::uint64_t refused, base::TimePoint now);
+  static void tell_of_arrived(const std::vector<state::ClientRef>& arrived);
   void dismiss(const std::vector<state::ClientTable::Gone>& gone);
   // What the observers have to say, or to be told.
   [[nodiscard]] bool holds_state(clientid4 client) const;
@@ -153,7 +162,6 @@ class Clients {
   // Calls f() on the blocking pool. DELAY when the pool is full, SERVERFAULT when f fails.
   template <class F>
   Op4<> on_disk(F f);
-  Op4<> end_grace();
   // Its change of the records is on stable storage. What comes while others are being synced is synced
   // together.
   Op4<> change_record(recovery::RecordChange change);

@@ -93,7 +93,16 @@ Result4<Place> Compound::place_of(const PseudoNode& node) const {
   return Place{node.from, credentials_in(*node.from), node.from->file_system->root(), nullptr};
 }
 
-Result4<Place> Compound::root() const { return place_of(pseudo_tree().root()); }
+Result4<Place> Compound::root() const {
+  auto root = place_of(pseudo_tree().root());
+  if (!root) tell_of_refused("/", root.error());
+  return root;
+}
+
+void Compound::tell_of_refused(const std::string& path, nfsstat4 status) const {
+  const vfs::Network client{.base = address_of(call_.peer)};
+  server_.pseudo.refused().tell(client.text(), path, minor_version_, status, now());
+}
 
 Op4<Place> Compound::resolve(base::BytesView handle) const {
   if (server_.handles != nullptr) return server_.handles->resolve(*this, handle);
@@ -144,10 +153,16 @@ const PseudoNode* Compound::junction_at(const Place& at, std::string_view name) 
 
 Op4<LookedUp> Compound::look_up(Place at, std::string_view name) const {
   if (const PseudoNode* node = junction_at(at, name); node != nullptr) {
-    Place there = co_await place_of(*node);
+    auto found = place_of(*node);
+    if (!found) tell_of_refused(node->path, found.error());
+    Place there = co_await std::move(found);
     co_return LookedUp{std::move(there), std::nullopt};
   }
-  if (at.pseudo()) co_return refuse(nfsstat4::NFS4ERR_NOENT);
+  if (at.pseudo()) {
+    const bool root = at.node->parent == nullptr;
+    tell_of_refused((root ? "/" : at.node->path + "/") + std::string(name), nfsstat4::NFS4ERR_NOENT);
+    co_return refuse(nfsstat4::NFS4ERR_NOENT);
+  }
   auto found = co_await at.fs().lookup(at.who, at.file, name).as_result();
   if (!found) co_return refuse(found.error());
   co_return LookedUp{Place{at.from, at.who, std::move(found->file), nullptr}, found->attributes};

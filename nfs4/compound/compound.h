@@ -106,6 +106,8 @@ class Compound {
   // Where a node of the pseudo file system leads: NOENT, ACCESS.
   [[nodiscard]] Result4<Place> place_of(const PseudoNode& node) const;
   [[nodiscard]] const PseudoTree& pseudo_tree() const;
+  // No export that this client may use is there.
+  void tell_of_refused(const std::string& path, nfsstat4 status) const;
   // The current filehandle as an object of an export. NFS4ERR_ROFS for one of the pseudo file system: what
   // changes something says so there.
   [[nodiscard]] Result4<const Place*> current_in_export(nfsstat4 otherwise = nfsstat4::NFS4ERR_ROFS) const;

@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "nfs4/pseudo/refused_mounts.h"
 #include "vfs/export.h"
 
 namespace braid::nfs4 {
@@ -73,9 +74,11 @@ class PseudoFileSystem {
   // The tree of this table, which is built when it is first asked for.
   [[nodiscard]] std::shared_ptr<const PseudoTree> tree_of(
       const std::shared_ptr<const vfs::ExportTable>& exports);
+  [[nodiscard]] RefusedMounts& refused() { return refused_; }
 
  private:
   const base::Clock& clock_;
+  RefusedMounts refused_;
   base::Guarded<std::shared_ptr<const PseudoTree>> latest_;
 };
 

@@ -92,6 +92,7 @@ base::Result<void, nfsstat4> ClientTable::confirm(Record& record, const Principa
   confirmed_peers_.add(peer, now, client.id);
   record.client->standing_.store(Standing::confirmed, std::memory_order_release);
   record.client->renew(now);
+  arrived_.push_back(record.client);
   return {};
 }
 

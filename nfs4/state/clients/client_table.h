@@ -196,6 +196,8 @@ class ClientTable {
     ExpiryReason why = ExpiryReason::left;
   };
   [[nodiscard]] std::vector<Gone> take_gone() { return std::exchange(gone_, {}); }
+  // Clients confirmed since the last call.
+  [[nodiscard]] std::vector<ClientRef> take_arrived() { return std::exchange(arrived_, {}); }
   // Clients whose lease ran out while they held state, and those of them that came back, since the last call;
   // as sweep() noticed it.
   struct Silence {
@@ -311,6 +313,7 @@ class ClientTable {
   std::uint64_t refused_ = 0;
   std::unordered_map<SessionId, SessionRef, SessionIdHash> sessions_;
   std::vector<Gone> gone_;
+  std::vector<ClientRef> arrived_;
   std::vector<Silence> silences_;
 };
 

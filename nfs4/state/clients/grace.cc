@@ -1,6 +1,8 @@
 #include "nfs4/state/clients/grace.h"
 
 #include <algorithm>
+#include <iterator>
+#include <ranges>
 #include <utility>
 
 namespace braid::nfs4::state {
@@ -53,6 +55,12 @@ void Grace::forget(const Client& client) {
 }
 
 bool Grace::due(base::TimePoint now) const { return active_ && (waiting_.empty() || now >= until_); }
+
+std::vector<KnownClient> Grace::waiting_for(std::size_t most) const {
+  std::vector<KnownClient> some;
+  std::ranges::copy(waiting_ | std::views::take(most), std::back_inserter(some));
+  return some;
+}
 
 void Grace::end() {
   active_ = false;

@@ -52,6 +52,8 @@ class Grace {
   [[nodiscard]] bool due(base::TimePoint now) const;
   void end();
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
+  // Some of these clients.
+  [[nodiscard]] std::vector<KnownClient> waiting_for(std::size_t most) const;
   // Until then, or a little longer than the last reclaim.
   [[nodiscard]] base::TimePoint until() const { return until_; }
 
