@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/quoting.h"
 #include "server/contents_mark.h"
+#include "server/nested_mounts.h"
 #include "vfs/network.h"
 #include "vfs/posix/directory_identity.h"
 #include "vfs/unavailable.h"
@@ -63,12 +65,36 @@ vfs::Export exported(const ExportSet::Entry& entry) {
     offered.clients.push_back(vfs::Network::parse(network).value());
   if (entry.unavailable.empty())
     offered.file_system = entry.file_system;
+  else if (entry.suspended)
+    offered.file_system = std::make_shared<vfs::UnavailableFileSystem>(
+        entry.registered, vfs::UnavailableFileSystem::LetGo{entry.let_go});
   else
     offered.file_system = std::make_shared<vfs::UnavailableFileSystem>(entry.registered, entry.file_system);
   return offered;
 }
 
+std::string no_export(std::string_view export_path) {
+  return fmt::format("there is no export {}", export_path);
+}
+
 }  // namespace
+
+std::string nested_mount_text(std::string_view export_path, std::string_view mount_point) {
+  return fmt::format(
+      "{} is another file system, and clients of {} see an empty directory there; export it by itself: "
+      "[[export]] with directory = \"{}\"",
+      mount_point, export_path, mount_point);
+}
+
+std::string held_text(const ExportSet::Entry& entry) {
+  const auto held = entry.let_go.lock();
+  if (held == nullptr) return {};
+  return fmt::format(
+      "its disk is in use by what clients have open there ({} descriptors): braid opens and braid "
+      "delegations name it; "
+      "resume the export to let them close it, or use braid client evict",
+      held->stats().cache.descriptors);
+}
 
 ExportSet::ExportSet(const ExportResources& resources, vfs::ExportRegistry registry)
     : resources_(resources),
@@ -85,7 +111,26 @@ std::expected<void, std::string> ExportSet::apply(const std::vector<config::Expo
   }
   entries_ = std::move(entries);
   publish();
+  warn_of_nested_mounts();
   return {};
+}
+
+std::map<std::string, std::vector<std::string>> ExportSet::nested_mounts() const {
+  std::vector<std::string> directories;
+  directories.reserve(entries_.size());
+  for (const Entry& entry : entries_) directories.push_back(entry.config.directory);
+  auto found = mounts_below(directories);
+  std::map<std::string, std::vector<std::string>> out;
+  for (std::size_t i = 0; i < entries_.size(); ++i)
+    if (!found[i].empty()) out.emplace(entries_[i].config.path, std::move(found[i]));
+  return out;
+}
+
+void ExportSet::warn_of_nested_mounts() const {
+  for (const auto& [path, points] : nested_mounts())
+    for (const std::string& point : points)
+      base::log_event(base::Level::warning, "nested_mount", "export={}: {}", path,
+                      nested_mount_text(path, point));
 }
 
 void ExportSet::publish() {
@@ -122,7 +167,14 @@ std::expected<ExportSet::Entry, std::string> ExportSet::offer(const config::Expo
     entry.config = config;
     return entry;
   }
-  Entry entry{.config = config, .registered = {}, .file_system = nullptr, .unavailable = {}, .seen = {}};
+  if (const Entry* old = find(config.path);
+      old != nullptr && old->suspended && old->config.directory == config.directory) {
+    Entry entry = *old;
+    entry.config = config;
+    return entry;
+  }
+  Entry entry{};
+  entry.config = config;
   if (auto opened = open(entry); !opened) return std::unexpected(std::move(opened.error()));
   if (!entry.unavailable.empty()) log_standing(entry);
   warn_of_device(entry);
@@ -134,9 +186,12 @@ std::expected<void, std::string> ExportSet::open(Entry& entry) {
   const config::ExportConfig& config = entry.config;
   const auto found = vfs::posix::directory_identity(config.directory, config.fsid);
   auto registered = registry_.look_up(config.path, config.directory, found ? &*found : nullptr);
-  if (!registered && !found && registered.error() == base::errno_of(ENOENT))
-    return std::unexpected(
-        fmt::format("cannot serve {}: {}", config.directory, base::message_of(found.error())));
+  if (!registered && !found && registered.error() == base::errno_of(ENOENT)) {
+    if (config.line == 0)
+      return std::unexpected(
+          fmt::format("cannot serve {}: {}", config.directory, base::message_of(found.error())));
+    registered = registry_.reserve(config.path, config.directory);
+  }
   if (!registered) return std::unexpected(registry_trouble(config, registered.error()));
   entry.registered = std::move(*registered);
   entry.seen.reset();
@@ -177,6 +232,7 @@ std::expected<void, std::string> ExportSet::open(Entry& entry) {
 }
 
 bool ExportSet::look_at(Entry& entry) {
+  if (entry.suspended) return false;
   const std::string before = entry.unavailable;
   const auto served = entry.file_system;
   if (entry.file_system != nullptr && entry.file_system->in_place()) {
@@ -207,10 +263,51 @@ void ExportSet::sweep() {
   if (changed) publish();
 }
 
-std::expected<void, std::string> ExportSet::accept(std::string_view export_path) {
+ExportSet::Entry* ExportSet::find(std::string_view export_path) {
   const auto entry = std::ranges::find(entries_, export_path,
                                        [](const Entry& e) -> std::string_view { return e.config.path; });
-  if (entry == entries_.end()) return std::unexpected(fmt::format("there is no export {}", export_path));
+  return entry == entries_.end() ? nullptr : &*entry;
+}
+
+std::expected<std::string, std::string> ExportSet::suspend(std::string_view export_path) {
+  Entry* const entry = find(export_path);
+  if (entry == nullptr) return std::unexpected(no_export(export_path));
+  if (!entry->suspended) {
+    entry->suspended = true;
+    entry->unavailable = fmt::format("it is suspended; to serve it again: braid export resume {}",
+                                     base::shell_word(entry->config.path));
+    entry->let_go = std::exchange(entry->file_system, nullptr);
+    entry->seen.reset();
+    log_standing(*entry);
+    publish();
+  }
+  return held_text(*entry);
+}
+
+std::expected<std::string, std::string> ExportSet::resume(std::string_view export_path) {
+  Entry* const entry = find(export_path);
+  if (entry == nullptr) return std::unexpected(no_export(export_path));
+  if (!entry->suspended) return std::unexpected(fmt::format("the export {} is not suspended", export_path));
+  entry->suspended = false;
+  entry->unavailable.clear();
+  // What clients have kept open is of the same file system, if its disk is still there.
+  const auto kept = entry->let_go.lock();
+  if (kept != nullptr && kept->in_place()) entry->file_system = kept;
+  entry->let_go.reset();
+  if (entry->file_system == nullptr) {
+    if (auto opened = open(*entry); !opened) entry->unavailable = std::move(opened.error());
+    // Nobody has heard what became of bytes that were not synced.
+    if (entry->file_system != nullptr) entry->file_system->tree().write_back().lost();
+  }
+  log_standing(*entry);
+  publish();
+  return entry->unavailable;
+}
+
+std::expected<void, std::string> ExportSet::accept(std::string_view export_path) {
+  Entry* const entry = find(export_path);
+  if (entry == nullptr) return std::unexpected(no_export(export_path));
+  if (entry->suspended) return std::unexpected(entry->unavailable);
   const config::ExportConfig& config = entry->config;
   const auto found = vfs::posix::directory_identity(config.directory, config.fsid);
   if (!found) return std::unexpected(missing_text(config, found.error()));

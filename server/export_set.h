@@ -45,8 +45,9 @@ class ExportSet {
   ExportSet(const ExportResources& resources, vfs::ExportRegistry registry);
 
   // Puts these exports into force. File systems whose directory and options stay are kept, with what they
-  // have open. One that is known, and whose directory is not there, or not what it was, is unavailable. On an
-  // error, a sentence, nothing has changed. Opens directories: may block.
+  // have open. One whose directory is not there, or not what it was, is unavailable; on the command line a
+  // directory that was never there is a mistake. On an error, a sentence, nothing has changed. Opens
+  // directories: may block.
   std::expected<void, std::string> apply(const std::vector<config::ExportConfig>& exports);
   // What protocols use; any thread.
   [[nodiscard]] const vfs::Exports& table() const { return exports_; }
@@ -59,15 +60,27 @@ class ExportSet {
     std::shared_ptr<vfs::posix::PosixFileSystem> file_system;  // null: unavailable since the start
     std::string unavailable;                                   // why, a sentence; empty: it is served
     std::optional<vfs::DirectoryIdentity> seen;                // what was there instead
+    bool suspended = false;  // by an administrator, for as long as that lasts
+    // What has been let go, and stays until clients have closed the files that they have open there.
+    std::weak_ptr<vfs::posix::PosixFileSystem> let_go;
   };
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   // Closes what has been idle, and looks whether the directories are what they were; about every second.
   void sweep();
   // By an administrator: what is at the directory of this export now is meant. A sentence if it cannot be.
   std::expected<void, std::string> accept(std::string_view export_path);
+  // Lets go of its disk, and serves it again. What is still to be done about it, in a sentence, if anything.
+  std::expected<std::string, std::string> suspend(std::string_view export_path);
+  std::expected<std::string, std::string> resume(std::string_view export_path);
+
+  // The file systems that are mounted below exports now, by the path of the export; those without have no
+  // part.
+  [[nodiscard]] std::map<std::string, std::vector<std::string>> nested_mounts() const;
 
  private:
   std::expected<Entry, std::string> offer(const config::ExportConfig& config);
+  Entry* find(std::string_view export_path);
+  void warn_of_nested_mounts() const;
   [[nodiscard]] const Entry* same_file_system(const config::ExportConfig& config) const;
   std::expected<void, std::string> open(Entry& entry);
   // True if the export has come or gone.
@@ -85,5 +98,10 @@ class ExportSet {
   std::vector<Entry> entries_;
   vfs::Exports exports_;
 };
+
+// What to do about one of ExportSet::nested_mounts().
+std::string nested_mount_text(std::string_view export_path, std::string_view mount_point);
+// Why a file system that was let go is not gone; empty: it is.
+std::string held_text(const ExportSet::Entry& entry);
 
 }  // namespace braid::server

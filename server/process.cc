@@ -56,6 +56,14 @@ bool may_keep_trusted_attributes() {
   return capabilities.load() && capabilities.has(CAP_SYS_ADMIN);
 }
 
+std::vector<std::string> restrictions() {
+  Capabilities capabilities;
+  // fcntl(2), F_SETLEASE: a lease of a file of somebody else needs the capability.
+  if (!capabilities.load() || capabilities.has(CAP_LEASE)) return {};
+  return {
+      fmt::format("Delegations are given for files of user {} alone: CAP_LEASE is missing.", ::geteuid())};
+}
+
 std::uint64_t raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1024;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <expected>
 #include <string>
+#include <vector>
 
 #include "server/config/config.h"
 
@@ -30,6 +31,9 @@ std::size_t objects_open_max(const config::Config& config, std::size_t open_file
 bool may_lock_memory();
 // Whether this process has CAP_SYS_ADMIN, without which there are no extended attributes "trusted.*".
 bool may_keep_trusted_attributes();
+
+// What this process cannot do for want of privileges, besides what its exports say; sentences.
+std::vector<std::string> restrictions();
 
 // Modes of new files are the clients' affair; a peer that hangs up is an error value, not a signal;
 // CAP_SYS_RESOURCE goes, because with it the kernel would let every client write past quotas and into

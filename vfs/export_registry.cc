@@ -116,6 +116,15 @@ base::Result<Registration> ExportRegistry::look_up(std::string_view export_path,
   return with_file([&] { return find_or_add(export_path, directory, found); });
 }
 
+base::Result<Registration> ExportRegistry::reserve(std::string_view export_path, std::string_view directory) {
+  return with_file([&]() -> base::Result<Registration> {
+    if (const Entry* known = entry_of(export_path)) return Registration{known->identity, known->kept, false};
+    auto reserved = put(export_path, directory, new_identity(), {});
+    if (reserved) reserved->in_place = false;
+    return reserved;
+  });
+}
+
 base::Result<Registration> ExportRegistry::accept(std::string_view export_path, std::string_view directory,
                                                   const DirectoryIdentity& found) {
   return with_file([&] {
@@ -140,7 +149,7 @@ base::Result<Registration> ExportRegistry::find_or_add(std::string_view export_p
     return Registration{entry->identity, entry->kept, false};
   }
   if (entry == nullptr) return put(export_path, directory, new_identity(), *found);
-  // Version 1 knew the path only.
+  // Version 1 knew the path only, and so does who has reserved it.
   const bool unbound = entry->kept.file_system.empty() && same_path;
   if (unbound || entry->kept.names(*found)) return put(export_path, directory, entry->identity, *found);
   const bool lasting = entry->kept.lasting() || found->lasting();

@@ -45,6 +45,9 @@ class ExportRegistry {
   // and was left alone.
   base::Result<Registration> look_up(std::string_view export_path, std::string_view directory,
                                      const DirectoryIdentity* found);
+  // The same of a path that leads nowhere, whether it is known or not: never in place. What is found first
+  // gets the identity that is reserved here.
+  base::Result<Registration> reserve(std::string_view export_path, std::string_view directory);
   // What is found now is meant, whatever it was before: another identity, unless it is the same.
   base::Result<Registration> accept(std::string_view export_path, std::string_view directory,
                                     const DirectoryIdentity& found);

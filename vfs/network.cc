@@ -58,6 +58,24 @@ std::optional<Network> Network::parse(std::string_view text) {
   return network;
 }
 
+bool Network::has_host_bits(std::string_view text) {
+  const auto network = parse(text);
+  const auto address = Address::parse(text.substr(0, text.find('/')));
+  return network && address && network->base != *address;
+}
+
+std::string Network::text() const {
+  constexpr Address mapped{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}};
+  const bool v4 =
+      prefix_bits >= mapped_bits &&
+      std::equal(mapped.bytes.begin(), mapped.bytes.begin() + mapped_bits / 8, base.bytes.begin());
+  std::array<char, INET6_ADDRSTRLEN> address{};
+  ::inet_ntop(v4 ? AF_INET : AF_INET6, base.bytes.data() + (v4 ? mapped_bits / 8 : 0), address.data(),
+              address.size());
+  if (prefix_bits == bits_max) return address.data();
+  return std::string(address.data()) + "/" + std::to_string(prefix_bits - (v4 ? mapped_bits : 0));
+}
+
 bool Network::contains(const Address& address) const {
   const std::size_t whole = prefix_bits / 8;
   if (std::memcmp(address.bytes.data(), base.bytes.data(), whole) != 0) return false;

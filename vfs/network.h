@@ -20,7 +20,12 @@ struct Address {
 struct Network {
   Address base;
   std::uint8_t prefix_bits = 128;  // of the 128; an IPv4 /16 is 112
+  // Bits of the address behind the prefix are dropped.
   static std::optional<Network> parse(std::string_view text);
+  // Whether the text has such bits: "10.0.0.5/8".
+  static bool has_host_bits(std::string_view text);
+  // "10.0.0.0/8"; one address without a prefix.
+  [[nodiscard]] std::string text() const;
   [[nodiscard]] bool contains(const Address& address) const;
 };
 

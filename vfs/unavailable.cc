@@ -57,6 +57,20 @@ bool parse_kernel_handle(std::string_view text, std::uint16_t& type, base::Bytes
   return !bytes.empty() && bytes.size() <= HandleCodec::body_bytes_max;
 }
 
+FileRef made_root(const Registration& registered) {
+  return FileRef(new UnavailableRoot(root_handle(registered)));
+}
+
+// The file system stays until it has answered.
+VfsOp<> close_behind(std::shared_ptr<FileSystem> behind, OpenFileRef open) {
+  co_await behind->close(std::move(open));
+}
+
+VfsOp<> unlock_behind(std::shared_ptr<FileSystem> behind, const FileRef& file, LockOwnerId owner,
+                      LockRange range) {
+  co_await behind->unlock(file, owner, range);
+}
+
 }  // namespace
 
 // A directory without a lasting handle gets one that nobody can use.
@@ -71,19 +85,25 @@ FileHandle root_handle(const Registration& registered) {
 
 UnavailableFileSystem::UnavailableFileSystem(const Registration& registered,
                                              std::shared_ptr<FileSystem> behind)
-    : root_(behind != nullptr ? behind->root() : FileRef(new UnavailableRoot(root_handle(registered)))),
-      behind_(std::move(behind)) {}
+    : kept_(std::move(behind)),
+      root_(kept_ != nullptr ? kept_->root() : made_root(registered)),
+      behind_(kept_) {}
+
+UnavailableFileSystem::UnavailableFileSystem(const Registration& registered, LetGo behind)
+    : root_(made_root(registered)), behind_(std::move(behind.file_system)) {}
 
 Borrowed UnavailableFileSystem::borrow(const Credentials& /*who*/, const FileRef& file) {
   return Borrowed(std::in_place_type<UnavailableFile>, file);
 }
 
 VfsOp<> UnavailableFileSystem::close(OpenFileRef open) {
-  return behind_ != nullptr ? behind_->close(std::move(open)) : FileSystem::close(std::move(open));
+  const auto behind = behind_.lock();
+  return behind != nullptr ? close_behind(behind, std::move(open)) : FileSystem::close(std::move(open));
 }
 
 VfsOp<> UnavailableFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRange range) {
-  if (behind_ != nullptr) return behind_->unlock(file, owner, range);
+  const auto behind = behind_.lock();
+  if (behind != nullptr) return unlock_behind(behind, file, owner, range);
   return later();
 }
 

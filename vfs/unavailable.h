@@ -16,6 +16,11 @@ class UnavailableFileSystem final : public FileSystem {
  public:
   // `behind`: the file system that was served before, and still has files open for clients; or null.
   UnavailableFileSystem(const Registration& registered, std::shared_ptr<FileSystem> behind);
+  // One that is to end when nobody has files open in it any more.
+  struct LetGo {
+    std::weak_ptr<FileSystem> file_system;
+  };
+  UnavailableFileSystem(const Registration& registered, LetGo behind);
 
   [[nodiscard]] FileRef root() const override { return root_; }
   // What was opened before can be given up.
@@ -129,8 +134,9 @@ class UnavailableFileSystem final : public FileSystem {
  private:
   static base::Failure<Error> later() { return base::fail(Error::delay); }
 
+  const std::shared_ptr<FileSystem> kept_;  // ends last: the root is its own
   const FileRef root_;
-  const std::shared_ptr<FileSystem> behind_;
+  const std::weak_ptr<FileSystem> behind_;
 };
 
 // The wire handle of the directory that is kept on record.

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <string_view>
+#include <system_error>
 
 #include "base/result.h"
 
@@ -44,12 +46,34 @@ bool is_answered(const std::string& path) {
 
 }  // namespace
 
+std::optional<AdminLink> AdminLink::create(const std::string& path, const std::string& socket) {
+  std::error_code error;
+  const std::string target = std::filesystem::absolute(socket, error).string();
+  if (error || is_answered(path)) return std::nullopt;
+  struct stat old{};
+  if (::lstat(path.c_str(), &old) == 0 && !S_ISLNK(old.st_mode) && !S_ISSOCK(old.st_mode))
+    return std::nullopt;
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return std::nullopt;
+  if (::symlink(target.c_str(), path.c_str()) != 0) return std::nullopt;
+  return AdminLink(path, target);
+}
+
+// Another server may have put its own there.
+AdminLink::~AdminLink() {
+  std::error_code error;
+  if (!path_.empty() && std::filesystem::read_symlink(path_, error) == socket_) ::unlink(path_.c_str());
+}
+
 std::expected<base::UniqueFd, std::string> connect_admin(const std::string& path) {
   const std::optional<sockaddr_un> address = address_of(path);
   if (!address) return std::unexpected(fmt::format("'{}' is too long for the path of a socket", path));
   base::UniqueFd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (!socket || ::connect(socket.get(), generic(*address), sizeof *address) != 0)
-    return failed("no server answers on", path);
+  if (!socket || ::connect(socket.get(), generic(*address), sizeof *address) != 0) {
+    if (errno != EACCES) return failed("no server answers on", path);
+    return std::unexpected(fmt::format(
+        "the server on {} answers only to root and to the user that it runs as, and this is user {}", path,
+        ::geteuid()));
+  }
   return socket;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,23 @@ class AdminSocket {
       : path_(std::move(path)), listener_(std::move(listener)) {}
   std::string path_;  // empty once moved from
   base::UniqueFd listener_;
+};
+
+// A symbolic link to a socket that is not where it is looked for; removed with its owner. One that a server
+// answers through, and what is no link, stays as it is: then there is none.
+class AdminLink {
+ public:
+  static std::optional<AdminLink> create(const std::string& path, const std::string& socket);
+  AdminLink(AdminLink&& other) noexcept
+      : path_(std::exchange(other.path_, {})), socket_(std::move(other.socket_)) {}
+  AdminLink& operator=(AdminLink&&) = delete;
+  AdminLink(const AdminLink&) = delete;
+  ~AdminLink();
+
+ private:
+  AdminLink(std::string path, std::string socket) : path_(std::move(path)), socket_(std::move(socket)) {}
+  std::string path_;  // empty once moved from
+  std::string socket_;
 };
 
 // Connects to the socket of a running server. The error is a sentence.

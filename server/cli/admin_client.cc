@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -12,14 +13,25 @@
 #include "base/exit_code.h"
 #include "base/quoting.h"
 #include "server/admin/admin_socket.h"
+#include "server/config/config.h"
 #include "server/config/paths.h"
 
 namespace braid::server::cli {
 namespace {
 
+std::expected<base::UniqueFd, std::string> of_config(const std::string& file) {
+  const auto text = config::read_text(file);
+  if (!text) return std::unexpected(config::problems_text(file, text.error()));
+  const auto config = config::parse_config(*text);
+  if (!config) return std::unexpected(config::problems_text(file, config.error()));
+  return admin::connect_admin(config->admin_socket.empty() ? config::default_admin_socket(config->port)
+                                                           : config->admin_socket);
+}
+
 // The socket to ask: the one that was named, or the only one on which a server answers.
 std::expected<base::UniqueFd, std::string> choose(const ServerChoice& server) {
   if (!server.admin_socket.empty()) return admin::connect_admin(server.admin_socket);
+  if (!server.config_file.empty()) return of_config(server.config_file);
   if (server.port) return admin::connect_admin(config::default_admin_socket(*server.port));
   base::UniqueFd only;
   std::string answering;
@@ -34,12 +46,14 @@ std::expected<base::UniqueFd, std::string> choose(const ServerChoice& server) {
     only = std::move(*socket);
     answering = path;
   }
-  if (!only)
-    return std::unexpected(
-        fmt::format("no server answers in {}; name its socket with --admin, and be the user that it "
-                    "runs as",
-                    config::default_runtime_dir()));
-  return only;
+  if (only) return only;
+  const std::string looked_in = config::default_runtime_dir();
+  if (::access(config::runtime_dir_of_root, F_OK) == 0 && looked_in != config::runtime_dir_of_root)
+    return std::unexpected(fmt::format(
+        "no server of user {} answers in {}; those of root, in {}, answer to root alone: try sudo",
+        ::geteuid(), looked_in, config::runtime_dir_of_root));
+  return std::unexpected(fmt::format(
+      "no server answers in {}; name its socket with --admin, and be the user that it runs as", looked_in));
 }
 
 timeval timeval_of(std::chrono::milliseconds time) {

@@ -15,7 +15,8 @@ namespace braid::server::cli {
 
 // Which server, if several run here.
 struct ServerChoice {
-  std::string admin_socket;  // empty: that of `port`, or of the only server
+  std::string admin_socket;   // empty: that of the file, of `port`, or of the only server
+  std::string config_file{};  // of the server
   std::optional<std::uint16_t> port;
   std::chrono::milliseconds patience{30'000};  // while nothing comes
 };

@@ -11,8 +11,8 @@ namespace braid::server::cli {
 
 std::span<const AddCommand> commands() {
   static constexpr AddCommand all[] = {
-      add_serve,  add_data_server, add_status, add_lists, add_client, add_location,
-      add_export, add_hash,        add_dedup,  add_store, add_check,
+      add_serve,  add_data_server, add_status, add_lists, add_client, add_location, add_grace,
+      add_export, add_reload,      add_hash,   add_dedup, add_store,  add_check,
   };
   return all;
 }

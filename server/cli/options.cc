@@ -61,6 +61,8 @@ void add_server_choice(CLI::App& command, ServerChoice& server) {
       ->check(number(1, 65535));
   command.add_option("--admin", server.admin_socket, "Path of the server's admin socket")
       ->type_name("SOCKET");
+  command.add_option("--config", server.config_file, "The server that has this configuration file")
+      ->type_name("FILE");
 }
 
 }  // namespace braid::server::cli

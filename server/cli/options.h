@@ -28,7 +28,7 @@ CLI::Validator number(std::uint64_t low, std::uint64_t high);
 // A subcommand that is called as the command of the admin socket that it stands for, with the same help.
 CLI::App* add_subcommand(CLI::App& to, const admin::CommandName& name);
 
-// --port and --admin: which server is asked.
+// --port, --admin and --config: which server is asked.
 void add_server_choice(CLI::App& command, ServerChoice& server);
 
 }  // namespace braid::server::cli

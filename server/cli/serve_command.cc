@@ -59,8 +59,9 @@ void add_export_options(CLI::App& serve, Written& written) {
       .add_option("--allow", written.allow,
                   "Clients that may mount: a network or an address; may be repeated")
       ->type_name("NETWORK")
-      ->check(must([](const std::string& s) { return vfs::Network::parse(s).has_value(); },
-                   "write a network such as 10.0.0.0/8 or fd00::/8, or one address"))
+      ->check(
+          must([](const std::string& s) { return vfs::Network::parse(s) && !vfs::Network::has_host_bits(s); },
+               "write a network such as 10.0.0.0/8 or fd00::/8, or one address"))
       ->allow_extra_args(false)
       ->group(group);
   serve

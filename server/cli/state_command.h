@@ -2,6 +2,8 @@
 // hold. braid data-servers.
 #pragma once
 
+#include <expected>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,11 +17,12 @@ namespace braid::server::cli {
 struct ListCommand {
   ServerChoice server;
   std::string what;    // the command's name
-  std::string client;  // whose; empty: all
+  std::string client;  // whose: id, address or name; empty: all
+  std::string file;    // of files whose place has this in it; empty: all
   bool json = false;
 };
 
-// braid client evict ID, braid client revoke ID
+// braid client evict CLIENT, braid client revoke CLIENT
 struct ClientCommand {
   ServerChoice server;
   std::string action;  // "evict" or "revoke"
@@ -31,6 +34,19 @@ int list_state(const ListCommand& command);
 // Has a server take something from a client; returns the exit code.
 int act_on_client(const ClientCommand& command);
 
+struct GraceCommand {
+  ServerChoice server;
+};
+
+// Has a server wait no longer for clients of an earlier run; returns the exit code.
+int end_grace(const GraceCommand& command);
+
+// The id of the one client in a list of `braid clients` that is meant by an id, an address with or without a
+// port, or a name or a part of it. The error is a sentence.
+std::expected<std::string, std::string> client_meant(const nlohmann::json& clients,
+                                                     const std::string& wanted);
+
+void add_grace(CLI::App& app, Chosen& chosen);
 void add_lists(CLI::App& app, Chosen& chosen);
 void add_client(CLI::App& app, Chosen& chosen);
 

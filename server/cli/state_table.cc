@@ -1,6 +1,7 @@
 // The form for people of what the admin socket says of NFSv4 clients.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -21,6 +22,21 @@ std::string number_text(const json& line, const char* key) { return std::to_stri
 std::string version_text(const json& line) { return fmt::format("4.{}", number(line, "minor_version")); }
 std::string age_text(const json& line) { return config::duration_text(number(line, "age_seconds")); }
 std::string or_dash(std::string text) { return text.empty() ? "-" : std::move(text); }
+
+// What a client calls an owner is often a word and numbers: "open id:\x00\x00\x00\x2a" is shown as
+// "open id:0x2a".
+std::string owner_text(const std::string& owner) {
+  const std::size_t first = owner.find("\\x");
+  if (first == owner.npos) return owner;
+  std::string digits;
+  for (std::size_t at = first; at < owner.size();) {
+    const bool byte = owner.compare(at, 2, "\\x") == 0 && at + 4 <= owner.size();
+    digits += byte ? owner.substr(at + 2, 2) : fmt::format("{:02x}", static_cast<unsigned char>(owner[at]));
+    at += byte ? 4 : 1;
+  }
+  digits.erase(0, std::min(digits.find_first_not_of('0'), digits.size() - 1));
+  return owner.substr(0, first) + "0x" + digits;
+}
 
 Cells client_row(const json& c) {
   const std::uint64_t left = number(c, "lease_left_seconds");
@@ -53,10 +69,8 @@ Cells session_row(const json& s) {
 }
 
 Cells open_row(const json& o) {
-  return {text(o, "client"), or_dash(text(o, "address")),
-          version_text(o),   age_text(o),
-          text(o, "access"), text(o, "deny"),
-          text(o, "owner"),  text(o, "file")};
+  return {text(o, "client"), or_dash(text(o, "address")),  version_text(o), age_text(o), text(o, "access"),
+          text(o, "deny"),   owner_text(text(o, "owner")), text(o, "file")};
 }
 
 std::string ranges_text(const json& line) {
@@ -73,10 +87,8 @@ std::string ranges_text(const json& line) {
 }
 
 Cells lock_row(const json& l) {
-  return {text(l, "client"), or_dash(text(l, "address")),
-          version_text(l),   age_text(l),
-          ranges_text(l),    text(l, "owner"),
-          text(l, "file")};
+  return {text(l, "client"), or_dash(text(l, "address")),  version_text(l), age_text(l),
+          ranges_text(l),    owner_text(text(l, "owner")), text(l, "file")};
 }
 
 Cells delegation_row(const json& d) {

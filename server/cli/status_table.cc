@@ -10,6 +10,7 @@
 #include "base/quoting.h"
 #include "server/cli/text_table.h"
 #include "server/config/units.h"
+#include "server/export_set.h"
 
 namespace braid::server::cli {
 namespace {
@@ -49,6 +50,13 @@ std::string exports_text(const json& report) {
     if (const auto unavailable = e.value("unavailable", std::string()); !unavailable.empty())
       fmt::format_to(std::back_inserter(notes), "  {} is unavailable: {}\n",
                      base::printable(e.at("path").get<std::string>()), base::printable(unavailable));
+    if (const auto held = e.value("held", std::string()); !held.empty())
+      fmt::format_to(std::back_inserter(notes), "  {}: {}\n",
+                     base::printable(e.at("path").get<std::string>()), held);
+    for (const json& point : e.value("mounts_below", json::array()))
+      fmt::format_to(
+          std::back_inserter(notes), "  {}\n",
+          base::printable(nested_mount_text(e.at("path").get<std::string>(), point.get<std::string>())));
     if (const auto restricted = e.at("restricted").get<std::string>(); !restricted.empty())
       fmt::format_to(std::back_inserter(notes), "  {}: {}\n",
                      base::printable(e.at("path").get<std::string>()), restricted);
@@ -90,6 +98,13 @@ std::string nfs4_text(const json& nfs4) {
     fmt::format_to(std::back_inserter(out), "Grace period: {} left, {} clients have not reclaimed\n",
                    config::duration_text(count(nfs4, "grace_left_seconds")),
                    count(nfs4, "reclaiming_clients"));
+  const json waiting = nfs4.value("reclaiming", json::array());
+  for (const json& one : waiting)
+    fmt::format_to(std::back_inserter(out), "  waiting for {}, {}\n",
+                   base::printable(one.at("name").get<std::string>()),
+                   one.at("sessions").get<bool>() ? "NFSv4.1 or later" : "NFSv4.0");
+  if (nfs4.at("grace").get<bool>() && count(nfs4, "reclaiming_clients") != 0)
+    out += "  To wait no longer: braid grace end (they lose what they held)\n";
   return out;
 }
 
@@ -155,6 +170,8 @@ std::string report_text(const json& report) {
                  count(replays, "hits") + count(replays, "running_hits"));
   fmt::format_to(into, "Blocking pool {} threads, {} queued, {} refused; jobs:{}\n", count(pool, "threads"),
                  count(pool, "queued"), count(pool, "refused"), jobs_text(pool));
+  for (const json& restriction : report.value("restrictions", json::array()))
+    fmt::format_to(into, "Note: {}\n", base::printable(restriction.get<std::string>()));
   if (report.contains("nfs4")) out += nfs4_text(report.at("nfs4"));
   if (report.contains("data_server")) out += data_server_text(report.at("data_server"));
   if (report.contains("roles"))

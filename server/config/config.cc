@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -16,6 +17,24 @@
 #include "server/config/toml_reader.h"
 
 namespace braid::server::config {
+namespace {
+
+std::string text_of(const toml::node* node) {
+  std::ostringstream out;
+  if (node != nullptr) node->visit([&](const auto& value) { out << value; });
+  return out.str();
+}
+
+// Of both; null: none.
+std::set<std::string_view> keys_of(const toml::table* first, const toml::table* second) {
+  std::set<std::string_view> keys;
+  for (const toml::table* table : {first, second})
+    if (table != nullptr)
+      for (const auto& [key, value] : *table) keys.insert(key.str());
+  return keys;
+}
+
+}  // namespace
 
 std::expected<Config, std::vector<Problem>> parse_config(std::string_view text) {
   toml::parse_result parsed = toml::parse(text);
@@ -34,7 +53,7 @@ std::expected<Config, std::vector<Problem>> parse_config(std::string_view text) 
   return std::unexpected(std::move(problems));
 }
 
-std::expected<Config, std::vector<Problem>> read_config(const std::string& file) {
+std::expected<std::string, std::vector<Problem>> read_text(const std::string& file) {
   errno = 0;
   std::ifstream in(file, std::ios::binary);
   std::ostringstream text;
@@ -42,7 +61,30 @@ std::expected<Config, std::vector<Problem>> read_config(const std::string& file)
     const std::string why = errno != 0 ? base::message_of(base::last_errno()) : "it is empty";
     return std::unexpected(std::vector<Problem>{{0, fmt::format("cannot be read: {}", why)}});
   }
-  return parse_config(text.str());
+  return text.str();
+}
+
+std::vector<std::string> changed_keys(std::string_view before, std::string_view after) {
+  const toml::parse_result old_file = toml::parse(before), new_file = toml::parse(after);
+  std::vector<std::string> changed;
+  if (!old_file || !new_file) return changed;
+  for (const std::string_view section : keys_of(&old_file.table(), &new_file.table())) {
+    if (section == exports_section) continue;
+    const toml::node* const was = old_file.table().get(section);
+    const toml::node* const is = new_file.table().get(section);
+    const toml::table* const was_table = was == nullptr ? nullptr : was->as_table();
+    const toml::table* const is_table = is == nullptr ? nullptr : is->as_table();
+    if (was_table == nullptr && is_table == nullptr && text_of(was) != text_of(is))
+      changed.push_back(fmt::format("[[{}]]", section));
+    const auto keys = keys_of(was_table, is_table);
+    if (keys.empty() && (was_table == nullptr) != (is_table == nullptr))
+      changed.push_back(fmt::format("[{}]", section));
+    for (const std::string_view key : keys)
+      if (text_of(was_table == nullptr ? nullptr : was_table->get(key)) !=
+          text_of(is_table == nullptr ? nullptr : is_table->get(key)))
+        changed.push_back(fmt::format("[{}] {}", section, key));
+  }
+  return changed;
 }
 
 std::string problems_text(std::string_view file, const std::vector<Problem>& problems) {

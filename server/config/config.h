@@ -84,8 +84,9 @@ struct StoreConfig {
 };
 
 struct ExportConfig {
-  std::string path;       // as clients mount it: "/" or "/name/..."
-  std::string directory;  // absolute
+  std::string path;        // as clients mount it: "/" or "/name/..."
+  std::string directory;   // absolute
+  std::uint32_t line = 0;  // of the directory in the file; 0: it is the command line's
   vfs::Squash squash = vfs::Squash::root;
   std::uint32_t anon_uid = 65534;
   std::uint32_t anon_gid = 65534;
@@ -129,8 +130,10 @@ std::string problems_text(std::string_view file, const std::vector<Problem>& pro
 
 // All problems of `text` at once, in the order of their lines, or the configuration.
 std::expected<Config, std::vector<Problem>> parse_config(std::string_view text);
-// The same for a file; one that cannot be read is a problem too.
-std::expected<Config, std::vector<Problem>> read_config(const std::string& file);
+// The text of a file; one that cannot be read is a problem too.
+std::expected<std::string, std::vector<Problem>> read_text(const std::string& file);
+// What differs between two right texts, exports aside: "[server] port", "[[store]]".
+std::vector<std::string> changed_keys(std::string_view before, std::string_view after);
 
 // Values that appear both in the file and on the command line.
 std::optional<vfs::Squash> parse_squash(std::string_view text);

@@ -54,7 +54,13 @@ void read_squash(TomlReader& table, ExportConfig& config) {
 void read_clients(TomlReader& table, ExportConfig& config) {
   if (!table.texts("clients", config.clients, R"(clients = ["10.0.0.0/8"])")) return;
   for (const std::string& network : config.clients)
-    if (!vfs::Network::parse(network))
+    if (vfs::Network::has_host_bits(network))
+      table.problem(
+          "clients",
+          fmt::format("'clients' holds \"{}\", whose address has bits behind the prefix; write "
+                      "\"{}\" for the network, or \"{}\" for the one address",
+                      network, vfs::Network::parse(network)->text(), network.substr(0, network.find('/'))));
+    else if (!vfs::Network::parse(network))
       table.problem("clients",
                     fmt::format("'clients' holds \"{}\", which is no network; write e.g. \"10.0.0.0/8\", "
                                 "\"fd00::/8\" or one address",
@@ -121,6 +127,7 @@ ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs, const std::ve
     table.problem("path", fmt::format("[[export]] has no 'path'; write {}", path_example));
   }
   table.absolute_path("directory", config.directory, directory_example);
+  config.line = table.line_of("directory");
   if (!table.has("directory"))
     table.problem("directory", fmt::format("[[export]] has no 'directory'; write {}", directory_example));
   read_squash(table, config);

@@ -32,7 +32,7 @@ std::string default_state_dir() {
 }
 
 std::string default_runtime_dir() {
-  if (is_root()) return "/run/braid";
+  if (is_root()) return runtime_dir_of_root;
   if (const std::string runtime = directory_from("XDG_RUNTIME_DIR"); !runtime.empty())
     return runtime + "/braid";
   return fmt::format("/tmp/braid-{}", ::geteuid());

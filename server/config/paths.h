@@ -11,6 +11,8 @@ namespace braid::server::config {
 
 // Keys that must survive a restart: /var/lib/braid, or $XDG_STATE_HOME/braid or ~/.local/state/braid.
 std::string default_state_dir();
+// Of servers of root.
+inline constexpr const char* runtime_dir_of_root = "/run/braid";
 // Directory of admin sockets: /run/braid, or $XDG_RUNTIME_DIR/braid, or /tmp/braid-UID.
 std::string default_runtime_dir();
 // DIRECTORY/PORT.sock, so that several servers of one host do not meet.

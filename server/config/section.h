@@ -18,6 +18,9 @@ struct Section {
   void (*read)(TomlReader& file, std::string_view name, Config& config);
 };
 
+// Those that a reload puts into force.
+inline constexpr std::string_view exports_section = "export";
+
 // All of them, in the order in which they are read. A new one is a file with such a function, a line here,
 // and a member of Config for its values.
 std::span<const Section> sections();

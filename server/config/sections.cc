@@ -4,9 +4,13 @@ namespace braid::server::config {
 
 std::span<const Section> sections() {
   static constexpr Section all[] = {
-      {"server", read_server},  {"limits", read_limits},           {"rdma", read_rdma},
-      {"pnfs", read_pnfs},      {"data_server", read_data_server}, {"store", read_stores},
-      {"export", read_exports},
+      {"server", read_server},
+      {"limits", read_limits},
+      {"rdma", read_rdma},
+      {"pnfs", read_pnfs},
+      {"data_server", read_data_server},
+      {"store", read_stores},
+      {exports_section, read_exports},
   };
   return all;
 }

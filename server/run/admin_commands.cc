@@ -1,10 +1,12 @@
 #include "server/run/admin_commands.h"
 
 #include <algorithm>
+#include <expected>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/assert.h"
 #include "server/run/status_report.h"
@@ -13,23 +15,59 @@
 namespace braid::server::run {
 namespace {
 
-std::string accept(ExportSet& exports, const admin::AdminRequest& request) {
+// What is done with an export that a request names, and the member of the answer that says so.
+std::string with_export(const admin::AdminRequest& request, const char* done_text,
+                        const std::function<std::expected<std::string, std::string>()>& act) {
   if (request.path.empty()) return admin::admin_error("the request has no \"path\"");
-  const auto done = exports.accept(request.path);
+  const auto done = act();
   if (!done) return admin::admin_error(done.error());
-  return nlohmann::json{{"accepted", request.path}}.dump();
+  nlohmann::json answer{{done_text, request.path}};
+  if (!done->empty()) answer["note"] = *done;
+  return answer.dump();
+}
+
+std::string reload_answer(const ReloadOutcome& outcome) {
+  if (!outcome.mistakes.empty())
+    return nlohmann::json{{"error", "the exports stay as they were"}, {"mistakes", outcome.mistakes}}.dump(
+        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return nlohmann::json{{"reloaded", outcome.exports},
+                        {"needs_restart", outcome.needs_restart},
+                        {"unavailable", outcome.unavailable}}
+      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+std::vector<admin::AdminCommand> export_commands(ExportSet& exports) {
+  using Request = const admin::AdminRequest&;
+  return {{accept_command,
+           [&exports](Request request) -> io::Op<std::string> {
+             return with_export(request, "accepted", [&]() -> std::expected<std::string, std::string> {
+               if (auto done = exports.accept(request.path); !done)
+                 return std::unexpected(std::move(done.error()));
+               return std::string();
+             });
+           }},
+          {suspend_command,
+           [&exports](Request request) -> io::Op<std::string> {
+             return with_export(request, "suspended", [&] { return exports.suspend(request.path); });
+           }},
+          {resume_command, [&exports](Request request) -> io::Op<std::string> {
+             return with_export(request, "resumed", [&] { return exports.resume(request.path); });
+           }}};
 }
 
 }  // namespace
 
-std::vector<admin::AdminCommand> admin_commands(Server& server, base::TimePoint started) {
+std::vector<admin::AdminCommand> admin_commands(Server& server, base::TimePoint started,
+                                                const std::function<ReloadOutcome()>& reload) {
   std::vector<admin::AdminCommand> commands{
       {status_command, [&server, started](const admin::AdminRequest&) -> io::Op<std::string> {
          return status_json(server, started);
        }}};
   for (const auto& hosted : server.roles()) hosted->role->describe(commands);
-  commands.push_back({accept_command, [&server](const admin::AdminRequest& request) -> io::Op<std::string> {
-                        return accept(server.exports(), request);
+  for (admin::AdminCommand& command : export_commands(server.exports()))
+    commands.push_back(std::move(command));
+  commands.push_back({reload_command, [reload](const admin::AdminRequest&) -> io::Op<std::string> {
+                        return reload_answer(reload());
                       }});
   std::set<std::string_view> names;
   base::check(std::ranges::all_of(

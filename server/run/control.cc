@@ -17,7 +17,7 @@ Control::Control(io::Reactor& reactor, Server& server, Signals& signals, Control
       server_(server),
       signals_(signals),
       reload_(std::move(options.reload)),
-      commands_(admin_commands(server, reactor.clock().now())),
+      commands_(admin_commands(server, reactor.clock().now(), reload_)),
       admin_(reactor, std::move(options.admin_listener),
              {.name = "admin", .request_bytes_max = admin::admin_request_bytes_max}, admin_dialogue()),
       sweep_timer_(reactor) {
@@ -59,7 +59,7 @@ int Control::run() {
 io::Op<> Control::attend() {
   do {
     last_signal_ = co_await signals_.next(reactor_);
-    if (last_signal_ == SIGHUP) reload_();
+    if (last_signal_ == SIGHUP) (void)reload_();
   } while (last_signal_ == SIGHUP);
   co_await admin_.stop();
   if (metrics_) co_await metrics_->stop();

@@ -12,6 +12,7 @@
 #include "io/reactor.h"
 #include "server/admin/admin_command.h"
 #include "server/admin/request_server.h"
+#include "server/run/reload.h"
 #include "server/run/signals.h"
 
 namespace braid::server {
@@ -22,8 +23,8 @@ namespace braid::server::run {
 
 struct ControlOptions {
   base::UniqueFd admin_listener;
-  base::UniqueFd metrics_listener;  // none: no metrics over HTTP
-  std::function<void()> reload;     // on SIGHUP
+  base::UniqueFd metrics_listener;        // none: no metrics over HTTP
+  std::function<ReloadOutcome()> reload;  // on SIGHUP, and when the admin socket is asked
 };
 
 // run() once, on the thread that made it.
@@ -42,7 +43,7 @@ class Control {
   io::Reactor& reactor_;
   Server& server_;
   Signals& signals_;
-  const std::function<void()> reload_;
+  const std::function<ReloadOutcome()> reload_;
   const std::vector<admin::AdminCommand> commands_;
   admin::RequestServer admin_;
   std::optional<admin::RequestServer> metrics_;

@@ -31,6 +31,7 @@
 #include "server/run/control.h"
 #include "server/run/data_servers.h"
 #include "server/run/notify.h"
+#include "server/run/reload.h"
 #include "server/run/roles.h"
 #include "server/server.h"
 
@@ -55,32 +56,6 @@ void say(std::string_view text) {
 std::string text_of_environment(const char* variable) {
   const char* value = std::getenv(variable);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-// The configuration in force, or the problems of its file.
-std::expected<config::Config, std::string> configuration(const ServeCommand& command) {
-  if (command.config_file.empty()) return command.config;
-  auto config = config::read_config(command.config_file);
-  if (!config) return std::unexpected(config::problems_text(command.config_file, config.error()));
-  apply(command.overrides, *config);
-  return std::move(*config);
-}
-
-void make_absolute(std::string& file) {
-  if (file.empty()) return;
-  std::error_code error;
-  const auto path = std::filesystem::absolute(file, error).lexically_normal();
-  if (!error) file = path.string();
-  if (file.size() > 1 && file.ends_with('/')) file.pop_back();
-}
-
-// The command line's paths may be relative; everything behind it wants them absolute.
-void make_absolute(config::Config& config) {
-  for (config::ExportConfig& one : config.exports) make_absolute(one.directory);
-  for (config::DataServerConfig& one : config.data_servers) {
-    make_absolute(one.directory);
-    make_absolute(one.secret);
-  }
 }
 
 // The state directory with its parents, as on a fresh account. What is there already is judged by who uses
@@ -129,47 +104,31 @@ std::expected<admin::AdminSocket, std::string> admin_socket(const config::Config
   return admin::AdminSocket::create(config::default_admin_socket(port));
 }
 
+int check(const ServeCommand& command, const config::Config& config) {
+  const std::string missing = missing_directories(command, config);
+  fmt::print(stderr, "{}", missing);
+  if (!missing.empty()) return base::exit_failed;
+  fmt::print("{}: right; {} exports\n", base::printable(command.config_file), config.exports.size());
+  return 0;
+}
+
 Announcement announcement_of(const Server& server) {
   Announcement out;
   out.addresses = server.addresses();
   out.found_by_rpcbind = server.rpcbind().accepted > 0;
+  out.restrictions = restrictions();
   if (const RdmaService* rdma = server.rdma()) out.rdma_port = rdma->port();
   for (const ExportSet::Entry& entry : server.exports().entries()) {
     out.exports.push_back(entry.config);
     const std::string restricted = entry.file_system == nullptr ? "" : entry.file_system->restricted();
     if (!restricted.empty() && std::ranges::find(out.restrictions, restricted) == out.restrictions.end())
       out.restrictions.push_back(restricted);
+    if (!entry.unavailable.empty())
+      out.restrictions.push_back(fmt::format("{} is unavailable: {}", entry.config.path, entry.unavailable));
   }
+  for (const auto& [path, points] : server.exports().nested_mounts())
+    for (const std::string& point : points) out.restrictions.push_back(nested_mount_text(path, point));
   return out;
-}
-
-// A line for each mistake.
-void log_failed_reload(std::string_view mistakes) {
-  while (!mistakes.empty()) {
-    const std::string_view one = mistakes.substr(0, mistakes.find('\n'));
-    mistakes.remove_prefix(std::min(mistakes.size(), one.size() + 1));
-    if (!one.empty()) log_event(Level::error, "reload_failed", "{}; the exports stay as they were", one);
-  }
-}
-
-// Puts the exports of the changed file into force; a wrong file changes nothing.
-void reload(const ServeCommand& command, Server& server, const config::Config& running,
-            const Notifier& notifier, const base::Clock& clock) {
-  if (command.config_file.empty()) {
-    log_event(Level::warning, "reload_ignored", "there is no configuration file");
-    return;
-  }
-  notifier.reloading(clock.now());
-  auto config = configuration(command);
-  std::expected<void, std::string> done;
-  if (config) done = can_reload(running, *config);
-  if (config && done) done = server.exports().apply(config->exports);
-  if (!config) done = std::unexpected(config.error());
-  if (done)
-    log_event(Level::info, "reloaded", "exports={} file={}", config->exports.size(), command.config_file);
-  else
-    log_failed_reload(done.error());
-  notifier.ready(done ? "serving" : "serving; the last reload failed");
 }
 
 // A second signal from here on ends the process at once.
@@ -179,18 +138,31 @@ void restore_signals() {
   ::pthread_sigmask(SIG_SETMASK, &none, nullptr);
 }
 
+// Where commands look that are not told where the socket is. Serving goes on without it.
+std::optional<admin::AdminLink> admin_link(const config::Config& config, const admin::AdminSocket& admin,
+                                           std::uint16_t port) {
+  if (config.admin_socket.empty() || !config::make_private_directory(config::default_runtime_dir()))
+    return std::nullopt;
+  return admin::AdminLink::create(config::default_admin_socket(port), admin.path());
+}
+
 int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, base::UniqueFd metrics_socket,
-        const config::Config& config, const base::Clock& clock, Signals& signals) {
+        const Served& served, const base::Clock& clock, Signals& signals) {
+  const config::Config& config = served.config;
+  for (const std::string& restriction : restrictions())
+    log_event(Level::warning, "restricted", "{}", restriction);
   const Notifier notifier(text_of_environment("NOTIFY_SOCKET"));
   auto reactor = io::Reactor::create({.ring_entries = 64}, clock);
   if (!reactor)
     return failed(fmt::format("io_uring is not available here: {}", base::message_of(reactor.error())));
   if (auto started = server.start(); !started) return failed(started.error());
   metrics::register_metrics(server, clock.wall());
+  const auto link = admin_link(config, admin, server.port());
+  const Reloader reloader(command, server, served, notifier, clock);
   Control control(**reactor, server, signals,
                   {.admin_listener = admin.take_listener(),
                    .metrics_listener = std::move(metrics_socket),
-                   .reload = [&] { reload(command, server, config, notifier, clock); }});
+                   .reload = [&] { return reloader.reload(); }});
   if (!config.exports.empty()) say(announcement_text(announcement_of(server), config::reachable_address()));
   say(data_servers_text(places_of(config, server)));
   notifier.ready(fmt::format("serving {} exports on port {}", config.exports.size(), server.port()));
@@ -229,18 +201,15 @@ void apply(const ServeCommand::Overrides& overrides, config::Config& config) {
 }
 
 int serve(const ServeCommand& command) {
-  auto config = configuration(command);
-  if (!config) {
-    fmt::print(stderr, "{}", config.error());
+  auto served = read_served(command);
+  if (!served) {
+    fmt::print(stderr, "{}", served.error());
     return base::exit_usage;
   }
-  if (command.check_only) {
-    fmt::print("{}: right; {} exports\n", command.config_file, config->exports.size());
-    return 0;
-  }
+  config::Config* const config = &served->config;
+  if (command.check_only) return check(command, *config);
   base::configure_log(
       {.level = config->log_level, .journal = !text_of_environment("JOURNAL_STREAM").empty()});
-  make_absolute(*config);
   const auto plan = plan_descriptors(*config, Server::threads_of(*config), raise_descriptor_limit());
   if (!plan) return failed(plan.error());
   std::string state_dir = config->state_dir.empty() ? config::default_state_dir() : config->state_dir;
@@ -262,7 +231,7 @@ int serve(const ServeCommand& command) {
   auto admin = admin_socket(*config, (*server)->port());
   if (!admin) return failed(admin.error());
   prepare_process();
-  return run(command, **server, std::move(*admin), std::move(*metrics_socket), *config, clock, signals);
+  return run(command, **server, std::move(*admin), std::move(*metrics_socket), *served, clock, signals);
 }
 
 }  // namespace braid::server::run

@@ -27,6 +27,8 @@ struct ServeCommand {
     std::optional<base::Level> log_level;
   } overrides;
 };
+// A path as everything behind the command line wants it.
+void make_absolute(std::string& file);
 void apply(const ServeCommand::Overrides& overrides, config::Config& config);
 
 // Serves until SIGTERM or SIGINT; returns the exit code.

@@ -8,6 +8,7 @@
 
 #include "server/metrics/quantile.h"
 #include "server/metrics/server_metrics.h"
+#include "server/process.h"
 #include "server/server.h"
 
 namespace braid::server::run {
@@ -23,7 +24,9 @@ json texts_of(const std::vector<rpc::PeerAddress>& addresses) {
 
 json exports_of(const Server& server) {
   json list = json::array();
+  const auto nested = server.exports().nested_mounts();
   for (const ExportSet::Entry& entry : server.exports().entries()) {
+    const auto below = nested.find(entry.config.path);
     const auto& served = entry.file_system;
     const vfs::posix::PosixStats stats = served == nullptr ? vfs::posix::PosixStats() : served->stats();
     list.push_back({{"path", entry.config.path},
@@ -34,6 +37,9 @@ json exports_of(const Server& server) {
                     {"clients", entry.config.clients},
                     {"restricted", served == nullptr ? "" : served->restricted()},
                     {"unavailable", entry.unavailable},
+                    {"suspended", entry.suspended},
+                    {"held", held_text(entry)},
+                    {"mounts_below", below == nested.end() ? json::array() : json(below->second)},
                     {"open_files", stats.cache.descriptors},
                     {"handle_cache_hits", stats.cache.hits},
                     {"handle_cache_misses", stats.cache.misses},
@@ -141,6 +147,7 @@ std::string status_json(const Server& server, base::TimePoint started) {
   json report{{"version", BRAID_VERSION},
               {"pid", ::getpid()},
               {"uptime_seconds", std::chrono::duration_cast<std::chrono::seconds>(uptime).count()},
+              {"restrictions", restrictions()},
               {"rpcbind", server.rpcbind().accepted > 0},
               {"connections", server.connections()},
               {"rdma", rdma_of(server)},

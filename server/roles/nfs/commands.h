@@ -19,4 +19,8 @@ constexpr CommandName evict_command{"evict", "Forget a client and all that it ho
 constexpr CommandName revoke_command{"revoke",
                                      "Take back what a client of NFSv4.1 or later holds, and let it go on"};
 
+// Of all.
+constexpr CommandName end_grace_command{"end-grace",
+                                        "End the grace period; who has not reclaimed loses what it held"};
+
 }  // namespace braid::server::roles::nfs

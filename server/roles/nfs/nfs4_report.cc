@@ -27,6 +27,8 @@ json operations_of(const nfs4::Nfs4Engine& engine) {
   return list;
 }
 
+constexpr std::size_t reclaiming_names_max = 16;
+
 json state_of(const nfs4::ServerState& state) {
   using nfs4::state::StateKind;
   const nfs4::Clients::Summary clients = state.clients.summary(state.clock.now());
@@ -41,10 +43,18 @@ json state_of(const nfs4::ServerState& state) {
           {"delegations", counts.of(StateKind::delegation)},
           {"grace", state.clients.in_grace()},
           {"grace_left_seconds", left},
-          {"reclaiming_clients", clients.reclaiming}};
+          {"reclaiming_clients", clients.reclaiming},
+          {"reclaiming", known_clients(state.clients.reclaiming(reclaiming_names_max))}};
 }
 
 }  // namespace
+
+json known_clients(const std::vector<nfs4::state::KnownClient>& clients) {
+  json list = json::array();
+  for (const nfs4::state::KnownClient& one : clients)
+    list.push_back({{"name", nfs4::state::printable(one.owner)}, {"sessions", one.minor_version > 0}});
+  return list;
+}
 
 void add_nfs4(json& report, const nfs4::Nfs4Engine& engine) {
   report["nfs4"] = state_of(engine.state());

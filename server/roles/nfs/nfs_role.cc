@@ -100,6 +100,8 @@ void NfsRole::start(std::span<const std::unique_ptr<ServerThread>> threads) {
 // What one of them cannot do now keeps no other from doing it.
 io::Op<> NfsRole::tick() {
   (void)co_await nfs4_->tick().as_result();
+  // The tree of a table that is not in force any more would keep its file systems.
+  (void)nfs4_->state().pseudo.tree_of(exports_.current());
   for (const auto& capability : capabilities_) (void)co_await capability->tick().as_result();
 }
 

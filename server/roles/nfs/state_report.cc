@@ -14,6 +14,7 @@
 #include "base/bytes.h"
 #include "nfs4/state/states.h"
 #include "server/roles/nfs/commands.h"
+#include "server/roles/nfs/nfs4_report.h"
 #include "vfs/posix/file.h"
 
 namespace braid::server::roles::nfs {
@@ -133,9 +134,10 @@ std::string file_text(const StateLine& line, const vfs::ExportTable& exports) {
   const ssize_t length = file == nullptr ? -1
                                          : ::readlink(fmt::format("/proc/self/fd/{}", file->fd()).c_str(),
                                                       path.data(), path.size());
-  if (home == nullptr || length <= 0) return "handle " + hex_text(line.file.view());
+  if (length <= 0) return "handle " + hex_text(line.file.view());
   const std::string_view inside(path.data(), static_cast<std::size_t>(length));
-  return fmt::format("{}:{}", home->path, inside);
+  // An export that a reload has taken away has no path any more.
+  return fmt::format("{}:{}", home == nullptr ? "(no export)" : home->path, inside);
 }
 
 std::string access_text(std::uint8_t bits) {
@@ -230,6 +232,17 @@ io::Op<std::string> revoke(nfs4::Nfs4Engine& engine, const admin::AdminRequest& 
   co_return json{{"revoked", client_text(*request.client)}}.dump();
 }
 
+io::Op<std::string> end_grace(nfs4::Clients& clients) {
+  constexpr std::size_t missing_names_max = 100;
+  if (!clients.in_grace()) co_return admin::admin_error("there is no grace period");
+  json missing = known_clients(clients.reclaiming(missing_names_max));
+  const auto done = co_await clients.end_grace().as_result();
+  if (!done)
+    co_return admin::admin_error(fmt::format(
+        "the end cannot be kept on disk now ({}); the grace period goes on", name_of(done.error())));
+  co_return page_text({{"ended", true}, {"missing", std::move(missing)}});
+}
+
 }  // namespace
 
 std::vector<admin::AdminCommand> state_commands(nfs4::Nfs4Engine& engine, const vfs::Exports& exports) {
@@ -252,7 +265,8 @@ std::vector<admin::AdminCommand> state_commands(nfs4::Nfs4Engine& engine, const 
           states(delegations_command, StateKind::delegation),
           states(layouts_command, StateKind::layout),
           {evict_command, [&engine](Request request) { return evict(engine, request); }},
-          {revoke_command, [&engine](Request request) { return revoke(engine, request); }}};
+          {revoke_command, [&engine](Request request) { return revoke(engine, request); }},
+          {end_grace_command, [&engine](Request) { return end_grace(engine.state().clients); }}};
 }
 
 }  // namespace braid::server::roles::nfs

@@ -10,8 +10,8 @@
 namespace braid::server::roles::nfs {
 
 // "clients", "sessions", "opens", "locks", "delegations": lists in pages, which are made on the calling
-// reactor's thread; no lock is held for longer than one page takes. "evict" and "revoke". The engine and
-// the exports outlive them.
+// reactor's thread; no lock is held for longer than one page takes. "evict", "revoke" and "end-grace". The
+// engine and the exports outlive them.
 std::vector<admin::AdminCommand> state_commands(nfs4::Nfs4Engine& engine, const vfs::Exports& exports);
 
 }  // namespace braid::server::roles::nfs

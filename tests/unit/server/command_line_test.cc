@@ -252,9 +252,13 @@ TEST(CommandLine, lists_of_state_take_a_server_a_client_and_json) {
   ASSERT_TRUE(locks.has_value());
   EXPECT_EQ(options_of<ListCommand>(*locks).client, "0x500000001");
   EXPECT_EQ(options_of<ListCommand>(*locks).server.admin_socket, "/tmp/a.sock");
-  EXPECT_THAT(
-      refused({"locks", "--client", "me"}),
-      HasSubstr("--client: 'me' is wrong; write the id as `braid clients` shows it, e.g. 0x500000001"));
+  EXPECT_THAT(refused({"locks", "--client", ""}), HasSubstr("--client: '' is wrong"));
+  const auto opens = parse({"opens", "--client", "host", "--file", "/data:/x", "--config", "f"});
+  ASSERT_TRUE(opens.has_value());
+  EXPECT_EQ(options_of<ListCommand>(*opens).client, "host");
+  EXPECT_EQ(options_of<ListCommand>(*opens).file, "/data:/x");
+  EXPECT_EQ(options_of<ListCommand>(*opens).server.config_file, "f");
+  EXPECT_THAT(refused({"sessions", "--file", "x"}), HasSubstr("--file"));
   EXPECT_THAT(refused({"clients", "--client", "0x1"}), HasSubstr("--client"));
   EXPECT_THAT(refused({"data-servers", "--client", "0x1"}), HasSubstr("--client"));
 }
@@ -295,8 +299,7 @@ TEST(CommandLine, a_client_is_evicted_or_its_state_revoked) {
     EXPECT_EQ(client.action, action);
     EXPECT_EQ(client.client, "0x500000001");
     EXPECT_EQ(client.server.port, 7);
-    EXPECT_THAT(refused({"client", action}), HasSubstr("ID"));
-    EXPECT_THAT(refused({"client", action, "0y"}), HasSubstr("'0y' is wrong; write the id as"));
+    EXPECT_THAT(refused({"client", action}), HasSubstr("CLIENT"));
   }
   EXPECT_THAT(refused({"client"}), StartsWith("braid client: "));
   EXPECT_THAT(parse({"client", "--help"}).error().text, HasSubstr("evict"));
@@ -310,6 +313,22 @@ TEST(CommandLine, what_is_at_an_export_is_accepted) {
   EXPECT_EQ(accepted.server.port, 7);
   EXPECT_THAT(refused({"export", "accept"}), HasSubstr("PATH"));
   EXPECT_THAT(refused({"export"}), StartsWith("braid export: "));
+}
+
+TEST(CommandLine, an_export_is_suspended_and_resumed_a_server_reloaded_and_its_grace_period_ended) {
+  for (const char* action : {"suspend", "resume"}) {
+    const auto command = parse({"export", action, "/data"});
+    ASSERT_TRUE(command.has_value()) << command.error().text;
+    EXPECT_EQ(options_of<ExportCommand>(*command).action, action);
+    EXPECT_EQ(options_of<ExportCommand>(*command).path, "/data");
+  }
+  const auto reload = parse({"reload", "--port", "7"});
+  ASSERT_TRUE(reload.has_value()) << reload.error().text;
+  EXPECT_EQ(options_of<ReloadCommand>(*reload).server.port, 7);
+  const auto grace = parse({"grace", "end", "--port", "7"});
+  ASSERT_TRUE(grace.has_value()) << grace.error().text;
+  EXPECT_EQ(options_of<GraceCommand>(*grace).server.port, 7);
+  EXPECT_THAT(refused({"grace"}), StartsWith("braid grace: "));
 }
 
 TEST(CommandLine, help_and_version_end_with_success) {

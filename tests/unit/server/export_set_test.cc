@@ -202,12 +202,102 @@ TEST_F(ExportSetTest, each_file_system_is_opened_with_the_sources_of_its_export)
   set_.reset();
 }
 
-TEST_F(ExportSetTest, one_that_was_never_there_is_an_error) {
+TEST_F(ExportSetTest, one_that_was_never_there_is_an_error_of_a_command_line) {
   config_.path = "/new";
   config_.directory = base_ + "/nowhere";
   const auto applied = set_->apply({config_});
   ASSERT_FALSE(applied);
   EXPECT_THAT(applied.error(), HasSubstr("cannot serve " + base_ + "/nowhere"));
+}
+
+TEST_F(ExportSetTest, one_that_was_never_there_is_served_when_it_comes_and_holds_up_no_other) {
+  config::ExportConfig absent;
+  absent.path = "/new";
+  absent.directory = base_ + "/nowhere";
+  absent.line = 7;
+  ASSERT_TRUE(set_->apply({config_, absent}));
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_THAT(set_->entries().back().unavailable, HasSubstr(absent.directory + " cannot be opened"));
+  const auto is_delayed = [&] {
+    const vfs::Export& last = set_->table().current()->all().back();
+    return last.file_system->getattr(last.file_system->root()).result() == base::fail(vfs::Error::delay);
+  };
+  EXPECT_TRUE(is_delayed());
+  set_->sweep();
+  EXPECT_TRUE(is_delayed());
+  fs::create_directories(absent.directory);
+  set_->sweep();
+  EXPECT_EQ(set_->entries().back().unavailable, "");
+}
+
+TEST_F(ExportSetTest, a_suspended_one_lets_go_of_its_directory_until_it_is_resumed) {
+  const vfs::FileHandle before = root();
+  const std::weak_ptr<vfs::FileSystem> served = exported().file_system;
+  EXPECT_EQ(set_->suspend("/"), "");
+  EXPECT_TRUE(served.expired()) << "its descriptors hold the disk";
+  EXPECT_EQ(error(), vfs::Error::delay);
+  EXPECT_EQ(root(), before);
+  EXPECT_THAT(set_->entries().front().unavailable, HasSubstr("braid export resume /"));
+  set_->sweep();
+  EXPECT_EQ(error(), vfs::Error::delay) << "it comes back when it is told to";
+  config_.sync = false;
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(error(), vfs::Error::delay) << "a reload is no resumption";
+  EXPECT_EQ(set_->suspend("/"), "") << "twice is as good";
+  EXPECT_EQ(set_->resume("/"), "");
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_EQ(root(), before);
+  EXPECT_FALSE(set_->resume("/"));
+  EXPECT_FALSE(set_->suspend("/nothing"));
+  EXPECT_FALSE(set_->resume("/nothing"));
+}
+
+TEST_F(ExportSetTest, what_is_open_keeps_a_suspended_disk_in_use_and_is_said_to) {
+  std::ofstream(base_ + "/data/file") << "text";
+  const auto done = [](auto op) {
+    op.start({});
+    return std::move(op.result());
+  };
+  vfs::FileSystem& first = *exported().file_system;
+  vfs::FileRef file = done(first.lookup({}, first.root(), "file")).value().file;
+  auto open = done(first.open({}, file, vfs::OpenAccess::read, vfs::OpenRule::caller)).value();
+  file = vfs::FileRef();
+  EXPECT_THAT(set_->suspend("/").value(), HasSubstr("in use by what clients have open"));
+  EXPECT_THAT(held_text(set_->entries().front()), HasSubstr("in use"));
+  EXPECT_TRUE(done(exported().file_system->close(std::move(open))));
+  EXPECT_EQ(held_text(set_->entries().front()), "");
+}
+
+TEST_F(ExportSetTest, a_disk_that_vanishes_while_it_is_suspended_is_awaited_when_it_is_resumed) {
+  const vfs::FileHandle before = root();
+  EXPECT_EQ(set_->suspend("/"), "");
+  fs::rename(base_ + "/data", base_ + "/moved");
+  EXPECT_THAT(set_->resume("/").value(), HasSubstr("cannot be opened"));
+  EXPECT_EQ(error(), vfs::Error::delay);
+  fs::rename(base_ + "/moved", base_ + "/data");
+  set_->sweep();
+  EXPECT_EQ(error(), std::nullopt);
+  EXPECT_EQ(root(), before);
+}
+
+// An unmounted disk may have lost what was not synced, and nobody was told.
+TEST_F(ExportSetTest, bytes_that_were_not_synced_before_are_to_be_sent_again) {
+  std::ofstream(base_ + "/data/file") << "text";
+  const auto done = [](auto op) {
+    op.start({});
+    return std::move(op.result());
+  };
+  const auto verifier = [&] {
+    vfs::FileSystem& served = *exported().file_system;
+    const vfs::FileRef file = done(served.lookup({}, served.root(), "file")).value().file;
+    const auto open = done(served.open({}, file, vfs::OpenAccess::both, vfs::OpenRule::caller)).value();
+    return done(open->write({}, 0, io::Payload(), vfs::Stability::unstable)).value().verifier;
+  };
+  const vfs::Verifier before = verifier();
+  EXPECT_EQ(verifier(), before);
+  EXPECT_EQ(set_->suspend("/"), "");
+  EXPECT_EQ(set_->resume("/"), "");
+  EXPECT_NE(verifier(), before);
 }
 
 TEST_F(ExportSetTest, what_is_there_instead_is_served_when_it_is_meant_and_has_other_handles) {

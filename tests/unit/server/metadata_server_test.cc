@@ -189,7 +189,7 @@ TEST_F(MetadataServerTest, its_data_servers_and_where_a_file_lies_are_told) {
   start();
   JoinedServer data(clock_, state() + "/pnfs/secret", server_->addresses().front());
   ASSERT_TRUE(data.heard);
-  const auto commands = run::admin_commands(*server_, clock_.now());
+  const auto commands = run::admin_commands(*server_, clock_.now(), [] { return run::ReloadOutcome(); });
   const auto ask = [&](const nlohmann::json& request) {
     rpc::test::Loop loop(clock_);
     std::string answer;

@@ -30,7 +30,7 @@ NFS, MOUNT = 100003, 100005
 MOUNT_MNT, MOUNT_EXPORT = 1, 5
 NFS_LOOKUP, NFS_READ = 3, 6
 NFS4_COMPOUND = 1
-OP_OPEN, OP_PUTROOTFH, OP_OPEN_CONFIRM, OP_SETCLIENTID, OP_SETCLIENTID_CONFIRM = 18, 24, 20, 35, 36
+OP_LOOKUP, OP_OPEN, OP_PUTROOTFH, OP_OPEN_CONFIRM, OP_SETCLIENTID, OP_SETCLIENTID_CONFIRM = 15, 18, 24, 20, 35, 36
 MIB = 1 << 20
 
 
@@ -115,6 +115,11 @@ class Braid:
         status, _, count = struct.unpack_from(">3I", results)
         assert status == 0 and count == len(operations), results
         return results[12:]
+
+    def compound_status(self, *operations):
+        """The status of a COMPOUND of NFSv4.0."""
+        return struct.unpack_from(">I", self.call(NFS, 4, NFS4_COMPOUND, struct.pack(">III", 0, 0, len(operations)) +
+                                                  b"".join(operations)))[0]
 
     def open_40(self, name):
         """A 4.0 client that has this file in the root open, and another one of its own name; its id."""
@@ -482,18 +487,89 @@ class Reloading(ProcessTest):
         server.await_log("reload_failed " + f"{path}:5: unknown key 'readonly'")
         self.assertNotIn("\\x0a", server.log())
 
-    def test_a_directory_that_is_gone_changes_nothing(self):
+    def test_a_directory_that_is_gone_is_unavailable_and_holds_up_no_other(self):
         server = self.serve("--config", self.config(self.export_text("a")))
-        self.config(self.export_text("b"))
+        self.config(self.export_text("b", "a"))
         os.rmdir(os.path.join(self.scratch, "b"))
-        server.process.send_signal(signal.SIGHUP)
-        server.await_log("b: No such file or directory")
+        done = server.ask("reload")
+        self.assertEqual((done.returncode, done.stdout), (0, "2 exports are in force.\n"))
+        self.assertIn("the export is unavailable: /b: ", done.stderr)
+        self.assertIn("b cannot be opened: No such file or directory", done.stderr)
+        self.assertEqual(sorted(server.exports()), ["/a", "/b"])
+        self.assertIn("/b is unavailable: ", server.status().stdout)
+        os.mkdir(os.path.join(self.scratch, "b"))
+        server.await_log("export_available export=/b")
+
+    def test_the_command_waits_for_what_comes_of_it(self):
+        path = self.config(self.export_text("a"))
+        server = self.serve("--config", path)
+        self.config(self.export_text("b") + "squahs = 'all'\nreadonly = 1\n")
+        done = server.ask("reload")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr.splitlines(), [
+            f"{path}:4: unknown key 'squahs' in [[export]]; did you mean 'squash'?",
+            f"{path}:5: unknown key 'readonly' in [[export]]; did you mean 'read_only'?",
+            "braid reload: the exports stay as they were"])
         self.assertEqual(server.exports(), ["/a"])
+        self.config(self.export_text("b"))
+        self.assertEqual(server.ask("reload").returncode, 0)
+        self.assertEqual(server.exports(), ["/b"])
+
+    def test_reloads_that_meet_are_done_one_after_the_other(self):
+        path = self.config(self.export_text("a"))
+        server = self.serve("--config", path)
+        self.config(self.export_text("b"))
+        askers = [subprocess.Popen([BRAID, "reload", "--admin", server.admin], stdout=subprocess.PIPE, text=True)
+                  for _ in range(4)]
+        server.process.send_signal(signal.SIGHUP)
+        for asker in askers:
+            self.assertEqual(asker.communicate(timeout=PATIENCE_S)[0], "1 exports are in force.\n")
+        self.assertEqual(server.exports(), ["/b"])
+
+    def test_what_needs_a_restart_is_named(self):
+        server = self.serve("--config", self.config("[server]\nthreads = 2\n" + self.export_text("a")))
+        self.config("[server]\nthreads = 3\n[limits]\nlease_seconds = 60\n" + self.export_text("a"))
+        done = server.ask("reload")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("read at the start only: [limits] lease_seconds, [server] threads\n", done.stderr)
+        server.await_log("reload_needs_restart [limits] lease_seconds, [server] threads: ")
+
+    def test_an_export_is_suspended_and_resumed(self):
+        server = self.serve("--config", self.config(self.export_text("a")))
+        done = server.ask("export", "suspend", "/a")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "The export /a is suspended.\n", ""))
+        self.assertIn("/a is unavailable: it is suspended; to serve it again: braid export resume /a",
+                      server.status().stdout)
+        self.assertEqual(server.ask("reload").returncode, 0)
+        self.assertIn("it is suspended", server.status().stdout)
+        done = server.ask("export", "resume", "/a")
+        self.assertEqual((done.returncode, done.stdout), (0, "The export /a is served again.\n"))
+        self.assertNotIn("unavailable", server.status().stdout)
+        done = server.ask("export", "resume", "/a")
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "braid export resume: the export /a is not suspended\n"))
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_a_mount_below_an_export_is_named(self):
+        path = self.config(self.export_text("a"))
+        below = os.path.join(self.scratch, "a", "nested disk")
+        os.mkdir(below)
+        if subprocess.run(["mount", "-t", "tmpfs", "none", below], check=False, stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no right to mount")
+        self.addCleanup(subprocess.run, ["umount", below], check=True)
+        server = self.serve("--config", path)
+        said = f"{below} is another file system, and clients of /a see an empty directory there; export it by itself"
+        self.assertIn(said, server.announcement)
+        server.await_log("nested_mount export=/a: " + said)
+        self.assertIn(said, server.status().stdout)
 
     def test_without_a_file_sighup_is_said_to_be_ignored(self):
         server = self.serve()
         server.process.send_signal(signal.SIGHUP)
         server.await_log("reload_ignored")
+        done = server.ask("reload")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no configuration file\n", done.stderr)
         self.assertEqual(server.exports(), ["/"])
 
 
@@ -553,6 +629,13 @@ class Refusing(ProcessTest):
         done = run("serve", "--check-config", path)
         self.assertEqual((done.returncode, done.stdout), (0, f"{path}: right; 2 exports\n"))
         self.assertEqual(run("serve", "--config", path, "--check-config").stdout, f"{path}: right; 2 exports\n")
+        for name in ("a", "b"):
+            os.rmdir(os.path.join(self.scratch, name))
+        done = run("serve", "--check-config", path)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        for name, line in (("a", 3), ("b", 6)):
+            self.assertIn(f"{path}:{line}: the directory {self.scratch}/{name} of the export /{name} cannot be opened: "
+                          "No such file or directory;", done.stderr)
         self.config("x = 1\n")
         self.assertEqual(run("serve", "--check-config", path).returncode, 2)
 
@@ -578,6 +661,9 @@ class Documentation(ProcessTest):
     def test_the_example_is_right(self):
         with open(os.path.join(ROOT, "docs/configuration.md"), encoding="utf-8") as file:
             example = file.read().partition("```toml\n")[2].partition("```")[0]
+        example = example.replace('"/srv/', f'"{self.directory}')
+        for name in re.findall('^directory = "(.*)"', example, re.M):
+            os.mkdir(name)
         self.assertEqual(run("serve", "--check-config", self.config(example)).stderr, "")
 
     def test_every_option_is_described(self):
@@ -617,6 +703,35 @@ class Status(ProcessTest):
         self.assertEqual(table.returncode, 0)
         self.assertIn(f"pid {server.process.pid},", table.stdout)
         self.assertIn(f"  /       {self.directory}  root", table.stdout)
+
+    def test_a_socket_that_was_moved_is_found(self):
+        path = self.config(self.export_text("a"))
+        server = self.serve("--config", path, env={"XDG_RUNTIME_DIR": self.scratch})
+        environment = {**os.environ, "XDG_RUNTIME_DIR": self.scratch}
+        done = subprocess.run([BRAID, "status", "--port", str(server.port)], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False, env=environment)
+        self.assertIn(f"pid {server.process.pid},", done.stdout, done.stderr)
+        directory = "/run/braid" if os.geteuid() == 0 else os.path.join(self.scratch, "braid")
+        link = os.path.join(directory, f"{server.port}.sock")
+        self.assertEqual(os.readlink(link), server.admin)
+        server.stop()
+        self.assertFalse(os.path.lexists(link))
+
+    def test_a_configuration_names_the_server(self):
+        path = self.config(f"[server]\nadmin_socket = '{self.scratch}/admin.sock'\n" + self.export_text("a"))
+        server = self.serve("--config", path)
+        self.assertIn(f"pid {server.process.pid},", run("status", "--config", path).stdout)
+        self.assertIn("cannot be read", run("status", "--config", "/nonexistent").stderr)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_another_user_is_told_that_he_may_not_look(self):
+        server = self.serve()
+        os.chmod(self.scratch, 0o755)
+        done = subprocess.run([BRAID, "status", "--admin", server.admin], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False, user=65534, group=65534, extra_groups=[])
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, f"braid status: the server on {server.admin} answers only to root and to the user that it "
+                             "runs as, and this is user 65534\n"))
 
     def test_without_a_server_it_fails_with_one_line(self):
         done = run("status", "--admin", os.path.join(self.scratch, "none.sock"))
@@ -683,7 +798,8 @@ class State(ProcessTest):
         self.assertIn("reason=evicted", server.log())
         self.assertEqual([c["id"] for c in json.loads(server.ask("clients", "--json").stdout)["clients"]], [second])
         done = server.ask("client", "evict", first)
-        self.assertEqual((done.returncode, done.stderr), (1, f"braid client evict: there is no client {first}\n"))
+        self.assertEqual((done.returncode, done.stderr), (1, f"braid client evict: there is no client {first}; braid clients "
+                                                       "lists them\n"))
 
     def test_the_grace_period_is_shown_and_logged(self):
         self.make_file("file")
@@ -696,6 +812,47 @@ class State(ProcessTest):
         report = json.loads(again.status("--json").stdout)["nfs4"]
         self.assertEqual((report["grace"], report["reclaiming_clients"]), (True, 1))
         self.assertIn("Grace period: ", again.status().stdout)
+
+    def test_who_has_not_reclaimed_is_named_and_waited_for_no_longer(self):
+        self.make_file("file")
+        server = self.serve()
+        done = server.ask("grace", "end")
+        self.assertEqual((done.returncode, done.stderr), (1, "braid grace end: there is no grace period\n"))
+        server.open_40(b"file")
+        server.end()
+        again = self.serve()
+        again.await_log("grace_began clients=1 seconds=90")
+        self.assertIn("\n  waiting for file, NFSv4.0\n", again.status().stdout)
+        done = again.ask("grace", "end")
+        self.assertEqual((done.returncode, done.stdout),
+                         (0, "The grace period is over.\nThese clients had not reclaimed, and what they held may be "
+                             "given to others:\n  file\n"))
+        self.assertFalse(json.loads(again.status("--json").stdout)["nfs4"]["grace"])
+        again.await_log("grace_ended clients_missing=1")
+
+    def test_a_client_is_named_by_its_name_and_files_by_a_part(self):
+        for name in ("alpha", "beta"):
+            self.make_file(name)
+        server = self.serve()
+        ids = {name: server.open_40(name.encode()) for name in ("alpha", "beta")}
+        server.await_log(f"client_arrived client={ids['alpha']} peer=127.0.0.1:")
+        self.assertIn('minor_version=0 name="alpha"', server.log())
+        opens = json.loads(server.ask("opens", "--client", "alpha", "--json").stdout)["opens"]
+        self.assertEqual([line["client"] for line in opens], [ids["alpha"]])
+        opens = json.loads(server.ask("opens", "--file", "/bet", "--json").stdout)["opens"]
+        self.assertEqual([line["client"] for line in opens], [ids["beta"]])
+        done = server.ask("locks", "--client", "127.0.0.1")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("127.0.0.1 may be 2 clients; name one by its id", done.stderr)
+        done = server.ask("locks", "--client", "0x77")
+        self.assertEqual((done.returncode, done.stderr),
+                         (1, "braid locks: there is no client 0x77; braid clients lists them\n"))
+        self.assertEqual(server.ask("client", "evict", "beta").stdout, f"Client {ids['beta']} is forgotten.\n")
+
+    def test_a_refused_mount_has_a_line(self):
+        server = self.serve("--config", self.config(self.export_text("a")))
+        server.compound_status(struct.pack(">I", OP_PUTROOTFH), struct.pack(">I", OP_LOOKUP) + opaque(b"x\ny"))
+        server.await_log("mount_refused client=127.0.0.1 path=/x\\x0ay status=NFS4ERR_NOENT version=4.0\n")
 
     def test_without_a_server_each_command_fails_with_one_line(self):
         socket_path = os.path.join(self.scratch, "none.sock")

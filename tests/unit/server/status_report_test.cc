@@ -1,5 +1,8 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
 
 #include "server/cli/state_command.h"
 #include "server/cli/status_table.h"
@@ -23,12 +26,12 @@ TEST(Quantile, it_is_the_upper_bound_of_the_bucket_that_holds_it) {
 
 constexpr std::string_view report = R"({
 "version":"0.1.0","pid":77,"uptime_seconds":7440,"listen":["[::]:2049"],"rpcbind":true,"connections":3,
-"open_descriptors":40,
+"open_descriptors":40,"restrictions":["Something is missing."],
 "rdma":{"on":true,"port":20049,"connections":2,"credits":128,"inline_bytes_max":4096,
  "devices":[{"device":"mlx5_0","ports":[{"port":1,"state":"active"}]},
  {"device":"mlx5_1","ports":[{"port":1,"state":"active"},{"port":2,"state":"down"}]}],"registration":"cache","registered_bytes":8388608},
 "exports":[{"path":"/data","directory":"/srv/data","squash":"root","read_only":true,"sync":true,
- "clients":["10.0.0.0/8"],"restricted":"Handles end with the process.","unavailable":"It is gone.","open_files":12,"handle_cache_hits":999,
+ "clients":["10.0.0.0/8"],"restricted":"Handles end with the process.","unavailable":"It is gone.","suspended":false,"held":"It is in use.","mounts_below":["/srv/data/a b"],"open_files":12,"handle_cache_hits":999,
  "handle_cache_misses":1,"handle_cache_evictions":0,"inline_stalls":0}],
 "procedures":[{"program":"nfs","version":3,"procedure":"READ","calls":10,"errors":1,"received_bytes":1024,
  "sent_bytes":1048576,"mean_us":12,"p99_us":32},
@@ -39,7 +42,8 @@ constexpr std::string_view report = R"({
  "buffer_bytes_used":131072},
 "blocking_pool":{"threads":2,"queued":0,"refused":0,"jobs":{"read":4,"write":0}},
 "nfs4":{"clients":3,"courteous_clients":1,"sessions":2,"opens":7,"locks":4,"delegations":0,"grace":true,
- "grace_left_seconds":71,"reclaiming_clients":2},
+ "grace_left_seconds":71,"reclaiming_clients":2,
+ "reclaiming":[{"name":"Linux NFSv4.2 old\u001b[2J","sessions":true},{"name":"h40","sessions":false}]},
 "operations":[{"operation":"READ","calls":11,"errors":2,"mean_us":9,"p99_us":16},
  {"operation":"COPY","calls":0,"errors":0,"mean_us":0,"p99_us":0}],
 "reactors":[]})";
@@ -62,7 +66,15 @@ TEST(StatusTable, the_report_becomes_tables) {
   EXPECT_THAT(*text, Not(HasSubstr("WRITE")));
   EXPECT_THAT(*text,
               HasSubstr("NFSv4 clients 3, courteous 1, sessions 2; opens 7, locks 4, delegations 0\n"));
-  EXPECT_THAT(*text, HasSubstr("Grace period: 1 min 11 s left, 2 clients have not reclaimed\n"));
+  EXPECT_THAT(*text, HasSubstr("Grace period: 1 min 11 s left, 2 clients have not reclaimed\n"
+                               "  waiting for Linux NFSv4.2 old\\x1b[2J, NFSv4.1 or later\n"
+                               "  waiting for h40, NFSv4.0\n"
+                               "  To wait no longer: braid grace end"));
+  EXPECT_THAT(*text, HasSubstr("Note: Something is missing.\n"));
+  EXPECT_THAT(*text, HasSubstr("  /data: It is in use.\n"));
+  EXPECT_THAT(*text,
+              HasSubstr("  /srv/data/a b is another file system, and clients of /data see an empty directory "
+                        "there; export it by itself"));
   EXPECT_THAT(*text, HasSubstr("  READ                11       2        9      16\n"));
   EXPECT_THAT(*text, Not(HasSubstr("COPY")));
 }
@@ -110,7 +122,7 @@ TEST(StateTable, every_list_becomes_a_table) {
   const auto opens = state_table("opens", R"({"opens":[{"client":"0x1","address":"a:1","minor_version":0,
     "age_seconds":7,"access":"both","deny":"-","owner":"open id:\\x00","file":"/data:/x"}]})");
   EXPECT_THAT(opens.value_or(""),
-              HasSubstr("  0x1     a:1      4.0  7 s  both    -     open id:\\x00  /data:/x\n"));
+              HasSubstr("  0x1     a:1      4.0  7 s  both    -     open id:0x0  /data:/x\n"));
   const auto locks = state_table("locks", R"({"locks":[{"client":"0x1","address":"a:1","minor_version":2,
     "age_seconds":7,"owner":"o","file":"f","ranges":[{"first":0,"last":9,"type":"read"},{"first":20,"last":18446744073709551615,"type":"write"}],
     "range_count":5}]})");
@@ -128,6 +140,39 @@ TEST(StateTable, what_is_no_such_list_is_nothing) {
   EXPECT_FALSE(state_table("clients", R"({"clients":[{"id":7}]})").has_value());
   EXPECT_FALSE(state_table("locks", R"({"locks":7})").has_value());
   EXPECT_FALSE(state_table("reactors", R"({"reactors":[]})").has_value());
+}
+
+TEST(StateTable, owners_are_words_and_numbers) {
+  const auto owner = [](std::string_view text) {
+    return state_table("opens", fmt::format(R"({{"opens":[{{"client":"0x1","address":"a:1","minor_version":0,
+      "age_seconds":7,"access":"both","deny":"-","owner":"{}","file":"f"}}]}})",
+                                            text))
+        .value_or("");
+  };
+  EXPECT_THAT(owner(R"(open id:\\x00\\x00\\x01A\\xff)"), HasSubstr("  open id:0x141ff  "));
+  EXPECT_THAT(owner("a word"), HasSubstr("  a word  "));
+  EXPECT_THAT(owner(R"(\\x00)"), HasSubstr("  0x0  "));
+}
+
+TEST(ClientMeant, a_client_is_named_by_id_address_or_name_where_that_is_one) {
+  const auto clients = nlohmann::json::parse(R"([
+    {"id":"0x500000001","address":"192.0.2.1:700","name":"Linux NFSv4.2 alpha","state":"active"},
+    {"id":"0x500000002","address":"[2001:db8::1]:701","name":"Linux NFSv4.2 beta","state":"courteous"},
+    {"id":"0x500000003","address":"192.0.2.3:702","name":"beta","state":"active"},
+    {"id":"0x500000004","address":"192.0.2.4:703","name":"alpha","state":"unconfirmed"},
+    {"id":"0x500000005","address":"192.0.2.3:704","name":"gamma 12","state":"active"}])");
+  const auto meant = [&](const char* wanted) { return client_meant(clients, wanted).value_or("-"); };
+  EXPECT_EQ(meant("0x500000002"), "0x500000002");
+  EXPECT_EQ(meant("21474836483"), "0x500000003") << "decimal";
+  EXPECT_EQ(meant("192.0.2.1"), "0x500000001");
+  EXPECT_EQ(meant("2001:db8::1"), "0x500000002");
+  EXPECT_EQ(meant("192.0.2.3:704"), "0x500000005");
+  EXPECT_EQ(meant("alpha"), "0x500000001");
+  EXPECT_EQ(meant("beta"), "0x500000003") << "a whole name goes before a part";
+  EXPECT_EQ(client_meant(clients, "192.0.2.3").error(),
+            "192.0.2.3 may be 2 clients; name one by its id, such as 0x500000003");
+  EXPECT_EQ(client_meant(clients, "0x9").error(), "there is no client 0x9; braid clients lists them");
+  EXPECT_EQ(meant("192.0.2.4"), "-") << "not confirmed yet";
 }
 
 }  // namespace

@@ -191,5 +191,26 @@ TEST_F(ExportRegistryTest, in_memory_an_identity_lasts_as_long_as_the_registry) 
   EXPECT_NE(ExportRegistry::in_memory().look_up("/", "/srv/data", &disk)->identity.key, first.identity.key);
 }
 
+TEST_F(ExportRegistryTest, what_has_never_been_there_gets_the_identity_that_was_reserved_for_it) {
+  EXPECT_EQ(opened().look_up("/new", "/srv/new", nullptr).error(), base::errno_of(ENOENT));
+  const Registration reserved = opened().reserve("/new", "/srv/new").value();
+  EXPECT_FALSE(reserved.in_place);
+  const Registration absent = opened().look_up("/new", "/srv/new", nullptr).value();
+  EXPECT_FALSE(absent.in_place);
+  EXPECT_EQ(absent.identity.id, reserved.identity.id);
+  const Registration found = opened().look_up("/new", "/srv/new", &disk).value();
+  EXPECT_TRUE(found.in_place);
+  EXPECT_EQ(found.identity.id, reserved.identity.id);
+}
+
+// A disk that is to be mounted elsewhere, and is not there yet.
+TEST_F(ExportRegistryTest, what_is_known_keeps_its_identity_while_its_new_place_is_empty) {
+  const Registration known = opened().look_up("/data", "/srv/data", &disk).value();
+  const Registration absent = opened().reserve("/data", "/mnt/data").value();
+  EXPECT_FALSE(absent.in_place);
+  EXPECT_EQ(absent.identity.id, known.identity.id);
+  EXPECT_EQ(opened().look_up("/data", "/mnt/data", &disk).value().identity.id, known.identity.id);
+}
+
 }  // namespace
 }  // namespace braid::vfs

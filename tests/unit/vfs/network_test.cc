@@ -40,6 +40,21 @@ TEST(NetworkTest, host_bits_mean_nothing) {
   EXPECT_EQ(Network::parse("10.1.2.3/16").value().base, Network::parse("10.1.0.0/16").value().base);
 }
 
+TEST(NetworkTest, host_bits_are_noticed) {
+  for (const char* text : {"10.0.0.5/8", "10.0.0.1/31", "fd00::1/8", "2001:db8::/16"})
+    EXPECT_TRUE(Network::has_host_bits(text)) << text;
+  for (const char* text :
+       {"10.0.0.0/8", "10.0.0.5", "10.0.0.5/32", "0.0.0.0/0", "::/0", "fd00::/8", "::1", "nothing"})
+    EXPECT_FALSE(Network::has_host_bits(text)) << text;
+}
+
+TEST(NetworkTest, it_is_written_as_people_do) {
+  for (const char* text : {"10.0.0.0/8", "192.0.2.7", "0.0.0.0/0", "fd00::/8", "::/0", "2001:db8::1"})
+    EXPECT_EQ(Network::parse(text).value().text(), text);
+  EXPECT_EQ(Network::parse("10.0.0.5/8").value().text(), "10.0.0.0/8");
+  EXPECT_EQ(Network::parse("10.0.0.5/32").value().text(), "10.0.0.5");
+}
+
 TEST(NetworkTest, what_is_no_network_is_refused) {
   for (const char* text :
        {"", "/8", "10.0.0.0/", "10.0.0.0/33", "fd00::/129", "10.0.0.0/-1", "10.0.0.0/8x", "10.0.0",

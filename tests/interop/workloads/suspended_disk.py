@@ -1,0 +1,54 @@
+"""A disk that an administrator takes out and puts back: clients wait and go on, and nothing keeps it in use meanwhile."""
+
+import os
+
+from harness.client import Lab, drop_caches, equal, expect, join, read_file, start, step, until, write_file
+
+RUNS = ("ext4", "ext4,4.2")
+TAKES_S = 15
+
+lab = Lab()
+lab.export()
+lab.serve(config=lab.config(server='delegations = "none"', limits="lease_seconds = 10"))
+mnt = lab.mount()
+write_file(f"{mnt}/file", b"before")
+
+
+def braid(command):
+    return lab.host(f"/proc/{lab.server_pid()}/exe {command}")
+
+
+def reads(wanted):
+    drop_caches()
+    equal(read_file(f"{mnt}/file"), wanted, "the file")
+
+
+step("suspended, unmounted, changed elsewhere, and back")
+read_file(f"{mnt}/file")
+# The client closes files when it gets to it, and cannot once the export is suspended.
+until(lambda: "No opens" in braid("opens"), "a file is still open")
+expect("is suspended" in braid("export suspend /"), "it is not suspended")
+expect("it is suspended; to serve it again" in braid("status"), "braid status does not say so")
+lab.host(f"umount {lab.path}")
+# The loop device goes with the last user of the file system.
+lab.host(f"for i in $(seq 100); do [ -z \"$(losetup -j {lab.path}.img)\" ] && exit 0; sleep 0.1; done; exit 1")
+lab.host(f"e2fsck -fn {lab.path}.img")
+drop_caches()
+reader = start(reads, b"after!")
+lab.host("sleep 2")
+equal(os.waitpid(reader, os.WNOHANG)[0], 0, "whether a reader goes on without the disk")
+lab.host(f"mount -o loop {lab.path}.img {lab.path} && printf after! >{lab.path}/file")
+braid("export resume /")
+join(reader)
+
+step("a file that is open keeps it in use, and is named")
+if lab.version != "3":
+    held = os.open(f"{mnt}/file", os.O_RDWR)
+    os.pwrite(held, b"open", 0)
+    expect("in use by what clients have open" in braid("export suspend /"), "the open file is not told of")
+    expect(":/file" in braid("opens --file /file"), "the open file is not named")
+    braid("export resume /")
+    os.pwrite(held, b"more", 0)
+    os.fsync(held)
+    os.close(held)
+    reads(b"morer!")
