@@ -20,8 +20,8 @@ void add_process_options(CLI::App& command, ProcessOptions& options, const std::
       ->check(must([](const std::string& s) { return config::parse_endpoint(s).has_value(); },
                    "write ADDRESS:PORT, e.g. 127.0.0.1:9049 or [::1]:9049"))
       ->group(group);
-  command.add_option("--log-level", options.log_level, "debug, info (default), warning or error")
-      ->type_name("LEVEL")
+  command.add_option("--log-level", options.log_level, "From which level on there are log lines (info)")
+      ->type_name("debug|info|warning|error")
       ->check(one_of({"debug", "info", "warning", "error"}))
       ->group(group);
   command.add_option("--admin", o.admin_socket, "Path of the admin socket")
