@@ -25,24 +25,52 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
 
 StripedContent::StripedContent(StripedSource& source, const pnfs::LayoutRecord& record,
                                const vfs::FileHandle& file, bool fresh)
-    : source_(source), object_(record.object), record_(std::in_place, record), file_(file), holders_(fresh) {
+    : source_(source), object_(record.object), file_(file), facts_(std::in_place, record), holders_(fresh) {
   source_.parts_.dirty.know(object_, file_);
   show();
   // Somebody has written to a file that is unsettled now, and the times may not tell.
-  measured_.with([&](Measured& measured) { measured.changed = unsettled(); });
+  facts_.with([&](Facts& facts) { facts.measured.changed = unsettled(); });
 }
 
-StripedContent::~StripedContent() { source_.forget(object_); }
+StripedContent::~StripedContent() {
+  delete calls_.load();
+  source_.forget(object_);
+}
+
+StripedContent::Calls& StripedContent::calls() {
+  if (Calls* const made = calls_.load(std::memory_order_acquire)) return *made;
+  auto fresh = std::make_unique<Calls>();
+  Calls* known = nullptr;
+  if (calls_.compare_exchange_strong(known, fresh.get(), std::memory_order_acq_rel)) known = fresh.release();
+  return *known;
+}
+
+void StripedContent::begin_layout(const std::shared_ptr<vfs::FileSystem>& in) {
+  facts_.with([&](Facts& facts) {
+    if (facts.layouts++ == 0) facts.file_system = in;
+  });
+}
+
+std::shared_ptr<vfs::FileSystem> StripedContent::end_layout() {
+  return facts_.with([](Facts& facts) {
+    base::check(facts.layouts > 0, "a layout ends once");
+    return --facts.layouts == 0 ? std::move(facts.file_system) : nullptr;
+  });
+}
+
+std::shared_ptr<vfs::FileSystem> StripedContent::file_system() const {
+  return facts_.with([](const Facts& facts) { return facts.file_system; });
+}
 
 vfs::ContentSource& StripedContent::source() const { return source_; }
 
 pnfs::LayoutRecord StripedContent::record() const {
-  return record_.with([](const pnfs::LayoutRecord& record) { return record; });
+  return facts_.with([](const Facts& facts) { return facts.record; });
 }
 
 void StripedContent::show() {
-  showing_.with([&](bool& shown) {
-    shown = source_.parts_.dirty.unsettled(object_) || truncating();
+  facts_.with([&](const Facts& /*facts*/) {
+    const bool shown = source_.parts_.dirty.unsettled(object_) || truncating();
     unsettled_.store(shown, std::memory_order_relaxed);
   });
 }
@@ -56,7 +84,7 @@ void StripedContent::end_writing() {
 
 // Whoever settles the file from now on has begun after this, or asks once more.
 void StripedContent::note_written() {
-  measured_.with([](Measured& measured) { measured.changed = true; });
+  facts_.with([](Facts& facts) { facts.measured.changed = true; });
   note_behind();
 }
 
@@ -70,7 +98,7 @@ bool StripedContent::truncating() const { return source_.parts_.truncations.is_i
 vfs::VfsOp<Turns::Hold> StripedContent::enter(vfs::Stub& stub) {
   for (;;) {
     {
-      Turns::Hold hold = co_await resizing_.together();
+      Turns::Hold hold = co_await calls().resizing.together();
       if (!truncating()) co_return std::move(hold);
     }
     co_await finish(stub);
@@ -78,14 +106,14 @@ vfs::VfsOp<Turns::Hold> StripedContent::enter(vfs::Stub& stub) {
 }
 
 vfs::VfsOp<> StripedContent::finish(vfs::Stub& stub) {
-  const Turns::Hold hold = co_await resizing_.alone();
+  const Turns::Hold hold = co_await calls().resizing.alone();
   std::optional<TruncationRecord> left = source_.parts_.truncations.intended(object_);
   if (left) co_await carry_out(stub, std::move(*left));
 }
 
 vfs::VfsOp<StripedContent::Measured> StripedContent::measure() {
-  co_await measuring_.run([this] { return measure_once(); });
-  co_return measured_.with([](const Measured& measured) { return measured; });
+  co_await calls().measuring.run([this] { return measure_once(); });
+  co_return facts_.with([](const Facts& facts) { return facts.measured; });
 }
 
 vfs::VfsOp<> StripedContent::measure_once() {
@@ -115,9 +143,9 @@ vfs::VfsOp<> StripedContent::measure_once() {
     now.space = sum(*now.space, stat->space_used);
     now.changed = now.changed || stat->changed;
   }
-  measured_.with([&](Measured& measured) {
-    now.changed = now.changed || measured.changed;
-    measured = now;
+  facts_.with([&](Facts& facts) {
+    now.changed = now.changed || facts.measured.changed;
+    facts.measured = now;
   });
 }
 
@@ -129,7 +157,7 @@ vfs::VfsOp<std::uint64_t> StripedContent::size_for(vfs::Stub& stub, std::uint64_
 }
 
 vfs::VfsOp<> StripedContent::raise(vfs::Stub& stub, std::uint64_t size, bool touch) {
-  const Turns::Hold hold = co_await raising_.alone();
+  const Turns::Hold hold = co_await calls().raising.alone();
   const vfs::Attributes now = co_await stub.attributes();
   if (!touch && size <= now.size) co_return;
   vfs::SetAttributes set;
@@ -149,11 +177,10 @@ vfs::VfsOp<> StripedContent::settle(vfs::Stub& stub) {
   const RecordVersion version = dirty.version_of(object_);
   const Measured measured = co_await measure();
   // Whoever looks meanwhile finds the times that are set now, or the next ones.
-  const bool changed =
-      measured_.with([](Measured& current) { return std::exchange(current.changed, false); });
+  const bool changed = facts_.with([](Facts& facts) { return std::exchange(facts.measured.changed, false); });
   const base::Result<void, vfs::Error> done =
       co_await raise(stub, measured.size, changed || measured.changed).as_result();
-  if (!done && changed) measured_.with([](Measured& current) { current.changed = true; });
+  if (!done && changed) facts_.with([](Facts& facts) { facts.measured.changed = true; });
   co_await base::Result<void, vfs::Error>(done);
   dirty.settled(object_, version);
   show();
@@ -164,7 +191,7 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
   if (size > pnfs::Striping::offset_max) co_await base::fail(vfs::Error::fbig);
   // Before the turn: whoever returns a layout may write and settle first.
   const LayoutRecall::Pause pause = co_await source_.recall_others(stub.handle(), who.holder);
-  const Turns::Hold hold = co_await resizing_.alone();
+  const Turns::Hold hold = co_await calls().resizing.alone();
   std::optional<TruncationRecord> left = source_.parts_.truncations.intended(object_);
   if (left) co_await carry_out(stub, std::move(*left));
   const vfs::Attributes now = co_await stub.attributes();
@@ -192,8 +219,8 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
   next.left.reserve(before.servers.size());
   for (std::uint32_t i = 0; i < before.servers.size(); ++i)
     next.left.push_back({i, before.servers[i], before.striping.object_end(i, size)});
-  intended_.with([&](Intended& intended) {
-    intended = {.number = next.number, .version = source_.parts_.dirty.version_of(object_)};
+  facts_.with([&](Facts& facts) {
+    facts.intended = {.number = next.number, .version = source_.parts_.dirty.version_of(object_)};
   });
   const base::Result<void, vfs::Error> intended =
       co_await source_.parts_.truncations.intend(next).as_result();
@@ -208,13 +235,13 @@ vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncat
   Truncations& truncations = source_.parts_.truncations;
   // What was said before the intent is cut away. What was said since, by who kept its handles, may have been
   // written behind the cut of a server that did not wait for the others.
-  const std::optional<RecordVersion> version = intended_.with([&](const Intended& intended) {
-    return intended.number == truncation.number ? std::optional(intended.version) : std::nullopt;
+  const std::optional<RecordVersion> version = facts_.with([&](const Facts& facts) {
+    return facts.intended.number == truncation.number ? std::optional(facts.intended.version) : std::nullopt;
   });
   if (truncation.epoch > record().epoch) holders_.new_epoch();
-  const pnfs::LayoutRecord next = record_.with([&](pnfs::LayoutRecord& record) {
-    record.epoch = std::max(record.epoch, truncation.epoch);
-    return record;
+  const pnfs::LayoutRecord next = facts_.with([&](Facts& facts) {
+    facts.record.epoch = std::max(facts.record.epoch, truncation.epoch);
+    return facts.record;
   });
   const base::Result<void, vfs::Error> cut = co_await truncations.cut(object_).as_result();
   if (!cut) co_await base::fail(error_of_object(cut.error()));
@@ -225,8 +252,8 @@ vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncat
   // The size is on the medium with it.
   co_await source_.put_record(stub, next);
   co_await truncations.answered(object_);
-  measured_.with([&](Measured& measured) {
-    measured = {.space = std::nullopt, .size = truncation.size, .changed = false};
+  facts_.with([&](Facts& facts) {
+    facts.measured = {.space = std::nullopt, .size = truncation.size, .changed = false};
   });
   if (version) source_.parts_.dirty.settled(object_, *version);
   show();
@@ -237,7 +264,7 @@ void StripedContent::adjust(vfs::Attributes& attributes) const {
     attributes.space = 0;
     return;
   }
-  const Measured measured = measured_.with([](const Measured& current) { return current; });
+  const Measured measured = facts_.with([](const Facts& facts) { return facts.measured; });
   std::uint64_t space = attributes.size;
   if (measured.space) {
     const std::uint64_t since = attributes.size > measured.size ? attributes.size - measured.size : 0;

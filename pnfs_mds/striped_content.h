@@ -17,6 +17,7 @@
 #include "pnfs_mds/records.h"
 #include "pnfs_mds/turns.h"
 #include "vfs/content.h"
+#include "vfs/file_system.h"
 #include "vfs/shared_rounds.h"
 
 namespace braid::pnfs_mds {
@@ -40,11 +41,19 @@ class StripedContent final : public vfs::Content {
                  bool fresh);
   ~StripedContent() override;
 
+  // The wire handle of its file.
+  [[nodiscard]] const vfs::FileHandle& file() const { return file_; }
   // A copy, of the current epoch; any thread.
   [[nodiscard]] pnfs::LayoutRecord record() const;
   [[nodiscard]] pnfs::ObjectId object() const { return object_; }
   // Whoever makes handles notes that before it looks at the record.
   [[nodiscard]] EpochHolders& holders() { return holders_; }
+  // Somebody has a layout of the file, which is in that file system, or is about to get one; any thread. They
+  // are counted. What the last one leaves is to be dropped without any lock, after this content.
+  void begin_layout(const std::shared_ptr<vfs::FileSystem>& in);
+  [[nodiscard]] std::shared_ptr<vfs::FileSystem> end_layout();
+  // Null: nobody has a layout.
+  [[nodiscard]] std::shared_ptr<vfs::FileSystem> file_system() const;
   // A layout for writing was granted, or is gone; any thread. They are counted.
   void begin_writing();
   void end_writing();
@@ -92,6 +101,23 @@ class StripedContent final : public vfs::Content {
     std::uint64_t size = 0;              // of the file, by then
     bool changed = false;                // written to since the stub's times were set
   };
+  struct Facts {
+    explicit Facts(const pnfs::LayoutRecord& of) : record(of) {}
+    pnfs::LayoutRecord record;
+    Intended intended{};
+    Measured measured{};
+    std::shared_ptr<vfs::FileSystem> file_system;  // as long as there are layouts
+    std::uint32_t layouts = 0;
+  };
+  // What calls need that go through this server. Most files that have layouts see none.
+  struct Calls {
+    vfs::SharedRounds measuring;
+    Changes changes;
+    Turns resizing;  // alone: whoever sets the size; together: who writes, or settles
+    Turns raising;   // alone: whoever compares the stub's size with another one and sets it
+  };
+  // Made when somebody asks for it first.
+  [[nodiscard]] Calls& calls();
   // Of a READ or WRITE, what lies in one piece on one server.
   struct Piece {
     pnfs::ObjectRange range;
@@ -151,13 +177,13 @@ class StripedContent final : public vfs::Content {
   // The file's size; or the stub's, if `end` is before it.
   vfs::VfsOp<std::uint64_t> size_for(vfs::Stub& stub, std::uint64_t end);
   // Never makes the file shorter. `touch`: its times are those of now even if its size stays. The caller
-  // holds resizing_.
+  // holds Calls::resizing.
   vfs::VfsOp<> raise(vfs::Stub& stub, std::uint64_t size, bool touch);
 
-  // resizing_ together, when no truncation is unfinished.
+  // Calls::resizing together, when no truncation is unfinished.
   vfs::VfsOp<Turns::Hold> enter(vfs::Stub& stub);
   vfs::VfsOp<> finish(vfs::Stub& stub);
-  // What was intended, by whoever holds resizing_ alone.
+  // What was intended, by whoever holds Calls::resizing alone.
   vfs::VfsOp<> carry_out(vfs::Stub& stub, TruncationRecord truncation);
 
   // What was written may be behind the end that the stub tells.
@@ -167,18 +193,12 @@ class StripedContent final : public vfs::Content {
 
   StripedSource& source_;
   const pnfs::ObjectId object_;
-  base::Guarded<pnfs::LayoutRecord> record_;
   const vfs::FileHandle file_;
+  base::Guarded<Facts> facts_;
   EpochHolders holders_;
-  base::Guarded<Intended> intended_;
+  std::atomic<Calls*> calls_{nullptr};  // its own; null: nobody has asked for it
   std::atomic<std::uint32_t> writers_{0};
-  base::Guarded<bool> showing_{std::in_place, false};
-  std::atomic<bool> unsettled_{false};  // written with the lock of showing_ held
-  base::Guarded<Measured> measured_;
-  vfs::SharedRounds measuring_;
-  Changes changes_;
-  Turns resizing_;  // alone: whoever sets the size; together: who writes, or settles
-  Turns raising_;   // alone: whoever compares the stub's size with another one and sets it
+  std::atomic<bool> unsettled_{false};  // written with the lock of facts_ held
 };
 
 }  // namespace braid::pnfs_mds

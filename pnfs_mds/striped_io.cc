@@ -125,14 +125,15 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::C
                                                    std::uint64_t offset, const io::Payload& data,
                                                    vfs::Stability stability) {
   source_.counters_.called(InBand::write, who.protocol, source_.holds_layout(file_, who.holder));
-  const Changes::Hold change = changes_.begin(source_.parts_.clock.now());
+  const Changes::Hold change = calls().changes.begin(source_.parts_.clock.now());
   Failed failed;
   auto done = co_await write_in_turn(stub, offset, data, stability, failed).as_result();
   co_return co_await outlast(failed, std::move(done));
 }
 
 bool StripedContent::change_unanswered() const {
-  return changes_.any_before(source_.parts_.clock.now() - slow_change);
+  const Calls* const made = calls_.load(std::memory_order_acquire);
+  return made != nullptr && made->changes.any_before(source_.parts_.clock.now() - slow_change);
 }
 
 vfs::VfsOp<> StripedContent::outlast(pnfs::ServerNumber server) {

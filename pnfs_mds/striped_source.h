@@ -53,6 +53,8 @@ class StripedSource final : public vfs::ContentSource {
   [[nodiscard]] StripedContent* of(const vfs::ContentRef& content) const;
 
   [[nodiscard]] InBandCounters& counters() { return counters_; }
+  // Null: nobody has it in use.
+  [[nodiscard]] std::shared_ptr<StripedContent> living(pnfs::ObjectId object) const;
   // Servers are written to; the file need not be loaded. DirtyLog::keep() is the caller's.
   void written(pnfs::ObjectId object);
   // Whether somebody has a layout for writing.
@@ -77,8 +79,6 @@ class StripedSource final : public vfs::ContentSource {
   // The one that there is for the object, or a new one. `fresh`: nobody has had the object before.
   std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record, const vfs::FileHandle& file,
                                              bool fresh);
-  // Null: nobody has it in use.
-  [[nodiscard]] std::shared_ptr<StripedContent> living(pnfs::ObjectId object) const;
   void forget(pnfs::ObjectId object);
   // Of a file that is about to be placed: that of a directory above it, or the cluster's.
   vfs::VfsOp<StripePolicy> policy_of(vfs::Stub& stub);

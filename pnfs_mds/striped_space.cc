@@ -114,7 +114,7 @@ bool StripedContent::can_ever_have(const pnfs::LayoutRecord& record, std::uint64
 vfs::VfsOp<> StripedContent::allocate(vfs::Stub& stub, const vfs::Credentials& /*who*/, std::uint64_t offset,
                                       std::uint64_t length) {
   source_.counters_.called(InBand::allocate);
-  const Changes::Hold change = changes_.begin(source_.parts_.clock.now());
+  const Changes::Hold change = calls().changes.begin(source_.parts_.clock.now());
   const auto end = base::end_of<std::uint64_t>(offset, length, Striping::offset_max);
   if (!end) co_await base::fail(vfs::Error::fbig);
   Failed failed;
@@ -162,7 +162,7 @@ vfs::VfsOp<> StripedContent::allocate_in_turn(vfs::Stub& stub, std::uint64_t off
 vfs::VfsOp<> StripedContent::deallocate(vfs::Stub& stub, const vfs::Credentials& /*who*/,
                                         std::uint64_t offset, std::uint64_t length) {
   source_.counters_.called(InBand::deallocate);
-  const Changes::Hold change = changes_.begin(source_.parts_.clock.now());
+  const Changes::Hold change = calls().changes.begin(source_.parts_.clock.now());
   const auto end = base::end_of<std::uint64_t>(offset, length, Striping::offset_max);
   if (!end) co_await base::fail(vfs::Error::fbig);
   Failed failed;

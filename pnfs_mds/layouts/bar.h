@@ -22,13 +22,13 @@ class Bar {
   // Until then it may have written to the files.
   ~Bar() {
     for (const File& file : files_)
-      if (file.writes) file.hold->striped->end_writing();
+      if (file.writes) file.hold->end_writing();
   }
 
   // It had a layout of this file; before the bar is put.
-  void add(const vfs::FileHandle& handle, const LayoutFiles::Hold& hold, bool writes) {
-    if (writes) hold->striped->begin_writing();
-    for (const pnfs::ServerNumber server : hold->striped->record().servers) servers_.insert(server);
+  void add(const vfs::FileHandle& handle, const LayoutHold& hold, bool writes) {
+    if (writes) hold->begin_writing();
+    for (const pnfs::ServerNumber server : hold->record().servers) servers_.insert(server);
     files_.push_back({handle, hold, writes});
   }
   [[nodiscard]] pnfs::ClientTag client() const { return client_; }
@@ -42,7 +42,7 @@ class Bar {
  private:
   struct File {
     vfs::FileHandle handle;
-    LayoutFiles::Hold hold;
+    LayoutHold hold;
     bool writes = false;
   };
   const pnfs::ClientTag client_;

@@ -1,38 +1,47 @@
 // The files of which somebody has a layout: what data servers ask of them.
 #pragma once
 
-#include <functional>
-#include <map>
 #include <memory>
+#include <utility>
 
-#include "base/guarded.h"
 #include "pnfs/data_handle.h"
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/striped_content.h"
-#include "vfs/content.h"
 #include "vfs/file_system.h"
 
 namespace braid::pnfs_mds::layouts {
 
-// A striped file that can be found, and its content, which stays. Whoever has the layout has an open of it or
-// a delegation, which keep the file: this takes no descriptor of it.
-struct LayoutFile {
-  std::shared_ptr<vfs::FileSystem> file_system;  // before what belongs to it
-  vfs::FileHandle handle;
-  vfs::ContentRef content;
-  StripedContent* striped = nullptr;  // the same
+// As long as there is one of a striped file, LayoutFiles knows it. Whoever has the layout has an open of the
+// file or a delegation, which keep it: this takes no descriptor of it. To be released without any lock.
+class LayoutHold {
+ public:
+  LayoutHold(std::shared_ptr<StripedContent> striped, const std::shared_ptr<vfs::FileSystem>& in)
+      : striped_(std::move(striped)) {
+    striped_->begin_layout(in);
+  }
+  LayoutHold(const LayoutHold& other) : LayoutHold(other.striped_, other.striped_->file_system()) {}
+  LayoutHold(LayoutHold&& other) noexcept = default;
+  LayoutHold& operator=(const LayoutHold&) = delete;
+  LayoutHold& operator=(LayoutHold&&) = delete;
+  ~LayoutHold() {
+    if (striped_ == nullptr) return;
+    // The file system goes after what belongs to it.
+    const std::shared_ptr<vfs::FileSystem> last = striped_->end_layout();
+    striped_.reset();
+  }
+  StripedContent* operator->() const { return striped_.get(); }
+
+ private:
+  std::shared_ptr<StripedContent> striped_;  // null: it was moved away
 };
 
-// Thread-safe. Outlives what it gives out.
+// Thread-safe.
 class LayoutFiles {
  public:
-  LayoutFiles() = default;
+  // It outlives this.
+  explicit LayoutFiles(StripedSource& source) : source_(source) {}
   LayoutFiles(const LayoutFiles&) = delete;
   LayoutFiles& operator=(const LayoutFiles&) = delete;
-
-  // As long as somebody has the result, facts() knows the file. To be released without any lock.
-  using Hold = std::shared_ptr<const LayoutFile>;
-  [[nodiscard]] Hold hold(LayoutFile file);
 
   // What a data server asks for; stale: nobody has a layout of such a file.
   vfs::VfsOp<FileFacts> facts(pnfs::ObjectId object);
@@ -40,10 +49,13 @@ class LayoutFiles {
   vfs::VfsOp<> drop_privileges(pnfs::ObjectId object);
 
  private:
-  [[nodiscard]] Hold find(pnfs::ObjectId object) const;
-  void forget(pnfs::ObjectId object);
+  struct Found {
+    std::shared_ptr<vfs::FileSystem> file_system;  // before what belongs to it; null: there is none
+    std::shared_ptr<StripedContent> striped;
+  };
+  [[nodiscard]] Found find(pnfs::ObjectId object) const;
 
-  base::Guarded<std::map<pnfs::ObjectId, std::weak_ptr<const LayoutFile>>> files_;
+  StripedSource& source_;
 };
 
 }  // namespace braid::pnfs_mds::layouts

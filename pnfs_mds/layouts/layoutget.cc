@@ -45,14 +45,21 @@ nfs4::Result4<void> check(const LAYOUTGET4args& args) {
   return {};
 }
 
+struct Striped {
+  LayoutHold held;
+  std::optional<vfs::Attributes> looked;  // when somebody had to look before it was placed
+};
+
 // What the file's bytes are, and the file itself, held. An empty file is placed, for whoever is about to
 // write it, or waits for what others write.
-Op4<LayoutFiles::Hold> striped_file(Layouts& layouts, const Place& at) {
+Op4<Striped> striped_file(Layouts& layouts, const Place& at) {
+  std::optional<vfs::Attributes> looked;
   auto content = co_await at.fs().content(at.file).as_result();
   if (content && *content == nullptr) {
     const auto now = co_await at.attributes().as_result();
     if (!now) co_await refuse(now.error());
     if (now->type != vfs::FileType::regular || now->size != 0) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
+    looked = *now;
     content = co_await at.fs().place(at.file, layouts.cluster().source(), {}).as_result();
   }
   if (!content) {
@@ -63,12 +70,20 @@ Op4<LayoutFiles::Hold> striped_file(Layouts& layouts, const Place& at) {
     if (never) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
     co_await refuse(content.error());
   }
-  StripedContent* const striped = layouts.cluster().source().of(*content);
-  if (striped == nullptr) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
-  co_return layouts.files().hold({.file_system = at.from->file_system,
-                                  .handle = at.file->handle(),
-                                  .content = std::move(*content),
-                                  .striped = striped});
+  if (layouts.cluster().source().of(*content) == nullptr) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
+  co_return Striped{
+      .held = LayoutHold(std::static_pointer_cast<StripedContent>(std::move(*content)), at.from->file_system),
+      .looked = std::move(looked)};
+}
+
+// As they are now; of a file that is written to its servers are asked. Who is about to write one that has
+// just been placed needs none of that.
+Op4<vfs::Attributes> attributes_of(const Place& at, const Striped& striped, bool writes) {
+  if (writes && striped.looked) co_return *striped.looked;
+  const auto now = co_await at.attributes().as_result();
+  if (!now)
+    co_await refuse(now.error() == vfs::Error::delay ? NFS4ERR_LAYOUTTRYLATER : nfs4::status_of(now.error()));
+  co_return *now;
 }
 
 // Its servers, all of which have contact. TRYLATER: one is away, and so is what lies there.
@@ -119,8 +134,8 @@ LayoutGranted describe(Layouts& layouts, const pnfs::LayoutRecord& record,
 
 // What is written under the next epoch is not to be cut any more, nor what is written by a layout to be
 // overwritten by what was sent before.
-bool unfinished(const StripedContent& striped, bool writes) {
-  return striped.truncating() || (writes && striped.change_unanswered());
+bool unfinished(const LayoutHold& held, bool writes) {
+  return held->truncating() || (writes && held->change_unanswered());
 }
 
 AskedIn request_of(const nfs4::InSession& in) {
@@ -150,21 +165,20 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   const nfs4::callback::Callbacks* const callbacks = compound.server().callbacks;
   if (callbacks == nullptr || !callbacks->reachable(client->id)) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
 
-  const LayoutFiles::Hold held = co_await striped_file(layouts, at);
+  const Striped striped = co_await striped_file(layouts, at);
+  const LayoutHold& held = striped.held;
   // Grants: the number first, then the epoch.
   LiveGrants::Hold live = layouts.grants().begin();
   const auto number = co_await layouts.cluster().grants().next(1).as_result();
   if (!number) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
   live.narrow(*number);
-  EpochHolders& holders = held->striped->holders();
+  EpochHolders& holders = held->holders();
   const std::uint64_t since = holders.moment();
-  const auto now = co_await at.attributes().as_result();
-  if (!now)
-    co_await refuse(now.error() == vfs::Error::delay ? NFS4ERR_LAYOUTTRYLATER : nfs4::status_of(now.error()));
   // Who may write can shorten the file, too, and goes on with the same handles: those tell of no size.
-  const std::uint64_t told = holders.note(vfs::LeaseHolder(client->id), writes ? 0 : now->size, since);
-  const pnfs::LayoutRecord record = held->striped->record();
-  if (unfinished(*held->striped, writes)) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
+  const vfs::Attributes now = co_await attributes_of(at, striped, writes);
+  const std::uint64_t told = holders.note(vfs::LeaseHolder(client->id), writes ? 0 : now.size, since);
+  const pnfs::LayoutRecord record = held->record();
+  if (unfinished(held, writes)) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
   std::vector<Devices::Member> servers = co_await servers_of(layouts, record);
   LayoutGranted out = describe(layouts, record, std::move(servers),
                                {.object = record.object,
@@ -183,7 +197,7 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   LayoutRequest request{.use = use,
                         .writes = writes,
                         .file = held,
-                        .fsid = {now->fsid, at.from->id.value()},
+                        .fsid = {now.fsid, at.from->id.value()},
                         .address = nfs4::address_of(compound.call().peer),
                         .grant = std::move(live),
                         .asked_in = request_of(*compound.in_session)};

@@ -37,7 +37,7 @@ bool may_write(const FileState& file, const Client& client) {
 }  // namespace
 
 LayoutState::~LayoutState() {
-  if (writes) hold->striped->end_writing();
+  if (writes) hold->end_writing();
 }
 
 // Linux never frees the stateid of a revoked layout, and as long as a flag in SEQUENCE is up it drops all its
@@ -50,6 +50,7 @@ Layouts::Layouts(Cluster& cluster, std::vector<rpc::Transport> data_transport)
       cluster_(cluster),
       data_transport_(std::move(data_transport)),
       devices_(cluster.id()),
+      files_(cluster.source()),
       grants_(cluster.grants()),
       recalls_(*this, cluster),
       earlier_live_(cluster.grants().last() != pnfs::GrantNumber()) {
@@ -154,7 +155,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
   } else {
     layout->bump();
   }
-  if (request.writes && !layout->writes) layout->hold->striped->begin_writing();
+  if (request.writes && !layout->writes) layout->hold->begin_writing();
   (request.writes ? layout->writes : layout->reads) = true;
   layout->address = request.address;
   layout->asked_in = std::move(request.asked_in);
@@ -164,7 +165,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
 
 std::optional<stateid4> Layouts::give_back(LayoutState& layout, bool reads, bool writes, DeferredWork& work) {
   if (writes && layout.writes) {
-    layout.hold->striped->end_writing();
+    layout.hold->end_writing();
     layout.writes = false;
   }
   if (reads) layout.reads = false;

@@ -51,14 +51,14 @@ struct AskedIn {
 
 struct LayoutState final : nfs4::state::State {
   static constexpr nfs4::state::StateKind of_kind = nfs4::state::StateKind::layout;
-  LayoutState(nfs4::state::ClientRef whose, nfs4::state::FileState& of, LayoutFiles::Hold held,
+  LayoutState(nfs4::state::ClientRef whose, nfs4::state::FileState& of, LayoutHold held,
               const nfs4::fsid4& its_fsid)
       : State(of_kind, std::move(whose)), file(&of), hold(std::move(held)), fsid(its_fsid) {}
   // Runs without the lock on all states (DeferredWork::gone).
   ~LayoutState() override;
 
   nfs4::state::FileState* file;  // null once it is off its file
-  const LayoutFiles::Hold hold;
+  const LayoutHold hold;
   const nfs4::fsid4 fsid;  // of the file
   vfs::Address address;    // that the client asked from, the last time
   AskedIn asked_in;        // the same time
@@ -72,7 +72,7 @@ struct LayoutState final : nfs4::state::State {
 struct LayoutRequest {
   nfs4::state::StateUse use;  // a layout stateid, or that of an open, a lock or a delegation
   bool writes = false;
-  LayoutFiles::Hold file;
+  LayoutHold file;
   nfs4::fsid4 fsid;
   vfs::Address address;  // of the client
   LiveGrants::Hold grant;

@@ -90,6 +90,7 @@ VfsOp<Attributes> PosixStub::attributes() {
   return fs_.placement().run(Call::getattr, [this]() -> Outcome<Attributes> {
     const auto stat = stat_of(file_.fd());
     if (!stat) return base::fail(stat.error());
+    ctime_ = ctime_of(*stat);
     return attributes_of(*stat, file_.identity().fsid);
   });
 }
@@ -116,7 +117,7 @@ VfsOp<> PosixStub::put_size_and_times(const SetAttributes& set) {
 
 VfsOp<std::optional<Stub::Inherited>> PosixStub::inherited(std::string_view attribute) {
   return fs_.placement().run(Call::getattr,
-                             [this, attribute] { return fs_.tree().inherited(file_, attribute); });
+                             [this, attribute] { return fs_.tree().inherited(file_, attribute, ctime_); });
 }
 
 // The kernel keeps the name by which a descriptor was opened up to date, across renames. In the private copy
@@ -130,16 +131,15 @@ Outcome<std::string> Tree::path_in_export(const PosixFile& file) const {
   return std::string(buffer.data(), static_cast<std::size_t>(length));
 }
 
-Outcome<std::optional<Stub::Inherited>> Tree::inherited(const PosixFile& file, std::string_view attribute) {
+Outcome<std::optional<Stub::Inherited>> Tree::inherited(const PosixFile& file, std::string_view attribute,
+                                                        std::optional<Time> ctime) {
   const FileContent& content = *file.content();
-  if (const std::uint64_t directory = content.made_in.load(std::memory_order_acquire); directory != 0) {
-    const auto now = stat_of(file.fd());
-    if (!now) return base::fail(now.error());
-    const bool there = nanoseconds_of(ctime_of(*now)) == content.made_at.load(std::memory_order_relaxed);
-    if (there)
-      if (auto known = inherited_.find({file.identity().device, directory}, attribute))
-        return std::move(*known);
-  }
+  const std::uint64_t directory = content.made_in.load(std::memory_order_acquire);
+  const bool there =
+      directory != 0 && ctime && nanoseconds_of(*ctime) == content.made_at.load(std::memory_order_relaxed);
+  if (there)
+    if (auto known = inherited_.find({file.identity().device, directory}, attribute))
+      return std::move(*known);
   const auto path = path_in_export(file);
   if (!path) return base::fail(path.error());
   return look_up_for(file, *path, attribute);

@@ -1,6 +1,7 @@
 // The file of the name, as its content sees it.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "vfs/content.h"
@@ -48,6 +49,7 @@ class PosixStub final : public Stub {
   PosixFile& file_;
   ContentSource& source_;
   const FileData* const open_ = nullptr;  // null: nobody's
+  std::optional<Time> ctime_;             // that attributes() has seen last
 };
 
 }  // namespace braid::vfs::posix

@@ -171,7 +171,9 @@ class Tree {
   // is none afterwards. A record is on the medium on return.
   Outcome<> put_record(PosixFile& file, std::string_view name, std::optional<base::BytesView> record);
   Outcome<> put_size_and_times(PosixFile& file, const SetAttributes& set);
-  Outcome<std::optional<Stub::Inherited>> inherited(const PosixFile& file, std::string_view attribute);
+  // `ctime`: that somebody has just seen; nothing: nobody looked.
+  Outcome<std::optional<Stub::Inherited>> inherited(const PosixFile& file, std::string_view attribute,
+                                                    std::optional<Time> ctime);
   Outcome<> sync_stub(PosixFile& file);
   Outcome<bool> has_privileges(PosixFile& file);
   Outcome<> drop_privileges(PosixFile& file);
