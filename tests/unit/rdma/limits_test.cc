@@ -81,14 +81,29 @@ TEST_F(ConnectionTest, an_idle_connection_holds_less_than_1_MiB) {
   });
 }
 
+// Whoever asks, and however many one address has already.
+class TakesAll final : public ListenerUser {
+ public:
+  TakesAll(RdmaWorker& worker, rpc::Acceptor& acceptor) : worker_(worker), acceptor_(acceptor) {}
+  void on_request(std::unique_ptr<ConnectRequest> request) override {
+    worker_.adopt(std::move(request), acceptor_, nullptr);
+  }
+
+ private:
+  RdmaWorker& worker_;
+  rpc::Acceptor& acceptor_;
+};
+
 TEST_F(ConnectionTest, a_thousand_idle_connections_fit_in_a_pool_of_1_GiB) {
   constexpr std::size_t clients = 1000;
   WorldOptions options;
   options.pool.bytes_max = base::GiB;
   run(
       [&]() -> io::Op<> {
+        TakesAll all(*world_->rdma, *world_->worker);
+        const auto listener = world_->host.listen({.bytes = {}, .port = 20050}, all).value();
         for (std::size_t i = 0; i < clients; ++i)
-          world_->clients.push_back(std::make_unique<SimClient>(world_->client_host, world_->address,
+          world_->clients.push_back(std::make_unique<SimClient>(world_->client_host, listener->address(),
                                                                 ClientOptions{.receives = 1}));
         while (world_->metrics.accepted.value() < clients) co_await world_->loop.reactor().yield();
         for (const auto& client : world_->clients) client->send(Wire(7, 1, 0).with(call(7, proc_null)));
