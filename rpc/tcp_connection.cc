@@ -24,6 +24,7 @@ constexpr std::size_t low_water_max = 256 * base::KiB;  // of a long record, thi
 constexpr std::size_t low_water_min = 64 * base::KiB;   // below it every arrival wakes
 constexpr auto memory_retry = std::chrono::milliseconds(5);
 constexpr std::size_t turn_bytes_max = 4 * base::MiB;  // of replies, before other connections get their turn
+constexpr auto turn_time_max = std::chrono::milliseconds(1);  // of work on calls, the same
 constexpr std::size_t iovecs_max = 64;
 constexpr std::size_t head_bytes = 4 * base::KiB;     // of a record that probably has bulk data
 constexpr std::size_t dropped_bytes_max = base::MiB;  // at a time
@@ -108,6 +109,7 @@ TcpConnection::Halt TcpConnection::receive() {
   const base::TimePoint now = worker_.reactor_.clock().now();
   in_batch_ = true;
   turn_bytes_ = 0;
+  turn_records_ = 0;
   const Halt halt = receive_batch(now);
   in_batch_ = false;
   flush();
@@ -121,12 +123,18 @@ TcpConnection::Halt TcpConnection::receive_batch(base::TimePoint now) {
   if (auto halt = deliver(now)) return *halt;
   for (std::size_t reads = 0; reads < reads_max; ++reads) {
     const Halt halt = receive_once(now);
-    if (halt != Halt::turn_over || turn_bytes_ >= turn_bytes_max) return halt;
+    if (halt != Halt::turn_over || turn_over(now)) return halt;
   }
   return Halt::turn_over;
 }
 
-// turn_over stands for "there may be more".
+// Who sends one call at a time pays for no look at the clock.
+bool TcpConnection::turn_over(base::TimePoint began) const {
+  return turn_bytes_ >= turn_bytes_max ||
+         (turn_records_ > 1 && worker_.reactor_.clock().now() - began >= turn_time_max);
+}
+
+// Halt::turn_over stands for "there may be more".
 TcpConnection::Halt TcpConnection::receive_once(base::TimePoint now) {
   if (bulk_.active()) return receive_bulk(now);
   const auto room = make_room();
@@ -165,7 +173,7 @@ void TcpConnection::expect_bulk() {
 std::optional<TcpConnection::Halt> TcpConnection::deliver(base::TimePoint now) {
   for (;;) {
     resumed_ = false;
-    if (turn_bytes_ >= turn_bytes_max) return Halt::turn_over;
+    if (turn_over(now)) return Halt::turn_over;
     // A record that has its memory goes on.
     if (worker_.draining_ || (!reader_.partial() && !receiver_->ready(*this))) return Halt::paused;
     io::Payload record;
@@ -173,6 +181,7 @@ std::optional<TcpConnection::Halt> TcpConnection::deliver(base::TimePoint now) {
       case RecordReader::Next::record:
         record_since_.reset();
         after_bulk_ = std::exchange(bulk_asked_, false);
+        ++turn_records_;
         receiver_->on_message(*this, std::move(record), now);
         if (closing_) return Halt::ended;
         break;

@@ -71,6 +71,9 @@ class TcpConnection final : public Connection {
   [[nodiscard]] std::size_t receiving_bytes() const;
   void tune_receiving();
 
+  // Whether others are to have their turn.
+  [[nodiscard]] bool turn_over(base::TimePoint began) const;
+
   void flush();
   void flush_later();
   void send_queued();
@@ -95,11 +98,12 @@ class TcpConnection final : public Connection {
   Acceptor* const acceptor_;
   const ConnectionLimit::Place place_;
   bool closing_ = false;
-  bool in_batch_ = false;       // receive() will flush
-  std::size_t turn_bytes_ = 0;  // of replies, since receive() began
-  bool writing_ = false;        // write_loop() waits for the socket to take more
-  bool resumed_ = false;        // since the receiver last said that it is not ready
-  int low_water_ = 1;           // SO_RCVLOWAT of the socket
+  bool in_batch_ = false;         // receive() will flush
+  std::size_t turn_bytes_ = 0;    // of replies, since receive() began
+  std::size_t turn_records_ = 0;  // the same of records
+  bool writing_ = false;          // write_loop() waits for the socket to take more
+  bool resumed_ = false;          // since the receiver last said that it is not ready
+  int low_water_ = 1;             // SO_RCVLOWAT of the socket
 
   RecordReader reader_;
   BulkReceiver bulk_;

@@ -120,7 +120,6 @@ TcpConnection& TcpWorker::add(std::unique_ptr<TcpConnection> connection, Receive
 
 io::Op<> TcpWorker::serve(std::unique_ptr<TcpConnection> connection, Receiver& receiver) {
   co_await connection->run(receiver);
-  connection.reset();
   count_.fetch_sub(1, std::memory_order_relaxed);
 }
 
