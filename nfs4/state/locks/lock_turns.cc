@@ -137,8 +137,12 @@ void Locks::wait_for(LockState& lock, const LockRequest& request, LockWaiter::Ho
   const StateLimits& limits = registry_.limits();
   const base::BytesView owner = base::bytes_of(lock.owner->name);
   const auto found = waits_.find(lock.client->id);
-  const bool room = places_ < limits.lock_waits_max &&
-                    (found == waits_.end() || found->second.places < limits.lock_waits_per_client);
+  const rpc::PeerKey peer = peer_of(lock.client->intro.address);
+  const auto of_peer = places_of_peer_.find(peer);
+  const bool room =
+      places_ < limits.lock_waits_max &&
+      (found == waits_.end() || found->second.places < limits.lock_waits_per_client) &&
+      (of_peer == places_of_peer_.end() || !over_share(of_peer->second, places_, limits.lock_waits_max));
   if (file.locking().queue_number == 0) file.locking().queue_number = ++queues_made_;
   const std::size_t before = file.locking().queue.waiters().size();
   const LockQueue::Left replaced =
@@ -152,8 +156,10 @@ void Locks::wait_for(LockState& lock, const LockRequest& request, LockWaiter::Ho
   if (file.locking().queue.waiters().size() + replaced.size() > before) {
     Waits& waits = waits_[lock.client->id];
     waits.files.emplace(file.locking().queue_number, &file);
+    waits.peer = peer;
     ++waits.places;
     ++places_;
+    ++places_of_peer_[peer];
     look_after(file);
   }
   left(file, replaced, work);
@@ -164,6 +170,8 @@ void Locks::left(FileState& file, const LockQueue::Left& left, DeferredWork& wor
   for (const LockWaiter& waiter : left) {
     const auto waits = waits_.find(waiter.client);
     --places_;
+    const auto of_peer = places_of_peer_.find(waits->second.peer);
+    if (--of_peer->second == 0) places_of_peer_.erase(of_peer);
     steps().add(file.locking().queue.waiters().size());
     if (!file.locking().queue.has(waiter.client)) waits->second.files.erase(file.locking().queue_number);
     if (--waits->second.places == 0) waits_.erase(waits);

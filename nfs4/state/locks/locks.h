@@ -131,6 +131,7 @@ class Locks final : public Kind {
   struct Waits {
     Files files;
     std::size_t places = 0;
+    rpc::PeerKey peer{};
   };
   struct Freed {
     FileState* file = nullptr;  // somebody waits for it, so it is not forgotten
@@ -171,6 +172,7 @@ class Locks final : public Kind {
   Files local_;  // where somebody waits for somebody local
   std::map<clientid4, Waits> waits_;
   std::size_t places_ = 0;  // of all clients
+  std::map<rpc::PeerKey, std::size_t> places_of_peer_;
   std::vector<Freed> freed_;
   unsigned quiet_ = 0;
   std::uint64_t owners_made_ = 0;

@@ -244,6 +244,24 @@ TEST_F(LockLimitsTest, a_place_that_is_left_is_anothers) {
   EXPECT_EQ(after.turns.size(), 1U);
 }
 
+class LockPlacesTest : public StatesTest {
+ protected:
+  LockPlacesTest() : StatesTest({.lock_waits_max = 20}) {}
+};
+
+TEST_F(LockPlacesTest, an_address_leaves_places_to_others) {
+  const stateid4 held = lock(alice, opened(alice, "a", reads_and_writes), "holder", place(0))->id;
+  const ClientRef crowd = make_client(10, 1, 1);
+  const stateid4 by_crowd = opened(crowd, "c", reads_and_writes);
+  for (int owner = 0; owner < 30; ++owner)
+    EXPECT_EQ(status_of(lock(crowd, by_crowd, std::to_string(owner), place(0), true)), NFS4ERR_DENIED);
+  EXPECT_EQ(status_of(lock(bob, opened(bob, "b", reads_and_writes), "1", place(0), true)), NFS4ERR_DENIED);
+  states.drop_client(crowd->id);
+  while (states.leaving()) (void)states.take_left();
+  ASSERT_TRUE(states.locks().unlock(use(alice, held), whole_file, after));
+  EXPECT_EQ(after.turns.size(), 1U) << "of bob, who had a place";
+}
+
 // --- By change: nobody looks at who waits but when something is freed.
 
 using LockChangesTest = StatesTest;
