@@ -1,6 +1,10 @@
 // The directory of a store: how it is made, and what is refused.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
+#include "base/unique_fd.h"
+#include "store/sealed_file.h"
 #include "store/store.h"
 #include "tests/unit/store/scratch.h"
 
@@ -77,6 +81,40 @@ TEST_F(StoreDirectoryTest, a_file_system_keeps_its_number) {
   const auto store = std::move(*Store::open(path_ / "s", {.what = OpenFor::writing}));
   EXPECT_EQ(store->tree_of("ext:1", "/moved"), 1U);
   EXPECT_EQ(store->trees()->front(), (Tree{1, "ext:1", "/moved"}));
+}
+
+// Sealed by the first version of braid that had stores: one file, the numbers from 0 to 1199 on a line each.
+TEST_F(StoreDirectoryTest, what_the_first_version_sealed_is_read) {
+  const std::filesystem::path sample = BRAID_STORE_SAMPLE, store_path = path_ / "s";
+  std::filesystem::create_directories(store_path / Containers::directory);
+  for (const char* const name : {"FORMAT", "KEY", "registry", "trees"})
+    std::filesystem::copy_file(sample / name, store_path / name);
+  std::filesystem::copy_file(sample / "container", store_path / Containers::name_of(1));
+  const auto opened = Store::open(store_path, {.what = OpenFor::writing});
+  ASSERT_TRUE(opened) << opened.error();
+  Store& store = **opened;
+  std::string wanted;
+  for (int i = 0; i < 1200; ++i) wanted += std::to_string(i) + "\n";
+
+  KernelHandle handle{.type = 1, .size = 12, .bytes = {}};
+  ASSERT_TRUE(parse_hex("d52395590200000000000000", base::MutableBytes(handle.bytes).first(handle.size)));
+  std::vector<RegistryEntry> entries;
+  EXPECT_EQ(store.registry()->walk([&](const RegistryEntry& entry) { entries.push_back(entry); }), 0U);
+  ASSERT_EQ(entries.size(), 1U);
+  EXPECT_EQ(entries.front(), (RegistryEntry{RegistryKind::sealed, 1, wanted.size(), handle}));
+
+  base::Bytes record(record_bytes);
+  ASSERT_TRUE(
+      parse_hex("01000000000004001392000000000000131a6e6c069b3972f9ca26c12c33b35b598e7d9201c17083ef2d5356d427"
+                "6bf5b062426cea2b1896a6707016",
+                record));
+  const auto sealed = SealedFile::open(store.chunks(), store.keys(), handle, record);
+  ASSERT_TRUE(sealed);
+  const base::UniqueFd fd(::open((path_ / "f").c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+  ASSERT_EQ(::ftruncate(fd.get(), static_cast<off_t>(wanted.size())), 0);
+  base::Bytes bytes(wanted.size());
+  ASSERT_TRUE((*sealed)->read(*store.medium().file_of(fd.get()), 0, bytes));
+  EXPECT_TRUE(base::text_of(bytes) == wanted);
 }
 
 }  // namespace
