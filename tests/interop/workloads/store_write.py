@@ -11,7 +11,7 @@ TAKES_S = 60
 TIMEOUT_S = 400
 
 SIZE = 4_000_000
-FIO = ("fio", "--name=over", "--size=8m", "--bs=4k", "--rw=randwrite", "--ioengine=psync", "--fsync=32", "--randseed=7",
+FIO = ("fio", "--name=over", "--size=4m", "--bs=4k", "--rw=randwrite", "--ioengine=psync", "--fsync=128", "--randseed=7",
        "--verify=crc32c", "--verify_fatal=1", "--output=/run/tmp/fio")
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -72,13 +72,13 @@ def is_as_it_should_be():
         expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs")
 
 
-for round_number in range(4):
+for round_number in range(3):
     step(f"round {round_number}: sealed, and written over")
     mnt = sealed()
     is_as_it_should_be()
     for name, data in wanted.items():
         fd = os.open(f"{mnt}/{name}", os.O_RDWR)
-        for _ in range(40):
+        for _ in range(30):
             change(fd, data)
         os.fsync(fd)
         os.close(fd)
