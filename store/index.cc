@@ -21,7 +21,8 @@
 extern "C" const char*
 __tsan_default_suppressions();  // NOLINT(bugprone-reserved-identifier): the sanitizer's own name
 extern "C" const char* __tsan_default_suppressions() {  // NOLINT(bugprone-reserved-identifier)
-  return "called_from_lib:librocksdb.so\n";
+  // Its templates of the standard library can be those of this program.
+  return "called_from_lib:librocksdb.so\nrace:librocksdb.so\n";
 }
 #endif
 #endif

@@ -345,7 +345,7 @@ TEST(CrashTest, at_every_change_of_short_scripts) { EXPECT_EQ(first_violation(Pl
 // BRAID_STORE_SEEDS: how many.
 TEST(CrashTest, with_seeds) {
   const char* const told = std::getenv("BRAID_STORE_SEEDS");
-  const std::uint32_t seeds = told == nullptr ? 100 : static_cast<std::uint32_t>(std::stoul(told));
+  const std::uint32_t seeds = told == nullptr ? 50 : static_cast<std::uint32_t>(std::stoul(told));
   for (std::uint32_t seed = 1; seed <= seeds; ++seed)
     ASSERT_EQ(violation_of_seed(seed, Plant::none), "") << seed;
 }
