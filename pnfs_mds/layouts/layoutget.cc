@@ -73,7 +73,7 @@ Op4<Striped> striped_file(Layouts& layouts, const Place& at) {
   if (layouts.cluster().source().of(*content) == nullptr) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
   co_return Striped{
       .held = LayoutHold(std::static_pointer_cast<StripedContent>(std::move(*content)), at.from->file_system),
-      .looked = std::move(looked)};
+      .looked = looked};
 }
 
 // As they are now; of a file that is written to its servers are asked. Who is about to write one that has

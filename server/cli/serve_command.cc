@@ -109,7 +109,7 @@ void add_data_server_options(CLI::App& serve, Written& written) {
       ->group(group);
 }
 
-Exit usage(std::string what) {
+Exit usage(std::string_view what) {
   return {base::exit_usage, fmt::format("braid serve: {}\nTry: braid serve --help\n", base::printable(what))};
 }
 
@@ -201,7 +201,7 @@ std::expected<run::ServeCommand, Exit> serve_directory(const CLI::App& serve, Wr
   run::apply(written.process.overrides, command.config);
   command.config.exports.push_back(std::move(only));
   if (std::string mistake = mistake_about_data_servers(written, command.config); !mistake.empty())
-    return std::unexpected(usage(std::move(mistake)));
+    return std::unexpected(usage(mistake));
   if (written.data_servers != 0) add_data_servers(written, command.config);
   return command;
 }

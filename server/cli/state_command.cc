@@ -86,8 +86,8 @@ std::expected<std::string, std::string> client_meant(const json& clients, const 
   const auto id = admin::parse_client(wanted);
   std::vector<std::string> exact, part;
   for (const json& line : clients) {
-    const std::string its_id = text_in(line, "id"), address = text_in(line, "address"),
-                      name = text_in(line, "name");
+    std::string its_id = text_in(line, "id");
+    const std::string address = text_in(line, "address"), name = text_in(line, "name");
     if (id && admin::parse_client(its_id) == id) return its_id;
     if (text_in(line, "state") == "unconfirmed") continue;
     if (wanted == address || wanted == host_of(address) || wanted == name)

@@ -46,7 +46,7 @@ VfsOp<std::optional<LockConflict>> PosixFileSystem::lock(const OpenFileRef& open
       return tree_.lock(opened(open), owner, range, type, crowded);
     });
     if (crowded || !attempt) co_await others_first();
-    if (attempt) co_return std::move(attempt->conflict);
+    if (attempt) co_return attempt->conflict;
   }
 }
 

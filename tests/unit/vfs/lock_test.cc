@@ -240,9 +240,9 @@ TEST_P(LeaseTest, many_locks_come_to_another_description_in_portions) {
     done = true;
   };
   const auto others = [&]() -> io::Op<> {
-    for (; !done; ++turns) {
+    while (!done) {
       co_await reactor->next_turn();
-      if (turns != 5) continue;
+      if (++turns != 5) continue;
       // Before and behind what has been placed already.
       for (const std::uint64_t at : {std::uint64_t{12}, distance * locks + 12}) {
         const auto conflict = co_await fs_->lock(reader, alice, {at, 4}, LockType::read).as_result();
