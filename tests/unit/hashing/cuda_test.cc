@@ -215,7 +215,7 @@ TEST_F(CudaTest, a_card_that_others_have_is_tried_again) {
   wait_until([this] { return !card().quarantined; });
   EXPECT_GT(card().failures, 0u);
   expect_right(jobs, submit(jobs));
-  EXPECT_EQ(card().jobs, 5u);
+  EXPECT_GE(card().jobs, 5u) << "it may have been back for the first ones, too";
 }
 
 TEST_F(CudaTest, a_card_with_little_memory_is_enough) {
