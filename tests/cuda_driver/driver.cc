@@ -37,15 +37,21 @@ class State {
   }
   void wait_for_release() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return released_; });
+    // It may be set up anew before this thread has seen that it was released.
+    changed_.wait(lock, [this, before = releases_] { return released_ || releases_ != before; });
   }
   void release() {
     {
       std::scoped_lock lock(mutex_);
       released_ = true;
+      ++releases_;
     }
     changed_.notify_all();
     for (const auto& device : devices) device->release_hangs();
+  }
+  bool has_devices() {
+    std::scoped_lock lock(mutex_);
+    return !devices.empty();
   }
   void uploaded(bool is_pinned, std::size_t bytes) {
     std::scoped_lock lock(mutex_);
@@ -72,6 +78,7 @@ class State {
   std::condition_variable changed_;
   Counts counts_;
   bool released_ = false;
+  unsigned releases_ = 0;
 };
 
 State& state() {
@@ -207,7 +214,7 @@ void braid_cuda_driver_release() { state().release(); }
 
 CUresult cuInit(unsigned) {
   return at_once("cuInit", nullptr,
-                 [] { return state().devices.empty() ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS; });
+                 [] { return state().has_devices() ? CUDA_SUCCESS : CUDA_ERROR_NO_DEVICE; });
 }
 CUresult cuDriverGetVersion(int* version) {
   *version = state().settings.version;

@@ -1,6 +1,7 @@
 // A connection leaves a reactor to others after a while.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <vector>
@@ -18,7 +19,7 @@ using namespace std::chrono_literals;
 struct SlowService final : Service {
   base::ManualClock clock;
   std::uint32_t worked = 0;
-  std::uint32_t worked_before_look = 0;
+  std::atomic<std::uint32_t> worked_before_look{0};  // the test reads it
 };
 io::Op<Answer> work_slowly(Service& service, Call&, Reply& reply) {
   auto& slow = static_cast<SlowService&>(service);
