@@ -24,6 +24,7 @@
 #include "rdma/receive_queue.h"
 #include "rdma/send_queue.h"
 #include "rdma/verbs.h"
+#include "rpc/connection_limit.h"
 #include "rpc/transport.h"
 
 namespace braid::rdma {

@@ -7,8 +7,6 @@
 namespace braid::store::test {
 namespace {
 
-constexpr std::uint64_t block_bytes = CrashInode::block_bytes;
-
 // How many of so many are left.
 std::size_t beginning(std::size_t count, Left left, std::mt19937& random) {
   if (left == Left::nothing || left == Left::data) return 0;
