@@ -51,7 +51,6 @@ std::shared_ptr<CardManager> CardManager::create(std::unique_ptr<Card> card,
 }
 
 bool CardManager::submit(Task* task) {
-  if (!CardBatch::suits(task->job, task->bytes, options_.limits)) return false;
   {
     std::scoped_lock lock(mutex_);
     if (stopping_ || !in_use_ || queue_.bytes() + task->bytes > options_.queue_bytes_max) return false;

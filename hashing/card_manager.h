@@ -56,8 +56,8 @@ class CardManager {
   CardManager(const CardManager&) = delete;
   CardManager& operator=(const CardManager&) = delete;
 
-  // False (the task is not touched) when the card is not in use, its queue is full, or the job does not suit
-  // it.
+  // Of a job that suits a card (CardBatch::suits). False (the task is not touched) when the card is not in
+  // use or its queue is full.
   bool submit(Task* task);
   // When a new task of so many bytes would be done, from now.
   [[nodiscard]] base::Duration estimate(std::uint64_t bytes) const;
