@@ -20,8 +20,8 @@ struct CardLimits {
   std::uint32_t streams_max = 2048;
   // A chunk is at least 4 KiB, or the last one of its stream.
   [[nodiscard]] std::uint32_t records_max() const { return slot_bytes / 4096 + 2 * streams_max; }
-  [[nodiscard]] std::uint32_t leaves_max() const {
-    return slot_bytes / blake3::leaf_bytes + records_max() + streams_max;
+  [[nodiscard]] std::uint32_t tiles_max() const {
+    return card::tiles_of(slot_bytes, records_max(), blake3::leaf_bytes);
   }
 };
 

@@ -1,7 +1,6 @@
 #include "hashing/card_batch.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "hashing/chunker.h"
@@ -64,16 +63,12 @@ bool CardBatch::add(Task* task) {
   bytes_ += task->bytes;
   if (cuts) {
     params_ = job.params;
-    tallest_ = std::max(tallest_, job.params->sizes().max);
     const std::uint32_t flags =
         (job.is_end ? card::is_at_end : 0U) | (job.work == Work::chunk ? card::has_no_ids : 0U);
     add_stream(job.spans, job.stream_offset, flags, records_of(job, task->bytes));
     return true;
   }
-  for (const base::BytesView& span : job.spans) {
-    tallest_ = std::max(tallest_, static_cast<std::uint32_t>(span.size()));
-    add_stream({&span, 1}, 0, card::is_one_chunk, 1);
-  }
+  for (const base::BytesView& span : job.spans) add_stream({&span, 1}, 0, card::is_one_chunk, 1);
   return true;
 }
 
@@ -84,10 +79,11 @@ void CardBatch::add_stream(std::span<const base::BytesView> spans, std::uint64_t
     if (!span.empty()) work_.pieces.push_back({span, input_ + bytes});
     bytes += static_cast<std::uint32_t>(span.size());
   }
-  work_.streams.push_back({offset, input_, bytes, records_, leaves_, flags, 0});
+  work_.streams.push_back({offset, input_, bytes, records_, records, tiles_, flags});
   input_ += aligned(bytes);
   records_ += records;
-  leaves_ += bytes / blake3::leaf_bytes + records + 1;
+  // Leaves of every algorithm have at least so many bytes.
+  tiles_ += card::tiles_of(bytes, records, blake3::leaf_bytes);
 }
 
 const CardWork& CardBatch::finish() {
@@ -98,7 +94,7 @@ const CardWork& CardBatch::finish() {
   batch.input_bytes = input_;
   batch.stream_count = static_cast<std::uint32_t>(work_.streams.size());
   batch.record_count = records_;
-  batch.leaf_count = leaves_;
+  batch.tile_count = tiles_;
   const Job& first = tasks_.front()->job;
   if (first.algorithm == Algorithm::md5_tree) {
     batch.function = card::md5_tree_function;
@@ -106,8 +102,6 @@ const CardWork& CardBatch::finish() {
   } else {
     batch.function = card::blake3_function;
     batch.leaf_bytes = blake3::leaf_bytes;
-    const std::uint32_t leaves = card::words_of(tallest_, blake3::leaf_bytes);
-    batch.levels = static_cast<std::uint32_t>(std::bit_width(leaves - 1));
   }
   const blake3::Mode mode = blake3::keyed_mode(first.key);
   batch.flags = mode.flags;
@@ -225,8 +219,7 @@ void CardBatch::clear() {
   placed_.clear();
   params_ = nullptr;
   bytes_ = 0;
-  records_ = leaves_ = input_ = 0;
-  tallest_ = 1;
+  records_ = tiles_ = input_ = 0;
 }
 
 }  // namespace braid::hashing

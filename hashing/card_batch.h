@@ -51,7 +51,7 @@ class CardBatch {
   std::uint64_t bytes_ = 0;
   std::uint64_t batches_read_ = 0;
   std::uint32_t sequence_ = 0;
-  std::uint32_t records_ = 0, leaves_ = 0, input_ = 0, tallest_ = 1;
+  std::uint32_t records_ = 0, tiles_ = 0, input_ = 0;
 };
 
 }  // namespace braid::hashing

@@ -1,18 +1,16 @@
-// The work of a card, as functions of an index: what a thread of the card does, and what the host does in a
-// loop to test the same code. The steps of a batch, in order:
+// The work of a card, as functions of an index: what a warp of 32 threads of the card does, and what the host
+// does in loops to test the same code. The steps of a batch, in order:
 //
-//   candidates  one index per 64 positions: two bitmaps, loose and strict
-//   summarise   one index per 4096 positions: which words of the bitmaps are not zero
-//   select      one index per stream: cuts it, writes its chunk records
-//   describe    one index per chunk record: writes the descriptors of its leaves
-//   hash_leaf   one index per leaf slot
-//   join        one index per leaf slot, once per level of the highest tree
-//   finish      one index per chunk record: id and flags
+//   candidates  one index per group of 2048 positions: two bitmaps, loose and strict, and the first position
+//               in each
+//   select      one index per stream: cuts it, writes its chunk records and what there is to hash
+//   hash_tile   one index per tile, 32 leaves of one chunk: the value of their subtree
+//   finish      one index per chunk record: joins its tiles; id and flags
 //
 // No step waits for another index of its own; what it reads, earlier steps wrote. With md5_tree as algorithm
-// the leaves are the larger ones of that tree, join has nothing to do and finish hashes the leaves' values.
+// the leaves are the larger ones of that tree, a tile has a value for each of them, and finish hashes these.
 //
-// The sliding window of hashing/sliding_window.h is a step beside these: slide, one index per 64 positions.
+// The sliding window of hashing/sliding_window.h is a step beside these: slide, one index per 2048 positions.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +22,13 @@
 
 namespace braid::hashing::card {
 
-constexpr std::uint32_t run_positions = 64;                      // of one word of a bitmap
-constexpr std::uint32_t summary_positions = 64 * run_positions;  // of one word of a summary
+constexpr std::uint32_t lanes = 32;                                  // threads of a warp
+constexpr std::uint32_t run_positions = 64;                          // of one word of a bitmap
+constexpr std::uint32_t group_positions = lanes * run_positions;     // looked at by one warp
+constexpr std::uint32_t no_head = 0xffff;
 constexpr std::uint32_t stream_alignment = 64;  // in the input: no word has positions of two streams
-constexpr std::uint32_t input_margin = 64;      // readable bytes before and behind the input
+constexpr std::uint32_t input_margin = 128;     // readable bytes before and behind the input
+constexpr std::uint32_t tile_leaves = lanes;
 
 enum Function : std::uint32_t { blake3_function, md5_tree_function };
 constexpr std::uint32_t md5_leaf_bytes = 4096;
@@ -49,10 +50,9 @@ struct Stream {
   std::uint64_t stream_offset;  // of its first byte, for aligned blocks
   std::uint32_t begin;          // in the input
   std::uint32_t bytes;
-  std::uint32_t first_record;  // of its chunk records
-  std::uint32_t first_leaf;    // of its leaf slots
+  std::uint32_t first_record, record_count;  // of its chunk records
+  std::uint32_t first_tile;                  // of its tiles: as many as tiles_of() says
   std::uint32_t flags;
-  std::uint32_t unused;
 };
 
 // In Record::flags of every chunk, the empty one too; not one of Chunk's.
@@ -73,41 +73,81 @@ struct Record {
 };
 static_assert(sizeof(Record) == 48);
 
-struct Leaf {
+// Leaves of one chunk that follow each other.
+struct Tile {
   std::uint32_t begin;  // in the input
-  std::uint32_t bytes;  // 0..Batch::leaf_bytes
-  std::uint32_t index;  // in its chunk
-  std::uint32_t total;  // leaves of its chunk; 0: an unused slot
+  std::uint32_t bytes;
+  std::uint32_t first;  // its first leaf in the chunk, a multiple of tile_leaves
+  std::uint32_t total;  // leaves of the chunk; 0: an unused tile
 };
+// The value of a subtree, and whether some byte below is not zero. An odd number of words: 32 of them lie in
+// different banks of a card's shared memory.
 struct Node {
   std::uint32_t value[8];
-  std::uint32_t not_zero;  // some byte below is not zero
-  std::uint32_t unused[7];
+  std::uint32_t not_zero;
 };
+// What a tile leaves behind: one value of BLAKE3, or one of MD5 for each leaf.
+constexpr std::uint32_t value_words = 8;
+constexpr std::uint32_t md5_value_words = 4;
+constexpr std::uint32_t values_per_tile_max = md5_value_words * tile_leaves;  // words
 
 // Everything that the steps of one batch share; all pointers are the card's.
 struct Batch {
   const unsigned char* input;  // input_margin behind the start of its allocation
   const Tables* tables;
   const Stream* streams;
-  std::uint64_t *loose, *strict, *loose_summary, *strict_summary;
+  std::uint64_t *loose, *strict;
+  // Of each group the first loose position in it, and in the upper half the first strict one; no_head: none.
+  std::uint32_t* heads;
   Record* records;
-  Leaf* leaves;
-  Node* nodes;
+  std::uint32_t* first_tiles;  // of each record
+  Tile* tiles;
+  std::uint32_t* values;      // of the tiles, tile_value_words() each
+  std::uint32_t* not_zero;    // of the tiles
   std::uint32_t input_bytes;  // up to the end of the last stream
-  std::uint32_t stream_count, record_count, leaf_count;
+  std::uint32_t stream_count, record_count, tile_count;
   std::uint32_t chunk_min, chunk_avg, chunk_max;
   std::uint32_t prefilter, loose_verify, strict_verify;
   std::uint32_t function;    // Function
   std::uint32_t leaf_bytes;  // of its leaves
   std::uint32_t flags;       // of the mode of BLAKE3
-  std::uint32_t levels;      // of joins
   std::uint32_t sequence;    // of the batch, at most sequence_mask
   std::uint32_t key[8];
 };
 
 BRAID_BOTH std::uint32_t words_of(std::uint32_t positions, std::uint32_t per_word) {
   return (positions + per_word - 1) / per_word;
+}
+BRAID_BOTH std::uint32_t least(std::uint32_t a, std::uint32_t b) { return a < b ? a : b; }
+BRAID_BOTH std::uint32_t tile_value_words(std::uint32_t function) {
+  return function == md5_tree_function ? values_per_tile_max : value_words;
+}
+// Enough for every way of cutting `bytes` bytes into `records` chunks: each has at most one tile that is not
+// full.
+BRAID_BOTH std::uint32_t tiles_of(std::uint32_t bytes, std::uint32_t records, std::uint32_t leaf_bytes) {
+  return bytes / (tile_leaves * leaf_bytes) + records;
+}
+
+// Calls f(lane) for every thread of a warp; what they wrote is seen by all of them behind it.
+template <class F>
+BRAID_BOTH void each_lane(F f) {
+#if defined(__CUDA_ARCH__)
+  f(threadIdx.x % lanes);
+  __syncwarp();
+#else
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) f(lane);
+#endif
+}
+// A bit for every thread of a warp: what f(lane) says.
+template <class F>
+BRAID_BOTH std::uint32_t ballot(F f) {
+#if defined(__CUDA_ARCH__)
+  return __ballot_sync(~0U, f(threadIdx.x % lanes));
+#else
+  std::uint32_t bits = 0;
+  for (std::uint32_t lane = 0; lane < lanes; ++lane) bits |= f(lane) ? 1U << lane : 0U;
+  return bits;
+#endif
 }
 
 // The position of the lowest bit that is set; there is one.
@@ -119,54 +159,111 @@ BRAID_BOTH std::uint32_t lowest(std::uint64_t bits) {
 #endif
 }
 
-BRAID_BOTH void candidates(const Batch& b, std::uint32_t run) {
-  const unsigned char* first = b.input + run * run_positions;
+// Of the 64 positions from `first` on those that the prefilter lets through.
+BRAID_BOTH std::uint64_t filter_run(const Batch& b, const unsigned char* first) {
+  constexpr std::uint32_t before = 16;
+  std::uint32_t words[(before + run_positions) / 4];
+  load_aligned(first - before, words);
+  const auto entry = [&](unsigned i) {
+    return std::uint32_t{b.tables->g16[words[i / 4] >> i % 4 * 8 & 0xff]};
+  };
   std::uint32_t hash = 0;
-  for (unsigned i = prefilter_window - 1; i > 0; --i) hash = gear_step(hash, b.tables->g16[*(first - i)]);
-  std::uint64_t loose = 0, strict = 0;
-  for (unsigned i = 0; i < run_positions; ++i) {
-    hash = gear_step(hash, b.tables->g16[first[i]]);
-    if ((hash & b.prefilter) != 0) continue;
-    const std::uint32_t verify = verify_hash(b.tables->g32, first + i);
-    if ((verify & b.loose_verify) == 0) loose |= std::uint64_t{1} << i;
-    if ((verify & b.strict_verify) == 0) strict |= std::uint64_t{1} << i;
-  }
-  b.loose[run] = loose;
-  b.strict[run] = strict;
-}
-
-BRAID_BOTH std::uint64_t summary_of(const std::uint64_t* bits, std::uint32_t words, std::uint32_t index) {
+  BRAID_UNROLL for (unsigned i = before + 1 - prefilter_window; i < before; ++i) hash =
+      gear_step(hash, entry(i));
   std::uint64_t out = 0;
-  for (std::uint32_t i = 0; i < 64 && index * 64 + i < words; ++i)
-    if (bits[index * 64 + i] != 0) out |= std::uint64_t{1} << i;
+  BRAID_UNROLL for (unsigned i = 0; i < run_positions; ++i) {
+    hash = gear_step(hash, entry(before + i));
+    if ((hash & b.prefilter) == 0) out |= std::uint64_t{1} << i;
+  }
   return out;
 }
 
-BRAID_BOTH void summarise(const Batch& b, std::uint32_t index) {
-  const std::uint32_t words = words_of(b.input_bytes, run_positions);
-  b.loose_summary[index] = summary_of(b.loose, words, index);
-  b.strict_summary[index] = summary_of(b.strict, words, index);
+BRAID_BOTH void candidates(const Batch& b, std::uint32_t group) {
+  const auto head = [&](const std::uint64_t* bits) {
+    const std::uint32_t found = ballot([&](std::uint32_t lane) { return bits[group * lanes + lane] != 0; });
+    if (found == 0) return no_head;
+    return lowest(found) * run_positions + lowest(bits[group * lanes + lowest(found)]);
+  };
+  each_lane([&](std::uint32_t lane) {
+    const std::uint32_t run = group * lanes + lane;
+    const unsigned char* first = b.input + run * run_positions;
+    std::uint64_t loose = 0, strict = 0;
+    if (run * run_positions < b.input_bytes)
+      for (std::uint64_t left = filter_run(b, first); left != 0; left &= left - 1) {
+        const std::uint32_t verify = verify_hash(b.tables->g32, first + lowest(left));
+        const std::uint64_t bit = left & ~(left - 1);
+        if ((verify & b.loose_verify) == 0) loose |= bit;
+        if ((verify & b.strict_verify) == 0) strict |= bit;
+      }
+    b.loose[run] = loose;
+    b.strict[run] = strict;
+  });
+  const std::uint32_t loose = head(b.loose), strict = head(b.strict);
+  each_lane([&](std::uint32_t lane) {
+    if (lane == 0) b.heads[group] = loose | strict << 16;
+  });
 }
 
-// The first set position in [from, to), or `to`.
-BRAID_BOTH std::uint32_t find(const std::uint64_t* bits, const std::uint64_t* summary, std::uint32_t from,
+// The heads of some of the groups that a stream has, next to the threads that look for its cuts. They go
+// through them forward only.
+class HeadWindow {
+ public:
+  static constexpr std::uint32_t size = 2048;
+
+  // `words` are the warp's own, `size` of them; `end`: behind the stream's last group.
+  BRAID_BOTH HeadWindow(const std::uint32_t* heads, std::uint32_t* words, std::uint32_t end)
+      : heads_(heads), words_(words), end_(end) {}
+  // From now on at() may be asked for the groups from `first` up to `last`, at most `lanes` of them.
+  BRAID_BOTH void reach(std::uint32_t first, std::uint32_t last) {
+    if (last < have_) return;
+    begin_ = first;
+    have_ = least(end_, first + size);
+    each_lane([&](std::uint32_t lane) {
+      for (std::uint32_t i = first + lane; i < have_; i += lanes) words_[i - first] = heads_[i];
+    });
+  }
+  [[nodiscard]] BRAID_BOTH std::uint32_t at(std::uint32_t group) const { return words_[group - begin_]; }
+
+ private:
+  const std::uint32_t* heads_;
+  std::uint32_t* words_;
+  std::uint32_t end_, begin_ = 0, have_ = 0;
+};
+
+// The first position of the group that is set in `bits` and not before `from`; no_position if there is none.
+constexpr std::uint32_t no_position = ~std::uint32_t{0};
+BRAID_BOTH std::uint32_t find_in_group(const std::uint64_t* bits, std::uint32_t group, std::uint32_t from) {
+  const auto left = [&](std::uint32_t lane) {
+    const std::uint32_t word = group * lanes + lane;
+    if (word < from / run_positions) return std::uint64_t{0};
+    return bits[word] & (word == from / run_positions ? ~std::uint64_t{0} << from % run_positions
+                                                      : ~std::uint64_t{0});
+  };
+  const std::uint32_t found = ballot([&](std::uint32_t lane) { return left(lane) != 0; });
+  if (found == 0) return no_position;
+  return (group * lanes + lowest(found)) * run_positions + lowest(left(lowest(found)));
+}
+
+// The first position in [from, to) that is strict (or else loose), or `to`.
+BRAID_BOTH std::uint32_t find(const Batch& b, HeadWindow& window, bool is_strict, std::uint32_t from,
                               std::uint32_t to) {
   if (from >= to) return to;
-  std::uint32_t word = from / 64;
-  std::uint64_t found = bits[word] & ~std::uint64_t{0} << from % 64;
-  while (found == 0) {
-    if (++word * 64 >= to) return to;
-    const std::uint64_t words = summary[word / 64] & ~std::uint64_t{0} << word % 64;
-    if (words == 0) {
-      word |= 63;
-      continue;
+  const std::uint32_t last = (to - 1) / group_positions;
+  const auto head = [&](std::uint32_t group) {
+    return is_strict ? window.at(group) >> 16 : window.at(group) & no_head;
+  };
+  for (std::uint32_t group = from / group_positions; group <= last; group += lanes) {
+    window.reach(group, least(last, group + lanes - 1));
+    std::uint32_t found = ballot(
+        [&](std::uint32_t lane) { return group + lane <= last && head(group + lane) != no_head; });
+    for (; found != 0; found &= found - 1) {
+      const std::uint32_t here = group + lowest(found);
+      std::uint32_t position = here * group_positions + head(here);
+      if (position < from) position = find_in_group(is_strict ? b.strict : b.loose, here, from);
+      if (position != no_position) return least(position, to);
     }
-    word = word / 64 * 64 + lowest(words);
-    if (word * 64 >= to) return to;
-    found = bits[word];
   }
-  const std::uint32_t position = word * 64 + lowest(found);
-  return position < to ? position : to;
+  return to;
 }
 
 struct SelectedCut {
@@ -175,7 +272,8 @@ struct SelectedCut {
 };
 
 // The rule of Chunker::next() for the `left` bytes from `at` on.
-BRAID_BOTH SelectedCut select_cut(const Batch& b, const Stream& s, std::uint32_t at, std::uint32_t left) {
+BRAID_BOTH SelectedCut select_cut(const Batch& b, const Stream& s, HeadWindow& window, std::uint32_t at,
+                                  std::uint32_t left) {
   constexpr std::uint32_t forced = 2, tail = 4;  // ChunkFlag
   if ((s.flags & is_one_chunk) != 0) return {left, 0};
   if (b.chunk_min == b.chunk_max) {
@@ -184,60 +282,70 @@ BRAID_BOTH SelectedCut select_cut(const Batch& b, const Stream& s, std::uint32_t
     if (left >= block) return {block, forced};
   } else {
     const std::uint32_t strict_end = at + (left < b.chunk_avg ? left : b.chunk_avg);
-    const std::uint32_t strict = find(b.strict, b.strict_summary, at + b.chunk_min, strict_end);
+    const std::uint32_t strict = find(b, window, true, at + b.chunk_min, strict_end);
     if (strict < strict_end) return {strict + 1 - at, 0};
     const std::uint32_t loose_end = at + (left < b.chunk_max ? left : b.chunk_max);
-    const std::uint32_t loose = find(b.loose, b.loose_summary, at + b.chunk_avg, loose_end);
+    const std::uint32_t loose = find(b, window, false, at + b.chunk_avg, loose_end);
     if (loose < loose_end) return {loose + 1 - at, 0};
     if (left >= b.chunk_max) return {b.chunk_max, forced};
   }
   return (s.flags & is_at_end) != 0 ? SelectedCut{left, tail} : SelectedCut{0, 0};
 }
 
-BRAID_BOTH void select(const Batch& b, std::uint32_t stream) {
-  const Stream& s = b.streams[stream];
-  Record* record = b.records + s.first_record;
-  std::uint32_t done = 0;
+// Writes a chunk's record and its tiles; the number of them.
+BRAID_BOTH std::uint32_t describe(const Batch& b, std::uint32_t record, const Record& r, std::uint32_t tile) {
+  const std::uint32_t leaves = r.length == 0 ? 1 : words_of(r.length, b.leaf_bytes);
+  const std::uint32_t count = words_of(leaves, tile_leaves), bytes = tile_leaves * b.leaf_bytes;
+  each_lane([&](std::uint32_t lane) {
+    for (std::uint32_t i = lane; i < count; i += lanes)
+      b.tiles[tile + i] = {r.begin + i * bytes, least(bytes, r.length - i * bytes), i * tile_leaves, leaves};
+    if (lane != 0) return;
+    Record& out = b.records[record];
+    out.begin = r.begin;
+    out.length = r.length;
+    out.flags = r.flags;
+    out.stream = r.stream;
+    b.first_tiles[record] = tile;
+  });
+  return count;
+}
+
+// `heads` are the warp's own, HeadWindow::size of them.
+BRAID_BOTH void select(const Batch& b, std::uint32_t stream, std::uint32_t* heads) {
+  const Stream s = b.streams[stream];
+  HeadWindow window(b.heads, heads, words_of(s.begin + s.bytes, group_positions));
+  const std::uint32_t records_end = s.first_record + s.record_count;
+  const std::uint32_t tiles_end = s.first_tile + tiles_of(s.bytes, s.record_count, b.leaf_bytes);
+  std::uint32_t record = s.first_record, tile = s.first_tile, done = 0;
   do {
-    const SelectedCut cut = select_cut(b, s, s.begin + done, s.bytes - done);
+    const SelectedCut cut = select_cut(b, s, window, s.begin + done, s.bytes - done);
     if (cut.length == 0 && (s.flags & is_one_chunk) == 0) break;
-    record->begin = s.begin + done;
-    record->length = cut.length;
-    record->flags = cut.flags | b.sequence << sequence_shift | is_used;
-    record->stream = stream;
+    const std::uint32_t flags = cut.flags | b.sequence << sequence_shift | is_used;
+    tile += describe(b, record, {s.begin + done, cut.length, flags, stream, {}}, tile);
     ++record;
     done += cut.length;
   } while (done < s.bytes);
+  // What an earlier batch has left in the others is not of this one.
+  each_lane([&](std::uint32_t lane) {
+    for (std::uint32_t i = record + lane; i < records_end; i += lanes) b.records[i].flags = 0;
+    for (std::uint32_t i = tile + lane; i < tiles_end; i += lanes) b.tiles[i].total = 0;
+  });
 }
 
-// Chunk number c of a stream has the slots from position / 1024 + c on: enough for its last, partial leaf
-// too.
-BRAID_BOTH std::uint32_t first_slot(const Batch& b, std::uint32_t record) {
-  const Record& r = b.records[record];
-  const Stream& s = b.streams[r.stream];
-  return s.first_leaf + (r.begin - s.begin) / blake3::leaf_bytes + (record - s.first_record);
-}
-
-BRAID_BOTH void describe(const Batch& b, std::uint32_t record) {
-  const Record& r = b.records[record];
-  if (r.flags == 0) return;
-  const std::uint32_t total = r.length == 0 ? 1 : words_of(r.length, b.leaf_bytes);
-  Leaf* leaf = b.leaves + first_slot(b, record);
-  for (std::uint32_t i = 0; i < total; ++i) {
-    const std::uint32_t left = r.length - i * b.leaf_bytes;
-    leaf[i] = {r.begin + i * b.leaf_bytes, left < b.leaf_bytes ? left : b.leaf_bytes, i, total};
-  }
-}
+struct Leaf {
+  std::uint32_t begin;  // in the input
+  std::uint32_t bytes;  // 0..Batch::leaf_bytes
+  std::uint32_t index;  // in its chunk
+  std::uint32_t total;  // leaves of its chunk
+};
 
 BRAID_BOTH void hash_blake3_leaf(const Batch& b, const Leaf& leaf, Node& node) {
   std::uint32_t cv[8], m[16], out[16], not_zero = 0;
   BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) cv[i] = b.key[i];
   const std::uint32_t blocks = leaf.bytes == 0 ? 1 : words_of(leaf.bytes, blake3::block_bytes);
+  BlockReader reader(b.input + leaf.begin, leaf.bytes);
   for (std::uint32_t i = 0; i < blocks; ++i) {
-    const std::uint32_t before = i * blake3::block_bytes;
-    const std::uint32_t bytes =
-        leaf.bytes - before < blake3::block_bytes ? leaf.bytes - before : blake3::block_bytes;
-    load_padded(b.input + leaf.begin + before, bytes, m);
+    const std::uint32_t bytes = reader.next(m);
     BRAID_UNROLL for (unsigned w = 0; w < 16; ++w) not_zero |= m[w];
     std::uint32_t flags = b.flags;
     if (i == 0) flags |= blake3::chunk_start;
@@ -257,50 +365,62 @@ BRAID_BOTH void hash_md5_leaf(const Batch& b, const Leaf& leaf, Node& node) {
   node.not_zero = not_zero;
 }
 
-// A kernel for each function: what one needs of registers is not what the other needs.
-template <Function F>
-BRAID_BOTH void hash_leaf(const Batch& b, std::uint32_t slot) {
-  const Leaf leaf = b.leaves[slot];
-  if (leaf.total == 0) return;
-  if constexpr (F == md5_tree_function)
-    hash_md5_leaf(b, leaf, b.nodes[slot]);
-  else
-    hash_blake3_leaf(b, leaf, b.nodes[slot]);
-}
-
-// Level 0 joins neighbouring leaves, level 1 neighbouring pairs, ...; the value of a subtree is kept in the
-// slot of its first leaf, and one without a right neighbour stays as it is.
-BRAID_BOTH void join(const Batch& b, std::uint32_t level, std::uint32_t slot) {
-  const Leaf& leaf = b.leaves[slot];
-  const std::uint32_t half = 1U << level;
-  if (leaf.index % (2 * half) != 0 || leaf.index + half >= leaf.total) return;
-  Node& left = b.nodes[slot];
-  const Node& right = b.nodes[slot + half];
+// `left` becomes the value above both; they are not in the order that the tree has if `top`.
+BRAID_BOTH void join(const Batch& b, std::uint32_t* left, const std::uint32_t* right, bool top) {
   std::uint32_t m[16], out[16];
-  BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) {
-    m[i] = left.value[i];
-    m[i + 8] = right.value[i];
+  BRAID_UNROLL for (unsigned i = 0; i < value_words; ++i) {
+    m[i] = left[i];
+    m[i + 8] = right[i];
   }
-  const bool top = leaf.index == 0 && 2 * half >= leaf.total;
   blake3::compress(b.key, m, 0, blake3::block_bytes, b.flags | blake3::parent | (top ? blake3::root : 0U),
                    out);
-  BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) left.value[i] = out[i];
-  left.not_zero |= right.not_zero;
+  BRAID_UNROLL for (unsigned i = 0; i < value_words; ++i) left[i] = out[i];
 }
 
-// The MD5 of the leaves' MD5s, and 16 zero bytes (hashing/tree_hash.h); the leaves' not_zero is gathered too.
-BRAID_BOTH void join_md5(Node* nodes, std::uint32_t leaves) {
+// A kernel for each function: what one needs of registers is not what the other needs. `nodes` are the warp's
+// own, tile_leaves of them.
+template <Function F>
+BRAID_BOTH void hash_tile(const Batch& b, std::uint32_t index, Node* nodes) {
+  const Tile tile = b.tiles[index];
+  if (tile.total == 0) return;
+  const std::uint32_t count = least(tile_leaves, tile.total - tile.first);
+  each_lane([&](std::uint32_t lane) {
+    if (lane >= count) return;
+    const std::uint32_t before = lane * b.leaf_bytes;
+    const Leaf leaf{tile.begin + before, least(b.leaf_bytes, tile.bytes - before), tile.first + lane,
+                    tile.total};
+    if constexpr (F == md5_tree_function)
+      hash_md5_leaf(b, leaf, nodes[lane]);
+    else
+      hash_blake3_leaf(b, leaf, nodes[lane]);
+  });
+  const std::uint32_t not_zero =
+      ballot([&](std::uint32_t lane) { return lane < count && nodes[lane].not_zero != 0; });
+  // Neighbouring leaves are joined, neighbouring pairs, ...; one without a right neighbour stays as it is.
+  if constexpr (F == blake3_function)
+    for (std::uint32_t half = 1; half < count; half *= 2)
+      each_lane([&](std::uint32_t lane) {
+        if (lane % (2 * half) == 0 && lane + half < count)
+          join(b, nodes[lane].value, nodes[lane + half].value, 2 * half >= tile.total);
+      });
+  constexpr std::uint32_t words = F == md5_tree_function ? md5_value_words : value_words;
+  each_lane([&](std::uint32_t lane) {
+    if (lane == 0) b.not_zero[index] = not_zero;
+    if (lane >= (F == md5_tree_function ? count : 1)) return;
+    std::uint32_t* value = b.values + index * tile_value_words(F) + lane * words;
+    BRAID_UNROLL for (unsigned i = 0; i < words; ++i) value[i] = nodes[lane].value[i];
+  });
+}
+
+// The MD5 of the leaves' MD5s (hashing/tree_hash.h), in the place of the first.
+BRAID_BOTH void join_md5(std::uint32_t* leaf_values, std::uint32_t leaves) {
   md5::State state = md5::initial_state();
-  std::uint32_t not_zero = 0;
   std::uint32_t block[16];
   for (std::uint32_t first = 0; first <= leaves; first += md5_values_per_block) {
-    const std::uint32_t values =
-        leaves - first < md5_values_per_block ? leaves - first : md5_values_per_block;
-    BRAID_UNROLL for (std::uint32_t v = 0; v < md5_values_per_block; ++v) {
-      BRAID_UNROLL for (std::uint32_t w = 0; w < 4; ++w) block[4 * v + w] =
-          v < values ? nodes[first + v].value[w] : 0;
-      if (v < values) not_zero |= nodes[first + v].not_zero;
-    }
+    const std::uint32_t values = least(leaves - first, md5_values_per_block);
+    BRAID_UNROLL for (std::uint32_t v = 0; v < md5_values_per_block; ++v)
+        BRAID_UNROLL for (std::uint32_t w = 0; w < md5_value_words; ++w) block[4 * v + w] =
+            v < values ? leaf_values[(first + v) * md5_value_words + w] : 0;
     // Values fill a quarter of a block each, so the padding always fits the last block.
     if (values < md5_values_per_block) {
       BRAID_UNROLL for (std::uint32_t v = 0; v < md5_values_per_block; ++v) if (v == values) block[4 * v] =
@@ -311,19 +431,34 @@ BRAID_BOTH void join_md5(Node* nodes, std::uint32_t leaves) {
     }
     md5::compress(state, block);
   }
-  BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) nodes[0].value[i] = i < 4 ? state.word[i] : 0;
-  nodes[0].not_zero = not_zero;
+  BRAID_UNROLL for (unsigned i = 0; i < md5_value_words; ++i) leaf_values[i] = state.word[i];
 }
 
 BRAID_BOTH void finish(const Batch& b, std::uint32_t record) {
   Record& r = b.records[record];
   if (r.flags == 0) return;
-  const std::uint32_t slot = first_slot(b, record);
-  if (b.function == md5_tree_function) join_md5(b.nodes + slot, b.leaves[slot].total);
-  const Node& top = b.nodes[slot];
+  const std::uint32_t first = b.first_tiles[record], leaves = b.tiles[first].total;
+  const std::uint32_t tiles = words_of(leaves, tile_leaves);
+  std::uint32_t* values = b.values + first * tile_value_words(b.function);
+  if (b.function == md5_tree_function)
+    each_lane([&](std::uint32_t lane) {
+      if (lane == 0) join_md5(values, leaves);
+    });
+  else
+    for (std::uint32_t half = 1; half < tiles; half *= 2)
+      each_lane([&](std::uint32_t lane) {
+        for (std::uint32_t i = lane * 2 * half; i + half < tiles; i += lanes * 2 * half)
+          join(b, values + i * value_words, values + (i + half) * value_words, 2 * half >= tiles);
+      });
+  std::uint32_t not_zero = 0;
+  for (std::uint32_t i = 0; i < tiles; i += lanes)
+    not_zero |= ballot([&](std::uint32_t lane) { return i + lane < tiles && b.not_zero[first + i + lane] != 0; });
   const bool wants_id = (b.streams[r.stream].flags & has_no_ids) == 0;
-  BRAID_UNROLL for (unsigned i = 0; i < 8; ++i) r.id[i] = wants_id ? top.value[i] : 0;
-  if (top.not_zero == 0) r.flags |= 1;  // zero_chunk
+  const std::uint32_t words = b.function == md5_tree_function ? md5_value_words : value_words;
+  each_lane([&](std::uint32_t lane) {
+    if (lane < 8) r.id[lane] = wants_id && lane < words ? values[lane] : 0;
+    if (lane == 0 && not_zero == 0) r.flags |= 1;  // zero_chunk
+  });
 }
 
 // The sliding window of the papers over the whole input. Bit i of word w of `marks`: the window that begins
@@ -336,14 +471,18 @@ struct Slide {
   std::uint64_t* marks;
 };
 
-BRAID_BOTH void slide(const Slide& s, std::uint32_t run) {
-  std::uint64_t marks = 0;
-  for (std::uint32_t i = 0; i < run_positions; ++i) {
-    const std::uint32_t begin = run * run_positions + i;
-    if (begin % s.step != 0 || begin + s.window > s.bytes) continue;
-    if ((md5::first_word(s.input + begin, s.window) & s.mask) == 0) marks |= std::uint64_t{1} << i;
-  }
-  s.marks[run] = marks;
+BRAID_BOTH void slide(const Slide& s, std::uint32_t group) {
+  each_lane([&](std::uint32_t lane) {
+    const std::uint32_t run = group * lanes + lane;
+    if (run * run_positions >= s.bytes) return;
+    std::uint64_t marks = 0;
+    for (std::uint32_t i = 0; i < run_positions; ++i) {
+      const std::uint32_t begin = run * run_positions + i;
+      if (begin % s.step != 0 || begin + s.window > s.bytes) continue;
+      if ((md5::first_word(s.input + begin, s.window) & s.mask) == 0) marks |= std::uint64_t{1} << i;
+    }
+    s.marks[run] = marks;
+  });
 }
 
 }  // namespace braid::hashing::card

@@ -11,9 +11,10 @@
 namespace braid::hashing {
 namespace {
 
-// How often the card is asked whether a slot is finished, from shortly before it is expected to be.
+// The card is asked whether a slot is finished from shortly before it is expected to be: again and again for a
+// while, and then in intervals.
+constexpr auto asked_steadily = std::chrono::microseconds(20);
 constexpr auto poll_interval = std::chrono::microseconds(20);
-constexpr double asked_from = 0.9;  // of the expected time
 constexpr auto look_after_max = std::chrono::milliseconds(5);
 constexpr int late_factor = 10;  // times the estimate
 constexpr std::uint64_t small_batch = 64 * base::KiB;
@@ -62,12 +63,12 @@ bool CardManager::submit(Task* task) {
 
 base::Duration CardManager::estimate(std::uint64_t bytes) const {
   std::scoped_lock lock(mutex_);
-  return expected(bytes);
+  return expected(queue_.bytes() + bytes_on_card_ + bytes);
 }
 
-base::Duration CardManager::expected(std::uint64_t more) const {
-  const auto ahead = static_cast<double>(queue_.bytes() + bytes_on_card_ + more);
-  return base::Duration(static_cast<base::Duration::rep>(fixed_ns_.value() + ahead / bytes_per_ns_.value()));
+base::Duration CardManager::expected(std::uint64_t bytes) const {
+  return base::Duration(static_cast<base::Duration::rep>(
+      fixed_ns_.value() + static_cast<double>(bytes) / bytes_per_ns_.value()));
 }
 
 bool CardManager::in_use() const {
@@ -124,21 +125,31 @@ bool CardManager::may_flush(const std::unique_lock<std::mutex>&) const {
 }
 
 base::TimePoint CardManager::next_look() const {
-  base::TimePoint out = clock_.now() + look_after_max;
+  const base::TimePoint now = clock_.now();
+  base::TimePoint out = now + look_after_max;
   for (const unsigned index : in_flight_) {
-    const Slot& slot = slots_[index];
-    const auto early =
-        std::chrono::duration_cast<base::Duration>(asked_from * (slot.expected_at - slot.started));
-    out = std::min(out, slot.started + early);
+    const base::TimePoint look_at = slots_[index].look_at;
+    if (now < look_at)
+      out = std::min(out, look_at);
+    else
+      out = std::min(out, now - look_at < asked_steadily ? now : now + poll_interval);
   }
   // A task that waits for others may be due before.
   if (!queue_.empty() && !idle_.empty()) out = std::min(out, queue_.due());
-  return std::max(out, clock_.now() + poll_interval);
+  return out;
+}
+
+// A batch that had ended when it was first asked for may have ended long before: a sleep takes longer than it
+// was meant to. Then the next one is asked for earlier, until one is not finished yet.
+void CardManager::adapt_look(const Slot& slot) {
+  constexpr double least = 0.1, most = 0.95, down = 0.93, up = 0.01;
+  asked_from_ = slot.looks <= 1 ? std::max(least, asked_from_ * down) : std::min(most, asked_from_ + up);
 }
 
 void CardManager::wait(std::unique_lock<std::mutex>& held) {
   if (!in_flight_.empty() || !submitted_.empty() || may_flush(held)) {
-    if (!may_flush(held)) wake_.wait_for(held, next_look() - clock_.now());
+    const base::TimePoint next = next_look();
+    if (!may_flush(held) && next > clock_.now()) wake_.wait_for(held, next - clock_.now());
     return;
   }
   if (stopping_) return;
@@ -188,7 +199,7 @@ void CardManager::watch() {
     changed_.wait_for(lock, interval);
     if (where_ != Place::on_card || (queue_.empty() && bytes_on_card_ == 0)) continue;
     const base::Duration since = clock_.now().time_since_epoch() - base::Duration(on_card_since_);
-    if (since > std::max(options_.late_after, late_factor * expected(0))) take_away(lock);
+    if (since > std::max(options_.late_after, late_factor * expected(bytes_on_card_))) take_away(lock);
   }
 }
 
@@ -253,14 +264,22 @@ void CardManager::fill_slot() {
   submitted_.push_back(index);
 }
 
+// What is ahead of it on the card is in the estimate; what waits for the card is not.
+base::Duration CardManager::estimate_of(const Slot& slot) const {
+  std::uint64_t bytes = slot.batch.bytes();
+  for (const unsigned index : in_flight_) bytes += slots_[index].batch.bytes();
+  std::scoped_lock lock(mutex_);
+  return expected(bytes);
+}
+
 void CardManager::start_slots() {
   while (!submitted_.empty() && in_flight_.size() < options_.in_flight_max) {
     const unsigned index = submitted_.front();
     Slot& slot = slots_[index];
     slot.started = clock_.now();
-    // What is ahead of it on the card is in the estimate.
-    const base::Duration estimated = estimate(0);
-    slot.expected_at = slot.started + estimated;
+    const base::Duration estimated = estimate_of(slot);
+    slot.look_at = slot.started + std::chrono::duration_cast<base::Duration>(asked_from_ * estimated);
+    slot.looks = 0;
     slot.late_at = slot.started + std::max(options_.late_after, late_factor * estimated);
     card_->gather(index, slot.batch.finish());
     const auto started = on_card([this, index] {
@@ -280,14 +299,16 @@ void CardManager::finish_slots() {
     const auto asked = on_card([this, index] { return card_->finished(index); });
     if (!asked) return;
     const base::Result<bool>& finished = *asked;
+    Slot& slot = slots_[index];
+    if (clock_.now() >= slot.look_at) ++slot.looks;
     if (!finished) return fail(base::message_of(finished.error()), Failure::error);
     if (!*finished) {
-      if (clock_.now() > slots_[index].late_at) return fail("it does not finish", Failure::late);
+      if (clock_.now() > slot.late_at) return fail("it does not finish", Failure::late);
       ++i;
       continue;
     }
-    CardBatch& batch = slots_[index].batch;
-    if (!batch.read(card_->records(index), options_.verify_one_in, verify_counter_))
+    adapt_look(slot);
+    if (!slot.batch.read(card_->records(index), options_.verify_one_in, verify_counter_))
       return fail("its results are wrong", Failure::wrong);
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
     complete(index);
@@ -296,14 +317,18 @@ void CardManager::finish_slots() {
 
 void CardManager::complete(unsigned index) {
   Slot& slot = slots_[index];
-  const base::Duration took = clock_.now() - slot.started;
+  const base::TimePoint now = clock_.now();
+  const base::Duration took = now - slot.started;
+  // It had the card to itself since the batch before ended.
+  const base::Duration alone = now - std::max(slot.started, last_end_);
+  last_end_ = now;
   {
     std::scoped_lock lock(mutex_);
     ++stats_.batches;
     stats_.bytes += slot.batch.bytes();
     stats_.jobs += slot.batch.tasks().size();
     bytes_on_card_ -= slot.batch.bytes();
-    learn(slot.batch.bytes(), took);
+    learn(slot.batch.bytes(), alone);
   }
   if (++batches_since_open_ == proving_batches) quarantine_ = options_.first_quarantine;
   for (Task* task : slot.batch.tasks()) {

@@ -76,7 +76,8 @@ class CardManager {
     explicit Slot(const CardLimits& limits) : batch(limits) {}
     CardBatch batch;
     base::TimePoint started{};
-    base::TimePoint expected_at{};  // the end
+    base::TimePoint look_at{};  // when the card is asked for the first time
+    unsigned looks = 0;         // since then
     base::TimePoint late_at{};
   };
   enum class Failure : std::uint8_t { error, wrong, late };
@@ -97,14 +98,17 @@ class CardManager {
   // With the lock held. All that the card has or waits for it, which is not in use any more.
   std::vector<Task*> take_tasks(Failure how);
   void clear_slots();
-  [[nodiscard]] base::Duration expected(std::uint64_t more) const;
+  // With the lock held: how long so many bytes take.
+  [[nodiscard]] base::Duration expected(std::uint64_t bytes) const;
   [[nodiscard]] bool may_flush(const std::unique_lock<std::mutex>& held) const;
   void wait(std::unique_lock<std::mutex>& held);
-  // When the card is to be asked next.
+  // When the card is to be asked next; not after now: at once.
   [[nodiscard]] base::TimePoint next_look() const;
   void fill_slot();
+  [[nodiscard]] base::Duration estimate_of(const Slot& slot) const;
   void start_slots();
   void finish_slots();
+  void adapt_look(const Slot& slot);
   void complete(unsigned index);
   void learn(std::uint64_t bytes, base::Duration took);
   void fail(std::string_view what, Failure how);
@@ -142,6 +146,8 @@ class CardManager {
   std::deque<unsigned> submitted_, in_flight_;
   base::TimePoint retry_at_{};
   base::Duration quarantine_;
+  base::TimePoint last_end_{};  // of a batch
+  double asked_from_ = 0.9;     // of the expected time
   std::uint64_t batches_since_open_ = 0;
   std::uint64_t verify_counter_ = 0;
 

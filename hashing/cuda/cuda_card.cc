@@ -11,27 +11,33 @@ namespace {
 // Shorter pinned ranges are cheaper to copy together than to upload one by one.
 constexpr std::size_t direct_bytes_min = 64 * base::KiB;
 constexpr unsigned threads_per_block = 128;
+constexpr std::uint64_t place_alignment = 256;
+static_assert(sizeof(card::Tables) % place_alignment == 0, "streams lie behind the tables, here and on the card");
 
-// Hands out aligned parts of one allocation; first asked with base 0 for the total.
+// Hands out aligned parts of one allocation; first asked with base 0 for the total, which is right for
+// addresses that are aligned themselves, as those of a card are.
 class Places {
  public:
-  explicit Places(std::uint64_t base) : at_(base) {}
+  explicit Places(std::uint64_t base) : at_(aligned(base)) {}
   // `before`: bytes of the part that are before the address.
   template <class T>
   T* take(std::uint64_t count, std::uint64_t before = 0) {
     const std::uint64_t here = at_ + before;
-    at_ = (here + count * sizeof(T) + 255) / 256 * 256;
+    at_ = aligned(here + count * sizeof(T));
     return reinterpret_cast<T*>(here);
   }
   [[nodiscard]] std::uint64_t end() const { return at_; }
 
  private:
+  static std::uint64_t aligned(std::uint64_t address) {
+    return (address + place_alignment - 1) / place_alignment * place_alignment;
+  }
   std::uint64_t at_;
 };
 
 struct DeviceLayout {
   card::Batch places{};
-  CUdeviceptr input, tables, streams;
+  CUdeviceptr input, tables;
   std::uint64_t end;
 };
 
@@ -42,20 +48,21 @@ DeviceLayout layout_of(const CardLimits& limits, CUdeviceptr base) {
   const auto* tables = places.take<card::Tables>(1);
   const auto* streams = places.take<card::Stream>(limits.streams_max);
   const std::uint32_t words = card::words_of(limits.slot_bytes, card::run_positions);
-  const std::uint32_t summaries = card::words_of(limits.slot_bytes, card::summary_positions);
+  const std::uint32_t groups = card::words_of(limits.slot_bytes, card::group_positions);
   out.places.input = input;
   out.places.tables = tables;
   out.places.streams = streams;
   out.places.loose = places.take<std::uint64_t>(words);
   out.places.strict = places.take<std::uint64_t>(words);
-  out.places.loose_summary = places.take<std::uint64_t>(summaries);
-  out.places.strict_summary = places.take<std::uint64_t>(summaries);
+  out.places.heads = places.take<std::uint32_t>(groups);
   out.places.records = places.take<card::Record>(limits.records_max());
-  out.places.leaves = places.take<card::Leaf>(limits.leaves_max());
-  out.places.nodes = places.take<card::Node>(limits.leaves_max());
+  out.places.first_tiles = places.take<std::uint32_t>(limits.records_max());
+  out.places.tiles = places.take<card::Tile>(limits.tiles_max());
+  out.places.values =
+      places.take<std::uint32_t>(std::uint64_t{limits.tiles_max()} * card::values_per_tile_max);
+  out.places.not_zero = places.take<std::uint32_t>(limits.tiles_max());
   out.input = reinterpret_cast<CUdeviceptr>(input);
   out.tables = reinterpret_cast<CUdeviceptr>(tables);
-  out.streams = reinterpret_cast<CUdeviceptr>(streams);
   out.end = places.end();
   return out;
 }
@@ -79,8 +86,8 @@ base::Result<void> CudaCard::open(const CardLimits& limits) {
 
 base::Result<void> CudaCard::load_kernels() {
   constexpr std::array<const char*, kernel_count> names{
-      "braid_candidates",    "braid_summarise", "braid_select", "braid_describe", "braid_hash_leaf",
-      "braid_hash_md5_leaf", "braid_join",      "braid_finish", "braid_slide"};
+      "braid_candidates",    "braid_select", "braid_hash_tile",
+      "braid_hash_md5_tile", "braid_finish", "braid_slide"};
   const Driver& d = context_->driver();
   CUresult loaded = CUDA_ERROR_NOT_FOUND;
   for (const base::BytesView image : kernel_images())
@@ -118,9 +125,8 @@ base::Result<void> CudaCard::take_memory(Slot& slot) {
   slot.places = layout.places;
   slot.input = layout.input;
   slot.tables = layout.tables;
-  slot.streams = layout.streams;
   const std::size_t host_bytes = sizeof(card::Tables) + limits_.streams_max * sizeof(card::Stream) +
-                                 limits_.records_max() * sizeof(card::Record) + 2 * 256;
+                                 limits_.records_max() * sizeof(card::Record) + 3 * place_alignment;
   void* host = nullptr;
   if (auto done = context_->checked(d.host_take(&host, host_bytes, 0), "pinned memory"); !done) return done;
   Places places(reinterpret_cast<std::uint64_t>(host));
@@ -157,6 +163,19 @@ void CudaCard::end(bool wait) {
   slots_.clear();
 }
 
+// What lies side by side, here and on the card, is uploaded in one piece.
+void CudaCard::add_upload(Slot& slot, const Upload& upload) {
+  if (!slot.uploads.empty()) {
+    Upload& before = slot.uploads.back();
+    if (before.to + before.bytes == upload.to &&
+        static_cast<const std::byte*>(before.from) + before.bytes == upload.from) {
+      before.bytes += upload.bytes;
+      return;
+    }
+  }
+  slot.uploads.push_back(upload);
+}
+
 void CudaCard::copy(Slot& slot, base::BytesView from, CUdeviceptr to) {
   while (!from.empty()) {
     const std::size_t at = slot.bounce_used % io::large_slab_bytes;
@@ -164,38 +183,34 @@ void CudaCard::copy(Slot& slot, base::BytesView from, CUdeviceptr to) {
     const std::size_t bytes = std::min(from.size(), io::large_slab_bytes - at);
     std::memcpy(copied, from.data(), bytes);
     slot.bounce_used += bytes;
-    slot.uploads.push_back({to, copied, bytes});
+    add_upload(slot, {to, copied, bytes});
     from = from.subspan(bytes);
     to += bytes;
   }
 }
 
 template <class Work>
-base::Result<void> CudaCard::launch(Slot& slot, Kernel kernel, const Work& work, std::uint32_t count,
-                                    std::uint32_t level) {
+base::Result<void> CudaCard::launch(Slot& slot, Kernel kernel, const Work& work, std::uint32_t count) {
   if (count == 0) return {};
   Work parameter = work;
-  std::array<void*, 3> parameters{&parameter, &count, &level};
-  const unsigned blocks = card::words_of(count, threads_per_block);
-  return context_->checked(context_->driver().launch(kernels_[kernel], blocks, 1, 1, threads_per_block, 1, 1,
-                                                     0, slot.stream, parameters.data(), nullptr),
+  std::array<void*, 2> parameters{&parameter, &count};
+  // The warps of steps that take long, on few bytes too, go to as many of the card's processors as there are.
+  const bool alone = kernel == select || kernel == hash_tile || kernel == hash_md5_tile;
+  const unsigned threads = alone ? card::lanes : threads_per_block;
+  const unsigned blocks = card::words_of(count, threads / card::lanes);
+  return context_->checked(context_->driver().launch(kernels_[kernel], blocks, 1, 1, threads, 1, 1, 0,
+                                                     slot.stream, parameters.data(), nullptr),
                            "launch");
 }
 
 base::Result<void> CudaCard::launch_all(Slot& slot) {
   const card::Batch& batch = slot.batch;
   base::Result<void> done;
-  if (batch.chunk_min != batch.chunk_max) {
-    done = launch(slot, candidates, batch, card::words_of(batch.input_bytes, card::run_positions));
-    if (done)
-      done = launch(slot, summarise, batch, card::words_of(batch.input_bytes, card::summary_positions));
-  }
+  if (batch.chunk_min != batch.chunk_max)
+    done = launch(slot, candidates, batch, card::words_of(batch.input_bytes, card::group_positions));
   if (done) done = launch(slot, select, batch, batch.stream_count);
-  if (done) done = launch(slot, describe, batch, batch.record_count);
-  const Kernel leaves = batch.function == card::md5_tree_function ? hash_md5_leaf : hash_leaf;
-  if (done) done = launch(slot, leaves, batch, batch.leaf_count);
-  for (std::uint32_t level = 0; done && level < batch.levels; ++level)
-    done = launch(slot, join, batch, batch.leaf_count, level);
+  const Kernel tiles = batch.function == card::md5_tree_function ? hash_md5_tile : hash_tile;
+  if (done) done = launch(slot, tiles, batch, batch.tile_count);
   if (done) done = launch(slot, finish, batch, batch.record_count);
   return done;
 }
@@ -208,24 +223,25 @@ void CudaCard::gather(unsigned index, const CardWork& work) {
   slot.batch.streams = slot.places.streams;
   slot.batch.loose = slot.places.loose;
   slot.batch.strict = slot.places.strict;
-  slot.batch.loose_summary = slot.places.loose_summary;
-  slot.batch.strict_summary = slot.places.strict_summary;
+  slot.batch.heads = slot.places.heads;
   slot.batch.records = slot.places.records;
-  slot.batch.leaves = slot.places.leaves;
-  slot.batch.nodes = slot.places.nodes;
+  slot.batch.first_tiles = slot.places.first_tiles;
+  slot.batch.tiles = slot.places.tiles;
+  slot.batch.values = slot.places.values;
+  slot.batch.not_zero = slot.places.not_zero;
   slot.bounce_used = 0;
   slot.uploads.clear();
   for (const CardWork::Piece& piece : work.pieces) {
     const CUdeviceptr to = slot.input + piece.to;
     if (piece.from.size() >= direct_bytes_min && pinner_->pinned(piece.from))
-      slot.uploads.push_back({to, piece.from.data(), piece.from.size()});
+      add_upload(slot, {to, piece.from.data(), piece.from.size()});
     else
       copy(slot, piece.from, to);
   }
   *slot.host_tables = work.tables;
   std::ranges::copy(work.streams, slot.host_streams);
-  slot.uploads.push_back({slot.tables, slot.host_tables, sizeof *slot.host_tables});
-  slot.uploads.push_back({slot.streams, slot.host_streams, work.streams.size() * sizeof(card::Stream)});
+  slot.uploads.push_back(
+      {slot.tables, slot.host_tables, sizeof *slot.host_tables + work.streams.size() * sizeof(card::Stream)});
 }
 
 base::Result<void> CudaCard::load(unsigned index) {
@@ -245,13 +261,8 @@ base::Result<void> CudaCard::run(unsigned index) {
   Slot& slot = slots_[index];
   const Driver& d = context_->driver();
   const auto records = reinterpret_cast<CUdeviceptr>(slot.batch.records);
-  const auto leaves = reinterpret_cast<CUdeviceptr>(slot.batch.leaves);
   const std::size_t record_bytes = slot.batch.record_count * sizeof(card::Record);
-  auto done = context_->checked(d.fill(records, 0, record_bytes, slot.stream), "clear records");
-  if (done)
-    done = context_->checked(d.fill(leaves, 0, slot.batch.leaf_count * sizeof(card::Leaf), slot.stream),
-                             "clear leaves");
-  if (done) done = launch_all(slot);
+  auto done = launch_all(slot);
   if (done)
     done = context_->checked(d.download(slot.host_records, records, record_bytes, slot.stream), "download");
   if (done) done = context_->checked(d.event_record(slot.done, slot.stream), "record of the event");
@@ -269,7 +280,7 @@ base::Result<void> CudaCard::slide(unsigned index, const SlidingWindow& window) 
   Slot& slot = slots_[index];
   slot.slide_window = window.window;
   const card::Slide work = slide_of(window, slot.batch, slot.host_streams->bytes);
-  return launch(slot, slide_window, work, card::words_of(work.bytes, card::run_positions));
+  return launch(slot, slide_window, work, card::words_of(work.bytes, card::group_positions));
 }
 
 base::Result<std::vector<std::uint64_t>> CudaCard::slide_cuts(unsigned index) {

@@ -42,8 +42,8 @@ class CudaCard final : public Card {
     CUevent done = nullptr;  // recorded behind the download of the records
     CUdeviceptr memory = 0;
     card::Batch places;                   // the pointers of card::Batch
-    CUdeviceptr input, tables, streams;   // in `memory`
-    card::Tables* host_tables = nullptr;  // pinned, with the two below in one piece
+    CUdeviceptr input, tables;            // in `memory`; the streams lie behind the tables
+    card::Tables* host_tables = nullptr;  // pinned, with the two below in one piece; the streams behind it
     card::Stream* host_streams = nullptr;
     card::Record* host_records = nullptr;
     std::vector<io::SlabRef> bounce;  // bytes that are not pinned go through these
@@ -54,12 +54,9 @@ class CudaCard final : public Card {
   };
   enum Kernel : std::size_t {
     candidates,
-    summarise,
     select,
-    describe,
-    hash_leaf,
-    hash_md5_leaf,
-    join,
+    hash_tile,
+    hash_md5_tile,
     finish,
     slide_window,
     kernel_count
@@ -69,11 +66,11 @@ class CudaCard final : public Card {
   base::Result<void> open_slot(Slot& slot);
   base::Result<void> take_memory(Slot& slot);
   base::Result<void> load_kernels();
+  static void add_upload(Slot& slot, const Upload& upload);
   static void copy(Slot& slot, base::BytesView from, CUdeviceptr to);
-  // One thread per index; a step gets its work, the number of indices and a level.
+  // One warp per index; a step gets its work and the number of indices.
   template <class Work>
-  base::Result<void> launch(Slot& slot, Kernel kernel, const Work& work, std::uint32_t count,
-                            std::uint32_t level = 0);
+  base::Result<void> launch(Slot& slot, Kernel kernel, const Work& work, std::uint32_t count);
   base::Result<void> launch_all(Slot& slot);
 
   const std::unique_ptr<Context> context_;

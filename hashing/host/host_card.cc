@@ -1,6 +1,7 @@
 #include "hashing/host/host_card.h"
 
 #include <algorithm>
+#include <array>
 
 namespace braid::hashing {
 
@@ -9,12 +10,14 @@ base::Result<void> HostCard::open(const CardLimits& limits) {
   for (Slot& slot : slots_) {
     slot.input.resize(limits.slot_bytes + 2 * card::input_margin);
     const std::uint32_t words = card::words_of(limits.slot_bytes, card::run_positions);
-    const std::uint32_t summaries = card::words_of(limits.slot_bytes, card::summary_positions);
+    const std::uint32_t groups = card::words_of(limits.slot_bytes, card::group_positions);
     for (auto* bits : {&slot.loose, &slot.strict}) bits->resize(words);
-    for (auto* bits : {&slot.loose_summary, &slot.strict_summary}) bits->resize(summaries);
+    slot.heads.resize(groups);
     slot.records.resize(limits.records_max());
-    slot.leaves.resize(limits.leaves_max());
-    slot.nodes.resize(limits.leaves_max());
+    slot.first_tiles.resize(limits.records_max());
+    slot.tiles.resize(limits.tiles_max());
+    slot.values.resize(limits.tiles_max() * card::values_per_tile_max);
+    slot.not_zero.resize(limits.tiles_max());
   }
   return {};
 }
@@ -31,31 +34,33 @@ void HostCard::gather(unsigned index, const CardWork& work) {
   slot.batch.streams = slot.streams.data();
   slot.batch.loose = slot.loose.data();
   slot.batch.strict = slot.strict.data();
-  slot.batch.loose_summary = slot.loose_summary.data();
-  slot.batch.strict_summary = slot.strict_summary.data();
+  slot.batch.heads = slot.heads.data();
   slot.batch.records = slot.records.data();
-  slot.batch.leaves = slot.leaves.data();
-  slot.batch.nodes = slot.nodes.data();
+  slot.batch.first_tiles = slot.first_tiles.data();
+  slot.batch.tiles = slot.tiles.data();
+  slot.batch.values = slot.values.data();
+  slot.batch.not_zero = slot.not_zero.data();
 }
 
 base::Result<void> HostCard::run(unsigned index) {
   Slot& slot = slots_[index];
   const card::Batch& batch = slot.batch;
-  std::fill_n(slot.records.begin(), batch.record_count, card::Record{});
-  std::fill_n(slot.leaves.begin(), batch.leaf_count, card::Leaf{});
   const auto each = [&batch](std::uint32_t count, auto step) {
     for (std::uint32_t i = 0; i < count; ++i) step(batch, i);
   };
-  if (batch.chunk_min != batch.chunk_max) {
-    each(card::words_of(batch.input_bytes, card::run_positions), card::candidates);
-    each(card::words_of(batch.input_bytes, card::summary_positions), card::summarise);
-  }
-  each(batch.stream_count, card::select);
-  each(batch.record_count, card::describe);
-  each(batch.leaf_count, batch.function == card::md5_tree_function ? card::hash_leaf<card::md5_tree_function>
-                                                                   : card::hash_leaf<card::blake3_function>);
-  for (std::uint32_t level = 0; level < batch.levels; ++level)
-    for (std::uint32_t i = 0; i < batch.leaf_count; ++i) card::join(batch, level, i);
+  if (batch.chunk_min != batch.chunk_max)
+    each(card::words_of(batch.input_bytes, card::group_positions), card::candidates);
+  std::array<std::uint32_t, card::HeadWindow::size> heads;
+  each(batch.stream_count,
+       [&](const card::Batch& b, std::uint32_t i) { card::select(b, i, heads.data()); });
+  std::array<card::Node, card::tile_leaves> nodes;
+  const bool is_md5 = batch.function == card::md5_tree_function;
+  each(batch.tile_count, [&](const card::Batch& b, std::uint32_t i) {
+    if (is_md5)
+      card::hash_tile<card::md5_tree_function>(b, i, nodes.data());
+    else
+      card::hash_tile<card::blake3_function>(b, i, nodes.data());
+  });
   each(batch.record_count, card::finish);
   return {};
 }
@@ -68,7 +73,7 @@ base::Result<void> HostCard::slide(unsigned index, const SlidingWindow& window) 
   if (auto checked = check(window); !checked) return checked;
   Slot& slot = slots_[index];
   const card::Slide work = slide_of(window, slot.batch, slot.streams.at(0).bytes);
-  for (std::uint32_t i = 0; i < card::words_of(work.bytes, card::run_positions); ++i) card::slide(work, i);
+  for (std::uint32_t i = 0; i < card::words_of(work.bytes, card::group_positions); ++i) card::slide(work, i);
   slot.slide_window = window.window;
   return {};
 }

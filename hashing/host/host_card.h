@@ -24,10 +24,10 @@ class HostCard final : public Card {
  private:
   struct Slot {
     base::Bytes input;
-    std::vector<std::uint64_t> loose, strict, loose_summary, strict_summary;
+    std::vector<std::uint64_t> loose, strict;
     std::vector<card::Record> records;
-    std::vector<card::Leaf> leaves;
-    std::vector<card::Node> nodes;
+    std::vector<card::Tile> tiles;
+    std::vector<std::uint32_t> heads, first_tiles, values, not_zero;
     card::Tables tables{};
     std::vector<card::Stream> streams;
     card::Batch batch{};

@@ -9,25 +9,31 @@
 namespace braid::cuda_driver {
 namespace {
 
-constexpr std::uint32_t indices_of_one_thread = 256;
+constexpr std::uint32_t indices_of_one_thread = 8;
 
 template <void (*Step)(const card::Batch&, std::uint32_t)>
 void of_batch(const Launch& launch, std::uint32_t index) {
   Step(launch.work.batch, index);
 }
-void join(const Launch& launch, std::uint32_t index) { card::join(launch.work.batch, launch.level, index); }
+// What a block has for itself: nothing is in it at first.
+void select(const Launch& launch, std::uint32_t index) {
+  std::array<std::uint32_t, card::HeadWindow::size> heads;
+  card::select(launch.work.batch, index, heads.data());
+}
+template <card::Function F>
+void hash_tile(const Launch& launch, std::uint32_t index) {
+  std::array<card::Node, card::tile_leaves> nodes;
+  card::hash_tile<F>(launch.work.batch, index, nodes.data());
+}
 void slide(const Launch& launch, std::uint32_t index) { card::slide(launch.work.slide, index); }
 
-constexpr std::array<Kernel, 9> kernels{{
-    {"braid_candidates", false, false, of_batch<card::candidates>},
-    {"braid_summarise", false, false, of_batch<card::summarise>},
-    {"braid_select", false, false, of_batch<card::select>},
-    {"braid_describe", false, false, of_batch<card::describe>},
-    {"braid_hash_leaf", false, false, of_batch<card::hash_leaf<card::blake3_function>>},
-    {"braid_hash_md5_leaf", false, false, of_batch<card::hash_leaf<card::md5_tree_function>>},
-    {"braid_join", false, true, join},
-    {"braid_finish", false, false, of_batch<card::finish>},
-    {"braid_slide", true, false, slide},
+constexpr std::array<Kernel, 6> kernels{{
+    {"braid_candidates", false, of_batch<card::candidates>},
+    {"braid_select", false, select},
+    {"braid_hash_tile", false, hash_tile<card::blake3_function>},
+    {"braid_hash_md5_tile", false, hash_tile<card::md5_tree_function>},
+    {"braid_finish", false, of_batch<card::finish>},
+    {"braid_slide", true, slide},
 }};
 
 template <class T>
@@ -45,11 +51,10 @@ void move_to_host(const Kernel& kernel, Launch& launch, const Translate& transla
   move_to_host(batch.input, translate);
   move_to_host(batch.tables, translate);
   move_to_host(batch.streams, translate);
-  for (auto** bits : {&batch.loose, &batch.strict, &batch.loose_summary, &batch.strict_summary})
-    move_to_host(*bits, translate);
+  for (auto** bits : {&batch.loose, &batch.strict}) move_to_host(*bits, translate);
   move_to_host(batch.records, translate);
-  move_to_host(batch.leaves, translate);
-  move_to_host(batch.nodes, translate);
+  move_to_host(batch.tiles, translate);
+  for (auto** words : {&batch.heads, &batch.first_tiles, &batch.values, &batch.not_zero}) move_to_host(*words, translate);
 }
 
 }  // namespace
@@ -67,14 +72,14 @@ Launch launch_of(const Kernel& kernel, std::uint64_t threads, void** parameters)
   else
     std::memcpy(&out.work.batch, parameters[0], sizeof out.work.batch);
   std::memcpy(&out.count, parameters[1], sizeof out.count);
-  if (kernel.has_level) std::memcpy(&out.level, parameters[2], sizeof out.level);
   out.threads = threads;
   return out;
 }
 
 void run(const Kernel& kernel, Launch launch, const Translate& translate) {
   move_to_host(kernel, launch, translate);
-  const auto end = static_cast<std::uint32_t>(std::min<std::uint64_t>(launch.count, launch.threads));
+  const auto end =
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(launch.count, launch.threads / card::lanes));
   const auto part = [&](std::uint32_t first) {
     for (std::uint32_t i = first; i < end; i += 2) kernel.step(launch, i);
   };

@@ -20,14 +20,13 @@ struct Launch {
     card::Batch batch;
     card::Slide slide;
   } work;
-  std::uint32_t count, level;
+  std::uint32_t count;
   std::uint64_t threads;  // that were asked for
 };
 
 struct Kernel {
   const char* name;
   bool is_slide;
-  bool has_level;
   void (*step)(const Launch& launch, std::uint32_t index);
 };
 
