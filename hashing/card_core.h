@@ -22,9 +22,9 @@
 
 namespace braid::hashing::card {
 
-constexpr std::uint32_t lanes = 32;                                  // threads of a warp
-constexpr std::uint32_t run_positions = 64;                          // of one word of a bitmap
-constexpr std::uint32_t group_positions = lanes * run_positions;     // looked at by one warp
+constexpr std::uint32_t lanes = 32;                               // threads of a warp
+constexpr std::uint32_t run_positions = 64;                       // of one word of a bitmap
+constexpr std::uint32_t group_positions = lanes * run_positions;  // looked at by one warp
 constexpr std::uint32_t no_head = 0xffff;
 constexpr std::uint32_t stream_alignment = 64;  // in the input: no word has positions of two streams
 constexpr std::uint32_t input_margin = 128;     // readable bytes before and behind the input
@@ -64,7 +64,7 @@ constexpr std::uint32_t sequence_shift = 8;
 constexpr std::uint32_t sequence_mask = 0x7fffffU;
 
 // 48 bytes back to the host for each chunk.
-struct Record {
+struct alignas(16) Record {
   std::uint32_t begin;  // in the input
   std::uint32_t length;
   std::uint32_t flags;  // of Chunk, the batch's number, and is_used; 0: no chunk
@@ -74,7 +74,7 @@ struct Record {
 static_assert(sizeof(Record) == 48);
 
 // Leaves of one chunk that follow each other.
-struct Tile {
+struct alignas(16) Tile {
   std::uint32_t begin;  // in the input
   std::uint32_t bytes;
   std::uint32_t first;  // its first leaf in the chunk, a multiple of tile_leaves
@@ -100,7 +100,6 @@ struct Batch {
   // Of each group the first loose position in it, and in the upper half the first strict one; no_head: none.
   std::uint32_t* heads;
   Record* records;
-  std::uint32_t* first_tiles;  // of each record
   Tile* tiles;
   std::uint32_t* values;      // of the tiles, tile_value_words() each
   std::uint32_t* not_zero;    // of the tiles
@@ -158,6 +157,13 @@ BRAID_BOTH std::uint32_t lowest(std::uint64_t bits) {
   return static_cast<std::uint32_t>(__builtin_ctzll(bits));
 #endif
 }
+BRAID_BOTH std::uint32_t lowest(std::uint32_t bits) {
+#if defined(__CUDA_ARCH__)
+  return static_cast<std::uint32_t>(__ffs(static_cast<int>(bits))) - 1;
+#else
+  return static_cast<std::uint32_t>(__builtin_ctz(bits));
+#endif
+}
 
 // Of the 64 positions from `first` on those that the prefilter lets through.
 BRAID_BOTH std::uint64_t filter_run(const Batch& b, const unsigned char* first) {
@@ -213,9 +219,9 @@ class HeadWindow {
   // `words` are the warp's own, `size` of them; `end`: behind the stream's last group.
   BRAID_BOTH HeadWindow(const std::uint32_t* heads, std::uint32_t* words, std::uint32_t end)
       : heads_(heads), words_(words), end_(end) {}
-  // From now on at() may be asked for the groups from `first` up to `last`, at most `lanes` of them.
+  // From now on at() may be asked for the groups from `first` up to `last`, at most `size` of them.
   BRAID_BOTH void reach(std::uint32_t first, std::uint32_t last) {
-    if (last < have_) return;
+    if (last < have_ || have_ == end_) return;
     begin_ = first;
     have_ = least(end_, first + size);
     each_lane([&](std::uint32_t lane) {
@@ -236,35 +242,54 @@ BRAID_BOTH std::uint32_t find_in_group(const std::uint64_t* bits, std::uint32_t 
   const auto left = [&](std::uint32_t lane) {
     const std::uint32_t word = group * lanes + lane;
     if (word < from / run_positions) return std::uint64_t{0};
-    return bits[word] & (word == from / run_positions ? ~std::uint64_t{0} << from % run_positions
-                                                      : ~std::uint64_t{0});
+    return bits[word] &
+           (word == from / run_positions ? ~std::uint64_t{0} << from % run_positions : ~std::uint64_t{0});
   };
   const std::uint32_t found = ballot([&](std::uint32_t lane) { return left(lane) != 0; });
   if (found == 0) return no_position;
   return (group * lanes + lowest(found)) * run_positions + lowest(left(lowest(found)));
 }
 
-// The first position in [from, to) that is strict (or else loose), or `to`.
-BRAID_BOTH std::uint32_t find(const Batch& b, HeadWindow& window, bool is_strict, std::uint32_t from,
-                              std::uint32_t to) {
-  if (from >= to) return to;
-  const std::uint32_t last = (to - 1) / group_positions;
-  const auto head = [&](std::uint32_t group) {
-    return is_strict ? window.at(group) >> 16 : window.at(group) & no_head;
-  };
-  for (std::uint32_t group = from / group_positions; group <= last; group += lanes) {
-    window.reach(group, least(last, group + lanes - 1));
-    std::uint32_t found = ballot(
-        [&](std::uint32_t lane) { return group + lane <= last && head(group + lane) != no_head; });
-    for (; found != 0; found &= found - 1) {
-      const std::uint32_t here = group + lowest(found);
-      std::uint32_t position = here * group_positions + head(here);
-      if (position < from) position = find_in_group(is_strict ? b.strict : b.loose, here, from);
-      if (position != no_position) return least(position, to);
+// Positions in [from, to) that are strict, or loose.
+class Range {
+ public:
+  BRAID_BOTH Range(const std::uint64_t* bits, std::uint32_t shift, std::uint32_t from, std::uint32_t to)
+      : bits_(bits),
+        shift_(shift),
+        from_(from),
+        to_(to),
+        first_(from / group_positions),
+        end_(from < to ? (to - 1) / group_positions + 1 : first_) {}
+  [[nodiscard]] BRAID_BOTH std::uint32_t first_group() const { return first_; }
+  // Which of the next 32 groups have such a position. The window has reached them.
+  [[nodiscard]] BRAID_BOTH std::uint32_t look(const HeadWindow& window, std::uint32_t group) const {
+    return ballot(
+        [&](std::uint32_t lane) { return group + lane < end_ && head(window, group + lane) != no_head; });
+  }
+  // The first one, or no_position. `found` is what look() says of the first groups.
+  BRAID_BOTH std::uint32_t find(HeadWindow& window, std::uint32_t found) const {
+    for (std::uint32_t group = first_;;) {
+      for (; found != 0; found &= found - 1) {
+        const std::uint32_t here = group + lowest(found);
+        std::uint32_t position = here * group_positions + head(window, here);
+        if (position < from_) position = find_in_group(bits_, here, from_);
+        if (position != no_position) return position < to_ ? position : no_position;
+      }
+      group += lanes;
+      if (group >= end_) return no_position;
+      window.reach(group, group + lanes - 1);
+      found = look(window, group);
     }
   }
-  return to;
-}
+
+ private:
+  [[nodiscard]] BRAID_BOTH std::uint32_t head(const HeadWindow& window, std::uint32_t group) const {
+    return window.at(group) >> shift_ & no_head;
+  }
+
+  const std::uint64_t* bits_;
+  std::uint32_t shift_, from_, to_, first_, end_;
+};
 
 struct SelectedCut {
   std::uint32_t length;  // 0: depends on what follows
@@ -281,54 +306,72 @@ BRAID_BOTH SelectedCut select_cut(const Batch& b, const Stream& s, HeadWindow& w
     const auto block = static_cast<std::uint32_t>(b.chunk_max - offset % b.chunk_max);
     if (left >= block) return {block, forced};
   } else {
-    const std::uint32_t strict_end = at + (left < b.chunk_avg ? left : b.chunk_avg);
-    const std::uint32_t strict = find(b, window, true, at + b.chunk_min, strict_end);
-    if (strict < strict_end) return {strict + 1 - at, 0};
-    const std::uint32_t loose_end = at + (left < b.chunk_max ? left : b.chunk_max);
-    const std::uint32_t loose = find(b, window, false, at + b.chunk_avg, loose_end);
-    if (loose < loose_end) return {loose + 1 - at, 0};
+    const Range strict(b.strict, 16, at + b.chunk_min, at + least(left, b.chunk_avg));
+    const Range loose(b.loose, 0, at + b.chunk_avg, at + least(left, b.chunk_max));
+    // One look at both: most cuts are found by it.
+    window.reach(strict.first_group(), loose.first_group() + lanes - 1);
+    const std::uint32_t strict_found = strict.look(window, strict.first_group());
+    const std::uint32_t loose_found = loose.look(window, loose.first_group());
+    std::uint32_t cut = strict.find(window, strict_found);
+    if (cut == no_position) cut = loose.find(window, loose_found);
+    if (cut != no_position) return {cut + 1 - at, 0};
     if (left >= b.chunk_max) return {b.chunk_max, forced};
   }
   return (s.flags & is_at_end) != 0 ? SelectedCut{left, tail} : SelectedCut{0, 0};
 }
 
-// Writes a chunk's record and its tiles; the number of them.
-BRAID_BOTH std::uint32_t describe(const Batch& b, std::uint32_t record, const Record& r, std::uint32_t tile) {
-  const std::uint32_t leaves = r.length == 0 ? 1 : words_of(r.length, b.leaf_bytes);
-  const std::uint32_t count = words_of(leaves, tile_leaves), bytes = tile_leaves * b.leaf_bytes;
-  each_lane([&](std::uint32_t lane) {
-    for (std::uint32_t i = lane; i < count; i += lanes)
-      b.tiles[tile + i] = {r.begin + i * bytes, least(bytes, r.length - i * bytes), i * tile_leaves, leaves};
-    if (lane != 0) return;
-    Record& out = b.records[record];
-    out.begin = r.begin;
-    out.length = r.length;
-    out.flags = r.flags;
-    out.stream = r.stream;
-    b.first_tiles[record] = tile;
-  });
-  return count;
+// Chunk number c of a stream has the tiles from (its offset) / (bytes of a tile) + c on: enough for its last
+// one, which may not be full, too.
+BRAID_BOTH std::uint32_t first_tile(const Batch& b, const Stream& s, std::uint32_t record,
+                                    std::uint32_t offset) {
+  return s.first_tile + offset / (tile_leaves * b.leaf_bytes) + (record - s.first_record);
+}
+
+// Writes the tiles of a chunk, and that those behind it up to the next chunk's are unused.
+BRAID_BOTH void describe(const Batch& b, const Stream& s, std::uint32_t record, std::uint32_t begin,
+                         std::uint32_t length) {
+  const std::uint32_t bytes = tile_leaves * b.leaf_bytes;
+  const std::uint32_t leaves = length == 0 ? 1 : words_of(length, b.leaf_bytes);
+  const std::uint32_t end = first_tile(b, s, record + 1, begin + length - s.begin);
+  std::uint32_t first = 0;
+  for (std::uint32_t i = first_tile(b, s, record, begin - s.begin); i < end; ++i, first += tile_leaves) {
+    const std::uint32_t done = first * b.leaf_bytes;
+    b.tiles[i] = {begin + done, least(bytes, length - done), first, first < leaves ? leaves : 0};
+  }
 }
 
 // `heads` are the warp's own, HeadWindow::size of them.
 BRAID_BOTH void select(const Batch& b, std::uint32_t stream, std::uint32_t* heads) {
   const Stream s = b.streams[stream];
   HeadWindow window(b.heads, heads, words_of(s.begin + s.bytes, group_positions));
-  const std::uint32_t records_end = s.first_record + s.record_count;
-  const std::uint32_t tiles_end = s.first_tile + tiles_of(s.bytes, s.record_count, b.leaf_bytes);
-  std::uint32_t record = s.first_record, tile = s.first_tile, done = 0;
+  const std::uint32_t flags = b.sequence << sequence_shift | is_used;
+  std::uint32_t count = 0, done = 0;
   do {
     const SelectedCut cut = select_cut(b, s, window, s.begin + done, s.bytes - done);
     if (cut.length == 0 && (s.flags & is_one_chunk) == 0) break;
-    const std::uint32_t flags = cut.flags | b.sequence << sequence_shift | is_used;
-    tile += describe(b, record, {s.begin + done, cut.length, flags, stream, {}}, tile);
-    ++record;
+    each_lane([&](std::uint32_t lane) {
+      if (lane != 0) return;
+      Record& out = b.records[s.first_record + count];
+      out.begin = s.begin + done;
+      out.length = cut.length;
+      out.flags = cut.flags | flags;
+      out.stream = stream;
+    });
+    ++count;
     done += cut.length;
   } while (done < s.bytes);
   // What an earlier batch has left in the others is not of this one.
   each_lane([&](std::uint32_t lane) {
-    for (std::uint32_t i = record + lane; i < records_end; i += lanes) b.records[i].flags = 0;
-    for (std::uint32_t i = tile + lane; i < tiles_end; i += lanes) b.tiles[i].total = 0;
+    for (std::uint32_t i = lane; i < s.record_count; i += lanes) {
+      Record& r = b.records[s.first_record + i];
+      if (i < count)
+        describe(b, s, s.first_record + i, r.begin, r.length);
+      else
+        r.flags = 0;
+    }
+    const std::uint32_t end = s.first_tile + tiles_of(s.bytes, s.record_count, b.leaf_bytes);
+    for (std::uint32_t i = first_tile(b, s, s.first_record + count, done) + lane; i < end; i += lanes)
+      b.tiles[i].total = 0;
   });
 }
 
@@ -437,7 +480,8 @@ BRAID_BOTH void join_md5(std::uint32_t* leaf_values, std::uint32_t leaves) {
 BRAID_BOTH void finish(const Batch& b, std::uint32_t record) {
   Record& r = b.records[record];
   if (r.flags == 0) return;
-  const std::uint32_t first = b.first_tiles[record], leaves = b.tiles[first].total;
+  const Stream& s = b.streams[r.stream];
+  const std::uint32_t first = first_tile(b, s, record, r.begin - s.begin), leaves = b.tiles[first].total;
   const std::uint32_t tiles = words_of(leaves, tile_leaves);
   std::uint32_t* values = b.values + first * tile_value_words(b.function);
   if (b.function == md5_tree_function)
@@ -452,8 +496,9 @@ BRAID_BOTH void finish(const Batch& b, std::uint32_t record) {
       });
   std::uint32_t not_zero = 0;
   for (std::uint32_t i = 0; i < tiles; i += lanes)
-    not_zero |= ballot([&](std::uint32_t lane) { return i + lane < tiles && b.not_zero[first + i + lane] != 0; });
-  const bool wants_id = (b.streams[r.stream].flags & has_no_ids) == 0;
+    not_zero |=
+        ballot([&](std::uint32_t lane) { return i + lane < tiles && b.not_zero[first + i + lane] != 0; });
+  const bool wants_id = (s.flags & has_no_ids) == 0;
   const std::uint32_t words = b.function == md5_tree_function ? md5_value_words : value_words;
   each_lane([&](std::uint32_t lane) {
     if (lane < 8) r.id[lane] = wants_id && lane < words ? values[lane] : 0;

@@ -11,9 +11,9 @@
 namespace braid::hashing {
 namespace {
 
-// The card is asked whether a slot is finished from shortly before it is expected to be: again and again for a
-// while, and then in intervals.
-constexpr auto asked_steadily = std::chrono::microseconds(20);
+// The card is asked whether a slot is finished from shortly before it is expected to be: again and again for
+// a while, and then in intervals.
+constexpr auto asked_steadily = std::chrono::microseconds(20);  // and an eighth of the expected time
 constexpr auto poll_interval = std::chrono::microseconds(20);
 constexpr auto look_after_max = std::chrono::milliseconds(5);
 constexpr int late_factor = 10;  // times the estimate
@@ -67,8 +67,8 @@ base::Duration CardManager::estimate(std::uint64_t bytes) const {
 }
 
 base::Duration CardManager::expected(std::uint64_t bytes) const {
-  return base::Duration(static_cast<base::Duration::rep>(
-      fixed_ns_.value() + static_cast<double>(bytes) / bytes_per_ns_.value()));
+  return base::Duration(static_cast<base::Duration::rep>(fixed_ns_.value() +
+                                                         static_cast<double>(bytes) / bytes_per_ns_.value()));
 }
 
 bool CardManager::in_use() const {
@@ -132,7 +132,7 @@ base::TimePoint CardManager::next_look() const {
     if (now < look_at)
       out = std::min(out, look_at);
     else
-      out = std::min(out, now - look_at < asked_steadily ? now : now + poll_interval);
+      out = std::min(out, now < slots_[index].steady_until ? now : now + poll_interval);
   }
   // A task that waits for others may be due before.
   if (!queue_.empty() && !idle_.empty()) out = std::min(out, queue_.due());
@@ -142,7 +142,7 @@ base::TimePoint CardManager::next_look() const {
 // A batch that had ended when it was first asked for may have ended long before: a sleep takes longer than it
 // was meant to. Then the next one is asked for earlier, until one is not finished yet.
 void CardManager::adapt_look(const Slot& slot) {
-  constexpr double least = 0.1, most = 0.95, down = 0.93, up = 0.01;
+  constexpr double least = 0.1, most = 0.95, down = 0.95, up = 0.01;
   asked_from_ = slot.looks <= 1 ? std::max(least, asked_from_ * down) : std::min(most, asked_from_ + up);
 }
 
@@ -279,6 +279,7 @@ void CardManager::start_slots() {
     slot.started = clock_.now();
     const base::Duration estimated = estimate_of(slot);
     slot.look_at = slot.started + std::chrono::duration_cast<base::Duration>(asked_from_ * estimated);
+    slot.steady_until = slot.look_at + asked_steadily + estimated / 8;
     slot.looks = 0;
     slot.late_at = slot.started + std::max(options_.late_after, late_factor * estimated);
     card_->gather(index, slot.batch.finish());

@@ -22,7 +22,7 @@ namespace braid::hashing {
 
 struct CardManagerOptions {
   CardLimits limits{};
-  unsigned in_flight_max = 2;  // slots started and not finished
+  unsigned in_flight_max = 3;  // slots started and not finished
   base::Duration patience =
       std::chrono::microseconds(200);  // a batch is not kept open longer; half for urgent tasks
   // A batch that takes longer, and longer than ten times what was expected, is done again by the CPU.
@@ -76,8 +76,9 @@ class CardManager {
     explicit Slot(const CardLimits& limits) : batch(limits) {}
     CardBatch batch;
     base::TimePoint started{};
-    base::TimePoint look_at{};  // when the card is asked for the first time
-    unsigned looks = 0;         // since then
+    base::TimePoint look_at{};       // when the card is asked for the first time
+    base::TimePoint steady_until{};  // and until when it is asked again and again
+    unsigned looks = 0;              // since look_at
     base::TimePoint late_at{};
   };
   enum class Failure : std::uint8_t { error, wrong, late };

@@ -76,10 +76,18 @@ class BlockReader {
 #if defined(__CUDA_ARCH__)
     // It is the same for all threads of a warp, whose messages follow each other.
     switch (word_) {
-      case 0: take<0>(block); break;
-      case 1: take<1>(block); break;
-      case 2: take<2>(block); break;
-      default: take<3>(block); break;
+      case 0:
+        take<0>(block);
+        break;
+      case 1:
+        take<1>(block);
+        break;
+      case 2:
+        take<2>(block);
+        break;
+      default:
+        take<3>(block);
+        break;
     }
     if (bytes < block_bytes)
       BRAID_UNROLL for (std::uint32_t i = 0; i < 16; ++i) if (4 * i + 4 > bytes) block[i] &=

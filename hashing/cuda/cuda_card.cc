@@ -12,7 +12,8 @@ namespace {
 constexpr std::size_t direct_bytes_min = 64 * base::KiB;
 constexpr unsigned threads_per_block = 128;
 constexpr std::uint64_t place_alignment = 256;
-static_assert(sizeof(card::Tables) % place_alignment == 0, "streams lie behind the tables, here and on the card");
+static_assert(sizeof(card::Tables) % place_alignment == 0,
+              "streams lie behind the tables, here and on the card");
 
 // Hands out aligned parts of one allocation; first asked with base 0 for the total, which is right for
 // addresses that are aligned themselves, as those of a card are.
@@ -56,7 +57,6 @@ DeviceLayout layout_of(const CardLimits& limits, CUdeviceptr base) {
   out.places.strict = places.take<std::uint64_t>(words);
   out.places.heads = places.take<std::uint32_t>(groups);
   out.places.records = places.take<card::Record>(limits.records_max());
-  out.places.first_tiles = places.take<std::uint32_t>(limits.records_max());
   out.places.tiles = places.take<card::Tile>(limits.tiles_max());
   out.places.values =
       places.take<std::uint32_t>(std::uint64_t{limits.tiles_max()} * card::values_per_tile_max);
@@ -85,9 +85,9 @@ base::Result<void> CudaCard::open(const CardLimits& limits) {
 }
 
 base::Result<void> CudaCard::load_kernels() {
-  constexpr std::array<const char*, kernel_count> names{
-      "braid_candidates",    "braid_select", "braid_hash_tile",
-      "braid_hash_md5_tile", "braid_finish", "braid_slide"};
+  constexpr std::array<const char*, kernel_count> names{"braid_candidates", "braid_select",
+                                                        "braid_hash_tile",  "braid_hash_md5_tile",
+                                                        "braid_finish",     "braid_slide"};
   const Driver& d = context_->driver();
   CUresult loaded = CUDA_ERROR_NOT_FOUND;
   for (const base::BytesView image : kernel_images())
@@ -225,12 +225,16 @@ void CudaCard::gather(unsigned index, const CardWork& work) {
   slot.batch.strict = slot.places.strict;
   slot.batch.heads = slot.places.heads;
   slot.batch.records = slot.places.records;
-  slot.batch.first_tiles = slot.places.first_tiles;
   slot.batch.tiles = slot.places.tiles;
   slot.batch.values = slot.places.values;
   slot.batch.not_zero = slot.places.not_zero;
   slot.bounce_used = 0;
   slot.uploads.clear();
+  *slot.host_tables = work.tables;
+  std::ranges::copy(work.streams, slot.host_streams);
+  // First, since behind the bytes it could wait for those of another slot.
+  slot.uploads.push_back(
+      {slot.tables, slot.host_tables, sizeof *slot.host_tables + work.streams.size() * sizeof(card::Stream)});
   for (const CardWork::Piece& piece : work.pieces) {
     const CUdeviceptr to = slot.input + piece.to;
     if (piece.from.size() >= direct_bytes_min && pinner_->pinned(piece.from))
@@ -238,10 +242,6 @@ void CudaCard::gather(unsigned index, const CardWork& work) {
     else
       copy(slot, piece.from, to);
   }
-  *slot.host_tables = work.tables;
-  std::ranges::copy(work.streams, slot.host_streams);
-  slot.uploads.push_back(
-      {slot.tables, slot.host_tables, sizeof *slot.host_tables + work.streams.size() * sizeof(card::Stream)});
 }
 
 base::Result<void> CudaCard::load(unsigned index) {

@@ -14,7 +14,6 @@ base::Result<void> HostCard::open(const CardLimits& limits) {
     for (auto* bits : {&slot.loose, &slot.strict}) bits->resize(words);
     slot.heads.resize(groups);
     slot.records.resize(limits.records_max());
-    slot.first_tiles.resize(limits.records_max());
     slot.tiles.resize(limits.tiles_max());
     slot.values.resize(limits.tiles_max() * card::values_per_tile_max);
     slot.not_zero.resize(limits.tiles_max());
@@ -36,7 +35,6 @@ void HostCard::gather(unsigned index, const CardWork& work) {
   slot.batch.strict = slot.strict.data();
   slot.batch.heads = slot.heads.data();
   slot.batch.records = slot.records.data();
-  slot.batch.first_tiles = slot.first_tiles.data();
   slot.batch.tiles = slot.tiles.data();
   slot.batch.values = slot.values.data();
   slot.batch.not_zero = slot.not_zero.data();
@@ -51,8 +49,7 @@ base::Result<void> HostCard::run(unsigned index) {
   if (batch.chunk_min != batch.chunk_max)
     each(card::words_of(batch.input_bytes, card::group_positions), card::candidates);
   std::array<std::uint32_t, card::HeadWindow::size> heads;
-  each(batch.stream_count,
-       [&](const card::Batch& b, std::uint32_t i) { card::select(b, i, heads.data()); });
+  each(batch.stream_count, [&](const card::Batch& b, std::uint32_t i) { card::select(b, i, heads.data()); });
   std::array<card::Node, card::tile_leaves> nodes;
   const bool is_md5 = batch.function == card::md5_tree_function;
   each(batch.tile_count, [&](const card::Batch& b, std::uint32_t i) {

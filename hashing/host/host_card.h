@@ -27,7 +27,7 @@ class HostCard final : public Card {
     std::vector<std::uint64_t> loose, strict;
     std::vector<card::Record> records;
     std::vector<card::Tile> tiles;
-    std::vector<std::uint32_t> heads, first_tiles, values, not_zero;
+    std::vector<std::uint32_t> heads, values, not_zero;
     card::Tables tables{};
     std::vector<card::Stream> streams;
     card::Batch batch{};

@@ -54,7 +54,7 @@ void move_to_host(const Kernel& kernel, Launch& launch, const Translate& transla
   for (auto** bits : {&batch.loose, &batch.strict}) move_to_host(*bits, translate);
   move_to_host(batch.records, translate);
   move_to_host(batch.tiles, translate);
-  for (auto** words : {&batch.heads, &batch.first_tiles, &batch.values, &batch.not_zero}) move_to_host(*words, translate);
+  for (auto** words : {&batch.heads, &batch.values, &batch.not_zero}) move_to_host(*words, translate);
 }
 
 }  // namespace
