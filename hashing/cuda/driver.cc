@@ -61,7 +61,6 @@ bool find_all(void* library, Driver& d) {
   symbols.find(d.host_unpin, "cuMemHostUnregister");
   symbols.find(d.upload, "cuMemcpyHtoDAsync_v2");
   symbols.find(d.download, "cuMemcpyDtoHAsync_v2");
-  symbols.find(d.fill, "cuMemsetD8Async");
   symbols.find(d.stream_create, "cuStreamCreateWithPriority");
   symbols.find(d.stream_destroy, "cuStreamDestroy_v2");
   symbols.find(d.stream_wait, "cuStreamSynchronize");

@@ -36,7 +36,6 @@ struct Driver {
   CUresult (*host_unpin)(void* memory);
   CUresult (*upload)(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream);
   CUresult (*download)(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream);
-  CUresult (*fill)(CUdeviceptr to, unsigned char byte, std::size_t bytes, CUstream stream);
   CUresult (*stream_create)(CUstream* stream, unsigned flags, int priority);
   CUresult (*stream_destroy)(CUstream stream);
   CUresult (*stream_wait)(CUstream stream);

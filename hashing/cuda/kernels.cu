@@ -1,5 +1,6 @@
 // The steps of hashing/card_core.h as kernels: one warp per index.
-#include "hashing/card_core.h"
+#include "hashing/card_cut.h"
+#include "hashing/card_tree.h"
 
 namespace card = braid::hashing::card;
 

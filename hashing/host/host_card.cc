@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "hashing/card_cut.h"
+#include "hashing/card_tree.h"
+
 namespace braid::hashing {
 
 base::Result<void> HostCard::open(const CardLimits& limits) {

@@ -327,13 +327,6 @@ CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUs
   return in_stream("cuMemcpyDtoHAsync_v2", stream,
                    [=](Device& device, Stream& s) { return download(device, s, to, from, bytes); });
 }
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char byte, std::size_t bytes, CUstream stream) {
-  return in_stream("cuMemsetD8Async", stream, [=](Device& device, Stream& s) {
-    std::byte* target = on_card(device, to, bytes);
-    s.put([=] { std::memset(target, byte, bytes); });
-    return CUDA_SUCCESS;
-  });
-}
 CUresult cuStreamCreateWithPriority(CUstream* stream, unsigned, int) {
   return in_context("cuStreamCreateWithPriority", [=](Device& device) {
     *stream = reinterpret_cast<CUstream>(device.make_stream());

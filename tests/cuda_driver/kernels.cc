@@ -6,6 +6,9 @@
 #include <string_view>
 #include <thread>
 
+#include "hashing/card_cut.h"
+#include "hashing/card_tree.h"
+
 namespace braid::cuda_driver {
 namespace {
 

@@ -55,7 +55,6 @@ BRAID_SAME(host_pin, cuMemHostRegister_v2);
 BRAID_SAME(host_unpin, cuMemHostUnregister);
 BRAID_SAME(upload, cuMemcpyHtoDAsync_v2);
 BRAID_SAME(download, cuMemcpyDtoHAsync_v2);
-BRAID_SAME(fill, cuMemsetD8Async);
 BRAID_SAME(stream_create, cuStreamCreateWithPriority);
 BRAID_SAME(stream_destroy, cuStreamDestroy_v2);
 BRAID_SAME(stream_wait, cuStreamSynchronize);
