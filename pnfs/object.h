@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "pnfs/data_handle.h"
 
@@ -13,12 +14,21 @@ struct ObjectKey {
   friend auto operator<=>(const ObjectKey&, const ObjectKey&) = default;
 };
 
-// Handles of the object with a lower epoch are refused. All that there may be were granted by number `last`
-// or before.
+// Handles for writing that a client keeps though the epoch is raised: what was granted to it by number `from`
+// (which is not 0) or later.
+struct KeptHandles {
+  ClientTag client{};
+  GrantNumber from{};
+  friend bool operator==(const KeptHandles&, const KeptHandles&) = default;
+};
+
+// Handles of the object with a lower epoch are refused, but for those that are kept. All that there may be
+// were granted by number `last` or before.
 struct EpochFence {
   ObjectKey of;
   Epoch epoch;
   GrantNumber last;
+  std::optional<KeptHandles> kept{};
   friend bool operator==(const EpochFence&, const EpochFence&) = default;
 };
 

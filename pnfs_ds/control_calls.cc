@@ -15,7 +15,10 @@ using nfs4::nfsstat4;
 using pnfs::control_status;
 
 EpochFence fence_of(const pnfs::fence_epoch& fence) {
-  return {key_of(fence.of), pnfs::Epoch(fence.epoch), pnfs::GrantNumber(fence.last)};
+  EpochFence out{key_of(fence.of), pnfs::Epoch(fence.epoch), pnfs::GrantNumber(fence.last)};
+  if (fence.kept_from != 0)
+    out.kept = {.client = pnfs::ClientTag(fence.kept_client), .from = pnfs::GrantNumber(fence.kept_from)};
+  return out;
 }
 
 FenceRecord fence_of(const pnfs::fence& one) {

@@ -8,9 +8,10 @@ namespace braid::pnfs_ds {
 namespace {
 
 // Kinds and layouts of docs/format-pnfs-fences.md.
-enum class Kind : std::uint8_t { epoch = 1, removed = 2, barred = 3, lowest = 4 };
+enum class Kind : std::uint8_t { epoch = 1, removed = 2, barred = 3, lowest = 4, epoch_but = 5 };
 
 constexpr std::size_t epoch_bytes = 1 + 8 + 4 + 4 + 8;
+constexpr std::size_t epoch_but_bytes = epoch_bytes + 8 + 8;
 constexpr std::size_t removed_bytes = 1 + 8 + 4 + 8;
 constexpr std::size_t barred_bytes = 1 + 8 + 8;
 constexpr std::size_t lowest_bytes = 1 + 8;
@@ -34,11 +35,18 @@ pnfs::GrantNumber grant_at(base::BytesView bytes, std::size_t at) {
   return pnfs::GrantNumber(base::load_be<std::uint64_t>(bytes, at));
 }
 
+EpochFence epoch_of(base::BytesView bytes) {
+  return {key_of(bytes), pnfs::Epoch(base::load_be<std::uint32_t>(bytes, 13)), grant_at(bytes, 17)};
+}
+
 base::Bytes encoded(const EpochFence& fence) {
-  base::Bytes out = begin(Kind::epoch, epoch_bytes);
+  base::Bytes out = fence.kept ? begin(Kind::epoch_but, epoch_but_bytes) : begin(Kind::epoch, epoch_bytes);
   put_key(out, fence.of);
   base::store_be<std::uint32_t>(out, 13, fence.epoch.value());
   base::store_be<std::uint64_t>(out, 17, fence.last.value());
+  if (!fence.kept) return out;
+  base::store_be<std::uint64_t>(out, 25, fence.kept->client.value());
+  base::store_be<std::uint64_t>(out, 33, fence.kept->from.value());
   return out;
 }
 base::Bytes encoded(const RemovedObject& removed) {
@@ -70,8 +78,15 @@ std::optional<FenceRecord> decode_fence(base::BytesView bytes) {
   switch (static_cast<Kind>(base::load_be<std::uint8_t>(bytes, 0))) {
     case Kind::epoch:
       if (bytes.size() != epoch_bytes) return std::nullopt;
-      return EpochFence{key_of(bytes), pnfs::Epoch(base::load_be<std::uint32_t>(bytes, 13)),
-                        grant_at(bytes, 17)};
+      return epoch_of(bytes);
+    case Kind::epoch_but: {
+      if (bytes.size() != epoch_but_bytes) return std::nullopt;
+      EpochFence fence = epoch_of(bytes);
+      fence.kept = {.client = pnfs::ClientTag(base::load_be<std::uint64_t>(bytes, 25)),
+                    .from = grant_at(bytes, 33)};
+      if (fence.kept->from == pnfs::GrantNumber()) return std::nullopt;
+      return fence;
+    }
     case Kind::removed:
       if (bytes.size() != removed_bytes) return std::nullopt;
       return RemovedObject{key_of(bytes), grant_at(bytes, 13)};

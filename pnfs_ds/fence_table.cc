@@ -21,7 +21,15 @@ Refusal FenceTable::check(const pnfs::DataHandle& handle) const {
   const auto object = objects_.find({handle.object, handle.index});
   if (object == objects_.end()) return Refusal::none;
   if (object->second.removed) return Refusal::removed;
-  return handle.epoch < object->second.epoch ? Refusal::fenced : Refusal::none;
+  return is_fenced(object->second, handle) ? Refusal::fenced : Refusal::none;
+}
+
+// A handle for reading may tell of a size that the file does not have any more.
+bool FenceTable::is_fenced(const ObjectFence& fence, const pnfs::DataHandle& handle) {
+  if (handle.epoch >= fence.epoch) return false;
+  const bool kept = fence.kept && handle.client == fence.kept->client && handle.grant >= fence.kept->from &&
+                    handle.iomode == pnfs::Iomode::read_write;
+  return !kept;
 }
 
 bool FenceTable::is_removed(const ObjectKey& key) const {
@@ -63,6 +71,7 @@ void FenceTable::add(const FenceRecord& record) {
 void FenceTable::add_one(const EpochFence& fence) {
   if (fence.last.value() < lowest_.load(std::memory_order_relaxed)) return;
   ObjectFence& known = objects_[fence.of];
+  if (fence.epoch > known.epoch) known.kept = fence.kept;
   known.epoch = std::max(known.epoch, fence.epoch);
   known.last = std::max(known.last, fence.last);
 }
@@ -102,7 +111,7 @@ std::vector<FenceRecord> FenceTable::records() const {
     if (fence.removed)
       out.emplace_back(RemovedObject{key, fence.last});
     else
-      out.emplace_back(EpochFence{key, fence.epoch, fence.last});
+      out.emplace_back(EpochFence{key, fence.epoch, fence.last, fence.kept});
   }
   for (const auto& [client, last] : clients_) out.emplace_back(BarredClient{client, last});
   return out;

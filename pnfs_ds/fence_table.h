@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@ enum class Refusal : std::uint8_t {
   none,
   returned,  // the grant is lower than any that is still in force
   barred,    // its client is
-  fenced,    // the object has a newer epoch
+  fenced,    // the object has a newer epoch, and its client has not kept it
   removed,   // the object is gone
 };
 std::string_view name_of(Refusal refusal);
@@ -47,9 +48,11 @@ class FenceTable {
   struct ObjectFence {
     pnfs::Epoch epoch{};
     pnfs::GrantNumber last{};
+    std::optional<pnfs::KeptHandles> kept{};  // of lower epochs
     bool removed = false;
   };
 
+  [[nodiscard]] static bool is_fenced(const ObjectFence& fence, const pnfs::DataHandle& handle);
   [[nodiscard]] bool has(const EpochFence& fence) const;
   [[nodiscard]] bool has(const RemovedObject& removed) const;
   [[nodiscard]] bool has(const BarredClient& barred) const;

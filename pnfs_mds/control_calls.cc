@@ -44,7 +44,8 @@ vfs::Error error_of_peer(const pnfs::PeerError& error, pnfs::ServerNumber server
 
 pnfs::object_key wire_of(const ObjectKey& key) { return {key.object.value(), key.index}; }
 pnfs::fence_epoch wire_of(const EpochFence& fence) {
-  return {wire_of(fence.of), fence.epoch.value(), fence.last.value()};
+  const pnfs::KeptHandles kept = fence.kept.value_or(pnfs::KeptHandles());
+  return {wire_of(fence.of), fence.epoch.value(), fence.last.value(), kept.client.value(), kept.from.value()};
 }
 pnfs::fence wire_of(const Fence& fence) {
   if (const auto* const epoch = std::get_if<EpochFence>(&fence))

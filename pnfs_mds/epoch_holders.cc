@@ -4,31 +4,62 @@
 
 namespace braid::pnfs_mds {
 
-std::uint64_t EpochHolders::note(vfs::LeaseHolder client, std::uint64_t size, std::uint64_t since) {
+std::uint64_t EpochHolders::note(vfs::LeaseHolder client, std::optional<pnfs::GrantNumber> writing,
+                                 std::uint64_t size, std::uint64_t since) {
   return state_.with([&](State& state) {
     const bool known = state.moment == since && since % 2 == 0;
-    const std::uint64_t told = known ? size : 0;
+    // Who may write can shorten the file, too, and goes on with the same handles.
+    const std::uint64_t told = known && !writing ? size : 0;
     const bool first = state.one == vfs::LeaseHolder();
     if (client == vfs::LeaseHolder() || (!first && state.one != client)) state.others = true;
     if (first) state.one = client;
+    const bool none = state.first == pnfs::GrantNumber();
+    if (writing) state.first = none ? *writing : std::min(state.first, *writing);
     state.told = std::max(state.told, told);
     return told;
   });
 }
 
-bool EpochHolders::only(vfs::LeaseHolder who, std::uint64_t size) const {
-  return state_.with([&](const State& state) {
-    if (state.others) return false;
-    if (state.one == vfs::LeaseHolder()) return true;
-    return state.one == who && state.told <= size;
+void EpochHolders::note_in_band(vfs::LeaseHolder who, pnfs::GrantNumber last) {
+  state_.with([&](State& state) {
+    const bool none = state.last == pnfs::GrantNumber();
+    if (none)
+      state.in_band = who;
+    else if (state.in_band != who)
+      state.in_band = {};
+    state.last = std::max(state.last, last);
   });
 }
 
-void EpochHolders::new_epoch() {
-  state_.with([](State& state) {
-    state.one = {};
-    state.others = false;
-    state.told = 0;
+std::optional<Truncations::Keeps> EpochHolders::kept_by(
+    vfs::LeaseHolder who, const std::optional<pnfs::KeptHandles>& handles) const {
+  if (!handles) return std::nullopt;
+  return state_.with([&](const State& state) -> std::optional<Truncations::Keeps> {
+    const bool meant = state.in_band == who || state.in_band == vfs::LeaseHolder();
+    if (meant && handles->from <= state.last) return std::nullopt;
+    return Truncations::Keeps{.holder = who, .handles = *handles};
+  });
+}
+
+bool EpochHolders::only(vfs::LeaseHolder who, const std::optional<Truncations::Keeps>& kept,
+                        std::uint64_t size) const {
+  return state_.with([&](const State& state) {
+    if (state.others) return false;
+    if (state.one == vfs::LeaseHolder()) return true;
+    const bool ends_none = state.first == pnfs::GrantNumber() || (kept && state.first >= kept->handles.from);
+    return state.one == who && ends_none && state.told <= size;
+  });
+}
+
+void EpochHolders::new_epoch(const std::optional<Truncations::Keeps>& kept) {
+  state_.with([&](State& state) {
+    state = {.one = kept ? kept->holder : vfs::LeaseHolder(),
+             .first = kept ? kept->handles.from : pnfs::GrantNumber(),
+             .in_band = {},
+             .last = {},
+             .told = 0,
+             .moment = state.moment,
+             .others = false};
   });
 }
 

@@ -2,13 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/guarded.h"
+#include "pnfs/data_handle.h"
+#include "pnfs/object.h"
+#include "pnfs_mds/truncations.h"
 #include "vfs/types.h"
 
 namespace braid::pnfs_mds {
 
-// Of one file, in memory. Thread-safe.
+// Of one file, in memory. Thread-safe. docs/pnfs.md says why who truncates a file keeps its own.
 class EpochHolders {
  public:
   // `fresh`: nobody has ever had any. Otherwise anybody may have some, which tell of any size.
@@ -23,9 +27,13 @@ class EpochHolders {
     return state_.with([](const State& state) { return state.moment; });
   }
   // Handles are about to be made for `client`; to be called before anybody looks at the file's epoch for
-  // them. The size that they may tell of: `size`, which was the file's after `since`; 0 if it may be another
-  // one.
-  std::uint64_t note(vfs::LeaseHolder client, std::uint64_t size, std::uint64_t since);
+  // them. `writing`: the number of their grant, if they are for writing. The size that they may tell of:
+  // `size`, which was the file's after `since`; 0 if it may be another one, and for writing.
+  std::uint64_t note(vfs::LeaseHolder client, std::optional<pnfs::GrantNumber> writing, std::uint64_t size,
+                     std::uint64_t since);
+  // `who` has a layout, and writes through this server: what it has sent to a data server by what it was
+  // granted up to `last`, and heard no answer to, may come later.
+  void note_in_band(vfs::LeaseHolder who, pnfs::GrantNumber last);
 
   // As long as the size of the file is being set; one at a time.
   class Resizing {
@@ -38,17 +46,26 @@ class EpochHolders {
    private:
     EpochHolders& of_;
   };
-  // Nobody but `who` has handles, and none tells of more than `size`.
-  [[nodiscard]] bool only(vfs::LeaseHolder who, std::uint64_t size) const;
-  // A new epoch is on the medium, and nobody has seen it yet.
-  void new_epoch();
+  // What a truncation by `who` may leave it of `handles`, those for writing of the layout that it has: all or
+  // nothing.
+  [[nodiscard]] std::optional<Truncations::Keeps> kept_by(
+      vfs::LeaseHolder who, const std::optional<pnfs::KeptHandles>& handles) const;
+  // Nobody but `who` has handles, none for writing but those that are kept, and none tells of more than
+  // `size`.
+  [[nodiscard]] bool only(vfs::LeaseHolder who, const std::optional<Truncations::Keeps>& kept,
+                          std::uint64_t size) const;
+  // A new epoch is on the medium, and nobody has seen it yet; of those before there is only what is kept.
+  void new_epoch(const std::optional<Truncations::Keeps>& kept);
 
  private:
   struct State {
-    vfs::LeaseHolder one{};    // has handles; 0: nobody, if there are no others
-    bool others = false;       // somebody else may have some
-    std::uint64_t told = 0;    // the largest size that handles of the one tell of
-    std::uint64_t moment = 0;  // odd as long as the size is being set
+    vfs::LeaseHolder one{};      // has handles; 0: nobody, if there are no others
+    pnfs::GrantNumber first{};   // of the one's handles for writing; 0: it has none
+    vfs::LeaseHolder in_band{};  // note_in_band(): who; 0: several
+    pnfs::GrantNumber last{};    // the same; 0: nobody
+    std::uint64_t told = 0;      // the largest size that handles of the one tell of
+    std::uint64_t moment = 0;    // odd as long as the size is being set
+    bool others = false;         // somebody else may have some
   };
   void next_moment() {
     state_.with([](State& state) { ++state.moment; });

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
+#include "pnfs/object.h"
 #include "vfs/open_file.h"
 #include "vfs/types.h"
 
@@ -26,6 +28,9 @@ class LayoutRecall {
   virtual vfs::VfsOp<Pause> others(vfs::FileHandle file, vfs::LeaseHolder except) = 0;
   // Whether `who` has a layout of the file.
   [[nodiscard]] virtual bool holds(const vfs::FileHandle& file, vfs::LeaseHolder who) const = 0;
+  // The handles of the layout for writing that `who` has of the file; nothing: it has none.
+  [[nodiscard]] virtual std::optional<pnfs::KeptHandles> handles(const vfs::FileHandle& file,
+                                                                 vfs::LeaseHolder who) const = 0;
 
  protected:
   LayoutRecall() = default;

@@ -203,7 +203,8 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
     co_return;
   }
   const pnfs::LayoutRecord before = record();
-  const bool raises = !holders_.only(who.holder, size);
+  const auto keeps = holders_.kept_by(who.holder, source_.handles_of(stub.handle(), who.holder));
+  const bool raises = !holders_.only(who.holder, keeps, size);
   if (raises && before.epoch.value() == std::numeric_limits<pnfs::Epoch::rep>::max())
     co_await base::fail(vfs::Error::nospc);
   // One of its own, larger than those before: a grant's does.
@@ -223,7 +224,7 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
     facts.intended = {.number = next.number, .version = source_.parts_.dirty.version_of(object_)};
   });
   const base::Result<void, vfs::Error> intended =
-      co_await source_.parts_.truncations.intend(next).as_result();
+      co_await source_.parts_.truncations.intend(next, keeps).as_result();
   show();
   co_await base::Result<void, vfs::Error>(intended);
   co_await carry_out(stub, std::move(next));
@@ -238,7 +239,7 @@ vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncat
   const std::optional<RecordVersion> version = facts_.with([&](const Facts& facts) {
     return facts.intended.number == truncation.number ? std::optional(facts.intended.version) : std::nullopt;
   });
-  if (truncation.epoch > record().epoch) holders_.new_epoch();
+  if (truncation.epoch > record().epoch) holders_.new_epoch(truncations.keeps(object_));
   const pnfs::LayoutRecord next = facts_.with([&](Facts& facts) {
     facts.record.epoch = std::max(facts.record.epoch, truncation.epoch);
     return facts.record;

@@ -76,8 +76,9 @@ class StripedContent final : public vfs::Content {
   vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                    std::uint32_t count) override;
   [[nodiscard]] vfs::Verifier write_verifier(const vfs::Verifier& own) const override;
-  // The intent is on the medium before any object is cut. If somebody else than `who` may have handles, or
-  // ones that tell of a larger size, it has the next epoch, and they are refused by all servers on return.
+  // The intent is on the medium before any object is cut. On return all servers refuse handles from before
+  // but those for writing of the layout that `who` has; if there may be others, or ones that tell of a larger
+  // size, by the next epoch.
   vfs::VfsOp<> resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) override;
   vfs::VfsOp<vfs::SeekResult> seek(vfs::Stub& stub, std::uint64_t offset, vfs::SeekTo what,
                                    std::uint64_t until) override;

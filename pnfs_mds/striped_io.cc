@@ -124,7 +124,9 @@ base::Result<void, vfs::Error> StripedContent::append_piece(io::Payload& out, co
 vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::Credentials& who,
                                                    std::uint64_t offset, const io::Payload& data,
                                                    vfs::Stability stability) {
-  source_.counters_.called(InBand::write, who.protocol, source_.holds_layout(file_, who.holder));
+  const bool holds = source_.holds_layout(file_, who.holder);
+  source_.counters_.called(InBand::write, who.protocol, holds);
+  if (holds) holders_.note_in_band(who.holder, source_.parts_.grants.last());
   const Changes::Hold change = calls().changes.begin(source_.parts_.clock.now());
   Failed failed;
   auto done = co_await write_in_turn(stub, offset, data, stability, failed).as_result();

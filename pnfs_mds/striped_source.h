@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string_view>
 
@@ -87,6 +88,13 @@ class StripedSource final : public vfs::ContentSource {
   vfs::VfsOp<LayoutRecall::Pause> recall_others(const vfs::FileHandle& file, vfs::LeaseHolder except) const {
     if (layout_recall_ == nullptr) return LayoutRecall::Pause();
     return layout_recall_->others(file, except);
+  }
+
+  // LayoutRecall::handles()
+  [[nodiscard]] std::optional<pnfs::KeptHandles> handles_of(const vfs::FileHandle& file,
+                                                            vfs::LeaseHolder who) const {
+    if (layout_recall_ == nullptr || who == vfs::LeaseHolder()) return std::nullopt;
+    return layout_recall_->handles(file, who);
   }
 
   // LayoutRecall::holds()

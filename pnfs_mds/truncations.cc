@@ -88,7 +88,17 @@ std::set<std::uint32_t> Truncations::left_out(pnfs::ObjectId object) const {
   });
 }
 
-vfs::VfsOp<> Truncations::intend(TruncationRecord truncation) {
+std::optional<Truncations::Keeps> Truncations::keeps(pnfs::ObjectId object) const {
+  return look(object, [](const Entry& entry) { return entry.keeps; });
+}
+
+std::optional<pnfs::KeptHandles> Truncations::handles_kept(pnfs::ObjectId object) const {
+  return look(object, [](const Entry& entry) {
+    return entry.keeps ? std::optional(entry.keeps->handles) : std::nullopt;
+  });
+}
+
+vfs::VfsOp<> Truncations::intend(TruncationRecord truncation, std::optional<Keeps> keeps) {
   const pnfs::ObjectId object = truncation.object;
   const base::Bytes record = state_.with([&](State& state) {
     Entry& entry = state.entries[object];
@@ -97,7 +107,7 @@ vfs::VfsOp<> Truncations::intend(TruncationRecord truncation) {
         if (known.index == left.index) left.end = std::min(left.end, known.end);
     truncation.version = ++state.last;
     truncation.answered = false;
-    entry = {truncation, false, false};
+    entry = {.record = truncation, .keeps = keeps, .kept = false, .writing = false};
     count(state);
     return encode(TruncationLogRecord(truncation));
   });
@@ -120,7 +130,8 @@ void Truncations::confirmed(pnfs::ObjectId object, std::uint64_t number, std::ui
 vfs::VfsOp<> Truncations::cut(pnfs::ObjectId object) {
   std::optional<TruncationRecord> record = intended(object);
   if (!record) co_return;
-  if (!look(object, [](const Entry& entry) { return entry.kept; })) co_await intend(*record);
+  if (!look(object, [](const Entry& entry) { return entry.kept; })) co_await intend(*record, keeps(object));
+  const std::optional<pnfs::KeptHandles> kept = handles_kept(object);
   std::vector<vfs::VfsOp<EachObject<void>>> ops;
   std::vector<const TruncationRecord::Left*> told;
   std::optional<vfs::Error> failed;
@@ -135,7 +146,7 @@ vfs::VfsOp<> Truncations::cut(pnfs::ObjectId object) {
       continue;
     }
     const ObjectTruncation one{
-        {{object, left.index}, record->epoch, grants_.last()}, left.end, record->number};
+        {{object, left.index}, record->epoch, grants_.last(), kept}, left.end, record->number};
     ops.push_back(calls_.truncate(left.server, {one}));
     told.push_back(&left);
   }
@@ -214,7 +225,8 @@ vfs::VfsOp<> Truncations::deliver(pnfs::ServerNumber server, What what) {
     std::vector<ObjectTruncation> objects;
     objects.reserve(some.size());
     for (const Delivery& one : some)
-      objects.push_back({{{one.object, one.index}, one.epoch, grants_.last()}, one.end, one.number});
+      objects.push_back(
+          {{{one.object, one.index}, one.epoch, grants_.last(), one.kept}, one.end, one.number});
     const EachObject<void> results = co_await calls_.truncate(server, std::move(objects));
     if (results.size() != some.size()) co_await base::fail(vfs::Error::delay);
     // What is gone for ever lengthens nothing.
@@ -240,8 +252,13 @@ std::optional<std::vector<Truncations::Delivery>> Truncations::deliveries_to(pnf
       const auto left = std::ranges::find(entry.record.left, server, &TruncationRecord::Left::server);
       if (left == entry.record.left.end()) continue;
       if (!entry.kept || entry.writing) return std::nullopt;
-      out.push_back(
-          {object, left->index, left->end, entry.record.epoch, entry.record.number, entry.record.answered});
+      out.push_back({.object = object,
+                     .index = left->index,
+                     .end = left->end,
+                     .epoch = entry.record.epoch,
+                     .kept = entry.keeps ? std::optional(entry.keeps->handles) : std::nullopt,
+                     .number = entry.record.number,
+                     .answered = entry.record.answered});
     }
     return out;
   });

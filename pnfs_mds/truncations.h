@@ -46,10 +46,18 @@ class Truncations {
   // what their objects have behind the end of the file.
   [[nodiscard]] std::set<std::uint32_t> left_out(pnfs::ObjectId object) const;
 
+  // What is left to a client of the epochs before: a convenience of its, which a crash may take away.
+  struct Keeps {
+    vfs::LeaseHolder holder;
+    pnfs::KeptHandles handles;
+  };
+  // Of the one that is intended, by this process.
+  [[nodiscard]] std::optional<Keeps> keeps(pnfs::ObjectId object) const;
+
   // On the medium on return. `left` of it are all objects; one that was left out before is cut to where it
   // should have been, if that is less, so that what comes back is zeros. After an error it is intended all
   // the same: the log may have it.
-  vfs::VfsOp<> intend(TruncationRecord truncation);
+  vfs::VfsOp<> intend(TruncationRecord truncation, std::optional<Keeps> keeps);
   // Its objects are cut where they are not yet. delay: not all servers that may still serve have confirmed.
   // stale: an object is gone for ever.
   vfs::VfsOp<> cut(pnfs::ObjectId object);
@@ -75,6 +83,7 @@ class Truncations {
  private:
   struct Entry {
     TruncationRecord record;
+    std::optional<Keeps> keeps{};
     bool kept = false;     // in the log
     bool writing = false;  // what is to be true of it next is being added to the log
   };
@@ -89,6 +98,7 @@ class Truncations {
     std::uint32_t index = 0;
     std::uint64_t end = 0;
     pnfs::Epoch epoch;
+    std::optional<pnfs::KeptHandles> kept{};
     std::uint64_t number = 0;
     bool answered = false;
   };
@@ -100,6 +110,7 @@ class Truncations {
   [[nodiscard]] bool any() const { return any_.load(std::memory_order_acquire); }
   template <class F>
   auto look(pnfs::ObjectId object, F f) const;
+  [[nodiscard]] std::optional<pnfs::KeptHandles> handles_kept(pnfs::ObjectId object) const;
   template <class F>
   vfs::VfsOp<> put(pnfs::ObjectId object, F change);
   // The server has cut the object with that number. In memory.

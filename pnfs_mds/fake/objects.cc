@@ -83,8 +83,20 @@ std::size_t Objects::count() const {
 pnfs::Epoch Objects::epoch(pnfs::ServerNumber server, ObjectKey of) const {
   return look(server, [&](const Server& at) {
     const auto found = at.epochs.find(of);
-    return found == at.epochs.end() ? pnfs::Epoch() : found->second;
+    return found == at.epochs.end() ? pnfs::Epoch() : found->second.epoch;
   });
+}
+
+std::optional<pnfs::KeptHandles> Objects::kept(pnfs::ServerNumber server, ObjectKey of) const {
+  return look(server, [&](const Server& at) {
+    const auto found = at.epochs.find(of);
+    return found == at.epochs.end() ? std::nullopt : found->second.kept;
+  });
+}
+
+void Objects::add_fence(Server& server, const EpochFence& fence) {
+  EpochFence& known = server.epochs.try_emplace(fence.of, EpochFence{}).first->second;
+  if (fence.epoch > known.epoch) known = fence;
 }
 
 bool Objects::removed(pnfs::ServerNumber server, ObjectKey of) const {
@@ -201,7 +213,7 @@ vfs::VfsOp<EachObject<void>> Objects::truncate(pnfs::ServerNumber server,
   co_return with(server, [&](Server& at) {
     EachObject<void> out(objects.size());
     for (const ObjectTruncation& truncation : objects) {
-      at.epochs[truncation.fence.of] = truncation.fence.epoch;
+      add_fence(at, truncation.fence);
       std::uint64_t& cut = at.cut[truncation.fence.of];
       if (truncation.number != 0 && cut >= truncation.number) continue;
       cut = truncation.number;

@@ -49,6 +49,8 @@ class Objects final : public ObjectCalls {
   [[nodiscard]] std::size_t count() const;  // objects of all servers
   // Handles of an older epoch are refused.
   [[nodiscard]] pnfs::Epoch epoch(pnfs::ServerNumber server, ObjectKey of) const;
+  // But these.
+  [[nodiscard]] std::optional<pnfs::KeptHandles> kept(pnfs::ServerNumber server, ObjectKey of) const;
   [[nodiscard]] bool removed(pnfs::ServerNumber server, ObjectKey of) const;
   [[nodiscard]] std::vector<Fence> fences(pnfs::ServerNumber server) const;
   // Calls of "read", "write" and so on, of all servers, since the last forget_calls().
@@ -88,7 +90,7 @@ class Objects final : public ObjectCalls {
   };
   struct Server {
     std::map<ObjectKey, Object> objects;
-    std::map<ObjectKey, pnfs::Epoch> epochs;
+    std::map<ObjectKey, EpochFence> epochs;
     std::map<ObjectKey, std::uint64_t> cut;  // with which number
     std::set<ObjectKey> removed;
     std::vector<Fence> fences;
@@ -107,6 +109,7 @@ class Objects final : public ObjectCalls {
   };
 
   static vfs::Verifier verifier_of(pnfs::ServerNumber number, const Server& server);
+  static void add_fence(Server& server, const EpochFence& fence);
   static void put_bytes(Object& object, std::uint64_t offset, std::string_view bytes);
   // What befalls a call before it is executed.
   vfs::VfsOp<> before(std::string_view operation, pnfs::ServerNumber server);

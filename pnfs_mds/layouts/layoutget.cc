@@ -174,9 +174,9 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   live.narrow(*number);
   EpochHolders& holders = held->holders();
   const std::uint64_t since = holders.moment();
-  // Who may write can shorten the file, too, and goes on with the same handles: those tell of no size.
   const vfs::Attributes now = co_await attributes_of(at, striped, writes);
-  const std::uint64_t told = holders.note(vfs::LeaseHolder(client->id), writes ? 0 : now.size, since);
+  const auto writing = writes ? std::optional(*number) : std::nullopt;
+  const std::uint64_t told = holders.note(vfs::LeaseHolder(client->id), writing, now.size, since);
   const pnfs::LayoutRecord record = held->record();
   if (unfinished(held, writes)) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
   std::vector<Devices::Member> servers = co_await servers_of(layouts, record);

@@ -102,6 +102,14 @@ bool Layouts::holds(const vfs::FileHandle& file, nfs4::clientid4 client) const {
   return found != nullptr && find(client, *found) != nullptr;
 }
 
+std::optional<pnfs::KeptHandles> Layouts::handles(const vfs::FileHandle& file, nfs4::clientid4 client) const {
+  const FileState* const found = registry_->find_file(file);
+  const LayoutState* const layout = found == nullptr ? nullptr : find(client, *found);
+  if (layout == nullptr || !layout->writes || layout->writes_from == pnfs::GrantNumber()) return std::nullopt;
+  return pnfs::KeptHandles{.client = pnfs::client_tag(cluster_.id(), layout->client->intro.owner),
+                           .from = layout->writes_from};
+}
+
 base::Result<void, nfsstat4> Layouts::admit(States& states, const StateUse& use, bool writes,
                                             DeferredWork& work) const {
   if (nfs4::state::special_of(use.id, use.minor_version) != nfs4::state::SpecialStateId::none)
@@ -134,6 +142,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
     return base::fail(admitted.error());
   if (!permitted(exports, request.use.file, request.address, request.writes))
     return base::fail(nfsstat4::NFS4ERR_LAYOUTUNAVAILABLE);
+  const pnfs::GrantNumber number = request.grant.number();
   FileState& file = registry_->file_of(request.use.file);
   const nfs4::state::ClientRef& client = request.use.client;
   LayoutState* layout = find(client->id, file);
@@ -155,7 +164,14 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
   } else {
     layout->bump();
   }
-  if (request.writes && !layout->writes) layout->hold->begin_writing();
+  if (request.writes && !layout->writes) {
+    layout->hold->begin_writing();
+    // LAYOUTGETs run beside each other: another one may have begun later, and brought what was returned
+    // since.
+    const bool is_last = number > layout->newest && ended_.all_before(client->id, number);
+    layout->writes_from = is_last ? number : pnfs::GrantNumber();
+  }
+  layout->newest = std::max(layout->newest, number);
   (request.writes ? layout->writes : layout->reads) = true;
   layout->address = request.address;
   layout->asked_in = std::move(request.asked_in);
@@ -193,6 +209,7 @@ void Layouts::finish_returned(LayoutState& layout, DeferredWork& work) {
 }
 
 void Layouts::detach(LayoutState& layout) {
+  ended_.note(layout.client->id, layout.newest);
   if (layout.recalled) recalled_.erase({*layout.recalled, &layout});
   waiting_.wake(layout.file->handle);
   by_holder_.erase({layout.client->id, layout.file});

@@ -28,6 +28,7 @@
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/layouts/bar.h"
 #include "pnfs_mds/layouts/devices.h"
+#include "pnfs_mds/layouts/ended_grants.h"
 #include "pnfs_mds/layouts/layout_counters.h"
 #include "pnfs_mds/layouts/layout_files.h"
 #include "pnfs_mds/layouts/live_grants.h"
@@ -59,12 +60,14 @@ struct LayoutState final : nfs4::state::State {
 
   nfs4::state::FileState* file;  // null once it is off its file
   const LayoutHold hold;
-  const nfs4::fsid4 fsid;  // of the file
-  vfs::Address address;    // that the client asked from, the last time
-  AskedIn asked_in;        // the same time
-  LiveGrants::Hold grant;  // the first one: the client may use all that it got since
-  bool reads = false;      // LAYOUTIOMODE4_READ is granted
-  bool writes = false;     // LAYOUTIOMODE4_RW is, and the content knows of it
+  const nfs4::fsid4 fsid;         // of the file
+  vfs::Address address;           // that the client asked from, the last time
+  AskedIn asked_in;               // the same time
+  LiveGrants::Hold grant;         // the first one: the client may use all that it got since
+  pnfs::GrantNumber newest;       // that was granted
+  pnfs::GrantNumber writes_from;  // of `writes`; 0: its client may have returned some of a larger number
+  bool reads = false;             // LAYOUTIOMODE4_READ is granted
+  bool writes = false;            // LAYOUTIOMODE4_RW is, and the content knows of it
   std::optional<base::TimePoint> recalled;
 };
 
@@ -150,6 +153,9 @@ class Layouts final : public nfs4::state::Kind {
   [[nodiscard]] bool any_recalled(const BulkRecall& recall, Referring& referring) const;
   // Whether the client has a layout of the file.
   [[nodiscard]] bool holds(const vfs::FileHandle& file, nfs4::clientid4 client) const;
+  // LayoutRecall::handles()
+  [[nodiscard]] std::optional<pnfs::KeptHandles> handles(const vfs::FileHandle& file,
+                                                         nfs4::clientid4 client) const;
   // The client is ahead of that stateid.
   void bump_recalled(const FileRecall& recall);
   // Whether it was granted just now, so that the client need not have heard of it yet.
@@ -214,6 +220,7 @@ class Layouts final : public nfs4::state::Kind {
   std::map<Key, LayoutState*> by_holder_;     // revoked ones are not in it
   std::vector<nfs4::state::State*> revoked_;  // to be ended with the next tick
   std::set<std::pair<base::TimePoint, LayoutState*>> recalled_;
+  EndedGrants ended_;
   WaitingFiles waiting_;
 };
 

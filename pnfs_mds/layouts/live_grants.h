@@ -35,6 +35,8 @@ class LiveGrants {
 
     // The number that was taken after begin().
     void narrow(pnfs::GrantNumber number);
+    // That one; 0: there is none.
+    [[nodiscard]] pnfs::GrantNumber number() const { return number_; }
 
    private:
     friend class LiveGrants;

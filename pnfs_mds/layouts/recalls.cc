@@ -128,6 +128,11 @@ bool Recalls::holds(const vfs::FileHandle& file, vfs::LeaseHolder who) const {
   return state_->states.with([&](const States& /*states*/) { return layouts_.holds(file, who.value()); });
 }
 
+std::optional<pnfs::KeptHandles> Recalls::handles(const vfs::FileHandle& file, vfs::LeaseHolder who) const {
+  if (stopped_) return std::nullopt;
+  return state_->states.with([&](const States& /*states*/) { return layouts_.handles(file, who.value()); });
+}
+
 // --- CB_LAYOUTRECALL.
 
 template <class Recall>

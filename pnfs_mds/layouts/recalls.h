@@ -65,6 +65,8 @@ class Recalls final : public LayoutRecall {
 
   vfs::VfsOp<Pause> others(vfs::FileHandle file, vfs::LeaseHolder except) override;
   [[nodiscard]] bool holds(const vfs::FileHandle& file, vfs::LeaseHolder who) const override;
+  [[nodiscard]] std::optional<pnfs::KeptHandles> handles(const vfs::FileHandle& file,
+                                                         vfs::LeaseHolder who) const override;
 
   // --- Of a DeferredWork, without the lock.
   void recall(FileRecall recall);

@@ -1,5 +1,5 @@
 // What a data server remembers of handles to refuse: a record is what encode() makes, or none. Input: records
-// of 32 bytes at most, each behind its length.
+// of 48 bytes at most, each behind its length.
 #include <algorithm>
 #include <cstdint>
 
@@ -12,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   pnfs_ds::FenceTable table;
   while (!rest.empty()) {
     const std::size_t length =
-        std::min<std::size_t>(std::to_integer<std::size_t>(rest[0]) % 33, rest.size() - 1);
+        std::min<std::size_t>(std::to_integer<std::size_t>(rest[0]) % 49, rest.size() - 1);
     const base::BytesView bytes = rest.subspan(1, length);
     rest = rest.subspan(1 + length);
     const auto record = pnfs_ds::decode_fence(bytes);

@@ -132,7 +132,7 @@ SessionOp<> Client::one_operation() {
     return read(opened);
   }
   if (dice < 8) return remove();
-  if (dice < 16) return truncate(opened);
+  if (dice < 16) return random_.percent(40) ? overwrite(opened) : truncate(opened);
   if (dice < 22) return close(opened);
   if (dice < 27) return return_layout(opened);
   if (dice < 30) return commit_layout(opened);

@@ -35,7 +35,9 @@ struct Layout {
   std::uint32_t unit = 0;
   std::uint32_t first = 0;
   bool dense = false;
-  base::TimePoint granted{};   // when it came
+  base::TimePoint asked{}, granted{};  // when the client asked for it, and when it came
+  // Returned, or its file closed, and that answered well.
+  base::TimePoint given_up = base::TimePoint::max();
   std::uint32_t life = 0;      // of the metadata server
   std::uint32_t instance = 0;  // of the client there
   std::uint32_t lapses = 0;    // of its lease
@@ -46,7 +48,7 @@ struct Layout {
   };
   [[nodiscard]] Place place_of(std::uint64_t offset) const;
 };
-using LayoutRef = std::shared_ptr<const Layout>;
+using LayoutRef = std::shared_ptr<Layout>;
 
 // A file that the client has open.
 struct Opened {
@@ -106,6 +108,8 @@ class Client {
   // Before each attempt but the first, 0.
   SessionOp<> pause_before(int attempt);
   SessionOp<> truncate(OpenedRef opened);
+  // As Linux does by O_TRUNC.
+  SessionOp<> overwrite(OpenedRef opened);
   SessionOp<> look(OpenedRef opened);
   SessionOp<> write_in_band(OpenedRef opened);
   SessionOp<> commit_in_band(OpenedRef opened);
@@ -128,6 +132,9 @@ class Client {
                       std::string_view how);
   void refused(Opened& opened, const LayoutRef& layout);
   void hoard(const OpenedRef& opened);
+  // A data server has refused a WRITE.
+  void check_refusal(const Opened& opened, const Layout& layout, std::uint32_t server,
+                     const base::Bytes& handle);
   // A data server has answered well what was sent then.
   void check_contact(std::uint32_t server, base::TimePoint sent, base::TimePoint limit, FileNumber file);
   [[nodiscard]] std::uint32_t some_cell() { return static_cast<std::uint32_t>(random_.below(world_.cells)); }

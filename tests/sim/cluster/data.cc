@@ -71,6 +71,7 @@ SessionOp<> Client::write_by_layout(OpenedRef opened, LayoutRef layout) {
                                              .by_layout = true,
                                              .server = server,
                                              .granted = layout->granted,
+                                             .given_up = layout->given_up,
                                              .rogue = rogue});
   base::Bytes data(cell_bytes);
   base::store_be<std::uint64_t>(data, 0, write.tag);
@@ -105,7 +106,21 @@ SessionOp<> Client::write_by_layout(OpenedRef opened, LayoutRef layout) {
   if (given) check_contact(server, write.span.begun, limit, opened->file);
   if (given && given->committed != stable_how4::FILE_SYNC4)
     opened->uncommitted[server] = layout->handles[place.index];
-  if (!given) refused(*opened, layout);
+  if (given) co_return;
+  const bool current = opened->layout == layout && trusted && metadata_.lapses() == layout->lapses;
+  if (current && status == NFS4ERR_PNFS_NO_LAYOUT)
+    check_refusal(*opened, *layout, server, layout->handles[place.index]);
+  refused(*opened, layout);
+}
+
+// A new epoch that nobody else has brought about leaves the client its layout.
+void Client::check_refusal(const Opened& opened, const Layout& layout, std::uint32_t server,
+                           const base::Bytes& handle) {
+  if (!layout.writes || layout.life != world_.metadata_life || !world_.is_fenced(server, handle)) return;
+  if (!world_.oracle.keeps_layout(traits_.index, opened.file, {layout.asked, layout.granted})) return;
+  world_.oracle.violation(
+      "own_truncation", traits_.index, opened.file,
+      fmt::format("data server {} refuses the layout of who has truncated the file itself", server));
 }
 
 SessionOp<> Client::commit_by_layout(OpenedRef opened) {

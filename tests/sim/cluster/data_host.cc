@@ -116,6 +116,13 @@ io::Op<> DataHost::tick_engine(DataHost& self) {
   self.ticking_ = false;
 }
 
+bool DataHost::is_fenced(base::BytesView handle) const {
+  const std::optional<pnfs::KeyNumber> key = pnfs::DataHandleCodec::key_of(handle);
+  const auto codec = key ? contact_->codec(*key) : nullptr;
+  const auto opened = codec == nullptr ? std::nullopt : codec->open(handle);
+  return opened && opened_.fences->check(*opened) == pnfs_ds::Refusal::fenced;
+}
+
 void DataHost::tick() {
   if (closing_ || std::exchange(ticking_, true)) return;
   io::spawn(gate_, tick_engine(*this));

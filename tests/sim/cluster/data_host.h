@@ -57,6 +57,8 @@ class DataHost final : public Host {
   [[nodiscard]] rpc::Acceptor& acceptor() override { return *worker_; }
   // Why it is about to end of its own accord; empty: it is not.
   [[nodiscard]] std::string failure() const { return heartbeats_->failure(); }
+  // It refuses this handle because the object has a newer epoch.
+  [[nodiscard]] bool is_fenced(base::BytesView handle) const;
   void tick();
   // As kill -9: from now on nothing it does has an effect. Connections to it are to be closed by the caller.
   void kill();

@@ -84,14 +84,16 @@ SessionOp<> Client::close(OpenedRef opened) {
   opened->ending = true;
   while (opened->io > 0) co_await pause_between(milliseconds(5), milliseconds(50));
   hoard(opened);
-  opened->layout = nullptr;
+  const LayoutRef layout = std::exchange(opened->layout, nullptr);
   if (const auto found = opens_.find(opened->name); found != opens_.end() && found->second == opened)
     opens_.erase(found);
   world_.trace.add(traits_.index, opened->file, "is about to close");
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_CLOSE, CLOSE4args{0, opened->open});
   Answer done = co_await metadata_.call(std::move(request));
-  world_.trace.add(traits_.index, opened->file, "closes: {}", name_of(done.response.status()));
+  const nfsstat4 status = status_behind(done, 1);
+  world_.trace.add(traits_.index, opened->file, "closes: {}", name_of(status));
+  if (layout != nullptr && status == NFS4_OK) layout->given_up = world_.scheduler.now();
 }
 
 // One at a time for a file, as Linux does until it has the file's layout stateid: another one with the
@@ -144,6 +146,7 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   layout->dense = (files.nfl_util & pnfs::NFL4_UFLG_DENSE) != 0;
   layout->unit = files.nfl_util & ~std::uint32_t{63};
   layout->first = files.nfl_first_stripe_index;
+  layout->asked = sent;
   layout->granted = world_.scheduler.now();
   layout->life = done.life;
   layout->instance = done.client;
@@ -196,11 +199,13 @@ SessionOp<> Client::return_layout(OpenedRef opened) {
   const LayoutRef layout = std::exchange(opened->layout, nullptr);
   opened->disowned = false;
   world_.trace.add(traits_.index, opened->file, "is about to return its layout");
-  const auto done = co_await send_return(opened).as_result();
+  auto done = co_await send_return(opened).as_result();
   opened->ending = false;
   co_await base::Result<void, Fault>(done ? base::Result<void, Fault>() : base::fail(done.error()));
-  world_.trace.add(traits_.index, opened->file, "returns its layout: {}", name_of(done->response.status()));
-  if (!opened->disowned) check_layout(*opened, layout, *done, done->response.status());
+  const nfsstat4 status = status_behind(*done, 1);
+  world_.trace.add(traits_.index, opened->file, "returns its layout: {}", name_of(status));
+  if (layout != nullptr && status == NFS4_OK) layout->given_up = world_.scheduler.now();
+  if (!opened->disowned) check_layout(*opened, layout, *done, status);
 }
 
 SessionOp<Answer> Client::send_return(OpenedRef opened) {
@@ -281,6 +286,14 @@ SessionOp<> Client::truncate(OpenedRef opened) {
     world_.trace.add(traits_.index, opened->file, "truncates to {}: {}", size, name_of(status));
   }
   world_.oracle.cut_answered(cut, status == NFS4_OK);
+}
+
+SessionOp<> Client::overwrite(OpenedRef opened) {
+  if (opened->layout == nullptr || !opened->layout->writes) co_await get_layout(opened, true);
+  const LayoutRef layout = opened->layout;
+  co_await truncate(opened);
+  if (layout != nullptr && layout->writes && opened->layout == layout)
+    co_await write_by_layout(opened, layout);
 }
 
 SessionOp<> Client::look(OpenedRef opened) {

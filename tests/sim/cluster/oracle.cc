@@ -102,10 +102,25 @@ bool Oracle::certain(const Write& write, base::TimePoint from) const {
   });
 }
 
-// A client's own truncation takes no layout from it.
+// A client's own truncation takes no layout from it, but for those that it had given up before.
 bool Oracle::fenced(const Write& write, const Cut& cut, base::TimePoint by) {
-  return write.what.by_layout && cut.client != write.what.client && cut.ok && cut.shortens &&
-         cut.span.ended < by && write.what.granted <= cut.span.begun;
+  const bool ends = cut.client != write.what.client || write.what.given_up < cut.span.begun;
+  return write.what.by_layout && ends && cut.ok && cut.shortens && cut.span.ended < by &&
+         write.what.granted <= cut.span.begun;
+}
+
+bool Oracle::keeps_layout(std::uint32_t client, FileNumber number, const Span& granted) const {
+  const auto found = files_.find(number);
+  if (found == files_.end()) return true;
+  const auto ends = [&](const Cut& cut) {
+    const bool before = cut.span.ended < granted.begun;
+    const bool own_after = cut.client == client && cut.span.begun > granted.ended;
+    return !before && !own_after;
+  };
+  const auto doubts = [&](const Write& write) {
+    return !write.what.by_layout && write.span.ended >= granted.begun;
+  };
+  return std::ranges::none_of(found->second.cuts, ends) && std::ranges::none_of(found->second.writes, doubts);
 }
 
 // A truncation that has surely taken these bytes away.

@@ -46,6 +46,8 @@ struct WriteIntent {
   bool by_layout = false;
   std::uint32_t server = 0;
   base::TimePoint granted{};  // when the layout came
+  base::TimePoint given_up =
+      base::TimePoint::max();  // when that was surely known; the end of time: it was not
   // The client may not use it any more.
   bool rogue = false;
 };
@@ -103,6 +105,9 @@ class Oracle {
   Cut& cut_begins(std::uint32_t client, FileNumber file, std::uint64_t size);
   void cut_answered(Cut& cut, bool ok);
   void cut_abandoned(Cut& cut);
+  // Since the client asked for the layout that came within this time, nobody else has set the size, the
+  // client has not while it asked, and nobody has written through the metadata server.
+  [[nodiscard]] bool keeps_layout(std::uint32_t client, FileNumber file, const Span& granted) const;
   // A GETATTR.
   void size_seen(std::uint32_t client, FileNumber file, base::TimePoint sent, std::uint64_t size);
   // At least that, for sure, during all of this time.

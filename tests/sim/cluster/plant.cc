@@ -14,6 +14,7 @@ constexpr auto plants = std::to_array<PlantRow>({
     {Plant::long_contact, "long_contact", "contact"},
     {Plant::secret_returns, "secret_returns", "layout_kept"},
     {Plant::imagined_recalls, "imagined_recalls", "granted_in_recall"},
+    {Plant::forgotten_keeps, "forgotten_keeps", "own_truncation"},
     {Plant::stuck_job, "stuck_job", "end"},
 });
 

@@ -18,6 +18,7 @@ enum class Plant : std::uint8_t {
   long_contact,        // the metadata server says that heartbeats are good for several leases
   secret_returns,      // a client believes in a layout that it has returned
   imagined_recalls,    // a client believes that it was asked for a layout
+  forgotten_keeps,     // a data server that restarts has forgotten which handles its fences leave in force
   stuck_job,           // something of a killed data server waits for ever
 };
 

@@ -1,5 +1,6 @@
 #include "tests/sim/cluster/simulation.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 #include <expected>
 #include <utility>
 
+#include "base/unique_fd.h"
+#include "pnfs/record_log.h"
 #include "tests/sim/cluster/options.h"
 
 namespace braid::sim::cluster {
@@ -19,6 +22,20 @@ constexpr base::Duration length_min = seconds(60);
 constexpr base::Duration length_max = seconds(150);
 // How long everything may take to come to rest.
 constexpr base::Duration end_max = seconds(180);
+
+// Fences without what they leave in force.
+void strip_fences(const std::string& directory) {
+  const base::UniqueFd at(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::vector<base::Bytes> stripped;
+  const auto take = [&](base::BytesView record) {
+    auto fence = pnfs_ds::decode_fence(record);
+    if (!fence) return;
+    if (auto* const epoch = std::get_if<pnfs_ds::EpochFence>(&*fence)) epoch->kept.reset();
+    stripped.push_back(pnfs_ds::encode(*fence));
+  };
+  const auto log = pnfs::RecordLog::open(at.get(), pnfs_ds::FenceLog::file_name, take);
+  if (log) (void)(*log)->rewrite(stripped);
+}
 
 long in_ms(base::Duration length) { return std::chrono::duration_cast<milliseconds>(length).count(); }
 
@@ -37,7 +54,11 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
       metadata_network_(machine_, slabs, {.latency_max = milliseconds(1U << random_.below(7))},
                         random_.fork(3)),
       oracle_(scheduler_, trace_),
-      world_{scheduler_, oracle_, trace_, metadata_network_, {}, options.plant, {}} {
+      world_{scheduler_, oracle_, trace_, metadata_network_, {}, options.plant, {}, {}} {
+  world_.is_fenced = [this](std::uint32_t server, base::BytesView handle) {
+    const auto& alive = data_.at(server)->alive;
+    return alive != nullptr && alive->is_fenced(handle);
+  };
   const auto secret = machine_.disk()->create("secret");
   secret->content = base::Bytes(32, std::byte{0x5e});
   const std::uint64_t servers = random_.between(std::uint64_t{2}, std::uint64_t{4});
@@ -124,7 +145,8 @@ template <class Start>
 bool Simulation::fails_while(Machine::MountIndex mount, Start start) {
   bool failed = false;
   if (random_.percent(10))
-    machine_.crash_after(random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
+    machine_.crash_after(
+        random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
   start();
   machine_.forget_fuse();
   return failed;
@@ -171,6 +193,8 @@ void Simulation::start_data(DataServer& server) {
     machine_.disk(server.mount)->remove("fences");
     machine_.disk(server.mount)->sync_directory();
   }
+  if (options_.plant == Plant::forgotten_keeps && server.lives > 0)
+    strip_fences(data_directory(server.number));
   ++server.lives;
   trace_.add({}, {}, "data server {} starts", server.number);
   std::expected<std::unique_ptr<DataHost>, std::string> started;

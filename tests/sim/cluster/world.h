@@ -1,8 +1,11 @@
 // What all parts of one simulation of a cluster share.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "base/bytes.h"
 #include "tests/sim/cluster/oracle.h"
 #include "tests/sim/cluster/plant.h"
 #include "tests/sim/machine.h"
@@ -22,6 +25,8 @@ struct World {
   // From when on a data server that is cut off from the metadata server may serve nobody; the end of time:
   // it is not.
   std::vector<base::TimePoint> contact_ends;
+  // Whether this data server, if it is there, refuses the handle because the object has a newer epoch.
+  std::function<bool(std::uint32_t server, base::BytesView handle)> is_fenced;
   std::uint32_t metadata_life = 0;  // of the process that there is, or was last
   std::uint32_t names = 2;          // f0, f1, ...
   std::uint32_t cells = 8;

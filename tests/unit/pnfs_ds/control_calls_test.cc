@@ -174,6 +174,26 @@ TEST_F(ControlCallsTest, fences_outlive_a_restart) {
   EXPECT_EQ(write(newer, 0, "x"), NFS4ERR_PNFS_NO_LAYOUT);
 }
 
+TEST_F(ControlCallsTest, what_a_truncation_leaves_in_force_outlives_a_restart) {
+  EXPECT_EQ(write(handle(), 0, "bytes"), NFS4_OK);
+  const std::array<pnfs::object_truncation, 1> one{{{.fence = {.of = key(),
+                                                               .epoch = 2,
+                                                               .last = 100,
+                                                               .kept_client = handle().client.value(),
+                                                               .kept_from = handle().grant.value()},
+                                                     .number = 1,
+                                                     .end = 0}}};
+  EXPECT_EQ(call(Args::with_truncate({one})).truncate()->objects[0], 0U);
+  pnfs::DataHandle returned = handle();
+  returned.grant = pnfs::GrantNumber(handle().grant.value() - 1);
+  for (int run = 0; run < 2; ++run) {
+    EXPECT_EQ(write(returned, 0, "old"), NFS4ERR_PNFS_NO_LAYOUT);
+    EXPECT_EQ(write(handle(), 0, "new"), NFS4_OK);
+    EXPECT_EQ(read_in_band(nullptr), "new");
+    restart();
+  }
+}
+
 TEST_F(ControlCallsTest, arguments_out_of_range_are_refused) {
   EXPECT_EQ(
       call(Args::with_read({.of = key(), .offset = 0, .count = pnfs::BULK_BYTES_MAX + 1})).read()->status,

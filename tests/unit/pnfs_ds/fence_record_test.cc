@@ -26,6 +26,16 @@ const std::vector<std::pair<FenceRecord, std::string>> samples{
      "03"
      "3132333435363738"
      "0000000000002122"},
+    {EpochFence{
+         some_object, pnfs::Epoch(0x11121314), pnfs::GrantNumber(0x2122),
+         pnfs::KeptHandles{.client = pnfs::ClientTag(0x3132333435363738), .from = pnfs::GrantNumber(0x41)}},
+     "05"
+     "0102030405060708"
+     "00000009"
+     "11121314"
+     "0000000000002122"
+     "3132333435363738"
+     "0000000000000041"},
     {LowestGrant{pnfs::GrantNumber(0x2122)},
      "04"
      "0000000000002122"},
@@ -47,11 +57,20 @@ TEST(FenceRecordTest, other_lengths_and_kinds_are_none) {
     bytes.push_back({});
     EXPECT_FALSE(decode_fence(bytes));
     bytes.pop_back();
-    bytes[0] = std::byte{5};
+    bytes[0] = std::byte{6};
     EXPECT_FALSE(decode_fence(bytes));
     bytes[0] = std::byte{0};
     EXPECT_FALSE(decode_fence(bytes));
   }
+}
+
+TEST(FenceRecordTest, handles_are_kept_from_some_grant_on) {
+  base::Bytes bytes =
+      encode(EpochFence{some_object, pnfs::Epoch(2), pnfs::GrantNumber(9),
+                        pnfs::KeptHandles{.client = pnfs::ClientTag(1), .from = pnfs::GrantNumber(1)}});
+  EXPECT_TRUE(decode_fence(bytes));
+  bytes.back() = std::byte{0};
+  EXPECT_FALSE(decode_fence(bytes)) << "there is another way to say that none are";
 }
 
 }  // namespace

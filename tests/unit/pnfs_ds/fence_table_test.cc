@@ -39,6 +39,44 @@ TEST(FenceTableTest, older_epochs_of_an_object_are_fenced) {
   EXPECT_EQ(table.check(handle(1, 11, 2)), Refusal::fenced) << "fences only grow";
 }
 
+constexpr pnfs::KeptHandles kept{.client = ClientTag(1), .from = GrantNumber(7)};
+
+TEST(FenceTableTest, a_new_epoch_may_leave_a_client_its_handles_for_writing) {
+  FenceTable table;
+  table.add(EpochFence{key_of(1), Epoch(3), GrantNumber(10), kept});
+  const auto check = [&](std::uint64_t grant, std::uint64_t client, pnfs::Iomode iomode) {
+    pnfs::DataHandle one = handle(1, grant, 2, client);
+    one.iomode = iomode;
+    return table.check(one);
+  };
+  using enum pnfs::Iomode;
+  EXPECT_EQ(check(7, 1, read_write), Refusal::none);
+  EXPECT_EQ(check(8, 1, read_write), Refusal::none) << "the same layout, asked for once more";
+  EXPECT_EQ(check(6, 1, read_write), Refusal::fenced) << "it was returned";
+  EXPECT_EQ(check(7, 2, read_write), Refusal::fenced) << "another client's";
+  EXPECT_EQ(check(7, 1, read), Refusal::fenced) << "it may tell of a size";
+  EXPECT_EQ(table.check(handle(1, 7, 3, 2)), Refusal::none) << "of the epoch itself";
+  table.add(BarredClient{ClientTag(1), GrantNumber(8)});
+  EXPECT_EQ(check(8, 1, read_write), Refusal::barred);
+  table.add(LowestGrant{GrantNumber(9)});
+  EXPECT_EQ(check(8, 1, read_write), Refusal::returned);
+}
+
+TEST(FenceTableTest, what_one_epoch_left_in_force_the_next_one_ends) {
+  FenceTable table;
+  pnfs::DataHandle old = handle(1, 8);
+  old.iomode = pnfs::Iomode::read_write;
+  table.add(EpochFence{key_of(1), Epoch(2), GrantNumber(10), kept});
+  table.add(EpochFence{key_of(1), Epoch(2), GrantNumber(10)});
+  EXPECT_EQ(table.check(old), Refusal::none) << "the same truncation, told twice";
+  table.add(EpochFence{key_of(1), Epoch(3), GrantNumber(11)});
+  EXPECT_EQ(table.check(old), Refusal::fenced);
+  table.add(EpochFence{key_of(1), Epoch(3), GrantNumber(11), kept});
+  EXPECT_EQ(table.check(old), Refusal::fenced) << "it is in force";
+  table.add(EpochFence{key_of(1), Epoch(2), GrantNumber(12), kept});
+  EXPECT_EQ(table.check(old), Refusal::fenced) << "a late one";
+}
+
 TEST(FenceTableTest, what_is_in_force_need_not_be_added) {
   FenceTable table;
   const EpochFence fence{key_of(1), Epoch(3), GrantNumber(10)};
@@ -110,7 +148,11 @@ TEST(FenceTableTest, its_records_make_the_same_table) {
     FenceTable table;
     for (int i = 0; i < 40; ++i) {
       const GrantNumber grant(1 + below(50));
-      switch (below(4)) {
+      switch (below(5)) {
+        case 4:
+          table.add(EpochFence{key_of(below(4)), Epoch(static_cast<std::uint32_t>(1 + below(5))), grant,
+                               pnfs::KeptHandles{ClientTag(below(4)), GrantNumber(1 + below(50))}});
+          break;
         case 0:
           table.add(EpochFence{key_of(below(4)), Epoch(static_cast<std::uint32_t>(1 + below(5))), grant});
           break;
@@ -132,7 +174,8 @@ TEST(FenceTableTest, its_records_make_the_same_table) {
       for (std::uint64_t grant = 1; grant <= 50; ++grant)
         for (std::uint32_t epoch = 1; epoch <= 5; ++epoch)
           for (std::uint64_t client = 0; client < 4; ++client) {
-            const pnfs::DataHandle one = handle(object, grant, epoch, client);
+            pnfs::DataHandle one = handle(object, grant, epoch, client);
+            one.iomode = pnfs::Iomode::read_write;
             ASSERT_EQ(again.check(one), table.check(one));
           }
   }

@@ -17,6 +17,12 @@ namespace braid::pnfs_mds::test {
 // Its objects are those of server 1.
 class DataSide final : public pnfs::ControlHandler {
  public:
+  static ObjectTruncation truncation_of(const pnfs::object_truncation& one) {
+    return {
+        {key_of(one.fence.of), pnfs::Epoch(one.fence.epoch), pnfs::GrantNumber(one.fence.last),
+         pnfs::KeptHandles{pnfs::ClientTag(one.fence.kept_client), pnfs::GrantNumber(one.fence.kept_from)}},
+        one.end};
+  }
   explicit DataSide(fake::Objects& objects) : objects_(objects) {}
   pnfs::control_status look_at(const pnfs::control_hello& /*hello*/,
                                const rpc::PeerAddress& /*peer*/) override {
@@ -66,9 +72,7 @@ class DataSide final : public pnfs::ControlHandler {
       result = pnfs::to_data_res::with_stat({stats});
     } else if (const auto* const truncate = args.truncate()) {
       std::vector<ObjectTruncation> of;
-      for (const pnfs::object_truncation& one : truncate->objects)
-        of.push_back({{key_of(one.fence.of), pnfs::Epoch(one.fence.epoch), pnfs::GrantNumber(one.fence.last)},
-                      one.end});
+      for (const pnfs::object_truncation& one : truncate->objects) of.push_back(truncation_of(one));
       (void)co_await objects_.truncate(server, of).as_result();
       statuses.assign(of.size(), 0);
       result = pnfs::to_data_res::with_truncate({statuses});

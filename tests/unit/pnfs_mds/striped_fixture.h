@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +19,31 @@
 #include "vfs/memory/recorder.h"
 
 namespace braid::pnfs_mds::test {
+
+// Who has a layout for writing, of whatever file: nobody is asked for it.
+class FakeLayouts final : public LayoutRecall {
+ public:
+  vfs::VfsOp<Pause> others(vfs::FileHandle /*file*/, vfs::LeaseHolder /*except*/) override {
+    return vfs::VfsOp<Pause>(Pause());
+  }
+  [[nodiscard]] bool holds(const vfs::FileHandle& file, vfs::LeaseHolder who) const override {
+    return handles(file, who).has_value();
+  }
+  [[nodiscard]] std::optional<pnfs::KeptHandles> handles(const vfs::FileHandle& /*file*/,
+                                                         vfs::LeaseHolder who) const override {
+    const auto found = known_.find(who);
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
+  }
+  // The client's tag is its number.
+  void grant(vfs::LeaseHolder who, pnfs::GrantNumber number) {
+    known_.try_emplace(who, pnfs::KeptHandles{pnfs::ClientTag(who.value()), number});
+  }
+  void take_back(vfs::LeaseHolder who) { known_.erase(who); }
+  void clear() { known_.clear(); }
+
+ private:
+  std::map<vfs::LeaseHolder, pnfs::KeptHandles> known_;
+};
 
 class StripedTest : public ScratchTest {
  protected:
@@ -34,6 +61,8 @@ class StripedTest : public ScratchTest {
     auto cluster = Cluster::open({.state_dir = path_, .secret_file = "", .policy = policy, .servers = {}},
                                  hand_clock_, objects_);
     cluster_ = std::move(*cluster);
+    layouts_.clear();
+    cluster_->source().set_layout_recall(layouts_);
     fs_ = std::make_shared<vfs::memory::MemoryFileSystem>(
         storage_, recorder_, std::vector<vfs::ContentSource*>{&cluster_->source()});
   }
@@ -85,11 +114,14 @@ class StripedTest : public ScratchTest {
     return out;
   }
   vfs::VfsOp<vfs::WriteResult> write(std::string name, std::uint64_t offset, std::string bytes,
-                                     vfs::Stability stability = vfs::Stability::unstable) {
+                                     vfs::Stability stability = vfs::Stability::unstable,
+                                     vfs::LeaseHolder by = {}) {
     const vfs::FileRef at = file(name);
     const vfs::Borrowed io = fs_->borrow(nobody_, at);
     const io::Payload data = payload(bytes);
-    co_return co_await io->write(nobody_, offset, data, stability, nullptr);
+    vfs::Credentials who;
+    who.holder = by;
+    co_return co_await io->write(who, offset, data, stability, nullptr);
   }
   struct Bytes {
     std::string text;
@@ -132,10 +164,14 @@ class StripedTest : public ScratchTest {
     const auto told = now(cluster_->written({content(name)->object()}));
     EXPECT_TRUE(told && told->front());
   }
-  // As LAYOUTGET does: the size that the handles tell of.
+  // As LAYOUTGET does, for writing if `size` is 0: the size that the handles tell of.
   std::uint64_t give_handles(std::string_view name, vfs::LeaseHolder client, std::uint64_t size = 0) {
     EpochHolders& holders = content(name)->holders();
-    return holders.note(client, size, holders.moment());
+    const auto number = now(cluster_->grants().next(1));
+    EXPECT_TRUE(number);
+    layouts_.grant(client, *number);
+    const auto writing = size == 0 ? std::optional(*number) : std::nullopt;
+    return holders.note(client, writing, size, holders.moment());
   }
   // As a client with a layout writes.
   void write_elsewhere(std::string_view name, std::uint64_t offset, std::string_view bytes) {
@@ -151,6 +187,7 @@ class StripedTest : public ScratchTest {
   vfs::memory::Storage storage_{vfs::ExportId{7}};
   vfs::memory::Recorder recorder_;
   fake::Objects objects_;
+  FakeLayouts layouts_;  // what give_handles() has given
   std::unique_ptr<Cluster> cluster_;
   std::shared_ptr<vfs::memory::MemoryFileSystem> fs_;
 };

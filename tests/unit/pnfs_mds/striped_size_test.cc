@@ -26,6 +26,7 @@ class StripedSizes : public StripedTest {
     const auto done = co_await self.write("f", offset, std::move(bytes)).as_result();
     written = done.has_value();
   }
+  std::optional<std::optional<pnfs::KeptHandles>> left_to_clients();
   static io::Op<> cut(StripedSizes& self, std::uint64_t size) {
     const auto done = co_await self.resize("f", size).as_result();
     EXPECT_TRUE(done.has_value());
@@ -185,6 +186,96 @@ TEST_F(StripedSizes, who_truncates_keeps_its_own_handles) {
   EXPECT_EQ(epoch_after(unit - 20, alice), 5U) << "who has had any in the run before?";
 }
 
+// What all servers of the file leave to a client of the epochs before; nothing: they do not agree.
+std::optional<std::optional<pnfs::KeptHandles>> StripedSizes::left_to_clients() {
+  std::vector<std::optional<pnfs::KeptHandles>> all;
+  for (std::uint64_t at = 0; at < 3 * unit; at += unit) {
+    const auto [server, key] = place_of("f", at);
+    all.push_back(objects_.kept(server, key));
+  }
+  if (all[0] != all[1] || all[0] != all[2]) return std::nullopt;
+  return all[0];
+}
+
+const auto nothing = std::make_optional(std::optional<pnfs::KeptHandles>());
+
+TEST_F(StripedSizes, who_truncates_keeps_its_layout_when_all_others_end) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  start();
+  beat_all();
+  give_handles("f", alice);
+  const auto of_alice = layouts_.handles({}, alice);
+  EXPECT_TRUE(now(resize("f", unit, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2)) << "a run before may have granted others";
+  EXPECT_EQ(left_to_clients(), of_alice);
+  EXPECT_TRUE(now(resize("f", 10, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2)) << "there is only alice now";
+  give_handles("f", bob);
+  EXPECT_TRUE(now(resize("f", 9, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(3));
+  EXPECT_EQ(left_to_clients(), of_alice);
+  EXPECT_TRUE(now(resize("f", 8, {})));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(4));
+  EXPECT_EQ(left_to_clients(), nothing);
+}
+
+TEST_F(StripedSizes, handles_of_a_layout_that_was_returned_end_by_a_truncation) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  give_handles("f", alice);
+  layouts_.take_back(alice);
+  give_handles("f", alice);
+  const auto second = layouts_.handles({}, alice);
+  EXPECT_TRUE(now(resize("f", unit, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2));
+  EXPECT_EQ(left_to_clients(), second);
+  layouts_.take_back(alice);
+  EXPECT_TRUE(now(resize("f", 10, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(3)) << "the second one was left in force";
+  EXPECT_EQ(left_to_clients(), nothing);
+}
+
+// A WRITE that was sent again in-band may still come to the data server that did not answer it.
+TEST_F(StripedSizes, who_has_written_in_band_by_the_side_of_its_layout_loses_it_by_a_truncation) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  give_handles("f", alice);
+  EXPECT_TRUE(now(write("f", 0, "again", vfs::Stability::file_sync, alice)));
+  EXPECT_TRUE(now(resize("f", unit, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2));
+  EXPECT_EQ(left_to_clients(), nothing);
+  EXPECT_TRUE(now(write("f", 0, "again", vfs::Stability::file_sync, alice)));
+  layouts_.take_back(alice);
+  give_handles("f", alice);
+  EXPECT_TRUE(now(resize("f", 10, alice)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2)) << "it has written before it got the layout";
+}
+
+TEST_F(StripedSizes, what_others_write_in_band_takes_no_layout_from_who_truncates) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  give_handles("f", alice);
+  give_handles("f", bob);
+  EXPECT_TRUE(now(write("f", 0, "in-band", vfs::Stability::file_sync, bob)));
+  EXPECT_TRUE(now(resize("f", unit, alice)));
+  EXPECT_EQ(left_to_clients(), layouts_.handles({}, alice));
+  give_handles("f", bob);
+  EXPECT_TRUE(now(write("f", 0, "in-band", vfs::Stability::file_sync, bob)));
+  EXPECT_TRUE(now(write("f", 0, "in-band", vfs::Stability::file_sync, alice)));
+  EXPECT_TRUE(now(resize("f", 10, alice)));
+  EXPECT_EQ(left_to_clients(), nothing);
+}
+
+TEST_F(StripedSizes, a_server_that_was_away_leaves_the_same_layout_in_force) {
+  EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
+  give_handles("f", bob);
+  give_handles("f", alice);
+  const auto [server, key] = place_of("f", unit);
+  objects_.set_silent(server, true);
+  EXPECT_EQ(now(resize("f", 0, alice)).error(), Error::delay);
+  EXPECT_EQ(objects_.kept(server, key), std::nullopt);
+  objects_.set_silent(server, false);
+  EXPECT_TRUE(now(cluster_->truncations().deliver(server, Truncations::What::all)));
+  EXPECT_EQ(objects_.kept(server, key), layouts_.handles({}, alice));
+}
+
 TEST_F(StripedSizes, handles_that_tell_of_more_than_there_is_left_end) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
   EXPECT_EQ(give_handles("f", alice, unit), unit);
@@ -199,10 +290,10 @@ TEST_F(StripedSizes, a_size_from_before_a_truncation_is_told_to_nobody) {
   EpochHolders& holders = content("f")->holders();
   const std::uint64_t before = holders.moment();
   EXPECT_TRUE(now(resize("f", unit, alice)));
-  EXPECT_EQ(holders.note(alice, 3 * unit, before), 0U);
-  EXPECT_EQ(holders.note(alice, unit, holders.moment()), unit);
+  EXPECT_EQ(holders.note(alice, std::nullopt, 3 * unit, before), 0U);
+  EXPECT_EQ(holders.note(alice, std::nullopt, unit, holders.moment()), unit);
   const EpochHolders::Resizing resizing(holders);
-  EXPECT_EQ(holders.note(alice, unit, holders.moment()), 0U);
+  EXPECT_EQ(holders.note(alice, std::nullopt, unit, holders.moment()), 0U);
 }
 
 TEST_F(StripedSizes, handles_end_by_a_truncation_that_failed_first) {

@@ -175,6 +175,89 @@ TEST_F(LayoutsTest, a_truncation_by_the_holder_leaves_its_handles_in_force) {
     EXPECT_NE(call.op, nfs_cb_opnum4::OP_CB_LAYOUTRECALL);
 }
 
+TEST(EndedGrantsTest, clients_have_nothing_to_do_with_each_other_as_long_as_they_are_few) {
+  EndedGrants ended;
+  using pnfs::GrantNumber;
+  EXPECT_TRUE(ended.all_before(1, GrantNumber(1)));
+  ended.note(1, GrantNumber(5));
+  ended.note(1, GrantNumber(4));
+  EXPECT_FALSE(ended.all_before(1, GrantNumber(5)));
+  EXPECT_TRUE(ended.all_before(1, GrantNumber(6)));
+  EXPECT_TRUE(ended.all_before(2, GrantNumber(1)));
+  for (clientid4 client = 2; client <= EndedGrants::clients_max + 1; ++client)
+    ended.note(client, GrantNumber(9));
+  EXPECT_FALSE(ended.all_before(1, GrantNumber(9)));
+  EXPECT_TRUE(ended.all_before(1, GrantNumber(10)));
+}
+
+// Linux opens a file that is there, gets its layout, and cuts it then.
+TEST_F(LayoutsTest, a_truncation_by_the_holder_ends_what_others_have_had) {
+  const stateid4 of_bob = open(*bob_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto others = layoutget(*bob_, "file", layoutget_args(of_bob));
+  ASSERT_TRUE(others);
+  write_by(*others, 100);
+  EXPECT_EQ(close(*bob_, "file", of_bob), NFS4_OK);
+  const stateid4 before = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  ASSERT_TRUE(layoutget(*alice_, "file", layoutget_args(before)));
+  EXPECT_EQ(close(*alice_, "file", before), NFS4_OK);
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto read_only = layoutget(*alice_, "file", layoutget_args(id, reads));
+  ASSERT_TRUE(read_only);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(read_only->id));
+  ASSERT_TRUE(granted);
+  const pnfs::DataHandle handle = handle_of(*granted);
+  EXPECT_EQ(truncate(*alice_, "file", 0, id), NFS4_OK);
+  const pnfs::KeptHandles expected{.client = handle.client, .from = handle.grant};
+  for (std::uint32_t index = 0; index < servers; ++index) {
+    const pnfs::ServerNumber server(index + 1);
+    for (std::uint32_t i = 0; i < servers; ++i) {
+      const ObjectKey key{handle.object, i};
+      if (objects_.epoch(server, key) == pnfs::Epoch()) continue;
+      EXPECT_EQ(objects_.epoch(server, key).value(), handle.epoch.value() + 1);
+      EXPECT_EQ(objects_.kept(server, key), expected);
+    }
+  }
+  EXPECT_EQ(close(*alice_, "file", id), NFS4_OK);
+  const stateid4 again = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto next = layoutget(*alice_, "file", layoutget_args(again));
+  ASSERT_TRUE(next);
+  EXPECT_EQ(truncate(*alice_, "file", 5, again), NFS4_OK);
+  EXPECT_EQ(handle_of(*layoutget(*alice_, "file", layoutget_args(next->id))).epoch.value(),
+            handle.epoch.value() + 2)
+      << "what was returned has ended";
+}
+
+// Nobody knows which of them the client has returned.
+TEST_F(LayoutsTest, a_layout_that_began_before_another_one_ended_is_not_kept) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const stateid4 of_other = open(*alice_, "other", OPEN4_SHARE_ACCESS_BOTH);
+  const auto first = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(first);
+  write_by(*first, 100);
+  const pnfs::DataHandle handle = handle_of(*first);
+  EXPECT_EQ(give_back(*alice_, "file", returned(first->id)), NFS4_OK);
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    objects_.set_slow(pnfs::ServerNumber(server), std::chrono::milliseconds(3));
+  written(handle.object);
+  const vfs::FileHandle file = cluster_->source().living(handle.object)->file();
+  const auto sent = world_->start(
+      alice_->request(1).add(OP_PUTFH, PUTFH4args{file.view()}).add(OP_LAYOUTGET, layoutget_args(id)),
+      alice_->caller());
+  const auto other = layoutget(*alice_, "other", layoutget_args(of_other));
+  ASSERT_TRUE(other);
+  EXPECT_EQ(give_back(*alice_, "other", returned(other->id)), NFS4_OK);
+  EXPECT_FALSE(world_->ended(sent));
+  EXPECT_EQ(ended(sent), NFS4_OK);
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    objects_.set_slow(pnfs::ServerNumber(server), {});
+  EXPECT_EQ(truncate(*alice_, "file", 0, id), NFS4_OK);
+  for (std::uint32_t server = 1; server <= servers; ++server)
+    for (std::uint32_t i = 0; i < servers; ++i) {
+      EXPECT_NE(objects_.epoch(pnfs::ServerNumber(server), {handle.object, i}), handle.epoch);
+      EXPECT_EQ(objects_.kept(pnfs::ServerNumber(server), {handle.object, i}), std::nullopt);
+    }
+}
+
 TEST_F(LayoutsTest, data_servers_learn_what_they_ask_of_files_with_layouts_alone) {
   const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
   const auto granted = layoutget(*alice_, "file", layoutget_args(id));
