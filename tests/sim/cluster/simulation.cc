@@ -145,8 +145,7 @@ template <class Start>
 bool Simulation::fails_while(Machine::MountIndex mount, Start start) {
   bool failed = false;
   if (random_.percent(10))
-    machine_.crash_after(
-        random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
+    machine_.crash_after(random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
   start();
   machine_.forget_fuse();
   return failed;

@@ -156,12 +156,9 @@ TEST_F(CallsOverTcp, each_object_of_a_batch_has_a_result_of_its_own) {
   EXPECT_EQ(objects_.bytes(first, some_object), "by");
   EXPECT_EQ(objects_.epoch(first, some_object), pnfs::Epoch(3));
   EXPECT_EQ(objects_.kept(first, some_object), kept);
-  EXPECT_EQ(call([&] {
-              return calls_.remove(first, {{some_object, pnfs::GrantNumber(9)}});
-            })
-                ->front()
-                .error(),
-            vfs::Error::delay);
+  EXPECT_EQ(
+      call([&] { return calls_.remove(first, {{some_object, pnfs::GrantNumber(9)}}); })->front().error(),
+      vfs::Error::delay);
   EXPECT_TRUE(objects_.removed(first, some_object));
 }
 
@@ -287,9 +284,7 @@ TEST_F(CallsOverTcp, nobody_waits_for_a_server_that_is_lost) {
   waiter.join();
   EXPECT_EQ(outlasted->error(), vfs::Error::io);
   EXPECT_EQ(call([&] { return calls_.stat(first, {some_object}); }).error(), vfs::Error::io);
-  EXPECT_EQ(call([&] {
-              return calls_.remove(first, {{some_object, pnfs::GrantNumber(9)}});
-            }).error(),
+  EXPECT_EQ(call([&] { return calls_.remove(first, {{some_object, pnfs::GrantNumber(9)}}); }).error(),
             vfs::Error::delay)
       << "that can wait";
   data_.held = false;

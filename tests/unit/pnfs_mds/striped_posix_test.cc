@@ -80,7 +80,7 @@ TEST_P(StripedPosixTest, the_record_is_an_attribute_and_the_file_a_hole_of_the_r
   ASSERT_TRUE(write(find("f"), bytes));
   EXPECT_FALSE(record_of_file("f").empty());
   EXPECT_EQ(local_read("f"), std::string(3 * unit, '\0'));
-  struct stat now {};
+  struct stat now{};
   ASSERT_EQ(::stat(local("f").c_str(), &now), 0);
   EXPECT_LT(now.st_blocks * 512, unit);
   EXPECT_EQ(attributes(find("f")).space, bytes.size());
