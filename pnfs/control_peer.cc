@@ -2,13 +2,10 @@
 
 #include <algorithm>
 #include <array>
-
-#include "rpc/tcp_connect.h"
+#include <utility>
 
 namespace braid::pnfs {
 namespace {
-
-constexpr int syn_retries = 1;  // about 3 seconds
 
 // Who refuses a call does not execute it, or has.
 bool may_run(const PeerError& error) {
@@ -25,17 +22,17 @@ std::string_view name_of(PeerFault fault) {
   return names.at(static_cast<std::size_t>(fault));
 }
 
-ControlPeer::ControlPeer(rpc::TcpWorker& tcp, io::SlabPool& slabs, const rpc::PeerAddress& to,
+ControlPeer::ControlPeer(ControlPath path, io::SlabPool& slabs, const rpc::PeerAddress& to,
                          const ClusterSecret& secret, Own own, Accept accept,
                          const ControlPeerOptions& options)
-    : tcp_(tcp),
+    : path_(std::move(path)),
       to_(to),
       secret_(secret),
       own_(std::move(own)),
       accept_(std::move(accept)),
       options_(options),
       memory_(slabs),
-      client_(tcp.reactor(), slabs, random_xid()),
+      client_(path_.reactor, slabs, random_xid()),
       retry_(options.retry_first) {}
 
 PeerError ControlPeer::failed(rpc::CallError error) const {
@@ -59,7 +56,7 @@ void ControlPeer::drop(const std::shared_ptr<ControlSession>& session) {
 
 void ControlPeer::note_failure(const PeerError& error) {
   last_error_ = error;
-  not_before_ = tcp_.reactor().clock().now() + retry_;
+  not_before_ = path_.reactor.clock().now() + retry_;
   retry_ = std::min(2 * retry_, options_.retry_max);
 }
 
@@ -69,7 +66,7 @@ PeerOp<> ControlPeer::be_in_session() {
   co_await SetUpEnded{*this};
   if (closed_) co_await base::fail(PeerError{.fault = PeerFault::closing});
   if (in_session()) co_return;
-  if (waited || tcp_.reactor().clock().now() < not_before_) co_await base::fail(last_error_);
+  if (waited || path_.reactor.clock().now() < not_before_) co_await base::fail(last_error_);
   setting_up_ = true;
   const auto done = co_await set_up().as_result();
   setting_up_ = false;
@@ -92,10 +89,13 @@ PeerOp<> ControlPeer::set_up() {
 }
 
 PeerOp<> ControlPeer::connect() {
-  auto socket = co_await rpc::tcp_connect(tcp_.reactor(), to_, {.syn_retries = syn_retries}).as_result();
-  if (closed_) co_await base::fail(PeerError{.fault = PeerFault::closing});
-  if (!socket) co_await base::fail(PeerError{.fault = PeerFault::unreachable});
-  client_.attach(tcp_.open(std::move(*socket), client_));
+  const auto connected = co_await path_.connect(to_, client_).as_result();
+  // Whoever closes waits for this call, and found no connection to end.
+  if (closed_) {
+    (void)co_await client_.close().as_result();
+    co_await base::fail(PeerError{.fault = PeerFault::closing});
+  }
+  if (!connected) co_await base::fail(PeerError{.fault = PeerFault::unreachable});
 }
 
 template <class Args>

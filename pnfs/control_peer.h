@@ -1,4 +1,4 @@
-// The calling side of the control protocol: one other server, over TCP. docs/protocol-pnfs-control.md.
+// The calling side of the control protocol: one other server. docs/protocol-pnfs-control.md.
 #pragma once
 
 #include <chrono>
@@ -19,12 +19,12 @@
 #include "io/slab.h"
 #include "pnfs/control.x.h"
 #include "pnfs/control_body.h"
+#include "pnfs/control_path.h"
 #include "pnfs/control_session.h"
 #include "pnfs/hello.h"
 #include "pnfs/keys.h"
 #include "rpc/call_error.h"
 #include "rpc/client.h"
-#include "rpc/tcp_worker.h"
 
 namespace braid::pnfs {
 
@@ -75,7 +75,7 @@ struct ControlPeerOptions {
   Channel channel{};  // of a metadata server
 };
 
-// Belongs to the TcpWorker's thread. Connects when it is first called, and again after the connection or the
+// Belongs to the thread of its path. Connects when it is first called, and again after the connection or the
 // session has ended; calls that come meanwhile wait for the same hello. Any number of calls at once. close()
 // must have ended before it is destroyed.
 class ControlPeer {
@@ -87,8 +87,8 @@ class ControlPeer {
   using Accept = std::function<control_status(const Introduction& other)>;
 
   // `secret` outlives the peer.
-  ControlPeer(rpc::TcpWorker& tcp, io::SlabPool& slabs, const rpc::PeerAddress& to,
-              const ClusterSecret& secret, Own own, Accept accept, const ControlPeerOptions& options = {});
+  ControlPeer(ControlPath path, io::SlabPool& slabs, const rpc::PeerAddress& to, const ClusterSecret& secret,
+              Own own, Accept accept, const ControlPeerOptions& options = {});
   ControlPeer(const ControlPeer&) = delete;
   ControlPeer& operator=(const ControlPeer&) = delete;
 
@@ -141,7 +141,7 @@ class ControlPeer {
                                 base::Duration timeout);
   void drop(const std::shared_ptr<ControlSession>& session);
 
-  rpc::TcpWorker& tcp_;
+  const ControlPath path_;
   const rpc::PeerAddress to_;
   const ClusterSecret& secret_;
   const Own own_;

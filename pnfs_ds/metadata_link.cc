@@ -59,12 +59,12 @@ std::string sentence_of(control_status status, const std::string& mds) {
 
 }  // namespace
 
-Heartbeats::Heartbeats(rpc::TcpWorker& tcp, io::SlabPool& slabs, const Parts& parts)
-    : reactor_(tcp.reactor()),
+Heartbeats::Heartbeats(const pnfs::ControlPath& path, io::SlabPool& slabs, const Parts& parts)
+    : reactor_(path.reactor),
       parts_(parts),
       file_system_(file_system_id(parts.store.fd())),
-      peer_(tcp, slabs, parts.to.address, parts.secret, parts.own, accept_any),
-      timer_(tcp.reactor()) {}
+      peer_(path, slabs, parts.to.address, parts.secret, parts.own, accept_any),
+      timer_(path.reactor) {}
 
 void Heartbeats::start() {
   reactor_.post([this] { io::spawn(gate_, run()); });

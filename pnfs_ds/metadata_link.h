@@ -57,7 +57,7 @@ class Heartbeats {
   // How often the log says that the metadata server does not answer.
   static constexpr base::Duration reminder = std::chrono::minutes(1);
 
-  Heartbeats(rpc::TcpWorker& tcp, io::SlabPool& slabs, const Parts& parts);
+  Heartbeats(const pnfs::ControlPath& path, io::SlabPool& slabs, const Parts& parts);
 
   void start();
   io::Op<> close();

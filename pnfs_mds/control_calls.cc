@@ -87,14 +87,14 @@ pnfs::data_status status_of_error(vfs::Error error) {
 ControlCalls::~ControlCalls() = default;
 
 void ControlCalls::start(io::SlabPool& slabs, const DataServers& servers, const pnfs::ClusterSecret& secret,
-                         pnfs::ControlPeer::Own own, std::span<const Place> places) {
+                         pnfs::ControlPeer::Own own, std::span<const pnfs::ControlPath> paths) {
   slabs_ = &slabs;
   servers_ = &servers;
   secret_ = &secret;
   own_ = std::move(own);
-  desks_.reserve(places.size());
-  for (const Place& place : places)
-    desks_.push_back(std::make_unique<Desk>(place, static_cast<std::uint32_t>(desks_.size())));
+  desks_.reserve(paths.size());
+  for (const pnfs::ControlPath& path : paths)
+    desks_.push_back(std::make_unique<Desk>(path, static_cast<std::uint32_t>(desks_.size())));
 }
 
 void ControlCalls::register_in(base::MetricRegistry& metrics) { counters_.emplace(metrics, call_names); }
@@ -102,7 +102,7 @@ void ControlCalls::register_in(base::MetricRegistry& metrics) { counters_.emplac
 ControlCalls::Desk* ControlCalls::desk_here() const {
   const io::Reactor* const here = io::Reactor::current();
   const auto found =
-      std::ranges::find_if(desks_, [here](const auto& desk) { return &desk->place.reactor == here; });
+      std::ranges::find_if(desks_, [here](const auto& desk) { return &desk->path.reactor == here; });
   return found == desks_.end() ? nullptr : found->get();
 }
 
@@ -128,7 +128,7 @@ base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, 
   };
   line.generation = info->generation;
   line.peer = std::make_unique<pnfs::ControlPeer>(
-      desk.place.tcp, *slabs_, addresses[line.next % addresses.size()], *secret_, own_, is_meant,
+      desk.path, *slabs_, addresses[line.next % addresses.size()], *secret_, own_, is_meant,
       pnfs::ControlPeerOptions{.channel = {.boot = boot_, .number = desk.channel}});
   return &line;
 }
@@ -185,7 +185,7 @@ io::Op<> ControlCalls::end_unanswered(Desk& desk, pnfs::ServerNumber server) {
       if (done) continue;
       if (done.error().fault == pnfs::PeerFault::unreachable) note_unreachable(desk, server, peer);
     }
-    (void)co_await desk.place.reactor.sleep(unanswered_interval).as_result();
+    (void)co_await desk.path.reactor.sleep(unanswered_interval).as_result();
   }
   line.unanswered.reset();
   unanswered_.with([&](auto& unanswered) {
@@ -201,7 +201,7 @@ vfs::VfsOp<> ControlCalls::outlast(pnfs::ServerNumber server) {
     const auto standing = servers_->standing(server);
     if (!standing || standing->lost) co_await base::fail(vfs::Error::io);
     if (desk->closed) co_await base::fail(vfs::Error::delay);
-    (void)co_await desk->place.reactor.sleep(unanswered_interval).as_result();
+    (void)co_await desk->path.reactor.sleep(unanswered_interval).as_result();
   }
 }
 
@@ -313,7 +313,7 @@ struct ControlCalls::Closing {
   static io::Op<> run(Closing& self) {
     co_await close_desk(self.desk);
     // In a later turn, when this has left the gate.
-    self.desk.place.reactor.post([&self] { self.home->post(self.waiter); });
+    self.desk.path.reactor.post([&self] { self.home->post(self.waiter); });
   }
 };
 
@@ -325,7 +325,7 @@ io::Op<> ControlCalls::close() {
       Closing& at = closing;
       at.home = io::Reactor::current();
       at.waiter = handle;
-      at.desk.place.reactor.post([&at] { io::spawn(at.gate, Closing::run(at)); });
+      at.desk.path.reactor.post([&at] { io::spawn(at.gate, Closing::run(at)); });
     }
     void await_resume() const {}
   };

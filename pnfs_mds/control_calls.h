@@ -20,12 +20,12 @@
 #include "io/slab.h"
 #include "pnfs/call_counters.h"
 #include "pnfs/control.x.h"
+#include "pnfs/control_path.h"
 #include "pnfs/control_peer.h"
 #include "pnfs/hello.h"
 #include "pnfs/keys.h"
 #include "pnfs_mds/data_servers.h"
 #include "pnfs_mds/object_calls.h"
-#include "rpc/tcp_worker.h"
 
 namespace braid::pnfs_mds {
 
@@ -40,14 +40,10 @@ class ControlCalls final : public ObjectCalls {
   ControlCalls() = default;
   ~ControlCalls() override;
 
-  // A thread that calls.
-  struct Place {
-    io::Reactor& reactor;
-    rpc::TcpWorker& tcp;
-  };
-  // Before anybody calls. All outlives close(); `own` is what a hello of this server says.
+  // Before anybody calls. All outlives close(); `own` is what a hello of this server says, `paths` has one
+  // for each thread that calls.
   void start(io::SlabPool& slabs, const DataServers& servers, const pnfs::ClusterSecret& secret,
-             pnfs::ControlPeer::Own own, std::span<const Place> places);
+             pnfs::ControlPeer::Own own, std::span<const pnfs::ControlPath> paths);
   // Ends all connections, on any of the threads, while the others still run.
   io::Op<> close();
   // Before start(): calls are counted there. The registry outlives close().
@@ -78,8 +74,8 @@ class ControlCalls final : public ObjectCalls {
   };
   // Of one thread, and used by it alone.
   struct Desk {
-    Desk(const Place& at, std::uint32_t its_channel) : place(at), channel(its_channel) {}
-    const Place place;
+    Desk(const pnfs::ControlPath& by, std::uint32_t its_channel) : path(by), channel(its_channel) {}
+    const pnfs::ControlPath path;
     const std::uint32_t channel;
     std::map<pnfs::ServerNumber, Line> lines;
     bool closed = false;

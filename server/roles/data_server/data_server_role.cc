@@ -219,12 +219,12 @@ void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> thread
   const auto own = [this] { return introduction(); };
   const auto anybody = [](const pnfs::Introduction&) { return pnfs::control_status::CONTROL_OK; };
   for (const auto& thread : threads)
-    peers_.add(std::make_unique<pnfs::ControlPeer>(thread->tcp(), slabs_, opened_.mds.address, opened_.secret,
-                                                   own, anybody),
+    peers_.add(std::make_unique<pnfs::ControlPeer>(pnfs::over_tcp(thread->tcp()), slabs_, opened_.mds.address,
+                                                   opened_.secret, own, anybody),
                thread->reactor());
   ServerThread& first = *threads.front();
   engine_->start(first.reactor(), first.tcp());
-  heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(first.tcp(), slabs_,
+  heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(pnfs::over_tcp(first.tcp()), slabs_,
                                                       pnfs_ds::Heartbeats::Parts{.to = opened_.mds,
                                                                                  .secret = opened_.secret,
                                                                                  .own = own,

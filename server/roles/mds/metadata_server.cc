@@ -101,12 +101,12 @@ void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> thread
   cluster_->set_lowest_grant([this, &clients = engine.state().clients] {
     return clients.in_grace() ? pnfs::GrantNumber() : layouts_.grants().lowest();
   });
-  std::vector<pnfs_mds::ControlCalls::Place> places;
-  places.reserve(threads.size());
-  for (const auto& thread : threads) places.push_back({thread->reactor(), thread->tcp()});
+  std::vector<pnfs::ControlPath> paths;
+  paths.reserve(threads.size());
+  for (const auto& thread : threads) paths.push_back(pnfs::over_tcp(thread->tcp()));
   calls_->start(
       *slabs_, cluster_->servers(), cluster_->secret(),
-      [this] { return pnfs_mds::introduction_of(*cluster_); }, places);
+      [this] { return pnfs_mds::introduction_of(*cluster_); }, paths);
   home_.with([&](io::Reactor*& home) { home = &threads.front()->reactor(); });
   state_ = &engine.state();
   looked_at_ = exports_->current();

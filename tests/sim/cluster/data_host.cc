@@ -88,10 +88,11 @@ void DataHost::assemble() {
   rpc_.emplace(rpc::ServerOptions{}, programs, metrics_, base::random_sip_key());
   worker_ = std::make_unique<rpc::ServerWorker>(*rpc_, reactor, parts_.slabs);
   const rpc::PeerAddress mds = metadata_address(first_data_caller + parts_.number);
-  peers_.add(std::make_unique<pnfs::ControlPeer>(tcp_, parts_.slabs, mds, *opened_.secret, own, anybody),
+  peers_.add(std::make_unique<pnfs::ControlPeer>(pnfs::over_tcp(tcp_), parts_.slabs, mds, *opened_.secret,
+                                                 own, anybody),
              reactor);
   engine_->start(reactor, tcp_);
-  heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(tcp_, parts_.slabs,
+  heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(pnfs::over_tcp(tcp_), parts_.slabs,
                                                       pnfs_ds::Heartbeats::Parts{.to = {mds, mds.text()},
                                                                                  .secret = *opened_.secret,
                                                                                  .own = own,

@@ -82,9 +82,9 @@ std::expected<void, std::string> MetadataHost::assemble() {
   worker_ = std::make_unique<rpc::ServerWorker>(*rpc_, reactor, parts_.slabs);
   engine_->start(reactor, tcp_);
   tell_data_servers();
-  const std::array places{pnfs_mds::ControlCalls::Place{reactor, tcp_}};
+  const std::array paths{pnfs::over_tcp(tcp_)};
   layouts_->recalls().start(engine_->state(), reactor);
-  calls_.start(parts_.slabs, cluster_->servers(), cluster_->secret(), own, places);
+  calls_.start(parts_.slabs, cluster_->servers(), cluster_->secret(), own, paths);
   return {};
 }
 

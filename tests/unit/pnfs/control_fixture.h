@@ -88,7 +88,7 @@ class Peer {
       : secret_(secret_of(secret)) {
     on.thread.call([&] {
       peer_.emplace(
-          *on.tcp, on.pool, to, secret_, [own] { return own; },
+          over_tcp(*on.tcp), on.pool, to, secret_, [own] { return own; },
           [accepts](const Introduction&) { return accepts; }, options);
     });
   }

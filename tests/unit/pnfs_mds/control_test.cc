@@ -69,12 +69,11 @@ class CallsOverTcp : public ControlTest {
             clock_, cluster_->secret(), [this] { return data_server(); }, data_),
         server_(serve(service_.program())) {
     admit({{"rdma", "127.0.0.1.8.1"}, {"tcp", universal(server_->address)}});
-    const std::vector<ControlCalls::Place> places{{caller_.thread.reactor(), *caller_.tcp},
-                                                  {second_.thread.reactor(), *second_.tcp}};
+    const std::vector<pnfs::ControlPath> paths{pnfs::over_tcp(*caller_.tcp), pnfs::over_tcp(*second_.tcp)};
     calls_.register_in(metrics_);
     calls_.start(
         caller_.pool, cluster_->servers(), cluster_->secret(), [this] { return introduction_of(*cluster_); },
-        places);
+        paths);
   }
   ~CallsOverTcp() override {
     caller_.thread.await([this] { return calls_.close(); });
@@ -321,8 +320,8 @@ class CallsOfDataServers : public ControlTest {
     std::optional<pnfs::ControlPeer> peer;
     caller_.thread.call([&] {
       peer.emplace(
-          *caller_.tcp, caller_.pool, server_->address, cluster_->secret(), [own] { return own; },
-          [](const pnfs::Introduction&) { return CONTROL_OK; });
+          pnfs::over_tcp(*caller_.tcp), caller_.pool, server_->address, cluster_->secret(),
+          [own] { return own; }, [](const pnfs::Introduction&) { return CONTROL_OK; });
     });
     caller_.thread.await([&] { return keep(*peer, args, out, dirty_); });
     caller_.thread.call([&] { peer.reset(); });

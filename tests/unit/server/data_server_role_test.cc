@@ -160,7 +160,7 @@ TEST_F(DataServerRoleTest, the_metadata_server_reads_and_writes_objects_over_tcp
   thread.call([&] {
     tcp.emplace(thread.reactor(), pool, nullptr, rpc::TcpOptions{}, metrics);
     peer.emplace(
-        *tcp, pool, server_->addresses().front(), secret_, [this] { return introduction_; },
+        pnfs::over_tcp(*tcp), pool, server_->addresses().front(), secret_, [this] { return introduction_; },
         [](const pnfs::Introduction& other) {
           return other.name == "ds1" ? CONTROL_OK : CONTROL_OTHER_SERVER;
         });

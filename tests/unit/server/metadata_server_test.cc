@@ -110,7 +110,7 @@ class JoinedServer {
     port_ = server_->address.port;
     caller_.thread.call([&] {
       peer_.emplace(
-          *caller_.tcp, caller_.pool, mds, secret_, [this] { return own(); },
+          pnfs::over_tcp(*caller_.tcp), caller_.pool, mds, secret_, [this] { return own(); },
           [](const pnfs::Introduction&) { return pnfs::control_status::CONTROL_OK; });
     });
     caller_.thread.await([this] { return beat(); });
