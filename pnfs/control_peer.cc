@@ -12,6 +12,38 @@ bool may_run(const PeerError& error) {
   return error.fault != PeerFault::refused && error.fault != PeerFault::no_memory;
 }
 
+// Of what results say besides body and bulk data: status, session, sequence number, lengths, MAC.
+constexpr std::uint32_t sealed_bytes = 64;
+// Of a hello: it names up to ADDRESSES_MAX addresses.
+constexpr std::uint32_t hello_bytes = 8192;
+
+// What each object of a batch takes at most in a reply.
+template <class Args>
+ControlPeer::ReplyBytes of_each(const Args& args) {
+  constexpr std::uint32_t each = 32;
+  return {.body = static_cast<std::uint32_t>(64 + each * args.size()), .bulk = 0};
+}
+
+ControlPeer::ReplyBytes reply_to(const to_data_args& args) {
+  if (const auto* const read = args.read())
+    return {.body = 1024, .bulk = std::min(read->count, BULK_BYTES_MAX)};
+  if (const auto* const stat = args.stat()) return of_each(stat->of);
+  if (const auto* const truncate = args.truncate()) return of_each(truncate->objects);
+  if (const auto* const remove = args.remove()) return of_each(remove->objects);
+  return {};
+}
+ControlPeer::ReplyBytes reply_to(const to_metadata_args& args) {
+  if (const auto* const dirty = args.dirty()) return of_each(dirty->objects);
+  return {};
+}
+
+rpc::ReplyRoom room_of(const ControlPeer::ReplyBytes& reply) {
+  rpc::ReplyRoom room;
+  room.items[room.item_count++] = reply.bulk;
+  room.rest_bytes = sealed_bytes + reply.body;
+  return room;
+}
+
 std::uint32_t random_xid() { return static_cast<std::uint32_t>(random_session()); }
 
 }  // namespace
@@ -101,7 +133,9 @@ PeerOp<> ControlPeer::connect() {
 template <class Args>
 rpc::CallOp<rpc::Results> ControlPeer::plain_call(PNFS_CONTROL_V1_procedure procedure, const Args& args) {
   return client_.call({PNFS_CONTROL, PNFS_CONTROL_V1, static_cast<std::uint32_t>(procedure)},
-                      {.auth = {}, .timeout = options_.hello_timeout},
+                      {.auth = {},
+                       .timeout = options_.hello_timeout,
+                       .room = {.items = {}, .item_count = 0, .rest_bytes = hello_bytes}},
                       [&args](xdr::Encoder& out) { encode(out, args); });
 }
 
@@ -131,17 +165,19 @@ PeerOp<> ControlPeer::say_hello() {
   other_ = std::move(other);
 }
 
-PeerOp<PeerReply> ControlPeer::call(base::Bytes body, io::Payload bulk, base::Duration timeout) {
+PeerOp<PeerReply> ControlPeer::call(base::Bytes body, io::Payload bulk, base::Duration timeout,
+                                    const ReplyBytes& reply_bytes) {
+  const rpc::ReplyRoom room = room_of(reply_bytes);
   const io::Gate::Hold running(gate_);
   co_await be_in_session();
   const std::shared_ptr<ControlSession> session = session_;
   const control_sealed sealed = session->seal_call(body, std::move(bulk));
-  const auto results =
-      co_await client_
-          .call({PNFS_CONTROL, PNFS_CONTROL_V1,
-                 static_cast<std::uint32_t>(PNFS_CONTROL_V1_procedure::CONTROL_EXCHANGE)},
-                {.auth = {}, .timeout = timeout}, [&sealed](xdr::Encoder& out) { encode(out, sealed); })
-          .as_result();
+  const auto results = co_await client_
+                           .call({PNFS_CONTROL, PNFS_CONTROL_V1,
+                                  static_cast<std::uint32_t>(PNFS_CONTROL_V1_procedure::CONTROL_EXCHANGE)},
+                                 {.auth = {}, .timeout = timeout, .room = room},
+                                 [&sealed](xdr::Encoder& out) { encode(out, sealed); })
+                           .as_result();
   auto reply = results ? take(*results, sealed.sequence, session) : base::fail(failed(results.error()));
   if (!reply && may_run(reply.error())) reply.error().running_in = session->id();
   co_return co_await std::move(reply);
@@ -179,9 +215,9 @@ base::Result<PeerReply, PeerError> ControlPeer::take(const rpc::Results& results
 
 template <class Res>
 PeerOp<TypedReply<Res>> ControlPeer::typed(base::Result<base::Bytes> body, std::size_t operation,
-                                           io::Payload bulk, base::Duration timeout) {
+                                           io::Payload bulk, base::Duration timeout, ReplyBytes reply_bytes) {
   if (!body) co_await base::fail(PeerError{.fault = PeerFault::no_memory});
-  PeerReply reply = co_await call(std::move(*body), std::move(bulk), timeout);
+  PeerReply reply = co_await call(std::move(*body), std::move(bulk), timeout, reply_bytes);
   TypedReply<Res> out{std::make_unique<xdr::Arena>(), std::move(reply.body), std::move(reply.bulk), Res{}};
   if (!decode_body(out.body, *out.arena, out.result) || out.result.body.index() != operation)
     co_await base::fail(PeerError{.fault = PeerFault::bad_reply});
@@ -190,12 +226,13 @@ PeerOp<TypedReply<Res>> ControlPeer::typed(base::Result<base::Bytes> body, std::
 
 PeerOp<TypedReply<to_data_res>> ControlPeer::call_data(const to_data_args& args, io::Payload bulk,
                                                        base::Duration timeout) {
-  return typed<to_data_res>(encode_body(args, memory_), args.body.index(), std::move(bulk), timeout);
+  return typed<to_data_res>(encode_body(args, memory_), args.body.index(), std::move(bulk), timeout,
+                            reply_to(args));
 }
 
 PeerOp<TypedReply<to_metadata_res>> ControlPeer::call_metadata(const to_metadata_args& args,
                                                                base::Duration timeout) {
-  return typed<to_metadata_res>(encode_body(args, memory_), args.body.index(), {}, timeout);
+  return typed<to_metadata_res>(encode_body(args, memory_), args.body.index(), {}, timeout, reply_to(args));
 }
 
 io::Op<> ControlPeer::close() {

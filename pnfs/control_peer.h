@@ -98,9 +98,14 @@ class ControlPeer {
   // There is a session now, as far as this side knows.
   [[nodiscard]] bool in_session() const { return session_ != nullptr && client_.connected(); }
 
+  // What a reply may bring: where the caller makes room for it, one that brings more is a bad_reply.
+  struct ReplyBytes {
+    std::uint32_t body = 1024;
+    std::uint32_t bulk = 0;
+  };
   // `timeout` counts from when the call is sent. A body has at most BODY_BYTES_MAX bytes, bulk data
   // BULK_BYTES_MAX.
-  PeerOp<PeerReply> call(base::Bytes body, io::Payload bulk, base::Duration timeout);
+  PeerOp<PeerReply> call(base::Bytes body, io::Payload bulk, base::Duration timeout, const ReplyBytes& reply);
 
   // Returns when the call that failed so runs no more, and never will: in a later session than its own. Of a
   // channel alone.
@@ -138,7 +143,7 @@ class ControlPeer {
                                           const std::shared_ptr<ControlSession>& session);
   template <class Res>
   PeerOp<TypedReply<Res>> typed(base::Result<base::Bytes> body, std::size_t operation, io::Payload bulk,
-                                base::Duration timeout);
+                                base::Duration timeout, ReplyBytes reply_bytes);
   void drop(const std::shared_ptr<ControlSession>& session);
 
   const ControlPath path_;

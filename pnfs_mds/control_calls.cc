@@ -55,6 +55,20 @@ pnfs::fence wire_of(const Fence& fence) {
   return pnfs::fence::with_lowest(std::get<LowestFence>(fence).lowest.value());
 }
 
+std::string_view name_of(rpc::Transport transport) {
+  return transport == rpc::Transport::rdma ? "rdma" : "tcp";
+}
+
+// Netids of RDMA are written as those of TCP (RFC 5665 section 5.2.3.3).
+std::optional<rpc::PeerAddress> address_of(const Address& address, rpc::Transport transport) {
+  std::string_view netid = address.netid;
+  if (transport == rpc::Transport::rdma) {
+    if (netid != "rdma" && netid != "rdma6") return std::nullopt;
+    netid = netid == "rdma" ? "tcp" : "tcp6";
+  }
+  return nfs4::callback::parse_universal_address(netid, address.uaddr);
+}
+
 std::optional<vfs::Stability> stability_of(std::uint32_t stable_how) {
   if (stable_how > 2) return std::nullopt;
   return static_cast<vfs::Stability>(stable_how);
@@ -87,7 +101,9 @@ pnfs::data_status status_of_error(vfs::Error error) {
 ControlCalls::~ControlCalls() = default;
 
 void ControlCalls::start(io::SlabPool& slabs, const DataServers& servers, const pnfs::ClusterSecret& secret,
-                         pnfs::ControlPeer::Own own, std::span<const pnfs::ControlPath> paths) {
+                         pnfs::ControlPeer::Own own, std::span<const pnfs::ControlPath> paths,
+                         rpc::Transport transport) {
+  transport_ = transport;
   slabs_ = &slabs;
   servers_ = &servers;
   secret_ = &secret;
@@ -120,9 +136,11 @@ base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, 
   std::vector<rpc::PeerAddress> addresses;
   addresses.reserve(info->addresses.size());
   for (const Address& address : info->addresses)
-    if (const auto parsed = nfs4::callback::parse_universal_address(address.netid, address.uaddr))
-      addresses.push_back(*parsed);
-  if (addresses.empty()) return base::fail(vfs::Error::delay);
+    if (const auto parsed = address_of(address, transport_)) addresses.push_back(*parsed);
+  if (addresses.empty()) {
+    tell_of_unreachable(desk, server, "it has no address of this transport");
+    return base::fail(vfs::Error::delay);
+  }
   const auto is_meant = [id = info->id](const pnfs::Introduction& other) {
     return other.server == id ? pnfs::control_status::CONTROL_OK : pnfs::control_status::CONTROL_OTHER_SERVER;
   };
@@ -136,8 +154,15 @@ base::Result<ControlCalls::Line*, vfs::Error> ControlCalls::line_to(Desk& desk, 
 void ControlCalls::note_unreachable(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer) {
   Line& line = desk.lines[server];
   if (line.peer.get() != peer || peer->in_session()) return;
+  tell_of_unreachable(desk, server, peer->to().text());
   ++line.next;
   line.generation = 0;
+}
+
+void ControlCalls::tell_of_unreachable(Desk& desk, pnfs::ServerNumber server, std::string_view why) {
+  if (!unreachable_.due(desk.path.reactor.clock().now())) return;
+  base::log_event(base::Level::warning, "data_server_not_reached", "number={} transport={}: {}",
+                  server.value(), name_of(transport_), why);
 }
 
 vfs::VfsOp<ControlCalls::Reply> ControlCalls::ask(pnfs::ServerNumber server, About about,

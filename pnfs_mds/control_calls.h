@@ -10,10 +10,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/guarded.h"
+#include "base/log_limiter.h"
 #include "io/gate.h"
 #include "io/op.h"
 #include "io/reactor.h"
@@ -26,6 +28,7 @@
 #include "pnfs/keys.h"
 #include "pnfs_mds/data_servers.h"
 #include "pnfs_mds/object_calls.h"
+#include "rpc/transport.h"
 
 namespace braid::pnfs_mds {
 
@@ -41,9 +44,10 @@ class ControlCalls final : public ObjectCalls {
   ~ControlCalls() override;
 
   // Before anybody calls. All outlives close(); `own` is what a hello of this server says, `paths` has one
-  // for each thread that calls.
+  // for each thread that calls, all of this transport. Of a server's addresses only those of it are called.
   void start(io::SlabPool& slabs, const DataServers& servers, const pnfs::ClusterSecret& secret,
-             pnfs::ControlPeer::Own own, std::span<const pnfs::ControlPath> paths);
+             pnfs::ControlPeer::Own own, std::span<const pnfs::ControlPath> paths,
+             rpc::Transport transport = rpc::Transport::tcp);
   // Ends all connections, on any of the threads, while the others still run.
   io::Op<> close();
   // Before start(): calls are counted there. The registry outlives close().
@@ -96,7 +100,9 @@ class ControlCalls final : public ObjectCalls {
   // Until the calls run no more that were not answered, or the desk is closed.
   io::Op<> end_unanswered(Desk& desk, pnfs::ServerNumber server);
   // The next call tries another address, if there is one.
-  static void note_unreachable(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer);
+  void note_unreachable(Desk& desk, pnfs::ServerNumber server, const pnfs::ControlPeer* peer);
+  // At most once a minute.
+  void tell_of_unreachable(Desk& desk, pnfs::ServerNumber server, std::string_view why);
   static io::Op<> retire(std::unique_ptr<pnfs::ControlPeer> peer);
   static io::Op<> close_desk(Desk& desk);
 
@@ -109,6 +115,8 @@ class ControlCalls final : public ObjectCalls {
   // Of each server, on how many desks a call is unanswered that changes bytes; those without one are absent.
   base::Guarded<std::map<pnfs::ServerNumber, unsigned>> unanswered_;
   std::optional<pnfs::CallCounters> counters_;
+  rpc::Transport transport_ = rpc::Transport::tcp;
+  base::LogLimiter unreachable_;
 };
 
 // Between errors and numbers of RFC 8881 section 15.1, as the control protocol has them. Numbers that mean

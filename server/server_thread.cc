@@ -37,6 +37,14 @@ io::Op<std::optional<base::Errno>> ServerThread::open_rdma(const RdmaResources& 
   if (!verbs) return std::optional(verbs.error());
   verbs_ = std::move(*verbs);
   rdma_.emplace(*reactor_, slabs_, *verbs_, resources.maps, resources.options, resources.metrics);
+  // Whoever calls other servers gives up sooner than a client of ours has to.
+  constexpr base::Duration stall_limit = std::chrono::seconds(5);
+  constexpr base::Duration look = std::chrono::seconds(1);
+  connector_.emplace(*reactor_, slabs_, *verbs_, resources.maps,
+                     rdma::RdmaClientOptions{.credits = resources.options.credits,
+                                             .inline_bytes = resources.options.inline_bytes,
+                                             .stall_limit = stall_limit,
+                                             .sweep_interval = look});
   return std::optional<base::Errno>();
 }
 
@@ -44,8 +52,10 @@ io::Op<> ServerThread::end_rdma(base::Duration limit) {
   if (!rdma_) co_return;
   (void)co_await rdma_->drain(limit);
   co_await rdma_->close();
+  co_await connector_->close();
   co_await verbs_->close();
   rdma_.reset();
+  connector_.reset();
   verbs_.reset();
 }
 

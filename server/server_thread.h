@@ -16,6 +16,7 @@
 #include "io/reactor.h"
 #include "io/slab.h"
 #include "rdma/admission.h"
+#include "rdma/connector.h"
 #include "rdma/options.h"
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
@@ -65,6 +66,8 @@ class ServerThread {
   // After start_rdma() succeeded; on the thread.
   [[nodiscard]] rdma::Verbs& verbs() { return *verbs_; }
   [[nodiscard]] rdma::Admission::Target rdma_target(std::size_t role) { return {&*rdma_, &workers_[role]}; }
+  // Null: there is no RDMA. On the thread.
+  [[nodiscard]] rdma::RdmaConnector* rdma_connector() { return connector_ ? &*connector_ : nullptr; }
   [[nodiscard]] std::size_t rdma_connections() const { return rdma_ ? rdma_->connections() : 0; }
 
   // Runs f(), an Op<T> that cannot fail, on the thread; the future is for another thread.
@@ -115,6 +118,7 @@ class ServerThread {
   rpc::TcpWorker tcp_;
   std::unique_ptr<rdma::Verbs> verbs_;
   std::optional<rdma::RdmaWorker> rdma_;
+  std::optional<rdma::RdmaConnector> connector_;
   std::thread thread_;
 };
 

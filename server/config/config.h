@@ -72,6 +72,8 @@ struct PnfsConfig {
   unsigned lost_seconds = 300;  // after so long without a data server its bytes are an I/O error
   // By which clients reach data servers, the first choice first; empty: as they reach this server.
   std::vector<rpc::Transport> data_transport;
+  // By which this server calls data servers.
+  rpc::Transport control_transport = rpc::Transport::tcp;
 };
 
 // Where the bytes of an export's new files are.

@@ -63,6 +63,20 @@ void read_data_transport(TomlReader& table, PnfsConfig& config) {
   }
 }
 
+void read_control_transport(TomlReader& table, Config& all) {
+  std::string name;
+  if (!table.text("control_transport", name, R"(control_transport = "rdma")")) return;
+  if (name != "tcp" && name != "rdma")
+    table.problem("control_transport",
+                  fmt::format("'control_transport' is \"{}\"; write \"tcp\" or \"rdma\"", name));
+  if (name != "rdma") return;
+  all.pnfs.control_transport = rpc::Transport::rdma;
+  if (!all.rdma.on)
+    table.problem(
+        "control_transport",
+        "'control_transport' is \"rdma\", and this server has no RDMA; write rdma = true in [server]");
+}
+
 }  // namespace
 
 void read_pnfs(TomlReader& file, std::string_view name, Config& all) {
@@ -82,6 +96,7 @@ void read_pnfs(TomlReader& file, std::string_view name, Config& all) {
   read_packing(table, config);
   table.integer("lost_seconds", config.lost_seconds, 10u, 86400u);
   read_data_transport(table, config);
+  read_control_transport(table, all);
   table.finish();
 }
 

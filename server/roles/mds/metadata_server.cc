@@ -29,6 +29,20 @@ pnfs_mds::ClusterOptions options_of(const config::Config& config, const std::str
   return options;
 }
 
+io::Op<> connect_over_rdma(ServerThread& thread, rpc::PeerAddress to, rpc::Client& client) {
+  rdma::RdmaConnector* const connector = thread.rdma_connector();
+  if (connector == nullptr) co_await base::fail(ENODEV);
+  co_await connector->connect(to, client);
+}
+
+// RDMA begins after the roles have.
+pnfs::ControlPath path_of(ServerThread& thread, rpc::Transport transport) {
+  if (transport == rpc::Transport::tcp) return pnfs::over_tcp(thread.tcp());
+  return {.reactor = thread.reactor(), .connect = [&thread](rpc::PeerAddress to, rpc::Client& client) {
+            return connect_over_rdma(thread, to, client);
+          }};
+}
+
 void warn_of_small_unit(const pnfs_mds::StripePolicy& policy) {
   if (policy.unit >= base::MiB) return;
   base::log_event(base::Level::warning, "stripe_unit_small",
@@ -60,7 +74,8 @@ std::expected<std::shared_ptr<MetadataServer>, std::string> MetadataServer::open
 MetadataServer::MetadataServer(const config::PnfsConfig& config,
                                std::unique_ptr<pnfs_mds::ControlCalls> calls,
                                std::unique_ptr<pnfs_mds::Cluster> cluster, const base::Clock& clock)
-    : calls_(std::move(calls)),
+    : control_transport_(config.control_transport),
+      calls_(std::move(calls)),
       cluster_(std::move(cluster)),
       layouts_(*cluster_, config.data_transport),
       control_(*cluster_),
@@ -93,6 +108,8 @@ void MetadataServer::register_metrics(base::MetricRegistry& metrics) {
   layouts_.counters().register_in(metrics);
   cluster_->source().counters().register_in(metrics);
   calls_->register_in(metrics);
+  metrics.gauge("braid_pnfs_control_by_rdma", "Whether data servers are called by RDMA", {},
+                [this] { return control_transport_ == rpc::Transport::rdma ? 1.0 : 0.0; });
   metrics.gauge("braid_pnfs_pending_fences", "Clients that a silent data server is yet to shut out", {},
                 [this] { return static_cast<double>(cluster_->pending_fences().count()); });
 }
@@ -103,10 +120,10 @@ void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> thread
   });
   std::vector<pnfs::ControlPath> paths;
   paths.reserve(threads.size());
-  for (const auto& thread : threads) paths.push_back(pnfs::over_tcp(thread->tcp()));
+  for (const auto& thread : threads) paths.push_back(path_of(*thread, control_transport_));
   calls_->start(
       *slabs_, cluster_->servers(), cluster_->secret(),
-      [this] { return pnfs_mds::introduction_of(*cluster_); }, paths);
+      [this] { return pnfs_mds::introduction_of(*cluster_); }, paths, control_transport_);
   home_.with([&](io::Reactor*& home) { home = &threads.front()->reactor(); });
   state_ = &engine.state();
   looked_at_ = exports_->current();

@@ -1,4 +1,4 @@
-"""RDMA: clients reach data servers as they reach the metadata server, or as its configuration says; the bytes are the same."""
+"""RDMA: clients, and the metadata server itself, reach data servers by the transport that the configuration says; the bytes are the same."""
 
 import hashlib
 import json
@@ -53,3 +53,19 @@ step("the configuration has it otherwise")
 lab.stop()
 lab.serve(config=configuration(lab, cluster='data_transport = ["tcp"]\n'))
 by_mount("rdma", "third", False)
+
+step("the metadata server itself goes there by RDMA")
+lab.stop()
+config = configuration(lab, cluster='control_transport = "rdma"\n')
+lab.serve(config=config.replace("[server]\n", "[server]\nrdma = true\n"))
+mnt = lab.mount(version="3", proto="tcp")
+data = pattern(SIZE, "fourth")
+with open(f"{mnt}/fourth", "wb") as file:
+    file.write(data)
+for number, (_, rdma) in enumerate(connections(), 1):
+    equal(rdma > 0, True, f"data server {number} is called by RDMA")
+lab.unmount(mnt)
+mnt = lab.mount(version="3", proto="tcp")
+for name, content in (("first", first), ("second", second), ("fourth", data)):
+    equal(sha256(f"{mnt}/{name}"), hashlib.sha256(content).hexdigest(), f"{name} by NFS 3")
+lab.unmount(mnt)

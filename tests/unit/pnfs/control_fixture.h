@@ -147,7 +147,8 @@ class Peer {
   }
   io::Op<> keep(std::optional<Outcome>& out, std::string_view body, std::string_view bulk,
                 base::Duration timeout) {
-    auto reply = co_await peer_->call(bytes_of_text(body), payload(bulk), timeout).as_result();
+    const ControlPeer::ReplyBytes room{.body = BODY_BYTES_MAX, .bulk = BULK_BYTES_MAX};
+    auto reply = co_await peer_->call(bytes_of_text(body), payload(bulk), timeout, room).as_result();
     if (reply)
       out.emplace(text_of(reply->body) + text_of(reply->bulk));
     else

@@ -307,6 +307,28 @@ TEST_F(CallsOverTcp, who_cannot_be_called_is_not) {
   EXPECT_EQ(data_.admitted, 0) << "no contact";
 }
 
+// A way that leads nowhere, and notes where it was to lead.
+TEST_F(CallsOverTcp, only_addresses_of_the_transport_are_called) {
+  std::vector<std::string> asked;
+  const std::vector<pnfs::ControlPath> paths{
+      {.reactor = caller_.thread.reactor(), .connect = [&](rpc::PeerAddress to, rpc::Client& /*client*/) {
+         asked.push_back(to.text());
+         return io::Op<>(base::Result<void>(base::fail(base::errno_of(ECONNREFUSED))));
+       }}};
+  ControlCalls by_rdma;
+  const auto own = [this] { return introduction_of(*cluster_); };
+  by_rdma.start(caller_.pool, cluster_->servers(), cluster_->secret(), own, paths, rpc::Transport::rdma);
+  admit({{"tcp", universal(server_->address)}});
+  EXPECT_EQ(call([&] { return by_rdma.commit(first, some_object); }).error(), vfs::Error::delay);
+  EXPECT_THAT(asked, testing::ElementsAre()) << "it has none, and TCP is no substitute";
+  admit(
+      {{"tcp", universal(server_->address)}, {"rdma", "127.0.0.1.8.1"}, {"rdma6", "::1.8.2"}, {"rdma", "x"}});
+  EXPECT_EQ(call([&] { return by_rdma.commit(first, some_object); }).error(), vfs::Error::delay);
+  EXPECT_EQ(call([&] { return by_rdma.commit(first, some_object); }).error(), vfs::Error::delay);
+  EXPECT_THAT(asked, testing::ElementsAre("127.0.0.1:2049", "[::1]:2050"));
+  caller_.thread.await([&] { return by_rdma.close(); });
+}
+
 class CallsOfDataServers : public ControlTest {
  protected:
   CallsOfDataServers()
