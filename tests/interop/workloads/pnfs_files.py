@@ -6,8 +6,8 @@ import mmap
 import os
 import subprocess
 
-from harness.client import Lab, drop_caches, equal, expect, read_file, sha256, step, write_file
-from harness.pnfs import SERVERS, UNIT, await_removal, pattern, serve, stored, write_and_read
+from harness.client import Lab, drop_caches, equal, expect, read_file, sha256, step, until, write_file
+from harness.pnfs import SERVERS, UNIT, await_removal, in_band, pattern, serve, stored, write_and_read
 
 RUNS = ("ext4,4.1", "ext4,4.2")
 TAKES_S = 18
@@ -132,3 +132,21 @@ equal(sha256(f"{mnt}/kept"), hashlib.sha256(data).hexdigest(), "a file from befo
 write_file(f"{mnt}/after", more)
 drop_caches()
 equal(read_file(f"{mnt}/after"), more, "a file from after it")
+
+
+def overwritten(name, content):
+    """The file with other content: WRITEs that the metadata server got meanwhile. Without O_CREAT Linux cuts it after it
+    has its layout."""
+    before = in_band("WRITE")
+    descriptor = os.open(f"{mnt}/{name}", os.O_WRONLY | os.O_TRUNC)
+    with open(descriptor, "wb") as file:
+        file.write(content)
+    return in_band("WRITE") - before
+
+
+step("who overwrites a file goes on with its layout, though others may have had one before the restart")
+until(lambda: overwritten("after", more) == 0, "layouts to be granted after the grace period")
+equal(overwritten("kept", more), 0, "WRITEs at the metadata server")
+drop_caches()
+for name in ("kept", "after"):
+    equal(read_file(f"{mnt}/{name}"), more, f"what {name} was overwritten with")
