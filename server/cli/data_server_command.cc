@@ -17,11 +17,13 @@ namespace {
 
 struct DataServerOptions {
   config::DataServerConfig server;
+  std::string control_transport;
   ProcessOptions process;
 };
 
+constexpr const char* own_group = "Options of the data server";
+
 void add_own_options(CLI::App& command, config::DataServerConfig& server) {
-  const std::string group = "Options of the data server";
   command.add_option("DIR", server.directory, "Directory of its objects; an empty one becomes it")
       ->required()
       ->type_name(" ");
@@ -30,32 +32,32 @@ void add_own_options(CLI::App& command, config::DataServerConfig& server) {
       ->type_name("HOST:PORT")
       ->check(must([](const std::string& s) { return config::split_host_port(s).has_value(); },
                    "write a name or an address with a port, e.g. mds.example.com:2049"))
-      ->group(group);
+      ->group(own_group);
   command.add_option("--secret", server.secret, "File of the cluster's secret, with mode 0600")
       ->required()
       ->type_name("FILE")
-      ->group(group);
+      ->group(own_group);
   command.add_option("--name", server.name, "What the metadata server calls it (the name of this host)")
       ->type_name("NAME")
       ->check(
           must([](const std::string& s) { return !s.empty() && s.size() <= 255; }, "write 1 to 255 bytes"))
-      ->group(group);
+      ->group(own_group);
   command.add_option("--listen", server.listen, "Address to listen on (all addresses); may be repeated")
       ->type_name("ADDRESS")
       ->check(must([](const std::string& s) { return rpc::parse_address(s, 0).has_value(); },
                    "write an IP address without a port; the port is --port"))
       ->allow_extra_args(false)
-      ->group(group);
+      ->group(own_group);
   command.add_option("--port", server.port, "TCP port (2049); 0 takes a free one")
       ->type_name("PORT")
       ->check(number(0, 65535))
-      ->group(group);
+      ->group(own_group);
   command.add_option("--rdma", server.rdma, "Serve RPC over RDMA too, on this port (20049)")
       ->type_name("PORT")
       ->expected(0, 1)
       ->default_str("20049")
       ->check(number(1, 65535))
-      ->group(group);
+      ->group(own_group);
   command
       .add_option("--advertise", server.advertise,
                   "Address that clients are told (where it listens); may be repeated")
@@ -63,7 +65,24 @@ void add_own_options(CLI::App& command, config::DataServerConfig& server) {
       ->check(must([](const std::string& s) { return config::parse_advertised(s, 0).has_value(); },
                    "write an IP address, with a port if it is reached by another one"))
       ->allow_extra_args(false)
-      ->group(group);
+      ->group(own_group);
+}
+
+void add_control_transport(CLI::App& command, std::string& name) {
+  command
+      .add_option("--control-transport", name,
+                  "How it calls the metadata server: tcp, or rdma, to whose port --mds leads then (tcp)")
+      ->type_name("tcp|rdma")
+      ->check(must([](const std::string& s) { return config::parse_transport(s).has_value(); },
+                   "write tcp or rdma"))
+      ->group(own_group);
+}
+
+void judge_transport(DataServerOptions& options) {
+  if (options.control_transport.empty()) return;
+  options.server.control_transport = config::parse_transport(options.control_transport).value();
+  if (options.server.control_transport == rpc::Transport::rdma && !options.server.rdma)
+    throw CLI::ValidationError("--control-transport", "this data server has no RDMA; add --rdma");
 }
 
 }  // namespace
@@ -73,9 +92,11 @@ void add_data_server(CLI::App& app, Chosen& chosen) {
   CLI::App* command = app.add_subcommand(
       "data-server", "Keep objects of striped files, for the metadata server of a cluster");
   add_own_options(*command, written->server);
+  add_control_transport(*command, written->control_transport);
   add_process_options(*command, written->process, "Options of the process");
   command->callback([written, &chosen] {
     judge(written->process);
+    judge_transport(*written);
     run::ServeCommand wanted;
     wanted.config.data_servers.push_back(std::move(written->server));
     run::apply(written->process.overrides, wanted.config);

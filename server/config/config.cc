@@ -142,4 +142,10 @@ std::optional<rdma::Registration> parse_registration(std::string_view text) {
   return std::nullopt;
 }
 
+std::optional<rpc::Transport> parse_transport(std::string_view text) {
+  if (text == "tcp") return rpc::Transport::tcp;
+  if (text == "rdma") return rpc::Transport::rdma;
+  return std::nullopt;
+}
+
 }  // namespace braid::server::config

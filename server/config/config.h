@@ -62,6 +62,8 @@ struct DataServerConfig {
   std::uint16_t port = 2049;           // 0: the system chooses one
   std::vector<std::string> advertise;  // what clients are told; empty: where it listens
   std::optional<std::uint16_t> rdma;   // RPC over RDMA too, at this port
+  // By which it calls the metadata server; the port of `mds` is of that.
+  rpc::Transport control_transport = rpc::Transport::tcp;
 };
 
 // This server is the metadata server of a pNFS cluster.
@@ -138,6 +140,7 @@ std::expected<std::string, std::vector<Problem>> read_text(const std::string& fi
 std::vector<std::string> changed_keys(std::string_view before, std::string_view after);
 
 // Values that appear both in the file and on the command line.
+std::optional<rpc::Transport> parse_transport(std::string_view text);
 std::optional<vfs::Squash> parse_squash(std::string_view text);
 std::string_view name_of(vfs::Squash squash);
 std::optional<base::Level> parse_level(std::string_view text);

@@ -84,6 +84,8 @@ void read_data_server(TomlReader& file, std::string_view name, Config& all) {
                               config.port));
   read_served_addresses(table, config);
   read_rdma_port(table, file, all, config);
+  read_control_transport(table, config.control_transport,
+                         {.has_rdma = config.rdma.has_value(), .section = "data_server"});
   table.finish();
 }
 

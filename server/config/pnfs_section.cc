@@ -54,30 +54,29 @@ void read_data_transport(TomlReader& table, PnfsConfig& config) {
   };
   if (names.empty()) refuse("names no transport");
   for (const std::string& name : names) {
-    const auto one = name == "tcp"    ? std::optional(rpc::Transport::tcp)
-                     : name == "rdma" ? std::optional(rpc::Transport::rdma)
-                                      : std::nullopt;
+    const auto one = parse_transport(name);
     if (!one || std::ranges::find(config.data_transport, *one) != config.data_transport.end())
       return refuse(fmt::format("holds \"{}\"{}", name, one ? " twice" : ""));
     config.data_transport.push_back(*one);
   }
 }
 
-void read_control_transport(TomlReader& table, Config& all) {
+}  // namespace
+
+void read_control_transport(TomlReader& table, rpc::Transport& out, const TransportNeeds& needs) {
   std::string name;
   if (!table.text("control_transport", name, R"(control_transport = "rdma")")) return;
-  if (name != "tcp" && name != "rdma")
+  if (const auto one = parse_transport(name))
+    out = *one;
+  else
     table.problem("control_transport",
                   fmt::format("'control_transport' is \"{}\"; write \"tcp\" or \"rdma\"", name));
-  if (name != "rdma") return;
-  all.pnfs.control_transport = rpc::Transport::rdma;
-  if (!all.rdma.on)
-    table.problem(
-        "control_transport",
-        "'control_transport' is \"rdma\", and this server has no RDMA; write rdma = true in [server]");
+  if (out == rpc::Transport::rdma && !needs.has_rdma)
+    table.problem("control_transport",
+                  fmt::format("'control_transport' is \"rdma\", and this server has no RDMA; write rdma = "
+                              "true in [{}]",
+                              needs.section));
 }
-
-}  // namespace
 
 void read_pnfs(TomlReader& file, std::string_view name, Config& all) {
   auto section = file.section(name);
@@ -96,7 +95,7 @@ void read_pnfs(TomlReader& file, std::string_view name, Config& all) {
   read_packing(table, config);
   table.integer("lost_seconds", config.lost_seconds, 10u, 86400u);
   read_data_transport(table, config);
-  read_control_transport(table, all);
+  read_control_transport(table, config.control_transport, {.has_rdma = all.rdma.on, .section = "server"});
   table.finish();
 }
 

@@ -25,6 +25,14 @@ inline constexpr std::string_view exports_section = "export";
 // and a member of Config for its values.
 std::span<const Section> sections();
 
+// Whether the server that calls another one has RDMA, and which section says so.
+struct TransportNeeds {
+  bool has_rdma = false;
+  std::string_view section;
+};
+// `control_transport`, of [pnfs] and [data_server].
+void read_control_transport(TomlReader& table, rpc::Transport& out, const TransportNeeds& needs);
+
 // Each in a file of its own.
 void read_server(TomlReader& file, std::string_view name, Config& config);
 void read_limits(TomlReader& file, std::string_view name, Config& config);

@@ -18,6 +18,7 @@
 #include "pnfs_ds/ops/operations.h"
 #include "rpc/socket_address.h"
 #include "server/config/endpoint.h"
+#include "server/control_path.h"
 #include "server/process.h"
 #include "server/roles/nfs/nfs4_options.h"
 #include "server/roles/nfs/nfs4_report.h"
@@ -104,8 +105,10 @@ std::expected<DataServerRole::Opened, std::string> DataServerRole::open(
   if (!log)
     return std::unexpected(fmt::format("the file {}/{} cannot be used: {}", config.directory,
                                        pnfs_ds::FenceLog::file_name, base::message_of(log.error())));
-  return Opened{*secret,           {*mds, config.mds}, std::move(*store),
-                std::move(*files), std::move(fences),  std::move(*log)};
+  const bool by_rdma = config.control_transport == rpc::Transport::rdma;
+  return Opened{*secret,           {*mds, config.mds + (by_rdma ? " by RDMA" : "")},
+                std::move(*store), std::move(*files),
+                std::move(fences), std::move(*log)};
 }
 
 std::expected<std::unique_ptr<Role>, std::string> DataServerRole::make(const Shared& shared,
@@ -219,12 +222,12 @@ void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> thread
   const auto own = [this] { return introduction(); };
   const auto anybody = [](const pnfs::Introduction&) { return pnfs::control_status::CONTROL_OK; };
   for (const auto& thread : threads)
-    peers_.add(std::make_unique<pnfs::ControlPeer>(pnfs::over_tcp(thread->tcp()), slabs_, opened_.mds.address,
-                                                   opened_.secret, own, anybody),
+    peers_.add(std::make_unique<pnfs::ControlPeer>(control_path(*thread, config_.control_transport), slabs_,
+                                                   opened_.mds.address, opened_.secret, own, anybody),
                thread->reactor());
   ServerThread& first = *threads.front();
   engine_->start(first.reactor(), first.tcp());
-  heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(pnfs::over_tcp(first.tcp()), slabs_,
+  heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(control_path(first, config_.control_transport), slabs_,
                                                       pnfs_ds::Heartbeats::Parts{.to = opened_.mds,
                                                                                  .secret = opened_.secret,
                                                                                  .own = own,

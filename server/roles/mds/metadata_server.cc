@@ -7,6 +7,7 @@
 #include "nfs4/clients.h"
 #include "nfs4/ops/state_access.h"
 #include "pnfs_mds/layouts/layout_operations.h"
+#include "server/control_path.h"
 #include "server/process.h"
 #include "server/roles/nfs/state_in_use.h"
 
@@ -27,20 +28,6 @@ pnfs_mds::ClusterOptions options_of(const config::Config& config, const std::str
   options.servers.patience = half_lease + half_lease / 8;
   options.servers.lost = std::chrono::seconds(config.pnfs.lost_seconds);
   return options;
-}
-
-io::Op<> connect_over_rdma(ServerThread& thread, rpc::PeerAddress to, rpc::Client& client) {
-  rdma::RdmaConnector* const connector = thread.rdma_connector();
-  if (connector == nullptr) co_await base::fail(ENODEV);
-  co_await connector->connect(to, client);
-}
-
-// RDMA begins after the roles have.
-pnfs::ControlPath path_of(ServerThread& thread, rpc::Transport transport) {
-  if (transport == rpc::Transport::tcp) return pnfs::over_tcp(thread.tcp());
-  return {.reactor = thread.reactor(), .connect = [&thread](rpc::PeerAddress to, rpc::Client& client) {
-            return connect_over_rdma(thread, to, client);
-          }};
 }
 
 void warn_of_small_unit(const pnfs_mds::StripePolicy& policy) {
@@ -120,7 +107,7 @@ void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> thread
   });
   std::vector<pnfs::ControlPath> paths;
   paths.reserve(threads.size());
-  for (const auto& thread : threads) paths.push_back(path_of(*thread, control_transport_));
+  for (const auto& thread : threads) paths.push_back(control_path(*thread, control_transport_));
   calls_->start(
       *slabs_, cluster_->servers(), cluster_->secret(),
       [this] { return pnfs_mds::introduction_of(*cluster_); }, paths, control_transport_);

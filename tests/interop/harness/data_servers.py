@@ -26,14 +26,16 @@ class DataServers:
     def log_path(self, number):
         return os.path.join(self.base, f"data-server-{number}.log")
 
-    def start(self, number):
+    def start(self, number, calls_by_rdma=False):
         if number in self.processes:
             raise ServerError(f"data server {number} is already running")
         os.makedirs(self.directory(number), exist_ok=True)
         port = DATA_PORT + number
         with open(self.log_path(number), "ab") as log:
             self.processes[number] = subprocess.Popen(
-                [self.binary, "data-server", self.directory(number), "--mds", f"{ADDRESS}:{self.metadata_port}",
+                [self.binary, "data-server", self.directory(number),
+                 "--mds", f"{ADDRESS}:{RDMA_PORT if calls_by_rdma else self.metadata_port}",
+                 *(["--control-transport", "rdma"] if calls_by_rdma else []),
                  "--secret", os.path.join(self.base, "state", "pnfs", "secret"), "--name", f"ds{number}",
                  "--listen", ADDRESS, "--port", str(port), "--advertise", ADDRESS,
                  *(["--rdma", str(RDMA_PORT + number)] if self.rdma else [])],

@@ -78,9 +78,9 @@ class Host:
         return {"status": done.returncode, "output": done.stdout.decode("utf-8", "surrogateescape")}
 
     def op_data_server(self, number, action):
-        """Starts it, or sends it a signal."""
-        if action == "start":
-            self.data_servers.start(number)
+        """Starts it, as one that calls the metadata server by TCP or RDMA, or sends it a signal."""
+        if action in ("start", "start by RDMA"):
+            self.data_servers.start(number, action != "start")
         else:
             self.data_servers.signal(number, action)
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from harness.client import Lab, equal, sha256, step
+from harness.client import Lab, equal, metric, sha256, step, until
 from harness.constants import DATA_PORT
 from harness.pnfs import SERVERS, configuration, pattern, serve, write_and_read
 
@@ -54,16 +54,21 @@ lab.stop()
 lab.serve(config=configuration(lab, cluster='data_transport = ["tcp"]\n'))
 by_mount("rdma", "third", False)
 
-step("the metadata server itself goes there by RDMA")
+step("the metadata server itself goes there by RDMA, and one of them calls it by RDMA, also after it was killed")
 lab.stop()
 config = configuration(lab, cluster='control_transport = "rdma"\n')
 lab.serve(config=config.replace("[server]\n", "[server]\nrdma = true\n"))
+lab.data_server(1, "SIGKILL")
+lab.data_server(1, "start by RDMA")
+until(lambda: any("metadata_server_reached" in line and "by RDMA" in line for line in lab.data_server_log(1).splitlines()),
+      "data server 1 to reach the metadata server by RDMA")
 mnt = lab.mount(version="3", proto="tcp")
 data = pattern(SIZE, "fourth")
 with open(f"{mnt}/fourth", "wb") as file:
     file.write(data)
 for number, (_, rdma) in enumerate(connections(), 1):
     equal(rdma > 0, True, f"data server {number} is called by RDMA")
+equal(metric("braid_rdma_connections") > 0, True, "data server 1 calls by RDMA")
 lab.unmount(mnt)
 mnt = lab.mount(version="3", proto="tcp")
 for name, content in (("first", first), ("second", second), ("fourth", data)):

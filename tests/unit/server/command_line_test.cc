@@ -83,6 +83,15 @@ TEST(CommandLine, a_data_server_has_a_directory_a_metadata_server_and_a_secret) 
   };
   EXPECT_EQ(rdma({}), 20049);
   EXPECT_EQ(rdma({"20051"}), 20051);
+  const std::vector<const char*> calls{"data-server",         "/o",  "--mds", "mds:20049", "--secret", "/s",
+                                       "--control-transport", "rdma"};
+  EXPECT_THAT(refused(calls), HasSubstr("add --rdma"));
+  std::vector<const char*> with_rdma = calls;
+  with_rdma.push_back("--rdma");
+  EXPECT_EQ(server.control_transport, rpc::Transport::tcp);
+  EXPECT_EQ(served(with_rdma).config.data_servers.at(0).control_transport, rpc::Transport::rdma);
+  with_rdma[7] = "udp";
+  EXPECT_THAT(refused(with_rdma), HasSubstr("write tcp or rdma"));
   EXPECT_THAT(refused({"data-server", "/srv/objects", "--mds", "mds:2049"}),
               HasSubstr("--secret is required"));
   EXPECT_THAT(refused({"data-server", "/o", "--mds", "mds", "--secret", "/s"}),

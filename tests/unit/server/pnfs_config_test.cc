@@ -113,6 +113,18 @@ TEST(PnfsConfig, data_servers_are_called_by_the_transport_that_is_named) {
   EXPECT_THAT(mistake("[\"rdma\"]"), HasSubstr("braid.toml:2: 'control_transport' is"));
 }
 
+TEST(PnfsConfig, a_data_server_calls_by_the_transport_that_is_named) {
+  const std::string server = "[data_server]\ndirectory = \"/o\"\nmds = \"m:1\"\nsecret = \"/s\"\n";
+  const std::string by_rdma = "control_transport = \"rdma\"\n";
+  EXPECT_EQ(parse_config(server)->data_servers.at(0).control_transport, rpc::Transport::tcp);
+  EXPECT_EQ(parse_config(server + "rdma = true\n" + by_rdma)->data_servers.at(0).control_transport,
+            rpc::Transport::rdma);
+  EXPECT_EQ(
+      complaints(server + by_rdma),
+      "braid.toml:5: 'control_transport' is \"rdma\", and this server has no RDMA; write rdma = true in "
+      "[data_server]\n");
+}
+
 TEST(PnfsConfig, a_data_server_is_reached_by_rdma_where_it_says_so) {
   const std::string server = "[data_server]\ndirectory = \"/o\"\nmds = \"m:1\"\nsecret = \"/s\"\n";
   const auto port = [&](const std::string& value) {
