@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <string>
@@ -33,6 +34,7 @@ struct Written {
   std::uint32_t anon_uid = 65534, anon_gid = 65534;
   bool read_only = false, no_sync = false;
   std::vector<std::string> allow;
+  std::string store;
   unsigned data_servers = 0;
   std::vector<std::string> data_directories;
   ProcessOptions process;
@@ -67,6 +69,12 @@ void add_export_options(CLI::App& serve, Written& written) {
   serve
       .add_flag("--no-sync", written.no_sync,
                 "Answer before data reaches the medium: faster, and lost at a power cut")
+      ->group(group);
+  serve
+      .add_option("--store", written.store,
+                  "Keep sealed files' bytes in the store of this directory, as root (docs/store.md)")
+      ->type_name("DIR")
+      ->check(must([](const std::string& s) { return !s.empty(); }, "write a directory"))
       ->group(group);
 }
 
@@ -115,7 +123,8 @@ Exit usage(std::string_view what) {
 
 // The first option about an export that was given beside a file.
 std::string export_option_beside_file(const CLI::App& serve) {
-  for (const char* name : {"--squash", "--anonuid", "--anongid", "--read-only", "--allow", "--no-sync"})
+  for (const char* name :
+       {"--squash", "--anonuid", "--anongid", "--read-only", "--allow", "--no-sync", "--store"})
     if (serve.count(name) != 0) return name;
   return {};
 }
@@ -165,6 +174,21 @@ std::string mistake_about_data_servers(const Written& written, const config::Con
   return {};
 }
 
+// The store of the one export; an empty directory becomes one.
+std::string mistake_about_store(const Written& written) {
+  if (written.store.empty() || written.data_servers == 0) return {};
+  return "--store and --data-servers exclude each other; write one of them";
+}
+
+void add_store(const Written& written, config::Config& config) {
+  if (written.store.empty()) return;
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(written.store, error);
+  config.exports.back().store = "store";
+  config.stores.push_back(
+      {.name = "store", .directory = error ? written.store : absolute.string(), .make = true});
+}
+
 // Data servers that listen where the exports do, on the ports that follow.
 void add_data_servers(Written& written, config::Config& config) {
   config.pnfs.on = true;
@@ -202,6 +226,9 @@ std::expected<run::ServeCommand, Exit> serve_directory(const CLI::App& serve, Wr
   command.config.exports.push_back(std::move(only));
   if (std::string mistake = mistake_about_data_servers(written, command.config); !mistake.empty())
     return std::unexpected(usage(mistake));
+  if (std::string mistake = mistake_about_store(written); !mistake.empty())
+    return std::unexpected(usage(mistake));
+  add_store(written, command.config);
   if (written.data_servers != 0) add_data_servers(written, command.config);
   return command;
 }

@@ -85,6 +85,7 @@ enum class Data : std::uint8_t { local, striped };
 struct StoreConfig {
   std::string name;       // by which exports refer to it
   std::string directory;  // absolute
+  bool make = false;      // a directory that is empty, or not there, becomes one
 };
 
 struct ExportConfig {

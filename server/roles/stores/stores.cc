@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "server/process.h"
@@ -17,6 +18,34 @@ bool writes(const config::Config& config, const std::string& store) {
       config.exports, [&](const config::ExportConfig& one) { return one.store == store && !one.read_only; });
 }
 
+store::OpenFor use_of(const config::Config& config, const config::StoreConfig& wanted) {
+  if (!writes(config, wanted.name)) return store::OpenFor::reading;
+  return wanted.make ? store::OpenFor::creating : store::OpenFor::writing;
+}
+
+// The path without links and dots, as far as it is there.
+std::filesystem::path whole_path(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path out = std::filesystem::weakly_canonical(path, error);
+  return error ? std::filesystem::path(path) : out;
+}
+
+bool lies_in(const std::string& path, const std::string& directory) {
+  const std::filesystem::path inner = whole_path(path), outer = whole_path(directory);
+  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
+}
+
+// Clients would see the store's own files, and root among them its key.
+std::string mistake_about_place(const config::Config& config, const config::StoreConfig& store) {
+  const auto around = std::ranges::find_if(config.exports, [&](const config::ExportConfig& one) {
+    return lies_in(store.directory, one.directory);
+  });
+  if (around == config.exports.end()) return {};
+  return fmt::format(
+      "the store {} lies in {}, which is exported as {}; clients would see its key: put it elsewhere",
+      store.directory, around->directory, around->path);
+}
+
 }  // namespace
 
 std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::Config& config) {
@@ -27,10 +56,11 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
         "as root, or do without stores");
   auto out = std::make_shared<Stores>();
   for (const config::StoreConfig& wanted : config.stores) {
+    if (std::string mistake = mistake_about_place(config, wanted); !mistake.empty())
+      return std::unexpected(std::move(mistake));
     auto opened = store::Store::open(
         wanted.directory,
-        {.what = writes(config, wanted.name) ? store::OpenFor::writing : store::OpenFor::reading,
-         .who = fmt::format("braid serve (process {})", ::getpid())});
+        {.what = use_of(config, wanted), .who = fmt::format("braid serve (process {})", ::getpid())});
     if (!opened) return std::unexpected(fmt::format("the store {}: {}", wanted.name, opened.error()));
     Entry& entry = out->by_name_[wanted.name];
     entry.store = std::move(*opened);

@@ -129,6 +129,20 @@ TEST(CommandLine, data_servers_of_the_process_follow_the_port_and_have_directori
   EXPECT_TRUE(plain.data_servers.empty());
 }
 
+TEST(CommandLine, a_store_of_the_command_line_is_made_and_is_the_exports) {
+  const config::Config config = served({"serve", "/srv", "--store", "/stores/s"}).config;
+  ASSERT_EQ(config.stores.size(), 1U);
+  EXPECT_EQ(config.stores.front().directory, "/stores/s");
+  EXPECT_TRUE(config.stores.front().make);
+  EXPECT_EQ(config.exports.front().store, config.stores.front().name);
+  EXPECT_THAT(served({"serve", "/srv", "--store", "s"}).config.stores.front().directory,
+              testing::StartsWith("/"));
+  EXPECT_TRUE(served({"serve", "/srv"}).config.stores.empty());
+  EXPECT_THAT(refused({"serve", "--config", "f", "--store", "/s"}), HasSubstr("belongs to an export"));
+  EXPECT_THAT(refused({"serve", "/srv", "--store", "/s", "--data-servers", "2"}),
+              HasSubstr("exclude each other"));
+}
+
 TEST(CommandLine, data_servers_that_cannot_work_are_refused) {
   EXPECT_THAT(refused({"serve", "/srv", "--data-servers", "0"}), HasSubstr("write a number from 1 to 16"));
   EXPECT_THAT(refused({"serve", "/srv", "--data-servers", "17"}), HasSubstr("write a number from 1 to 16"));

@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <string>
 
 #include "server/config/config.h"
+#include "server/process.h"
+#include "server/roles/stores/stores.h"
 #include "server/run/capabilities.h"
 
 namespace braid::server::config {
@@ -48,4 +51,25 @@ TEST(Config, a_reload_brings_no_store) {
 }
 
 }  // namespace
+// Not to be told by the paths as they are written.
+TEST(Config, a_store_does_not_lie_in_an_exported_directory) {
+  if (!may_keep_trusted_attributes()) GTEST_SKIP() << "needs root";
+  std::string pattern = testing::TempDir() + "store-XXXXXX";
+  const std::filesystem::path place = ::mkdtemp(pattern.data());
+  std::filesystem::create_directory(place / "exported");
+  std::filesystem::create_directory_symlink(place / "exported", place / "link");
+  Config config;
+  config.exports.push_back(
+      {.path = "/a", .directory = place / "exported", .clients = {}, .fsid = {}, .store = "s"});
+  config.stores.push_back({.name = "s", .directory = place / "link" / "store", .make = true});
+  const auto inside = roles::stores::Stores::open(config);
+  ASSERT_FALSE(inside);
+  EXPECT_THAT(inside.error(), HasSubstr("which is exported as /a"));
+  EXPECT_TRUE(std::filesystem::is_empty(place / "exported"));
+  config.stores.front().directory = place / "exported-store";
+  EXPECT_TRUE(roles::stores::Stores::open(config)) << "beside it";
+  EXPECT_TRUE(std::filesystem::exists(place / "exported-store" / "FORMAT")) << "it was made";
+  std::filesystem::remove_all(place);
+}
+
 }  // namespace braid::server::config
