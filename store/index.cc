@@ -38,6 +38,9 @@ rocksdb::Slice slice_of(base::BytesView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Longer than an id.
+std::string note_key(const hashing::Digest& file) { return "n" + slice_of(file.bytes).ToString(); }
+
 rocksdb::Options options_of(const IndexOptions& wanted) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(wanted.cache_bytes);
@@ -73,7 +76,18 @@ class RocksIndex final : public Index {
   void put(const hashing::Digest& id, Location at) override { put_bits(slice_of(id.bytes), at); }
   std::optional<Location> known_to() override { return get(marker_key); }
   void put_known_to(Location at) override { put_bits(marker_key, at); }
-  void flush() override { note(db_->Flush(rocksdb::FlushOptions())); }
+  std::optional<base::Bytes> note(const hashing::Digest& file) override {
+    std::string value;
+    const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), note_key(file), &value);
+    if (!status.ok() && !status.IsNotFound()) complain(status);
+    if (!status.ok()) return std::nullopt;
+    const base::BytesView bytes = base::bytes_of(value);
+    return base::Bytes(bytes.begin(), bytes.end());
+  }
+  void put_note(const hashing::Digest& file, base::BytesView note) override {
+    complain(db_->Put(unsynced_, note_key(file), slice_of(note)));
+  }
+  void flush() override { complain(db_->Flush(rocksdb::FlushOptions())); }
   [[nodiscard]] std::uint64_t entries_about() const override {
     std::uint64_t out = 0;
     return db_->GetIntProperty(rocksdb::DB::Properties::kEstimateNumKeys, &out) ? out : 0;
@@ -83,17 +97,17 @@ class RocksIndex final : public Index {
   std::optional<Location> get(const rocksdb::Slice& key) {
     std::string value;
     const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), key, &value);
-    if (!status.ok() && !status.IsNotFound()) note(status);
+    if (!status.ok() && !status.IsNotFound()) complain(status);
     if (!status.ok() || value.size() != sizeof(std::uint64_t)) return std::nullopt;
     return Location::unpacked(base::load_be<std::uint64_t>(base::bytes_of(value), 0));
   }
   void put_bits(const rocksdb::Slice& key, Location at) {
     std::array<std::byte, sizeof(std::uint64_t)> bits{};
     base::store_be<std::uint64_t>(bits, 0, at.packed());
-    note(db_->Put(unsynced_, key, slice_of(bits)));
+    complain(db_->Put(unsynced_, key, slice_of(bits)));
   }
   // Once: every call may fail from then on.
-  void note(const rocksdb::Status& status) {
+  void complain(const rocksdb::Status& status) {
     if (status.ok() || complained_.exchange(true)) return;
     base::log_event(base::Level::error, "store_index_failed", "{}; equal chunks may be kept twice",
                     status.ToString());

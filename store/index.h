@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "base/bytes.h"
 #include "base/result.h"
 #include "hashing/digest.h"
 #include "store/location.h"
@@ -35,6 +36,9 @@ class Index {
   // How far the containers are known to the index: the chunks before it were put, unless they were lost.
   virtual std::optional<Location> known_to() = 0;
   virtual void put_known_to(Location at) = 0;
+  // What a source of contents knows of a file, and can do without. Nothing: it was lost.
+  virtual std::optional<base::Bytes> note(const hashing::Digest& file) = 0;
+  virtual void put_note(const hashing::Digest& file, base::BytesView note) = 0;
   // What was put is written, though not synced.
   virtual void flush() = 0;
   [[nodiscard]] virtual std::uint64_t entries_about() const = 0;

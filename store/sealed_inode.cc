@@ -34,7 +34,24 @@ void SealedInode::set(std::shared_ptr<const SealedFile> next) {
 
 base::Result<void> SealedInode::load(const std::optional<base::Bytes>& record) {
   const Alone lock = alone();
-  if (now_ != nullptr) return {};
+  return now_ != nullptr ? base::Result<void>() : take(record);
+}
+
+base::Result<void> SealedInode::replace(File& stub, const std::function<base::Result<void>()>& work) {
+  const Alone lock = alone();
+  const base::Result<void> done = work();
+  const auto record = stub.attribute(record_name);
+  if (!record) return base::fail(record.error());
+  const base::Result<void> taken = take(*record);
+  return done ? taken : done;
+}
+
+bool SealedInode::is_plain() {
+  const Shared lock = shared();
+  return now_->root().top.entries.empty() && !now_->record().pending;
+}
+
+base::Result<void> SealedInode::take(const std::optional<base::Bytes>& record) {
   if (!record) {
     set(std::make_shared<const SealedFile>(store_.chunks(), Record{}, Root{}));
     return {};

@@ -33,6 +33,12 @@ class SealedInode {
   // Errors as those of SealedFile::open().
   base::Result<void> load(const std::optional<base::Bytes>& record);
 
+  // Runs `work`, which may give the file another record, while nobody else uses it. Its error, or that of
+  // what the file has afterwards.
+  base::Result<void> replace(File& stub, const std::function<base::Result<void>()>& work);
+  // Nothing of it is in chunks.
+  [[nodiscard]] bool is_plain();
+
   // As those of SealedFile.
   base::Result<void> read(File& stub, std::uint64_t offset, base::MutableBytes to);
   base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size);
@@ -79,6 +85,7 @@ class SealedInode {
   base::Result<std::uint64_t> mapped_within(std::uint64_t begin, std::uint64_t end) const;
   base::Result<void> write_alone(File& stub, std::uint64_t offset, std::uint64_t end, const Fill& fill,
                                  const Put& put);
+  base::Result<void> take(const std::optional<base::Bytes>& record);
   void set(std::shared_ptr<const SealedFile> next);
 
   Store& store_;

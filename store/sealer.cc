@@ -41,12 +41,16 @@ bool same(const FileStatus& a, const FileStatus& b) {
   return a.size == b.size && a.mtime == b.mtime && a.ctime == b.ctime;
 }
 
-base::Result<void> carry_out(const StoreKeys& keys, File& file, const KernelHandle& handle,
-                             const Record& record, const Root& root) {
+Punch punch_of(File& file) {
+  return [&file](std::uint64_t offset, std::uint64_t length) { return file.punch(offset, length); };
+}
+
+base::Result<void> do_steps(const StoreKeys& keys, File& file, const KernelHandle& handle,
+                            const Record& record, const Root& root, const Punch& punch) {
   base::Result<void> done;
   for (const PendingStep& step : root.steps) {
     if (done)
-      done = step.kind == StepKind::punch ? file.punch(step.offset, step.length) : file.resize(step.offset);
+      done = step.kind == StepKind::punch ? punch(step.offset, step.length) : file.resize(step.offset);
   }
   if (!done) return done;
   const auto now = file.status();
@@ -65,11 +69,23 @@ base::Result<void> sync_of(std::span<SealDraft> drafts) {
 }  // namespace
 
 Sealer::Sealer(Store& store, std::uint32_t tree, hashing::Profile profile)
-    : store_(store),
-      tree_(tree),
-      hasher_(clock_),
-      usual_(hashing::ChunkParams::of(profile, store.keys().data_key())),
-      whole_(hashing::ChunkParams::of(hashing::Profile::whole, store.keys().data_key())) {}
+    : store_(store), tree_(tree), hasher_(clock_), profile_(profile) {}
+
+// The file's own attribute, then what directories say of it.
+void Sealer::choose_params(SealDraft& draft) {
+  std::optional<hashing::Profile> wanted;
+  if (draft.before.size <= whole_bytes_max) {
+    wanted = hashing::Profile::whole;
+  } else if (const auto own = draft.file->attribute(profile_attribute); own && *own) {
+    wanted = hashing::parse_profile(base::text_of(**own));
+  }
+  if (!wanted) wanted = draft.profile;
+  const hashing::Profile profile = wanted.value_or(profile_);
+  auto known = known_params_.find(profile);
+  if (known == known_params_.end())
+    known = known_params_.emplace(profile, hashing::ChunkParams::of(profile, store_.keys().data_key())).first;
+  params_ = &known->second;
+}
 
 base::Result<void> Sealer::prepare(SealDraft& draft) {
   File& file = *draft.file;
@@ -84,7 +100,7 @@ base::Result<void> Sealer::prepare(SealDraft& draft) {
   if (*record) return prepare_sealed(draft, **record);
   draft.outcome = SealOutcome::small;
   if (now->size < seal_bytes_min) return {};
-  params_ = now->size <= whole_bytes_max ? &whole_ : &usual_;
+  choose_params(draft);
   RecipeBuilder recipe(store_.chunks());
   auto extents = read_all(file, now->size, recipe);
   if (!extents) return base::fail(extents.error());
@@ -97,6 +113,7 @@ base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView reco
   draft.outcome = SealOutcome::already;
   const auto found = SealedFile::open(store_.chunks(), store_.keys(), draft.handle, record);
   if (!found) return base::fail(found.error());
+  if (draft.served && (*found)->record().pending) return {};
   const auto finished = finish_steps(store_, file, draft.handle, **found);
   if (!finished) return base::fail(finished.error());
   if (!*finished) draft.outcome = SealOutcome::changed;
@@ -110,7 +127,7 @@ base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView reco
   std::uint64_t bytes = 0;
   for (const Extent& extent : *extents) bytes += extent.end - extent.begin;
   if (bytes < seal_bytes_min) return {};
-  params_ = now->size <= whole_bytes_max ? &whole_ : &usual_;
+  choose_params(draft);
   RecipeBuilder recipe(store_.chunks());
   std::uint64_t at = 0;
   base::Result<void> done;
@@ -171,6 +188,7 @@ base::Result<void> Sealer::read_extent(File& file, const Extent& extent, RecipeB
   base::Bytes& held = buffer_;
   held.clear();
   for (std::uint64_t at = extent.begin; at < extent.end;) {
+    if (stop_ && stop_()) return base::fail(ECANCELED);
     const std::size_t kept = held.size();
     const std::size_t wanted = std::min<std::uint64_t>(read_bytes_at_once, extent.end - at);
     held.resize(kept + wanted);
@@ -215,6 +233,11 @@ base::Result<std::uint64_t> Sealer::keep(base::BytesView bytes, std::uint64_t of
 }
 
 base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
+  const auto announced = announce(drafts);
+  return announced ? carry_out(drafts) : announced;
+}
+
+base::Result<void> Sealer::announce(std::span<SealDraft> drafts) {
   base::check(store_.registry() != nullptr, "whoever seals has a registry");
   std::vector<RegistryEntry> entries;
   for (const SealDraft& draft : drafts)
@@ -224,7 +247,11 @@ base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
   // Who finishes this after a crash compares the two: the file's own bytes must not be older then.
   if (done) done = sync_of(drafts);
   if (done) done = store_.registry()->append(entries);
-  if (!done) return done;
+  return done;
+}
+
+base::Result<void> Sealer::carry_out(std::span<SealDraft> drafts) {
+  base::Result<void> done;
   bool any = false;
   for (SealDraft& draft : drafts) {
     const auto now = draft.file->status();
@@ -243,7 +270,8 @@ base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
   for (SealDraft& draft : drafts) {
     if (!done) return done;
     if (draft.outcome == SealOutcome::sealed)
-      done = carry_out(store_.keys(), *draft.file, draft.handle, draft.record, draft.root);
+      done = do_steps(store_.keys(), *draft.file, draft.handle, draft.record, draft.root,
+                      draft.punch ? draft.punch : punch_of(*draft.file));
   }
   if (done) give_back_what_is_wanted(drafts);
   return done;
@@ -326,7 +354,8 @@ base::Result<bool> finish_steps(Store& store, File& file, const KernelHandle& ha
   // Nobody knows whether the record was on the medium when the one that set it ended.
   base::Result<void> done = left->differs ? file.remove_attribute(record_name) : base::Result<void>();
   if (done) done = file.sync();
-  if (done && !left->differs) done = carry_out(store.keys(), file, handle, sealed.record(), sealed.root());
+  if (done && !left->differs)
+    done = do_steps(store.keys(), file, handle, sealed.record(), sealed.root(), punch_of(file));
   if (!done) return base::fail(done.error());
   return !left->differs;
 }

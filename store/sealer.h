@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,8 +33,12 @@ enum class SealOutcome : std::uint8_t {
 
 // With less to seal, a file stays as it is: it takes a block as well.
 inline constexpr std::uint64_t seal_bytes_min = 4096;
+// An extended attribute of a file, or of a directory for what lies below: the name of a profile.
+inline constexpr const char* profile_attribute = "user.braid.profile";
 // Up to this size a file is cut as `whole`, whatever else is cut how.
 inline constexpr std::uint64_t whole_bytes_max = 16 * base::KiB;
+
+using Punch = std::function<base::Result<void>(std::uint64_t offset, std::uint64_t length)>;
 
 // A file whose chunks are in the store, though nothing says so yet.
 struct SealDraft {
@@ -45,6 +51,11 @@ struct SealDraft {
   // before it gets its record, and at the end: who waits then gets a plain file. Nobody writes before
   // commit() ends.
   std::function<bool()> untouched{};
+  // Makes a hole, where the file itself cannot; empty: it can.
+  Punch punch{};
+  // How it is cut unless its attribute says otherwise; nothing: as the sealer cuts.
+  std::optional<hashing::Profile> profile{};
+  bool served = false;  // clients use it meanwhile: what a crash left to be done is theirs to do
   SealOutcome outcome = SealOutcome::sealed;
 };
 
@@ -60,6 +71,11 @@ class Sealer {
   // Makes sealed files of the drafts, whose outcome is `sealed` before and after that. They are of one file
   // system.
   base::Result<void> commit(std::span<SealDraft> drafts);
+  // Its two halves: what can be done while others use the files, and what cannot.
+  base::Result<void> announce(std::span<SealDraft> drafts);
+  base::Result<void> carry_out(std::span<SealDraft> drafts);
+  // Asked from time to time by prepare(), which ends with ECANCELED then.
+  void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
@@ -69,6 +85,7 @@ class Sealer {
   base::Result<std::vector<Extent>> read_all(File& file, std::uint64_t size, RecipeBuilder& recipe);
   base::Result<void> read_extent(File& file, const Extent& extent, RecipeBuilder& recipe);
   void give_back_what_is_wanted(std::span<SealDraft> drafts);
+  void choose_params(SealDraft& draft);
   base::Result<std::uint64_t> keep(base::BytesView bytes, std::uint64_t offset, bool is_end,
                                    RecipeBuilder& recipe);
 
@@ -76,7 +93,9 @@ class Sealer {
   const std::uint32_t tree_;
   const base::SystemClock clock_;
   hashing::CpuHasher hasher_;
-  const hashing::ChunkParams usual_, whole_;
+  const hashing::Profile profile_;
+  std::map<hashing::Profile, hashing::ChunkParams> known_params_;
+  std::function<bool()> stop_;
   const hashing::ChunkParams* params_ = nullptr;
   base::Bytes buffer_;
   std::uint64_t bytes_read_ = 0;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "io/reactor.h"
+#include "store/on_pool.h"
 #include "vfs/wire_handle.h"
 
 namespace braid::store {
@@ -42,17 +42,6 @@ std::string_view text_of_refusal(base::Errno error) {
     return "its record is damaged, of another store, or was copied from another file";
   if (error == base::errno_of(ENOTSUP)) return "its record is of a later version of braid";
   return "its root cannot be read";
-}
-
-// Runs where it may block; where nobody has said where that is, on the calling thread. delay: not now.
-template <class F>
-vfs::VfsOp<std::invoke_result_t<F&>> on_pool(std::optional<io::BlockingGroup>& group,
-                                             io::BlockingReason reason, F function) {
-  io::Reactor* const reactor = io::Reactor::current();
-  if (!group || reactor == nullptr) co_return function();
-  auto ran = co_await group->run(*reactor, reason, std::move(function));
-  if (!ran) co_await base::fail(vfs::Error::delay);
-  co_return std::move(*ran);
 }
 
 void log_failure(const char* event, const vfs::Stub& stub, base::Errno error) {
@@ -188,14 +177,27 @@ vfs::VfsOp<> SealedContent::deallocate(vfs::Stub& stub, const vfs::Credentials& 
   });
 }
 
-void SealedContent::adjust(vfs::Attributes& attributes) const {
+namespace {
+
+void add_space(vfs::Attributes& attributes, std::uint64_t mapped) {
   constexpr std::uint64_t block = 4096;
-  const std::uint64_t both = attributes.space + inode_->mapped();
+  const std::uint64_t both = attributes.space + mapped;
   attributes.space = std::max(attributes.space, std::min(both, rounded_up(attributes.size, block)));
 }
 
+}  // namespace
+
+void SealedContent::adjust(vfs::Attributes& attributes) const {
+  add_space(attributes, inode_->mapped());
+  if (hidden_) hidden_->hide(attributes);
+}
+
+StoreSource::Inode StoreSource::name_of(std::uint64_t device, const KernelHandle& file) {
+  return {device, file.type, {file.view().begin(), file.view().end()}};
+}
+
 std::shared_ptr<SealedInode> StoreSource::inode_of(std::uint64_t device, const KernelHandle& file) {
-  const Inode name{device, file.type, {file.view().begin(), file.view().end()}};
+  const Inode name = name_of(device, file);
   const std::scoped_lock lock(mutex_);
   std::weak_ptr<SealedInode>& known = inodes_[name];
   auto out = known.lock();
@@ -234,12 +236,75 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::load(vfs::Stub& stub, base::BytesView /
                     stub.fileid(), text_of_refusal(loaded.error()));
     co_await base::fail(vfs::Error::io);
   }
-  co_return std::make_shared<SealedContent>(*this, std::move(inode));
+  const auto note = note_of(stub.handle());
+  co_return std::make_shared<SealedContent>(*this, std::move(inode),
+                                            note ? std::optional(note->hidden) : std::nullopt);
 }
 
-vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& /*stub*/, const vfs::ContentRef& former,
+std::optional<FileNote> StoreSource::note_of(const vfs::FileHandle& file) const {
+  if (store_.index() == nullptr) return std::nullopt;
+  const auto bytes = store_.index()->note(note_key(file));
+  return bytes ? decode_note(*bytes) : std::nullopt;
+}
+
+hashing::Digest StoreSource::note_key(const vfs::FileHandle& file) const {
+  return store_.keys().id_of(ChunkKind::root, file.view());
+}
+
+void StoreSource::adjust_unloaded(const vfs::FileHandle& file, vfs::Attributes& attributes) const {
+  const auto note = note_of(file);
+  if (!note || attributes.change <= note->hidden.after || attributes.change > note->hidden.until) return;
+  add_space(attributes, note->mapped);
+  note->hidden.hide(attributes);
+}
+
+vfs::VfsOp<vfs::ContentRef> StoreSource::replace(vfs::FileSystem& fs, const vfs::FileRef& file,
+                                                 const vfs::Stub& stub, Replacement replacement) {
+  const auto handle = kernel_handle_of(stub.handle());
+  if (!handle) co_await base::fail(vfs::Error::notsupp);
+  const Inode name = name_of(stub.device(), *handle);
+  {
+    const std::scoped_lock lock(mutex_);
+    const bool first = replacements_.emplace(name, std::move(replacement)).second;
+    if (!first) co_await base::fail(vfs::Error::delay);
+  }
+  base::Result<vfs::ContentRef, vfs::Error> placed = co_await fs.place(file, *this, {}).as_result();
+  {
+    const std::scoped_lock lock(mutex_);
+    replacements_.erase(name);
+  }
+  co_return co_await std::move(placed);
+}
+
+// For replace() alone; nobody else places files in stores.
+vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::ContentRef& former,
                                                const vfs::PlacementHint& /*hint*/) {
-  return vfs::VfsOp<vfs::ContentRef>(former);
+  const auto handle = kernel_handle_of(stub.handle());
+  Replacement work;
+  {
+    const std::scoped_lock lock(mutex_);
+    const auto found = handle ? replacements_.find(name_of(stub.device(), *handle)) : replacements_.end();
+    if (found != replacements_.end()) work = std::move(found->second);
+  }
+  if (!work) co_return former;
+  std::shared_ptr<SealedInode> inode = inode_of(stub.device(), *handle);
+  const int fd = co_await stub.descriptor(vfs::OpenAccess::read);
+  const auto file = store_.medium().file_of(fd);
+  co_await stub.hide_changes();
+  const base::Result<void> done = co_await on_pool(group_, io::BlockingReason::sync, [&] {
+    auto loaded = former != nullptr ? base::Result<void>() : inode->load(std::nullopt);
+    return loaded ? inode->replace(*file, [&] { return work(stub); }) : loaded;
+  });
+  if (!done) log_failure("store_replace_failed", stub, done.error());
+  const auto hidden = co_await stub.hidden();
+  if (inode->is_plain()) co_return vfs::ContentRef();
+  if (hidden && store_.index() != nullptr)
+    store_.index()->put_note(note_key(stub.handle()), encode(FileNote{*hidden, inode->mapped()}));
+  co_return std::make_shared<SealedContent>(*this, std::move(inode), hidden);
+}
+
+void StoreSource::changing(const vfs::FileHandle& file) {
+  if (on_change_) on_change_(file);
 }
 
 vfs::VfsOp<> StoreSource::removing(vfs::Stub& /*stub*/, vfs::Content& /*content*/) {

@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,9 +14,11 @@
 #include <vector>
 
 #include "io/blocking_pool.h"
+#include "store/file_note.h"
 #include "store/sealed_inode.h"
 #include "store/store.h"
 #include "vfs/content.h"
+#include "vfs/file_system.h"
 #include "vfs/sealed.h"
 
 namespace braid::store {
@@ -25,8 +28,9 @@ class StoreSource;
 // One for each time that a file comes into the descriptor cache.
 class SealedContent final : public vfs::Content {
  public:
-  SealedContent(StoreSource& source, std::shared_ptr<SealedInode> inode)
-      : source_(source), inode_(std::move(inode)) {}
+  SealedContent(StoreSource& source, std::shared_ptr<SealedInode> inode,
+                const std::optional<vfs::HiddenChanges>& hidden)
+      : source_(source), inode_(std::move(inode)), hidden_(hidden) {}
 
   [[nodiscard]] vfs::ContentSource& source() const override;
   vfs::VfsOp<vfs::ReadResult> read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
@@ -56,6 +60,7 @@ class SealedContent final : public vfs::Content {
 
   StoreSource& source_;
   const std::shared_ptr<SealedInode> inode_;
+  const std::optional<vfs::HiddenChanges> hidden_;
 };
 
 // Of one store, for all exports that have it. Thread-safe; the store outlives it.
@@ -69,7 +74,19 @@ class StoreSource final : public vfs::ContentSource {
 
   [[nodiscard]] std::string_view record() const override { return vfs::sealed_record; }
   vfs::VfsOp<vfs::ContentRef> load(vfs::Stub& stub, base::BytesView record) override;
-  // Nothing is sealed by a server yet.
+  // What gives a file another record, or takes it away: `stub` is the file, which nobody else uses meanwhile.
+  // It blocks.
+  using Replacement = std::function<base::Result<void>(vfs::Stub& stub)>;
+  // Has it done, and returns what the file's content is then; clients see no other times and change attribute
+  // than before, unless somebody else changes the file, too. An error of the replacement is in the log.
+  // delay: another one is under way.
+  vfs::VfsOp<vfs::ContentRef> replace(vfs::FileSystem& fs, const vfs::FileRef& file, const vfs::Stub& stub,
+                                      Replacement replacement);
+  // Before the bytes of files are changed; before the first file system has this source.
+  void on_change(std::function<void(const vfs::FileHandle& file)> told) { on_change_ = std::move(told); }
+  void changing(const vfs::FileHandle& file) override;
+  void adjust_unloaded(const vfs::FileHandle& file, vfs::Attributes& attributes) const override;
+  [[nodiscard]] std::optional<io::BlockingGroup>& group() { return group_; }
   vfs::VfsOp<vfs::ContentRef> place(vfs::Stub& stub, const vfs::ContentRef& former,
                                     const vfs::PlacementHint& hint) override;
   // What was a file's is garbage when its record is gone: nobody needs to be told.
@@ -85,6 +102,9 @@ class StoreSource final : public vfs::ContentSource {
     std::vector<std::byte> handle{};
     friend auto operator<=>(const Inode&, const Inode&) = default;
   };
+  static Inode name_of(std::uint64_t device, const KernelHandle& file);
+  [[nodiscard]] std::optional<FileNote> note_of(const vfs::FileHandle& file) const;
+  [[nodiscard]] hashing::Digest note_key(const vfs::FileHandle& file) const;
   // The same for all who have the file now.
   std::shared_ptr<SealedInode> inode_of(std::uint64_t device, const KernelHandle& file);
   void forget(const Inode& inode);
@@ -93,6 +113,8 @@ class StoreSource final : public vfs::ContentSource {
   std::optional<io::BlockingGroup> group_;
   std::mutex mutex_;
   std::map<Inode, std::weak_ptr<SealedInode>> inodes_;
+  std::map<Inode, Replacement> replacements_;  // that are about to be done
+  std::function<void(const vfs::FileHandle& file)> on_change_;
 };
 
 }  // namespace braid::store

@@ -8,6 +8,16 @@ VfsOp<std::optional<Stub::Inherited>> Stub::inherited(std::string_view /*attribu
 
 VfsOp<std::optional<base::Bytes>> Stub::record() { return base::fail(Error::notsupp); }
 
+VfsOp<bool> Stub::at_rest() { return base::fail(Error::notsupp); }
+
+VfsOp<> Stub::hide_changes() { return base::fail(Error::notsupp); }
+
+VfsOp<std::optional<HiddenChanges>> Stub::hidden() { return base::fail(Error::notsupp); }
+
+base::Result<void, Error> Stub::punch_own(std::uint64_t /*offset*/, std::uint64_t /*length*/) {
+  return base::fail(Error::notsupp);
+}
+
 base::Result<WriteResult, Error> Stub::write_own(const Credentials& /*who*/, int /*fd*/,
                                                  std::uint64_t /*offset*/, const io::Payload& /*data*/,
                                                  const Edges& /*edges*/, Stability /*stability*/) {
@@ -57,5 +67,9 @@ void Content::adjust(Attributes& /*attributes*/) const {}
 VfsOp<> ContentSource::adjust(FileSystemStatus& /*status*/) { return io::ready_op<Error>(); }
 
 void ContentSource::limit(FileSystemLimits& /*limits*/) const {}
+
+void ContentSource::changing(const FileHandle& /*file*/) {}
+
+void ContentSource::adjust_unloaded(const FileHandle& /*file*/, Attributes& /*attributes*/) const {}
 
 }  // namespace braid::vfs

@@ -16,6 +16,23 @@ namespace braid::vfs {
 
 class Content;
 class ContentSource;
+
+// Changes of an inode by its source, which change nothing that it says: for clients it is as before.
+struct HiddenChanges {
+  // Of the change attribute as the inode has it: they are those behind `after`, up to `until`.
+  std::uint64_t after = 0, until = 0;
+  // What clients see then.
+  Time mtime, ctime;
+  std::uint64_t change = 0;
+
+  void hide(Attributes& attributes) const {
+    if (attributes.change <= after || attributes.change > until) return;
+    attributes.mtime = mtime;
+    attributes.ctime = ctime;
+    attributes.change = change;
+  }
+  friend bool operator==(const HiddenChanges&, const HiddenChanges&) = default;
+};
 // Null: the bytes are the file's own, as they usually are.
 using ContentRef = std::shared_ptr<Content>;
 
@@ -65,6 +82,18 @@ class Stub {
   virtual VfsOp<> drop_privileges() = 0;
 
   static constexpr std::size_t record_bytes_max = 64 * base::KiB;  // XATTR_SIZE_MAX
+
+  // Whether nobody is about to write: no open for writing, no lease for it, no local writer that the kernel
+  // knows of.
+  virtual VfsOp<bool> at_rest();
+  // In ContentSource::place(): from now on clients see times and change attribute as they are now, until
+  // place() has ended. No lease and no watch is told what happens to the inode.
+  virtual VfsOp<> hide_changes();
+  // For the content that place() returns: what it goes on hiding. Nothing: somebody else has changed the
+  // inode, too. Once.
+  virtual VfsOp<std::optional<HiddenChanges>> hidden();
+  // Makes a hole, as the source, with whatever descriptor; the size stays. It blocks.
+  virtual base::Result<void, Error> punch_own(std::uint64_t offset, std::uint64_t length);
 
   // The file's own bytes, for contents that leave some of them there: what the call does that the stub was
   // made for, as it does it to a plain file. `fd` is a descriptor() for writing. These block. notsupp: the
@@ -173,6 +202,13 @@ class ContentSource {
   // Whether place() is to be asked about an empty plain file before it gets its first bytes (WRITE, COPY,
   // ALLOCATE, a size), once for each time that it comes into the descriptor cache.
   [[nodiscard]] virtual bool places_at_first_write() const { return false; }
+
+  // The bytes of a file, plain or of this source, are about to be changed; told once for each time that the
+  // file comes into the descriptor cache, and after Stub::at_rest(). Does not block; any thread.
+  virtual void changing(const FileHandle& file);
+  // Corrects what the inode says of a file of this source that is not in the descriptor cache. It may look
+  // into what the source has in memory; nobody is asked.
+  virtual void adjust_unloaded(const FileHandle& file, Attributes& attributes) const;
 
   // The last name of the file is about to go. What the source needs to know then is durable on return; after
   // an error the name stays. It is an intent: the call may still fail, or the file may get another name.

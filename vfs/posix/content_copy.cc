@@ -41,6 +41,7 @@ VfsOp<> PosixOpenFile::hold_both(OpenFile& from, BothHeld& held) {
     if (node().content() == nullptr) co_return;
     std::optional<ContentSlot::Use> target = node().content()->slot.enter();
     if (target) {
+      fs_.contents().note_changing(node());
       held.to.emplace(std::move(*target));
       co_return;
     }

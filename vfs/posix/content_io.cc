@@ -64,6 +64,7 @@ VfsOp<WriteResult> FileIo::write_content(const Credentials& who, std::uint64_t o
   const PlacementHint hint{.offset = offset, .bytes = data.size()};
   co_await fs_.contents().offer(data_, who, hint);
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  fs_.contents().note_changing(data_.node());
   if (use.content() == nullptr) co_return co_await write_own(who, offset, data, stability, wcc);
   Content& content = *use.content();
   PosixStub stub(fs_, data_.node(), content.source(), &data_);
@@ -104,6 +105,7 @@ VfsOp<> FileIo::set_with_content(const Credentials& who, const SetAttributes& se
   const PlacementHint hint{.offset = *set.size, .bytes = 0};
   if (*set.size > 0) co_await fs_.contents().offer(data_, who, hint);
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  fs_.contents().note_changing(data_.node());
   if (use.content() == nullptr) {
     co_await set_own(who, set, guard, wcc);
     co_return;
@@ -136,6 +138,7 @@ VfsOp<> FileIo::space_content(const Credentials& who, std::uint64_t offset, std:
   const PlacementHint hint{.offset = offset, .bytes = length};
   if (space == Space::allocated) co_await fs_.contents().offer(data_, who, hint);
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
+  fs_.contents().note_changing(data_.node());
   if (use.content() == nullptr) {
     const int mode = space == Space::hole ? FileData::hole : 0;
     co_await fs_.placement().run_long(Call::space, [this, &who, offset, length, mode] {

@@ -7,10 +7,37 @@
 #include "vfs/posix/stub.h"
 
 namespace braid::vfs::posix {
+std::uint64_t FrozenTimes::begin(const Attributes& now) {
+  const std::uint64_t number = state_.with([&](State& state) {
+    state = {state.number + 1, true, now.mtime, now.ctime, now.change};
+    return state.number;
+  });
+  on_.store(true, std::memory_order_release);
+  return number;
+}
+
+void FrozenTimes::end(std::uint64_t number) {
+  state_.with([&](State& state) {
+    if (state.number != number) return;
+    state.on = false;
+    on_.store(false, std::memory_order_release);
+  });
+}
+
+void FrozenTimes::apply_now(Attributes& attributes) const {
+  state_.with([&](const State& state) {
+    if (!state.on) return;
+    attributes.mtime = state.mtime;
+    attributes.ctime = state.ctime;
+    attributes.change = state.change;
+  });
+}
+
 void adjust(const PosixFile& file, Attributes& attributes) {
   if (file.content() == nullptr) return;
   const auto use = file.content()->slot.enter();
   if (use && use->content() != nullptr) use->content()->adjust(attributes);
+  file.content()->frozen.apply(attributes);
 }
 
 bool is_behind(const PosixFile& file) {
@@ -146,19 +173,39 @@ VfsOp<ContentRef> Contents::exchange(PosixFile& file, ContentRef next) {
   co_return std::move(*former);
 }
 
+// What is frozen stays so until calls have the content that goes on hiding it.
 VfsOp<ContentRef> Contents::place(PosixFile& file, ContentSource& source, PlacementHint hint) {
-  return file.content()->slot.replace(
-      [this, &file] { return load(file); },
-      [this, &file, &source, hint](const ContentRef& former) { return replace(file, source, hint, former); });
+  std::uint64_t frozen = 0;
+  base::Result<ContentRef, Error> placed =
+      co_await file.content()
+          ->slot
+          .replace([this, &file] { return load(file); },
+                   [this, &file, &source, hint, &frozen](const ContentRef& former) {
+                     return replace(file, source, hint, former, frozen);
+                   })
+          .as_result();
+  if (frozen != 0) file.content()->frozen.end(frozen);
+  co_return co_await std::move(placed);
 }
 
 VfsOp<ContentRef> Contents::replace(PosixFile& file, ContentSource& source, PlacementHint hint,
-                                    const ContentRef& former) {
+                                    const ContentRef& former, std::uint64_t& frozen) {
   if (former != nullptr && &former->source() != &source) co_await base::fail(Error::exist);
   PosixStub stub(fs_, file, source);
-  ContentRef placed = co_await source.place(stub, former, hint);
-  file.changes().changed();
-  co_return std::move(placed);
+  base::Result<ContentRef, Error> placed = co_await source.place(stub, former, hint).as_result();
+  frozen = stub.frozen();
+  if (frozen == 0) file.changes().changed();
+  co_return co_await std::move(placed);
+}
+
+void Contents::note_changing(PosixFile& file) const {
+  FileContent& content = *file.content();
+  if (content.changing.load(std::memory_order_relaxed) || content.changing.exchange(true)) return;
+  for (ContentSource* const source : sources_) source->changing(file.handle());
+}
+
+void Contents::adjust_unloaded(const FileHandle& file, Attributes& attributes) const {
+  for (const ContentSource* const source : sources_) source->adjust_unloaded(file, attributes);
 }
 
 // It is the last name if each call that is about to take one gets one: the calls that take the others count

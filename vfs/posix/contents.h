@@ -16,13 +16,39 @@ namespace braid::vfs::posix {
 class FileData;
 class PosixFileSystem;
 
+// What clients see of a file while its source changes the inode (Stub::hide_changes). Thread-safe.
+class FrozenTimes {
+ public:
+  // The number is for end(): another's freezing is not ended.
+  std::uint64_t begin(const Attributes& now);
+  void end(std::uint64_t number);
+  void apply(Attributes& attributes) const {
+    if (on_.load(std::memory_order_acquire)) [[unlikely]]
+      apply_now(attributes);
+  }
+
+ private:
+  void apply_now(Attributes& attributes) const;
+
+  std::atomic<bool> on_{false};
+  struct State {
+    std::uint64_t number = 0;
+    bool on = false;
+    Time mtime{}, ctime{};
+    std::uint64_t change = 0;
+  };
+  base::Guarded<State> state_;
+};
+
 // Of one regular file in an export that has sources of contents: a part of its PosixFile, so a file that left
 // the descriptor cache is looked at anew.
 struct FileContent {
   ContentSlot slot;
   SharedRounds settling;
-  std::atomic<bool> offered{false};        // to the sources that place files at their first WRITE
-  std::atomic<bool> gone{false};           // its source was told so
+  std::atomic<bool> offered{false};   // to the sources that place files at their first WRITE
+  std::atomic<bool> gone{false};      // its source was told so
+  std::atomic<bool> changing{false};  // the sources were told that its bytes are about to be changed
+  FrozenTimes frozen;
   std::atomic<std::uint32_t> removals{0};  // calls that are about to take a name from it
   // The inode number of the directory that this server made it in, and the ctime that it had then: as long as
   // it has that, it has not been moved. 0: nobody knows.
@@ -58,6 +84,10 @@ class Contents {
   VfsOp<bool> settle(PosixFile& file);
   // Before the first change of the bytes, whose caller `writer` is: an empty plain file may be placed.
   VfsOp<> offer(const FileData& writer, const Credentials& who, PlacementHint hint);
+  // Before each change of the bytes: tells the sources, the first time.
+  void note_changing(PosixFile& file) const;
+  // Of a file that is not in the descriptor cache, and has the flag nodump.
+  void adjust_unloaded(const FileHandle& file, Attributes& attributes) const;
 
   VfsOp<ContentRef> content(PosixFile& file);
   VfsOp<ContentRef> exchange(PosixFile& file, ContentRef next);
@@ -76,8 +106,9 @@ class Contents {
   VfsOp<ContentRef> load(PosixFile& file);
   VfsOp<> settle_once(PosixFile& file);
   // While no call on the file runs.
+  // `frozen`: the number of what the source has frozen; 0: nothing.
   VfsOp<ContentRef> replace(PosixFile& file, ContentSource& source, PlacementHint hint,
-                            const ContentRef& former);
+                            const ContentRef& former, std::uint64_t& frozen);
   Outcome<bool> may_be_placed(const FileData& writer, const Credentials& who) const;
 
   PosixFileSystem& fs_;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "vfs/posix/contents.h"
-#include "vfs/posix/tree.h"
+#include "vfs/posix/file_system.h"
 
 namespace braid::vfs::posix {
 namespace {
@@ -219,12 +219,17 @@ Outcome<bool> Tree::list_by_name(const base::UniqueFd& fd, std::uint64_t cookie,
 // an older size makes clients forget what they have written: whoever wants the attributes asks for them.
 std::optional<Tree::Looked> Tree::looked(const FileHandle& handle, const Stat& stat, std::uint64_t fsid) {
   Looked out{handle, attributes_of(stat, fsid)};
-  if (options_.cache.contents) [[unlikely]]
-    if (const FileRef file = cache_.find(handle.view())) {
-      const auto& known = static_cast<const PosixFile&>(*file);
-      if (is_behind(known)) return std::nullopt;
-      adjust(known, out.attributes);
-    }
+  if (!options_.cache.contents) [[likely]]
+    return out;
+  if (const FileRef file = cache_.find(handle.view())) {
+    const auto& known = static_cast<const PosixFile&>(*file);
+    if (is_behind(known)) return std::nullopt;
+    adjust(known, out.attributes);
+    return out;
+  }
+  const bool marked = (stat.stx_attributes & STATX_ATTR_NODUMP) != 0;
+  if (const auto owner = marked ? owner_.lock() : nullptr)
+    owner->contents().adjust_unloaded(handle, out.attributes);
   return out;
 }
 

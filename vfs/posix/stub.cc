@@ -1,11 +1,14 @@
 #include "vfs/posix/stub.h"
 
+#include <fcntl.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <csignal>
+#include <utility>
 
 #include "vfs/posix/contents.h"
 #include "vfs/posix/file_system.h"
@@ -220,6 +223,62 @@ Outcome<> PosixStub::space_own(const Credentials& who, int fd, std::uint64_t off
   return open_->space_through(who, fd, offset, length, hole ? FileData::hole : 0);
 }
 
+PosixStub::~PosixStub() {
+  if (hiding_ && hiding_->ticket) file_.changes().end(*hiding_->ticket);
+}
+
+VfsOp<bool> PosixStub::at_rest() {
+  // Before the look: who changes it after that tells the source.
+  file_.content()->changing.store(false);
+  return fs_.placement().run(Call::open, [this] { return fs_.tree().at_rest(file_); });
+}
+
+VfsOp<> PosixStub::hide_changes() {
+  return fs_.placement().run(Call::getattr, [this] { return begin_hiding(); });
+}
+
+Outcome<> PosixStub::begin_hiding() {
+  const auto shown = fs_.tree().observe(file_);
+  if (!shown) return base::fail(shown.error());
+  const auto stat = stat_of(file_.fd());
+  if (!stat) return base::fail(stat.error());
+  hiding_.emplace();
+  hiding_->before = *stat;
+  hiding_->shown = *shown;
+  hiding_->ticket = file_.changes().begin();
+  hiding_->own.emplace(fs_.tree().quietly(file_));
+  hiding_->frozen = file_.content()->frozen.begin(*shown);
+  return {};
+}
+
+VfsOp<std::optional<HiddenChanges>> PosixStub::hidden() {
+  return fs_.placement().run(Call::getattr, [this] { return end_hiding(); });
+}
+
+// Later changes within the same tick of the clock are told apart by the stamp, which has seen this state.
+Outcome<std::optional<HiddenChanges>> PosixStub::end_hiding() {
+  const auto stat = stat_of(file_.fd());
+  if (!stat) return base::fail(stat.error());
+  const Stat& before = hiding_->before;
+  const std::uint64_t changes =
+      file_.stamp(nanoseconds_of(posix::ctime_of(*stat)), file_.changes().changes());
+  const bool alone = file_.changes().end(*std::exchange(hiding_->ticket, std::nullopt));
+  const bool same = stat->stx_mode == before.stx_mode && stat->stx_nlink == before.stx_nlink &&
+                    stat->stx_uid == before.stx_uid && stat->stx_gid == before.stx_gid &&
+                    stat->stx_size == before.stx_size && stat->stx_mtime.tv_sec == before.stx_mtime.tv_sec &&
+                    stat->stx_mtime.tv_nsec == before.stx_mtime.tv_nsec;
+  if (!alone || !same) return std::nullopt;
+  return HiddenChanges{.after = nanoseconds_of(posix::ctime_of(before)),
+                       .until = changes,
+                       .mtime = hiding_->shown.mtime,
+                       .ctime = hiding_->shown.ctime,
+                       .change = hiding_->shown.change};
+}
+
+Outcome<> PosixStub::punch_own(std::uint64_t offset, std::uint64_t length) {
+  return fs_.tree().punch(file_, offset, length);
+}
+
 // All who have a lease on the file have it on the same watch.
 OwnChanges Tree::quietly(const PosixFile& file) {
   PosixFile::Leases leases = file.leases(LeaseHolder{});
@@ -238,21 +297,47 @@ Outcome<> Tree::put_record(PosixFile& file, std::string_view name, std::optional
 }
 
 // Through whatever is open for writing already: to open the file once more would break its leases. Only a
-// read lease leaves nothing open; the kernel does not see it while the size changes.
+// read lease leaves nothing open; the kernel does not see it meanwhile.
+Outcome<> Tree::through_writer(PosixFile& file, const std::function<Outcome<>(int fd)>& work) {
+  if (file.opened() == Opened::write) return work(file.fd());
+  if (const auto open = file.any_open(OpenAccess::write)) return work(open->fd());
+  const auto open_for_it = [&]() -> Outcome<> {
+    const auto fd = open_again(file, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    return fd ? work(fd->get()) : base::fail(fd.error());
+  };
+  const PosixFile::Leases leases = file.leases(LeaseHolder{});
+  return leases.others.empty() ? open_for_it() : leases_.without(leases.others, open_for_it);
+}
+
 Outcome<> Tree::put_size(PosixFile& file, std::uint64_t size) {
   if (size > offset_max) return base::fail(Error::fbig);
   const auto truncate = [size](int fd) { return outcome_of(::ftruncate(fd, static_cast<off_t>(size))); };
-  if (file.opened() == Opened::write) return truncate(file.fd());
-  if (const auto open = file.any_open(OpenAccess::write)) return truncate(open->fd());
-  const PosixFile::Leases leases = file.leases(LeaseHolder{});
-  if (leases.others.empty()) {
+  // What writes next has it open then.
+  if (file.leases(LeaseHolder{}).others.empty()) {
     const auto fd = data_descriptor(file, Opened::write);
     return fd ? truncate(*fd) : base::fail(fd.error());
   }
-  return leases_.without(leases.others, [&]() -> Outcome<> {
-    const auto fd = open_again(file, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    return fd ? truncate(fd->get()) : base::fail(fd.error());
+  return through_writer(file, truncate);
+}
+
+Outcome<> Tree::punch(PosixFile& file, std::uint64_t offset, std::uint64_t length) {
+  return through_writer(file, [offset, length](int fd) {
+    return outcome_of(::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                                  static_cast<off_t>(length)));
   });
+}
+
+// A read lease is not to be had while anybody has the file open for writing. It is given back at once; the
+// signal of who comes in this moment is one that is ignored.
+Outcome<bool> Tree::at_rest(PosixFile& file) {
+  const auto fd = data_descriptor(file, Opened::read);
+  if (!fd && fd.error() == Error::delay) return false;
+  if (!fd) return base::fail(fd.error());
+  if (file.opened() == Opened::write || file.any_open(OpenAccess::write) != nullptr) return false;
+  if (::fcntl(*fd, F_SETSIG, SIGURG) != 0) return true;
+  if (::fcntl(*fd, F_SETLEASE, F_RDLCK) != 0) return errno != EAGAIN;
+  (void)::fcntl(*fd, F_SETLEASE, F_UNLCK);
+  return true;
 }
 
 Outcome<> Tree::put_size_and_times(PosixFile& file, const SetAttributes& set) {

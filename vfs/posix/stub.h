@@ -6,6 +6,7 @@
 
 #include "vfs/content.h"
 #include "vfs/posix/file_data.h"
+#include "vfs/posix/lease.h"
 
 namespace braid::vfs::posix {
 
@@ -22,6 +23,9 @@ class PosixStub final : public Stub {
   // Keeps the file itself.
   PosixStub(PosixFileSystem& fs, FileRef file, ContentSource& source, const FileData* open = nullptr)
       : fs_(fs), kept_(std::move(file)), file_(posix::node(kept_)), source_(source), open_(open) {}
+  ~PosixStub() override;
+  PosixStub(const PosixStub&) = delete;
+  PosixStub& operator=(const PosixStub&) = delete;
 
   [[nodiscard]] const FileHandle& handle() const override { return file_.handle(); }
   [[nodiscard]] std::uint64_t fileid() const override { return file_.identity().fileid; }
@@ -35,6 +39,10 @@ class PosixStub final : public Stub {
   VfsOp<std::optional<Inherited>> inherited(std::string_view attribute) override;
   VfsOp<> sync() override;
   VfsOp<> drop_privileges() override;
+  VfsOp<bool> at_rest() override;
+  VfsOp<> hide_changes() override;
+  VfsOp<std::optional<HiddenChanges>> hidden() override;
+  Outcome<> punch_own(std::uint64_t offset, std::uint64_t length) override;
   // Where the stub was made with what its call came through.
   Outcome<WriteResult> write_own(const Credentials& who, int fd, std::uint64_t offset,
                                  const io::Payload& data, const Edges& edges, Stability stability) override;
@@ -42,14 +50,28 @@ class PosixStub final : public Stub {
   Outcome<> resize_own(const Credentials& who, int fd, std::uint64_t size) override;
   Outcome<> space_own(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
                       bool hole) override;
+  // The number of what hide_changes() has frozen; 0: nothing.
+  [[nodiscard]] std::uint64_t frozen() const { return hiding_ ? hiding_->frozen : 0; }
 
  private:
+  // Since hide_changes().
+  struct Hiding {
+    std::uint64_t frozen = 0;
+    Stat before{};                                // the inode
+    Attributes shown{};                           // what clients see of it
+    std::optional<ChangeCounter::Ticket> ticket;  // nothing: hidden() was asked
+    std::optional<OwnChanges> own;
+  };
+  Outcome<> begin_hiding();
+  Outcome<std::optional<HiddenChanges>> end_hiding();
+
   PosixFileSystem& fs_;
   const FileRef kept_;
   PosixFile& file_;
   ContentSource& source_;
   const FileData* const open_ = nullptr;  // null: nobody's
   std::optional<Time> ctime_;             // that attributes() has seen last
+  std::optional<Hiding> hiding_;
 };
 
 }  // namespace braid::vfs::posix

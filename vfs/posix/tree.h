@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -171,6 +172,10 @@ class Tree {
   // is none afterwards. A record is on the medium on return.
   Outcome<> put_record(PosixFile& file, std::string_view name, std::optional<base::BytesView> record);
   Outcome<> put_size_and_times(PosixFile& file, const SetAttributes& set);
+  Outcome<> punch(PosixFile& file, std::uint64_t offset, std::uint64_t length);
+  // As long as the result lives: the inode may change, and nobody is told.
+  OwnChanges quietly(const PosixFile& file);
+  Outcome<bool> at_rest(PosixFile& file);
   // `ctime`: that somebody has just seen; nothing: nobody looked.
   Outcome<std::optional<Stub::Inherited>> inherited(const PosixFile& file, std::string_view attribute,
                                                     std::optional<Time> ctime);
@@ -268,7 +273,7 @@ class Tree {
   Outcome<> apply(const Credentials& who, PosixFile& file, const SetAttributes& set, const Attributes& now,
                   const FileData& data);
   static Outcome<> put_times(const PosixFile& file, const SetAttributes& set);
-  OwnChanges quietly(const PosixFile& file);
+  Outcome<> through_writer(PosixFile& file, const std::function<Outcome<>(int fd)>& work);
   // The path of the file from the export's root on, by a name that the kernel has; empty: it has none.
   [[nodiscard]] Outcome<std::string> path_in_export(const PosixFile& file) const;
   Outcome<std::optional<Stub::Inherited>> look_up_for(const PosixFile& file, const std::string& path,

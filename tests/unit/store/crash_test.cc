@@ -32,6 +32,8 @@ class KnownIndex final : public Index {
   void put(const hashing::Digest& id, Location at) override { known_[id] = at; }
   std::optional<Location> known_to() override { return std::nullopt; }
   void put_known_to(Location /*at*/) override {}
+  std::optional<base::Bytes> note(const hashing::Digest& /*file*/) override { return std::nullopt; }
+  void put_note(const hashing::Digest& /*file*/, base::BytesView /*note*/) override {}
   void flush() override {}
   [[nodiscard]] std::uint64_t entries_about() const override { return known_.size(); }
 

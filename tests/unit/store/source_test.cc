@@ -12,107 +12,13 @@
 #include "io/blocking_pool.h"
 #include "io/gate.h"
 #include "io/reactor.h"
-#include "store/sealer.h"
-#include "store/store_source.h"
-#include "tests/unit/vfs/posix_fixture.h"
+#include "tests/unit/store/source_fixture.h"
 
 namespace braid::store::test {
 namespace {
 
 using vfs::Error;
 
-class SourceTest : public vfs::PosixTest {
- protected:
-  void SetUp() override {
-    if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-    std::string pattern = testing::TempDir() + "store-XXXXXX";
-    store_path_ = ::mkdtemp(pattern.data());
-    store_ = std::move(*Store::open(store_path_, {.what = OpenFor::creating}));
-    source_ = std::make_unique<StoreSource>(*store_);
-    options_.sources = {source_.get()};
-    PosixTest::SetUp();
-  }
-  void TearDown() override {
-    PosixTest::TearDown();
-    source_.reset();
-    store_.reset();
-    if (!store_path_.empty()) std::filesystem::remove_all(store_path_);
-  }
-  void seal(const std::string& name) { ASSERT_EQ(seal_what_there_is(name), SealOutcome::sealed); }
-  SealOutcome seal_what_there_is(const std::string& name) {
-    const base::UniqueFd fd(::open(local(name).c_str(), O_RDWR | O_CLOEXEC));
-    Sealer sealer(*store_, 1, hashing::Profile::general);
-    SealDraft draft;
-    draft.file = store_->medium().file_of(fd.get());
-    draft.untouched = [] { return true; };
-    EXPECT_TRUE(sealer.prepare(draft));
-    if (draft.outcome == SealOutcome::sealed) {
-      EXPECT_TRUE(sealer.commit(std::span(&draft, 1)));
-    }
-    return draft.outcome;
-  }
-  static std::string text_of_numbers(int count) {
-    std::string out;
-    for (int i = 0; i < count; ++i) out += std::to_string(i) + " ";
-    return out;
-  }
-  vfs::posix::Outcome<> resize(const std::string& name, std::uint64_t size) {
-    vfs::SetAttributes set;
-    set.size = size;
-    return setattr(find(name), set);
-  }
-  vfs::OpenFileRef file(const std::string& name) {
-    return *vfs::run(fs_->open({}, find(name), vfs::OpenAccess::both, vfs::OpenRule::caller));
-  }
-  std::string all_of(const std::string& name) {
-    std::string out;
-    for (;;) {
-      const auto got = read(find(name), out.size());
-      EXPECT_TRUE(got);
-      if (!got || got->empty()) return out;
-      out += *got;
-    }
-  }
-  // 0: the server starts anew; 1: the file is sealed meanwhile; 2: unsealed.
-  void again(std::uint64_t how) {
-    root_ = {};
-    fs_.reset();
-    if (how == 1) {
-      seal_what_there_is("f");
-    } else if (how == 2) {
-      const base::UniqueFd fd(::open(local("f").c_str(), O_RDWR | O_CLOEXEC));
-      UnsealDraft draft;
-      draft.file = store_->medium().file_of(fd.get());
-      unseal(*store_, 1, std::span(&draft, 1));
-      EXPECT_TRUE(draft.outcome);
-    }
-    fs_ = opened();
-    root_ = fs_->root();
-  }
-  void expect_holes_are_zeros(const std::string& name, const std::string& wanted) {
-    const vfs::OpenFileRef open = file(name);
-    for (std::uint64_t at = 0; at < wanted.size();) {
-      const auto data = vfs::run(open->seek(at, vfs::SeekTo::data));
-      ASSERT_TRUE(data);
-      for (std::uint64_t i = at; i < data->offset; ++i) ASSERT_EQ(wanted[i], '\0') << i;
-      if (data->offset >= wanted.size()) return;
-      const auto hole = vfs::run(open->seek(data->offset, vfs::SeekTo::hole));
-      ASSERT_TRUE(hole);
-      ASSERT_GT(hole->offset, data->offset);
-      at = hole->offset;
-    }
-  }
-  // The same export, as one that does not know the store serves it.
-  std::shared_ptr<vfs::posix::PosixFileSystem> without_store() {
-    options_.sources.clear();
-    return opened();
-  }
-
-  std::filesystem::path store_path_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<StoreSource> source_;
-  const std::string bytes_ = text_of_numbers(200'000);
-};
 BRAID_ON_EVERY_FILE_SYSTEM(SourceTest);
 
 TEST_P(SourceTest, a_sealed_file_is_read_as_it_was) {

@@ -1,0 +1,67 @@
+// Which files are to be sealed, and when.
+#include "store/resting_files.h"
+
+#include <gtest/gtest.h>
+
+namespace braid::store::test {
+namespace {
+
+using std::chrono::seconds;
+
+vfs::FileHandle named(std::uint8_t name) {
+  vfs::FileHandle out;
+  out.size = 1;
+  out.bytes[0] = std::byte{name};
+  return out;
+}
+base::TimePoint at(int second) { return base::TimePoint(std::chrono::hours(1) + seconds(second)); }
+
+TEST(RestingFiles, files_come_when_they_have_waited) {
+  RestingFiles files(seconds(30));
+  files.note(named(1), at(0));
+  files.note(named(2), at(10));
+  files.note(named(1), at(20));
+  EXPECT_TRUE(files.take(at(29), 10).empty());
+  EXPECT_EQ(files.take(at(30), 10), std::vector{named(1)}) << "the first change counts";
+  EXPECT_TRUE(files.take(at(39), 10).empty());
+  EXPECT_EQ(files.take(at(100), 10), std::vector{named(2)});
+  EXPECT_EQ(files.counts().waiting, 0U);
+}
+
+TEST(RestingFiles, no_more_than_wanted_come_at_once) {
+  RestingFiles files(seconds(0));
+  for (std::uint8_t i = 0; i < 5; ++i) files.note(named(i), at(i));
+  EXPECT_EQ(files.take(at(9), 3).size(), 3U);
+  EXPECT_EQ(files.take(at(9), 3).size(), 2U);
+}
+
+TEST(RestingFiles, what_cannot_be_sealed_waits_twice_as_long_each_time) {
+  RestingFiles files(seconds(30));
+  int now = 0;
+  for (const int wait : {30, 60, 120, 240, 480, 960, 1920, 3600, 3600}) {
+    files.again(named(1), at(now));
+    EXPECT_TRUE(files.take(at(now + wait - 1), 1).empty()) << wait;
+    EXPECT_EQ(files.take(at(now + wait), 1).size(), 1U) << wait;
+    now += wait;
+  }
+  files.done(named(1));
+  files.again(named(1), at(0));
+  EXPECT_EQ(files.take(at(30), 1).size(), 1U);
+  RestingFiles at_once(seconds(0));
+  at_once.again(named(1), at(0));
+  EXPECT_TRUE(at_once.take(at(0), 1).empty()) << "not without end";
+  EXPECT_EQ(at_once.take(at(1), 1).size(), 1U);
+}
+
+TEST(RestingFiles, there_is_an_end_to_what_is_remembered) {
+  RestingFiles files(seconds(30), 2);
+  for (std::uint8_t i = 0; i < 4; ++i) files.note(named(i), at(0));
+  files.note(named(0), at(0));
+  EXPECT_EQ(files.counts().waiting, 2U);
+  EXPECT_EQ(files.counts().forgotten, 2U);
+  files.wait_until(named(1), at(5));
+  EXPECT_EQ(files.take(at(5), 10), std::vector{named(1)});
+}
+
+}  // namespace
+}  // namespace braid::store::test
