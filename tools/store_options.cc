@@ -4,14 +4,16 @@ namespace braid::tools {
 namespace {
 
 CLI::Option* add_store_choice(CLI::App& command, std::string& directory) {
-  return command.add_option("--store", directory, "The store's directory")->type_name("DIR");
+  return command.add_option("--store", directory, "The directory of a store that no server uses")
+      ->type_name("DIR");
 }
 
 }  // namespace
 
 CLI::App* add_store_status(CLI::App& app, StoreStatusCommand& command) {
-  CLI::App* store =
-      app.add_subcommand("store", "Say what a store holds that no server uses, and seal trees into it");
+  CLI::App* store = app.add_subcommand("store",
+                                       "Say what a store holds, and seal trees into it: one that no server "
+                                       "uses (--store), or that of a server");
   store->require_subcommand(0, 1);
   add_store_choice(*store, command.store);
   store->add_flag("--json", command.json, "As JSON");
@@ -21,10 +23,10 @@ CLI::App* add_store_status(CLI::App& app, StoreStatusCommand& command) {
 CLI::App* add_store_seal(CLI::App& store, StoreSealCommand& command) {
   CLI::App* seal = store.add_subcommand(
       "seal", "Move the bytes of a tree's files into a store; local processes then read zeros in them");
-  seal->add_option("PATH", command.path, "Tree or file; no server serves it meanwhile")
+  seal->add_option("PATH", command.path, "Tree or file; a running server seals it unless there is --store")
       ->required()
       ->type_name(" ");
-  add_store_choice(*seal, command.store)->required();
+  add_store_choice(*seal, command.store);
   seal->add_option("--profile", command.profile,
                    "How files above 16 KiB are cut: general (default), bulk, checkpoint, block or whole")
       ->type_name("PROFILE")
@@ -37,10 +39,10 @@ CLI::App* add_store_seal(CLI::App& store, StoreSealCommand& command) {
 
 CLI::App* add_store_unseal(CLI::App& store, StoreUnsealCommand& command) {
   CLI::App* unseal = store.add_subcommand("unseal", "Give the files of a tree their bytes back");
-  unseal->add_option("PATH", command.path, "Tree or file; no server serves it meanwhile")
+  unseal->add_option("PATH", command.path, "Tree or file; a running server does it unless there is --store")
       ->required()
       ->type_name(" ");
-  add_store_choice(*unseal, command.store)->required();
+  add_store_choice(*unseal, command.store);
   return unseal;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/quoting.h"
+#include "server/cli/served_store.h"
 #include "server/cli/text_table.h"
 #include "server/config/units.h"
 #include "server/export_set.h"
@@ -173,6 +174,7 @@ std::string report_text(const json& report) {
   for (const json& restriction : report.value("restrictions", json::array()))
     fmt::format_to(into, "Note: {}\n", base::printable(restriction.get<std::string>()));
   if (report.contains("nfs4")) out += nfs4_text(report.at("nfs4"));
+  for (const json& store : report.value("stores", json::array())) out += store_text(store);
   if (report.contains("data_server")) out += data_server_text(report.at("data_server"));
   if (report.contains("roles"))
     for (const json& role : report.at("roles"))

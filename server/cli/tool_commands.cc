@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "server/cli/options.h"
+#include "server/cli/served_store.h"
 #include "tools/dedup_command.h"
 #include "tools/hash_command.h"
 #include "tools/hashing_options.h"
@@ -27,17 +29,36 @@ void add_store(CLI::App& app, Chosen& chosen) {
   const auto status = std::make_shared<tools::StoreStatusCommand>();
   CLI::App* const store = tools::add_store_status(app, *status);
   const auto seal = std::make_shared<tools::StoreSealCommand>();
-  tools::add_store_seal(*store, *seal)->callback([seal, &chosen] {
-    choose(chosen, *seal, tools::seal_tree);
+  const auto served = std::make_shared<ServedTreeCommand>();
+  CLI::App* const seal_tree = tools::add_store_seal(*store, *seal);
+  add_server_choice(*seal_tree, served->server);
+  seal_tree->callback([seal, served, &chosen] {
+    served->path = seal->path;
+    if (seal->store.empty())
+      choose(chosen, *served, act_on_served_tree);
+    else
+      choose(chosen, *seal, tools::seal_tree);
   });
   const auto unseal = std::make_shared<tools::StoreUnsealCommand>();
-  tools::add_store_unseal(*store, *unseal)->callback([unseal, &chosen] {
-    choose(chosen, *unseal, tools::unseal_tree);
+  CLI::App* const unseal_tree = tools::add_store_unseal(*store, *unseal);
+  add_server_choice(*unseal_tree, served->server);
+  unseal_tree->callback([unseal, served, &chosen] {
+    served->path = unseal->path;
+    served->unseals = true;
+    if (unseal->store.empty())
+      choose(chosen, *served, act_on_served_tree);
+    else
+      choose(chosen, *unseal, tools::unseal_tree);
   });
-  store->callback([store, status, &chosen] {
+  const auto stores = std::make_shared<ServedStoresCommand>();
+  add_server_choice(*store, stores->server);
+  store->callback([store, status, stores, &chosen] {
     if (!store->get_subcommands().empty()) return;
-    if (status->store.empty()) throw CLI::RequiredError("--store DIR");
-    choose(chosen, *status, tools::show_store);
+    stores->json = status->json;
+    if (status->store.empty())
+      choose(chosen, *stores, show_served_stores);
+    else
+      choose(chosen, *status, tools::show_store);
   });
 }
 

@@ -83,9 +83,10 @@ enum class Data : std::uint8_t { local, striped };
 
 // A content-addressed store, docs/store.md.
 struct StoreConfig {
-  std::string name;       // by which exports refer to it
-  std::string directory;  // absolute
-  bool make = false;      // a directory that is empty, or not there, becomes one
+  std::string name;            // by which exports refer to it
+  std::string directory;       // absolute
+  unsigned seal_seconds = 30;  // what has been left alone for so long is sealed
+  bool make = false;           // a directory that is empty, or not there, becomes one
 };
 
 struct ExportConfig {

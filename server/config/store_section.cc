@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -26,6 +27,7 @@ StoreConfig read_store(TomlReader table) {
   table.absolute_path("directory", config.directory, directory_example);
   if (!table.has("directory"))
     table.problem("directory", fmt::format("[[store]] has no 'directory'; write {}", directory_example));
+  table.integer("seal_seconds", config.seal_seconds, 0U, std::numeric_limits<unsigned>::max());
   table.finish();
   return config;
 }

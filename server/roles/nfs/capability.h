@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <vector>
 
@@ -38,6 +39,7 @@ class Capability {
   virtual io::Op<> tick() = 0;
   virtual io::Op<> close() = 0;
   virtual void describe(std::vector<admin::AdminCommand>& commands) { (void)commands; }
+  virtual void report(nlohmann::json& members) const { (void)members; }
 };
 using Capabilities = std::vector<std::shared_ptr<Capability>>;
 

@@ -116,6 +116,9 @@ void NfsRole::describe(std::vector<admin::AdminCommand>& commands) {
   for (const auto& capability : capabilities_) capability->describe(commands);
 }
 
-void NfsRole::report(nlohmann::json& members) const { add_nfs4(members, *nfs4_); }
+void NfsRole::report(nlohmann::json& members) const {
+  add_nfs4(members, *nfs4_);
+  for (const auto& capability : capabilities_) capability->report(members);
+}
 
 }  // namespace braid::server::roles::nfs

@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
 
 #include "server/process.h"
+#include "server/roles/stores/paths.h"
+#include "server/roles/stores/store_commands.h"
 
 namespace braid::server::roles::stores {
 namespace {
@@ -23,22 +24,10 @@ store::OpenFor use_of(const config::Config& config, const config::StoreConfig& w
   return wanted.make ? store::OpenFor::creating : store::OpenFor::writing;
 }
 
-// The path without links and dots, as far as it is there.
-std::filesystem::path whole_path(const std::string& path) {
-  std::error_code error;
-  std::filesystem::path out = std::filesystem::weakly_canonical(path, error);
-  return error ? std::filesystem::path(path) : out;
-}
-
-bool lies_in(const std::string& path, const std::string& directory) {
-  const std::filesystem::path inner = whole_path(path), outer = whole_path(directory);
-  return std::mismatch(outer.begin(), outer.end(), inner.begin(), inner.end()).first == outer.end();
-}
-
 // Clients would see the store's own files, and root among them its key.
 std::string mistake_about_place(const config::Config& config, const config::StoreConfig& store) {
   const auto around = std::ranges::find_if(config.exports, [&](const config::ExportConfig& one) {
-    return lies_in(store.directory, one.directory);
+    return lies_in(whole_path(store.directory), whole_path(one.directory));
   });
   if (around == config.exports.end()) return {};
   return fmt::format(
@@ -65,25 +54,56 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
     Entry& entry = out->by_name_[wanted.name];
     entry.store = std::move(*opened);
     entry.source = std::make_unique<store::StoreSource>(*entry.store);
+    entry.worker = std::make_unique<StoreWorker>(wanted, *entry.store, *entry.source);
   }
   return out;
 }
 
 std::vector<vfs::ContentSource*> Stores::sources(const config::ExportConfig& config) {
-  const auto found = by_name_.find(config.store);
-  if (found == by_name_.end()) return {};
-  return {found->second.source.get()};
+  std::vector<vfs::ContentSource*> out;
+  for (auto& [name, entry] : by_name_) {
+    if (name == config.store) {
+      entry.worker->add_export(config);
+      out.push_back(entry.source.get());
+    } else {
+      entry.worker->add_other(config);
+    }
+  }
+  return out;
 }
 
 void Stores::join(const Shared& shared, nfs4::EngineParts& /*parts*/) {
-  for (auto& [name, entry] : by_name_) entry.source->use(shared.pool, "store " + name);
+  exports_ = &shared.exports;
+  clock_ = &shared.clock;
+  for (auto& [name, entry] : by_name_) {
+    entry.source->use(shared.pool, "store " + name);
+    register_metrics(shared.metrics, name, *entry.store, *entry.worker);
+  }
 }
 
-void Stores::start(std::span<const std::unique_ptr<ServerThread>> /*threads*/, nfs4::Nfs4Engine& /*engine*/) {
+void Stores::start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& /*engine*/) {
+  for (auto& [name, entry] : by_name_) entry.worker->start(threads.front()->reactor(), *exports_, *clock_);
 }
 
-io::Op<> Stores::tick() { co_return; }
+io::Op<> Stores::tick() {
+  for (auto& [name, entry] : by_name_)
+    if (entry.store->writable()) entry.worker->wake();
+  co_return;
+}
 
-io::Op<> Stores::close() { co_return; }
+io::Op<> Stores::close() {
+  for (auto& [name, entry] : by_name_) co_await entry.worker->close();
+}
+
+void Stores::describe(std::vector<admin::AdminCommand>& commands) {
+  std::vector<ServedStore> served;
+  for (auto& [name, entry] : by_name_) served.push_back({name, entry.store.get(), entry.worker.get()});
+  for (admin::AdminCommand& command : store_commands(std::move(served)))
+    commands.push_back(std::move(command));
+}
+
+void Stores::report(nlohmann::json& members) const {
+  for (const auto& [name, entry] : by_name_) add_store(members, name, *entry.store, *entry.worker);
+}
 
 }  // namespace braid::server::roles::stores

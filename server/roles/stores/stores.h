@@ -4,12 +4,14 @@
 #include <expected>
 #include <map>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "server/config/config.h"
 #include "server/roles/nfs/capability.h"
+#include "server/roles/stores/store_worker.h"
 #include "store/store_source.h"
 
 namespace braid::server::roles::stores {
@@ -26,12 +28,17 @@ class Stores final : public nfs::Capability {
   void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) override;
   io::Op<> tick() override;
   io::Op<> close() override;
+  void describe(std::vector<admin::AdminCommand>& commands) override;
+  void report(nlohmann::json& members) const override;
 
  private:
   struct Entry {
     std::unique_ptr<store::Store> store;
-    std::unique_ptr<store::StoreSource> source;  // ends first
+    std::unique_ptr<store::StoreSource> source;  // ends before it
+    std::unique_ptr<StoreWorker> worker;         // ends first
   };
+  const vfs::Exports* exports_ = nullptr;
+  const base::Clock* clock_ = nullptr;
   std::map<std::string, Entry> by_name_;
 };
 

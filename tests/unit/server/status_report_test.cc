@@ -46,12 +46,17 @@ constexpr std::string_view report = R"({
  "reclaiming":[{"name":"Linux NFSv4.2 old\u001b[2J","sessions":true},{"name":"h40","sessions":false}]},
 "operations":[{"operation":"READ","calls":11,"errors":2,"mean_us":9,"p99_us":16},
  {"operation":"COPY","calls":0,"errors":0,"mean_us":0,"p99_us":0}],
+"stores":[{"name":"archive","directory":"/srv/s","writable":true,"registry":false,"stored_bytes":1048576,"files_sealed":3,
+ "bytes_sealed":3145728,"bytes_found":2097152,"files_waiting":4,"seals_failed":1}],
 "reactors":[]})";
 
 TEST(StatusTable, the_report_becomes_tables) {
   const auto text = status_table(report);
   ASSERT_TRUE(text.has_value());
   EXPECT_THAT(*text, HasSubstr("braid 0.1.0, pid 77, up 2 h 4 min\n"));
+  EXPECT_THAT(*text,
+              HasSubstr("Store archive in /srv/s: 1 MiB stored; sealed 3 files of 3 MiB; 2 MiB found again; "
+                        "4 files wait, 1 failed; ITS REGISTRY IS LOST: nothing is sealed\n"));
   EXPECT_THAT(*text, HasSubstr("Listening on [::]:2049, known to rpcbind\n"));
   EXPECT_THAT(
       *text, HasSubstr("RDMA port 20049 on mlx5_0, mlx5_1 (port 2 down): 2 connections of 128 credits, 8 MiB "

@@ -42,6 +42,14 @@ TEST(Config, stores_have_names_that_exports_refer_to) {
   EXPECT_THAT(complaints_of("[store]\nname = \"a\"\n" + export_text), HasSubstr("stores are a list"));
 }
 
+TEST(Config, what_rests_is_sealed_after_a_time) {
+  const std::string store = "[[store]]\nname = \"a\"\ndirectory = \"/srv/s\"\n";
+  EXPECT_EQ(parse_config(store + export_text)->stores.front().seal_seconds, 30U);
+  EXPECT_EQ(parse_config(store + "seal_seconds = 0\n" + export_text)->stores.front().seal_seconds, 0U);
+  EXPECT_THAT(complaints_of(store + "seal_seconds = -1\n" + export_text), HasSubstr("braid.toml:4: "));
+  EXPECT_THAT(complaints_of(store + "seal_second = 5\n" + export_text), HasSubstr("seal_seconds"));
+}
+
 TEST(Config, a_reload_brings_no_store) {
   Config running, next;
   next.exports.push_back({.path = "/a", .directory = "/srv/a", .clients = {}, .fsid = {}, .store = "s"});

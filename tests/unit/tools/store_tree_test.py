@@ -154,6 +154,70 @@ class StoreTree(unittest.TestCase):
         self.assertEqual(self.unseal()[0], 0)
         self.is_as_it_was()
 
+    def serve(self, *arguments):
+        """A server with its admin socket; the test ends it."""
+        self.admin = os.path.join(self.place, "admin")
+        server = subprocess.Popen([BRAID, "serve", *arguments, "--port", "0", "--admin", self.admin, "--state",
+                                   os.path.join(self.place, "state")], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(server.stderr.close)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.kill)
+        for _ in range(1200):
+            if server.poll() is not None or run("status", "--admin", self.admin)[0] == 0:
+                break
+            time.sleep(0.05)
+        self.assertIsNone(server.poll())
+        return server
+
+    def served(self, action, path):
+        return run("store", action, path, "--admin", self.admin)
+
+    def end(self, server):
+        server.terminate()
+        log = server.stderr.read()
+        self.assertEqual(server.wait(), 0, log)
+        return log
+
+    def test_a_server_seals_and_unseals_a_tree(self):
+        server = self.serve(self.tree, "--store", self.store)
+        code, text = self.served("seal", self.tree)
+        self.assertEqual(code, 0, text)
+        self.assertNotIn("\n0 files sealed", "\n" + text)
+        code, text = self.served("seal", self.tree)
+        self.assertIn("0 files sealed", text)
+        stores = json.loads(run("store", "--json", "--admin", self.admin)[1])
+        self.assertGreater(stores[0]["bytes_found"], stores[0]["bytes_added"] // 2)
+        code, text = self.served("unseal", os.path.join(self.tree, "a", "vfs"))
+        self.assertEqual(code, 0, text)
+        self.assertNotEqual(subprocess.run(["diff", "-rq", self.original, self.tree], check=False, capture_output=True).returncode, 0)
+        self.assertEqual(subprocess.run(["diff", "-r", self.original + "/a/vfs", self.tree + "/a/vfs"], check=False).returncode, 0)
+        code, text = self.served("seal", self.place)
+        self.assertEqual(code, 1, text)
+        self.assertIn("lies in no export that has a store", text)
+        code, text = self.served("seal", self.tree + "/none")
+        self.assertEqual(code, 1, text)
+        self.end(server)
+        self.assertEqual(run("check", self.store, "--deep")[0], 0)
+        server = self.serve(self.tree, "--store", self.store)
+        code, text = self.served("unseal", self.tree)
+        self.assertEqual(code, 0, text)
+        self.end(server)
+        self.is_as_it_was()
+
+    def test_files_of_several_exports_are_not_sealed(self):
+        os.mkdir(self.store)
+        self.assertEqual(run("store", "seal", self.tree + "/a/docs", "--store", self.store)[0], 0)
+        config = os.path.join(self.place, "braid.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'[[store]]\nname = "s"\ndirectory = "{self.store}"\n')
+            for path, directory in (("/all", self.tree), ("/a", self.tree + "/a")):
+                file.write(f'[[export]]\npath = "{path}"\ndirectory = "{directory}"\nstore = "s"\n')
+        server = self.serve("--config", config)
+        code, text = self.served("seal", self.tree)
+        self.assertEqual(code, 1, text)
+        self.assertIn("0 files sealed", text)
+        self.assertIn("another export has the same files", self.end(server))
+
     def test_mistakes_are_explained(self):
         code, text = run("check", self.store)
         self.assertEqual(code, 8, text)
@@ -164,9 +228,9 @@ class StoreTree(unittest.TestCase):
         code, text = run("store", "seal", self.tree, "--store", self.tree)
         self.assertEqual(code, 1, text)
         self.assertIn("it is no store", text)
-        code, text = run("store")
-        self.assertEqual(code, 2, text)
-        self.assertIn("--store", text)
+        code, text = run("store", "--admin", self.store + "-admin")
+        self.assertEqual(code, 1, text)
+        self.assertIn("braid store: ", text)
         code, text = run("store", "seal", self.tree + "/none/x", "--store", self.store)
         self.assertEqual(code, 1, text)
         self.assertIn("No such file", text)

@@ -1,0 +1,28 @@
+// braid store, store seal and store unseal of a running server
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "server/cli/admin_client.h"
+
+namespace braid::server::cli {
+
+struct ServedTreeCommand {
+  std::string path;  // on this machine
+  bool unseals = false;
+  ServerChoice server{};
+};
+// Ends when it is done; draws progress on a terminal.
+int act_on_served_tree(const ServedTreeCommand& command);
+
+struct ServedStoresCommand {
+  bool json = false;
+  ServerChoice server{};
+};
+int show_served_stores(const ServedStoresCommand& command);
+
+// One of `stores[]` of the report of `braid status`, for people.
+std::string store_text(const nlohmann::json& store);
+
+}  // namespace braid::server::cli

@@ -1,0 +1,32 @@
+// What people and scrapers hear of a server's stores.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "base/metrics.h"
+#include "server/admin/admin_command.h"
+#include "server/roles/stores/store_worker.h"
+
+namespace braid::server::roles::stores {
+
+constexpr admin::CommandName seal_command{"store-seal", "Seal a tree that this server serves"};
+constexpr admin::CommandName unseal_command{"store-unseal",
+                                            "Give the files of a served tree their bytes back"};
+constexpr admin::CommandName job_command{"store-job", "How far a sealing or unsealing is"};
+
+struct ServedStore {
+  std::string name;
+  const store::Store* store = nullptr;
+  StoreWorker* worker = nullptr;
+};
+// What they refer to outlives them.
+std::vector<admin::AdminCommand> store_commands(std::vector<ServedStore> stores);
+// Adds what there is to know of a store to `stores[]` of the report of `braid status`.
+void add_store(nlohmann::json& report, const std::string& name, store::Store& store,
+               const StoreWorker& worker);
+void register_metrics(base::MetricRegistry& metrics, const std::string& name, store::Store& store,
+                      const StoreWorker& worker);
+
+}  // namespace braid::server::roles::stores

@@ -1,0 +1,346 @@
+#include "server/roles/stores/store_worker.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <utility>
+
+#include "base/log.h"
+#include "base/unique_fd.h"
+#include "server/roles/stores/paths.h"
+#include "vfs/posix/directory_identity.h"
+
+namespace braid::server::roles::stores {
+namespace {
+
+constexpr std::size_t files_at_once = 64;
+// The server's own descriptors for writing are gone after this.
+constexpr base::Duration writers_idle = std::chrono::seconds(3);
+constexpr std::size_t names_at_once = 1024;
+
+// What a process on this machine would find there, in the order of the path.
+std::vector<std::string> components(const std::string& path, const std::string& directory) {
+  std::vector<std::string> out;
+  for (const auto& part : std::filesystem::path(path).lexically_relative(directory))
+    if (part != "." && !part.empty()) out.push_back(part.string());
+  return out;
+}
+
+std::uint64_t device_of(const std::string& directory) {
+  struct stat now{};
+  return ::stat(directory.c_str(), &now) == 0 ? now.st_dev : 0;
+}
+
+}  // namespace
+
+StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source)
+    : config_(config),
+      store_(store),
+      source_(source),
+      resting_(std::chrono::seconds(config.seal_seconds)),
+      sealer_(store, source, [this] { return stopping(); }) {
+  source_.on_change([this](const vfs::FileHandle& file) {
+    if (clock_ != nullptr) resting_.note(file, clock_->now());
+  });
+}
+
+void StoreWorker::add_export(const config::ExportConfig& config) {
+  shared_.with([&](Shared& shared) {
+    Place place{.config = config, .whole_path = whole_path(config.directory), .tree = std::nullopt};
+    place.reopened = shared.places.contains(config.path);
+    shared.places.insert_or_assign(config.path, std::move(place));
+  });
+}
+
+void StoreWorker::add_other(const config::ExportConfig& config) {
+  shared_.with([&](Shared& shared) { shared.others.push_back(whole_path(config.directory)); });
+}
+
+void StoreWorker::start(io::Reactor& reactor, const vfs::Exports& exports, const base::Clock& clock) {
+  exports_ = &exports;
+  clock_ = &clock;
+  home_.with([&](io::Reactor*& home) { home = &reactor; });
+}
+
+bool StoreWorker::stopping() const {
+  return shared_.with([](const Shared& shared) { return shared.stopping; });
+}
+
+void StoreWorker::wake() {
+  home_.with([this](io::Reactor* home) {
+    if (home == nullptr) return;
+    home->post([this] {
+      const bool begins = !gate_.closed() &&
+                          shared_.with([](Shared& shared) { return !std::exchange(shared.working, true); });
+      if (begins) io::spawn(gate_, work());
+    });
+  });
+}
+
+io::Op<> StoreWorker::close() {
+  home_.with([](io::Reactor*& home) { home = nullptr; });
+  shared_.with([](Shared& shared) { shared.stopping = true; });
+  gate_.close();
+  co_await gate_.drained();
+}
+
+io::Op<> StoreWorker::work() {
+  for (;;) {
+    const std::optional<SealJob> next = shared_.with([](Shared& shared) -> std::optional<SealJob> {
+      for (const auto& [number, job] : shared.jobs)
+        if (!job.ended) return job;
+      return std::nullopt;
+    });
+    if (!next || stopping()) break;
+    co_await run(*next);
+  }
+  for (const vfs::FileHandle& file : resting_.take(clock_->now(), files_at_once)) {
+    if (!stopping()) co_await seal_resting(file);
+  }
+  shared_.with([](Shared& shared) { shared.working = false; });
+}
+
+base::Result<std::uint32_t> StoreWorker::tree_of(const Place& place) {
+  const base::UniqueFd fd(::open(place.config.directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!fd) return base::fail(base::last_errno());
+  const auto identity = vfs::posix::directory_identity(fd.get(), "");
+  if (!identity) return base::fail(identity.error());
+  return store_.tree_of(identity->file_system, place.whole_path);
+}
+
+// Two exports of the same files have calls that the sealing of one does not wait for.
+std::optional<StoreWorker::Target> StoreWorker::target_of(const vfs::Export& served, std::string& why) {
+  Target out{.file_system = served.file_system};
+  std::optional<Place> place;
+  std::vector<std::string> others;
+  shared_.with([&](Shared& shared) {
+    others = shared.others;
+    for (const auto& [path, one] : shared.places) {
+      if (path == served.path)
+        place = one;
+      else
+        others.push_back(one.whole_path);
+    }
+  });
+  if (!place || served.read_only) why = "it is read-only";
+  if (place && place->reopened) why = "it was opened anew since the server was started";
+  for (const std::string& other : others) {
+    if (!place) break;
+    if (lies_in(other, place->whole_path) || lies_in(place->whole_path, other))
+      why = "another export has the same files";
+    out.shared = out.shared || device_of(other) == device_of(place->whole_path);
+  }
+  if (!why.empty()) return std::nullopt;
+  if (!place->tree) {
+    const auto tree = tree_of(*place);
+    if (!tree) why = base::message_of(tree.error());
+    if (!tree) return std::nullopt;
+    place->tree = *tree;
+    shared_.with([&](Shared& shared) { shared.places.at(served.path).tree = *tree; });
+  }
+  out.tree = *place->tree;
+  return out;
+}
+
+// Whatever goes wrong on the way: the file stays as it is.
+io::Op<> StoreWorker::seal_resting(const vfs::FileHandle& handle) {
+  const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
+  const vfs::Export* const served = table->by_handle(handle.view());
+  std::string why;
+  const auto target = served == nullptr ? std::nullopt : target_of(*served, why);
+  if (!target && served != nullptr && complained_.insert(served->path).second)
+    base::log_event(base::Level::warning, "store_does_not_seal", "export={}: {}", served->path, why);
+  if (!target) co_return;
+  const auto file = co_await target->file_system->resolve(handle.view()).as_result();
+  if (!file) {
+    resting_.done(handle);
+    co_return;
+  }
+  const auto now = co_await target->file_system->getattr(*file).as_result();
+  if (!now) co_return;
+  const base::Duration wait = std::chrono::seconds(config_.seal_seconds);
+  const auto changed =
+      std::chrono::seconds(now->ctime.seconds) + std::chrono::nanoseconds(now->ctime.nanoseconds);
+  const auto rested = clock_->wall().time_since_epoch() - changed;
+  if (rested < wait) {
+    resting_.wait_until(handle, clock_->now() + std::chrono::duration_cast<base::Duration>(wait - rested));
+    co_return;
+  }
+  const auto outcome = co_await seal_file(*target, *file);
+  const bool put_off =
+      !outcome || outcome == store::SealOutcome::in_use || outcome == store::SealOutcome::changed;
+  if (!put_off) resting_.done(handle);
+  if (!put_off) co_return;
+  resting_.again(handle, clock_->now());
+  shared_.with([](Shared& shared) { ++shared.counts.put_off; });
+}
+
+// Nothing: it could not be; the log says why.
+io::Op<std::optional<store::SealOutcome>> StoreWorker::seal_file(const Target& target,
+                                                                 const vfs::FileRef& file) {
+  const auto now = co_await target.file_system->getattr(file).as_result();
+  if (!now) co_return std::nullopt;
+  // Another export may have another of its names.
+  if (target.shared && now->nlink > 1) co_return store::SealOutcome::in_use;
+  const auto outcome = co_await sealer_.seal(*target.file_system, target.tree, file).as_result();
+  shared_.with([&](Shared& shared) {
+    if (!outcome) ++shared.counts.failed;
+    if (!outcome || *outcome != store::SealOutcome::sealed) return;
+    ++shared.counts.sealed;
+    shared.counts.sealed_bytes += now->size;
+  });
+  if (!outcome) co_return std::nullopt;
+  co_return *outcome;
+}
+
+bool StoreWorker::has(const std::string& path) const {
+  const std::string whole = whole_path(path);
+  return shared_.with([&](const Shared& shared) {
+    return std::ranges::any_of(shared.places,
+                               [&](const auto& one) { return lies_in(whole, one.second.whole_path); });
+  });
+}
+
+std::expected<std::uint64_t, std::string> StoreWorker::begin(const std::string& path, bool unseals) {
+  if (!store_.writable())
+    return std::unexpected("the store was opened for reading: its exports are read-only");
+  if (store_.registry() == nullptr)
+    return std::unexpected("the store's registry is damaged or gone: nothing can be sealed");
+  const std::uint64_t number = shared_.with([&](Shared& shared) {
+    while (shared.jobs.size() >= jobs_kept && shared.jobs.begin()->second.ended)
+      shared.jobs.erase(shared.jobs.begin());
+    if (shared.jobs.size() >= jobs_kept) return std::uint64_t{0};
+    SealJob job{.number = ++shared.last_job, .path = whole_path(path), .unseals = unseals};
+    shared.jobs.emplace(job.number, job);
+    return job.number;
+  });
+  if (number == 0) return std::unexpected("too many trees wait to be sealed or unsealed; try again later");
+  wake();
+  return number;
+}
+
+std::optional<SealJob> StoreWorker::job(std::uint64_t number) const {
+  return shared_.with([&](const Shared& shared) {
+    const auto found = shared.jobs.find(number);
+    return found == shared.jobs.end() ? std::nullopt : std::optional(found->second);
+  });
+}
+
+WorkerCounts StoreWorker::counts() const {
+  WorkerCounts out = shared_.with([](const Shared& shared) { return shared.counts; });
+  out.resting = resting_.counts();
+  return out;
+}
+
+void StoreWorker::publish(const SealJob& job) {
+  shared_.with([&](Shared& shared) { shared.jobs.insert_or_assign(job.number, job); });
+}
+
+io::Op<> StoreWorker::run(SealJob job) {
+  job.running = true;
+  publish(job);
+  const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
+  std::string export_path, directory;
+  shared_.with([&](const Shared& shared) {
+    for (const auto& [path, place] : shared.places)
+      if (lies_in(job.path, place.whole_path) && place.whole_path.size() >= directory.size()) {
+        export_path = path;
+        directory = place.whole_path;
+      }
+  });
+  const auto served = std::ranges::find(table->all(), export_path, &vfs::Export::path);
+  std::string why;
+  const auto target = served == table->all().end() ? std::nullopt : target_of(*served, why);
+  bool there = target.has_value();
+  vfs::FileRef at = there ? target->file_system->root() : vfs::FileRef();
+  for (const std::string& name : components(job.path, directory)) {
+    if (!there) break;
+    const auto found = co_await target->file_system->lookup({}, at, name).as_result();
+    there = found.has_value();
+    if (found) at = found->file;
+  }
+  std::vector<vfs::FileRef> in_use;
+  if (there) co_await walk(*target, std::move(at), job, in_use);
+  if (!there) {
+    ++job.failed;
+    base::log_event(base::Level::warning, "store_job_failed", "{}: {}", job.path,
+                    why.empty() ? "it is not there" : why);
+  }
+  // What was written to a moment ago.
+  if (!in_use.empty() && !stopping()) co_await io::Reactor::current()->sleep(writers_idle);
+  const std::vector<vfs::FileRef> again = std::exchange(in_use, {});
+  for (const vfs::FileRef& file : again) co_await take_file(*target, file, 0, job, in_use);
+  job.in_use = in_use.size();
+  job.running = false;
+  job.ended = true;
+  publish(job);
+}
+
+io::Op<> StoreWorker::walk(const Target& target, vfs::FileRef top, SealJob& job,
+                           std::vector<vfs::FileRef>& in_use) {
+  std::vector<vfs::FileRef> directories;
+  const auto what = co_await target.file_system->getattr(top).as_result();
+  if (!what) ++job.failed;
+  if (what && what->type == vfs::FileType::directory) directories.push_back(top);
+  if (what && what->type == vfs::FileType::regular) co_await take_file(target, top, what->size, job, in_use);
+  while (!directories.empty() && !stopping()) {
+    const vfs::FileRef directory = std::move(directories.back());
+    directories.pop_back();
+    std::uint64_t cookie = 0;
+    for (bool whole = false; !whole && !stopping();) {
+      std::vector<std::string> names;
+      const auto take = [&](const vfs::DirectoryEntry& entry) {
+        if (names.size() == names_at_once) return false;
+        cookie = entry.cookie;
+        names.emplace_back(entry.name);
+        return true;
+      };
+      const auto listed =
+          co_await target.file_system->readdir({}, directory, {.cookie = cookie, .plus = false}, take)
+              .as_result();
+      if (!listed) ++job.failed;
+      whole = !listed || *listed;
+      for (const std::string& name : names) {
+        if (name == "." || name == "..") continue;
+        const auto found = co_await target.file_system->lookup({}, directory, name).as_result();
+        if (!found) continue;
+        if (found->attributes.type == vfs::FileType::directory) directories.push_back(found->file);
+        if (found->attributes.type == vfs::FileType::regular)
+          co_await take_file(target, found->file, found->attributes.size, job, in_use);
+      }
+    }
+  }
+}
+
+io::Op<> StoreWorker::take_file(const Target& target, const vfs::FileRef& file, std::uint64_t size,
+                                SealJob& job, std::vector<vfs::FileRef>& in_use) {
+  using store::SealOutcome;
+  std::optional<SealOutcome> outcome;
+  if (job.unseals) {
+    const auto done = co_await sealer_.unseal(*target.file_system, target.tree, file).as_result();
+    if (done)
+      outcome = *done ? SealOutcome::sealed : SealOutcome::already;
+    else if (done.error() == vfs::Error::delay)
+      outcome = SealOutcome::in_use;
+    if (done && *done) shared_.with([](Shared& shared) { ++shared.counts.unsealed; });
+  } else {
+    outcome = co_await seal_file(target, file);
+  }
+  if (size > 0) ++job.files;
+  job.bytes += size;
+  if (!outcome) ++job.failed;
+  if (outcome == SealOutcome::sealed) {
+    ++job.done;
+    job.done_bytes += size;
+  }
+  if (outcome == SealOutcome::small) ++job.small;
+  if (outcome == SealOutcome::already) ++job.already;
+  if (outcome == SealOutcome::in_use || outcome == SealOutcome::changed) in_use.push_back(file);
+  publish(job);
+}
+
+}  // namespace braid::server::roles::stores

@@ -1,0 +1,117 @@
+// What a server does with a store of its own accord, and for an administrator: it seals files that have been
+// left alone for a while, and seals and unseals trees.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/guarded.h"
+#include "io/gate.h"
+#include "io/op.h"
+#include "io/reactor.h"
+#include "server/config/config.h"
+#include "store/live_sealer.h"
+#include "store/resting_files.h"
+#include "vfs/export.h"
+
+namespace braid::server::roles::stores {
+
+// What became of the files of a tree.
+struct SealJob {
+  std::uint64_t number = 0;
+  std::string path;  // on this machine
+  bool unseals = false;
+  bool running = false, ended = false;
+  std::uint64_t files = 0, bytes = 0;  // that were looked at
+  std::uint64_t done = 0, done_bytes = 0, small = 0, already = 0, in_use = 0, failed = 0;
+};
+
+struct WorkerCounts {
+  std::uint64_t sealed = 0, sealed_bytes = 0, unsealed = 0, failed = 0, put_off = 0;
+  store::RestingFiles::Counts resting;
+};
+
+// Of one store. It works on one reactor; what others may call says so.
+class StoreWorker {
+ public:
+  StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source);
+  StoreWorker(const StoreWorker&) = delete;
+  StoreWorker& operator=(const StoreWorker&) = delete;
+
+  // An export with the store is opened; by the control thread, also later. One that is opened once more has
+  // files open from before, which nobody here knows: nothing is sealed there until the server is started
+  // anew.
+  void add_export(const config::ExportConfig& config);
+  // An export of another kind, which may lead to the same files.
+  void add_other(const config::ExportConfig& config);
+  void start(io::Reactor& reactor, const vfs::Exports& exports, const base::Clock& clock);
+  // From any thread, from start() on: looks whether there is work; about every second, and when there is.
+  void wake();
+  // Ends soon, with what it has begun on a file; then there is no work any more. On the reactor.
+  io::Op<> close();
+
+  // From any thread. The number of the job, or a sentence why there is none.
+  std::expected<std::uint64_t, std::string> begin(const std::string& path, bool unseals);
+  [[nodiscard]] std::optional<SealJob> job(std::uint64_t number) const;
+  [[nodiscard]] WorkerCounts counts() const;
+  // Whether a path lies in an export with this store.
+  [[nodiscard]] bool has(const std::string& path) const;
+
+ private:
+  static constexpr std::size_t jobs_kept = 64;
+  struct Place {
+    config::ExportConfig config;
+    std::string whole_path;  // of its directory
+    bool reopened = false;
+    std::optional<std::uint32_t> tree;
+  };
+  struct Shared {
+    std::map<std::string, Place> places{};  // by the path of the export
+    std::vector<std::string> others{};      // directories of exports without this store
+    std::map<std::uint64_t, SealJob> jobs{};
+    std::uint64_t last_job = 0;
+    bool stopping = false, working = false;
+    WorkerCounts counts{};
+  };
+  // Of what there is to do on one file.
+  struct Target {
+    std::shared_ptr<vfs::FileSystem> file_system;
+    std::uint32_t tree = 0;
+    bool shared = false;  // another export is on the same file system
+  };
+
+  [[nodiscard]] bool stopping() const;
+  io::Op<> work();
+  io::Op<> seal_resting(const vfs::FileHandle& file);
+  io::Op<std::optional<store::SealOutcome>> seal_file(const Target& target, const vfs::FileRef& file);
+  io::Op<> run(SealJob job);
+  io::Op<> walk(const Target& target, vfs::FileRef top, SealJob& job, std::vector<vfs::FileRef>& in_use);
+  io::Op<> take_file(const Target& target, const vfs::FileRef& file, std::uint64_t size, SealJob& job,
+                     std::vector<vfs::FileRef>& in_use);
+  void publish(const SealJob& job);
+  // Nothing: none of its files is to be sealed now; `why` says it.
+  std::optional<Target> target_of(const vfs::Export& served, std::string& why);
+  base::Result<std::uint32_t> tree_of(const Place& place);
+
+  const config::StoreConfig config_;
+  store::Store& store_;
+  store::StoreSource& source_;
+  store::RestingFiles resting_;
+  store::LiveSealer sealer_;
+  base::Guarded<Shared> shared_;
+  std::set<std::string> complained_;  // exports
+  const vfs::Exports* exports_ = nullptr;
+  const base::Clock* clock_ = nullptr;
+  base::Guarded<io::Reactor*> home_{std::in_place, nullptr};
+  io::Gate gate_;
+};
+
+}  // namespace braid::server::roles::stores

@@ -1,0 +1,124 @@
+"""What has been left alone is sealed while clients use it: they notice nothing, and what they wrote last is what they read."""
+
+import hashlib
+import os
+import random
+
+from harness.client import METRICS, Lab, drop_caches, equal, expect, metric, read_file, run, step, until, write_file
+from harness.mountstats import operations_sent
+
+RUNS = ("ext4", "xfs,4.2", "btrfs,4.2")
+TAKES_S = 40
+TIMEOUT_S = 300
+
+FIO = ("fio", "--name=over", "--size=4m", "--bs=4k", "--rw=randwrite", "--ioengine=psync", "--fsync=64", "--randseed=9",
+       "--verify=crc32c", "--verify_fatal=1", "--output=/run/tmp/fio")
+
+lab = Lab()
+mnt = lab.ready(size_mib=512)
+lab.unmount()
+braid = lab.host(f"readlink /proc/{lab.server_pid()}/exe").strip()
+store = lab.path + "-store"
+lab.stop()
+lab.host(f"{braid} store seal {lab.path} --store {store}")
+admin = lab.path + "-admin"
+lab.serve(config=(f'[server]\nmetrics = "{METRICS}"\nadmin_socket = "{admin}"\n'
+                  f'[[store]]\nname = "s"\ndirectory = "{store}"\nseal_seconds = 0\n'
+                  f'[[export]]\npath = "/"\ndirectory = "{lab.path}"\nsquash = "none"\nstore = "s"\n'))
+mnt = lab.mount()
+source = random.Random(3)
+
+
+def sealed():
+    return metric('braid_store_files_sealed_total{store="s"}')
+
+
+def space(name):
+    """KiB of it that are in the tree."""
+    return int(lab.host(f"sync -f {lab.path}; du -sk {lab.path}/{name}").split()[0])
+
+
+def look(name):
+    now = os.stat(f"{mnt}/{name}")
+    return now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_mode
+
+
+step("a client has read a file, and has it open, while it is sealed")
+large = source.randbytes(3_000_001)
+write_file(f"{mnt}/large", large)
+write_file(f"{mnt}/copy", large)
+os.sync()
+with open(f"{mnt}/large", "rb") as held:
+    equal(held.read(), large, "before it is sealed")
+    before, reads = look("large"), operations_sent(mnt, "READ")
+    until(lambda: space("large") < 100 and space("copy") < 100, "both to be sealed", pause_s=0.5)
+    equal(look("large"), before, "size, times and mode")
+    held.seek(0)
+    equal(held.read(), large, "what is open")
+    expect(read_file(f"{mnt}/large") == large, "opened again it differs")
+    run("sh", "-c", f"sleep 4; stat {mnt}/large >/dev/null")
+    expect(read_file(f"{mnt}/large") == large, "later it differs")
+    equal(operations_sent(mnt, "READ"), reads, "READs on the wire since it was sealed")
+drop_caches()
+equal(look("large"), before, "the server still says the same")
+expect(read_file(f"{mnt}/large") == large and read_file(f"{mnt}/copy") == large, "what the server has differs")
+expect(operations_sent(mnt, "READ") > reads, "the caches were dropped")
+stored = int(lab.host(f"du -sk {store}/containers").split()[0])
+expect(stored < 4500, f"equal files are kept once: {stored} KiB")
+
+step("clients write to what was sealed, and it is sealed again")
+run(*FIO, f"--directory={mnt}", "--do_verify=1")
+wanted = {"large": bytearray(large), "copy": bytearray(large)}
+for round_number in range(6):
+    for name, data in wanted.items():
+        with open(f"{mnt}/{name}", "r+b") as file:
+            for _ in range(20):
+                fresh = source.randbytes(source.randrange(1, 20_000))
+                at = source.randrange(len(data))
+                file.seek(at)
+                file.write(fresh)
+                data[at:at + len(fresh)] = fresh
+            if round_number == 3:
+                file.truncate(1_000_000)
+                del data[1_000_000:]
+            file.flush()
+            os.fsync(file.fileno())
+    count = sealed()
+    until(lambda: sealed() > count, "something to be sealed again", pause_s=0.2)
+    drop_caches()
+    for name, data in wanted.items():
+        expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs in round {round_number}")
+run(*FIO, f"--directory={mnt}", "--verify_only=1")
+
+step("the server is killed while it seals, then its disk loses power")
+for end in (lab.kill, lab.power_cut):
+    for number in range(20):
+        data = source.randbytes(200_000)
+        wanted[f"file{number}"] = bytearray(data)
+        with open(f"{mnt}/file{number}", "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+    count = sealed()
+    until(lambda: sealed() > count, "some of them to be sealed", pause_s=0.1)
+    end()
+    lab.start()
+    drop_caches()
+    for name, data in wanted.items():
+        expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs")
+run(*FIO, f"--directory={mnt}", "--verify_only=1")
+
+step("by an administrator: all of it is sealed, then unsealed")
+lab.host(f"{braid} store seal {lab.path} --admin {admin}")
+lab.host(f"{braid} status --admin {admin} | grep '^Store s in '")
+drop_caches()
+for name, data in wanted.items():
+    expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs")
+lab.unmount()
+lab.stop()
+lab.host(f"{braid} check {store} --deep")
+lab.start()
+lab.host(f"{braid} store unseal {lab.path} --admin {admin}")
+for name, data in wanted.items():
+    host_sum = lab.host(f"sha256sum {lab.path}/{name}").split()[0]
+    equal(host_sum, hashlib.sha256(bytes(data)).hexdigest(), f"sum of {name} on the server's side")
