@@ -49,6 +49,8 @@ enum class What : std::uint8_t {
   punch,
   allocate,
   seal,
+  prepare,    // a seal that ends before anything is announced
+  live_seal,  // a server's: with a length, that is written while it is prepared
   unseal,
   restart
 };
@@ -69,11 +71,13 @@ void must(const T& result, const char* what) {
 // Mistakes that the checkers are to find.
 enum class Plant : std::uint8_t {
   none,
-  containers_not_synced,     // a record before its chunks
-  edges_left_out,            // of a block that is written to first, the rest is zeros
-  grown_behind_its_back,     // what was cut off is still in the recipe
-  enters_announced_ranges,   // writes before the steps are done
-  punched_before_the_record  // what the recipe has is older
+  containers_not_synced,      // a record before its chunks
+  edges_left_out,             // of a block that is written to first, the rest is zeros
+  grown_behind_its_back,      // what was cut off is still in the recipe
+  enters_announced_ranges,    // writes before the steps are done
+  punched_before_the_record,  // what the recipe has is older
+  hits_not_synced,            // a chunk that was there already is taken to be on the medium
+  not_looked_at_again         // what was written while a server's seal was prepared is punched
 };
 
 class World {
@@ -192,6 +196,13 @@ class World {
         seal(*stub);
         load();
         break;
+      case What::prepare: {
+        SealDraft draft = prepared(*stub);
+        break;
+      }
+      case What::live_seal:
+        live_seal(*stub, step, fill);
+        break;
       case What::unseal: {
         UnsealDraft draft;
         draft.file = disk_.exported();
@@ -237,15 +248,37 @@ class World {
     }
     must(inode_->deallocate(stub, step.offset, step.length, fill, punched), "DEALLOCATE");
   }
-  void seal(File& /*stub*/) {
-    Sealer sealer(*store_, 1, hashing::Profile::block);
+  SealDraft prepared(File& /*stub*/) {
     SealDraft draft;
     draft.file = disk_.exported();
     draft.untouched = [] { return true; };
-    must(sealer.prepare(draft), "sealing");
-    if (draft.outcome == SealOutcome::sealed) {
-      must(sealer.commit(std::span(&draft, 1)), "sealing");
-    }
+    must(sealer().prepare(draft), "sealing");
+    return draft;
+  }
+  Sealer& sealer() {
+    sealer_ = std::make_unique<Sealer>(*store_, 1, hashing::Profile::block);
+    return *sealer_;
+  }
+  void seal(File& stub) {
+    const std::uint64_t chunks = store_->chunks().counts().chunks_added;
+    SealDraft draft = prepared(stub);
+    if (draft.outcome != SealOutcome::sealed) return;
+    const bool hits = store_->chunks().counts().chunks_added == chunks;
+    if (plant_ == Plant::hits_not_synced && hits) disk_.containers_are_not_synced = true;
+    must(sealer_->commit(std::span(&draft, 1)), "sealing");
+    if (plant_ == Plant::hits_not_synced) disk_.containers_are_not_synced = false;
+  }
+  void live_seal(File& stub, const Step& step, const SealedInode::Fill& fill) {
+    SealDraft draft;
+    draft.file = disk_.exported();
+    draft.untouched = [] { return true; };
+    draft.served = true;
+    must(sealer().prepare(draft), "sealing");
+    if (draft.outcome == SealOutcome::sealed) must(sealer_->announce(std::span(&draft, 1)), "sealing");
+    if (step.length > 0) write(stub, {What::write, step.offset, step.length}, fill);
+    if (draft.outcome != SealOutcome::sealed) return;
+    if (plant_ == Plant::not_looked_at_again) draft.before = *stub.status();
+    must(inode_->replace(stub, [&] { return sealer_->carry_out(std::span(&draft, 1)); }), "sealing");
   }
 
   std::string wrong_;
@@ -255,6 +288,7 @@ class World {
   Known known_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<SealedInode> inode_;
+  std::unique_ptr<Sealer> sealer_;
   // That the file may have after a crash, byte by byte: the last one that was synced, and those since.
   std::vector<std::string> states_{""};
 };
@@ -290,7 +324,15 @@ const std::vector<std::vector<Step>> scripts{
      {What::unseal},
      {What::seal},
      {What::restart},
-     {What::resize, 40 * KiB}}};
+     {What::resize, 40 * KiB}},
+    {{What::stable_write, 0, 20 * KiB}, {What::prepare}, {What::seal}, {What::write, 5000, 600}},
+    {{What::stable_write, 0, 20 * KiB},
+     {What::live_seal},
+     {What::stable_write, 5000, 6000},
+     {What::live_seal, 9000, 3000},
+     {What::commit},
+     {What::live_seal},
+     {What::resize, 9000}}};
 
 constexpr std::array every_left{Left::nothing, Left::metadata, Left::data, Left::everything};
 
@@ -323,7 +365,7 @@ Step step_of(std::mt19937& random) {
   const std::uint64_t offset = random() % (48 * KiB);
   const std::uint64_t length = 1 + random() % (random() % 3 == 0 ? 20 * KiB : KiB);
   constexpr std::array often{What::write,  What::write,   What::stable_write, What::commit,
-                             What::resize, What::punch,   What::seal,         What::seal,
+                             What::resize, What::punch,   What::seal,         What::live_seal,
                              What::unseal, What::restart, What::allocate};
   return {often[random() % often.size()], offset, length};
 }
@@ -357,7 +399,8 @@ TEST_P(PlantTest, is_found) { EXPECT_NE(first_violation(GetParam()), ""); }
 INSTANTIATE_TEST_SUITE_P(, PlantTest,
                          testing::Values(Plant::containers_not_synced, Plant::edges_left_out,
                                          Plant::grown_behind_its_back, Plant::enters_announced_ranges,
-                                         Plant::punched_before_the_record));
+                                         Plant::punched_before_the_record, Plant::hits_not_synced,
+                                         Plant::not_looked_at_again));
 
 }  // namespace
 }  // namespace braid::store::test

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+#include "store/live_sealer.h"
 #include "store/sealer.h"
 #include "store/store_source.h"
 #include "tests/unit/vfs/posix_fixture.h"
@@ -68,10 +69,22 @@ class SourceTest : public vfs::PosixTest {
       out += *got;
     }
   }
-  // 0: the server starts anew; 1: the file is sealed meanwhile; 2: unsealed.
+  // 0: the server starts anew; 1: the file is sealed meanwhile; 2: unsealed. 3, 4: the server seals or
+  // unseals it itself, if nothing has it open.
   void again(std::uint64_t how) {
+    LiveSealer sealer(*store_, *source_, [] { return false; });
+    if (how == 3) {
+      EXPECT_TRUE(vfs::run(sealer.seal(*fs_, 1, find("f"))));
+      return;
+    }
     root_ = {};
     fs_.reset();
+    if (how == 4) {
+      fs_ = opened();
+      root_ = fs_->root();
+      EXPECT_TRUE(vfs::run(sealer.unseal(*fs_, 1, find("f"))));
+      return;
+    }
     if (how == 1) {
       seal_what_there_is("f");
     } else if (how == 2) {

@@ -199,7 +199,7 @@ TEST_P(SourceTest, it_is_like_a_plain_file) {
           wanted.resize(std::max<std::size_t>(wanted.size(), at + length));
           break;
         case 4:
-          again(below(3));
+          again(below(5));
           break;
         default: {
           const std::string text = bytes_.substr(below(100'000), length);
