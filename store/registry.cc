@@ -91,6 +91,33 @@ base::Result<std::unique_ptr<Registry>> Registry::open(Medium& medium, const Sto
   return out;
 }
 
+base::Result<void> Registry::replace(Medium& medium, const StoreId& store,
+                                     const std::function<base::Result<void>(const Add& add)>& fill) {
+  const std::string fresh = std::string(name) + ".new";
+  if (auto removed = medium.remove(fresh); !removed) return removed;
+  const auto file = medium.open(fresh, OpenFor::creating);
+  if (!file) return base::fail(file.error());
+  base::Bytes bytes = encode_registry_header(store);
+  std::uint64_t end = 0;
+  const auto write = [&] {
+    const auto done = (*file)->write(end, bytes);
+    end += bytes.size();
+    bytes.clear();
+    return done;
+  };
+  base::Result<void> done = fill([&](const RegistryEntry& entry) {
+    const base::Bytes one = encode(entry);
+    bytes.insert(bytes.end(), one.begin(), one.end());
+    return bytes.size() < entries_at_once * RegistryEntry::bytes ? base::Result<void>() : write();
+  });
+  if (done) done = write();
+  if (done) done = (*file)->sync();
+  if (done) done = medium.rename(fresh, name);
+  if (done) return medium.sync_directory("");
+  (void)medium.remove(fresh);
+  return done;
+}
+
 // Whatever stands behind the last entry that is whole was not synced, or has been damaged since: it is
 // overwritten, and an entry says so.
 base::Result<void> Registry::find_end() {

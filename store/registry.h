@@ -45,6 +45,12 @@ class Registry {
   // a crash left of the last entries is overwritten, and that is noted.
   static base::Result<std::unique_ptr<Registry>> open(Medium& medium, const StoreId& store, OpenFor what);
 
+  // Puts another one in the place of what is there, in one step; it is on the medium on return. `fill` hands
+  // on the entries. Whoever has the registry open has the former one.
+  using Add = std::function<base::Result<void>(const RegistryEntry& entry)>;
+  static base::Result<void> replace(Medium& medium, const StoreId& store,
+                                    const std::function<base::Result<void>(const Add& add)>& fill);
+
   // They are on the medium on return. Who comes while others are synced shares the next sync. After an error
   // nothing is added any more.
   base::Result<void> append(std::span<const RegistryEntry> entries);

@@ -7,15 +7,14 @@
 #include <array>
 #include <climits>
 #include <cstdio>
-#include <map>
 #include <unordered_set>
 #include <vector>
 
 #include "base/xxhash64.h"
 #include "store/sealed_file.h"
 #include "tools/store_command.h"
+#include "tools/store_repair.h"
 #include "tools/store_tree.h"
-#include "vfs/posix/directory_identity.h"
 #include "vfs/posix/kernel.h"
 
 namespace braid::tools {
@@ -30,7 +29,7 @@ class Checker {
 
   int run() {
     check_containers();
-    open_trees();
+    look_for_trees();
     check_registry();
     if (draw_) fmt::print(stderr, "\r{:<60}\r", "");
     fmt::print("{} chunks in {} containers, {} files{}\n", chunks_, containers_, files_,
@@ -82,20 +81,10 @@ class Checker {
     }
   }
 
-  void open_trees() {
-    const auto trees = store_.trees();
-    if (!trees) return damaged("trees: which file systems have sealed files is not known any more");
-    for (const store::Tree& tree : *trees) {
-      base::UniqueFd fd(::open(tree.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-      const auto identity = fd ? vfs::posix::directory_identity(fd.get(), "")
-                               : base::Result<vfs::DirectoryIdentity>(base::fail(base::last_errno()));
-      if (!identity || identity->file_system != tree.file_system)
-        unreachable(
-            fmt::format("the files of {}: {}", tree.path,
-                        identity ? "another file system is there" : base::message_of(identity.error())));
-      else
-        trees_.emplace(tree.number, std::move(fd));
-    }
+  void look_for_trees() {
+    trees_ = open_trees(store_);
+    if (trees_.lost) damaged("trees: which file systems have sealed files is not known any more");
+    for (const std::string& one : trees_.missing) unreachable(one);
   }
 
   void check_registry() {
@@ -112,9 +101,9 @@ class Checker {
   }
 
   void check_file(const store::RegistryEntry& entry) {
-    const auto tree = trees_.find(entry.tree);
-    if (tree == trees_.end()) return;
-    const auto fd = vfs::posix::open_kernel_handle(tree->second.get(), entry.file.type, entry.file.view(),
+    const auto tree = trees_.all.find(entry.tree);
+    if (tree == trees_.all.end()) return;
+    const auto fd = vfs::posix::open_kernel_handle(tree->second.fd.get(), entry.file.type, entry.file.view(),
                                                    O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOATIME);
     if (!fd) {
       ++gone_;
@@ -172,7 +161,7 @@ class Checker {
   store::Store& store_;
   const bool deep_;
   const bool draw_ = ::isatty(STDERR_FILENO) != 0;
-  std::map<std::uint32_t, base::UniqueFd> trees_;
+  OpenTrees trees_;
   std::uint64_t chunks_ = 0, containers_ = 0, files_ = 0, gone_ = 0, damaged_ = 0;
   bool unreachable_ = false;
 };
@@ -180,11 +169,24 @@ class Checker {
 }  // namespace
 
 int check_store(const StoreCheckCommand& command) {
-  const auto opened = store::Store::open(
-      command.store, {.what = store::OpenFor::reading, .who = user_of_store("braid check")});
-  if (opened) return Checker(**opened, command.deep).run();
-  fmt::print(stderr, "braid check: {}\n", opened.error());
-  return check_failed;
+  const std::string who = user_of_store("braid check");
+  std::uint64_t corrected = 0;
+  if (command.repair) {
+    const auto opened = store::Store::open(command.store, {.what = store::OpenFor::writing, .who = who});
+    const auto repaired = opened ? repair_store(**opened) : std::unexpected(opened.error());
+    if (!repaired) {
+      fmt::print(stderr, "braid check: {}\n", repaired.error());
+      return check_failed;
+    }
+    corrected = *repaired;
+  }
+  const auto opened = store::Store::open(command.store, {.what = store::OpenFor::reading, .who = who});
+  if (!opened) {
+    fmt::print(stderr, "braid check: {}\n", opened.error());
+    return check_failed;
+  }
+  const int found = Checker(**opened, command.deep).run();
+  return found == 0 && corrected > 0 ? check_corrected : found;
 }
 
 }  // namespace braid::tools

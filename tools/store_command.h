@@ -22,6 +22,7 @@ struct StoreStatusCommand {
 struct StoreCheckCommand {
   std::string store;
   bool deep = false;
+  bool repair = false;
 };
 
 // Each returns the exit code: that of the first two is 1 if some file could not be done.
@@ -29,8 +30,9 @@ int seal_tree(const StoreSealCommand& command);
 int unseal_tree(const StoreUnsealCommand& command);
 int show_store(const StoreStatusCommand& command);
 
-// As those of fsck(8): 0, all is well; 4, there is damage; 8, not everything could be looked at.
-inline constexpr int check_damaged = 4, check_failed = 8;
+// As those of fsck(8): 0, all is well; 1, it is now; 4, there is damage; 8, not everything could be looked
+// at.
+inline constexpr int check_corrected = 1, check_damaged = 4, check_failed = 8;
 int check_store(const StoreCheckCommand& command);
 
 }  // namespace braid::tools

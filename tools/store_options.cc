@@ -51,7 +51,11 @@ CLI::App* add_check(CLI::App& app, StoreCheckCommand& command) {
       app.add_subcommand("check", "Look for damage in a store that no server uses, and name the files");
   check->add_option("STORE", command.store, "The store's directory")->required()->type_name(" ");
   check->add_flag("--deep", command.deep, "Read every byte");
-  check->footer("Exit codes: 0 all is well, 4 there is damage, 8 not everything could be looked at.");
+  check->add_flag("--repair", command.repair,
+                  "First make anew what can be: registry, index, what a crash left of seals");
+  check->footer(
+      "Exit codes: 0 all is well, 1 it is after repairs, 4 there is damage, 8 not everything could be looked "
+      "at.");
   return check;
 }
 

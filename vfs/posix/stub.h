@@ -15,6 +15,15 @@ class PosixFileSystem;
 // The record of this name that the file has; nothing: none.
 Outcome<std::optional<base::Bytes>> record_of(const PosixFile& file, std::string_view name);
 
+// Since Stub::hide_changes().
+struct StubHiding {
+  std::uint64_t frozen = 0;
+  Stat before{};                                // the inode
+  Attributes shown{};                           // what clients see of it
+  std::optional<ChangeCounter::Ticket> ticket;  // nothing: hidden() was asked
+  std::optional<OwnChanges> own;
+};
+
 class PosixStub final : public Stub {
  public:
   // For one call, which keeps the file. `open`: what the call came through, if somebody opened the file.
@@ -54,14 +63,6 @@ class PosixStub final : public Stub {
   [[nodiscard]] std::uint64_t frozen() const { return hiding_ ? hiding_->frozen : 0; }
 
  private:
-  // Since hide_changes().
-  struct Hiding {
-    std::uint64_t frozen = 0;
-    Stat before{};                                // the inode
-    Attributes shown{};                           // what clients see of it
-    std::optional<ChangeCounter::Ticket> ticket;  // nothing: hidden() was asked
-    std::optional<OwnChanges> own;
-  };
   Outcome<> begin_hiding();
   Outcome<std::optional<HiddenChanges>> end_hiding();
 
@@ -71,7 +72,7 @@ class PosixStub final : public Stub {
   ContentSource& source_;
   const FileData* const open_ = nullptr;  // null: nobody's
   std::optional<Time> ctime_;             // that attributes() has seen last
-  std::optional<Hiding> hiding_;
+  std::optional<StubHiding> hiding_;
 };
 
 }  // namespace braid::vfs::posix

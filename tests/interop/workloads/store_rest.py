@@ -33,6 +33,10 @@ def sealed():
     return metric('braid_store_files_sealed_total{store="s"}')
 
 
+def waiting():
+    return metric('braid_store_files_waiting{store="s"}')
+
+
 def space(name):
     """KiB of it that are in the tree."""
     return int(lab.host(f"sync -f {lab.path}; du -sk {lab.path}/{name}").split()[0])
@@ -83,15 +87,16 @@ for round_number in range(6):
                 del data[1_000_000:]
             file.flush()
             os.fsync(file.fileno())
-    count = sealed()
-    until(lambda: sealed() > count, "something to be sealed again", pause_s=0.2)
+    until(lambda: waiting() == 0, "what was written to be sealed", pause_s=0.2)
     drop_caches()
     for name, data in wanted.items():
         expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs in round {round_number}")
+expect(sealed() >= 8, f"only {sealed()} files were sealed")
 run(*FIO, f"--directory={mnt}", "--verify_only=1")
 
 step("the server is killed while it seals, then its disk loses power")
-for end in (lab.kill, lab.power_cut):
+# btrfs has no call that takes its disk away.
+for end in (lab.kill,) if lab.variant.startswith("btrfs") else (lab.kill, lab.power_cut):
     for number in range(20):
         data = source.randbytes(200_000)
         wanted[f"file{number}"] = bytearray(data)
@@ -100,7 +105,7 @@ for end in (lab.kill, lab.power_cut):
             file.flush()
             os.fsync(file.fileno())
     count = sealed()
-    until(lambda: sealed() > count, "some of them to be sealed", pause_s=0.1)
+    until(lambda: sealed() > count or waiting() == 0, "some of them to be sealed", pause_s=0.1)
     end()
     lab.start()
     drop_caches()

@@ -218,6 +218,44 @@ class StoreTree(unittest.TestCase):
         self.assertIn("0 files sealed", text)
         self.assertIn("another export has the same files", self.end(server))
 
+    def test_a_lost_registry_is_made_anew(self):
+        self.assertEqual(self.seal()[0], 0)
+        before = json.loads(run("store", "--store", self.store, "--json")[1])
+        registry = os.path.join(self.store, "registry")
+        size = os.path.getsize(registry)
+        code, text = run("check", self.store, "--repair")
+        self.assertEqual(code, 0, text)
+        for damage in ("gone", "flipped"):
+            with open(registry, "r+b") as file:
+                file.seek(size // 2)
+                byte = file.read(1)
+                file.seek(size // 2)
+                file.write(bytes([byte[0] ^ 1]))
+            if damage == "gone":
+                os.remove(registry)
+            code, text = run("check", self.store)
+            self.assertEqual(code, 4, text)
+            code, text = run("check", self.store, "--repair")
+            self.assertEqual(code, 1, text)
+            self.assertIn("registry: made anew", text)
+            after = json.loads(run("store", "--store", self.store, "--json")[1])
+            for member in ("files", "logical_bytes"):
+                self.assertEqual(after[member], before[member], damage)
+            code, text = run("check", self.store, "--deep")
+            self.assertEqual(code, 0, text)
+            size = os.path.getsize(registry)
+        shutil.rmtree(os.path.join(self.store, "index"))
+        self.assertEqual(run("check", self.store, "--repair")[0], 0)
+        os.remove(registry)
+        subprocess.run(["mount", "--bind", self.tree, self.tree], check=True)
+        code, text = run("check", self.store, "--repair")
+        subprocess.run(["umount", self.tree], check=True)
+        self.assertEqual(code, 8, text)
+        self.assertIn("only a part is mounted", text)
+        self.assertEqual(run("check", self.store, "--repair")[0], 1)
+        self.assertEqual(self.unseal()[0], 0)
+        self.is_as_it_was()
+
     def test_mistakes_are_explained(self):
         code, text = run("check", self.store)
         self.assertEqual(code, 8, text)
