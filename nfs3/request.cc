@@ -13,8 +13,9 @@ TargetAwaiter Request::target(const nfs_fh3& handle) const {
     const bool ours = vfs::HandleCodec::export_of(handle.data).has_value();
     return {{}, base::fail(ours ? vfs::Error::stale : vfs::Error::badhandle), call_.peer_id};
   }
-  if (!from->allows(address_of(call_.peer))) return {{}, base::fail(vfs::Error::acces), call_.peer_id};
-  vfs::Credentials who = credentials_of(call_.auth, *from);
+  const vfs::ExportRule* const rule = from->rule_of(address_of(call_.peer));
+  if (rule == nullptr) return {{}, base::fail(vfs::Error::acces), call_.peer_id};
+  vfs::Credentials who = credentials_of(call_.auth, *rule);
   who.protocol = vfs::Protocol::nfs3;
   who.peer = call_.peer_id;
   return {{from, who, {}}, from->file_system->resolve(handle.data), call_.peer_id};

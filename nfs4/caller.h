@@ -8,8 +8,7 @@ namespace braid::nfs4 {
 
 vfs::Address address_of(const rpc::PeerAddress& peer);
 
-// The identity that the caller has inside `from`: AUTH_SYS as squashed there, AUTH_NONE as its anonymous
-// user.
-vfs::Credentials credentials_of(const rpc::Auth& auth, const vfs::Export& from);
+// The identity that the caller has by `rule`: AUTH_SYS as squashed there, AUTH_NONE as its anonymous user.
+vfs::Credentials credentials_of(const rpc::Auth& auth, const vfs::ExportRule& rule);
 
 }  // namespace braid::nfs4

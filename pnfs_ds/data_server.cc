@@ -18,6 +18,15 @@ using enum nfs4::nfsstat4;
 constexpr std::array<std::string_view, denials> denial_names{
     "no_contact", "forged", "other_client", "reading_alone", "fenced", "no_facts", "not_told", "failed"};
 
+vfs::Export nowhere() {
+  vfs::Export out;
+  out.path = "/";
+  out.squash = vfs::Squash::none;
+  out.anon_uid = out.anon_gid = 0;
+  out.file_system = std::make_shared<vfs::UnavailableFileSystem>(vfs::Registration{}, nullptr);
+  return out;
+}
+
 }  // namespace
 
 HandleFile::HandleFile(DataServer& server, const pnfs::DataHandle& data, base::BytesView wire)
@@ -43,14 +52,7 @@ DataServer::DataServer(Objects& objects, const Contact& contact, MetadataServer&
       metadata_(metadata),
       announcements_(metadata),
       zeros_(std::move(zeros)),
-      nowhere_{.id = {},
-               .path = "/",
-               .squash = vfs::Squash::none,
-               .anon_uid = 0,
-               .anon_gid = 0,
-               .read_only = false,
-               .clients = {},
-               .file_system = std::make_shared<vfs::UnavailableFileSystem>(vfs::Registration{}, nullptr)} {
+      nowhere_(nowhere()) {
   denied_.reserve(denials);
   for (const std::string_view name : denial_names)
     denied_.push_back(&metrics.counter("braid_pnfs_refused_total",

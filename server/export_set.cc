@@ -52,17 +52,24 @@ void warn_of_device(const ExportSet::Entry& entry) {
                   entry.config.path, entry.registered.kept.file_system);
 }
 
+vfs::ExportRule rule_of(const config::RuleConfig& config) {
+  vfs::ExportRule out;
+  out.squash = config.squash;
+  out.anon_uid = config.anon_uid;
+  out.anon_gid = config.anon_gid;
+  out.read_only = config.read_only;
+  for (const std::string& network : config.clients)
+    out.clients.push_back(vfs::Network::parse(network).value());
+  return out;
+}
+
 vfs::Export exported(const ExportSet::Entry& entry) {
   const config::ExportConfig& config = entry.config;
   vfs::Export offered;
   offered.id = entry.registered.identity.id;
   offered.path = config.path;
-  offered.squash = config.squash;
-  offered.anon_uid = config.anon_uid;
-  offered.anon_gid = config.anon_gid;
-  offered.read_only = config.read_only;
-  for (const std::string& network : config.clients)
-    offered.clients.push_back(vfs::Network::parse(network).value());
+  static_cast<vfs::ExportRule&>(offered) = rule_of(config);
+  for (const config::RuleConfig& rule : config.rules) offered.rules.push_back(rule_of(rule));
   if (entry.unavailable.empty())
     offered.file_system = entry.file_system;
   else if (entry.suspended)
@@ -138,7 +145,7 @@ void ExportSet::publish() {
   table.reserve(entries_.size());
   for (const Entry& entry : entries_) {
     vfs::posix::OpensOptions& opens = *opens_of(entry);
-    opens.read_only = entry.config.read_only;
+    opens.read_only = !entry.config.writable();
     opens.sync = entry.config.sync;
     table.push_back(exported(entry));
   }
@@ -148,14 +155,14 @@ void ExportSet::publish() {
 std::shared_ptr<vfs::posix::OpensOptions>& ExportSet::opens_of(const Entry& entry) {
   auto& opens = opens_[entry.registered.identity.id];
   if (opens == nullptr)
-    opens = std::make_shared<vfs::posix::OpensOptions>(entry.config.read_only, entry.config.sync);
+    opens = std::make_shared<vfs::posix::OpensOptions>(!entry.config.writable(), entry.config.sync);
   return opens;
 }
 
 const ExportSet::Entry* ExportSet::same_file_system(const config::ExportConfig& config) const {
   const auto found = std::ranges::find_if(entries_, [&](const Entry& entry) {
     return entry.config.path == config.path && entry.config.directory == config.directory &&
-           entry.config.read_only == config.read_only && entry.config.sync == config.sync &&
+           entry.config.writable() == config.writable() && entry.config.sync == config.sync &&
            entry.config.fsid == config.fsid && entry.config.data == config.data;
   });
   return found == entries_.end() ? nullptr : &*found;
@@ -206,7 +213,7 @@ std::expected<void, std::string> ExportSet::open(Entry& entry) {
   options.tree.id = entry.registered.identity.id;
   options.tree.key = entry.registered.identity.key;
   options.tree.export_path = config.path;
-  options.tree.read_only = config.read_only;
+  options.tree.read_only = !config.writable();
   options.tree.sync = config.sync;
   options.tree.opens = opens_of(entry);
   options.tree.write_backs = write_backs_;

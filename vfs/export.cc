@@ -27,15 +27,15 @@ std::optional<std::string_view> rest_below(std::string_view path, std::string_vi
 
 }  // namespace
 
-bool Export::allows(const Address& client) const {
+bool ExportRule::names(const Address& client) const {
   return clients.empty() ||
          std::ranges::any_of(clients, [&](const Network& network) { return network.contains(client); });
 }
 
-Credentials Export::squashed(const Credentials& who) const {
-  Credentials out = who;
+Credentials ExportRule::squashed(const Credentials& who) const {
+  Credentials out = squash == Squash::all ? Credentials() : who;
+  out.read_only = read_only;
   if (squash == Squash::all) {
-    out = {};
     out.uid = anon_uid;
     out.gid = anon_gid;
     return out;
@@ -48,6 +48,12 @@ Credentials Export::squashed(const Credentials& who) const {
   for (std::uint32_t i = 0; i < out.group_count; ++i)
     out.group_list[i] = replaced(out.group_list[i], anon_gid);
   return out;
+}
+
+const ExportRule* Export::rule_of(const Address& client) const {
+  const auto found = std::ranges::find_if(rules, [&](const ExportRule& rule) { return rule.names(client); });
+  if (found != rules.end()) return &*found;
+  return names(client) ? this : nullptr;
 }
 
 ExportTable::ExportTable(std::vector<Export> exports) : exports_(std::move(exports)) {

@@ -23,19 +23,29 @@ using ExportId = base::Strong<ExportIdTag, std::uint32_t>;
 // Whose identity is replaced by the anonymous one.
 enum class Squash : std::uint8_t { none, root, all };
 
-struct Export {
-  ExportId id;
-  std::string path;  // as clients mount it, "/" or "/name/..."; no trailing slash
+// What some clients may do.
+struct ExportRule {
   Squash squash = Squash::root;
   std::uint32_t anon_uid = 65534;
   std::uint32_t anon_gid = 65534;
   bool read_only = false;
   std::vector<Network> clients;  // empty: everybody
+
+  [[nodiscard]] bool names(const Address& client) const;
+  // The credentials that `who` acts under by this rule.
+  [[nodiscard]] Credentials squashed(const Credentials& who) const;
+};
+
+// It is itself the rule of the clients that none of `rules` names.
+struct Export : ExportRule {
+  ExportId id;
+  std::string path;               // as clients mount it, "/" or "/name/..."; no trailing slash
+  std::vector<ExportRule> rules;  // the first that names a client is his
   std::shared_ptr<FileSystem> file_system;
 
-  [[nodiscard]] bool allows(const Address& client) const;
-  // The credentials that `who` acts under here.
-  [[nodiscard]] Credentials squashed(const Credentials& who) const;
+  // Null: the client may not use the export.
+  [[nodiscard]] const ExportRule* rule_of(const Address& client) const;
+  [[nodiscard]] bool allows(const Address& client) const { return rule_of(client) != nullptr; }
 };
 
 // An immutable set of exports.

@@ -85,4 +85,8 @@ bool Network::contains(const Address& address) const {
   return (address.bytes[whole] & mask) == (base.bytes[whole] & mask);
 }
 
+bool Network::contains(const Network& other) const {
+  return prefix_bits <= other.prefix_bits && contains(other.base);
+}
+
 }  // namespace braid::vfs

@@ -27,6 +27,7 @@ struct Network {
   // "10.0.0.0/8"; one address without a prefix.
   [[nodiscard]] std::string text() const;
   [[nodiscard]] bool contains(const Address& address) const;
+  [[nodiscard]] bool contains(const Network& other) const;
 };
 
 }  // namespace braid::vfs

@@ -31,6 +31,8 @@ struct Credentials {
   std::array<std::uint32_t, groups_max> group_list{};
   // No part of who the caller is; nor are the next ones.
   Protocol protocol = Protocol::other;
+  // Whatever changes something is refused to him (Error::rofs), also by what he has open.
+  bool read_only = false;
   // Leases of this holder are not in the caller's way.
   LeaseHolder holder{};
   // Who has less of what all share for what the call leaves behind.
@@ -57,7 +59,7 @@ enum class Error : std::uint8_t {
   inval,                // an argument is wrong
   fbig,                 // beyond the largest file offset
   nospc,                // no space on the file system
-  rofs,                 // the file system or the export is read-only
+  rofs,                 // the file system or the export is read-only, or the latter is for this client
   mlink,                // too many hard links
   nametoolong,          // a name is longer than the file system allows
   notempty,             // the directory is not empty

@@ -73,8 +73,8 @@ vfs::LeaseHolder Compound::holder() const {
   return in_session ? vfs::LeaseHolder(in_session->session->client->id) : vfs::LeaseHolder();
 }
 
-vfs::Credentials Compound::credentials_in(const vfs::Export& from) const {
-  vfs::Credentials who = credentials_of(call_.auth, from);
+vfs::Credentials Compound::credentials_by(const vfs::ExportRule& rule) const {
+  vfs::Credentials who = credentials_of(call_.auth, rule);
   who.protocol = protocol_of(minor_version_);
   who.holder = holder();
   who.peer = call_.peer_id;
@@ -88,9 +88,10 @@ Result4<Place> Compound::place_of(const PseudoNode& node) const {
     if (node.parent != nullptr && !node.visible_to(client)) return refuse(nfsstat4::NFS4ERR_NOENT);
     return Place{.node = &node};
   }
-  if (!node.from->allows(client))
+  const vfs::ExportRule* const rule = node.from->rule_of(client);
+  if (rule == nullptr)
     return refuse(node.parent == nullptr ? nfsstat4::NFS4ERR_ACCESS : nfsstat4::NFS4ERR_NOENT);
-  return Place{node.from, credentials_in(*node.from), node.from->file_system->root(), nullptr};
+  return Place{node.from, credentials_by(*rule), node.from->file_system->root(), nullptr};
 }
 
 Result4<Place> Compound::root() const {
@@ -120,27 +121,27 @@ Op4<Place> Compound::resolve(base::BytesView handle) const {
     const bool ours = vfs::HandleCodec::export_of(handle).has_value();
     return refuse(ours ? nfsstat4::NFS4ERR_STALE : nfsstat4::NFS4ERR_BADHANDLE);
   }
-  if (!from->allows(address_of(call_.peer))) return refuse(nfsstat4::NFS4ERR_ACCESS);
-  return resolve_in(*from, handle);
+  const vfs::ExportRule* const rule = from->rule_of(address_of(call_.peer));
+  if (rule == nullptr) return refuse(nfsstat4::NFS4ERR_ACCESS);
+  return resolve_in({*from, *rule}, handle);
 }
 
 // A handle that is known needs no waiting, and so no coroutine.
-Op4<Place> Compound::resolve_in(const vfs::Export& from, base::BytesView handle) const {
-  vfs::VfsOp<vfs::FileRef> resolving = from.file_system->resolve(handle);
+Op4<Place> Compound::resolve_in(Admitted by, base::BytesView handle) const {
+  vfs::VfsOp<vfs::FileRef> resolving = by.from.file_system->resolve(handle);
   resolving.start(call_.peer_id);
-  if (resolving.done()) return place_in(from, std::move(resolving.result()));
-  return resolve_later(from, std::move(resolving));
+  if (resolving.done()) return place_in(by, std::move(resolving.result()));
+  return resolve_later(by, std::move(resolving));
 }
 
-Op4<Place> Compound::resolve_later(const vfs::Export& from, vfs::VfsOp<vfs::FileRef> resolving) const {
+Op4<Place> Compound::resolve_later(Admitted by, vfs::VfsOp<vfs::FileRef> resolving) const {
   auto file = co_await std::move(resolving).as_result();
-  co_return co_await place_in(from, std::move(file));
+  co_return co_await place_in(by, std::move(file));
 }
 
-Result4<Place> Compound::place_in(const vfs::Export& from,
-                                  base::Result<vfs::FileRef, vfs::Error> file) const {
+Result4<Place> Compound::place_in(Admitted by, base::Result<vfs::FileRef, vfs::Error> file) const {
   if (!file) return refuse(file.error());
-  return Place{&from, credentials_in(from), std::move(*file), nullptr};
+  return Place{&by.from, credentials_by(by.rule), std::move(*file), nullptr};
 }
 
 const PseudoNode* Compound::junction_at(const Place& at, std::string_view name) const {

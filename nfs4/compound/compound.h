@@ -143,13 +143,17 @@ class Compound {
  private:
   friend class CompoundRun;
   // Who the caller is there; whose leases are not in its way, if it is known: in 4.0 it is not.
-  [[nodiscard]] vfs::Credentials credentials_in(const vfs::Export& from) const;
+  [[nodiscard]] vfs::Credentials credentials_by(const vfs::ExportRule& rule) const;
   // Of the session; nobody in 4.0.
   [[nodiscard]] vfs::LeaseHolder holder() const;
-  Op4<Place> resolve_in(const vfs::Export& from, base::BytesView handle) const;
-  Op4<Place> resolve_later(const vfs::Export& from, vfs::VfsOp<vfs::FileRef> resolving) const;
-  [[nodiscard]] Result4<Place> place_in(const vfs::Export& from,
-                                        base::Result<vfs::FileRef, vfs::Error> file) const;
+  // An export, and its rule for this client.
+  struct Admitted {
+    const vfs::Export& from;
+    const vfs::ExportRule& rule;
+  };
+  Op4<Place> resolve_in(Admitted by, base::BytesView handle) const;
+  Op4<Place> resolve_later(Admitted by, vfs::VfsOp<vfs::FileRef> resolving) const;
+  [[nodiscard]] Result4<Place> place_in(Admitted by, base::Result<vfs::FileRef, vfs::Error> file) const;
 
   const ServerState& server_;
   rpc::Call& call_;

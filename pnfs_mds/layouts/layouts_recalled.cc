@@ -42,7 +42,8 @@ LayoutState* Layouts::find(const FileRecall& recall) const {
 bool Layouts::permitted(const vfs::ExportTable& exports, const vfs::FileHandle& file,
                         const vfs::Address& address, bool writes) {
   const vfs::Export* const from = exports.by_handle(file.view());
-  return from != nullptr && from->allows(address) && !(writes && from->read_only);
+  const vfs::ExportRule* const rule = from == nullptr ? nullptr : from->rule_of(address);
+  return rule != nullptr && !(writes && rule->read_only);
 }
 
 // --- Recalls.

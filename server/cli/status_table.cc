@@ -35,19 +35,36 @@ std::string share_text(std::uint64_t part, std::uint64_t rest) {
   return fmt::format("{:.1f} %", 100 * static_cast<double>(part) / static_cast<double>(part + rest));
 }
 
+// Squash, access and clients by one rule of an export.
+std::vector<std::string> rule_cells(const json& rule, bool sync, std::string_view everybody) {
+  const std::string clients = joined(rule.at("clients"));
+  const std::string_view access = rule.at("read_only").get<bool>() ? "read-only" : sync ? "sync" : "no-sync";
+  return {rule.at("squash").get<std::string>(), std::string(access),
+          clients.empty() ? std::string(everybody) : clients};
+}
+
+// A line for each rule, in their order; the figures of the export are on the first one.
+void add_export(std::vector<std::vector<std::string>>& rows, const json& e) {
+  json rules = e.value("rules", json::array());
+  const std::string_view everybody = rules.empty() ? "all" : "all others";
+  rules.push_back(e);
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    std::vector<std::string> row{"", ""};
+    if (i == 0) row = {e.at("path").get<std::string>(), e.at("directory").get<std::string>()};
+    for (std::string& cell : rule_cells(rules[i], e.at("sync").get<bool>(), everybody))
+      row.push_back(std::move(cell));
+    row.push_back(i == 0 ? count_text(e, "open_files") : "");
+    row.push_back(i == 0 ? share_text(count(e, "handle_cache_hits"), count(e, "handle_cache_misses")) : "");
+    rows.push_back(std::move(row));
+  }
+}
+
 std::string exports_text(const json& report) {
   std::vector<std::vector<std::string>> rows{
       {"EXPORT", "DIRECTORY", "SQUASH", "ACCESS", "CLIENTS", "OPEN", "CACHE HITS"}};
   std::string notes;
   for (const json& e : report.at("exports")) {
-    const std::string clients = joined(e.at("clients"));
-    const std::string access = e.at("read_only").get<bool>() ? "read-only"
-                               : e.at("sync").get<bool>()    ? "sync"
-                                                             : "no-sync";
-    rows.push_back({e.at("path").get<std::string>(), e.at("directory").get<std::string>(),
-                    e.at("squash").get<std::string>(), access, clients.empty() ? "all" : clients,
-                    count_text(e, "open_files"),
-                    share_text(count(e, "handle_cache_hits"), count(e, "handle_cache_misses"))});
+    add_export(rows, e);
     if (const auto unavailable = e.value("unavailable", std::string()); !unavailable.empty())
       fmt::format_to(std::back_inserter(notes), "  {} is unavailable: {}\n",
                      base::printable(e.at("path").get<std::string>()), base::printable(unavailable));

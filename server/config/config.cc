@@ -100,6 +100,10 @@ std::string problems_text(std::string_view file, const std::vector<Problem>& pro
   return out;
 }
 
+bool ExportConfig::writable() const {
+  return !read_only || !std::ranges::all_of(rules, &RuleConfig::read_only);
+}
+
 std::optional<vfs::Squash> parse_squash(std::string_view text) {
   for (vfs::Squash squash : {vfs::Squash::none, vfs::Squash::root, vfs::Squash::all})
     if (text == name_of(squash)) return squash;

@@ -89,21 +89,30 @@ struct StoreConfig {
   bool make = false;           // a directory that is empty, or not there, becomes one
 };
 
-struct ExportConfig {
-  std::string path;        // as clients mount it: "/" or "/name/..."
-  std::string directory;   // absolute
-  std::uint32_t line = 0;  // of the directory in the file; 0: it is the command line's
+// What some clients may do.
+struct RuleConfig {
   vfs::Squash squash = vfs::Squash::root;
   std::uint32_t anon_uid = 65534;
   std::uint32_t anon_gid = 65534;
   bool read_only = false;
+  std::vector<std::string> clients;  // networks in text form, valid; empty: everybody
+};
+
+// It is itself the rule of the clients that none of `rules` names.
+struct ExportConfig : RuleConfig {
+  std::string path;               // as clients mount it: "/" or "/name/..."
+  std::string directory;          // absolute
+  std::uint32_t line = 0;         // of the directory in the file; 0: it is the command line's
+  std::vector<RuleConfig> rules;  // the first that names a client is his
   // False: what the protocol calls stable is answered before it reaches the medium; faster, and lost at a
   // power cut.
   bool sync = true;
-  std::vector<std::string> clients;  // networks in text form, valid; empty: everybody
-  std::string fsid;                  // names a file system that has no UUID; empty: its device number does
-  Data data = Data::local;           // striped: with PnfsConfig::on alone
-  std::string store;                 // the name of a StoreConfig; empty: none
+  std::string fsid;         // names a file system that has no UUID; empty: its device number does
+  Data data = Data::local;  // striped: with PnfsConfig::on alone
+  std::string store;        // the name of a StoreConfig; empty: none
+
+  // Whether any client may change something.
+  [[nodiscard]] bool writable() const;
 };
 
 struct Config {

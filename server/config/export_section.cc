@@ -33,7 +33,7 @@ std::string_view path_mistake(std::string_view path) {
   return {};
 }
 
-void read_squash(TomlReader& table, ExportConfig& config) {
+void read_squash(TomlReader& table, RuleConfig& config) {
   std::string squash;
   if (table.text("squash", squash, R"(squash = "root")")) {
     if (const auto parsed = parse_squash(squash))
@@ -51,7 +51,8 @@ void read_squash(TomlReader& table, ExportConfig& config) {
                                 key));
 }
 
-void read_clients(TomlReader& table, ExportConfig& config) {
+// `nobody`: what to do about an empty list.
+void read_clients(TomlReader& table, RuleConfig& config, std::string_view nobody) {
   if (!table.texts("clients", config.clients, R"(clients = ["10.0.0.0/8"])")) return;
   for (const std::string& network : config.clients)
     if (vfs::Network::has_host_bits(network))
@@ -65,10 +66,7 @@ void read_clients(TomlReader& table, ExportConfig& config) {
                     fmt::format("'clients' holds \"{}\", which is no network; write e.g. \"10.0.0.0/8\", "
                                 "\"fd00::/8\" or one address",
                                 network));
-  if (config.clients.empty())
-    table.problem("clients",
-                  "'clients' is empty, so nobody could mount this export; write networks, or remove the "
-                  "key to allow everybody");
+  if (config.clients.empty()) table.problem("clients", fmt::format("'clients' is empty, so {}", nobody));
 }
 
 void read_security(TomlReader& table) {
@@ -81,6 +79,68 @@ void read_security(TomlReader& table) {
       table.problem("security",
                     fmt::format("'security' holds \"{}\"; this version offers \"sys\" only: write {}",
                                 flavour, example));
+}
+
+// What clients are told apart by, and may do.
+void read_rights(TomlReader& table, RuleConfig& config, std::string_view nobody) {
+  read_squash(table, config);
+  table.boolean("read_only", config.read_only);
+  read_clients(table, config, nobody);
+  read_security(table);
+}
+
+struct SeenNetwork {
+  vfs::Network network;
+  std::uint32_t line = 0;  // of the rule
+};
+
+// Whoever is named by an earlier rule never comes to this one.
+void check_reached(TomlReader& table, const RuleConfig& rule, std::vector<SeenNetwork>& seen) {
+  std::size_t covered = 0;
+  std::uint32_t line = 0;
+  for (const std::string& text : rule.clients) {
+    const auto network = vfs::Network::parse(text);
+    if (!network) return;
+    const auto first = std::ranges::find_if(
+        seen, [&](const SeenNetwork& other) { return other.network.contains(*network); });
+    if (first != seen.end()) line = first->line;
+    covered += first == seen.end() ? 0U : 1U;
+  }
+  for (const std::string& text : rule.clients)
+    seen.push_back({*vfs::Network::parse(text), table.line_of("clients")});
+  if (covered != 0 && covered == rule.clients.size())
+    table.problem("clients", fmt::format("this rule is never reached, as earlier ones name all its clients "
+                                         "(one on line {}); write it before them, or remove it",
+                                         line));
+}
+
+// What a rule does not say is as the export says it.
+RuleConfig read_rule(TomlReader table, const ExportConfig& config, std::vector<SeenNetwork>& seen) {
+  RuleConfig rule = config;
+  rule.clients.clear();
+  read_rights(table, rule, "the rule is about nobody; write networks, or remove the rule");
+  if (!table.has("clients"))
+    table.problem("clients", R"([[export.rule]] has no 'clients'; write clients = ["10.0.0.0/8"])");
+  else
+    check_reached(table, rule, seen);
+  table.finish();
+  return rule;
+}
+
+void read_rules(TomlReader& table, ExportConfig& config) {
+  const toml::node* const node = table.node("rule");
+  if (node == nullptr) return;
+  const toml::array* const rules = node->as_array();
+  if (rules == nullptr || !rules->is_array_of_tables()) {
+    table.problem("rule", fmt::format("'rule' is {}; rules are a list: write [[export.rule]], then clients = "
+                                      "[\"10.0.0.0/8\"]",
+                                      type_name(*node)));
+    return;
+  }
+  std::vector<SeenNetwork> seen;
+  for (const toml::node& element : *rules)
+    config.rules.push_back(
+        read_rule(TomlReader(*element.as_table(), "[[export.rule]]", table.problems()), config, seen));
 }
 
 void read_fsid(TomlReader& table, ExportConfig& config) {
@@ -130,14 +190,13 @@ ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs, const std::ve
   config.line = table.line_of("directory");
   if (!table.has("directory"))
     table.problem("directory", fmt::format("[[export]] has no 'directory'; write {}", directory_example));
-  read_squash(table, config);
-  table.boolean("read_only", config.read_only);
+  read_rights(table, config,
+              "nobody could mount this export; write networks, or remove the key to allow everybody");
   table.boolean("sync", config.sync);
-  read_clients(table, config);
   read_fsid(table, config);
-  read_security(table);
   read_data(table, config, pnfs.on);
   read_store_of_export(table, config, stores);
+  read_rules(table, config);
   table.finish();
   return config;
 }

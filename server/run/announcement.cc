@@ -90,7 +90,7 @@ std::string announcement_text(const Announcement& announcement, const rpc::PeerA
   for (const config::ExportConfig& config : announcement.exports)
     fmt::format_to(std::back_inserter(out), "Serving {} as {}{} on port {}\n",
                    base::printable(config.directory), base::printable(config.path),
-                   config.read_only ? ", read-only," : "", host.port);
+                   config.writable() ? "" : ", read-only,", host.port);
   for (const std::string& restriction : announcement.restrictions)
     fmt::format_to(std::back_inserter(out), "Note: {}\n", base::printable(restriction));
   out += "Mount it on a client, as root, with\n";

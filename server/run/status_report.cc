@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "server/metrics/quantile.h"
@@ -22,6 +23,14 @@ json texts_of(const std::vector<rpc::PeerAddress>& addresses) {
   return list;
 }
 
+json rule_of(const config::RuleConfig& rule) {
+  return {{"squash", config::name_of(rule.squash)},
+          {"read_only", rule.read_only},
+          {"clients", rule.clients},
+          {"anon_uid", rule.anon_uid},
+          {"anon_gid", rule.anon_gid}};
+}
+
 json exports_of(const Server& server) {
   json list = json::array();
   const auto nested = server.exports().nested_mounts();
@@ -29,22 +38,22 @@ json exports_of(const Server& server) {
     const auto below = nested.find(entry.config.path);
     const auto& served = entry.file_system;
     const vfs::posix::PosixStats stats = served == nullptr ? vfs::posix::PosixStats() : served->stats();
-    list.push_back({{"path", entry.config.path},
-                    {"directory", entry.config.directory},
-                    {"squash", config::name_of(entry.config.squash)},
-                    {"read_only", entry.config.read_only},
-                    {"sync", entry.config.sync},
-                    {"clients", entry.config.clients},
-                    {"restricted", served == nullptr ? "" : served->restricted()},
-                    {"unavailable", entry.unavailable},
-                    {"suspended", entry.suspended},
-                    {"held", held_text(entry)},
-                    {"mounts_below", below == nested.end() ? json::array() : json(below->second)},
-                    {"open_files", stats.cache.descriptors},
-                    {"handle_cache_hits", stats.cache.hits},
-                    {"handle_cache_misses", stats.cache.misses},
-                    {"handle_cache_evictions", stats.cache.evicted},
-                    {"inline_stalls", stats.stalls}});
+    json one = rule_of(entry.config);
+    for (const config::RuleConfig& rule : entry.config.rules) one["rules"].push_back(rule_of(rule));
+    one.update({{"path", entry.config.path},
+                {"directory", entry.config.directory},
+                {"sync", entry.config.sync},
+                {"restricted", served == nullptr ? "" : served->restricted()},
+                {"unavailable", entry.unavailable},
+                {"suspended", entry.suspended},
+                {"held", held_text(entry)},
+                {"mounts_below", below == nested.end() ? json::array() : json(below->second)},
+                {"open_files", stats.cache.descriptors},
+                {"handle_cache_hits", stats.cache.hits},
+                {"handle_cache_misses", stats.cache.misses},
+                {"handle_cache_evictions", stats.cache.evicted},
+                {"inline_stalls", stats.stalls}});
+    list.push_back(std::move(one));
   }
   return list;
 }

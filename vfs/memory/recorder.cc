@@ -30,7 +30,8 @@ VfsOp<> Recorder::before(Call call) {
   std::optional<Error> error;
   const auto found = failures_.find(call.operation);
   if (found != failures_.end()) error = found->second;
-  if (call.changes && read_only) error = Error::rofs;
+  const bool reads_only = read_only || (call.who != nullptr && call.who->read_only);
+  if (call.changes && reads_only) error = Error::rofs;
   co_await Park{*this};
   if (error) co_await base::fail(*error);
 }

@@ -121,7 +121,7 @@ Outcome<> Tree::set_acl(const Credentials& who, PosixFile& file, const SetAcl& s
   PlannedSync plan;
   {
     const Change change(*this, file, wcc);
-    if (auto allowed = change.allowed(); !allowed) return allowed;
+    if (auto allowed = change.allowed(who); !allowed) return allowed;
     if (file.type() == FileType::symlink) return base::fail(Error::notsupp);
     const auto free = ask_back(who, file, OwnChange::attributes);
     if (!free) return base::fail(free.error());

@@ -92,7 +92,7 @@ Outcome<> Tree::begin_setting(const Credentials& who, const FileData& data, cons
   setting.keep = std::move(use->keep);
   const Change& change = setting.change.emplace(*this, file, wcc);
   if (data.lent()) {
-    if (auto allowed = change.allowed(); !allowed) return allowed;
+    if (auto allowed = change.allowed(who); !allowed) return allowed;
     auto free = ask_back(who, file, OwnChange::attributes);
     if (!free) return base::fail(free.error());
     setting.own.emplace(std::move(*free));
@@ -101,7 +101,7 @@ Outcome<> Tree::begin_setting(const Credentials& who, const FileData& data, cons
   } else {
     if (auto alive = change.alive(); !alive) return alive;
     // Made so by a reload, since it was opened.
-    if (opens_->read_only) return base::fail(Error::rofs);
+    if (opens_->read_only || who.read_only) return base::fail(Error::rofs);
     if (opens_sync()) setting.plan = planned(file);
   }
   return settable_owner(set);

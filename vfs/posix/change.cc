@@ -27,9 +27,9 @@ Outcome<> Change::alive() const {
   return {};
 }
 
-Outcome<> Change::allowed() const {
+Outcome<> Change::allowed(const Credentials& who) const {
   if (auto there = alive(); !there) return there;
-  if (tree_.options_.read_only) return base::fail(Error::rofs);
+  if (tree_.options_.read_only || who.read_only) return base::fail(Error::rofs);
   return {};
 }
 

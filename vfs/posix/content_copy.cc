@@ -63,7 +63,7 @@ VfsOp<> PosixOpenFile::clone_content(const Credentials& who, OpenFile& from, std
     });
     co_return;
   }
-  co_await data_.may_copy(from);
+  co_await data_.may_copy(who, from);
   if (!held.related()) co_await base::fail(Error::notsupp);
   const bool fits = base::end_of<std::uint64_t>(from_offset, length, offset_max) &&
                     base::end_of<std::uint64_t>(to_offset, length, offset_max);
@@ -88,7 +88,7 @@ VfsOp<std::uint64_t> PosixOpenFile::copy_content(const Credentials& who, OpenFil
           Call::space, [this, &who, &from, from_offset, to_offset, length] {
             return data_.copy_from(who, from, from_offset, to_offset, length);
           });
-    co_await data_.may_copy(from);
+    co_await data_.may_copy(who, from);
     if (from_offset > offset_max || to_offset > offset_max) co_await base::fail(Error::fbig);
     if (held.related()) {
       const std::uint64_t slice = FileData::copy_slice_bytes;

@@ -146,7 +146,7 @@ VfsOp<> FileIo::space_content(const Credentials& who, std::uint64_t offset, std:
     });
     co_return;
   }
-  co_await data_.admit_allocate(offset, length);
+  co_await data_.admit_allocate(who, offset, length);
   PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
   const auto change = [&]() -> VfsOp<> {
     return space == Space::hole ? use.content()->deallocate(stub, who, offset, length)

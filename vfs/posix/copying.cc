@@ -53,14 +53,14 @@ Outcome<std::uint64_t> copy_by_hand(int from, off_t at, int to, off_t onto, std:
 
 }  // namespace
 
-Outcome<> FileData::may_copy(const OpenFile& from) const {
+Outcome<> FileData::may_copy(const Credentials& who, const OpenFile& from) const {
   if (!includes(from.access(), OpenAccess::read)) return base::fail(Error::acces);
-  return may_write();
+  return may_write(who);
 }
 
 Outcome<> FileData::clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                std::uint64_t to_offset, std::uint64_t length) const {
-  if (auto allowed = may_copy(from); !allowed) return allowed;
+  if (auto allowed = may_copy(who, from); !allowed) return allowed;
   const bool fits = base::end_of<std::uint64_t>(from_offset, length, offset_max) &&
                     base::end_of<std::uint64_t>(to_offset, length, offset_max);
   if (!fits) return base::fail(Error::fbig);
@@ -87,7 +87,7 @@ Outcome<> FileData::clone_from(const Credentials& who, OpenFile& from, std::uint
 // Not synced: COPY answers how stable its data is, and COMMIT makes the rest (RFC 7862 15.2.3).
 Outcome<std::uint64_t> FileData::copy_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                            std::uint64_t to_offset, std::uint64_t length) const {
-  if (auto allowed = may_copy(from); !allowed) return base::fail(allowed.error());
+  if (auto allowed = may_copy(who, from); !allowed) return base::fail(allowed.error());
   if (from_offset > offset_max || to_offset > offset_max) return base::fail(Error::fbig);
   const auto use = this->use();
   if (!use) return base::fail(use.error());

@@ -84,7 +84,7 @@ Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::s
   PlannedSync plan;
   {
     const Change change(*this, directory, &wcc);
-    if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
+    if (auto allowed = change.allowed(who); !allowed) return base::fail(allowed.error());
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);

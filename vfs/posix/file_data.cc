@@ -157,7 +157,7 @@ Outcome<WriteResult> FileData::write_checked(const Credentials& who, std::uint64
   WriteResult result;
   {
     const Change change(tree_, file_, &seen);
-    if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
+    if (auto allowed = change.allowed(who); !allowed) return base::fail(allowed.error());
     if (auto regular = require_regular(file_); !regular) return base::fail(regular.error());
     if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) return base::fail(Error::fbig);
     if (auto permitted = tree_.permit_data(who, file_, W_OK, change.before()); !permitted)
@@ -175,10 +175,10 @@ Outcome<WriteResult> FileData::write_checked(const Credentials& who, std::uint64
   return result;
 }
 
-Outcome<> FileData::may_write() const {
+Outcome<> FileData::may_write(const Credentials& who) const {
   if (!includes(access_, OpenAccess::write)) return base::fail(Error::acces);
   // Made so by a reload, since it was opened.
-  if (tree_.opens().read_only) return base::fail(Error::rofs);
+  if (tree_.opens().read_only || who.read_only) return base::fail(Error::rofs);
   return {};
 }
 
@@ -188,7 +188,7 @@ Outcome<WriteResult> FileData::write_opened(const Credentials& who, std::uint64_
   if (!use) return base::fail(use.error());
   std::optional<Change> change;
   if (wcc != nullptr) change.emplace(tree_, file_, wcc);
-  if (auto allowed = may_write(); !allowed) return base::fail(allowed.error());
+  if (auto allowed = may_write(who); !allowed) return base::fail(allowed.error());
   if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max)) return base::fail(Error::fbig);
   return write_through(who, use->fd, offset, data, stability);
 }
@@ -243,8 +243,8 @@ Outcome<> FileData::sync() const {
 
 Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const {
   if (lent() || wcc != nullptr) change.emplace(tree_, file_, wcc);
-  if (!lent()) return may_write();
-  if (auto allowed = change->allowed(); !allowed) return allowed;
+  if (!lent()) return may_write(who);
+  if (auto allowed = change->allowed(who); !allowed) return allowed;
   if (auto regular = require_regular(file_); !regular) return regular;
   return tree_.permit_data(who, file_, W_OK, change->before());
 }

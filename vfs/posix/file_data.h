@@ -68,8 +68,8 @@ class FileData {
   Outcome<> space_through(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
                           int mode) const;
   // acces: it was not opened for that; rofs.
-  [[nodiscard]] Outcome<> may_write() const;
-  [[nodiscard]] Outcome<> may_copy(const OpenFile& from) const;
+  [[nodiscard]] Outcome<> may_write(const Credentials& who) const;
+  [[nodiscard]] Outcome<> may_copy(const Credentials& who, const OpenFile& from) const;
   Outcome<Verifier> commit(const Credentials& who, Wcc* wcc) const;
   // Whether the caller may read; the attributes, of a lent file.
   Outcome<Attributes> admit_read() const;
@@ -86,7 +86,7 @@ class FileData {
   static constexpr int hole = FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE;
   Outcome<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length, int mode) const;
   // Whether such a range can be had: acces, rofs, inval, fbig.
-  Outcome<> admit_allocate(std::uint64_t offset, std::uint64_t length) const;
+  Outcome<> admit_allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) const;
   Outcome<> advise(std::uint64_t offset, std::uint64_t length, Advice advice) const;
   // `from` has a descriptor.
   Outcome<> clone_from(const Credentials& who, OpenFile& from, std::uint64_t from_offset,

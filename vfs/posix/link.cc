@@ -11,7 +11,7 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
   PlannedSync file_plan, directory_plan;
   {
     const Change change(*this, directory, &wcc);
-    if (auto allowed = change.allowed(); !allowed) return allowed;
+    if (auto allowed = change.allowed(who); !allowed) return allowed;
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);

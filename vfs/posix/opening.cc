@@ -39,7 +39,8 @@ Outcome<OpenFileRef> Tree::open(const Credentials& who, const FileRef& file, Ope
                                 OpenRule rule) {
   auto& node = static_cast<PosixFile&>(*file);
   if (auto regular = require_regular(node); !regular) return base::fail(regular.error());
-  if (options_.read_only && includes(access, OpenAccess::write)) return base::fail(Error::rofs);
+  const bool reads_only = options_.read_only || who.read_only;
+  if (reads_only && includes(access, OpenAccess::write)) return base::fail(Error::rofs);
   const auto now = live_attributes(node);
   if (!now) return base::fail(now.error());
   auto slot = room_for_open(&node, access);
@@ -72,7 +73,7 @@ Outcome<OpenCreated> Tree::open_create(const Credentials& who, PosixFile& direct
   PlannedSync plan;
   {
     const Change change(*this, directory, &wcc);
-    if (auto allowed = change.allowed(); !allowed) return base::fail(allowed.error());
+    if (auto allowed = change.allowed(who); !allowed) return base::fail(allowed.error());
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::exist);

@@ -95,7 +95,7 @@ Outcome<std::uint32_t> Tree::access(const Credentials& who, PosixFile& file, std
     if (!looked) return base::fail(looked.error());
     now = *looked;
   }
-  if (options_.read_only) wanted &= ~changing;
+  if (options_.read_only || who.read_only) wanted &= ~changing;
   const bool directory = file.type() == FileType::directory;
   const std::span<const BitRule> rules = directory ? std::span<const BitRule>(directory_rules) : file_rules;
   Rights needed = 0;

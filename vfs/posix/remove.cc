@@ -25,7 +25,7 @@ Outcome<> Tree::remove_name(const Credentials& who, PosixFile& directory, std::s
   PlannedSync plan;
   {
     const Change change(*this, directory, &wcc);
-    if (auto allowed = change.allowed(); !allowed) return allowed;
+    if (auto allowed = change.allowed(who); !allowed) return allowed;
     const auto name = Name::of(text);
     if (!name) return base::fail(name.error());
     if (name->is_dot() || name->is_dot_dot()) return base::fail(Error::inval);
@@ -74,7 +74,7 @@ Outcome<Tree::Victim> Tree::victim_of(const Credentials& who, PosixFile& directo
   const auto name = Name::of(text);
   if (!name || directory.type() != FileType::directory) return out;
   out.handle = handle_before_removal(directory, *name);
-  if (!out.handle || options_.read_only) return out;
+  if (!out.handle || options_.read_only || who.read_only) return out;
   const auto now = live_attributes(directory);
   if (!now || !permit(who, directory, W_OK | X_OK, *now)) return out;
   FileRef file = cache_.find(out.handle->view());

@@ -18,8 +18,8 @@ Outcome<> Tree::rename(const Credentials& who, PosixFile& from, std::string_view
     // Within one directory there is one change, which both sides report.
     std::optional<Change> to_change;
     if (&from != &to) to_change.emplace(*this, to, &to_wcc);
-    done = from_change.allowed();
-    if (done && to_change) done = to_change->allowed();
+    done = from_change.allowed(who);
+    if (done && to_change) done = to_change->allowed(who);
     if (done && !from_name) done = base::fail(from_name.error());
     if (done && !to_name) done = base::fail(to_name.error());
     if (done) {

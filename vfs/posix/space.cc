@@ -47,8 +47,8 @@ Outcome<SeekResult> FileData::seek(std::uint64_t offset, SeekTo what) const {
   return SeekResult{static_cast<std::uint64_t>(found), false};
 }
 
-Outcome<> FileData::admit_allocate(std::uint64_t offset, std::uint64_t length) const {
-  if (auto allowed = may_write(); !allowed) return allowed;
+Outcome<> FileData::admit_allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) const {
+  if (auto allowed = may_write(who); !allowed) return allowed;
   if (length == 0) return base::fail(Error::inval);
   if (!base::end_of<std::uint64_t>(offset, length, offset_max)) return base::fail(Error::fbig);
   return {};
@@ -56,7 +56,7 @@ Outcome<> FileData::admit_allocate(std::uint64_t offset, std::uint64_t length) c
 
 Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length,
                              int mode) const {
-  if (auto admitted = admit_allocate(offset, length); !admitted) return admitted;
+  if (auto admitted = admit_allocate(who, offset, length); !admitted) return admitted;
   const auto use = this->use();
   if (!use) return base::fail(use.error());
   return space_through(who, use->fd, offset, length, mode);

@@ -387,8 +387,8 @@ class Change {
 
   // stale: the object is gone.
   [[nodiscard]] Outcome<> alive() const;
-  // The same; rofs: the export is read-only.
-  [[nodiscard]] Outcome<> allowed() const;
+  // The same; rofs: the export is read-only, or is for the caller.
+  [[nodiscard]] Outcome<> allowed(const Credentials& who) const;
   // The call had nothing to do: the object is what it was.
   void none() { none_ = true; }
   // Only after one of these.

@@ -66,7 +66,7 @@ Outcome<> Tree::set_xattr(const Credentials& who, PosixFile& file, std::string_v
   PlannedSync plan;
   {
     const Change change(*this, file, &wcc);
-    if (auto allowed = change.allowed(); !allowed) return allowed;
+    if (auto allowed = change.allowed(who); !allowed) return allowed;
     const auto full = kernel_name(name);
     if (!full) return base::fail(full.error());
     const auto free = ask_back(who, file, OwnChange::attributes);
@@ -111,7 +111,7 @@ Outcome<> Tree::remove_xattr(const Credentials& who, PosixFile& file, std::strin
   PlannedSync plan;
   {
     const Change change(*this, file, &wcc);
-    if (auto allowed = change.allowed(); !allowed) return allowed;
+    if (auto allowed = change.allowed(who); !allowed) return allowed;
     const auto full = kernel_name(name);
     if (!full) return base::fail(full.error());
     const auto free = ask_back(who, file, OwnChange::attributes);

@@ -16,7 +16,7 @@ namespace {
 // Whether any client may write to files of this store: others can be on a medium that is read-only.
 bool writes(const config::Config& config, const std::string& store) {
   return std::ranges::any_of(
-      config.exports, [&](const config::ExportConfig& one) { return one.store == store && !one.read_only; });
+      config.exports, [&](const config::ExportConfig& one) { return one.store == store && one.writable(); });
 }
 
 store::OpenFor use_of(const config::Config& config, const config::StoreConfig& wanted) {

@@ -14,6 +14,10 @@ def export(path, directory, *options):
     return "\n".join(["[[export]]", f'path = "{path}"', f'directory = "{lab.path}/{directory}"', *options, ""])
 
 
+def rule(*options):
+    return "\n".join(["[[export.rule]]", *options, ""])
+
+
 def mountable(path, at):
     try:
         lab.mount(path, at=at)
@@ -24,14 +28,16 @@ def mountable(path, at):
 
 lab = Lab()
 lab.export()
-lab.host(f"cd {lab.path} && mkdir a b b/c d closed && chmod 777 a b b/c d closed && for f in a b b/c d closed; do "
+lab.host(f"cd {lab.path} && mkdir a b b/c d closed ruled && chmod 777 a b b/c d closed ruled && for f in a b b/c d closed ruled; do "
          "echo $f >$f/file; done; echo secret >secret")
 config = (export("/a", "a", 'squash = "none"') +
           export("/b", "b", 'squash = "all"', "anon_uid = 777", "anon_gid = 778") +
           export("/read/only", "d", "read_only = true") +
           export("/closed", "closed", 'clients = ["10.99.13.77", "192.0.2.0/24"]') +
           export("/open", "closed", 'clients = ["10.99.13.0/24"]'))
-lab.serve(config=config)
+ruled = export("/ruled", "ruled", "read_only = true", 'squash = "all"', 'clients = ["192.0.2.0/24"]')
+lab.serve(config=config + ruled + rule('clients = ["10.99.13.77"]') +
+          rule('clients = ["10.99.13.0/24"]', "read_only = false", 'squash = "none"'))
 
 step("each has its own options")
 a, b, d = (lab.mount(path, at=f"/run/{name}") for path, name in (("/a", "a"), ("/b", "b"), ("/read/only", "d")))
@@ -55,10 +61,17 @@ for path in ("/secret", "/a/../secret", "/nothing", "/A", "/ab"):
 # An NFSv4 client walks the path itself, and knows a parent without asking.
 equal(mountable("/b/../a", "/run/refused"), lab.version != "3", "whether a path with .. can be mounted")
 
+step("rules: the first that names this client is its own")
+r = lab.mount("/ruled", at="/run/ruled")
+write_file(f"{r}/new", b"")
+equal(os.stat(f"{r}/new").st_uid, 0, "owner where the rule lets root be root")
+by_rule = os.open(f"{r}/new", os.O_RDWR)
+
 step("reload: one goes, one comes, one becomes read-only")
 held = os.open(f"{a}/held", os.O_RDWR | os.O_CREAT)
 lab.reload(export("/a", "a", 'squash = "none"', "read_only = true") +
-           export("/b", "b", 'squash = "all"', "anon_uid = 777", "anon_gid = 778") + export("/new", "b/c"))
+           export("/b", "b", 'squash = "all"', "anon_uid = 777", "anon_gid = 778") + export("/new", "b/c") + ruled +
+           rule('clients = ["10.99.13.77"]', "read_only = false") + rule('clients = ["10.99.13.0/24"]'))
 until(lambda: " reloaded " in lab.log(), "the server's word that it has read the new file")
 expect(mountable("/new", "/run/new"), "the new export cannot be mounted")
 equal(read_file("/run/new/file"), b"b/c\n", "the file of the new export")
@@ -68,6 +81,13 @@ with refused(errno.EROFS, errno.EACCES):
     os.write(held, b"x")
     os.fsync(held)
 os.close(held)
+equal(read_file(f"{r}/file"), b"ruled\n", "a file of an export that a rule has made read-only for this client")
+with refused(errno.EROFS, errno.EACCES):
+    write_file(f"{r}/later", b"")
+with refused(errno.EROFS, errno.EACCES):
+    os.write(by_rule, b"x")
+    os.fsync(by_rule)
+os.close(by_rule)
 as_user(USER, write_file, f"{b}/after", b"data")
 equal(as_user(USER, read_file, f"{b}/after"), b"data", "an export that stayed")
 expect(not mountable("/open", "/run/refused"), "an export that is gone could be mounted")

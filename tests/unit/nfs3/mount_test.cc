@@ -154,6 +154,18 @@ TEST_F(Mount, golden_bytes_of_export) {
                        "00000000")));                                  // no more exports
 }
 
+TEST_F(Mount, an_export_is_listed_for_the_clients_of_all_its_rules) {
+  const auto listed = [&] { return mount_call(MOUNTPROC3_EXPORT, {}).results.size(); };
+  const auto of_nobody = listed();
+  change_export([](vfs::Export& it) {
+    it.rules.resize(1);
+    it.rules[0].clients = {*vfs::Network::parse("10.0.0.0/8")};
+  });
+  EXPECT_EQ(listed(), of_nobody) << "the others may, too";
+  change_export([](vfs::Export& it) { it.clients = {*vfs::Network::parse("10.0.0.1")}; });
+  EXPECT_EQ(listed(), of_nobody + 4 + 4 + 12 + 4 + 4 + 8) << "10.0.0.1 and 10.0.0.0/8";
+}
+
 TEST_F(Mount, golden_bytes_of_dump) {
   mnt("/dir/");
   EXPECT_EQ(to_hex(mount_call(MOUNTPROC3_DUMP, {}).results),

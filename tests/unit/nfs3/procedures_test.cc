@@ -139,6 +139,29 @@ TEST_F(Procedures, on_a_read_only_export_every_change_is_rofs) {
   EXPECT_EQ(ask<LINK3res>(NFSPROC3_LINK, LINK3args{file, in_root("n")}).status, NFS3ERR_ROFS);
 }
 
+TEST_F(Procedures, a_client_has_the_rights_of_the_first_rule_that_names_him) {
+  change_export([](vfs::Export& it) {
+    it.clients = {*vfs::Network::parse("198.51.100.0/24")};
+    vfs::ExportRule rule;
+    rule.clients = {*vfs::Network::parse("203.0.113.7")};
+    rule.squash = vfs::Squash::all;
+    rule.anon_uid = 77;
+    rule.read_only = true;
+    it.rules = {rule};
+  });
+  client_ = *vfs::Address::parse("203.0.113.7");
+  read(0, 1);
+  EXPECT_EQ(last("read")->who.uid, 77U);
+  EXPECT_EQ(write(0, 1, "x").status, NFS3ERR_ROFS);
+  auth_ = rpc::AuthNone{};
+  EXPECT_EQ(write(0, 1, "x").status, NFS3ERR_ROFS);
+  client_ = *vfs::Address::parse("198.51.100.9");
+  EXPECT_EQ(write(0, 1, "x").status, NFS3_OK);
+  EXPECT_EQ(last("write")->who.uid, 65534U);
+  client_ = *vfs::Address::parse("203.0.113.8");
+  EXPECT_EQ(write(0, 1, "x").status, NFS3ERR_ACCES);
+}
+
 // Names.
 
 TEST_F(Procedures, bad_names_never_reach_the_file_system) {

@@ -71,6 +71,24 @@ TEST(PseudoFileSystem, cannot_be_changed) {
   EXPECT_EQ(status_after(world, walk({}).add(OP_READ, READ4args{anonymous(), 0, 1})), NFS4ERR_ISDIR);
 }
 
+TEST(Rules, the_first_one_that_names_a_client_is_his) {
+  vfs::ExportRule reads;
+  reads.clients = {*vfs::Network::parse("198.51.100.0/24")};
+  reads.squash = vfs::Squash::none;
+  reads.read_only = true;
+  World world({}, {{.path = "/data", .clients = {"192.0.2.1"}, .rules = {reads}}});
+  CREATE4args create;
+  create.objtype = createtype4::with_NF4SOCK(nfs_ftype4::NF4DIR);
+  create.objname = "new";
+  const Request request = walk({"data"}).add(OP_CREATE, create);
+  EXPECT_EQ(status_after(world, request, {.address = "198.51.100.9"}), NFS4ERR_ROFS);
+  const std::string data = handle_after(world, walk({"data"}));
+  const Request by_handle = Request(0).add(OP_PUTFH, PUTFH4args{base::bytes_of(data)}).add(OP_CREATE, create);
+  EXPECT_EQ(status_after(world, by_handle, {.address = "198.51.100.9"}), NFS4ERR_ROFS);
+  EXPECT_EQ(status_after(world, by_handle, {.address = "203.0.113.1"}), NFS4ERR_ACCESS);
+  EXPECT_EQ(status_after(world, request), NFS4_OK);
+}
+
 TEST(PseudoFileSystem, shows_nobody_what_is_not_for_him) {
   World world({}, {{.path = "/mine/home", .clients = {"192.0.2.1"}}, {.path = "/all"}});
   const Caller stranger{.address = "198.51.100.9"};

@@ -160,6 +160,36 @@ TEST_F(ExportSetTest, a_reload_reaches_files_that_are_open) {
   }
 }
 
+TEST_F(ExportSetTest, a_rule_that_allows_changes_makes_the_file_system_writable) {
+  std::ofstream(base_ + "/data/file") << "text";
+  const auto made = [&](const vfs::Credentials& who) {
+    vfs::Wcc wcc;
+    vfs::FileSystem& shared = *exported().file_system;
+    auto op = shared.mkdir(who, shared.root(), "made", {}, wcc);
+    op.start({});
+    return op.result() ? std::optional<vfs::Error>() : op.result().error();
+  };
+  const auto who = [&](std::string_view client) {
+    return exported().rule_of(*vfs::Address::parse(client))->squashed({});
+  };
+  config_.read_only = true;
+  config_.rules.resize(1);
+  config_.rules[0].clients = {"192.0.2.1"};
+  config_.rules[0].squash = vfs::Squash::none;
+  ASSERT_TRUE(set_->apply({config_}));
+  const auto before = exported().file_system;
+  EXPECT_EQ(made(who("192.0.2.2")), vfs::Error::rofs);
+  EXPECT_EQ(made(who("192.0.2.1")), std::nullopt);
+  config_.rules[0].clients = {"192.0.2.2"};
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(exported().file_system, before) << "what is open stays so";
+  EXPECT_FALSE(who("192.0.2.2").read_only);
+  EXPECT_TRUE(who("192.0.2.1").read_only);
+  config_.rules[0].read_only = true;
+  ASSERT_TRUE(set_->apply({config_}));
+  EXPECT_EQ(made({}), vfs::Error::rofs) << "nobody may change anything";
+}
+
 TEST_F(ExportSetTest, each_file_system_is_opened_with_the_sources_of_its_export) {
   std::ofstream(base_ + "/data/file") << "text";
   const auto done = [](auto op) {

@@ -650,10 +650,12 @@ class Documentation(ProcessTest):
     def test_every_key_of_the_file_is_described(self):
         with open(os.path.join(ROOT, "docs/configuration.md"), encoding="utf-8") as file:
             text = file.read()
-        for section, keys_min in (("[server]", 8), ("[limits]", 9), ("[rdma]", 4), ("[[export]]", 9)):
-            path = self.config(f"{section}\nxylophone = 1\n")
+        for section, keys_min in (("[server]", 8), ("[limits]", 9), ("[rdma]", 4), ("[[export]]", 9),
+                                  ("[[export.rule]]", 6)):
+            above = "[[export]]\n" if section == "[[export.rule]]" else ""
+            path = self.config(f"{above}{section}\nxylophone = 1\n")
             complaint = run("serve", "--check-config", path).stderr
-            keys = re.search("known keys are (.*)", complaint).group(1).split(", ")
+            keys = re.search(re.escape(section) + "; known keys are (.*)", complaint).group(1).split(", ")
             self.assertGreaterEqual(len(keys), keys_min)
             for key in keys:
                 self.assertIn(f"`{key}`", text.partition(f"## {section}")[2].partition("\n## ")[0])

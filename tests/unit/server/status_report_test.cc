@@ -84,6 +84,16 @@ TEST(StatusTable, the_report_becomes_tables) {
   EXPECT_THAT(*text, Not(HasSubstr("COPY")));
 }
 
+TEST(StatusTable, an_export_with_rules_has_a_line_for_each) {
+  std::string text(report);
+  const std::string_view before = "\"clients\":[\"10.0.0.0/8\"]";
+  text.replace(text.find(before), before.size(),
+               R"("clients":[],"rules":[{"squash":"none","read_only":false,"clients":["10.0.0.5"]}])");
+  EXPECT_THAT(status_table(text).value_or(""),
+              HasSubstr("  /data   /srv/data  none    sync       10.0.0.5      12      99.9 %\n"
+                        "                     root    read-only  all others"));
+}
+
 TEST(StatusTable, why_rdma_is_off_is_said_if_it_was_wanted) {
   const auto with = [](std::string_view rdma) {
     std::string text(report);

@@ -52,7 +52,10 @@ TEST(Config, what_rests_is_sealed_after_a_time) {
 
 TEST(Config, a_reload_brings_no_store) {
   Config running, next;
-  next.exports.push_back({.path = "/a", .directory = "/srv/a", .clients = {}, .fsid = {}, .store = "s"});
+  ExportConfig& added = next.exports.emplace_back();
+  added.path = "/a";
+  added.directory = "/srv/a";
+  added.store = "s";
   EXPECT_THAT(run::can_reload(running, next).error(), HasSubstr("[[store]] is read at the start only"));
   running.stores.push_back({.name = "s", .directory = "/srv/s"});
   EXPECT_TRUE(run::can_reload(running, next));

@@ -65,6 +65,32 @@ TEST(ExportTest, without_a_list_of_clients_everybody_is_allowed) {
   EXPECT_FALSE(e.allows(Address::parse("192.0.2.1").value()));
 }
 
+TEST(ExportTest, the_first_rule_that_names_a_client_is_his_and_the_export_itself_that_of_the_others) {
+  Export e = squashing(Squash::all);
+  e.clients = {Network::parse("10.0.0.0/8").value()};
+  e.read_only = true;
+  ExportRule one, many;
+  one.clients = {Network::parse("10.1.1.1").value()};
+  one.squash = Squash::none;
+  many.clients = {Network::parse("10.1.0.0/16").value(), Network::parse("fd00::/8").value()};
+  e.rules = {one, many};
+  const auto rule_of = [&](std::string_view client) { return e.rule_of(Address::parse(client).value()); };
+  EXPECT_EQ(rule_of("10.1.1.1"), &e.rules[0]);
+  EXPECT_EQ(rule_of("10.1.1.2"), &e.rules[1]);
+  EXPECT_EQ(rule_of("fd00::1"), &e.rules[1]) << "whom the export itself does not name";
+  EXPECT_EQ(rule_of("10.2.0.0"), &e);
+  EXPECT_EQ(rule_of("192.0.2.1"), nullptr);
+}
+
+TEST(ExportTest, whom_a_rule_gives_no_changes_is_told_apart_in_his_credentials) {
+  for (const Squash squash : {Squash::none, Squash::root, Squash::all}) {
+    Export e = squashing(squash);
+    EXPECT_FALSE(e.squashed(credentials(1, 1)).read_only);
+    e.read_only = true;
+    EXPECT_TRUE(e.squashed(credentials(1, 1)).read_only);
+  }
+}
+
 TEST(ExportTableTest, a_path_belongs_to_the_longest_export_above_it) {
   const ExportTable table({named("/data", 1), named("/data/deep", 2)});
   EXPECT_EQ(table.by_path("/data").found->id, ExportId(1));

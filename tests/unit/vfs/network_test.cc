@@ -18,6 +18,17 @@ TEST(NetworkTest, an_ipv4_network_contains_its_addresses_and_no_others) {
   EXPECT_FALSE(contains("192.0.2.7", "192.0.2.6"));
 }
 
+TEST(NetworkTest, a_network_contains_its_parts) {
+  const auto within = [](std::string_view whole, std::string_view part) {
+    return Network::parse(whole).value().contains(Network::parse(part).value());
+  };
+  EXPECT_TRUE(within("10.0.0.0/8", "10.1.0.0/16"));
+  EXPECT_TRUE(within("10.0.0.0/8", "10.0.0.0/8"));
+  EXPECT_FALSE(within("10.1.0.0/16", "10.0.0.0/8"));
+  EXPECT_FALSE(within("10.0.0.0/8", "11.1.0.0/16"));
+  EXPECT_FALSE(within("10.0.0.0/8", "fd00::/8"));
+}
+
 TEST(NetworkTest, an_ipv6_network_contains_its_addresses_and_no_others) {
   EXPECT_TRUE(contains("fd00::/8", "fdff::1"));
   EXPECT_FALSE(contains("fd00::/8", "fe00::1"));

@@ -75,6 +75,7 @@ vfs::Export open_export(const ExportSpec& spec, std::uint32_t number, const std:
   out.id = options.tree.id;
   out.path = spec.path;
   out.squash = spec.squash;
+  out.rules = spec.rules;
   for (const std::string_view network : spec.clients) out.clients.push_back(*vfs::Network::parse(network));
   auto opened = vfs::posix::PosixFileSystem::open(options, clock);
   base::check(opened.has_value(), "the exported directory opens");

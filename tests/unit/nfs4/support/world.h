@@ -44,6 +44,7 @@ struct ExportSpec {
   std::string path = "/";
   std::vector<std::string_view> clients{};  // empty: everybody
   vfs::Squash squash = vfs::Squash::none;
+  std::vector<vfs::ExportRule> rules{};
 };
 
 // What a capability adds to a server. What it refers to outlives the world.

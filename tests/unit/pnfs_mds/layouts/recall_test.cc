@@ -281,6 +281,13 @@ TEST_F(RecallTest, what_the_exports_do_not_permit_is_not_granted) {
   EXPECT_FALSE(permits(false));
   exports.front().clients = {*vfs::Network::parse("192.0.2.0/24")};
   EXPECT_TRUE(permits(false));
+  exports.front().rules.resize(1);
+  exports.front().rules[0].clients = {*vfs::Network::parse("192.0.2.1")};
+  EXPECT_TRUE(permits(true)) << "by a rule of its own";
+  exports.front().rules[0].read_only = true;
+  exports.front().read_only = false;
+  EXPECT_FALSE(permits(true));
+  EXPECT_TRUE(permits(false));
   exports.clear();
   EXPECT_FALSE(permits(false));
 }
