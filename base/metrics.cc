@@ -55,6 +55,18 @@ std::size_t metric_shard() {
   return shard;
 }
 
+std::string escaped_label(std::string_view value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n')
+      out += "\\n";
+    else
+      out += c;
+  }
+  return out;
+}
+
 LatencyHistogram::Snapshot LatencyHistogram::snapshot() const {
   Snapshot sum;
   for (const Shard& shard : shards_) {
@@ -105,6 +117,19 @@ void MetricRegistry::counter_function(std::string_view name, std::string_view he
                       nullptr, nullptr, std::move(read)});
 }
 
+void MetricRegistry::counter_family(std::string_view name, std::string_view help,
+                                    std::function<std::vector<Sample>()> read) {
+  if (whole_ != nullptr)
+    return whole_->counter_family(name, help, [this, read = std::move(read)] {
+      std::vector<Sample> samples = read();
+      for (Sample& sample : samples) sample.labels = in_whole(sample.labels);
+      return samples;
+    });
+  std::scoped_lock lock(mutex_);
+  entries_.push_back(
+      {Kind::family, std::string(name), std::string(help), {}, nullptr, nullptr, {}, std::move(read)});
+}
+
 std::string MetricRegistry::prometheus() const {
   if (whole_ != nullptr) return whole_->prometheus();
   std::scoped_lock lock(mutex_);
@@ -135,6 +160,10 @@ std::string MetricRegistry::prometheus() const {
         case Kind::gauge:
         case Kind::counter_function:
           fmt::format_to(std::back_inserter(out), "{} {}\n", series(name, entry->labels), entry->read());
+          break;
+        case Kind::family:
+          for (const Sample& sample : entry->samples())
+            fmt::format_to(std::back_inserter(out), "{} {}\n", series(name, sample.labels), sample.value);
           break;
       }
     }

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 
@@ -19,6 +20,9 @@ namespace braid::base {
 // The slot of a sharded counter that the calling thread uses: threads are numbered as they first ask.
 std::size_t metric_shard();
 constexpr std::size_t metric_shards = 8;
+
+// The value of a label, as it stands between its quotes.
+std::string escaped_label(std::string_view value);
 
 // Adding costs one relaxed increment on a cache line that other threads rarely touch.
 class Counter {
@@ -84,17 +88,25 @@ class MetricRegistry {
   // Same, for a value that only grows.
   void counter_function(std::string_view name, std::string_view help, std::string_view labels,
                         std::function<double()> read);
+  // Series of a value that only grows, which come and go, read when somebody looks.
+  struct Sample {
+    std::string labels;
+    double value = 0;
+  };
+  void counter_family(std::string_view name, std::string_view help,
+                      std::function<std::vector<Sample>()> read);
   // Prometheus text exposition format 0.0.4, metrics of one name together; of a part, those of the whole.
   [[nodiscard]] std::string prometheus() const;
 
  private:
-  enum class Kind : std::uint8_t { counter, histogram, gauge, counter_function };
+  enum class Kind : std::uint8_t { counter, histogram, gauge, counter_function, family };
   struct Entry {
     Kind kind;
     std::string name, help, labels;
     Counter* counter = nullptr;
     LatencyHistogram* histogram = nullptr;
     std::function<double()> read;
+    std::function<std::vector<Sample>()> samples{};
   };
   // The labels of a series of this part, for the whole.
   [[nodiscard]] std::string in_whole(std::string_view labels) const;

@@ -65,6 +65,7 @@ io::Op<rpc::Answer> glue(rpc::Service& service, rpc::Call& call, rpc::Reply& rep
   // Tests without a loop cannot wait.
   if (!result && result.error().status == nfsstat3::NFS3ERR_JUKEBOX && io::Reactor::current() != nullptr)
     result = co_await call_again<procedure>(request, args).as_result();
+  request.ended(result ? nfsstat3::NFS3_OK : result.error().status);
   co_return answer(reply, result);
 }
 

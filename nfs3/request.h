@@ -2,6 +2,7 @@
 #pragma once
 
 #include <coroutine>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <utility>
@@ -82,7 +83,7 @@ class Request {
 
   // badhandle: no export of ours wrote it; acces: the export does not admit the client; stale and others from
   // the file system.
-  [[nodiscard]] TargetAwaiter target(const nfs_fh3& handle) const;
+  [[nodiscard]] TargetAwaiter target(const nfs_fh3& handle);
   [[nodiscard]] const Nfs3Options& options() const { return service_.options(); }
   [[nodiscard]] io::SlabCursor& cursor() const { return call_.cursor; }
   // For the data of a READ.
@@ -91,6 +92,11 @@ class Request {
     out.protocol = vfs::Protocol::nfs3;
     return out;
   }
+
+  // For the figures of the client and of the export.
+  void ended(nfsstat3 status);
+  void read(std::uint64_t bytes);
+  void wrote(std::uint64_t bytes);
 
   // A handle for the reply. The copy stays until the reply is encoded; a reply has room for one.
   [[nodiscard]] nfs_fh3 keep(const vfs::FileHandle& handle);
@@ -101,6 +107,7 @@ class Request {
   const Nfs3Service& service_;
   rpc::Call& call_;
   std::shared_ptr<const vfs::ExportTable> exports_;
+  std::uint32_t from_ = 0;  // the number of the last target's export; 0: there is none
   vfs::FileHandle handle_;
 };
 

@@ -19,6 +19,7 @@
 namespace braid::rpc {
 
 class Session;
+class UsageLedger;
 
 // Where a call came from. IPv4 addresses are kept in IPv4-mapped IPv6 form.
 struct PeerAddress {
@@ -59,7 +60,8 @@ struct Call {
   io::SlabCursor& cursor;     // of the thread that runs the call: for payload of the reply
   io::PipePool* pipes =
       nullptr;  // for payload of the reply that stays in pipes; null: the transport cannot send it
-  Session* session = nullptr;  // the connection that it came by; outlives it. Null only in tests
+  UsageLedger* usage = nullptr;  // of the connection. Null only in tests
+  Session* session = nullptr;    // the connection that it came by; outlives it. Null only in tests
   xdr::Arena arena;
   xdr::Decoder args;  // stands at the procedure's arguments once the header is decoded
   std::uint32_t xid = 0;

@@ -18,6 +18,7 @@ RunningCall::RunningCall(Session& session, io::Payload message, base::TimePoint 
       op_(Answer::system_err) {
   call_.pipes = session.pipes();
   call_.session = &session;
+  call_.usage = &session.usage();
   call_.peer_id = session.peer_id();
   call_.arrived = arrived;
   session_.call_began();

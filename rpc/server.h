@@ -25,6 +25,7 @@
 #include "rpc/program.h"
 #include "rpc/replay_cache.h"
 #include "rpc/transport.h"
+#include "rpc/usage.h"
 
 namespace braid::rpc {
 
@@ -70,6 +71,7 @@ class Server {
   [[nodiscard]] ReplayCache& replays() { return replays_; }
   [[nodiscard]] MemoryBudget& budget() { return budget_; }
   [[nodiscard]] PeerAccounts& accounts() { return accounts_; }
+  [[nodiscard]] Usage& usage() { return usage_; }
   [[nodiscard]] bool knows(const PeerAddress& peer) const { return !options_.knows || options_.knows(peer); }
   // A peer that has more than its share has to wait.
   void note_over_share(const PeerAddress& peer, PeerAccount& account, base::TimePoint now);
@@ -85,6 +87,7 @@ class Server {
   ReplayCache replays_;
   MemoryBudget budget_;
   PeerAccounts accounts_;
+  Usage usage_;
   base::Counter& over_share_;
   std::atomic<std::uint64_t> connections_{0};
 };

@@ -26,13 +26,15 @@ Session::Session(ServerWorker& worker, Connection& connection)
       pipes_(connection.pipes()),
       number_(worker.server_.next_connection()),
       known_(worker.server_.knows(peer_)),
-      account_(worker.server_.accounts().of(peer_)) {
+      account_(worker.server_.accounts().of(peer_)),
+      usage_(worker.server_.usage().begin(peer_)) {
   ++worker_.sessions_;
 }
 
 Session::~Session() {
   base::check(held_ == 0, "an ended session holds no memory");
   publish();
+  worker_.server_.usage().end(peer_, usage_);
   --worker_.sessions_;
 }
 

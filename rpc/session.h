@@ -39,6 +39,7 @@ class Session final : public Receiver, private PeerAccount::Waiter {
   [[nodiscard]] Transport transport() const { return transport_; }
   [[nodiscard]] std::size_t headroom() const { return headroom_; }
   [[nodiscard]] io::PipePool* pipes() const { return pipes_; }
+  [[nodiscard]] UsageLedger& usage() const { return *usage_; }
 
   // For protocols that bind state to connections. No two connections of a server have the same number.
   [[nodiscard]] std::uint64_t number() const { return number_; }
@@ -81,6 +82,7 @@ class Session final : public Receiver, private PeerAccount::Waiter {
   const std::uint64_t number_;
   const bool known_;
   const std::shared_ptr<PeerAccount> account_;
+  const std::shared_ptr<UsageLedger> usage_;
   std::int64_t unpublished_ = 0;       // of held_, what account_ does not say yet
   std::shared_ptr<BackChannel> back_;  // null until asked for
   std::size_t running_ = 0;            // calls

@@ -36,19 +36,6 @@ rpc::TcpOptions tcp_options(const config::Limits& limits) {
   return options;
 }
 
-// A value in quotes (exposition format 0.0.4).
-std::string escaped_label(std::string_view value) {
-  std::string out;
-  for (const char c : value) {
-    if (c == '\\' || c == '"') out += '\\';
-    if (c == '\n')
-      out += "\\n";
-    else
-      out += c;
-  }
-  return out;
-}
-
 }  // namespace
 
 Server::HostedRole::HostedRole(std::string name, base::MetricRegistry& all)
@@ -141,7 +128,7 @@ void Server::look_at_pool() {
 // They stay when the export goes.
 void Server::register_share(const std::string& name) {
   using Share = io::FairQueue::GroupStats;
-  const std::string label = fmt::format("export=\"{}\"", escaped_label(name));
+  const std::string label = fmt::format("export=\"{}\"", base::escaped_label(name));
   const auto series = [&](std::string_view metric, std::string_view help, auto value) {
     metrics_.gauge(metric, help, label, [this, name, value] {
       const io::BlockingPoolStats stats = pool_.stats();

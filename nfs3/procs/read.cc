@@ -20,6 +20,7 @@ Op3<READ3resok, READ3resfail> read(Request& request, const READ3args& args) {
     const post_op_attr attributes = post_op_attr_of(co_await target.attributes().as_result());
     co_return refuse(got.error(), READ3resfail{attributes});
   }
+  request.read(got->data.size());
   co_return READ3resok{.file_attributes = post_op_attr::with_attributes(fattr3_of(got->attributes)),
                        .count = static_cast<count3>(got->data.size()),
                        .eof = got->eof || args.offset >= got->attributes.size,

@@ -60,6 +60,7 @@ Op3<WRITE3resok, WRITE3resfail> write(Request& request, const WRITE3args& args) 
   const auto done =
       co_await content->write(target.who, args.offset, data, stability_of(args.stable), &wcc).as_result();
   if (!done) co_return refuse(done.error(), WRITE3resfail{wcc_data_of(wcc)});
+  request.wrote(done->count);
   co_return WRITE3resok{.file_wcc = wcc_data_of(wcc),
                         .count = done->count,
                         .committed = stable_how_of(done->committed),

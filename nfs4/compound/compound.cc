@@ -8,6 +8,7 @@
 #include "nfs4/pseudo/pseudo_tree.h"
 #include "nfs4/state/clients/session.h"
 #include "nfs4/state/state_id.h"
+#include "rpc/usage.h"
 #include "vfs/wire_handle.h"
 
 namespace braid::nfs4 {
@@ -67,6 +68,14 @@ Result4<void> Compound::restore_saved() {
   current_ = saved_;
   current_stateid_ = saved_stateid_;
   return {};
+}
+
+void Compound::read(std::uint64_t bytes) const {
+  if (call_.usage != nullptr) call_.usage->read(current_.export_number(), bytes);
+}
+
+void Compound::wrote(std::uint64_t bytes) const {
+  if (call_.usage != nullptr) call_.usage->wrote(current_.export_number(), bytes);
 }
 
 vfs::LeaseHolder Compound::holder() const {

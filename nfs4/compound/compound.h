@@ -132,6 +132,10 @@ class Compound {
   // Of the session; null in 4.0 and without SEQUENCE.
   [[nodiscard]] state::ClientRef client() const;
 
+  // --- For the figures of the client and of the export.
+  void read(std::uint64_t bytes) const;
+  void wrote(std::uint64_t bytes) const;
+
   // --- The reply.
   // Bytes that the body of this operation's result may take.
   [[nodiscard]] std::size_t reply_bytes_left() const { return reply_bytes_left_; }

@@ -75,6 +75,8 @@ void CompoundRun::end(const Operation& row, nfsstat4 status, bool waited) {
   if (waited || measured_since_) compound_.began_ = compound_.server().clock.now();
   if (measured_since_) metrics_.measured(row.number, compound_.began_ - *measured_since_);
   if (status_ != NFS4_OK) metrics_.failed(row.number);
+  if (rpc::UsageLedger* const usage = compound_.call().usage)
+    usage->count(compound_.current().export_number(), metrics_.work_of(row.number), status_ != NFS4_OK);
   ++compound_.index_;
 }
 

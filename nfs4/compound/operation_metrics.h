@@ -5,6 +5,7 @@
 
 #include "base/metrics.h"
 #include "nfs4/compound/operation_table.h"
+#include "rpc/usage.h"
 
 namespace braid::nfs4 {
 
@@ -31,6 +32,10 @@ class OperationMetrics {
   void failed(nfs_opnum4 number) {
     if (base::Counter* const errors = entries_[static_cast<std::uint32_t>(number)].errors) errors->add();
   }
+  // Of which kind an operation is.
+  [[nodiscard]] rpc::Work work_of(nfs_opnum4 number) const {
+    return works_[static_cast<std::uint32_t>(number)];
+  }
   // Null pointers for what has no handler.
   [[nodiscard]] const Entry& of(nfs_opnum4 number) const {
     return entries_[static_cast<std::uint32_t>(number)];
@@ -38,6 +43,7 @@ class OperationMetrics {
 
  private:
   std::array<Entry, OperationTable::numbers> entries_{};
+  std::array<rpc::Work, OperationTable::numbers> works_{};
 };
 
 }  // namespace braid::nfs4

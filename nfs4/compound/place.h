@@ -24,6 +24,8 @@ struct Place {
   [[nodiscard]] vfs::VfsOp<vfs::Attributes> attributes() const { return fs().getattr(file); }
   // Whether this is the directory that the export offers.
   [[nodiscard]] bool export_root() const;
+  // 0: it is in none.
+  [[nodiscard]] std::uint32_t export_number() const { return from == nullptr ? 0 : from->id.value(); }
   // What clients see; a view of `file` or `node`.
   [[nodiscard]] base::BytesView handle() const;
 };

@@ -20,6 +20,7 @@ Op4<READ4resok> read(Compound& compound, const READ4args& args) {
   const GrantedFile file(grant, at);
   auto got = co_await file->read(offset, count, compound.read_memory()).as_result();
   if (!got) co_await refuse_on_file(compound, at, got.error());
+  compound.read(got->data.size());
   co_return READ4resok{.eof = got->eof, .data = std::move(got->data)};
 }
 

@@ -49,6 +49,7 @@ Op4<bool> take_data(Compound& compound, Progress& progress) {
   auto got = co_await progress.open->read(progress.position, count, compound.read_memory()).as_result();
   if (!got) co_await refuse(got.error());
   const std::size_t bytes = got->data.size();
+  compound.read(bytes);
   if (bytes > 0) progress.result.contents.emplace_back(ReadPlusData{progress.position, std::move(got->data)});
   progress.position += bytes;
   progress.result.eof = got->eof;

@@ -50,6 +50,7 @@ Op4<WRITE4resok> write(Compound& compound, const WRITE4args& args) {
   const GrantedFile file(grant, at);
   const auto done = co_await file->write(at.who, args.offset, data, stability_of(args.stable)).as_result();
   if (!done) co_await refuse_on_file(compound, at, done.error());
+  compound.wrote(done->count);
   co_return WRITE4resok{done->count, stable_how_of(done->committed), done->verifier.bytes};
 }
 

@@ -22,6 +22,7 @@
 #include "server/process.h"
 #include "server/roles/nfs/nfs4_options.h"
 #include "server/roles/nfs/nfs4_report.h"
+#include "server/roles/nfs/usage_report.h"
 
 namespace braid::server::roles::data_server {
 namespace {
@@ -164,6 +165,7 @@ std::expected<void, std::string> DataServerRole::assemble(const Shared& shared, 
       std::move(parts));
   programs_ = {engine_->program(), control_.program()};
   rpc_.emplace(shared.rpc, programs_, shared.metrics, base::random_sip_key());
+  nfs::register_clients_usage(shared.metrics, rpc_->usage());
   return {};
 }
 
@@ -241,6 +243,7 @@ void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> thread
 
 io::Op<> DataServerRole::tick() {
   opened_.files->sweep();
+  rpc_->usage().rank();
   return engine_->tick();
 }
 

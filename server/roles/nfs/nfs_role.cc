@@ -12,6 +12,7 @@
 #include "server/roles/nfs/nfs4_report.h"
 #include "server/roles/nfs/state_in_use.h"
 #include "server/roles/nfs/state_report.h"
+#include "server/roles/nfs/usage_report.h"
 
 namespace braid::server::roles::nfs {
 namespace {
@@ -90,7 +91,10 @@ NfsRole::NfsRole(const Shared& shared, const config::Config& config, std::unique
       nfs4_(std::move(nfs4)),
       programs_{nfs3_.program(), mount_.program(), nfs4_->program()},
       served_(with_capabilities(programs_, capabilities_)),
-      rpc_(for_those_with_exports(shared), served_, shared.metrics, base::random_sip_key()) {}
+      rpc_(for_those_with_exports(shared), served_, shared.metrics, base::random_sip_key()) {
+  register_exports_usage(shared.metrics, rpc_.usage(), shared.exports);
+  register_clients_usage(shared.metrics, rpc_.usage());
+}
 
 void NfsRole::start(std::span<const std::unique_ptr<ServerThread>> threads) {
   nfs4_->start(threads.front()->reactor(), threads.front()->tcp());
@@ -99,6 +103,7 @@ void NfsRole::start(std::span<const std::unique_ptr<ServerThread>> threads) {
 
 // What one of them cannot do now keeps no other from doing it.
 io::Op<> NfsRole::tick() {
+  rpc_.usage().rank();
   (void)co_await nfs4_->tick().as_result();
   // The tree of a table that is not in force any more would keep its file systems.
   (void)nfs4_->state().pseudo.tree_of(exports_.current());

@@ -108,6 +108,24 @@ TEST(MetricRegistry, series_of_a_part_are_in_the_whole_with_the_labels_of_the_pa
             "braid_connections{role=\"second\"} 2\n");
 }
 
+TEST(MetricRegistry, series_of_a_family_come_and_go) {
+  MetricRegistry whole;
+  MetricRegistry part(whole, R"(role="second")");
+  std::vector<MetricRegistry::Sample> samples{{R"(export="/a")", 1}, {R"(export="/b")", 2}};
+  part.counter_family("braid_reads_total", "Reads.", [&] { return samples; });
+  EXPECT_EQ(whole.prometheus(),
+            "# HELP braid_reads_total Reads.\n"
+            "# TYPE braid_reads_total counter\n"
+            "braid_reads_total{role=\"second\",export=\"/a\"} 1\n"
+            "braid_reads_total{role=\"second\",export=\"/b\"} 2\n");
+  samples.pop_back();
+  EXPECT_THAT(whole.prometheus(), Not(HasSubstr("/b")));
+}
+
+TEST(MetricRegistry, a_label_stays_between_its_quotes) {
+  EXPECT_EQ(escaped_label("a\"b\\c\nd"), "a\\\"b\\\\c\\nd");
+}
+
 TEST(MetricRegistry, help_stays_on_its_line) {
   MetricRegistry registry;
   registry.counter("braid_x_total", "one\ntwo \\ three");
