@@ -197,7 +197,7 @@ std::optional<std::optional<pnfs::KeptHandles>> StripedSizes::left_to_clients() 
   return all[0];
 }
 
-const auto nothing = std::make_optional(std::optional<pnfs::KeptHandles>());
+constexpr auto nothing = std::make_optional(std::optional<pnfs::KeptHandles>());
 
 TEST_F(StripedSizes, who_truncates_keeps_its_layout_when_all_others_end) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
