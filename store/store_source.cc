@@ -263,11 +263,12 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::replace(vfs::FileSystem& fs, const vfs:
   const auto handle = kernel_handle_of(stub.handle());
   if (!handle) co_await base::fail(vfs::Error::notsupp);
   const Inode name = name_of(stub.device(), *handle);
+  bool first = false;
   {
     const std::scoped_lock lock(mutex_);
-    const bool first = replacements_.emplace(name, std::move(replacement)).second;
-    if (!first) co_await base::fail(vfs::Error::delay);
+    first = replacements_.emplace(name, std::move(replacement)).second;
   }
+  if (!first) co_await base::fail(vfs::Error::delay);
   base::Result<vfs::ContentRef, vfs::Error> placed = co_await fs.place(file, *this, {}).as_result();
   {
     const std::scoped_lock lock(mutex_);
