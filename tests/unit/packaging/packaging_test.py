@@ -16,6 +16,8 @@ import unittest
 BUILD = os.path.abspath(sys.argv.pop(2)) if len(sys.argv) > 2 else "build/release"
 BRAID = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/braid"
 PATIENCE_S = 60
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+DEBIAN = os.path.join(ROOT, "packaging/debian")
 
 
 def run(*command, **named):
@@ -94,6 +96,35 @@ class Packaging(unittest.TestCase):
                 out.write(unit.replace("/usr/bin/braid", self.path("bin/braid")))
             done = run("systemd-analyze", "verify", "--man=no", copy)
             self.assertNotIn(name, done.stderr)
+
+    # The Debian package; packaging/test builds it and tries it on a real systemd.
+
+    def test_the_package_has_the_version_of_the_program(self):
+        with open(os.path.join(DEBIAN, "changelog"), encoding="utf-8") as file:
+            self.assertEqual(re.match(r"braid \((.*)\)", file.readline())[1], run(BRAID, "--version").stdout.split()[1])
+
+    def test_the_package_needs_what_building_needs(self):
+        with open(os.path.join(DEBIAN, "control"), encoding="utf-8") as file:
+            needed = file.read().partition("Build-Depends:")[2].partition("Standards-Version:")[0]
+        with open(os.path.join(ROOT, "scripts/packages.txt"), encoding="utf-8") as file:
+            packages = re.findall(r"^build (\S+)$", file.read(), re.M)
+        self.assertGreaterEqual(len(packages), 10)
+        for package in set(packages) - {"g++", "ccache"}:
+            self.assertRegex(needed, rf"\b{re.escape(package)}\b")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_a_purge_leaves_the_bytes_of_files_and_the_keys_to_them(self):
+        script = ('mount -t tmpfs state /var/lib && mkdir -p /var/lib/braid/nfs4 /var/lib/braid/pnfs '
+                  '/var/lib/braid/data-servers/ds1 /var/lib/braid-data-server/nfs4 && touch /var/lib/braid/exports '
+                  '/var/lib/braid/nfs4/epochs /var/lib/braid/pnfs/secret /var/lib/braid/data-servers/ds1/object '
+                  '/var/lib/braid-data-server/nfs4/epochs && sh "$0" remove && test -e /var/lib/braid/exports && '
+                  'sh "$0" purge && sh "$0" purge && find /var/lib | sort')
+        done = run("unshare", "--mount", "--propagation", "private", "sh", "-c", script, os.path.join(DEBIAN, "braid.postrm"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.split(), [
+            "/var/lib", "/var/lib/braid", "/var/lib/braid/data-servers", "/var/lib/braid/data-servers/ds1",
+            "/var/lib/braid/data-servers/ds1/object", "/var/lib/braid/pnfs", "/var/lib/braid/pnfs/secret"])
+        self.assertIn("braid: /var/lib/braid is not empty", done.stderr)
 
     # Completions.
 
