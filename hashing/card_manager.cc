@@ -88,6 +88,8 @@ CardStats CardManager::stats() const {
   std::scoped_lock lock(mutex_);
   CardStats out = stats_;
   out.quarantined = !in_use_;
+  out.fixed = base::Duration(static_cast<base::Duration::rep>(fixed_ns_.value()));
+  out.gb_per_second = bytes_per_ns_.value();
   return out;
 }
 

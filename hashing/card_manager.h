@@ -45,6 +45,8 @@ struct CardStats {
   std::uint64_t late = 0;         // of them batches that did not end in time
   std::uint64_t jobs_redone = 0;  // given to the CPU after a failure
   bool quarantined = false;
+  base::Duration fixed{};    // of a batch, by the estimate
+  double gb_per_second = 0;  // of its bytes, likewise
 };
 
 // Thread-safe. A task is completed exactly once: by this thread, or by whom `redo` gives it to.

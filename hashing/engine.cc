@@ -12,6 +12,13 @@
 namespace braid::hashing {
 namespace {
 
+// Who has done it says where; the engine knows why there.
+void note_choice(Task& task) {
+  if (!task.result) return;
+  task.choice.where = task.result->choice.where;
+  task.result->choice = task.choice;
+}
+
 unsigned worker_count(unsigned wanted) {
   if (wanted > 0) return wanted;
   return std::max(1U, std::thread::hardware_concurrency() / 2);
@@ -93,7 +100,7 @@ CardManager* Engine::first_card(Task& task) {
 }
 
 // Once a card has the task, it may be gone: why it has it is said before.
-bool Engine::give_to_card(Task* task) {
+bool Engine::give_to_card(Task* task, EngineMode mode) {
   Choice& choice = task->choice;
   const auto to_cores = [&choice](Reason why) {
     choice.reason = why;
@@ -105,8 +112,8 @@ bool Engine::give_to_card(Task* task) {
   CardManager* card = first_card(*task);
   if (card == nullptr) return to_cores(Reason::out_of_use);
   choice.on_cores = workers_.estimate(task->bytes);
-  choice.reason = options_.mode == EngineMode::card ? Reason::told : Reason::sooner;
-  if (options_.mode == EngineMode::automatic && choice.on_card >= choice.on_cores) {
+  choice.reason = mode == EngineMode::card ? Reason::told : Reason::sooner;
+  if (mode == EngineMode::automatic && choice.on_card >= choice.on_cores) {
     if (!card->may_measure()) return to_cores(Reason::sooner);
     choice.reason = Reason::measured;
   }
@@ -114,7 +121,7 @@ bool Engine::give_to_card(Task* task) {
 }
 
 bool Engine::dispatch(Task* task, bool admitted) {
-  if (give_to_card(task)) {
+  if (give_to_card(task, options_.mode)) {
     ++parts_card_;
     return true;
   }
@@ -140,10 +147,7 @@ io::Op<JobResult> Engine::run_task(Task& task, bool admitted) {
     ++refused_;
     co_return base::fail(stopped_ ? ESHUTDOWN : EAGAIN);
   }
-  if (task.result) {
-    task.choice.where = task.result->choice.where;
-    task.result->choice = task.choice;
-  }
+  note_choice(task);
   co_return std::move(task.result);
 }
 
@@ -233,6 +237,29 @@ io::Op<> Engine::run_side_by_side(JobParts& parts, std::size_t at_once, std::uin
   }
   for (Flight& flight : flights) co_await flight.gate.drained();
   if (!done) co_await base::fail(done.error());
+}
+
+base::Result<JobResult> Engine::run(const Job& job, CpuHasher& own, EngineMode mode) {
+  const auto bytes = checked_bytes(job);
+  if (!bytes) return base::fail(bytes.error());
+  bytes_ += *bytes;
+  Completion completion;
+  Task task;
+  task.job = job;
+  task.bytes = *bytes;
+  task.submitted = clock_.now();
+  task.completion = &completion;
+  if (mode != EngineMode::cpu && *bytes > options_.inline_bytes && give_to_card(&task, mode)) {
+    ++parts_card_;
+    completion.wait();
+    note_choice(task);
+    return std::move(task.result);
+  }
+  ++jobs_inline_;
+  task.result = own.run(job);
+  workers_.measured(*bytes, clock_.now() - task.submitted);
+  note_choice(task);
+  return std::move(task.result);
 }
 
 EngineStats Engine::stats() const {

@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "hashing/card_manager.h"
+#include "hashing/cpu_hasher.h"
 #include "hashing/job.h"
 #include "hashing/job_parts.h"
 #include "hashing/worker_pool.h"
@@ -44,6 +45,7 @@ struct EngineOptions {
 };
 
 struct EngineStats {
+  // Inline: also by run(), on the thread that waits.
   std::uint64_t jobs_inline = 0, parts_worker = 0, parts_card = 0;
   std::uint64_t refused = 0;  // EAGAIN
   std::uint64_t bytes = 0;
@@ -63,6 +65,10 @@ class Engine {
   // On a reactor's thread, which the caller is resumed on. Errors: those of checked_bytes(), EAGAIN (too much
   // waits already: try later), ESHUTDOWN (after stop()), EIO (OpenSSL).
   io::Op<JobResult> submit(Job job);
+  // For a thread of the caller's own, of no reactor, which waits: on a card, if that is done first by the
+  // estimates and a slot takes the job, and otherwise on this thread, by its `own` hasher. `mode`: instead of
+  // the engine's. After stop() no card is used. Errors: those of checked_bytes(), EIO (OpenSSL).
+  base::Result<JobResult> run(const Job& job, CpuHasher& own, EngineMode mode);
   // Refuses new jobs, finishes those that run. A large job in parts ends with ESHUTDOWN. Before the reactors
   // end.
   void stop();
@@ -78,7 +84,7 @@ class Engine {
   };
   Engine(const EngineOptions& options, const base::Clock& clock, std::vector<std::unique_ptr<Card>> cards);
   bool dispatch(Task* task, bool admitted);
-  bool give_to_card(Task* task);
+  bool give_to_card(Task* task, EngineMode mode);
   // The card in use that would be done first; null: none is in use.
   CardManager* first_card(Task& task);
   // How many parts can be worked on at the same time.

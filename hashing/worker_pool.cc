@@ -77,9 +77,18 @@ void WorkerPool::work() {
     task->complete();
     lock.lock();
     running_bytes_ -= bytes;
-    if (bytes >= measured_bytes_min && end > start)
-      bytes_per_ns_.add(static_cast<double>(bytes) / static_cast<double>((end - start).count()));
+    learn(bytes, end - start);
   }
+}
+
+void WorkerPool::learn(std::uint64_t bytes, base::Duration took) {
+  if (bytes >= measured_bytes_min && took > base::Duration::zero())
+    bytes_per_ns_.add(static_cast<double>(bytes) / static_cast<double>(took.count()));
+}
+
+void WorkerPool::measured(std::uint64_t bytes, base::Duration took) {
+  std::scoped_lock lock(mutex_);
+  learn(bytes, took);
 }
 
 void WorkerPool::stop() {

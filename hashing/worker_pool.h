@@ -32,6 +32,8 @@ class WorkerPool {
   void redo(Task* task);
   // When a new task of so many bytes would be done, from now.
   [[nodiscard]] base::Duration estimate(std::uint64_t bytes) const;
+  // What another thread has done itself, as a measurement for the estimates.
+  void measured(std::uint64_t bytes, base::Duration took);
   // Works off what is queued, then ends the threads.
   void stop();
 
@@ -39,6 +41,7 @@ class WorkerPool {
 
  private:
   void work();
+  void learn(std::uint64_t bytes, base::Duration took);
 
   const WorkerPoolOptions options_;
   const base::Clock& clock_;

@@ -42,6 +42,7 @@ Sealer& LiveSealer::sealer_of(std::uint32_t tree) {
   if (sealer == nullptr) {
     sealer = std::make_unique<Sealer>(store_, tree, hashing::Profile::general);
     sealer->stop_when(stop_);
+    sealer->hash_by(hash_);
   }
   return *sealer;
 }

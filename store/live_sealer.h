@@ -24,6 +24,9 @@ class LiveSealer {
   LiveSealer(Store& store, StoreSource& source, std::function<bool()> stop)
       : store_(store), source_(source), stop_(std::move(stop)) {}
 
+  // Before the first call; may be called by any thread of the blocking pool.
+  void hash_by(HashJob hash) { hash_ = std::move(hash); }
+
   // `tree`: of the file system, by Store::tree_of(). in_use: somebody has the file open for writing; changed:
   // it was written to meanwhile. io: it is in the log. nospc: the store's medium is full.
   vfs::VfsOp<SealOutcome> seal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file);
@@ -36,6 +39,7 @@ class LiveSealer {
   Store& store_;
   StoreSource& source_;
   const std::function<bool()> stop_;
+  HashJob hash_;
   std::map<std::uint32_t, std::unique_ptr<Sealer>> sealers_;
 };
 

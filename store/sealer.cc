@@ -217,7 +217,7 @@ base::Result<std::uint64_t> Sealer::keep(base::BytesView bytes, std::uint64_t of
                          .stream_offset = offset,
                          .is_end = is_end,
                          .priority = hashing::Priority::background};
-  const auto cut = hasher_.run(job);
+  const auto cut = hash_ ? hash_(job, hasher_) : hasher_.run(job);
   if (!cut) return base::fail(cut.error());
   for (const hashing::Chunk& chunk : cut->chunks) {
     if ((chunk.flags & hashing::zero_chunk) != 0) continue;

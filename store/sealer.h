@@ -38,6 +38,10 @@ inline constexpr const char* profile_attribute = "user.braid.profile";
 // Up to this size a file is cut as `whole`, whatever else is cut how.
 inline constexpr std::uint64_t whole_bytes_max = 16 * base::KiB;
 
+// How bytes are cut and hashed: by the sealer's own hasher, or by somebody who is faster.
+using HashJob =
+    std::function<base::Result<hashing::JobResult>(const hashing::Job& job, hashing::CpuHasher& own)>;
+
 using Punch = std::function<base::Result<void>(std::uint64_t offset, std::uint64_t length)>;
 
 // A file whose chunks are in the store, though nothing says so yet.
@@ -76,6 +80,7 @@ class Sealer {
   base::Result<void> carry_out(std::span<SealDraft> drafts);
   // Asked from time to time by prepare(), which ends with ECANCELED then.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
+  void hash_by(HashJob hash) { hash_ = std::move(hash); }
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
@@ -93,6 +98,7 @@ class Sealer {
   const std::uint32_t tree_;
   const base::SystemClock clock_;
   hashing::CpuHasher hasher_;
+  HashJob hash_;  // empty: hasher_ does it
   const hashing::Profile profile_;
   std::map<hashing::Profile, hashing::ChunkParams> known_params_;
   std::function<bool()> stop_;

@@ -78,6 +78,19 @@ std::string store_text(const json& store) {
       store.value("registry", true) ? "" : "; ITS REGISTRY IS LOST: nothing is sealed");
 }
 
+std::string hashing_text(const json& hashing) {
+  std::string out = fmt::format("Hashing: {}; {} pieces on cores, {} on cards\n",
+                                config::bytes_text(number_of(hashing, "bytes")),
+                                number_of(hashing, "jobs_on_cores"), number_of(hashing, "jobs_on_cards"));
+  for (const json& card : hashing.value("cards", json::array()))
+    out += fmt::format("  card {}: {} pieces, {}; {:.0f} us and {:.1f} GB/s expected; {} failures{}\n",
+                       base::printable(card.value("name", std::string())), number_of(card, "jobs"),
+                       config::bytes_text(number_of(card, "bytes")), card.value("batch_microseconds", 0.0),
+                       card.value("gb_per_second", 0.0), number_of(card, "failures"),
+                       card.value("out_of_use", false) ? ", OUT OF USE" : "");
+  return out;
+}
+
 int show_served_stores(const ServedStoresCommand& command) {
   const auto report = ask_json(command.server, {{"command", "status"}});
   if (!report) return failed("braid store", report.error());
@@ -87,6 +100,7 @@ int show_served_stores(const ServedStoresCommand& command) {
     return 0;
   }
   for (const json& store : stores) fmt::print("{}", store_text(store));
+  if (report->contains("hashing")) fmt::print("{}", hashing_text(report->at("hashing")));
   if (stores.empty()) fmt::print("This server has no store.\n");
   return 0;
 }

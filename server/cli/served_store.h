@@ -24,5 +24,7 @@ int show_served_stores(const ServedStoresCommand& command);
 
 // One of `stores[]` of the report of `braid status`, for people.
 std::string store_text(const nlohmann::json& store);
+// Its "hashing".
+std::string hashing_text(const nlohmann::json& hashing);
 
 }  // namespace braid::server::cli

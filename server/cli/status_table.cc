@@ -192,6 +192,7 @@ std::string report_text(const json& report) {
     fmt::format_to(into, "Note: {}\n", base::printable(restriction.get<std::string>()));
   if (report.contains("nfs4")) out += nfs4_text(report.at("nfs4"));
   for (const json& store : report.value("stores", json::array())) out += store_text(store);
+  if (report.contains("hashing")) out += hashing_text(report.at("hashing"));
   if (report.contains("data_server")) out += data_server_text(report.at("data_server"));
   if (report.contains("roles"))
     for (const json& role : report.at("roles"))

@@ -81,12 +81,17 @@ struct PnfsConfig {
 // Where the bytes of an export's new files are.
 enum class Data : std::uint8_t { local, striped };
 
+// What cuts and hashes the bytes of a store: a card if that is sooner, the cores alone, or a card whenever
+// one works.
+enum class StoreHashing : std::uint8_t { automatic, cpu, cuda };
+
 // A content-addressed store, docs/store.md.
 struct StoreConfig {
   std::string name;            // by which exports refer to it
   std::string directory;       // absolute
   unsigned seal_seconds = 30;  // what has been left alone for so long is sealed
-  bool make = false;           // a directory that is empty, or not there, becomes one
+  StoreHashing hashing = StoreHashing::automatic;
+  bool make = false;  // a directory that is empty, or not there, becomes one
 };
 
 // What some clients may do.

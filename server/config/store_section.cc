@@ -13,6 +13,17 @@ namespace {
 
 constexpr std::size_t store_name_bytes_max = 64;
 
+void read_hashing(TomlReader& table, StoreConfig& config) {
+  std::string hashing;
+  if (!table.text("hashing", hashing, R"(hashing = "auto")")) return;
+  if (hashing == "cpu")
+    config.hashing = StoreHashing::cpu;
+  else if (hashing == "cuda")
+    config.hashing = StoreHashing::cuda;
+  else if (hashing != "auto")
+    table.problem("hashing", fmt::format(R"('hashing' is "{}"; write "auto", "cpu" or "cuda")", hashing));
+}
+
 StoreConfig read_store(TomlReader table) {
   constexpr std::string_view name_example = R"(name = "archive")",
                              directory_example = R"(directory = "/srv/store")";
@@ -27,6 +38,7 @@ StoreConfig read_store(TomlReader table) {
   table.absolute_path("directory", config.directory, directory_example);
   if (!table.has("directory"))
     table.problem("directory", fmt::format("[[store]] has no 'directory'; write {}", directory_example));
+  read_hashing(table, config);
   table.integer("seal_seconds", config.seal_seconds, 0U, std::numeric_limits<unsigned>::max());
   table.finish();
   return config;

@@ -37,12 +37,14 @@ std::uint64_t device_of(const std::string& directory) {
 
 }  // namespace
 
-StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source)
+StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source,
+                         store::HashJob hash)
     : config_(config),
       store_(store),
       source_(source),
       resting_(std::chrono::seconds(config.seal_seconds)),
       sealer_(store, source, [this] { return stopping(); }) {
+  sealer_.hash_by(std::move(hash));
   source_.on_change([this](const vfs::FileHandle& file) {
     if (clock_ != nullptr) resting_.note(file, clock_->now());
   });

@@ -42,7 +42,9 @@ struct WorkerCounts {
 // Of one store. It works on one reactor; what others may call says so.
 class StoreWorker {
  public:
-  StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source);
+  // `hash`: what cuts and hashes, on threads that may wait; empty: their own hashers.
+  StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source,
+              store::HashJob hash);
   StoreWorker(const StoreWorker&) = delete;
   StoreWorker& operator=(const StoreWorker&) = delete;
 

@@ -54,7 +54,8 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
     Entry& entry = out->by_name_[wanted.name];
     entry.store = std::move(*opened);
     entry.source = std::make_unique<store::StoreSource>(*entry.store);
-    entry.worker = std::make_unique<StoreWorker>(wanted, *entry.store, *entry.source);
+    entry.worker = std::make_unique<StoreWorker>(wanted, *entry.store, *entry.source,
+                                                 out->hashing_.hash_as(wanted.hashing));
   }
   return out;
 }
@@ -79,6 +80,7 @@ void Stores::join(const Shared& shared, nfs4::EngineParts& /*parts*/) {
     entry.source->use(shared.pool, "store " + name);
     register_metrics(shared.metrics, name, *entry.store, *entry.worker);
   }
+  hashing_.register_metrics(shared.metrics);
 }
 
 void Stores::start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& /*engine*/) {
@@ -93,6 +95,7 @@ io::Op<> Stores::tick() {
 
 io::Op<> Stores::close() {
   for (auto& [name, entry] : by_name_) co_await entry.worker->close();
+  hashing_.stop();
 }
 
 void Stores::describe(std::vector<admin::AdminCommand>& commands) {
@@ -104,6 +107,7 @@ void Stores::describe(std::vector<admin::AdminCommand>& commands) {
 
 void Stores::report(nlohmann::json& members) const {
   for (const auto& [name, entry] : by_name_) add_store(members, name, *entry.store, *entry.worker);
+  hashing_.report(members);
 }
 
 }  // namespace braid::server::roles::stores

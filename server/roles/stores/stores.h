@@ -11,6 +11,7 @@
 
 #include "server/config/config.h"
 #include "server/roles/nfs/capability.h"
+#include "server/roles/stores/seal_engine.h"
 #include "server/roles/stores/store_worker.h"
 #include "store/store_source.h"
 
@@ -39,6 +40,7 @@ class Stores final : public nfs::Capability {
   };
   const vfs::Exports* exports_ = nullptr;
   const base::Clock* clock_ = nullptr;
+  SealEngine hashing_;  // of all stores
   std::map<std::string, Entry> by_name_;
 };
 

@@ -113,6 +113,36 @@ TEST_F(EngineTest, every_place_gives_the_same_chunks) {
   for (const CardStats& card : engine->stats().cards) EXPECT_GT(card.batches, 0u);
 }
 
+TEST_F(EngineTest, a_thread_that_waits_gets_the_same_chunks_from_a_card_or_itself) {
+  make_engine_with_cards(1);
+  CpuHasher own(clock);
+  const Job job = stream_job(0, 2 << 20);
+  const auto expected = CpuHasher(clock).run(job);
+  const auto on_card = engine->run(job, own, EngineMode::card);
+  const auto alone = engine->run(job, own, EngineMode::cpu);
+  EXPECT_EQ(on_card->chunks, expected->chunks);
+  EXPECT_EQ(on_card->choice.where, Where::card);
+  EXPECT_EQ(alone->chunks, expected->chunks);
+  EXPECT_EQ(alone->choice.where, Where::caller);
+  // No slot takes it.
+  EXPECT_EQ(engine->run(stream_job(0, 5 << 20), own, EngineMode::card)->choice.where, Where::caller);
+  engine->stop();
+  const auto stopped = engine->run(job, own, EngineMode::card);
+  EXPECT_EQ(stopped->chunks, expected->chunks);
+  EXPECT_EQ(stopped->choice.where, Where::caller);
+}
+
+TEST_F(EngineTest, what_a_card_fails_at_is_done_for_a_thread_that_waits) {
+  script.wrong_id = true;
+  make_engine_with_cards(1);
+  CpuHasher own(clock);
+  const Job job = stream_job(0, 1 << 20);
+  const auto result = engine->run(job, own, EngineMode::card);
+  EXPECT_EQ(result->chunks, CpuHasher(clock).run(job)->chunks);
+  EXPECT_EQ(result->choice.where, Where::worker);
+  EXPECT_EQ(result->choice.reason, Reason::redone);
+}
+
 TEST_F(EngineTest, jobs_larger_than_a_slot_are_done_in_parts) {
   options.part_bytes = 4 << 20;
   make_engine_with_cards(1);

@@ -48,6 +48,8 @@ constexpr std::string_view report = R"({
  {"operation":"COPY","calls":0,"errors":0,"mean_us":0,"p99_us":0}],
 "stores":[{"name":"archive","directory":"/srv/s","writable":true,"registry":false,"stored_bytes":1048576,"files_sealed":3,
  "bytes_sealed":3145728,"bytes_found":2097152,"files_waiting":4,"seals_failed":1}],
+"hashing":{"bytes":3145728,"jobs_on_cores":1,"jobs_on_cards":2,"cards":[{"name":"0 H100","jobs":2,"bytes":2097152,
+ "failures":1,"out_of_use":true,"batch_microseconds":88.4,"gb_per_second":48.31}]},
 "reactors":[]})";
 
 TEST(StatusTable, the_report_becomes_tables) {
@@ -57,6 +59,10 @@ TEST(StatusTable, the_report_becomes_tables) {
   EXPECT_THAT(*text,
               HasSubstr("Store archive in /srv/s: 1 MiB stored; sealed 3 files of 3 MiB; 2 MiB found again; "
                         "4 files wait, 1 failed; ITS REGISTRY IS LOST: nothing is sealed\n"));
+  EXPECT_THAT(
+      *text,
+      HasSubstr("Hashing: 3 MiB; 1 pieces on cores, 2 on cards\n"
+                "  card 0 H100: 2 pieces, 2 MiB; 88 us and 48.3 GB/s expected; 1 failures, OUT OF USE\n"));
   EXPECT_THAT(*text, HasSubstr("Listening on [::]:2049, known to rpcbind\n"));
   EXPECT_THAT(
       *text, HasSubstr("RDMA port 20049 on mlx5_0, mlx5_1 (port 2 down): 2 connections of 128 credits, 8 MiB "

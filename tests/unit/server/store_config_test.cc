@@ -46,6 +46,10 @@ TEST(Config, what_rests_is_sealed_after_a_time) {
   const std::string store = "[[store]]\nname = \"a\"\ndirectory = \"/srv/s\"\n";
   EXPECT_EQ(parse_config(store + export_text)->stores.front().seal_seconds, 30U);
   EXPECT_EQ(parse_config(store + "seal_seconds = 0\n" + export_text)->stores.front().seal_seconds, 0U);
+  EXPECT_EQ(parse_config(store + export_text)->stores.front().hashing, StoreHashing::automatic);
+  EXPECT_EQ(parse_config(store + "hashing = \"cuda\"\n" + export_text)->stores.front().hashing,
+            StoreHashing::cuda);
+  EXPECT_THAT(complaints_of(store + "hashing = \"gpu\"\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "seal_seconds = -1\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "seal_second = 5\n" + export_text), HasSubstr("seal_seconds"));
 }

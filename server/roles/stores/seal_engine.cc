@@ -1,0 +1,111 @@
+#include "server/roles/stores/seal_engine.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace braid::server::roles::stores {
+namespace {
+
+using nlohmann::json;
+
+// The slots of some cards.
+constexpr std::size_t pool_bytes_max = 512 * base::MiB;
+
+hashing::EngineMode mode_of(config::StoreHashing hashing) {
+  return hashing == config::StoreHashing::cuda ? hashing::EngineMode::card : hashing::EngineMode::automatic;
+}
+
+json members_of(const hashing::CardStats& card) {
+  return {{"name", card.name},
+          {"jobs", card.jobs},
+          {"bytes", card.bytes},
+          {"batches", card.batches},
+          {"failures", card.failures},
+          {"wrong", card.wrong},
+          {"jobs_redone", card.jobs_redone},
+          {"out_of_use", card.quarantined},
+          {"batch_microseconds", std::chrono::duration<double, std::micro>(card.fixed).count()},
+          {"gb_per_second", card.gb_per_second}};
+}
+
+}  // namespace
+
+store::HashJob SealEngine::hash_as(config::StoreHashing hashing) {
+  if (hashing == config::StoreHashing::cpu) return {};
+  return [this, mode = mode_of(hashing)](const hashing::Job& job, hashing::CpuHasher& own) {
+    hashing::Engine* const one = engine();
+    return one == nullptr ? own.run(job) : one->run(job, own, mode);
+  };
+}
+
+hashing::Engine* SealEngine::engine() {
+  std::scoped_lock lock(mutex_);
+  if (stopped_ || engine_ != nullptr) return engine_.get();
+  pool_ = std::make_unique<io::SlabPool>(io::SlabPoolOptions{.bytes_max = pool_bytes_max});
+  auto made = hashing::Engine::create({.workers = 1}, clock_, hashing::cuda_cards(cuda_, *pool_));
+  if (made) engine_ = std::move(*made);
+  return engine_.get();
+}
+
+void SealEngine::stop() {
+  hashing::Engine* engine = nullptr;
+  {
+    std::scoped_lock lock(mutex_);
+    stopped_ = true;
+    engine = engine_.get();
+  }
+  if (engine != nullptr) engine->stop();
+}
+
+std::optional<hashing::EngineStats> SealEngine::stats() const {
+  std::unique_lock lock(mutex_, std::try_to_lock);
+  // Whoever has it for long looks for cards.
+  if (!lock || engine_ == nullptr) return std::nullopt;
+  return engine_->stats();
+}
+
+void SealEngine::register_metrics(base::MetricRegistry& metrics) const {
+  using Sample = base::MetricRegistry::Sample;
+  metrics.counter_family("braid_hashing_jobs_total", "Pieces of files that were cut and hashed", [this] {
+    const auto now = stats().value_or(hashing::EngineStats{});
+    return std::vector<Sample>{{"where=\"cores\"", static_cast<double>(now.jobs_inline + now.parts_worker)},
+                               {"where=\"card\"", static_cast<double>(now.parts_card)}};
+  });
+  const auto of_cards = [&](const char* name, const char* help, std::uint64_t hashing::CardStats::* member) {
+    metrics.counter_family(name, help, [this, member] {
+      std::vector<Sample> out;
+      const auto now = stats().value_or(hashing::EngineStats{});
+      for (const hashing::CardStats& card : now.cards)
+        out.push_back(
+            {fmt::format("card=\"{}\"", base::escaped_label(card.name)), static_cast<double>(card.*member)});
+      return out;
+    });
+  };
+  using hashing::CardStats;
+  of_cards("braid_hashing_card_jobs_total", "Pieces that a card has done", &CardStats::jobs);
+  of_cards("braid_hashing_card_bytes_total", "Their bytes", &CardStats::bytes);
+  of_cards("braid_hashing_card_failures_total",
+           "Times that a card was taken out of use: an error, a wrong result, a batch that did not end",
+           &CardStats::failures);
+  of_cards("braid_hashing_card_jobs_redone_total", "Pieces that cores have done, since a card did not",
+           &CardStats::jobs_redone);
+}
+
+void SealEngine::report(json& members) const {
+  const auto now = stats();
+  if (!now) return;
+  json cards = json::array();
+  for (const hashing::CardStats& card : now->cards) cards.push_back(members_of(card));
+  members["hashing"] = {{"bytes", now->bytes},
+                        {"jobs_on_cores", now->jobs_inline + now->parts_worker},
+                        {"jobs_on_cards", now->parts_card},
+                        {"cards", std::move(cards)}};
+}
+
+}  // namespace braid::server::roles::stores
