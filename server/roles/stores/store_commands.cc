@@ -54,7 +54,7 @@ double number(std::uint64_t value) { return static_cast<double>(value); }
 
 }  // namespace
 
-std::vector<admin::AdminCommand> store_commands(std::vector<ServedStore> stores) {
+std::vector<admin::AdminCommand> store_commands(const std::vector<ServedStore>& stores) {
   using Request = const admin::AdminRequest&;
   return {{seal_command,
            [stores](Request request) -> io::Op<std::string> { return begin_job(stores, request, false); }},

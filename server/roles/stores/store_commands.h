@@ -22,7 +22,7 @@ struct ServedStore {
   StoreWorker* worker = nullptr;
 };
 // What they refer to outlives them.
-std::vector<admin::AdminCommand> store_commands(std::vector<ServedStore> stores);
+std::vector<admin::AdminCommand> store_commands(const std::vector<ServedStore>& stores);
 // Adds what there is to know of a store to `stores[]` of the report of `braid status`.
 void add_store(nlohmann::json& report, const std::string& name, store::Store& store,
                const StoreWorker& worker);

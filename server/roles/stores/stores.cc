@@ -102,8 +102,7 @@ void Stores::describe(std::vector<admin::AdminCommand>& commands) {
   std::vector<ServedStore> served;
   served.reserve(by_name_.size());
   for (auto& [name, entry] : by_name_) served.push_back({name, entry.store.get(), entry.worker.get()});
-  for (admin::AdminCommand& command : store_commands(std::move(served)))
-    commands.push_back(std::move(command));
+  for (admin::AdminCommand& command : store_commands(served)) commands.push_back(std::move(command));
 }
 
 void Stores::report(nlohmann::json& members) const {
