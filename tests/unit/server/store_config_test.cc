@@ -74,8 +74,11 @@ TEST(Config, a_store_does_not_lie_in_an_exported_directory) {
   std::filesystem::create_directory(place / "exported");
   std::filesystem::create_directory_symlink(place / "exported", place / "link");
   Config config;
-  config.exports.push_back(
-      {.path = "/a", .directory = place / "exported", .clients = {}, .fsid = {}, .store = "s"});
+  ExportConfig exported;
+  exported.path = "/a";
+  exported.directory = place / "exported";
+  exported.store = "s";
+  config.exports.push_back(exported);
   config.stores.push_back({.name = "s", .directory = place / "link" / "store", .make = true});
   const auto inside = roles::stores::Stores::open(config);
   ASSERT_FALSE(inside);
