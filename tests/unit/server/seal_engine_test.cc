@@ -16,11 +16,16 @@ namespace {
 using config::StoreHashing;
 using testing::HasSubstr;
 
+base::Bytes random_bytes(std::size_t count) {
+  std::mt19937_64 random(1);
+  base::Bytes out(count);
+  for (std::byte& byte : out) byte = static_cast<std::byte>(random());
+  return out;
+}
+
 class SealEngineTest : public testing::Test {
  protected:
-  SealEngineTest() : data(2 * base::MiB) {
-    std::mt19937_64 random(1);
-    for (std::byte& byte : data) byte = static_cast<std::byte>(random());
+  SealEngineTest() {
     // The driver of the tests, set up before the first job looks for cards.
     void* const library = ::dlopen(BRAID_TEST_CUDA_DRIVER, RTLD_NOW);
     const auto set_up = reinterpret_cast<cuda_driver::SetUp>(::dlsym(library, cuda_driver::set_up_name));
@@ -29,7 +34,7 @@ class SealEngineTest : public testing::Test {
   }
   hashing::Job job() const { return {.params = &params, .spans = {base::BytesView(data)}}; }
 
-  base::Bytes data;
+  const base::Bytes data = random_bytes(2 * base::MiB);
   const hashing::ChunkParams params = hashing::ChunkParams::of(hashing::Profile::general, hashing::Key());
   const base::SystemClock clock;
   hashing::CpuHasher own{clock};
