@@ -58,6 +58,8 @@ Work work_of(const Operation& row) {
 
 OperationMetrics::OperationMetrics(const OperationTable& table, base::MetricRegistry& registry) {
   for (const Operation& row : table.rows()) {
+    // OP_ILLEGAL has none of the table's numbers, and is never done.
+    if (static_cast<std::size_t>(row.number) >= works_.size()) continue;
     works_[static_cast<std::uint32_t>(row.number)] = nfs4::work_of(row);
     if (row.handler == nullptr) continue;
     const std::string labels = fmt::format(R"(operation="{}")", row.name);
