@@ -59,6 +59,7 @@ void register_clients_usage(base::MetricRegistry& metrics, const rpc::Usage& usa
     rpc::Usage::ByClient all = usage.by_client();
     all.named.push_back({"other", all.other});
     std::vector<Counted> out;
+    out.reserve(all.named.size());
     for (rpc::Usage::Named& one : all.named) out.emplace_back(label("client", one.client), one.counts);
     return out;
   });

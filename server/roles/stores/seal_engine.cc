@@ -81,6 +81,7 @@ void SealEngine::register_metrics(base::MetricRegistry& metrics) const {
     metrics.counter_family(name, help, [this, member] {
       std::vector<Sample> out;
       const auto now = stats().value_or(hashing::EngineStats{});
+      out.reserve(now.cards.size());
       for (const hashing::CardStats& card : now.cards)
         out.push_back(
             {fmt::format("card=\"{}\"", base::escaped_label(card.name)), static_cast<double>(card.*member)});
