@@ -57,7 +57,9 @@ std::expected<std::unique_ptr<Store>, std::string> Store::open(const std::string
   const bool is_store = std::ranges::find(*names, format_name) != names->end();
   if (!is_store && (options.what != OpenFor::creating || !may_be_half_made(*names)))
     return wrong(directory,
-                 names->empty() ? "it is empty, and no store" : "it has no file FORMAT: it is no store");
+                 names->empty()
+                     ? "it is empty, and no store: braid store seal, or braid serve with --store, makes one"
+                     : "it has no file FORMAT: it is no store");
   std::string holder;
   auto lock = StoreLock::take(directory, options.who, holder);
   if (!lock && lock.error() == base::errno_of(EBUSY))
