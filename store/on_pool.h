@@ -7,6 +7,7 @@
 
 #include "io/blocking_pool.h"
 #include "io/reactor.h"
+#include "vfs/open_file.h"
 #include "vfs/types.h"
 
 namespace braid::store {
