@@ -44,7 +44,7 @@ BRAID_BOTH void hash_md5_leaf(const Batch& b, const Leaf& leaf, Node& node) {
   node.not_zero = not_zero;
 }
 
-// `left` becomes the value above both; they are not in the order that the tree has if `top`.
+// `left` becomes the value above both; `top`: that is the root of the tree.
 BRAID_BOTH void join(const Batch& b, std::uint32_t* left, const std::uint32_t* right, bool top) {
   std::uint32_t m[16], out[16];
   BRAID_UNROLL for (unsigned i = 0; i < value_words; ++i) {

@@ -88,12 +88,7 @@ void add_store(json& report, const std::string& name, store::Store& store, const
 
 void register_metrics(base::MetricRegistry& metrics, const std::string& name, store::Store& store,
                       const StoreWorker& worker) {
-  std::string escaped;
-  for (const char c : name) {
-    if (c == '"' || c == '\\') escaped += '\\';
-    escaped += c == '\n' ? ' ' : c;
-  }
-  const std::string label = fmt::format("store=\"{}\"", escaped);
+  const std::string label = fmt::format("store=\"{}\"", base::escaped_label(name));
   const auto chunk = [&](const char* metric, const char* help, std::uint64_t store::ChunkCounts::* member) {
     metrics.counter_function(metric, help, label,
                              [&store, member] { return number(store.chunks().counts().*member); });
