@@ -19,6 +19,8 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), 
 # What is copied: source files, small and large, and a binary.
 SOURCES = ("vfs", "nfs4", "docs", "hashing", "server")
 KILLS = 25
+# Of the binary, which is several times larger with sanitizers.
+BINARY_BYTES = 16 << 20
 
 
 def run(*arguments):
@@ -50,9 +52,11 @@ class StoreTree(unittest.TestCase):
         for twice in ("a", "b"):
             for source in SOURCES:
                 shutil.copytree(os.path.join(ROOT, source), os.path.join(self.original, twice, source))
-        shutil.copy(BRAID, self.original)
-        with open(BRAID, "rb") as binary, open(os.path.join(self.original, "shifted"), "wb") as file:
-            file.write(b"shifted" + binary.read())
+        with open(BRAID, "rb") as file:
+            binary = file.read(BINARY_BYTES)
+        for name, begin in (("braid", b""), ("shifted", b"shifted")):
+            with open(os.path.join(self.original, name), "wb") as file:
+                file.write(begin + binary)
         with open(os.path.join(self.original, "sparse"), "wb") as file:
             file.seek(50_000_000)
             file.write(random.Random(1).randbytes(3_000_001))
@@ -109,14 +113,18 @@ class StoreTree(unittest.TestCase):
 
     def test_killed_at_any_moment_it_loses_nothing(self):
         source = random.Random(2)
+        begin = time.monotonic()
+        self.assertEqual(self.seal()[0], 0)
+        longest = time.monotonic() - begin
+        self.assertEqual(self.unseal()[0], 0)
         killed = 0
         for turn in range(KILLS):
-            killed += self.killed("seal" if turn % 3 else "unseal", source.uniform(0.001, 0.25))
+            killed += self.killed("seal" if turn % 3 else "unseal", source.uniform(0, longest))
             if turn % 8 == 7:
                 # Whatever was flagged is finished before it is looked at, or obeyed.
                 code, text = run("check", self.store, "--deep")
                 self.assertEqual(code, 0, text)
-        self.assertGreater(killed, KILLS // 4)
+        self.assertGreater(killed, 0)
         self.assertEqual(self.seal()[0], 0)
         code, text = run("check", self.store, "--deep")
         self.assertEqual(code, 0, text)
