@@ -26,9 +26,11 @@ EngineOptions within_limits(EngineOptions options) {
 
 // Delegations are revoked a lease time after their recall: a client has to learn before that it is not being
 // reached (NFS4ERR_CB_PATH_DOWN, SEQ4_STATUS_CB_PATH_DOWN), with some renewals of its lease to come.
-callback::CallbackOptions callback_options(base::Duration lease) {
+callback::CallbackOptions callback_options(const EngineOptions& engine) {
   callback::CallbackOptions options;
-  options.timeout = std::min(options.timeout, lease / 4);
+  options.timeout = std::min(options.timeout, engine.clients.lease / 4);
+  options.paths.all = engine.callback_connections_max;
+  options.paths.of_peer = std::min(options.paths.of_peer, std::max<std::size_t>(options.paths.all / 4, 1));
   return options;
 }
 
@@ -169,7 +171,7 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
 }
 
 void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
-  const auto value_of = [this](auto state::DelegationStats::* member) {
+  const auto value_of = [this](auto state::DelegationStats::*member) {
     return [this, member] {
       return static_cast<double>(
           states_.with([&](const state::States& states) { return states.delegations().stats().*member; }));
@@ -190,7 +192,7 @@ void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
 }
 
 void Nfs4Engine::start(io::Reactor& reactor, rpc::TcpWorker& tcp) {
-  callbacks_.emplace(clients_, tcp, resources_.slabs, callback_options(options_.clients.lease));
+  callbacks_.emplace(clients_, tcp, resources_.slabs, callback_options(options_));
   state_.callbacks = &*callbacks_;
   copies_.emplace(reactor, copy_callbacks(*callbacks_), records_->epoch(), CopyJobLimits{});
   state_.copies = &*copies_;

@@ -45,6 +45,7 @@ struct EngineOptions {
   state::ClientOptions clients;
   state::StateLimits states;
   IdMapOptions ids;
+  std::size_t callback_connections_max = 1024;  // to clients of 4.0
 };
 
 // create(), then start() once there is a thread for calls to clients, and close() before that thread ends.

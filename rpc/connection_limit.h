@@ -29,8 +29,8 @@ class TcpWorker;
 // Thread-safe. One for all listeners of a server and every transport. Outlives the places that it gives out.
 class ConnectionLimit {
  public:
-  // `workers`: whose connections make room. `connections`: how many there are, those that the server has made
-  // included.
+  // `workers`: whose connections make room. `connections`: how many clients have; those that the server has
+  // made are not among them.
   ConnectionLimit(std::size_t connections_max, std::vector<TcpWorker*> workers,
                   std::function<std::size_t()> connections, const base::Clock& clock,
                   base::MetricRegistry& registry);

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/unique_fd.h"
+
 namespace braid::rpc {
 namespace {
 
@@ -94,6 +96,15 @@ base::Result<PeerAddress> local_of(int fd) {
   if (::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0)
     return base::fail(base::last_errno());
   return from_socket_address(address);
+}
+
+// bind(2) refuses an address of somebody else. Of a datagram socket nobody sees anything.
+bool is_of_this_host(const PeerAddress& address) {
+  PeerAddress any_port = address;
+  any_port.port = 0;
+  const SocketAddress at = to_socket_address(any_port);
+  const base::UniqueFd socket(::socket(at.family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return socket && ::bind(socket.get(), at.get(), at.length) == 0;
 }
 
 }  // namespace braid::rpc

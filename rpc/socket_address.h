@@ -29,5 +29,7 @@ PeerAddress from_socket_address(const sockaddr_storage& address);
 // Of the other and of this end of a connected or bound socket.
 base::Result<PeerAddress> peer_of(int fd);
 base::Result<PeerAddress> local_of(int fd);
+// Whether this host has it, as far as the system tells.
+bool is_of_this_host(const PeerAddress& address);
 
 }  // namespace braid::rpc

@@ -81,7 +81,7 @@ void TcpWorker::give_buffer(ReceiveBuffer buffer) {
 }
 
 Connection& TcpWorker::open(base::UniqueFd socket, Receiver& receiver) {
-  count_.fetch_add(1, std::memory_order_relaxed);
+  made_.fetch_add(1, std::memory_order_relaxed);
   const PeerAddress peer = peer_of(socket.get()).value_or(PeerAddress{});
   return add(std::make_unique<TcpConnection>(*this, std::move(socket), peer, nullptr, nullptr), &receiver);
 }
@@ -119,8 +119,9 @@ TcpConnection& TcpWorker::add(std::unique_ptr<TcpConnection> connection, Receive
 }
 
 io::Op<> TcpWorker::serve(std::unique_ptr<TcpConnection> connection, Receiver& receiver) {
+  std::atomic<std::size_t>& counted = connection->acceptor_ != nullptr ? count_ : made_;
   co_await connection->run(receiver);
-  count_.fetch_sub(1, std::memory_order_relaxed);
+  counted.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void TcpWorker::forget(TcpConnection& connection) {

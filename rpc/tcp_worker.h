@@ -79,6 +79,8 @@ class TcpWorker {
              ConnectionLimit::Place place);
   // Any thread: connections taken over and not yet closed.
   [[nodiscard]] std::size_t connections() const { return count_.load(std::memory_order_relaxed); }
+  // Any thread: those of ours to servers.
+  [[nodiscard]] std::size_t connections_made() const { return made_.load(std::memory_order_relaxed); }
   // Closes the connection of a client at this address that has been idle longest, or, if none is idle and
   // `busy_too`, the one that has been silent longest; of many, among some. False: there is none.
   bool close_one(const PeerKey& of, bool busy_too);
@@ -130,6 +132,7 @@ class TcpWorker {
   };
   std::map<PeerKey, OfAddress> by_address_;
   std::atomic<std::size_t> count_{0};
+  std::atomic<std::size_t> made_{0};
   ReceiveBuffer buffer_;
   bool draining_ = false;
   bool sweeping_ = false;

@@ -81,6 +81,7 @@ std::size_t objects_open_max(const config::Config& config, std::size_t open_file
 std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config& config, unsigned threads,
                                                             std::uint64_t descriptors) {
   constexpr std::uint64_t derived_max = 65536, pipes_max = 64;
+  constexpr std::uint64_t callbacks_min = 16, callbacks_max = 1024, callbacks_part = 4;  // of what is left
   constexpr std::uint64_t store_descriptors = 8;  // of a data server: its directory, logs and sockets
   const config::Limits& limits = config.limits;
   const std::uint64_t servers = config.data_servers.size();
@@ -98,19 +99,26 @@ std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config
   // Files of exports may take all of open_files_max; objects come on top, each with a descriptor of the
   // cache.
   if (shared) own += 2 * servers * objects_open_max(config, plan.open_files_max);
+  if (!config.exports.empty()) own += callbacks_min;
   const std::uint64_t needed = plan.connections_max + plan.open_files_max + own;
   if (needed > descriptors)
     return std::unexpected(fmt::format(
         "{} connections and {} open files need {} descriptors, but this process may have {}; lower "
         "connections_max or open_files_max, or raise the limit (ulimit -Hn, LimitNOFILE=)",
         plan.connections_max, plan.open_files_max, needed, descriptors));
-  plan.pipes_max = std::min((descriptors - needed) / 2, pipes_max);
+  std::uint64_t left = descriptors - needed;
+  if (!config.exports.empty()) {
+    const std::uint64_t more = std::min(left / callbacks_part, callbacks_max - callbacks_min);
+    plan.callbacks_max = callbacks_min + more;
+    left -= more;
+  }
+  plan.pipes_max = std::min(left / 2, pipes_max);
   return plan;
 }
 
 void prepare_process() {
   ::umask(0);
-  struct sigaction ignore{};
+  struct sigaction ignore {};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, nullptr);
   drop_resource_override();

@@ -17,7 +17,8 @@ std::uint64_t raise_descriptor_limit();
 struct DescriptorPlan {
   std::size_t connections_max = 0;
   std::size_t open_files_max = 0;
-  std::size_t pipes_max = 0;  // two descriptors each
+  std::size_t callbacks_max = 0;  // connections to clients of NFSv4.0
+  std::size_t pipes_max = 0;      // two descriptors each
 };
 // Fills what the configuration leaves open, from the descriptors there are. The error is a sentence.
 std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config& config, unsigned threads,

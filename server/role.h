@@ -37,6 +37,7 @@ struct Shared {
   base::MetricRegistry& metrics;   // the series that a role registers carry its label
   std::string state_dir;           // exists
   std::size_t open_files_max = 0;  // descriptors for files in use, of all roles
+  std::size_t callbacks_max = 0;   // connections to clients, of the role that serves exports
   rpc::ServerOptions rpc;          // what the role's calls may take: its share of the server's memory
 };
 

@@ -85,6 +85,7 @@ std::expected<void, std::string> Server::open_roles(const std::vector<RoleMaker>
                             .metrics = hosted->metrics,
                             .state_dir = state_dir,
                             .open_files_max = plan_.open_files_max,
+                            .callbacks_max = plan_.callbacks_max,
                             .rpc = rpc_options(config_.limits, makers.size(), exports_.takes_pipes())},
                            config_);
     if (!role) return std::unexpected(std::move(role.error()));

@@ -52,7 +52,9 @@ class ServerThread {
   [[nodiscard]] rpc::TcpWorker& tcp() { return tcp_; }
   [[nodiscard]] io::Reactor& reactor() { return *reactor_; }
   [[nodiscard]] const io::Reactor& reactor() const { return *reactor_; }
+  // Of clients, and those that the server has made.
   [[nodiscard]] std::size_t connections() const { return tcp_.connections() + rdma_connections(); }
+  [[nodiscard]] std::size_t connections_made() const { return tcp_.connections_made(); }
 
   // Serves RPC over RDMA too; what it is given outlives drain(). The errno of the device, or
   // nothing if it worked.

@@ -22,19 +22,14 @@ bool of_one_host(const rpc::PeerAddress& address) {
   return address.bytes.front() != multicast_6 && address.bytes != Bytes16{};
 }
 
-bool loopback(const rpc::PeerAddress& address) {
-  constexpr std::uint8_t loopback_4 = 127;
-  constexpr Bytes16 loopback_6{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
-  return rpc::is_ipv4(address) ? address.bytes[ipv4_begin] == loopback_4 : address.bytes == loopback_6;
-}
-
 }  // namespace
 
-std::optional<CallbackTarget> callback_target(const state::CallbackAddress& to) {
+std::optional<CallbackTarget> callback_target(const state::CallbackAddress& to,
+                                              bool (*of_this_host)(const rpc::PeerAddress&)) {
   const auto address = parse_universal_address(to.netid, to.address);
   if (!address || !of_one_host(*address)) return std::nullopt;
-  if (loopback(*address) && !loopback({.bytes = to.from})) return std::nullopt;
   const bool own = address->bytes == to.from;
+  if (!own && of_this_host(*address) && !of_this_host({.bytes = to.from})) return std::nullopt;
   if (!own && address->port < reserved_ports) return std::nullopt;
   return CallbackTarget{*address, own};
 }

@@ -40,7 +40,8 @@ namespace braid::nfs4::callback {
 
 struct CallbackOptions {
   base::Duration timeout = std::chrono::seconds(10);  // of one call
-  // So long the next call to a 4.0 client that could not be reached fails at once.
+  // So long the next call to a 4.0 client that could not be reached fails at once, and longer if it could not
+  // before (Path40).
   base::Duration retry_after = std::chrono::seconds(30);
   Paths40::Limits paths;
 };
@@ -80,8 +81,9 @@ class Callbacks {
   // The same, before a delegation is given. Of a 4.0 client of which nobody knows it is found out in the
   // background, for the next time.
   [[nodiscard]] bool reachable_soon(clientid4 client);
-  // A 4.0 client has confirmed where to call it. If that is where it is itself, then finds out in the
-  // background whether that works; connections to elsewhere wait until they are wanted.
+  // A 4.0 client that may have delegations to reclaim has confirmed where to call it. If that is where it is
+  // itself, then finds out in the background whether that works; other connections wait until they are
+  // wanted.
   void probe_own(clientid4 client);
   // The same, of a client that has bound a connection to this session, or said anew how to call it, after it
   // had not answered a call. Does nothing for any other session.

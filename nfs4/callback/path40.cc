@@ -13,19 +13,39 @@ constexpr base::Duration connecting_poll = std::chrono::milliseconds(20);
 
 }  // namespace
 
-bool Connecting::begin(const rpc::PeerKey& peer) {
+bool Connecting::begin(const rpc::PeerKey& peer, base::TimePoint now) {
   if (all_ >= all_max_) return false;
-  std::size_t& of_peer = of_peer_[peer];
-  if (of_peer >= peer_max_) return false;
-  ++of_peer;
+  Peer& own = of_peer_[peer];
+  if (own.connecting >= peer_max_ || now < own.not_before) return false;
+  ++own.connecting;
   ++all_;
   return true;
 }
 
-void Connecting::end(const rpc::PeerKey& peer) {
-  const auto of_peer = of_peer_.find(peer);
-  if (--of_peer->second == 0) of_peer_.erase(of_peer);
+void Connecting::end(const rpc::PeerKey& peer, bool reached, base::TimePoint now) {
+  const auto found = of_peer_.find(peer);
+  Peer& own = found->second;
   --all_;
+  --own.connecting;
+  if (!reached) {
+    own.pause = std::clamp(2 * own.pause, pause, pause_max);
+    own.not_before = now + own.pause;
+    if (of_peer_.size() > peers_max) forget_one();
+  } else if (own.connecting == 0) {
+    of_peer_.erase(found);
+  } else {
+    own.pause = {};
+    own.not_before = {};
+  }
+}
+
+void Connecting::forget_one() {
+  auto soonest = of_peer_.end();
+  for (auto it = of_peer_.begin(); it != of_peer_.end(); ++it)
+    if (it->second.connecting == 0 &&
+        (soonest == of_peer_.end() || it->second.not_before < soonest->second.not_before))
+      soonest = it;
+  if (soonest != of_peer_.end()) of_peer_.erase(soonest);
 }
 
 rpc::ProcedureId Path40::procedure(std::uint32_t number) const { return {to_.program, NFS_CB, number}; }
@@ -37,16 +57,17 @@ CallbackOp<> Path40::connect(base::Duration retry_after) {
   if (client_.connected()) co_return;
   const auto target = callback_target(to_);
   if (!target || reactor.clock().now() < not_before_) co_await base::fail(Failure::no_path);
-  if (!all_connecting_.begin(peer_)) co_await base::fail(Failure::no_path);
+  if (!all_connecting_.begin(peer_, reactor.clock().now())) co_await base::fail(Failure::no_path);
   connecting_ = true;
   auto socket = co_await rpc::tcp_connect(reactor, target->address, {.syn_retries = 2}).as_result();
   connecting_ = false;
-  all_connecting_.end(peer_);
+  all_connecting_.end(peer_, socket.has_value(), reactor.clock().now());
   if (closed_) co_await base::fail(Failure::closing);
   if (!socket) {
-    not_before_ = reactor.clock().now() + retry_after;
+    not_before_ = reactor.clock().now() + retry_after * (1U << std::min(failures_++, retries_max));
     co_await base::fail(Failure::no_path);
   }
+  failures_ = 0;
   client_.attach(tcp_.open(std::move(*socket), client_));
 }
 

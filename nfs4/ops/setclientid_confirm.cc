@@ -14,7 +14,9 @@ Op4<> setclientid_confirm(Compound& compound, const SETCLIENTID_CONFIRM4args& ar
   if (!client) co_await refuse(client.error());
   // What it held before it began anew is not in its own way.
   (void)co_await settle_left(compound.server()).as_result();
-  if (compound.server().callbacks != nullptr) compound.server().callbacks->probe_own(args.clientid);
+  // A delegation that is reclaimed is recalled at once from a client that cannot be called.
+  if (compound.server().callbacks != nullptr && compound.server().clients.in_grace())
+    compound.server().callbacks->probe_own(args.clientid);
 }
 
 }  // namespace braid::nfs4::ops

@@ -68,6 +68,8 @@ void register_reactors(base::MetricRegistry& metrics, Server& server) {
     const std::string label = fmt::format("reactor=\"{}\"", i);
     metrics.gauge("braid_connections", "Open connections of clients", label,
                   [&thread] { return number(thread.connections()); });
+    metrics.gauge("braid_connections_made", "Open connections that the server has made, to call clients back",
+                  label, [&thread] { return number(thread.connections_made()); });
     metrics.counter_function("braid_reactor_turns_total", "Turns of the event loop", label,
                              [&thread] { return number(thread.reactor().stats().turns); });
     metrics.counter_function("braid_reactor_sleeps_total", "Turns that waited in the kernel", label,

@@ -38,11 +38,12 @@ std::expected<std::unique_ptr<nfs4::Nfs4Engine>, std::string> open_engine(const 
   const std::string& state_dir = shared.state_dir;
   const nfs4::EngineResources resources{shared.clock, shared.exports, shared.pool, shared.slabs,
                                         shared.metrics};
+  nfs4::EngineOptions options = nfs4_options(config, shared.open_files_max);
+  options.callback_connections_max = shared.callbacks_max;
   base::Result<std::unique_ptr<nfs4::Nfs4Engine>> opened;
   const auto in_use = [&] { return !opened && opened.error() == base::errno_of(EBUSY); };
   while_in_use(shared.clock, state_dir, config.limits.drain_seconds, [&] {
-    opened =
-        nfs4::Nfs4Engine::create(nfs4_options(config, shared.open_files_max), resources, state_dir, parts);
+    opened = nfs4::Nfs4Engine::create(options, resources, state_dir, parts);
     return in_use();
   });
   if (opened) return std::move(*opened);

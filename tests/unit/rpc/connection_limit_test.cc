@@ -115,6 +115,27 @@ TEST_F(ConnectionLimitTest, whom_the_server_knows_comes_before_whom_it_does_not)
   EXPECT_EQ(server.connections(), 6U);
 }
 
+// What a server called, and hears nothing from.
+struct Called final : Receiver {
+  bool ready(Connection&) override { return true; }
+  void on_message(Connection&, io::Payload, base::TimePoint) override {}
+  void on_sent(Connection&, std::size_t) override {}
+  [[nodiscard]] bool idle() const override { return true; }
+  void on_closed(Connection&) override {}
+};
+
+TEST_F(ConnectionLimitTest, connections_that_the_server_has_made_take_no_clients_place) {
+  const base::UniqueFd silent = listen_on(parse_address("127.0.0.1", 0).value()).value();
+  Called called;
+  TcpServer server(options_);
+  const auto crowd = come(server, host_a, 5);
+  for (int i = 0; i < 10; ++i) server.connect_to(local_of(silent.get()).value(), called);
+  EXPECT_TRUE(answered(connect(server, host_b)));
+  EXPECT_EQ(server.connections(), 6U);
+  for (RawClient* const one : crowd) EXPECT_TRUE(answered(*one));
+  EXPECT_EQ(server.tcp_metrics.closed_limit.value(), 0U);
+}
+
 TEST_F(ConnectionLimitTest, the_workers_are_asked_in_turn) {
   options_.reactors = 3;
   TcpServer server(options_);
@@ -129,7 +150,8 @@ TEST(ConnectionCountTest, places_count_until_they_are_given_back) {
   base::MetricRegistry registry;
   const base::SystemClock clock;
   std::size_t connections = 0;
-  ConnectionLimit limit(200, {}, [&] { return connections; }, clock, registry);
+  ConnectionLimit limit(
+      200, {}, [&] { return connections; }, clock, registry);
   const PeerAddress host = parse_address("2001:db8::1", 1).value();
   const PeerAddress neighbour = parse_address("2001:db8::2", 1).value();
   std::vector<ConnectionLimit::Place> places;

@@ -21,6 +21,7 @@
 #include "rpc/connection_limit.h"
 #include "rpc/server.h"
 #include "rpc/socket_address.h"
+#include "rpc/tcp_connect.h"
 #include "rpc/tcp_listener.h"
 #include "rpc/tcp_worker.h"
 #include "tests/unit/rpc/bytes.h"
@@ -62,7 +63,8 @@ class TcpServer {
       targets.push_back({&*one.tcp, &*one.worker});
       workers.push_back(&*one.tcp);
     }
-    limit_.emplace(options.connections_max, workers, [this] { return connections(); }, clock, registry);
+    limit_.emplace(
+        options.connections_max, workers, [this] { return connections(); }, clock, registry);
     base::UniqueFd socket = listen_on(parse_address("127.0.0.1", 0).value()).value();
     address = local_of(socket.get()).value();
     first().call([&] {
@@ -108,6 +110,14 @@ class TcpServer {
     std::size_t sum = 0;
     for (auto& one : threads_) sum += one->tcp->connections();
     return sum;
+  }
+  // A connection of the server's own to somebody.
+  void connect_to(const PeerAddress& to, Receiver& receiver) {
+    first().await([&]() -> io::Op<> {
+      auto socket = co_await tcp_connect(first().reactor(), to).as_result();
+      EXPECT_TRUE(socket);
+      if (socket) threads_.front()->tcp->open(std::move(*socket), receiver);
+    });
   }
   [[nodiscard]] std::size_t connections_of(std::size_t index) { return threads_[index]->tcp->connections(); }
 

@@ -45,13 +45,24 @@ TEST(DescriptorPlan, more_than_there_are_is_an_error_that_says_what_to_do) {
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(
       plan.error(),
-      "100 connections and 2000 open files need 2160 descriptors, but this process may have 1024; lower "
+      "100 connections and 2000 open files need 2176 descriptors, but this process may have 1024; lower "
       "connections_max or open_files_max, or raise the limit (ulimit -Hn, LimitNOFILE=)");
 }
 
 TEST(DescriptorPlan, pipes_get_what_is_left) {
   EXPECT_EQ(plan_descriptors(with_one_export(), 2, 4096)->pipes_max, 64u);
-  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 256)->pipes_max, 2u);
+  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 512)->pipes_max, 19u);
+}
+
+TEST(DescriptorPlan, calls_to_clients_have_descriptors_of_their_own) {
+  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 65536)->callbacks_max, 1024u);
+  // 1,024 connections, 2,048 files, 76 besides: a quarter of what is left.
+  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 4096)->callbacks_max, 16u + (4096 - 3072 - 76) / 4);
+  config::Config few = with_one_export();
+  few.limits.open_files_max = 500;
+  few.limits.connections_max = 100;
+  EXPECT_EQ(plan_descriptors(few, 2, 600 + 60 + 16)->callbacks_max, 16u);
+  EXPECT_FALSE(plan_descriptors(few, 2, 600 + 60 + 15));
 }
 
 TEST(DescriptorPlan, objects_beside_exports_are_counted) {
@@ -63,9 +74,10 @@ TEST(DescriptorPlan, objects_beside_exports_are_counted) {
   EXPECT_EQ(plan_descriptors(config, 2, 6000)->open_files_max, 2000u);
   config.limits.open_files_max = 1200;
   config.limits.connections_max = 100;
-  // 60 without data servers; 3 times 8 for a store and 2 for each thread; 2 times 3 times 100 for objects.
-  EXPECT_TRUE(plan_descriptors(config, 2, 1300 + 60 + 36 + 600));
-  EXPECT_FALSE(plan_descriptors(config, 2, 1300 + 60 + 36 + 599));
+  // 60 without data servers, and 16 for calls to clients; 3 times 8 for a store and 2 for each thread; 2
+  // times 3 times 100 for objects.
+  EXPECT_TRUE(plan_descriptors(config, 2, 1300 + 76 + 36 + 600));
+  EXPECT_FALSE(plan_descriptors(config, 2, 1300 + 76 + 36 + 599));
   config.exports.clear();
   EXPECT_EQ(objects_open_max(config, 1200), 200u);
 }

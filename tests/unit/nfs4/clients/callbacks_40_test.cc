@@ -118,15 +118,55 @@ TEST_F(Callbacks40Test, clients_of_one_address_have_a_share_of_the_connections) 
 
 TEST_F(Callbacks40Test, few_connections_to_one_address_are_being_made_at_a_time) {
   Connecting connecting(3, 2);
+  const base::TimePoint now = clock_.now();
   const rpc::PeerKey one = rpc::peer_key(rpc::parse_address("192.0.2.1", 0).value());
   const rpc::PeerKey other = rpc::peer_key(rpc::parse_address("192.0.2.2", 0).value());
-  EXPECT_TRUE(connecting.begin(one));
-  EXPECT_TRUE(connecting.begin(one));
-  EXPECT_FALSE(connecting.begin(one));
-  EXPECT_TRUE(connecting.begin(other));
-  EXPECT_FALSE(connecting.begin(other));
-  connecting.end(one);
-  EXPECT_TRUE(connecting.begin(other));
+  EXPECT_TRUE(connecting.begin(one, now));
+  EXPECT_TRUE(connecting.begin(one, now));
+  EXPECT_FALSE(connecting.begin(one, now));
+  EXPECT_TRUE(connecting.begin(other, now));
+  EXPECT_FALSE(connecting.begin(other, now));
+  connecting.end(one, true, now);
+  EXPECT_TRUE(connecting.begin(other, now));
+}
+
+TEST_F(Callbacks40Test, after_failures_the_next_attempt_for_clients_of_an_address_waits_longer_and_longer) {
+  Connecting connecting(3, 2);
+  const rpc::PeerKey one = rpc::peer_key(rpc::parse_address("192.0.2.1", 0).value());
+  const rpc::PeerKey other = rpc::peer_key(rpc::parse_address("192.0.2.2", 0).value());
+  base::TimePoint now = clock_.now();
+  for (base::Duration pause = Connecting::pause; pause < 4 * Connecting::pause_max; pause *= 2) {
+    const base::Duration expected = std::min(pause, Connecting::pause_max);
+    EXPECT_TRUE(connecting.begin(one, now));
+    connecting.end(one, false, now);
+    EXPECT_FALSE(connecting.begin(one, now + expected - 1ms));
+    EXPECT_TRUE(connecting.begin(other, now)) << "of another address";
+    connecting.end(other, true, now);
+    now += expected;
+  }
+  EXPECT_TRUE(connecting.begin(one, now));
+  connecting.end(one, true, now);
+  EXPECT_TRUE(connecting.begin(one, now)) << "one was reached";
+}
+
+// Each names a host of its own, and none is there.
+TEST_F(Callbacks40Test, failures_of_many_addresses_are_not_all_remembered) {
+  Connecting connecting(3, 2);
+  const base::TimePoint now = clock_.now();
+  const auto host = [](std::size_t i) {
+    return rpc::PeerKey{static_cast<std::uint8_t>(i), static_cast<std::uint8_t>(i >> 8U)};
+  };
+  for (std::size_t i = 0; i <= Connecting::peers_max; ++i) {
+    EXPECT_TRUE(connecting.begin(host(i), now));
+    connecting.end(host(i), false, now);
+  }
+  std::size_t forgotten = 0;
+  for (std::size_t i = 0; i <= Connecting::peers_max; ++i) {
+    if (!connecting.begin(host(i), now)) continue;
+    ++forgotten;
+    connecting.end(host(i), true, now);
+  }
+  EXPECT_EQ(forgotten, 1U);
 }
 
 TEST(CallbackTarget, is_a_host_that_a_client_may_name) {
@@ -152,16 +192,29 @@ TEST(CallbackTarget, is_a_host_that_a_client_may_name) {
       {"tcp6", "::.8.1", "2001:db8::1", false, false},
       {"tcp6", "ff02::1.8.1", "2001:db8::1", false, false},
       {"tcp6", "2001:db8::1.8.1", "2001:db8::1", true, true},
+      {"tcp", "192.0.2.9.8.1", "192.0.2.2", false, false},
+      {"tcp", "192.0.2.9.8.1", "127.0.0.1", true, false},
+      {"tcp", "192.0.2.9.8.1", "192.0.2.9", true, true},
+  };
+  const auto of_this_host = [](const rpc::PeerAddress& address) {
+    return address.host() == "127.0.0.1" || address.host() == "::1" || address.host() == "192.0.2.9";
   };
   for (const auto& one : cases) {
     const auto target = callback_target({.program = program,
                                          .ident = 1,
                                          .netid = one.netid,
                                          .address = one.address,
-                                         .from = rpc::parse_address(one.from, 0)->bytes});
+                                         .from = rpc::parse_address(one.from, 0)->bytes},
+                                        of_this_host);
     EXPECT_EQ(target.has_value(), one.allowed) << one.address << " from " << one.from;
     EXPECT_EQ(target && target->own, one.own) << one.address;
   }
+}
+
+TEST(CallbackTarget, this_host_has_the_addresses_that_sockets_can_be_bound_to) {
+  EXPECT_TRUE(rpc::is_of_this_host(rpc::parse_address("127.0.0.7", 2049).value()));
+  EXPECT_FALSE(rpc::is_of_this_host(rpc::parse_address("192.0.2.1", 2049).value()));
+  EXPECT_FALSE(rpc::is_of_this_host(rpc::parse_address("2001:db8::1", 2049).value()));
 }
 
 TEST_F(Callbacks40Test, a_client_is_called_at_its_address) {
