@@ -50,6 +50,7 @@ class TcpConnection final : public Connection {
   enum class Halt : std::uint8_t {
     drained,    // nothing more to read now
     turn_over,  // others have to get their turn
+    not_yet,    // its address has had its turn
     paused,     // the receiver does not want more now
     no_memory,  // the slab pool is exhausted
     ended,      // by the peer, by close(), or by an error
@@ -95,6 +96,8 @@ class TcpConnection final : public Connection {
   Receiver* receiver_ = nullptr;  // from run() on
   std::size_t index_ = 0;         // in the worker's list
   std::size_t index_of_address_ = 0;
+  AddressTurns::Address* address_ = nullptr;  // of a client's, once it has been added
+  AddressTurns::Turn turn_;
   Acceptor* const acceptor_;
   const ConnectionLimit::Place place_;
   bool closing_ = false;

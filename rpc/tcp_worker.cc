@@ -59,6 +59,7 @@ TcpWorker::TcpWorker(io::Reactor& reactor, io::SlabPool& pool, io::PipePool* pip
       pipes_(pipes),
       options_(options),
       metrics_(metrics),
+      turns_(reactor),
       sweep_timer_(reactor) {}
 
 TcpWorker::~TcpWorker() { base::check(open_.empty(), "a worker closes its connections before it ends"); }
@@ -108,9 +109,10 @@ TcpConnection& TcpWorker::add(std::unique_ptr<TcpConnection> connection, Receive
   added.index_ = open_.size();
   open_.push_back(&added);
   if (added.acceptor_ != nullptr) {
-    std::vector<TcpConnection*>& of_address = by_address_[peer_key(added.peer_)].open;
-    added.index_of_address_ = of_address.size();
-    of_address.push_back(&added);
+    OfAddress& of_address = by_address_[peer_key(added.peer_)];
+    added.address_ = &of_address.turns;
+    added.index_of_address_ = of_address.open.size();
+    of_address.open.push_back(&added);
     receiver = &added.acceptor_->on_connected(added);
   }
   io::spawn(gate_, serve(std::move(connection), *receiver));
@@ -219,6 +221,7 @@ io::Op<> TcpWorker::close() {
   for (TcpConnection* connection : open_) connection->close();
   sweep_timer_.cancel();
   co_await gate_.drained();
+  co_await turns_.close();
   buffer_ = {};
 }
 

@@ -18,6 +18,7 @@
 #include "io/pipe.h"
 #include "io/reactor.h"
 #include "io/slab.h"
+#include "rpc/address_turns.h"
 #include "rpc/connection_limit.h"
 #include "rpc/peer_account.h"
 #include "rpc/transport.h"
@@ -129,8 +130,10 @@ class TcpWorker {
   struct OfAddress {
     std::vector<TcpConnection*> open;
     std::size_t next = 0;
+    AddressTurns::Address turns;
   };
   std::map<PeerKey, OfAddress> by_address_;
+  AddressTurns turns_;
   std::atomic<std::size_t> count_{0};
   std::atomic<std::size_t> made_{0};
   ReceiveBuffer buffer_;
