@@ -68,11 +68,11 @@ void configure_log(const LogOptions& options) {
 
 bool log_enabled(Level level) { return log().logger->should_log(spdlog_level(level)); }
 
-void log_line(Level level, std::string_view event, std::string_view text) {
+void log_line(LogSource source, Level level, std::string_view event, std::string_view text) {
   const auto left_out = log().quotas.with([&](auto& quotas) {
     auto found = quotas.find(event);
     if (found == quotas.end()) found = quotas.emplace(event, LineQuota()).first;
-    return found->second.admit(SystemClock().now());
+    return found->second.admit(SystemClock().now(), source);
   });
   if (!left_out) return;
   log().logger->log(spdlog_level(level), "{}{} {}{}", log().journal ? journal_prefix(level) : "", event,

@@ -1,14 +1,17 @@
 // Lines of the log that stand for many events: one a minute is enough.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/log_source.h"
 
 namespace braid::base {
 
@@ -41,20 +44,35 @@ class LogLimiter {
 class LineQuota {
  public:
   static constexpr unsigned lines_max = 600;  // in LogLimiter::pause
+  // A source may have so many of them, or half as many as are left.
+  static constexpr unsigned share_min = 16;
 
   // Whether one more may be written; then, how many were left out before it.
-  [[nodiscard]] std::optional<std::uint64_t> admit(TimePoint now) {
+  [[nodiscard]] std::optional<std::uint64_t> admit(TimePoint now, LogSource source = {}) {
     if (now >= end_) {
       end_ = now + LogLimiter::pause;
       lines_ = 0;
+      of_source_.clear();
     }
-    if (++lines_ <= lines_max) return std::exchange(left_out_, 0);
+    if (lines_ < lines_max && within_share(source)) {
+      ++lines_;
+      return std::exchange(left_out_, 0);
+    }
     ++left_out_;
     return std::nullopt;
   }
 
  private:
+  bool within_share(LogSource source) {
+    if (source == LogSource()) return true;
+    unsigned& own = of_source_[source];  // no more of them than lines
+    if (own >= std::max(share_min, (lines_max - lines_) / 2)) return false;
+    ++own;
+    return true;
+  }
+
   TimePoint end_ = TimePoint::min();
+  std::map<LogSource, unsigned> of_source_;
   unsigned lines_ = 0;
   std::uint64_t left_out_ = 0;
 };

@@ -4,13 +4,14 @@
 #include <utility>
 
 #include "base/log.h"
+#include "rpc/peer_account.h"
 
 namespace braid::rdma {
 
 void refuse(std::unique_ptr<ConnectRequest> request, Refusal why, const RdmaMetrics& metrics) {
   metrics.refused(why).add();
-  base::log_event(base::Level::warning, "rdma_connection_refused", "peer={} reason={}",
-                  request->peer().text(), name_of(why));
+  base::log_event(rpc::log_source(request->peer()), base::Level::warning, "rdma_connection_refused",
+                  "peer={} reason={}", request->peer().text(), name_of(why));
   request->refuse(why);
 }
 

@@ -11,6 +11,7 @@
 #include "rdma/buffers.h"
 #include "rdma/private_data.h"
 #include "rdma/worker.h"
+#include "rpc/peer_account.h"
 
 namespace braid::rdma {
 namespace {
@@ -323,8 +324,8 @@ void RdmaConnection::count(const ReplyHeader& header) {
 void RdmaConnection::send(xdr::Message message) {
   if (state_ != State::open) return;
   if (plain_header_bytes + message.bytes.size() > inline_out_) {
-    base::log_event(base::Level::warning, "rdma_call_too_long", "peer={} bytes={}", peer_.text(),
-                    message.bytes.size());
+    base::log_event(rpc::log_source(peer_), base::Level::warning, "rdma_call_too_long", "peer={} bytes={}",
+                    peer_.text(), message.bytes.size());
     unsendable_bytes_ += message.bytes.size();
     return schedule();
   }
@@ -406,7 +407,8 @@ void RdmaConnection::close() { disconnect(); }
 void RdmaConnection::fail(base::Counter& counter, const char* reason) {
   if (state_ >= State::ending) return;
   counter.add();
-  base::log_event(base::Level::info, "rdma_connection_closed", "peer={} reason={}", peer_.text(), reason);
+  base::log_event(rpc::log_source(peer_), base::Level::info, "rdma_connection_closed", "peer={} reason={}",
+                  peer_.text(), reason);
   disconnect();
 }
 

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "rdma/admission.h"
 #include "rdma/connection.h"
+#include "rpc/peer_account.h"
 
 namespace braid::rdma {
 namespace {
@@ -52,8 +53,9 @@ void RdmaWorker::take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& ac
   const auto accepted = connection.accept(std::move(request));
   if (accepted) return;
   metrics_.refused(Refusal::no_resources).add();
-  base::log_event(base::Level::warning, "rdma_connection_refused", "peer={} reason={} error=\"{}\"",
-                  peer.text(), name_of(Refusal::no_resources), base::message_of(accepted.error()));
+  base::log_event(rpc::log_source(peer), base::Level::warning, "rdma_connection_refused",
+                  "peer={} reason={} error=\"{}\"", peer.text(), name_of(Refusal::no_resources),
+                  base::message_of(accepted.error()));
   forget(connection);
 }
 

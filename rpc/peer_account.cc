@@ -33,6 +33,8 @@ io::PeerId peer_id(const PeerAddress& peer) {
   return io::PeerId(number);
 }
 
+base::LogSource log_source(const PeerAddress& peer) { return base::LogSource(peer_id(peer).value()); }
+
 void PeerAccount::wait(Waiter& waiter) {
   waiters_.with([&](std::deque<Waiter*>& waiters) {
     waiters.push_back(&waiter);

@@ -17,6 +17,7 @@
 
 #include "base/guarded.h"
 #include "base/log_limiter.h"
+#include "base/log_source.h"
 #include "io/peer_id.h"
 #include "rpc/call.h"
 
@@ -29,6 +30,8 @@ PeerKey peer_key(const PeerAddress& peer);
 std::string text_of(const PeerKey& key);
 // The same as a number.
 io::PeerId peer_id(const PeerAddress& peer);
+// Whose share of the log's lines one is.
+base::LogSource log_source(const PeerAddress& peer);
 
 // Thread-safe.
 class PeerAccount {

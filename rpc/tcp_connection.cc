@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "rpc/peer_account.h"
 
 namespace braid::rpc {
 namespace {
@@ -105,7 +106,8 @@ void TcpConnection::close() {
 void TcpConnection::close_for(base::Counter& counter, const char* reason) {
   if (closing_) return;
   counter.add();
-  base::log_event(base::Level::info, "connection_closed", "peer={} reason={}", peer_.text(), reason);
+  base::log_event(rpc::log_source(peer_), base::Level::info, "connection_closed", "peer={} reason={}",
+                  peer_.text(), reason);
   close();
 }
 

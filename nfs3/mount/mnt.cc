@@ -54,12 +54,13 @@ io::Op<rpc::Answer> mnt(rpc::Service& service, rpc::Call& call, rpc::Reply& repl
   mountres3 result = mountres3::with_default(mountstat3::MNT3ERR_INVAL);
   if (directory) {
     result = mountres3::with_mountinfo({(*directory)->handle().view(), auth_flavors});
-    mounts.mounts().add(client, *path);
-    base::log_event(base::Level::info, "mounted", "client={} path={}", client, asked);
+    mounts.mounts().add(rpc::peer_key(call.peer), client, *path);
+    base::log_event(rpc::log_source(call.peer), base::Level::info, "mounted", "client={} path={}", client,
+                    asked);
   } else {
     result = mountres3::with_default(status_of(directory.error()));
-    base::log_event(base::Level::warning, "mount_refused", "client={} path={} status={}", client, asked,
-                    name_of(result.fhs_status));
+    base::log_event(rpc::log_source(call.peer), base::Level::warning, "mount_refused",
+                    "client={} path={} status={}", client, asked, name_of(result.fhs_status));
   }
   reply.status = static_cast<std::uint32_t>(result.fhs_status);
   xdr::Encoder& out = reply.begin();

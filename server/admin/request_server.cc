@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <map>
 #include <utility>
 
 #include "base/log.h"
@@ -20,10 +21,12 @@ bool would_block() { return errno == EAGAIN || errno == EWOULDBLOCK; }
 
 // Lives in the frame of serve().
 struct RequestServer::Connection {
-  Connection(io::Reactor& reactor, int descriptor) : timer(reactor), socket(descriptor) {}
+  Connection(io::Reactor& reactor, int descriptor, std::string from)
+      : timer(reactor), socket(descriptor), peer(std::move(from)) {}
   io::Timer timer;
   const int socket;
-  bool ended = false;  // by the time limit or by stop()
+  const std::string peer;
+  bool ended = false;  // by the time limit, for another one, or by stop()
 };
 
 RequestServer::RequestServer(io::Reactor& reactor, base::UniqueFd listener, RequestServerOptions options,
@@ -50,10 +53,7 @@ io::Op<> RequestServer::accept_all() {
   while (!gate_.closed()) {
     const base::Result<int> accepted = co_await reactor_.accept(listener_.get());
     if (accepted) {
-      base::UniqueFd socket(*accepted);
-      // The accepting coroutine holds the gate too.
-      if (!gate_.closed() && gate_.count() <= options_.connections_max)
-        io::spawn(gate_, serve(std::move(socket)));
+      admit(base::UniqueFd(*accepted));
     } else if (accepted.error() == base::errno_of(ECANCELED)) {
       break;
     } else if (accepted.error() == base::errno_of(EMFILE) || accepted.error() == base::errno_of(ENFILE)) {
@@ -64,15 +64,37 @@ io::Op<> RequestServer::accept_all() {
   }
 }
 
-io::Op<> RequestServer::serve(base::UniqueFd socket) {
-  Connection connection(reactor_, socket.get());
-  connections_.insert(&connection);
+void RequestServer::admit(base::UniqueFd socket) {
+  if (gate_.closed()) return;
+  std::string peer = options_.peer != nullptr ? options_.peer(socket.get()) : std::string();
+  const auto there = std::ranges::count(connections_, false, &Connection::ended);
+  if (there < options_.connections_max || make_room(peer))
+    io::spawn(gate_, serve(std::move(socket), std::move(peer)));
+}
+
+bool RequestServer::make_room(const std::string& newcomer) {
+  if (options_.peer == nullptr) return false;
+  std::map<std::string_view, unsigned> of_peer;
+  for (const Connection* connection : connections_)
+    if (!connection->ended) ++of_peer[connection->peer];
+  const auto most = std::ranges::max_element(
+      of_peer, {}, [&](const auto& each) { return std::pair(each.second, each.first == newcomer); });
+  const auto oldest = std::ranges::find_if(connections_, [&](const Connection* connection) {
+    return !connection->ended && connection->peer == most->first;
+  });
+  end(**oldest);
+  return true;
+}
+
+io::Op<> RequestServer::serve(base::UniqueFd socket, std::string peer) {
+  Connection connection(reactor_, socket.get(), std::move(peer));
+  connections_.push_back(&connection);
   io::Gate watchers;
   io::spawn(watchers, expire(connection));
   (void)co_await converse(connection).as_result();
   connection.timer.cancel();
   co_await watchers.drained();
-  connections_.erase(&connection);
+  connections_.remove(&connection);
 }
 
 io::Op<> RequestServer::expire(Connection& connection) {

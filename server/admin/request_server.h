@@ -4,7 +4,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <set>
+#include <list>
 #include <string>
 #include <string_view>
 
@@ -28,7 +28,11 @@ struct Dialogue {
 struct RequestServerOptions {
   std::string_view name;  // in the log
   std::size_t request_bytes_max = 8192;
-  unsigned connections_max = 8;                          // further ones are closed at once
+  // Further ones are closed at once; or, where peers are told apart, the oldest one of the peer with the
+  // most.
+  unsigned connections_max = 8;
+  // Who is at the other end of this socket, in a word. Null: all are one.
+  std::string (*peer)(int socket) = nullptr;
   base::Duration time_limit = std::chrono::seconds(10);  // from accept to close
 };
 
@@ -44,7 +48,10 @@ class RequestServer {
 
  private:
   io::Op<> accept_all();
-  io::Op<> serve(base::UniqueFd socket);
+  void admit(base::UniqueFd socket);
+  // False: there is none, since peers are not told apart.
+  bool make_room(const std::string& newcomer);
+  io::Op<> serve(base::UniqueFd socket, std::string peer);
   struct Connection;
   io::Op<> expire(Connection& connection);
   io::Op<> converse(const Connection& connection);
@@ -56,7 +63,7 @@ class RequestServer {
   const RequestServerOptions options_;
   const Dialogue dialogue_;
   io::Gate gate_;
-  std::set<Connection*> connections_;
+  std::list<Connection*> connections_;  // the oldest first; no more than may be, but for those that end
 };
 
 }  // namespace braid::server::admin

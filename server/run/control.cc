@@ -6,11 +6,23 @@
 #include <utility>
 
 #include "base/log.h"
+#include "rpc/peer_account.h"
+#include "rpc/socket_address.h"
 #include "server/metrics/http.h"
 #include "server/run/admin_commands.h"
 #include "server/server.h"
 
 namespace braid::server::run {
+
+namespace {
+
+// A peer, as connections of clients are counted.
+std::string peer_at(int socket) {
+  const auto peer = rpc::peer_of(socket);
+  return peer ? rpc::text_of(rpc::peer_key(*peer)) : std::string();
+}
+
+}  // namespace
 
 Control::Control(io::Reactor& reactor, Server& server, Signals& signals, ControlOptions options)
     : reactor_(reactor),
@@ -24,7 +36,8 @@ Control::Control(io::Reactor& reactor, Server& server, Signals& signals, Control
   if (options.metrics_listener)
     metrics_.emplace(
         reactor, std::move(options.metrics_listener),
-        admin::RequestServerOptions{.name = "metrics", .request_bytes_max = metrics::http_request_bytes_max},
+        admin::RequestServerOptions{
+            .name = "metrics", .request_bytes_max = metrics::http_request_bytes_max, .peer = peer_at},
         metrics_dialogue());
 }
 

@@ -1,4 +1,5 @@
 // MOUNT version 3.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -199,11 +200,31 @@ TEST_F(Mount, dump_shows_what_each_client_has_mounted_and_not_unmounted) {
 
 TEST(MountList, a_full_list_forgets_the_oldest) {
   mount::MountList list;
-  for (std::size_t i = 0; i < mount::MountList::entries_max + 2; ++i) list.add("c", "/" + std::to_string(i));
+  for (std::size_t i = 0; i < mount::MountList::entries_max + 2; ++i)
+    list.add({1}, "c", "/" + std::to_string(i));
   const auto entries = list.entries();
   ASSERT_EQ(entries.size(), mount::MountList::entries_max);
   EXPECT_EQ(entries.front().path, "/2");
   EXPECT_EQ(entries.back().path, "/" + std::to_string(mount::MountList::entries_max + 1));
+}
+
+TEST(MountList, who_has_the_most_makes_room) {
+  constexpr std::size_t others = 3;
+  mount::MountList list;
+  for (std::size_t i = 0; i < others; ++i) list.add({2}, "other", "/" + std::to_string(i));
+  for (std::size_t i = 0; i < 2 * mount::MountList::entries_max; ++i)
+    list.add({1}, "many", "/" + std::to_string(i));
+  list.add({3}, "late", "/");
+  const auto entries = list.entries();
+  ASSERT_EQ(entries.size(), mount::MountList::entries_max);
+  const auto of = [&](std::string_view client) {
+    return static_cast<std::size_t>(std::ranges::count(entries, client, &mount::MountList::Entry::client));
+  };
+  EXPECT_EQ(of("other"), others);
+  EXPECT_EQ(of("late"), 1U);
+  list.remove_all("many");
+  list.add({1}, "many", "/");
+  EXPECT_EQ(list.entries().size(), others + 2);
 }
 
 }  // namespace

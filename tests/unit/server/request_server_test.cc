@@ -30,7 +30,7 @@ class RequestServerTest : public testing::Test {
   static constexpr unsigned connections_max = 4;
   static constexpr base::Duration limit = std::chrono::seconds(30);
 
-  void start(base::Duration time_limit, Dialogue dialogue) {
+  void start(base::Duration time_limit, Dialogue dialogue, std::string (*peer)(int socket) = nullptr) {
     auto reactor = io::Reactor::create({.ring_entries = 64}, clock_);
     ASSERT_TRUE(reactor.has_value());
     reactor_ = std::move(*reactor);
@@ -41,18 +41,22 @@ class RequestServerTest : public testing::Test {
                                               RequestServerOptions{.name = "test",
                                                                    .request_bytes_max = 8192,
                                                                    .connections_max = connections_max,
+                                                                   .peer = peer,
                                                                    .time_limit = time_limit},
                                               std::move(dialogue));
     reactor_->post([this] { server_->start(); });
     thread_ = std::thread([this] { reactor_->run(); });
   }
 
-  void start_http() {
-    start(limit, {metrics::http_complete, [](std::string_view request) {
-                    return metrics::http_answer(request, [](std::string_view) {
-                      return metrics::HttpPage{.body = std::string(1 << 20, 'x'), .status = 200};
-                    });
-                  }});
+  void start_http(std::string (*peer)(int socket) = nullptr) {
+    start(limit,
+          {metrics::http_complete,
+           [](std::string_view request) {
+             return metrics::http_answer(request, [](std::string_view) {
+               return metrics::HttpPage{.body = std::string(1 << 20, 'x'), .status = 200};
+             });
+           }},
+          peer);
   }
 
   void stop() {
@@ -66,8 +70,14 @@ class RequestServerTest : public testing::Test {
   }
   void TearDown() override { stop(); }
 
-  [[nodiscard]] base::UniqueFd connect() const {
+  // From 127.0.0.`host`.
+  [[nodiscard]] base::UniqueFd connect(std::uint32_t host = 1) const {
     base::UniqueFd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const sockaddr_in from{.sin_family = AF_INET,
+                           .sin_port = 0,
+                           .sin_addr = {htonl(INADDR_LOOPBACK - 1 + host)},
+                           .sin_zero = {}};
+    EXPECT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from), 0);
     const rpc::SocketAddress to = rpc::to_socket_address(address_);
     EXPECT_EQ(::connect(socket.get(), to.get(), to.length), 0);
     return socket;
@@ -162,6 +172,36 @@ TEST_F(RequestServerTest, connections_above_the_limit_are_closed_and_the_others_
   EXPECT_THAT(all(further), IsEmpty());
   put(held.front(), "GET / HTTP/1.1\r\n\r\n");
   EXPECT_THAT(all(held.front()), StartsWith("HTTP/1.1 200 "));
+}
+
+std::string host_at(int socket) { return rpc::peer_of(socket).value().host(); }
+
+TEST_F(RequestServerTest, who_has_the_most_connections_makes_room) {
+  start_http(host_at);
+  const base::UniqueFd patient = connect(2);
+  std::vector<base::UniqueFd> crowd;
+  for (unsigned i = 0; i < 2 * connections_max; ++i) crowd.push_back(connect(3));
+  // One of its own, the oldest; and then one for somebody else.
+  for (unsigned i = 0; i <= connections_max; ++i) EXPECT_THAT(all(crowd[i]), IsEmpty()) << i;
+  const base::UniqueFd late = connect(4);
+  put(late, "GET / HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(all(late), StartsWith("HTTP/1.1 200 "));
+  put(patient, "GET / HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(all(patient), StartsWith("HTTP/1.1 200 "));
+}
+
+TEST_F(RequestServerTest, who_does_not_read_makes_room_too) {
+  start_http(host_at);
+  std::vector<base::UniqueFd> crowd;
+  for (unsigned i = 0; i < connections_max; ++i) {
+    crowd.push_back(connect(3));
+    put(crowd.back(), "GET / HTTP/1.1\r\n\r\n");
+    pollfd begun{.fd = crowd.back().get(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&begun, 1, -1), 1);
+  }
+  const base::UniqueFd late = connect(4);
+  put(late, "GET / HTTP/1.1\r\n\r\n");
+  EXPECT_THAT(all(late), StartsWith("HTTP/1.1 200 "));
 }
 
 TEST_F(RequestServerTest, stopping_ends_connections_that_wait) {
