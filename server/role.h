@@ -63,6 +63,13 @@ class Role {
   virtual void served(std::optional<std::uint16_t> rdma_port) { (void)rdma_port; }
   // About once a second, on the control thread's reactor.
   virtual io::Op<> tick() = 0;
+  // Before the export of this path is suspended: asks clients for what they can give back, and waits for that,
+  // for `patience` at most. On the control thread's reactor.
+  virtual io::Op<> take_back(std::string export_path, base::Duration patience) {
+    (void)export_path;
+    (void)patience;
+    return io::ready_op();
+  }
   // On the first thread, when no more connections are accepted: ends what the role does of its own accord.
   // Calls may still run afterwards; nothing may go on that outlives them.
   virtual io::Op<> close() = 0;

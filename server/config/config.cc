@@ -87,6 +87,17 @@ std::vector<std::string> changed_keys(std::string_view before, std::string_view 
   return changed;
 }
 
+std::vector<Problem> doubts_about(const Config& config) {
+  std::vector<Problem> doubts;
+  for (const ExportConfig& one : config.exports)
+    if (one.unused_line != 0)
+      doubts.push_back({one.unused_line,
+                        fmt::format("rules name all clients of the export {}: what the export itself says of "
+                                    "read_only and squash is for nobody",
+                                    one.path)});
+  return doubts;
+}
+
 std::string problems_text(std::string_view file, const std::vector<Problem>& problems) {
   std::string out;
   for (const Problem& problem : problems) {

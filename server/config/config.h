@@ -109,6 +109,7 @@ struct ExportConfig : RuleConfig {
   std::string directory;          // absolute
   std::uint32_t line = 0;         // of the directory in the file; 0: it is the command line's
   std::vector<RuleConfig> rules;  // the first that names a client is his
+  std::uint32_t unused_line = 0;  // of a rule that names the last of its own clients; 0: it has some
   // False: what the protocol calls stable is answered before it reaches the medium; faster, and lost at a
   // power cut.
   bool sync = true;
@@ -145,6 +146,8 @@ struct Problem {
   std::uint32_t line = 0;
   std::string what;
 };
+// What a right configuration says that may not be meant.
+std::vector<Problem> doubts_about(const Config& config);
 // "FILE:LINE: WHAT", one line per problem, printable.
 std::string problems_text(std::string_view file, const std::vector<Problem>& problems);
 

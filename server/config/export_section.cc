@@ -127,6 +127,21 @@ RuleConfig read_rule(TomlReader table, const ExportConfig& config, std::vector<S
   return rule;
 }
 
+// The line of the rule that names the last of the export's own clients; 0: some are left.
+std::uint32_t all_named(const ExportConfig& config, const std::vector<SeenNetwork>& seen) {
+  const std::vector<std::string> everybody{"0.0.0.0/0", "::/0"};
+  std::uint32_t line = 0;
+  for (const std::string& text : config.clients.empty() ? everybody : config.clients) {
+    const auto network = vfs::Network::parse(text);
+    if (!network) return 0;
+    const auto first = std::ranges::find_if(
+        seen, [&](const SeenNetwork& other) { return other.network.contains(*network); });
+    if (first == seen.end()) return 0;
+    line = std::max(line, first->line);
+  }
+  return line;
+}
+
 void read_rules(TomlReader& table, ExportConfig& config) {
   const toml::node* const node = table.node("rule");
   if (node == nullptr) return;
@@ -141,6 +156,7 @@ void read_rules(TomlReader& table, ExportConfig& config) {
   for (const toml::node& element : *rules)
     config.rules.push_back(
         read_rule(TomlReader(*element.as_table(), "[[export.rule]]", table.problems()), config, seen));
+  config.unused_line = all_named(config, seen);
 }
 
 void read_fsid(TomlReader& table, ExportConfig& config) {

@@ -1,6 +1,7 @@
 #include "server/run/admin_commands.h"
 
 #include <algorithm>
+#include <chrono>
 #include <expected>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -36,7 +37,16 @@ std::string reload_answer(const ReloadOutcome& outcome) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::vector<admin::AdminCommand> export_commands(ExportSet& exports) {
+// What clients do not give back in time keeps the disk in use, and is told.
+io::Op<std::string> suspend(Server& server, admin::AdminRequest request) {
+  constexpr base::Duration patience = std::chrono::seconds(5);
+  for (const auto& hosted : server.roles())
+    (void)co_await hosted->role->take_back(request.path, patience).as_result();
+  co_return with_export(request, "suspended", [&] { return server.exports().suspend(request.path); });
+}
+
+std::vector<admin::AdminCommand> export_commands(Server& server) {
+  ExportSet& exports = server.exports();
   using Request = const admin::AdminRequest&;
   return {{accept_command,
            [&exports](Request request) -> io::Op<std::string> {
@@ -47,9 +57,7 @@ std::vector<admin::AdminCommand> export_commands(ExportSet& exports) {
              });
            }},
           {suspend_command,
-           [&exports](Request request) -> io::Op<std::string> {
-             return with_export(request, "suspended", [&] { return exports.suspend(request.path); });
-           }},
+           [&server](Request request) -> io::Op<std::string> { return suspend(server, request); }},
           {resume_command, [&exports](Request request) -> io::Op<std::string> {
              return with_export(request, "resumed", [&] { return exports.resume(request.path); });
            }}};
@@ -64,8 +72,7 @@ std::vector<admin::AdminCommand> admin_commands(Server& server, base::TimePoint 
          return status_json(server, started);
        }}};
   for (const auto& hosted : server.roles()) hosted->role->describe(commands);
-  for (admin::AdminCommand& command : export_commands(server.exports()))
-    commands.push_back(std::move(command));
+  for (admin::AdminCommand& command : export_commands(server)) commands.push_back(std::move(command));
   commands.push_back({reload_command, [reload](const admin::AdminRequest&) -> io::Op<std::string> {
                         return reload_answer(reload());
                       }});

@@ -77,9 +77,9 @@ std::vector<DataServerPlace> places_of(const config::Config& config, const Serve
     place.mds = one.mds;
     place.directory = one.directory;
     place.port = server.roles()[before + out.size()]->listening.addresses.front().port;
-    struct stat directory{};
+    struct stat directory {};
     if (::stat(one.directory.c_str(), &directory) == 0) place.file_system = directory.st_dev;
-    struct statvfs room{};
+    struct statvfs room {};
     if (::statvfs(one.directory.c_str(), &room) == 0)
       place.bytes_available = std::uint64_t{room.f_bavail} * room.f_frsize;
     out.push_back(std::move(place));
@@ -108,6 +108,7 @@ int check(const ServeCommand& command, const config::Config& config) {
   const std::string missing = missing_directories(command, config);
   fmt::print(stderr, "{}", missing);
   if (!missing.empty()) return base::exit_failed;
+  fmt::print(stderr, "{}", problems_text(command.config_file, doubts_about(config)));
   fmt::print("{}: right; {} exports\n", base::printable(command.config_file), config.exports.size());
   return 0;
 }
@@ -151,6 +152,8 @@ int run(const ServeCommand& command, Server& server, admin::AdminSocket admin, b
   const config::Config& config = served.config;
   for (const std::string& restriction : restrictions())
     log_event(Level::warning, "restricted", "{}", restriction);
+  for (const config::Problem& doubt : config::doubts_about(config))
+    log_event(Level::warning, "configuration_doubtful", "line={}: {}", doubt.line, doubt.what);
   const Notifier notifier(text_of_environment("NOTIFY_SOCKET"));
   auto reactor = io::Reactor::create({.ring_entries = 64}, clock);
   if (!reactor)

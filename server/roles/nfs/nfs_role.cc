@@ -4,10 +4,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <memory>
 #include <utility>
 
 #include "base/siphash.h"
+#include "io/reactor.h"
+#include "nfs4/ops/open_support.h"
+#include "nfs4/state/state_line.h"
 #include "server/roles/nfs/nfs4_options.h"
 #include "server/roles/nfs/nfs4_report.h"
 #include "server/roles/nfs/state_in_use.h"
@@ -109,6 +113,39 @@ io::Op<> NfsRole::tick() {
   // The tree of a table that is not in force any more would keep its file systems.
   (void)nfs4_->state().pseudo.tree_of(exports_.current());
   for (const auto& capability : capabilities_) (void)co_await capability->tick().as_result();
+}
+
+namespace {
+
+// Whether there are delegations of the export; the recall of those that are not recalled yet begins.
+bool recall_of_export(const nfs4::ServerState& state, const vfs::Exports& table, std::string_view path) {
+  const auto exports = table.current();
+  bool any = false;
+  nfs4::state::StateQuery query{
+      .kind = nfs4::state::StateKind::delegation, .client = {}, .from = 0, .lines_max = 256};
+  for (;;) {
+    const nfs4::state::StatePage page =
+        state.states.with([&](const nfs4::state::States& states) { return states.list(query); });
+    for (const nfs4::state::StateLine& line : page.lines) {
+      const vfs::Export* const home = exports->by_handle(line.file.view());
+      if (home == nullptr || home->path != path) continue;
+      any = true;
+      if (!line.recalled) nfs4::ops::recall_all(state, line.file);
+    }
+    if (!page.next) return any;
+    query.from = *page.next;
+  }
+}
+
+}  // namespace
+
+io::Op<> NfsRole::take_back(std::string export_path, base::Duration patience) {
+  constexpr base::Duration pause = std::chrono::milliseconds(20);
+  const nfs4::ServerState& state = nfs4_->state();
+  const base::TimePoint until = state.clock.now() + patience;
+  while (state.callbacks != nullptr && recall_of_export(state, exports_, export_path) &&
+         state.clock.now() < until)
+    co_await io::Reactor::current()->sleep(pause);
 }
 
 io::Op<> NfsRole::close() {

@@ -31,6 +31,8 @@ class NfsRole final : public Role {
   [[nodiscard]] Listen listen() const override { return listen_; }
   void start(std::span<const std::unique_ptr<ServerThread>> threads) override;
   io::Op<> tick() override;
+  // Delegations.
+  io::Op<> take_back(std::string export_path, base::Duration patience) override;
   io::Op<> close() override;
   void describe(std::vector<admin::AdminCommand>& commands) override;
   void report(nlohmann::json& members) const override;

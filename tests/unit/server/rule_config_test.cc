@@ -76,5 +76,26 @@ TEST(ConfigRules, one_that_no_client_comes_to_is_a_mistake) {
   EXPECT_EQ(complaints_of_rules(first + "clients = [\"10.1.0.0/16\", \"192.0.2.1\"]\n"), "right");
 }
 
+std::string doubts_about_rules(const std::string& clients, const std::string& rules) {
+  const auto config = parse_config("[[export]]\npath = \"/\"\ndirectory = \"/srv\"\n" + clients + rules);
+  return config ? problems_text("braid.toml", doubts_about(*config)) : "mistakes";
+}
+
+TEST(ConfigRules, those_that_leave_the_export_without_clients_are_doubtful) {
+  const std::string own = "clients = [\"10.0.0.0/8\", \"fd00::1\"]\n";
+  const std::string doubt =
+      ": rules name all clients of the export /: what the export itself says of read_only and squash is for "
+      "nobody\n";
+  EXPECT_EQ(doubts_about_rules(own, "[[export.rule]]\n" + own), "braid.toml:6" + doubt);
+  EXPECT_EQ(doubts_about_rules(own, "[[export.rule]]\nclients = [\"10.0.0.0/8\"]\n"), "");
+  EXPECT_EQ(doubts_about_rules(own,
+                               "[[export.rule]]\nclients = [\"10.0.0.0/8\"]\n"
+                               "[[export.rule]]\nclients = [\"fd00::/8\"]\n"),
+            "braid.toml:8" + doubt);
+  EXPECT_EQ(doubts_about_rules("", "[[export.rule]]\nclients = [\"0.0.0.0/0\"]\n"), "");
+  EXPECT_EQ(doubts_about_rules("", "[[export.rule]]\nclients = [\"0.0.0.0/0\", \"::/0\"]\n"),
+            "braid.toml:5" + doubt);
+}
+
 }  // namespace
 }  // namespace braid::server::config
