@@ -171,7 +171,7 @@ void Nfs4Engine::register_metrics(base::MetricRegistry& registry) {
 }
 
 void Nfs4Engine::register_delegation_metrics(base::MetricRegistry& registry) {
-  const auto value_of = [this](auto state::DelegationStats::*member) {
+  const auto value_of = [this](auto state::DelegationStats::* member) {
     return [this, member] {
       return static_cast<double>(
           states_.with([&](const state::States& states) { return states.delegations().stats().*member; }));

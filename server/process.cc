@@ -118,7 +118,7 @@ std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config
 
 void prepare_process() {
   ::umask(0);
-  struct sigaction ignore {};
+  struct sigaction ignore{};
   ignore.sa_handler = SIG_IGN;
   ::sigaction(SIGPIPE, &ignore, nullptr);
   drop_resource_override();

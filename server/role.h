@@ -63,8 +63,8 @@ class Role {
   virtual void served(std::optional<std::uint16_t> rdma_port) { (void)rdma_port; }
   // About once a second, on the control thread's reactor.
   virtual io::Op<> tick() = 0;
-  // Before the export of this path is suspended: asks clients for what they can give back, and waits for that,
-  // for `patience` at most. On the control thread's reactor.
+  // Before the export of this path is suspended: asks clients for what they can give back, and waits for
+  // that, for `patience` at most. On the control thread's reactor.
   virtual io::Op<> take_back(std::string export_path, base::Duration patience) {
     (void)export_path;
     (void)patience;

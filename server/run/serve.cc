@@ -77,9 +77,9 @@ std::vector<DataServerPlace> places_of(const config::Config& config, const Serve
     place.mds = one.mds;
     place.directory = one.directory;
     place.port = server.roles()[before + out.size()]->listening.addresses.front().port;
-    struct stat directory {};
+    struct stat directory{};
     if (::stat(one.directory.c_str(), &directory) == 0) place.file_system = directory.st_dev;
-    struct statvfs room {};
+    struct statvfs room{};
     if (::statvfs(one.directory.c_str(), &room) == 0)
       place.bytes_available = std::uint64_t{room.f_bavail} * room.f_frsize;
     out.push_back(std::move(place));

@@ -150,8 +150,7 @@ TEST(ConnectionCountTest, places_count_until_they_are_given_back) {
   base::MetricRegistry registry;
   const base::SystemClock clock;
   std::size_t connections = 0;
-  ConnectionLimit limit(
-      200, {}, [&] { return connections; }, clock, registry);
+  ConnectionLimit limit(200, {}, [&] { return connections; }, clock, registry);
   const PeerAddress host = parse_address("2001:db8::1", 1).value();
   const PeerAddress neighbour = parse_address("2001:db8::2", 1).value();
   std::vector<ConnectionLimit::Place> places;

@@ -115,6 +115,19 @@ TEST(PeerShareTest, of_a_peer_over_its_share_what_stalls_ends_and_the_rest_is_se
   EXPECT_TRUE(test::eventually([&] { return server.server.budget().used() == 0; }));
 }
 
+// Not after the time that all others have.
+TEST(PeerShareTest, a_peer_over_its_share_has_little_time_to_go_on) {
+  TcpServerOptions options = patient();
+  options.tcp.stall_limit_short = std::chrono::milliseconds(100);
+  options.tcp.stall_limit = std::chrono::hours(1);
+  options.tcp.sweep_interval = std::chrono::milliseconds(20);
+  TcpServer server(options);
+  Clients clients;
+  send_parts(server, clients, hog, 60);
+  expect_served(server, hog);
+  EXPECT_GT(server.tcp_metrics.closed_stalled.value(), 0U);
+}
+
 // On two threads: until their peer's other connections have read what they asked for.
 TEST(PeerShareTest, who_waits_is_told_when_there_is_room) {
   TcpServerOptions options = patient();

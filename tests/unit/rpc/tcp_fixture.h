@@ -63,8 +63,7 @@ class TcpServer {
       targets.push_back({&*one.tcp, &*one.worker});
       workers.push_back(&*one.tcp);
     }
-    limit_.emplace(
-        options.connections_max, workers, [this] { return connections(); }, clock, registry);
+    limit_.emplace(options.connections_max, workers, [this] { return connections(); }, clock, registry);
     base::UniqueFd socket = listen_on(parse_address("127.0.0.1", 0).value()).value();
     address = local_of(socket.get()).value();
     first().call([&] {
