@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "io/reactor.h"
+#include "rpc/peer_account.h"
 
 namespace braid::nfs4 {
 
@@ -25,13 +26,15 @@ std::int64_t seconds_of(base::Duration duration) {
   return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
 }
 
+base::LogSource source_of(const Client& client) { return rpc::log_source({.bytes = client.intro.address}); }
+
 void log_silence(const ClientTable::Silence& one, base::TimePoint now) {
   const Client& client = *one.client;
   if (one.over)
-    base::log_event(base::Level::info, "client_returned", "client={:#x} peer={}", client.id,
-                    client.intro.peer);
+    base::log_event(source_of(client), base::Level::info, "client_returned", "client={:#x} peer={}",
+                    client.id, client.intro.peer);
   else
-    base::log_event(base::Level::info, "client_courteous",
+    base::log_event(source_of(client), base::Level::info, "client_courteous",
                     "client={:#x} peer={} silent_seconds={}: its lease is over, it keeps its state until "
                     "somebody wants it",
                     client.id, client.intro.peer, seconds_of(now - client.renewed()));
@@ -82,17 +85,18 @@ void Clients::release(clientid4 client) const {
 
 void Clients::tell_of_arrived(const std::vector<ClientRef>& arrived) {
   for (const ClientRef& client : arrived)
-    base::log_event(base::Level::info, "client_arrived", "client={:#x} peer={} minor_version={} name=\"{}\"",
-                    client->id, client->intro.peer, client->minor_version(),
-                    state::printable(client->intro.owner));
+    base::log_event(source_of(*client), base::Level::info, "client_arrived",
+                    "client={:#x} peer={} minor_version={} name=\"{}\"", client->id, client->intro.peer,
+                    client->minor_version(), state::printable(client->intro.owner));
 }
 
 void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
   for (const auto& [client, why] : gone) {
     const bool replaced = why == ExpiryReason::replaced;
     gone_.at(static_cast<std::size_t>(why)).fetch_add(1, std::memory_order_relaxed);
-    base::log_event(base::Level::info, "client_gone", "client={:#x} peer={} minor_version={} reason={}",
-                    client->id, client->intro.peer, client->minor_version(), name_of(why));
+    base::log_event(source_of(*client), base::Level::info, "client_gone",
+                    "client={:#x} peer={} minor_version={} reason={}", client->id, client->intro.peer,
+                    client->minor_version(), name_of(why));
     stop(client->id);
     if (!replaced) grace_.with([&](Grace& grace) { grace.forget(*client); });
     const bool on_record = client->recorded() && !replaced;
@@ -160,8 +164,19 @@ Op4<> Clients::on_disk(F f) {
 // Whoever takes a change from the list gives it its outcome before the next round begins: and the round that
 // this one waits for begins when the change is in the list, or has been taken.
 Op4<> Clients::change_record(recovery::RecordChange change) {
+  return change_record_if(std::move(change), [] { return true; });
+}
+
+// `still_wanted` is asked when the change gets its place among others.
+template <class F>
+Op4<> Clients::change_record_if(recovery::RecordChange change, F still_wanted) {
   Changing self{.change = std::move(change)};
-  changing_.with([&](std::vector<Changing*>& all) { all.push_back(&self); });
+  const bool wanted = changing_.with([&](std::vector<Changing*>& all) {
+    if (!still_wanted()) return false;
+    all.push_back(&self);
+    return true;
+  });
+  if (!wanted) co_return;
   (void)co_await change_rounds_.run([this] { return apply_changes(); }).as_result();
   co_await std::move(self.outcome);
 }
@@ -181,7 +196,10 @@ Op4<> Clients::ensure_recorded(ClientRef client) {
   if (client->recorded()) co_return;
   // g++ 12 destroys an aggregate twice that is a temporary of such an expression.
   RecordChange change{RecordChange::What::record, state::known_as(*client), client->id};
-  co_await change_record(std::move(change));
+  co_await change_record_if(std::move(change), [&] {
+    client->wish_record();
+    return true;
+  });
   client->set_recorded();
 }
 
@@ -195,8 +213,8 @@ Op4<> Clients::reclaim_complete(ClientRef client) {
     return awaited;
   });
   if (reclaimed)
-    base::log_event(base::Level::info, "client_reclaimed", "client={:#x} peer={}", client->id,
-                    client->intro.peer);
+    base::log_event(source_of(*client), base::Level::info, "client_reclaimed", "client={:#x} peer={}",
+                    client->id, client->intro.peer);
 }
 
 Op4<> Clients::depart(Departing one) {
@@ -304,6 +322,20 @@ Op4<> Clients::forget_record(ClientRef client) {
   if (!removed) co_await refuse(removed.error());
 }
 
+// Whoever gives it state asks for its record afterwards, and finds that it has none, or has given it before
+// holds_state() is asked. A record that is asked for meanwhile is the later change of the two.
+Op4<> Clients::forget_idle(ClientRef client) {
+  const std::uint64_t wishes = client->record_wishes();
+  client->clear_recorded();
+  if (client->gone()) co_return;
+  if (holds_state(client->id)) {
+    co_await ensure_recorded(client);
+    co_return;
+  }
+  RecordChange change{RecordChange::What::forget, state::known_as(*client), client->id};
+  co_await change_record_if(std::move(change), [&] { return client->record_wishes() == wishes; });
+}
+
 // During the grace period there are files that nobody watches yet.
 Op4<> Clients::note_watching() {
   if (in_grace()) co_return;
@@ -333,11 +365,15 @@ io::Op<> Clients::tick(base::TimePoint now) {
   std::uint64_t refused = 0;
   do {
     if (more) co_await io::Reactor::current()->next_turn();
+    std::vector<ClientRef> idle;
     const auto silences = with([&](ClientTable& table) {
       more = table.sweep(now);
       refused = table.refused();
+      idle = table.take_idle();
       return table.take_silences();
     });
+    for (const ClientRef& client : idle)
+      if (!in_grace()) (void)co_await forget_idle(client).as_result();
     for (const ClientTable::Silence& one : silences) {
       log_silence(one, now);
       (void)co_await judge_record(one).as_result();

@@ -112,7 +112,8 @@ class Clients {
   // DELAY, SERVERFAULT.
   Op4<> reclaim_complete(state::ClientRef client);
   // Makes sure that the client may reclaim after a restart: to be awaited before a 4.0 client gets its first
-  // state. Costs nothing when that has been done. DELAY, SERVERFAULT.
+  // state, and once more before it is told so, since the record of a client without state may go. Costs
+  // nothing when that has been done. DELAY, SERVERFAULT.
   Op4<> ensure_recorded(state::ClientRef client);
 
   // Files with delegations are being watched, and nobody minds these now: what changes from now on is
@@ -164,9 +165,13 @@ class Clients {
   Op4<> on_disk(F f);
   // Its change of the records is on stable storage. What comes while others are being synced is synced
   // together.
+  template <class F>
+  Op4<> change_record_if(recovery::RecordChange change, F still_wanted);
   Op4<> change_record(recovery::RecordChange change);
   vfs::VfsOp<> apply_changes();
   Op4<> judge_record(state::ClientTable::Silence one);
+  // It has nothing to reclaim, unless it gets something meanwhile.
+  Op4<> forget_idle(state::ClientRef client);
   Op4<> forget_record(state::ClientRef client);
 
   const state::ClientOptions options_;

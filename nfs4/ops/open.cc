@@ -225,6 +225,14 @@ Op4<> drop_open(Compound& compound, const GivenDelegation& delegation, const sta
   compound.set_current_stateid(delegation.id);
 }
 
+// The record of a 4.0 client that held nothing may have gone meanwhile.
+Op4<> keep_record(Compound& compound, const Opening& opening, const state::OpenAnswer& noted) {
+  const auto recorded = co_await compound.server().clients.ensure_recorded(opening.client).as_result();
+  if (recorded) co_return;
+  (void)co_await undo(compound, noted).as_result();
+  co_await refuse(recorded.error());
+}
+
 Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef client) {
   Opening opening;
   opening.client = std::move(client);
@@ -241,6 +249,7 @@ Op4<OPEN4resok> run(Compound& compound, const OPEN4args& args, state::ClientRef 
   if (!opening.reclaim) co_await compound.server().clients.ensure_recorded(opening.client);
   co_await claim(compound, args, opening);
   const state::OpenAnswer noted = co_await note(compound, opening);
+  if (compound.minor_version() == 0) co_await keep_record(compound, opening, noted);
   compound.set_current(opening.at, opening.seen);
   compound.set_current_stateid(noted.id);
   std::uint32_t flags = OPEN4_RESULT_LOCKTYPE_POSIX;

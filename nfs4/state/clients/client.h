@@ -96,6 +96,9 @@ class Client {
   [[nodiscard]] bool recorded() const { return recorded_.load(std::memory_order_acquire); }
   void set_recorded() { recorded_.store(true, std::memory_order_release); }
   void clear_recorded() { recorded_.store(false, std::memory_order_release); }
+  // How often it was asked to be put on record; changes under the lock on what is asked of the records.
+  [[nodiscard]] std::uint64_t record_wishes() const { return record_wishes_.load(); }
+  void wish_record() { record_wishes_.fetch_add(1); }
   // It has reclaimed something in this run of the server.
   [[nodiscard]] bool reclaimed() const { return reclaimed_.load(std::memory_order_relaxed); }
   void set_reclaimed() { reclaimed_.store(true, std::memory_order_relaxed); }
@@ -122,6 +125,7 @@ class Client {
   std::atomic<Standing> standing_{Standing::unconfirmed};
   std::atomic<bool> reclaim_complete_{false};
   std::atomic<bool> recorded_{false};
+  std::atomic<std::uint64_t> record_wishes_{0};
   std::atomic<bool> reclaimed_{false};
   std::atomic<bool> had_back_channel_{false};
 };

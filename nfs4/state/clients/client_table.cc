@@ -230,8 +230,28 @@ void ClientTable::note_silence(Record& record, bool silent) {
   silences_.push_back({record.client, !silent});
 }
 
+// RFC 7530 has no way for such a client to say that it holds nothing, and the next grace period would wait
+// for it.
+void ClientTable::note_idle(Record& record, base::TimePoint now, std::size_t& looks) {
+  constexpr int looks_in_a_lease = 4;
+  const Client& client = *record.client;
+  if (client.minor_version() > 0 || !client.recorded() || now < record.idle_look || looks == 0) return;
+  --looks;
+  record.idle_look = now + options_.lease / looks_in_a_lease;
+  if (holds_state_(client.id)) {
+    record.idle_since.reset();
+  } else if (!record.idle_since) {
+    record.idle_since = now;
+  } else if (now - *record.idle_since >= options_.lease) {
+    record.idle_since.reset();
+    idle_.push_back(record.client);
+  }
+}
+
 bool ClientTable::sweep(base::TimePoint now) {
+  constexpr std::size_t idle_looks = 256;
   aim_slots();
+  std::size_t looks = idle_looks;
   std::vector<clientid4> due;
   for (auto& [id, record] : records_) {
     const bool over = lease_over(record, now);
@@ -242,6 +262,7 @@ bool ClientTable::sweep(base::TimePoint now) {
       due.push_back(id);
     } else {
       note_silence(record, over);
+      note_idle(record, now, looks);
     }
   }
   return swept(due);

@@ -205,6 +205,9 @@ class ClientTable {
     bool over = false;
   };
   [[nodiscard]] std::vector<Silence> take_silences() { return std::exchange(silences_, {}); }
+  // Clients of 4.0 on record that sweep() found without state again and again, for a lease time, since the
+  // last call.
+  [[nodiscard]] std::vector<ClientRef> take_idle() { return std::exchange(idle_, {}); }
   // Sessions with more slots than sweep() now wants them to use, since the last call: a client that sends
   // nothing hears of it by CB_RECALL_SLOT only.
   [[nodiscard]] std::vector<SessionRef> take_shrinking() { return std::exchange(shrinking_, {}); }
@@ -234,6 +237,9 @@ class ClientTable {
     base::TimePoint looked_at{};  // of a confirmed one: its key in confirmed_peers_
     std::vector<SessionRef> sessions;
     bool silent = false;  // lease over, and state kept all the same
+    // 4.0: when it is looked at again whether it holds nothing, and since when it does.
+    base::TimePoint idle_look{};
+    std::optional<base::TimePoint> idle_since;
     // CREATE_SESSION's slot (RFC 8881 18.36.4): the sequence id last used, and what was answered to it.
     std::uint32_t sequence = 0;
     std::optional<base::Result<CreateSessionOutcome, nfsstat4>> answered;
@@ -278,6 +284,8 @@ class ClientTable {
   [[nodiscard]] base::Result<SessionOptions, nfsstat4> negotiate(const CreateSessionRequest& request);
   void drop(clientid4 id, ExpiryReason why);
   bool swept(const std::vector<clientid4>& due);
+  // `looks`: how many more of them this sweep() may look at.
+  void note_idle(Record& record, base::TimePoint now, std::size_t& looks);
   void note_silence(Record& record, bool silent);
   void close_session(const SessionRef& session);
   [[nodiscard]] std::size_t fair_reply_bytes(std::size_t sessions) const;
@@ -315,6 +323,7 @@ class ClientTable {
   std::vector<Gone> gone_;
   std::vector<ClientRef> arrived_;
   std::vector<Silence> silences_;
+  std::vector<ClientRef> idle_;
 };
 
 }  // namespace braid::nfs4::state

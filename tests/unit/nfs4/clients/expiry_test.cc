@@ -30,6 +30,7 @@ class ClientExpiryTest : public state::ClientTableTest {
    public:
     explicit Observer(ClientExpiryTest& test) : test_(test) {}
     [[nodiscard]] bool holds_state(clientid4 client) const override {
+      if (test_.on_look_) test_.on_look_();
       return test_.holders_.contains(client);
     }
     void stop(clientid4 /*client*/) override { test_.note("stop "); }
@@ -111,7 +112,8 @@ class ClientExpiryTest : public state::ClientTableTest {
   std::unique_ptr<recovery::ClientStore> store_;
   std::optional<Clients> clients_;
   std::vector<std::string> done_;
-  bool stopping_ = false;  // what a client that goes has going on takes its time
+  std::function<void()> on_look_;  // whether a client holds something
+  bool stopping_ = false;          // what a client that goes has going on takes its time
   std::unique_ptr<io::Reactor> reactor_ = io::Reactor::create({.ring_entries = 8}, clock_).value();
   // Something that lives in place of a connection.
   std::shared_ptr<rpc::BackChannel> connection_;
@@ -266,6 +268,67 @@ TEST_F(ClientExpiryTest, a_40_client_that_never_reclaimed_stays_on_record_when_i
   now_ += options_.lease + 1s;
   (void)run([&] { return clients_->tick(now_); });
   EXPECT_EQ(on_record(), 1U);
+}
+
+TEST_F(ClientExpiryTest, a_40_client_that_holds_nothing_for_a_lease_time_is_not_waited_for) {
+  const auto join_40 = [&](std::string_view name) {
+    return clients_->with([&](state::ClientTable& table) {
+      const auto set = table.set_client_id(who(name, 1, 10, 0), {}, now_);
+      return *table.confirm_client_id(set->client, set->confirm, state::user(10), now_);
+    });
+  };
+  const state::ClientRef idle = join_40("idle"), holder = join_40("holder");
+  holders_ = {idle->id, holder->id};
+  const auto pass = [&](base::Duration time) {
+    for (const base::TimePoint end = now_ + time; now_ < end; now_ += 1s) {
+      idle->renew(now_);
+      holder->renew(now_);
+      (void)run([&] { return clients_->tick(now_); });
+    }
+  };
+  for (const auto& client : {idle, holder})
+    ASSERT_TRUE(run([&] { return clients_->ensure_recorded(client); }));
+  pass(2 * options_.lease);
+  EXPECT_EQ(on_record(), 2U);
+  holders_ = {holder->id};
+  pass(options_.lease);
+  EXPECT_EQ(on_record(), 2U) << "it has not been for a lease time";
+  pass(options_.lease);
+  EXPECT_EQ(on_record(), 1U);
+  EXPECT_FALSE(idle->recorded());
+  ASSERT_TRUE(run([&] { return clients_->ensure_recorded(idle); }));
+  EXPECT_EQ(on_record(), 2U) << "it is about to get something";
+  pass(2 * options_.lease);
+  open();
+  EXPECT_EQ(clients_->summary(now_).reclaiming, 1U) << "the holder alone";
+}
+
+// It opens a file when somebody looks whether it has one.
+TEST_F(ClientExpiryTest, a_record_that_is_asked_for_while_it_goes_stays) {
+  const state::ClientRef client = clients_->with([&](state::ClientTable& table) {
+    const auto set = table.set_client_id(who("idle", 1, 10, 0), {}, now_);
+    return *table.confirm_client_id(set->client, set->confirm, state::user(10), now_);
+  });
+  ASSERT_TRUE(run([&] { return clients_->ensure_recorded(client); }));
+  io::Gate gate;
+  int asked = 0;
+  on_look_ = [&] {
+    if (client->recorded()) return;
+    ++asked;
+    io::spawn(gate, [](Clients& clients, state::ClientRef who) -> io::Op<> {
+      EXPECT_TRUE(co_await clients.ensure_recorded(std::move(who)).as_result());
+    }(*clients_, client));
+  };
+  for (const base::TimePoint end = now_ + 3 * options_.lease; now_ < end; now_ += 1s) {
+    client->renew(now_);
+    (void)run([&]() -> io::Op<> {
+      (void)co_await clients_->tick(now_).as_result();
+      co_await gate.drained();
+    });
+    EXPECT_TRUE(client->recorded());
+    EXPECT_EQ(on_record(), 1U);
+  }
+  EXPECT_GT(asked, 0);
 }
 
 // --- SEQ4_STATUS_* (RFC 8881 18.46.3)
