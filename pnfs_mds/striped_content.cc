@@ -196,15 +196,16 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
   if (left) co_await carry_out(stub, std::move(*left));
   const vfs::Attributes now = co_await stub.attributes();
   const EpochHolders::Resizing resizing(holders_);
-  if (!unsettled() && size == now.size) {
+  const pnfs::LayoutRecord before = record();
+  const auto keeps = holders_.kept_by(who.holder, source_.handles_of(stub.handle(), who.holder));
+  const bool raises = !holders_.only(who.holder, keeps, size);
+  // Somebody else may have cut it so just before, and have kept handles that are recalled by now.
+  if (!raises && !unsettled() && size == now.size) {
     vfs::SetAttributes set;
     set.mtime.how = vfs::SetTime::How::server;
     co_await stub.put_size_and_times(set);
     co_return;
   }
-  const pnfs::LayoutRecord before = record();
-  const auto keeps = holders_.kept_by(who.holder, source_.handles_of(stub.handle(), who.holder));
-  const bool raises = !holders_.only(who.holder, keeps, size);
   if (raises && before.epoch.value() == std::numeric_limits<pnfs::Epoch::rep>::max())
     co_await base::fail(vfs::Error::nospc);
   // One of its own, larger than those before: a grant's does.

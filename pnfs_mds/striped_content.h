@@ -78,7 +78,7 @@ class StripedContent final : public vfs::Content {
   [[nodiscard]] vfs::Verifier write_verifier(const vfs::Verifier& own) const override;
   // The intent is on the medium before any object is cut. On return all servers refuse handles from before
   // but those for writing of the layout that `who` has; if there may be others, or ones that tell of a larger
-  // size, by the next epoch.
+  // size, by the next epoch. So do they if the file had that size already.
   vfs::VfsOp<> resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) override;
   vfs::VfsOp<vfs::SeekResult> seek(vfs::Stub& stub, std::uint64_t offset, vfs::SeekTo what,
                                    std::uint64_t until) override;

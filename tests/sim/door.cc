@@ -14,6 +14,7 @@ vfs::VfsOp<> Door::before(vfs::memory::Call /*call*/) {
 }
 
 void Door::changed(const vfs::memory::Call& call) {
+  if (on_change) on_change(call);
   const std::string_view what = call.operation;
   if (what == "create" || what == "mkdir" || what == "open_create") {
     changes_.note("make " + std::string(call.name));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 
@@ -34,6 +35,8 @@ class Door final : public vfs::memory::Hooks {
  public:
   Door(Scheduler& scheduler, const Random& delays, Changes& changes)
       : scheduler_(scheduler), delays_(delays), changes_(changes) {}
+  // Called with each change.
+  std::function<void(const vfs::memory::Call&)> on_change;
   // The server is dead: nothing that it does from now on has an effect.
   void shut() { shut_ = true; }
 

@@ -29,6 +29,9 @@ MetadataHost::MetadataHost(const MetadataHostParts& parts, const Random& random)
       door_(parts.machine.scheduler, random.fork(1), parts.names.changes),
       tcp_(parts.machine.scheduler.reactor(), parts.slabs, nullptr, {}, tcp_metrics_) {
   parts.board.add(tcp_);
+  door_.on_change = [this](const vfs::memory::Call& call) {
+    if (call.operation == "setattr") parts_.on_setattr(call.fileid, call.who->holder);
+  };
 }
 
 std::expected<std::unique_ptr<MetadataHost>, std::string> MetadataHost::start(const MetadataHostParts& parts,

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,7 @@
 #include "tests/sim/machine.h"
 #include "vfs/export.h"
 #include "vfs/memory/file_system.h"
+#include "vfs/types.h"
 
 namespace braid::sim::cluster {
 
@@ -47,6 +49,8 @@ struct MetadataHostParts {
   pnfs_mds::StripePolicy policy;
   std::uint32_t life = 0;
   Plant plant = Plant::none;
+  // A SETATTR was carried out: of its size, while no other one of the file was.
+  std::function<void(std::uint64_t fileid, vfs::LeaseHolder who)> on_setattr{};
 };
 
 // As DataHost.

@@ -74,9 +74,7 @@ void Oracle::committed(FileNumber file, std::optional<std::uint32_t> server, bas
 }
 
 Cut& Oracle::cut_begins(std::uint32_t client, FileNumber file, std::uint64_t size) {
-  const bool shortens = size_min(file, scheduler_.now()) > size;
   Cut& cut = files_[file].cuts.emplace_back();
-  cut.shortens = shortens;
   cut.client = client;
   cut.size = size;
   cut.span.begun = scheduler_.now();
@@ -105,7 +103,7 @@ bool Oracle::certain(const Write& write, base::TimePoint from) const {
 // A client's own truncation takes no layout from it, but for those that it had given up before.
 bool Oracle::fenced(const Write& write, const Cut& cut, base::TimePoint by) {
   const bool ends = cut.client != write.what.client || write.what.given_up < cut.span.begun;
-  return write.what.by_layout && ends && cut.ok && cut.shortens && cut.span.ended < by &&
+  return write.what.by_layout && ends && cut.ok && cut.span.ended < by &&
          write.what.granted <= cut.span.begun;
 }
 

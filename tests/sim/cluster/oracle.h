@@ -69,7 +69,6 @@ struct Cut {
   std::uint32_t client = 0;
   std::uint64_t size = 0;
   Span span;
-  bool shortens = false;  // for sure; one that takes nothing away need stop nobody
   bool ok = false;
 };
 

@@ -250,6 +250,7 @@ SessionOp<bool> Session::exchange_id() {
   const auto given = response.body<EXCHANGE_ID4resok>();
   if (!given) co_return false;
   id_ = given->eir_clientid;
+  if (traits_.state) world_.holders[id_] = traits_.client;
   session_sequence_ = given->eir_sequenceid;
   co_return true;
 }

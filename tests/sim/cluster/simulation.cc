@@ -54,7 +54,7 @@ Simulation::Simulation(const SimulationOptions& options, io::SlabPool& slabs)
       metadata_network_(machine_, slabs, {.latency_max = milliseconds(1U << random_.below(7))},
                         random_.fork(3)),
       oracle_(scheduler_, trace_),
-      world_{scheduler_, oracle_, trace_, metadata_network_, {}, options.plant, {}, {}} {
+      world_{scheduler_, oracle_, trace_, metadata_network_, {}, options.plant, {}, {}, {}} {
   world_.is_fenced = [this](std::uint32_t server, base::BytesView handle) {
     const auto& alive = data_.at(server)->alive;
     return alive != nullptr && alive->is_fenced(handle);
@@ -145,7 +145,8 @@ template <class Start>
 bool Simulation::fails_while(Machine::MountIndex mount, Start start) {
   bool failed = false;
   if (random_.percent(10))
-    machine_.crash_after(random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
+    machine_.crash_after(
+        random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
   start();
   machine_.forget_fuse();
   return failed;
@@ -156,14 +157,16 @@ void Simulation::start_metadata() {
   trace_.add({}, {}, "metadata server {} starts", life);
   std::expected<std::unique_ptr<MetadataHost>, std::string> started;
   const bool failed = fails_while(metadata_mount_, [&] {
-    started = MetadataHost::start({.machine = machine_,
-                                   .board = board_,
-                                   .slabs = slabs_,
-                                   .names = names_,
-                                   .policy = policy_,
-                                   .life = life,
-                                   .plant = options_.plant},
-                                  random_.fork(1000 + life));
+    started = MetadataHost::start(
+        {.machine = machine_,
+         .board = board_,
+         .slabs = slabs_,
+         .names = names_,
+         .policy = policy_,
+         .life = life,
+         .plant = options_.plant,
+         .on_setattr = [this](std::uint64_t fileid, vfs::LeaseHolder who) { note_setattr(fileid, who); }},
+        random_.fork(1000 + life));
   });
   if (started) metadata_ = std::move(*started);
   if (failed) {
@@ -175,6 +178,17 @@ void Simulation::start_metadata() {
   }
   if (!started) return oracle_.violation("start", 0, {}, "the metadata server: " + started.error());
   metadata_network_.set_server(metadata_.get());
+}
+
+// In the order in which the metadata server takes them; clients have the answers in any order.
+void Simulation::note_setattr(std::uint64_t fileid, vfs::LeaseHolder who) {
+  if (!options_.trace) return;
+  const vfs::FileHandle handle = names_.storage.handle_of(fileid);
+  const auto client = world_.holders.find(who.value());
+  trace_.add({}, oracle_.file_of(std::string(base::text_of(handle.view()))),
+             "the metadata server has set the size to {} for client {}",
+             names_.storage.node(fileid).attributes.size,
+             client == world_.holders.end() ? "?" : std::to_string(client->second));
 }
 
 void Simulation::kill_metadata() {

@@ -59,6 +59,7 @@ class Simulation {
   template <class Start>
   bool fails_while(Machine::MountIndex mount, Start start);
   void start_metadata();
+  void note_setattr(std::uint64_t fileid, vfs::LeaseHolder who);
   void kill_metadata();
   void start_data(DataServer& server);
   void kill_data(DataServer& server);

@@ -339,6 +339,25 @@ TEST_F(StripedSizes, the_same_size_once_more_changes_the_times_alone) {
   EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(1));
 }
 
+TEST_F(StripedSizes, the_same_size_once_more_ends_what_others_have_had) {
+  EXPECT_TRUE(now(write("f", 0, "bytes")));
+  give_handles("f", alice);
+  EXPECT_TRUE(now(resize("f", 0, alice)));
+  objects_.forget_calls();
+  EXPECT_TRUE(now(resize("f", 0, alice)));
+  EXPECT_EQ(objects_.calls(), 0U) << "there is only alice";
+  // The layout of alice is recalled for bob.
+  layouts_.take_back(alice);
+  EXPECT_TRUE(now(resize("f", 0, bob)));
+  EXPECT_EQ(content("f")->record().epoch, pnfs::Epoch(2));
+  EXPECT_EQ(left_to_clients(), nothing);
+  const auto [server, key] = place_of("f", 0);
+  EXPECT_EQ(objects_.epoch(server, key), pnfs::Epoch(2));
+  objects_.forget_calls();
+  EXPECT_TRUE(now(resize("f", 0, bob)));
+  EXPECT_EQ(objects_.calls(), 0U) << "there is nobody";
+}
+
 TEST_F(StripedSizes, an_unsettled_file_is_cut_whatever_its_size_seems_to_be) {
   write_elsewhere("f", 0, "bytes");
   EXPECT_TRUE(now(resize("f", 0)));
