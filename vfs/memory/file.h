@@ -48,6 +48,12 @@ class OpenedFile final : public OpenFile {
   VfsOp<> set(const Credentials& who, const SetAttributes& set, Wcc* wcc) override {
     return home_->setattr(who, file_, set, std::nullopt, wcc);
   }
+  VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override {
+    return home_->change_space(who, file_, MemoryFileSystem::Space::allocate, offset, length);
+  }
+  VfsOp<> deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override {
+    return home_->change_space(who, file_, MemoryFileSystem::Space::deallocate, offset, length);
+  }
 
  private:
   const std::shared_ptr<MemoryFileSystem> home_;
@@ -76,6 +82,12 @@ class LentFile final : public OpenFile {
   }
   VfsOp<> set(const Credentials& who, const SetAttributes& set, Wcc* wcc) override {
     return home_.setattr(who, file_, set, std::nullopt, wcc);
+  }
+  VfsOp<> allocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override {
+    return home_.change_space(who, file_, MemoryFileSystem::Space::allocate, offset, length);
+  }
+  VfsOp<> deallocate(const Credentials& who, std::uint64_t offset, std::uint64_t length) override {
+    return home_.change_space(who, file_, MemoryFileSystem::Space::deallocate, offset, length);
   }
 
  private:

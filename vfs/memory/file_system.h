@@ -96,6 +96,10 @@ class MemoryFileSystem : public FileSystem, public std::enable_shared_from_this<
                            const io::Payload& data, Stability stability, Wcc* wcc);
   VfsOp<Verifier> commit(const Credentials& who, const FileRef& file, std::uint64_t offset,
                          std::uint32_t count, Wcc* wcc);
+  // ALLOCATE makes the file longer, and DEALLOCATE the bytes zeros: all bytes of a file take room.
+  enum class Space : std::uint8_t { allocate, deallocate };
+  VfsOp<> change_space(const Credentials& who, const FileRef& file, Space change, std::uint64_t offset,
+                       std::uint64_t length);
   [[nodiscard]] Storage& storage() { return storage_; }
   // An open or a lease of the node has ended.
   void release(std::uint64_t id);
@@ -137,6 +141,7 @@ class MemoryFileSystem : public FileSystem, public std::enable_shared_from_this<
                                ReadMemory memory);
   Outcome<WriteResult> write_own(const Call& call, const FileRef& file, Stability stability,
                                  Verifier verifier, Wcc* wcc);
+  Outcome<> change_own_space(const Call& call, const FileRef& file, Space change);
 
   // Contents (content.cc). What this file system knows of the content of one file.
   struct Held;

@@ -16,11 +16,11 @@ struct Call {
   bool changes = false;              // of names, attributes or content: what a read-only file system refuses
   std::string_view name{};           // of a name that is looked up, made or removed; of RENAME the old one
   std::string_view to_name{};        // of RENAME
-  std::uint64_t offset = 0;          // of READ, WRITE and COMMIT
+  std::uint64_t offset = 0;          // of READ, WRITE, COMMIT, ALLOCATE and DEALLOCATE
   std::uint64_t count = 0;
   const io::Payload* data = nullptr;  // of WRITE
   Stability stability = Stability::unstable;
-  std::uint64_t fileid = 0;  // of SETATTR, WRITE and COMMIT
+  std::uint64_t fileid = 0;  // of SETATTR, WRITE, COMMIT, ALLOCATE and DEALLOCATE
 };
 
 // Belongs to the test, and outlives the file systems that it is given to. These do nothing.

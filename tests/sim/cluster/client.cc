@@ -25,6 +25,7 @@ SessionTraits metadata_traits(const ClientTraits& traits, const std::string& own
           .owner = owner,
           .verifier = verifier_of(boot),
           .flags = EXCHGID4_FLAG_USE_PNFS_MDS,
+          .minor_version = traits.minor_version,
           .first_xid = boot << 20U,
           .patience = std::chrono::hours(10),
           .state = true};
@@ -96,6 +97,7 @@ Session& Client::data_session(std::uint32_t server) {
                                                       .owner = owner_,
                                                       .verifier = verifier_of(boot_),
                                                       .flags = EXCHGID4_FLAG_USE_PNFS_DS,
+                                                      .minor_version = traits_.minor_version,
                                                       .first_xid = boot_ << 20U,
                                                       .patience = seconds(12),
                                                       .state = false},
@@ -136,9 +138,11 @@ SessionOp<> Client::one_operation() {
   if (dice < 22) return close(opened);
   if (dice < 27) return return_layout(opened);
   if (dice < 30) return commit_layout(opened);
-  if (dice < 42) return write_in_band(opened);
-  if (dice < 46) return commit_in_band(opened);
-  if (dice < 54) return commit_by_layout(opened);
+  if (dice < 34 && traits_.minor_version > 1)
+    return random_.percent(50) ? allocate(opened) : deallocate(opened);
+  if (dice < 44) return write_in_band(opened);
+  if (dice < 48) return commit_in_band(opened);
+  if (dice < 55) return commit_by_layout(opened);
   if (opened->layout == nullptr || !opened->layout->writes) return get_layout(opened, random_.percent(80));
   return write_by_layout(opened, opened->layout);
 }

@@ -23,6 +23,7 @@ namespace braid::sim::cluster {
 struct ClientTraits {
   std::uint32_t index = 0;
   std::uint32_t workers = 1;
+  std::uint32_t minor_version = 2;  // ALLOCATE and DEALLOCATE there are since 2
   // Goes on to use layouts that it has returned, or was refused by.
   bool stubborn = false;
 };
@@ -105,12 +106,19 @@ class Client {
   SessionOp<Answer> send_return(OpenedRef opened);
   SessionOp<> commit_layout(OpenedRef opened);
   SessionOp<> remove();
-  // Before each attempt but the first, 0.
-  SessionOp<> pause_before(int attempt);
+  struct Repeated {
+    nfsstat4 status;
+    Answer answer;  // its body is next
+  };
+  // An operation on the file. What is answered NFS4ERR_DELAY has not failed, and may be done: it is sent
+  // again, as Linux does. `what`: for the trace.
+  SessionOp<Repeated> repeat(OpenedRef opened, Request operation, std::string what);
   SessionOp<> truncate(OpenedRef opened);
   // As Linux does by O_TRUNC.
   SessionOp<> overwrite(OpenedRef opened);
   SessionOp<> look(OpenedRef opened);
+  SessionOp<> allocate(OpenedRef opened);
+  SessionOp<> deallocate(OpenedRef opened);
   SessionOp<> write_in_band(OpenedRef opened);
   SessionOp<> commit_in_band(OpenedRef opened);
   // What the stateid of a layout has brought that the client holds.

@@ -74,6 +74,7 @@ void MediumDoor::changed(const vfs::memory::Call& call) {
   if (what == "setattr") medium_.cut(call.fileid);
   if (what == "write")
     medium_.written(call.fileid, call.offset, call.count, call.stability != vfs::Stability::unstable);
+  if (what == "allocate") medium_.written(call.fileid, call.offset, call.count, false);
 }
 
 }  // namespace braid::sim::cluster

@@ -260,32 +260,33 @@ SessionOp<> Client::remove() {
   world_.trace.add(traits_.index, {}, "removes {}: {}", name, name_of(done.response.status()));
 }
 
-SessionOp<> Client::pause_before(int attempt) {
-  if (attempt > 0) co_await pause_between(milliseconds(100), milliseconds(1500));
+SessionOp<Client::Repeated> Client::repeat(OpenedRef opened, Request operation, std::string what) {
+  for (int attempt = 1;; ++attempt) {
+    Request request = at(opened->handle);
+    request.append(operation);
+    Answer answer = co_await metadata_.call(std::move(request));
+    const nfsstat4 status = status_behind(answer, 1);
+    world_.trace.add(traits_.index, opened->file, "{}: {}", what, name_of(status));
+    if (status != NFS4ERR_DELAY || attempt == attempts_max) co_return Repeated{status, std::move(answer)};
+    co_await pause_between(milliseconds(100), milliseconds(1500));
+  }
 }
 
 SessionOp<> Client::truncate(OpenedRef opened) {
   const std::uint32_t cell = some_cell();
   std::uint64_t size = 0;
   if (random_.percent(70)) size = random_.percent(50) ? offset_of(cell) : end_of(cell);
-  Cut& cut = world_.oracle.cut_begins(traits_.index, opened->file, size);
-  nfsstat4 status = NFS4ERR_DELAY;
-  for (int attempt = 0; attempt < attempts_max && status == NFS4ERR_DELAY; ++attempt) {
-    const auto waited = co_await pause_before(attempt).as_result();
-    if (!waited) world_.oracle.cut_abandoned(cut);
-    co_await waited;
-    Request request = at(opened->handle);
-    request.add(nfs_opnum4::OP_SETATTR,
+  Request operation;
+  operation.add(nfs_opnum4::OP_SETATTR,
                 SETATTR4args{opened->open, {.attrmask = size_alone, .attr_vals = payload_of_number(size)}});
-    auto done = co_await metadata_.call(std::move(request)).as_result();
-    if (!done) {
-      world_.oracle.cut_abandoned(cut);
-      co_await base::fail(done.error());
-    }
-    status = status_behind(*done, 1);
-    world_.trace.add(traits_.index, opened->file, "truncates to {}: {}", size, name_of(status));
+  Cut& cut = world_.oracle.cut_begins(traits_.index, opened->file, size);
+  const auto done =
+      co_await repeat(opened, std::move(operation), fmt::format("truncates to {}", size)).as_result();
+  if (!done) {
+    world_.oracle.cut_abandoned(cut);
+    co_await base::fail(done.error());
   }
-  world_.oracle.cut_answered(cut, status == NFS4_OK);
+  world_.oracle.cut_answered(cut, done->status == NFS4_OK);
 }
 
 SessionOp<> Client::overwrite(OpenedRef opened) {
@@ -330,27 +331,21 @@ SessionOp<> Client::write_in_band(OpenedRef opened) {
   args.offset = offset_of(cell);
   args.stable = stable ? stable_how4::FILE_SYNC4 : stable_how4::UNSTABLE4;
   args.data = payload_of(data);
-  WRITE4resok given;
-  nfsstat4 status = NFS4ERR_DELAY;
-  // As Linux does: what is answered so has not failed, and may be done.
-  for (int attempt = 0; attempt < attempts_max && status == NFS4ERR_DELAY; ++attempt) {
-    const auto waited = co_await pause_before(attempt).as_result();
-    if (!waited) world_.oracle.write_abandoned(write);
-    co_await waited;
-    Request request = at(opened->handle);
-    request.add(nfs_opnum4::OP_WRITE, args);
-    auto done = co_await metadata_.call(std::move(request)).as_result();
-    if (!done) {
-      world_.oracle.write_abandoned(write);
-      co_await base::fail(done.error());
-    }
-    status = status_behind(*done, 1);
-    if (const auto body = status == NFS4_OK ? done->response.body<WRITE4resok>() : std::nullopt)
-      given = *body;
-    world_.trace.add(traits_.index, opened->file, "writes {} in-band to cell {}{}{}: {}", write.tag, cell,
-                     write.what.cells.size() > 1 ? " and the next" : "", stable ? ", stable" : "",
-                     name_of(status));
+  Request operation;
+  operation.add(nfs_opnum4::OP_WRITE, args);
+  auto done = co_await repeat(
+                  opened, std::move(operation),
+                  fmt::format("writes {} in-band to cell {}{}{}", write.tag, cell,
+                              write.what.cells.size() > 1 ? " and the next" : "", stable ? ", stable" : ""))
+                  .as_result();
+  if (!done) {
+    world_.oracle.write_abandoned(write);
+    co_await base::fail(done.error());
   }
+  WRITE4resok given;
+  const nfsstat4 status = done->status;
+  if (const auto body = status == NFS4_OK ? done->answer.response.body<WRITE4resok>() : std::nullopt)
+    given = *body;
   const bool whole = status == NFS4_OK && given.count == data.size();
   std::ranges::copy(given.writeverf, write.verifier.begin());
   world_.oracle.write_answered(write, whole, given.committed == stable_how4::FILE_SYNC4, true, false);

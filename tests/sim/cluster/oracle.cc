@@ -17,8 +17,10 @@ bool covers(const Write& write, std::uint32_t cell) {
   return std::ranges::find(write.what.cells, cell) != write.what.cells.end();
 }
 
+bool covers(const Punch& punch, std::uint32_t cell) { return punch.first <= cell && cell <= punch.last; }
+
 std::uint64_t last_end(const Write& write) {
-  std::uint64_t end = 0;
+  std::uint64_t end = write.what.room_end;
   for (const std::uint32_t cell : write.what.cells) end = std::max(end, end_of(cell));
   return end;
 }
@@ -91,6 +93,23 @@ void Oracle::cut_answered(Cut& cut, bool ok) {
 
 void Oracle::cut_abandoned(Cut& cut) { cut.span.ended = scheduler_.now() + afterlife; }
 
+Punch& Oracle::punch_begins(FileNumber file, std::uint32_t first, std::uint32_t last) {
+  Punch& punch = files_[file].punches.emplace_back();
+  punch.first = first;
+  punch.last = last;
+  punch.span.begun = scheduler_.now();
+  return punch;
+}
+
+void Oracle::punch_answered(Punch& punch, bool ok) {
+  punch.ok = ok;
+  punch.span.ended = ok ? scheduler_.now() : scheduler_.now() + afterlife;
+}
+
+bool Oracle::died_since(base::TimePoint then) const {
+  return std::ranges::any_of(deaths_, [&](const Death& death) { return death.when >= then; });
+}
+
 bool Oracle::certain(const Write& write, base::TimePoint from) const {
   if (!write.ok || !write.trusted || write.span.ended >= from) return false;
   if (write.stable) return true;
@@ -116,7 +135,7 @@ bool Oracle::keeps_layout(std::uint32_t client, FileNumber number, const Span& g
     return !before && !own_after;
   };
   const auto doubts = [&](const Write& write) {
-    return !write.what.by_layout && write.span.ended >= granted.begun;
+    return !write.what.by_layout && !write.what.cells.empty() && write.span.ended >= granted.begun;
   };
   return std::ranges::none_of(found->second.cuts, ends) && std::ranges::none_of(found->second.writes, doubts);
 }
@@ -149,6 +168,12 @@ void Oracle::tag_read(std::uint32_t client, FileNumber number, std::uint32_t cel
     return violation("write_after_fence", client, number,
                      fmt::format("cell {} has the bytes of write {} from before a truncation to {} bytes",
                                  cell, write.tag, cut->size));
+  for (const Punch& punch : file.punches)
+    if (covers(punch, cell) && punch.ok && punch.span.begun > write.span.ended && punch.span.ended < sent &&
+        !died_since(punch.span.begun))
+      return violation(
+          "hole_has_bytes", client, number,
+          fmt::format("cell {} has the bytes of write {} from before a DEALLOCATE of it", cell, write.tag));
   for (const Write& later : file.writes)
     if (covers(later, cell) && later.span.begun > write.span.ended && certain(later, sent))
       return violation("lost_stable_byte", client, number,
@@ -164,7 +189,10 @@ void Oracle::zeros_read(std::uint32_t client, FileNumber number, std::uint32_t c
     const bool cut = std::ranges::any_of(file.cuts, [&](const Cut& one) {
       return one.size < end_of(cell) && one.span.ended >= write.span.begun;
     });
-    if (cut) continue;
+    const bool hole = std::ranges::any_of(file.punches, [&](const Punch& one) {
+      return covers(one, cell) && one.span.ended >= write.span.begun;
+    });
+    if (cut || hole) continue;
     return violation("lost_stable_byte", client, number,
                      fmt::format("cell {} is empty, and write {} is {}", cell, write.tag,
                                  write.stable ? "stable" : "there"));
@@ -176,7 +204,7 @@ bool Oracle::calm(FileNumber number, base::TimePoint since) const {
   if (found == files_.end()) return true;
   const auto over = [&](const auto& one) { return one.span.ended < since; };
   return std::ranges::all_of(found->second.writes, over) && std::ranges::all_of(found->second.cuts, over) &&
-         std::ranges::none_of(deaths_, [&](const Death& death) { return death.when >= since; });
+         std::ranges::all_of(found->second.punches, over) && !died_since(since);
 }
 
 // --- Sizes.

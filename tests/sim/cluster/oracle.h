@@ -41,7 +41,8 @@ struct Span {
 struct WriteIntent {
   std::uint32_t client = 0;
   FileNumber file = 0;
-  std::vector<std::uint32_t> cells;
+  std::vector<std::uint32_t> cells;  // none: an ALLOCATE, which makes the file longer and writes nothing
+  std::uint64_t room_end = 0;        // of an ALLOCATE: where the file ends at least
   // By a layout.
   bool by_layout = false;
   std::uint32_t server = 0;
@@ -68,6 +69,13 @@ struct Write {
 struct Cut {
   std::uint32_t client = 0;
   std::uint64_t size = 0;
+  Span span;
+  bool ok = false;
+};
+
+// One DEALLOCATE of these cells, and of what is between them. One that failed may have been done in part.
+struct Punch {
+  std::uint32_t first = 0, last = 0;
   Span span;
   bool ok = false;
 };
@@ -100,6 +108,11 @@ class Oracle {
   void committed(FileNumber file, std::optional<std::uint32_t> server, base::TimePoint sent,
                  const std::array<std::byte, cell_bytes>& verifier);
 
+  // --- Holes.
+  Punch& punch_begins(FileNumber file, std::uint32_t first, std::uint32_t last);
+  // Not ok: nobody knows whether it was done, or will be.
+  void punch_answered(Punch& punch, bool ok);
+
   // --- Sizes.
   Cut& cut_begins(std::uint32_t client, FileNumber file, std::uint64_t size);
   void cut_answered(Cut& cut, bool ok);
@@ -126,6 +139,7 @@ class Oracle {
   struct File {
     std::deque<Write> writes;
     std::deque<Cut> cuts;
+    std::deque<Punch> punches;
     std::uint64_t size_told = 0;
     Span told{{}, {}};  // the GETATTR that said so
   };
@@ -134,6 +148,8 @@ class Oracle {
     base::TimePoint when;
   };
 
+  // A data server went down, which may have lost what was not synced.
+  [[nodiscard]] bool died_since(base::TimePoint then) const;
   // The bytes are there for who looks from then on, unless something came after it.
   [[nodiscard]] bool certain(const Write& write, base::TimePoint from) const;
   // Handles of such a write are refused since a cut that had been answered by then.

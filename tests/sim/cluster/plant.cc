@@ -15,6 +15,7 @@ constexpr auto plants = std::to_array<PlantRow>({
     {Plant::secret_returns, "secret_returns", "layout_kept"},
     {Plant::imagined_recalls, "imagined_recalls", "granted_in_recall"},
     {Plant::forgotten_keeps, "forgotten_keeps", "own_truncation"},
+    {Plant::imagined_holes, "imagined_holes", "hole_has_bytes"},
     {Plant::stuck_job, "stuck_job", "end"},
 });
 

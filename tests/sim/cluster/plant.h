@@ -19,6 +19,7 @@ enum class Plant : std::uint8_t {
   secret_returns,      // a client believes in a layout that it has returned
   imagined_recalls,    // a client believes that it was asked for a layout
   forgotten_keeps,     // a data server that restarts has forgotten which handles its fences leave in force
+  imagined_holes,      // a client believes that it has made holes, and has asked nobody
   stuck_job,           // something of a killed data server waits for ever
 };
 

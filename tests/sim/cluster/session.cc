@@ -121,7 +121,7 @@ SessionOp<Session::Exchanged> Session::exchange(Request request) {
   if (crashed_) co_await base::fail(Fault::crashed);
   const std::uint32_t xid = ++last_xid_;
   Call call;
-  call.message = request.call(xid, 1);
+  call.message = request.call(xid, traits_.minor_version);
   calls_[xid] = &call;
   const base::TimePoint deadline = world_.scheduler.now() + traits_.patience;
   if (wire_)

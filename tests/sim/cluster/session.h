@@ -44,6 +44,7 @@ struct SessionTraits {
   std::string owner{};       // co_ownerid
   verifier4 verifier{};      // of this boot
   std::uint32_t flags = 0;   // EXCHGID4_FLAG_USE_PNFS_*
+  std::uint32_t minor_version = 2;
   std::uint32_t first_xid = 0;
   base::Duration patience{};  // with a server that says nothing
   bool state = false;         // has a back channel, and says RECLAIM_COMPLETE

@@ -100,6 +100,7 @@ void Simulation::choose_world() {
     traits_.push_back(
         {.index = i,
          .workers = static_cast<std::uint32_t>(random_.between(std::uint64_t{1}, std::uint64_t{2})),
+         .minor_version = random_.percent(20) ? 1U : 2U,
          .stubborn = random_.percent(25)});
   clients_.resize(clients);
 }
@@ -145,8 +146,7 @@ template <class Start>
 bool Simulation::fails_while(Machine::MountIndex mount, Start start) {
   bool failed = false;
   if (random_.percent(10))
-    machine_.crash_after(
-        random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
+    machine_.crash_after(random_.between(std::uint64_t{1}, std::uint64_t{8}), [&] { failed = true; }, mount);
   start();
   machine_.forget_fuse();
   return failed;

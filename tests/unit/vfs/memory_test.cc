@@ -141,5 +141,22 @@ TEST_F(MemoryNames, without_a_source_of_contents_there_is_nothing_to_exchange) {
   EXPECT_EQ(now(fs_->exchange(file, nullptr)).error(), Error::notsupp);
 }
 
+TEST_F(MemoryTest, room_makes_a_file_longer_and_a_hole_reads_as_zeros) {
+  const auto fs = mount();
+  const FileRef file = at(*fs, storage_.add(top, "f", FileType::regular, "bytes"));
+  const Borrowed io = fs->borrow(nobody_, file);
+  EXPECT_TRUE(now(io->allocate(nobody_, 1, 2)));
+  EXPECT_EQ(*now(read(fs, file)), "bytes");
+  EXPECT_TRUE(now(io->allocate(nobody_, 4, 3)));
+  EXPECT_EQ(*now(read(fs, file)), std::string("bytes\0\0", 7));
+  EXPECT_EQ(now(fs->getattr(file))->size, 7U);
+  EXPECT_TRUE(now(io->deallocate(nobody_, 1, 2)));
+  EXPECT_EQ(*now(read(fs, file)), std::string("b\0\0es\0\0", 7));
+  EXPECT_TRUE(now(io->deallocate(nobody_, 4, ~std::uint64_t{0})));
+  EXPECT_EQ(*now(read(fs, file)), std::string("b\0\0e\0\0\0", 7)) << "it is not longer";
+  EXPECT_EQ(now(io->allocate(nobody_, ~std::uint64_t{0}, 2)).error(), Error::fbig);
+  EXPECT_EQ(now(fs->getattr(file))->size, 7U);
+}
+
 }  // namespace
 }  // namespace braid::vfs::memory::test
