@@ -81,6 +81,14 @@ Step<nfs4::LAYOUTRETURN4args> return_layout(const FileLayout& layout) {
                       {.lrf_offset = 0, .lrf_length = whole, .lrf_stateid = layout.id, .lrf_body = {}})});
 }
 
+Step<nfs4::LAYOUTCOMMIT4args> commit_layout(const FileLayout& layout) {
+  nfs4::LAYOUTCOMMIT4args args;
+  args.loca_length = whole;
+  args.loca_stateid = layout.id;
+  args.loca_layoutupdate.lou_type = files_type;
+  return step(OP_LAYOUTCOMMIT, args);
+}
+
 Step<nfs4::GETDEVICEINFO4args> get_device(const FileLayout& layout) {
   return step(OP_GETDEVICEINFO, nfs4::GETDEVICEINFO4args{.gdia_device_id = layout.device,
                                                          .gdia_layout_type = files_type,

@@ -33,6 +33,8 @@ struct FileLayout {
 Step<nfs4::LAYOUTGET4args> get_layout();
 base::Result<FileLayout, Fault> take_layout(Results& results);
 Step<nfs4::LAYOUTRETURN4args> return_layout(const FileLayout& layout);
+// All that was written by it.
+Step<nfs4::LAYOUTCOMMIT4args> commit_layout(const FileLayout& layout);
 // One address of each server.
 Step<nfs4::GETDEVICEINFO4args> get_device(const FileLayout& layout);
 base::Result<std::vector<rpc::PeerAddress>, Fault> take_device(Results& results);

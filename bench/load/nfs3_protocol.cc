@@ -149,6 +149,11 @@ LoadOp<Done> Nfs3Protocol::write(Extent extent, const io::Payload& data, Stabili
       });
 }
 
+LoadOp<> Nfs3Protocol::commit() {
+  co_await call<nfs3::COMMIT3res>(NFS_V3_procedure::NFSPROC3_COMMIT,
+                                  nfs3::COMMIT3args{.file = wire(data_), .offset = 0, .count = 0});
+}
+
 LoadOp<Done> Nfs3Protocol::create(const Handle& parent, std::string_view name) {
   return call<nfs3::CREATE3res>(NFS_V3_procedure::NFSPROC3_CREATE,
                                 create_args(parent, name, nfs3::createmode3::UNCHECKED));

@@ -32,6 +32,7 @@ class Nfs3Protocol final : public Protocol {
   LoadOp<Done> access(const Handle& file) override;
   LoadOp<Done> read(Extent extent) override;
   LoadOp<Done> write(Extent extent, const io::Payload& data, Stability stability) override;
+  LoadOp<> commit() override;
   LoadOp<Done> create(const Handle& parent, std::string_view name) override;
   LoadOp<Done> remove(const Handle& parent, std::string_view name) override;
   LoadOp<Done> list(const Handle& parent, Listing& listing) override;

@@ -392,6 +392,39 @@ LoadOp<Done> Nfs4Protocol::write(Extent extent, const io::Payload& data, Stabili
       take);
 }
 
+LoadOp<> Nfs4Protocol::commit_at(Nfs4Client& client, const Handle& file) {
+  const Turn turn(client);
+  co_await client.call<Done>(*turn, Keep::no, steps(put_fh(file), step(OP_COMMIT, nfs4::COMMIT4args{0, 0})),
+                             [](Results& results) -> base::Result<Done, Fault> {
+                               nfs4::COMMIT4resok body;
+                               if (!results.next(OP_PUTFH) || !results.next(OP_COMMIT, body))
+                                 return base::fail(results.fault());
+                               return Done{};
+                             });
+}
+
+LoadOp<> Nfs4Protocol::commit_layout() {
+  const Turn turn(client_);
+  co_await client_.call<Done>(*turn, Keep::yes,
+                              steps(put_fh(data_->file), load::commit_layout(*data_->layout)),
+                              [](Results& results) -> base::Result<Done, Fault> {
+                                nfs4::LAYOUTCOMMIT4resok body;
+                                if (!results.next(OP_PUTFH) || !results.next(OP_LAYOUTCOMMIT, body))
+                                  return base::fail(results.fault());
+                                return Done{};
+                              });
+}
+
+LoadOp<> Nfs4Protocol::commit() {
+  if (!data_->layout) {
+    co_await commit_at(client_, data_->file);
+    co_return;
+  }
+  for (std::size_t i = 0; i < data_clients_.size(); ++i)
+    co_await commit_at(*data_clients_[i], data_->layout->handles.at(i));
+  co_await commit_layout();
+}
+
 LoadOp<Done> Nfs4Protocol::create(const Handle& parent, std::string_view name) {
   const Turn turn(client_);
   const Opened opened = co_await make_and_open(*turn, parent, name, nfs4::createmode4::UNCHECKED4);

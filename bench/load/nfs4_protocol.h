@@ -43,6 +43,7 @@ class Nfs4Protocol final : public Protocol {
   LoadOp<Done> access(const Handle& file) override;
   LoadOp<Done> read(Extent extent) override;
   LoadOp<Done> write(Extent extent, const io::Payload& data, Stability stability) override;
+  LoadOp<> commit() override;
   // OPEN and CLOSE.
   LoadOp<Done> create(const Handle& parent, std::string_view name) override;
   LoadOp<Done> remove(const Handle& parent, std::string_view name) override;
@@ -65,6 +66,9 @@ class Nfs4Protocol final : public Protocol {
   [[nodiscard]] Aim aim(Extent extent);
   // The servers of the data file's layout, each with a session.
   LoadOp<> reach_data_servers();
+  // A COMMIT of all that the server has of the file.
+  static LoadOp<> commit_at(Nfs4Client& client, const Handle& file);
+  LoadOp<> commit_layout();
   LoadOp<> close_with_layout(Lane& lane, const Opened& opened);
   LoadOp<Opened> open(Lane& lane, const Handle& parent, nfs4::OPEN4args args);
   LoadOp<> confirm(Lane& lane, Opened& opened);

@@ -33,7 +33,16 @@ LoadOp<Done> access(Worker& worker) { return worker.protocol.access(random_file(
 
 LoadOp<Done> read(Worker& worker) { return worker.protocol.read(next_extent(worker)); }
 
+LoadOp<Done> write_and_commit(Worker& worker) {
+  const Options& options = worker.shared.options;
+  const Done done =
+      co_await worker.protocol.write(next_extent(worker), worker.shared.workspace.data(), options.stability);
+  if (++worker.shared.writes % options.commit_every == 0) co_await worker.protocol.commit();
+  co_return done;
+}
+
 LoadOp<Done> write(Worker& worker) {
+  if (worker.shared.options.commit_every > 0) return write_and_commit(worker);
   return worker.protocol.write(next_extent(worker), worker.shared.workspace.data(),
                                worker.shared.options.stability);
 }

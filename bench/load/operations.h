@@ -16,6 +16,7 @@ struct Shared {
   const Options& options;
   Workspace& workspace;
   std::uint64_t next_block = 0;  // of the data file, in sequential order
+  std::uint64_t writes = 0;      // that were answered
 };
 
 // One operation at a time: what those of one worker keep.

@@ -108,6 +108,8 @@ void add_data_options(CLI::App& app, Options& options) {
                                                      {"file_sync", Stability::file_sync}};
   app.add_option("--stable", options.stability, "unstable, data_sync or file_sync")
       ->transform(CLI::CheckedTransformer(stabilities, CLI::ignore_case));
+  app.add_option("--commit", options.commit_every, "a COMMIT after each so many WRITEs")
+      ->check(CLI::PositiveNumber);
   app.add_option("--file-size", options.file_bytes, "bytes of the file that is read and written")
       ->capture_default_str()
       ->transform(CLI::AsSizeValue(false));

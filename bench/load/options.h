@@ -70,6 +70,7 @@ struct Options {
   std::uint32_t size = 4096;  // bytes per READ and WRITE
   bool sequential = false;
   Stability stability = Stability::unstable;
+  std::uint64_t commit_every = 0;  // WRITEs, after which COMMIT follows; 0: none does
   std::uint64_t file_bytes = 256 * base::MiB;
   std::uint32_t files = 1000;        // for GETATTR, LOOKUP, ACCESS, READDIRPLUS
   std::uint64_t removable = 50'000;  // files made beforehand for REMOVE

@@ -62,6 +62,8 @@ class Protocol {
   virtual LoadOp<Done> access(const Handle& file) = 0;
   virtual LoadOp<Done> read(Extent extent) = 0;
   virtual LoadOp<Done> write(Extent extent, const io::Payload& data, Stability stability) = 0;
+  // Of the whole data file; with a layout at all of its servers, and LAYOUTCOMMIT after that.
+  virtual LoadOp<> commit() = 0;
   // Of a file that is not there.
   virtual LoadOp<Done> create(const Handle& parent, std::string_view name) = 0;
   virtual LoadOp<Done> remove(const Handle& parent, std::string_view name) = 0;
