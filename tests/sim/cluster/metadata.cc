@@ -264,10 +264,14 @@ SessionOp<Client::Repeated> Client::repeat(OpenedRef opened, Request operation, 
   for (int attempt = 1;; ++attempt) {
     Request request = at(opened->handle);
     request.append(operation);
-    Answer answer = co_await metadata_.call(std::move(request));
-    const nfsstat4 status = status_behind(answer, 1);
+    auto answer = co_await metadata_.call(std::move(request)).as_result();
+    if (!answer) {
+      world_.trace.add(traits_.index, opened->file, "{}: no answer", what);
+      co_await base::fail(answer.error());
+    }
+    const nfsstat4 status = status_behind(*answer, 1);
     world_.trace.add(traits_.index, opened->file, "{}: {}", what, name_of(status));
-    if (status != NFS4ERR_DELAY || attempt == attempts_max) co_return Repeated{status, std::move(answer)};
+    if (status != NFS4ERR_DELAY || attempt == attempts_max) co_return Repeated{status, std::move(*answer)};
     co_await pause_between(milliseconds(100), milliseconds(1500));
   }
 }
