@@ -51,7 +51,8 @@ vfs::VfsOp<> Settler::settle(DirtyLog::Known& file) {
   file.version = cluster_.dirty().version_of(file.object);
   const auto stub = co_await reached->file_system->stub(reached->file, cluster_.source());
   co_await stub->sync();
-  file.settled = true;
+  // Of a change that began meanwhile, and has that version, the stub does not tell.
+  file.settled = !cluster_.source().has_writers(file.object);
 }
 
 }  // namespace braid::pnfs_mds

@@ -65,6 +65,8 @@ class StripedContent final : public vfs::Content {
   // One has been under way for longer. It may be carried out at a data server when who sent it is gone, and
   // somebody else has its locks: nobody is to be granted a layout for writing, by which it could overtake.
   [[nodiscard]] bool change_unanswered() const;
+  // One is under way.
+  [[nodiscard]] bool changing() const;
   // A truncation was intended, and is not finished: nobody is to be granted a layout.
   [[nodiscard]] bool truncating() const;
 
@@ -156,6 +158,9 @@ class StripedContent final : public vfs::Content {
   // Each server could keep its part of so many bytes, as far as heartbeats tell.
   [[nodiscard]] bool can_ever_have(const pnfs::LayoutRecord& record, std::uint64_t length) const;
   // What the operations of that name do in their turn.
+  // Before servers are told of what makes the file longer, while a change is noted: a crash forgets that they
+  // were, and what they have is asked for after it.
+  vfs::VfsOp<> keep_growing();
   vfs::VfsOp<vfs::WriteResult> write_in_turn(vfs::Stub& stub, std::uint64_t offset, const io::Payload& data,
                                              vfs::Stability stability, Failed& failed);
   vfs::VfsOp<> allocate_in_turn(vfs::Stub& stub, std::uint64_t offset, std::uint64_t end, Failed& failed);

@@ -133,6 +133,16 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::C
   co_return co_await outlast(failed, std::move(done));
 }
 
+vfs::VfsOp<> StripedContent::keep_growing() {
+  source_.parts_.dirty.put(object_, file_);
+  return source_.parts_.dirty.keep(object_);
+}
+
+bool StripedContent::changing() const {
+  const Calls* const made = calls_.load(std::memory_order_acquire);
+  return made != nullptr && made->changes.any_before(base::TimePoint::max());
+}
+
 bool StripedContent::change_unanswered() const {
   const Calls* const made = calls_.load(std::memory_order_acquire);
   return made != nullptr && made->changes.any_before(source_.parts_.clock.now() - slow_change);
@@ -153,6 +163,7 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write_in_turn(vfs::Stub& stub, std:
   const vfs::Attributes now = co_await stub.attributes();
   const std::vector<Piece> pieces = pieces_of(record.striping, offset, data.size());
   if (any_left_out(pieces)) co_await base::fail(vfs::Error::delay);
+  if (offset + data.size() > now.size) co_await keep_growing();
   // The servers that nobody asks now: as they were before the first byte was written.
   const std::uint32_t width = record.striping.width;
   SeenVerifiers seen(width);

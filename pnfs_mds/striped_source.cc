@@ -59,7 +59,7 @@ void StripedSource::written(pnfs::ObjectId object) {
 
 bool StripedSource::has_writers(pnfs::ObjectId object) const {
   const std::shared_ptr<StripedContent> content = living(object);
-  return content != nullptr && content->has_writers();
+  return content != nullptr && (content->has_writers() || content->changing());
 }
 
 std::shared_ptr<StripedContent> StripedSource::content_of(const pnfs::LayoutRecord& record,

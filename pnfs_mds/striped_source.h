@@ -58,7 +58,7 @@ class StripedSource final : public vfs::ContentSource {
   [[nodiscard]] std::shared_ptr<StripedContent> living(pnfs::ObjectId object) const;
   // Servers are written to; the file need not be loaded. DirtyLog::keep() is the caller's.
   void written(pnfs::ObjectId object);
-  // Whether somebody has a layout for writing.
+  // Whether somebody has a layout for writing, or a change through this server is under way.
   [[nodiscard]] bool has_writers(pnfs::ObjectId object) const;
 
   [[nodiscard]] std::string_view record() const override { return pnfs::layout_record_name; }

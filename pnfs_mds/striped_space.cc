@@ -129,6 +129,7 @@ vfs::VfsOp<> StripedContent::allocate_in_turn(vfs::Stub& stub, std::uint64_t off
   const Striping& striping = record.striping;
   if (!can_ever_have(record, end - offset)) co_await base::fail(vfs::Error::nospc);
   const vfs::Attributes now = co_await stub.attributes();
+  if (end > now.size) co_await keep_growing();
   // Truncations have numbers of grants, and none runs as long as this has its turn.
   const std::uint64_t number = source_.parts_.grants.last().value();
   std::vector<std::uint64_t> next(striping.width);

@@ -139,6 +139,22 @@ TEST_F(StripedCrash, a_stable_write_through_the_metadata_server_has_its_size) {
   EXPECT_EQ(attributes("f")->size, 205U);
 }
 
+// A server may have done what this process did not live to hear.
+TEST_F(StripedCrash, what_makes_a_file_longer_is_asked_for_after_a_crash) {
+  const pnfs::ServerNumber server = place_of("f", 0).first;
+  objects_.set_error(server, Error::delay);
+  EXPECT_FALSE(now(write("f", 100, "bytes")));
+  objects_.set_error(server, std::nullopt);
+  crash();
+  EXPECT_TRUE(content("f")->unsettled());
+  EXPECT_TRUE(attributes("f"));
+  work();
+  objects_.forget_calls();
+  const FullDisk full;
+  EXPECT_FALSE(now(write("f", 200, "bytes")));
+  EXPECT_EQ(objects_.calls("write"), 0U) << "nobody would ask for it";
+}
+
 TEST_F(StripedCrash, an_answer_that_cannot_be_kept_is_none) {
   const FullDisk full;
   EXPECT_FALSE(now(cluster_->written({content("f")->object()})));
