@@ -42,7 +42,7 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id
   const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(id);
   if (known) {
     chunk.at = *known;
-    if (is_there(kind, chunk, bytes)) {
+    if (is_there(kind, chunk, bytes) && pins_.refer(known->container)) {
       ++chunks_found_;
       bytes_found_ += bytes.size();
       return chunk;
@@ -51,22 +51,34 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id
   const auto at = containers_.append(kind, id, bytes);
   if (!at) return base::fail(at.error());
   chunk.at = *at;
+  (void)pins_.refer(at->container);
   if (index_ != nullptr) index_->put(id, *at);
   ++chunks_added_;
   bytes_added_ += ChunkHeader::bytes + bytes.size();
   return chunk;
 }
 
-// A hit is where the bytes are, byte by byte: neither the index nor an id is believed. Nodes with other
-// locations in them are as good.
+// A hit is where the bytes are, byte by byte: neither the index nor an id is believed. A node with other
+// locations in it is none: nobody keeps what these lead to.
 bool ChunkStore::is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes) {
+  const std::uint64_t place = chunk.at.packed();
+  if (bad_.with([place](const auto& bad) { return bad.contains(place); })) return false;
   const auto found = containers_.read(chunk.at, kind, chunk.id, chunk.bytes);
-  if (!found) return false;
-  const auto there = named_bytes(kind, *found), wanted = named_bytes(kind, bytes);
-  return there && wanted && base::equal(*there, *wanted);
+  return found && base::equal(*found, bytes);
 }
 
-ChunkCache::Bytes ChunkStore::verified(ChunkKind kind, const ChunkRef& chunk, Location at) {
+void ChunkStore::note_bad(Location at) {
+  bad_.with([at](auto& bad) {
+    if (bad.size() < bad_max) bad.insert(at.packed());
+  });
+}
+
+std::array<std::optional<Location>, 2> ChunkStore::places_of(const ChunkRef& chunk) {
+  const auto known = index_ == nullptr ? std::nullopt : index_->find(chunk.id);
+  return {chunk.at, known == chunk.at ? std::nullopt : known};
+}
+
+ChunkCache::Bytes ChunkStore::at_place(ChunkKind kind, const ChunkRef& chunk, Location at) {
   auto read = containers_.read(at, kind, chunk.id, chunk.bytes);
   if (!read) return nullptr;
   const auto named = named_bytes(kind, *read);
@@ -78,13 +90,15 @@ ChunkCache::Bytes ChunkStore::verified(ChunkKind kind, const ChunkRef& chunk, Lo
 base::Result<ChunkCache::Bytes> ChunkStore::get(ChunkKind kind, const ChunkRef& chunk) {
   if (ChunkCache::Bytes cached = cache_.find(chunk.id); cached != nullptr && cached->size() == chunk.bytes)
     return cached;
-  ChunkCache::Bytes found = verified(kind, chunk, chunk.at);
+  ChunkCache::Bytes found = at_place(kind, chunk, chunk.at);
   if (found == nullptr) {
     ++mismatches_;
     containers_.forget_cached(chunk.at, chunk.bytes);
-    found = verified(kind, chunk, chunk.at);
-    const auto elsewhere = found == nullptr && index_ != nullptr ? index_->find(chunk.id) : std::nullopt;
-    if (elsewhere && *elsewhere != chunk.at) found = verified(kind, chunk, *elsewhere);
+    found = at_place(kind, chunk, chunk.at);
+    if (found == nullptr) {
+      note_bad(chunk.at);
+      if (const auto elsewhere = places_of(chunk)[1]) found = at_place(kind, chunk, *elsewhere);
+    }
     base::log_event(
         base::Level::error, "store_chunk_damaged", "container={} offset={} bytes={}: {}",
         Containers::name_of(chunk.at.container), chunk.at.offset, chunk.bytes,

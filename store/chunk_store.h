@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "base/bytes.h"
 #include "base/guarded.h"
@@ -16,6 +17,7 @@
 #include "store/index.h"
 #include "store/keys.h"
 #include "store/node.h"
+#include "store/pins.h"
 
 namespace braid::store {
 
@@ -56,7 +58,8 @@ class ChunkStore {
       : containers_(containers), index_(index), keys_(keys), cache_(cache_bytes) {}
 
   // Keeps a chunk, which is not on the medium before the next sync() ends. One that is there already is
-  // found, if its bytes are these. `id`: what keys.id_of() says.
+  // found, if its bytes are these, unless its place is known to be bad. `id`: what keys.id_of() says. Who
+  // will refer to it holds pins().use() since before.
   base::Result<ChunkRef> put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   base::Result<ChunkRef> put(ChunkKind kind, base::BytesView bytes);
   base::Result<void> sync() { return containers_.sync(); }
@@ -67,13 +70,19 @@ class ChunkStore {
   // The same of a root, whose length is found with it.
   base::Result<ChunkCache::Bytes> get_root(const hashing::Digest& id, Location at);
 
+  // Where READ may find a chunk: where its recipe says, and where the index does. Its bytes at one of these
+  // places alone, past what is known of it; null: it is not there.
+  std::array<std::optional<Location>, 2> places_of(const ChunkRef& chunk);
+  ChunkCache::Bytes at_place(ChunkKind kind, const ChunkRef& chunk, Location at);
+  // That the medium has something else there: it is never found again by who puts the same.
+  void note_bad(Location at);
+  [[nodiscard]] Pins& pins() { return pins_; }
+
   // What lies in the containers and the index does not know yet goes into it.
   base::Result<std::uint64_t> catch_up();
   [[nodiscard]] ChunkCounts counts() const;
 
  private:
-  // One that was read from a place, and is what it should be.
-  ChunkCache::Bytes verified(ChunkKind kind, const ChunkRef& chunk, Location at);
   std::optional<ChunkRef> root_at(const hashing::Digest& id, Location at);
   bool is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes);
 
@@ -81,6 +90,9 @@ class ChunkStore {
   Index* const index_;
   const StoreKeys& keys_;
   ChunkCache cache_;
+  Pins pins_;
+  static constexpr std::size_t bad_max = 1U << 20U;
+  base::Guarded<std::unordered_set<std::uint64_t>> bad_;  // locations
   // Whoever puts a chunk looks for it first: the same one is not put twice at a time.
   static constexpr std::size_t puts_at_once = 64;
   std::array<std::mutex, puts_at_once> putting_;

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/log.h"
 #include "store/node.h"
 
@@ -64,9 +65,9 @@ std::optional<std::uint32_t> Containers::number_of(const std::string& name) {
   return out;
 }
 
-base::Result<std::unique_ptr<Containers>> Containers::open(Medium& medium, const StoreId& store,
-                                                           OpenFor what) {
-  std::unique_ptr<Containers> out(new Containers(medium, store));
+base::Result<std::unique_ptr<Containers>> Containers::open(Medium& medium, const StoreId& store, OpenFor what,
+                                                           std::uint32_t bytes_max) {
+  std::unique_ptr<Containers> out(new Containers(medium, store, bytes_max));
   const auto numbers = out->numbers();
   if (!numbers) return base::fail(numbers.error());
   if (!numbers->empty()) out->number_max_ = numbers->back();
@@ -90,13 +91,36 @@ base::Result<std::uint64_t> Containers::bytes() {
   if (!all) return base::fail(all.error());
   std::uint64_t out = 0;
   for (const std::uint32_t number : *all) {
-    const auto file = file_of(number);
-    if (!file) return base::fail(file.error());
-    const auto now = (*file)->status();
-    if (!now) return base::fail(now.error());
-    out += now->size;
+    const auto one = bytes_of(number);
+    if (!one) return base::fail(one.error());
+    out += *one;
   }
   return out;
+}
+
+base::Result<std::uint64_t> Containers::bytes_of(std::uint32_t number) {
+  const auto file = file_of(number);
+  if (!file && file.error() == base::errno_of(ENOENT)) return 0;
+  if (!file) return base::fail(file.error());
+  const auto now = (*file)->status();
+  if (!now) return base::fail(now.error());
+  return now->size;
+}
+
+std::uint32_t Containers::last_number() {
+  const std::scoped_lock lock(adding_);
+  return number_max_;
+}
+
+// Who has it open sees it until the end: so nobody finds it open any more.
+base::Result<void> Containers::remove(std::uint32_t number) {
+  base::check(number < last_number(), "the last container stays");
+  {
+    const std::scoped_lock lock(opening_);
+    removed_.insert(number);
+    open_.erase(number);
+  }
+  return medium_.remove(name_of(number));
 }
 
 base::Result<std::shared_ptr<File>> Containers::file_of(std::uint32_t number) {
@@ -109,6 +133,7 @@ base::Result<std::shared_ptr<File>> Containers::file_of(std::uint32_t number) {
   if (!opened) return base::fail(opened.error());
   std::shared_ptr<File> file(std::move(*opened));
   const std::scoped_lock lock(opening_);
+  if (removed_.contains(number)) return base::fail(ENOENT);
   if (open_.size() >= open_max) open_.erase(open_.begin());
   open_.insert_or_assign(number, file);
   return file;
@@ -190,8 +215,8 @@ base::Result<Location> Containers::append(ChunkKind kind, const hashing::Digest&
   const std::scoped_lock lock(adding_);
   if (broken_) return base::fail(EIO);
   base::Result<void> done;
-  const bool full = current_.file != nullptr && (current_.end + record.size() > Location::offset_end ||
-                                                 current_.directory.size() >= listed_max);
+  const bool full = current_.file != nullptr &&
+                    (current_.end + record.size() > bytes_max_ || current_.directory.size() >= listed_max);
   if (full) {
     done = close_current();
     broken_ = !done;

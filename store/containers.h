@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,9 @@ class Containers {
   // For writing: what a crash cut short at the end of the last one is taken off, what is in it is synced, and
   // adding goes on there. If there are whole chunks behind one that is not, that is damage, and nothing is
   // taken off: adding goes on in a new one.
-  static base::Result<std::unique_ptr<Containers>> open(Medium& medium, const StoreId& store, OpenFor what);
+  // `bytes_max`: chunks begin before it.
+  static base::Result<std::unique_ptr<Containers>> open(Medium& medium, const StoreId& store, OpenFor what,
+                                                        std::uint32_t bytes_max = Location::offset_end);
 
   // Not on the medium on return. After an error of the medium nothing is added any more: EIO. ENOSPC and
   // EDQUOT: nothing was added, and later there may be room.
@@ -50,6 +53,14 @@ class Containers {
   [[nodiscard]] base::Result<std::vector<std::uint32_t>> numbers();
   // Bytes of all of them.
   [[nodiscard]] base::Result<std::uint64_t> bytes();
+  // Of one of them; 0: it is not there any more.
+  base::Result<std::uint64_t> bytes_of(std::uint32_t number);
+  // Of what is full: nobody refers to it, and nobody will. It may be back after a crash until the directory
+  // is synced. Never the last one, whose number would be used again.
+  base::Result<void> remove(std::uint32_t number);
+  base::Result<void> sync_names() { return medium_.sync_directory(directory); }
+  // Those before it are full, or will not be added to.
+  [[nodiscard]] std::uint32_t last_number();
   // Where the next chunk will lie, or would.
   [[nodiscard]] Location end();
 
@@ -76,7 +87,8 @@ class Containers {
     std::uint64_t damaged = 0;  // places that are not whole, and have a whole chunk behind them
   };
 
-  Containers(Medium& medium, const StoreId& store) : medium_(medium), store_(store) {}
+  Containers(Medium& medium, const StoreId& store, std::uint32_t bytes_max)
+      : medium_(medium), store_(store), bytes_max_(bytes_max) {}
   base::Result<void> begin_writing();
   base::Result<void> take_up(std::uint32_t number);
   base::Result<void> begin(std::uint32_t number);
@@ -89,6 +101,7 @@ class Containers {
 
   Medium& medium_;
   const StoreId store_;
+  const std::uint32_t bytes_max_;
 
   std::mutex adding_;
   Current current_;
@@ -102,6 +115,7 @@ class Containers {
   std::mutex opening_;
   static constexpr std::size_t open_max = 256;
   std::map<std::uint32_t, std::shared_ptr<File>> open_;
+  std::set<std::uint32_t> removed_;  // by this process
 };
 
 }  // namespace braid::store

@@ -74,6 +74,7 @@ class RocksIndex final : public Index {
 
   std::optional<Location> find(const hashing::Digest& id) override { return get(slice_of(id.bytes)); }
   void put(const hashing::Digest& id, Location at) override { put_bits(slice_of(id.bytes), at); }
+  void remove(const hashing::Digest& id) override { complain(db_->Delete(unsynced_, slice_of(id.bytes))); }
   std::optional<Location> known_to() override { return get(marker_key); }
   void put_known_to(Location at) override { put_bits(marker_key, at); }
   std::optional<base::Bytes> note(const hashing::Digest& file) override {

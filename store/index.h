@@ -33,6 +33,8 @@ class Index {
   // What cannot be kept is not found later. In the order in which they were put they survive a crash, up to
   // some moment.
   virtual void put(const hashing::Digest& id, Location at) = 0;
+  // Nobody finds it any more.
+  virtual void remove(const hashing::Digest& id) = 0;
   // How far the containers are known to the index: the chunks before it were put, unless they were lost.
   virtual std::optional<Location> known_to() = 0;
   virtual void put_known_to(Location at) = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/big_endian.h"
 #include "base/log.h"
@@ -186,10 +187,18 @@ base::Result<void> Registry::sync_to(std::uint64_t end) {
   return done;
 }
 
+std::uint64_t Registry::end_of_entries() {
+  const std::scoped_lock lock(mutex_);
+  return end_ == 0 ? std::numeric_limits<std::uint64_t>::max() : end_;
+}
+
 base::Result<std::uint64_t> Registry::walk(const std::function<void(const RegistryEntry&)>& take) {
   std::uint64_t damaged = 0;
-  base::Bytes bytes(entries_at_once * RegistryEntry::bytes);
+  constexpr std::size_t bytes_max = entries_at_once * RegistryEntry::bytes;
+  base::Bytes bytes;
   for (std::uint64_t at = RegistryEntry::bytes;; at += bytes.size()) {
+    const std::uint64_t end = end_of_entries();
+    bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(bytes_max, end - std::min(end, at))));
     const auto got = file_->read(at, bytes);
     if (!got) return base::fail(got.error());
     base::BytesView left = base::BytesView(bytes).first(*got);
@@ -198,7 +207,7 @@ base::Result<std::uint64_t> Registry::walk(const std::function<void(const Regist
       if (entry) take(*entry);
       if (!entry) ++damaged;
     }
-    if (*got < bytes.size()) return damaged + (left.empty() ? 0 : 1);
+    if (*got < bytes_max) return damaged + (left.empty() ? 0 : 1);
   }
 }
 

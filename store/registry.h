@@ -54,18 +54,21 @@ class Registry {
   // They are on the medium on return. Who comes while others are synced shares the next sync. After an error
   // nothing is added any more.
   base::Result<void> append(std::span<const RegistryEntry> entries);
-  // Each entry in the order in which it was added; returns how many are damaged.
+  // Each entry in the order in which it was added, but those that are being added; returns how many are
+  // damaged.
   base::Result<std::uint64_t> walk(const std::function<void(const RegistryEntry&)>& take);
 
  private:
   explicit Registry(std::unique_ptr<File> file) : file_(std::move(file)) {}
   base::Result<void> find_end();
+  // Nobody adds to what was opened for reading: then it is that of the file.
+  std::uint64_t end_of_entries();
   base::Result<void> write(std::span<const RegistryEntry> entries);
   base::Result<void> sync_to(std::uint64_t end);
 
   const std::unique_ptr<File> file_;
   std::mutex mutex_;       // of what is added
-  std::uint64_t end_ = 0;  // behind the last entry
+  std::uint64_t end_ = 0;  // behind the last entry; 0: nothing is added
   bool broken_ = false;
   std::mutex syncing_;
   std::uint64_t synced_ = 0;

@@ -217,6 +217,7 @@ base::Result<void> SealedInode::take_out(File& stub, std::uint64_t begin, std::u
   if (!taken || !behind) return base::fail(taken ? behind.error() : taken.error());
   if (*taken + *behind == 0) return {};
   ChunkStore& chunks = store_.chunks();
+  const Pins::Use use = chunks.pins().use();
   auto top = without_range(chunks, now_->root().top, begin, end);
   if (top && end != no_end) top = without_range(chunks, *top, size, no_end);
   if (!top) return base::fail(top.error());

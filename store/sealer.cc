@@ -88,6 +88,7 @@ void Sealer::choose_params(SealDraft& draft) {
 }
 
 base::Result<void> Sealer::prepare(SealDraft& draft) {
+  draft.use = store_.chunks().pins().use();
   File& file = *draft.file;
   const auto now = file.status();
   if (!now) return base::fail(now.error());

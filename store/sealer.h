@@ -59,7 +59,8 @@ struct SealDraft {
   Punch punch{};
   // How it is cut unless its attribute says otherwise; nothing: as the sealer cuts.
   std::optional<hashing::Profile> profile{};
-  bool served = false;  // clients use it meanwhile: what a crash left to be done is theirs to do
+  std::optional<Pins::Use> use{};  // of the chunks, made by prepare()
+  bool served = false;             // clients use it meanwhile: what a crash left to be done is theirs to do
   SealOutcome outcome = SealOutcome::sealed;
 };
 

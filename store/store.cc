@@ -136,7 +136,7 @@ Store::Opened Store::load_key() {
 // Without index chunks are read all the same; without registry, too.
 Store::Opened Store::load_parts(const StoreOptions& options) {
   what_ = options.what == OpenFor::creating ? OpenFor::writing : options.what;
-  auto containers = Containers::open(*medium_, format_.store, what_);
+  auto containers = Containers::open(*medium_, format_.store, what_, options.container_bytes);
   if (!containers) return wrong(directory_, Containers::directory, containers.error());
   containers_ = std::move(*containers);
   auto registry = Registry::open(*medium_, format_.store, what_);
@@ -157,9 +157,30 @@ Store::Opened Store::load_parts(const StoreOptions& options) {
   return {};
 }
 
+base::Result<void> Store::forget_tree(std::uint32_t number) {
+  const std::scoped_lock lock(trees_);
+  auto all = trees();
+  if (!all) return base::fail(EBADMSG);
+  for (Tree& tree : *all)
+    if (tree.number == number) tree = {.number = number, .file_system = {}, .path = {}};
+  return replace_small(*medium_, trees_name, base::bytes_of(encode(*all)));
+}
+
 std::optional<std::vector<Tree>> Store::trees() {
   const auto text = read_small(*medium_, trees_name, trees_bytes_max);
   return text ? decode_trees(base::text_of(*text)) : std::nullopt;
+}
+
+Marks Store::marks() {
+  const auto text = read_small(*medium_, Marks::name, Marks::bytes_max);
+  if (!text && text.error() == base::errno_of(ENOENT)) return {};
+  const auto found = text ? decode_marks(base::text_of(*text)) : std::nullopt;
+  if (!found) base::log_event(base::Level::warning, "store_marks_lost", "{}/{}", directory_, Marks::name);
+  return found.value_or(Marks());
+}
+
+base::Result<void> Store::put_marks(const Marks& marks) {
+  return replace_small(*medium_, Marks::name, base::bytes_of(encode(marks)));
 }
 
 base::Result<std::uint32_t> Store::tree_of(const std::string& file_system, const std::string& path) {

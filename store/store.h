@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "store/chunk_store.h"
 #include "store/format_file.h"
+#include "store/marks_file.h"
 #include "store/posix_medium.h"
 #include "store/registry.h"
 #include "store/trees.h"
@@ -25,6 +26,7 @@ struct StoreOptions {
   std::string who{};
   std::size_t cache_bytes = 64 * base::MiB;  // of chunks that were read
   IndexOptions index{};
+  std::uint32_t container_bytes = Location::offset_end;
 };
 
 // Thread-safe. This process has the store as long as it lives.
@@ -55,8 +57,14 @@ class Store {
 
   // Nothing: the file `trees` is damaged or gone.
   [[nodiscard]] std::optional<std::vector<Tree>> trees();
+  // What the last mark has left; of none, if there was none or what it left is damaged: then it takes longer
+  // until something is freed.
+  [[nodiscard]] Marks marks();
+  base::Result<void> put_marks(const Marks& marks);
   // The number of a file system, which is kept for ever, with where it is found now.
   base::Result<std::uint32_t> tree_of(const std::string& file_system, const std::string& path);
+  // Its files are gone for good. Should it be back some day, it gets another number.
+  base::Result<void> forget_tree(std::uint32_t number);
 
  private:
   explicit Store(std::string directory) : directory_(std::move(directory)) {}

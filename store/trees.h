@@ -14,6 +14,8 @@ struct Tree {
   std::uint32_t number = 0;
   std::string file_system;  // vfs::DirectoryIdentity::file_system
   std::string path;         // of a directory on it; a hint
+  // It is gone for good, and its files with it: only the number is kept.
+  [[nodiscard]] bool forgotten() const { return file_system.empty(); }
   friend bool operator==(const Tree&, const Tree&) = default;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/xxhash64.h"
 #include "store/sealed_file.h"
+#include "store/sealed_trees.h"
 #include "tools/store_command.h"
 #include "tools/store_repair.h"
 #include "tools/store_tree.h"
@@ -82,7 +83,7 @@ class Checker {
   }
 
   void look_for_trees() {
-    trees_ = open_trees(store_);
+    trees_ = store::open_trees(store_);
     if (trees_.lost) damaged("trees: which file systems have sealed files is not known any more");
     for (const std::string& one : trees_.missing) unreachable(one);
   }
@@ -161,7 +162,7 @@ class Checker {
   store::Store& store_;
   const bool deep_;
   const bool draw_ = ::isatty(STDERR_FILENO) != 0;
-  OpenTrees trees_;
+  store::OpenTrees trees_;
   std::uint64_t chunks_ = 0, containers_ = 0, files_ = 0, gone_ = 0, damaged_ = 0;
   bool unreachable_ = false;
 };

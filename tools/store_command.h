@@ -1,6 +1,7 @@
-// braid store, store seal, store unseal; braid check
+// braid store, store seal, unseal, gc, forget; braid check
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 namespace braid::tools {
@@ -19,6 +20,14 @@ struct StoreStatusCommand {
   std::string store;
   bool json = false;
 };
+struct StoreGcCommand {
+  std::string store;
+  std::uint64_t keep_seconds = 24U * 60 * 60;
+};
+struct StoreForgetCommand {
+  std::string store;
+  std::string tree;  // number, path or file system, as `trees` has them
+};
 struct StoreCheckCommand {
   std::string store;
   bool deep = false;
@@ -29,6 +38,9 @@ struct StoreCheckCommand {
 int seal_tree(const StoreSealCommand& command);
 int unseal_tree(const StoreUnsealCommand& command);
 int show_store(const StoreStatusCommand& command);
+// 1: something cannot be looked at, and nothing was removed.
+int collect_garbage(const StoreGcCommand& command);
+int forget_tree(const StoreForgetCommand& command);
 
 // As those of fsck(8): 0, all is well; 1, it is now; 4, there is damage; 8, not everything could be looked
 // at.

@@ -46,6 +46,27 @@ CLI::App* add_store_unseal(CLI::App& store, StoreUnsealCommand& command) {
   return unseal;
 }
 
+CLI::App* add_store_gc(CLI::App& store, StoreGcCommand& command) {
+  CLI::App* gc = store.add_subcommand(
+      "gc", "Remove what no file needs any more; nothing, if anything cannot be looked at");
+  add_store_choice(*gc, command.store)->required();
+  gc->add_option("--keep-seconds", command.keep_seconds,
+                 "How long garbage is kept after it was first seen (86400): not less than snapshots of the "
+                 "trees live")
+      ->type_name("N");
+  return gc;
+}
+
+CLI::App* add_store_forget(CLI::App& store, StoreForgetCommand& command) {
+  CLI::App* forget = store.add_subcommand(
+      "forget", "Give up the files of a tree whose file system is gone for good, so that gc goes on");
+  forget->add_option("TREE", command.tree, "Its number, path or file system, as braid store prints them")
+      ->required()
+      ->type_name(" ");
+  add_store_choice(*forget, command.store)->required();
+  return forget;
+}
+
 CLI::App* add_check(CLI::App& app, StoreCheckCommand& command) {
   CLI::App* check =
       app.add_subcommand("check", "Look for damage in a store that no server uses, and name the files");

@@ -13,6 +13,7 @@
 
 #include "base/xxhash64.h"
 #include "store/sealed_file.h"
+#include "store/sealed_trees.h"
 #include "store/sealer.h"
 #include "tools/store_tree.h"
 #include "tools/tree_files.h"
@@ -46,16 +47,19 @@ std::optional<std::string> mount_point_of(const std::string& path) {
 
 class Repairer {
  public:
-  explicit Repairer(store::Store& store) : store_(store), trees_(open_trees(store)) {}
+  explicit Repairer(store::Store& store) : store_(store), trees_(store::open_trees(store)) {}
 
   std::expected<std::uint64_t, std::string> run() {
     if (auto learnt = fill_index(); !learnt)
       return std::unexpected(fmt::format("containers: {}", base::message_of(learnt.error())));
     bool lost = store_.registry() == nullptr;
     if (!lost) {
-      const auto damaged = store_.registry()->walk([](const store::RegistryEntry&) {});
+      const auto damaged = store_.registry()->walk([&](const store::RegistryEntry& entry) {
+        // Whether what was taken off was the end of a crash nobody knows for sure.
+        lost = lost || entry.kind == store::RegistryKind::cut;
+      });
       if (!damaged) return std::unexpected(fmt::format("registry: {}", base::message_of(damaged.error())));
-      lost = *damaged > 0;
+      lost = lost || *damaged > 0;
     }
     if (lost) {
       if (std::string why = make_registry(); !why.empty()) return std::unexpected(std::move(why));
@@ -162,7 +166,7 @@ class Repairer {
   }
 
   store::Store& store_;
-  OpenTrees trees_;
+  store::OpenTrees trees_;
   std::uint64_t corrected_ = 0;
 };
 

@@ -21,6 +21,7 @@ struct StoreReport {
   bool registry = false;
   std::uint64_t containers = 0, stored = 0;
   std::uint64_t index_entries = 0;
+  store::Marks marks;  // of the last mark
 
   [[nodiscard]] double ratio() const {
     return stored == 0 ? 1.0 : static_cast<double>(logical) / static_cast<double>(stored);
@@ -42,6 +43,7 @@ base::Result<StoreReport> report_of(store::Store& store) {
   out.stored = *stored;
   out.index_entries = store.index() == nullptr ? 0 : store.index()->entries_about();
   out.registry = store.registry() != nullptr;
+  out.marks = store.marks();
   if (!out.registry) return out;
   std::unordered_map<std::uint64_t, std::uint64_t> logical;
   const auto damaged = store.registry()->walk([&](const store::RegistryEntry& entry) {
@@ -55,6 +57,12 @@ base::Result<StoreReport> report_of(store::Store& store) {
   return out;
 }
 
+std::vector<store::Tree> known_trees(store::Store& store) {
+  auto out = store.trees().value_or(std::vector<store::Tree>());
+  std::erase_if(out, [](const store::Tree& tree) { return tree.forgotten(); });
+  return out;
+}
+
 void print_report_json(store::Store& store, const StoreReport& report) {
   nlohmann::json out{{"directory", store.directory()},
                      {"id", store::hex_text(store.format().store)},
@@ -65,10 +73,12 @@ void print_report_json(store::Store& store, const StoreReport& report) {
                      {"ratio", report.ratio()},
                      {"containers", report.containers},
                      {"index_entries", report.index_entries},
+                     {"marked", report.marks.marked},
+                     {"garbage_bytes", report.marks.garbage},
                      {"registry_damaged_entries", report.damaged_entries},
                      {"registry", report.registry}};
   nlohmann::json trees = nlohmann::json::array();
-  for (const store::Tree& tree : store.trees().value_or(std::vector<store::Tree>()))
+  for (const store::Tree& tree : known_trees(store))
     trees.push_back({{"number", tree.number}, {"file_system", tree.file_system}, {"path", tree.path}});
   out["trees"] = trees;
   // A path need not be UTF-8.
@@ -81,7 +91,9 @@ void print_report(store::Store& store, const StoreReport& report) {
   fmt::print("stored     {} bytes in {} containers\n", report.stored, report.containers);
   fmt::print("ratio      {:.2f}\n", report.ratio());
   fmt::print("index      about {} chunks\n", report.index_entries);
-  for (const store::Tree& tree : store.trees().value_or(std::vector<store::Tree>()))
+  if (report.marks.marked > 0)
+    fmt::print("garbage    {} bytes when braid store gc looked last\n", report.marks.garbage);
+  for (const store::Tree& tree : known_trees(store))
     fmt::print("tree {:<5} {} ({})\n", tree.number, tree.path, tree.file_system);
   if (!report.registry) fmt::print("the registry is damaged or gone: nothing can be sealed\n");
   if (report.damaged_entries > 0)

@@ -27,25 +27,6 @@ std::string user_of_store(std::string_view command) {
   return fmt::format("{} (process {})", command, ::getpid());
 }
 
-OpenTrees open_trees(store::Store& store) {
-  OpenTrees out;
-  const auto trees = store.trees();
-  out.lost = !trees.has_value();
-  if (out.lost) return out;
-  for (const store::Tree& tree : *trees) {
-    base::UniqueFd fd(::open(tree.path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    const auto identity = fd ? vfs::posix::directory_identity(fd.get(), "")
-                             : base::Result<vfs::DirectoryIdentity>(base::fail(base::last_errno()));
-    if (identity && identity->file_system == tree.file_system)
-      out.all.emplace(tree.number, OpenTrees::One{std::move(fd), tree.path});
-    else
-      out.missing.push_back(
-          fmt::format("the files of {}: {}", tree.path,
-                      identity ? "another file system is there" : base::message_of(identity.error())));
-  }
-  return out;
-}
-
 std::expected<StoreTree, std::string> open_store_tree(const std::string& store, store::OpenFor what,
                                                       std::string_view command, const std::string& path) {
   if (::geteuid() != 0)

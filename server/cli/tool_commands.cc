@@ -50,6 +50,12 @@ void add_store(CLI::App& app, Chosen& chosen) {
     else
       choose(chosen, *unseal, tools::unseal_tree);
   });
+  const auto gc = std::make_shared<tools::StoreGcCommand>();
+  tools::add_store_gc(*store, *gc)->callback([gc, &chosen] { choose(chosen, *gc, tools::collect_garbage); });
+  const auto forget = std::make_shared<tools::StoreForgetCommand>();
+  tools::add_store_forget(*store, *forget)->callback([forget, &chosen] {
+    choose(chosen, *forget, tools::forget_tree);
+  });
   const auto stores = std::make_shared<ServedStoresCommand>();
   add_server_choice(*store, stores->server);
   store->callback([store, status, stores, &chosen] {

@@ -1,5 +1,5 @@
-// The files FORMAT and trees of a store: what is taken is what is made of it again. Input: which of them and
-// whether to add the right check, then the text.
+// The files FORMAT, trees and marks of a store: what is taken is what is made of it again. Input: which of
+// them and whether to add the right check, then the text.
 #include <cstdint>
 #include <string>
 
@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/xxhash64.h"
 #include "store/format_file.h"
+#include "store/marks_file.h"
 #include "store/trees.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -19,7 +20,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(check >> (56 - 8 * i));
     text += "check " + store::hex_text(bytes) + "\n";
   }
-  if ((data[0] & 1U) != 0) {
+  if ((data[0] & 4U) != 0) {
+    const auto marks = store::decode_marks(text);
+    if (marks) base::check(store::encode(*marks) == text, "there is one way to write it");
+  } else if ((data[0] & 1U) != 0) {
     const auto format = store::decode_format(text);
     if (format) base::check(store::encode(*format) == text, "there is one way to write it");
   } else {

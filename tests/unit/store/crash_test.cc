@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <map>
 #include <memory>
 #include <optional>
 #include <random>
@@ -13,51 +12,15 @@
 #include <utility>
 #include <vector>
 
+#include "base/clock.h"
+#include "store/collector.h"
 #include "store/sealed_inode.h"
 #include "store/sealer.h"
 #include "tests/unit/store/crash_disk.h"
+#include "tests/unit/store/crash_steps.h"
 
 namespace braid::store::test {
 namespace {
-
-// Survives crashes, as far ahead of the containers as it may be.
-using Known = std::map<hashing::Digest, Location>;
-class KnownIndex final : public Index {
- public:
-  explicit KnownIndex(Known& known) : known_(known) {}
-  std::optional<Location> find(const hashing::Digest& id) override {
-    const auto found = known_.find(id);
-    return found == known_.end() ? std::nullopt : std::optional(found->second);
-  }
-  void put(const hashing::Digest& id, Location at) override { known_[id] = at; }
-  std::optional<Location> known_to() override { return std::nullopt; }
-  void put_known_to(Location /*at*/) override {}
-  std::optional<base::Bytes> note(const hashing::Digest& /*file*/) override { return std::nullopt; }
-  void put_note(const hashing::Digest& /*file*/, base::BytesView /*note*/) override {}
-  void flush() override {}
-  [[nodiscard]] std::uint64_t entries_about() const override { return known_.size(); }
-
- private:
-  Known& known_;
-};
-
-enum class What : std::uint8_t {
-  write,
-  stable_write,
-  commit,
-  resize,
-  punch,
-  allocate,
-  seal,
-  prepare,    // a seal that ends before anything is announced
-  live_seal,  // a server's: with a length, that is written while it is prepared
-  unseal,
-  restart
-};
-struct Step {
-  What what = What::write;
-  std::uint64_t offset = 0, length = 0;
-};
 
 // A call that has no reason to fail.
 struct CallFailed {
@@ -67,18 +30,6 @@ template <class T>
 void must(const T& result, const char* what) {
   if (!result) throw CallFailed{std::string(what) + " failed"};
 }
-
-// Mistakes that the checkers are to find.
-enum class Plant : std::uint8_t {
-  none,
-  containers_not_synced,      // a record before its chunks
-  edges_left_out,             // of a block that is written to first, the rest is zeros
-  grown_behind_its_back,      // what was cut off is still in the recipe
-  enters_announced_ranges,    // writes before the steps are done
-  punched_before_the_record,  // what the recipe has is older
-  hits_not_synced,            // a chunk that was there already is taken to be on the medium
-  not_looked_at_again         // what was written while a server's seal was prepared is punched
-};
 
 class World {
  public:
@@ -103,6 +54,7 @@ class World {
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
   CrashDisk& disk() { return disk_; }
   std::mt19937& random() { return random_; }
+  std::uint64_t removed = 0;  // containers
 
   // Empty: what is there may be there. The power may go meanwhile, too.
   std::string crash(Left of_store, Left of_exported) {
@@ -142,12 +94,32 @@ class World {
 
  private:
   void start() {
-    Known& known = known_;
-    auto opened =
-        Store::open(disk_.medium(), std::make_unique<KnownIndex>(known), {.what = OpenFor::creating});
-    must(opened, "opening the store");
-    store_ = std::move(*opened);
+    store_ = opened();
+    bool cut = false;
+    must(store_->registry()->walk(
+             [&](const RegistryEntry& entry) { cut = cut || entry.kind == RegistryKind::cut; }),
+         "reading the registry");
+    if (cut) repair();
     load();
+  }
+  std::unique_ptr<Store> opened() {
+    auto out = Store::open(disk_.medium(), std::make_unique<KnownIndex>(known_),
+                           {.what = OpenFor::creating, .container_bytes = 20 << 10});
+    must(out, "opening the store");
+    return std::move(*out);
+  }
+  // As braid check --repair makes it.
+  void repair() {
+    const std::unique_ptr<Medium> medium = disk_.medium();
+    const std::unique_ptr<File> stub = disk_.exported();
+    must(Registry::replace(*medium, store_->format().store,
+                           [&](const Registry::Add& add) {
+                             if (!*stub->attribute(record_name)) return base::Result<void>();
+                             return add({RegistryKind::sealed, 1, 0, *stub->handle()});
+                           }),
+         "making the registry anew");
+    store_.reset();
+    store_ = opened();
   }
   void load() {
     const std::unique_ptr<File> stub = disk_.exported();
@@ -203,6 +175,12 @@ class World {
       case What::live_seal:
         live_seal(*stub, step, fill);
         break;
+      default:
+        carry_out_on_store(*stub, step, fill);
+    }
+  }
+  void carry_out_on_store(File& stub, const Step& step, const SealedInode::Fill& fill) {
+    switch (step.what) {
       case What::unseal: {
         UnsealDraft draft;
         draft.file = disk_.exported();
@@ -215,11 +193,57 @@ class World {
         inode_.reset();
         store_.reset();
         start();
+        break;
+      case What::again:
+        put(stub, 0, first_, What::stable_write, fill);
+        break;
+      case What::collect:
+        collect({}, true);
+        break;
+      case What::collect_alone:
+        collect({}, false);
+        break;
+      case What::seal_collecting:
+        seal_collecting(step);
+        load();
+        break;
+      default:
+        throw CallFailed{"a step that nobody knows"};
     }
+  }
+  void collect(std::function<void()> meanwhile, bool tree_is_there) {
+    CrashTrees trees(disk_, plant_, tree_is_there);
+    trees.meanwhile = std::move(meanwhile);
+    // Another one, which does not know who puts chunks here.
+    const std::unique_ptr<Store> other = plant_ == Plant::hits_not_pinned ? opened() : nullptr;
+    GcProgress progress;
+    const GcReport report =
+        Collector(other ? *other : *store_, trees, clock_, {.keep_seconds = 0}).run(progress);
+    if (tree_is_there && !report.alarm.empty()) throw CallFailed{"collecting: " + report.alarm};
+    removed += report.removed;
+  }
+  void seal_collecting(const Step& step) {
+    SealDraft draft;
+    if (step.offset > 0) {
+      collect([&] { draft = prepared(*disk_.exported()); }, true);
+    } else {
+      draft = prepared(*disk_.exported());
+      collect({}, true);
+    }
+    if (draft.outcome != SealOutcome::sealed) return;
+    must(sealer_->announce(std::span(&draft, 1)), "sealing");
+    collect({}, true);
+    must(sealer_->carry_out(std::span(&draft, 1)), "sealing");
   }
   void write(File& stub, const Step& step, const SealedInode::Fill& fill) {
     std::string bytes(step.length, '\0');
     for (char& byte : bytes) byte = static_cast<char>(random_());
+    if (first_.empty()) first_ = bytes;
+    put(stub, step.offset, bytes, step.what, fill);
+  }
+  void put(File& stub, std::uint64_t offset, const std::string& bytes, What what,
+           const SealedInode::Fill& fill) {
+    const Step step{what, offset, bytes.size()};
     std::string& state = next_state();
     state.resize(std::max<std::size_t>(state.size(), step.offset + step.length));
     state.replace(step.offset, step.length, bytes);
@@ -282,6 +306,8 @@ class World {
   }
 
   std::string wrong_;
+  std::string first_;
+  const base::SystemClock clock_;
   std::mt19937 random_;
   const Plant plant_;
   CrashDisk disk_;
@@ -332,7 +358,26 @@ const std::vector<std::vector<Step>> scripts{
      {What::live_seal, 9000, 3000},
      {What::commit},
      {What::live_seal},
-     {What::resize, 9000}}};
+     {What::resize, 9000}},
+    {{What::stable_write, 0, 40 * KiB},
+     {What::seal},
+     {What::punch, 0, 17 * KiB},
+     {What::collect},
+     {What::resize, 20 * KiB},
+     {What::collect},
+     {What::stable_write, 30 * KiB, 9 * KiB},
+     {What::seal},
+     {What::collect}},
+    {{What::stable_write, 0, 20 * KiB}, {What::seal}, {What::collect_alone}, {What::collect_alone}},
+    {{What::stable_write, 0, 36 * KiB},
+     {What::seal},
+     {What::resize, 0},
+     {What::again},
+     {What::seal_collecting},
+     {What::resize, 0},
+     {What::again},
+     {What::seal_collecting, 1},
+     {What::collect}}};
 
 constexpr std::array every_left{Left::nothing, Left::metadata, Left::data, Left::everything};
 
@@ -364,9 +409,10 @@ std::string first_violation(Plant plant) {
 Step step_of(std::mt19937& random) {
   const std::uint64_t offset = random() % (48 * KiB);
   const std::uint64_t length = 1 + random() % (random() % 3 == 0 ? 20 * KiB : KiB);
-  constexpr std::array often{What::write,  What::write,   What::stable_write, What::commit,
-                             What::resize, What::punch,   What::seal,         What::live_seal,
-                             What::unseal, What::restart, What::allocate};
+  constexpr std::array often{What::write,   What::write,          What::stable_write, What::commit,
+                             What::resize,  What::punch,          What::seal,         What::live_seal,
+                             What::unseal,  What::restart,        What::allocate,     What::again,
+                             What::collect, What::seal_collecting};
   return {often[random() % often.size()], offset, length};
 }
 
@@ -386,6 +432,13 @@ std::string violation_of_seed(std::uint32_t seed, Plant plant) {
 
 TEST(CrashTest, at_every_change_of_short_scripts) { EXPECT_EQ(first_violation(Plant::none), ""); }
 
+TEST(CrashTest, the_scripts_remove_garbage) {
+  World world(1);
+  for (const Step& step : scripts[scripts.size() - 3]) ASSERT_TRUE(world.run(step));
+  EXPECT_EQ(world.wrong(), "");
+  EXPECT_GT(world.removed, 0U);
+}
+
 // BRAID_STORE_SEEDS: how many.
 TEST(CrashTest, with_seeds) {
   const char* const told = std::getenv("BRAID_STORE_SEEDS");
@@ -400,7 +453,8 @@ INSTANTIATE_TEST_SUITE_P(, PlantTest,
                          testing::Values(Plant::containers_not_synced, Plant::edges_left_out,
                                          Plant::grown_behind_its_back, Plant::enters_announced_ranges,
                                          Plant::punched_before_the_record, Plant::hits_not_synced,
-                                         Plant::not_looked_at_again));
+                                         Plant::not_looked_at_again, Plant::marked_and_not_synced,
+                                         Plant::tree_taken_for_empty, Plant::hits_not_pinned));
 
 }  // namespace
 }  // namespace braid::store::test

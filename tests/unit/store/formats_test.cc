@@ -8,6 +8,7 @@
 
 #include "store/container_format.h"
 #include "store/format_file.h"
+#include "store/marks_file.h"
 #include "store/node.h"
 #include "store/record.h"
 #include "store/registry.h"
@@ -187,6 +188,24 @@ TEST(StoreFormats, nodes_that_make_no_sense_are_refused) {
   EXPECT_TRUE(refused([](base::Bytes& b) { b[5] = std::byte{200}; })) << "height";
   EXPECT_TRUE(refused([](base::Bytes& b) { b.pop_back(); }));
   EXPECT_TRUE(refused([](base::Bytes& b) { b.push_back({}); }));
+}
+
+TEST(StoreFormats, what_a_mark_leaves) {
+  const Marks marks{.marked = 1'700'000'000,
+                    .live = 123'456,
+                    .garbage = 789,
+                    .missed = {{3, 1'690'000'000}, {17, 1'700'000'000}}};
+  const std::string text = encode(marks);
+  EXPECT_EQ(text,
+            "braid marks 1\nmarked 1700000000\nlive 123456\ngarbage 789\nmissed 3 1690000000\n"
+            "missed 17 1700000000\ncheck 2436417666007edc\n");
+  EXPECT_EQ(decode_marks(text), marks);
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    std::string other = text;
+    other[bit / 8] = static_cast<char>(other[bit / 8] ^ static_cast<char>(1U << bit % 8));
+    EXPECT_FALSE(decode_marks(other)) << bit;
+  }
+  EXPECT_EQ(decode_marks(encode(Marks())), Marks());
 }
 
 TEST(StoreFormats, the_file_format_tells_versions_and_features) {

@@ -101,6 +101,44 @@ class StoreTree(unittest.TestCase):
         self.assertEqual(run("check", self.store)[0], 0)
         self.assertEqual(json.loads(run("store", "--store", self.store, "--json")[1])["files"], 0)
 
+    def collect(self, *more):
+        return run("store", "gc", "--store", self.store, "--keep-seconds", "0", *more)
+
+    def test_garbage_goes_and_the_rest_stays(self):
+        self.assertEqual(self.seal()[0], 0)
+        large = os.path.join(self.tree, "large")
+        with open(large, "wb") as file:
+            for seed in range(14):
+                file.write(random.Random(seed).randbytes(10_000_000))
+        self.assertEqual(self.seal()[0], 0)
+        before = json.loads(run("store", "--store", self.store, "--json")[1])["stored_bytes"]
+        code, text = self.collect()
+        self.assertEqual(code, 0, text)
+        self.assertIn("0 containers removed", text)
+        os.unlink(large)
+        code, text = run("store", "gc", "--store", self.store)
+        self.assertEqual(code, 0, text)
+        self.assertIn("0 containers removed", text)
+        code, text = self.collect()
+        self.assertEqual(code, 0, text)
+        report = json.loads(run("store", "--store", self.store, "--json")[1])
+        self.assertLess(report["stored_bytes"], before - 60_000_000, text)
+        self.assertGreater(report["garbage_bytes"], 0)
+        self.assertEqual(run("check", self.store, "--deep")[0], 0)
+        # A tree that is not where it was.
+        subprocess.run(["umount", self.mount], check=True)
+        try:
+            code, text = self.collect()
+            self.assertEqual(code, 1, text)
+            self.assertIn("nothing is removed", text)
+        finally:
+            subprocess.run(["mount", "-o", "loop", os.path.join(self.place, "image"), self.mount], check=True)
+        code, text = self.unseal()
+        self.assertEqual(code, 0, text)
+        self.is_as_it_was()
+        self.assertIn("forgot tree 1", run("store", "forget", "1", "--store", self.store)[1])
+        self.assertEqual(json.loads(run("store", "--store", self.store, "--json")[1])["trees"], [])
+
     def killed(self, command, after):
         """Whether it was still running after that time."""
         with open(os.path.join(self.place, "log"), "ab") as log:

@@ -1,0 +1,102 @@
+// What the tests of power cuts do, and what they put in the place of an index and of a file system.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "store/index.h"
+#include "store/record.h"
+#include "store/sealed_trees.h"
+#include "tests/unit/store/crash_disk.h"
+
+namespace braid::store::test {
+
+// Survives crashes, as far ahead of the containers as it may be.
+using Known = std::map<hashing::Digest, Location>;
+class KnownIndex final : public Index {
+ public:
+  explicit KnownIndex(Known& known) : known_(known) {}
+  std::optional<Location> find(const hashing::Digest& id) override {
+    const auto found = known_.find(id);
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void put(const hashing::Digest& id, Location at) override { known_[id] = at; }
+  void remove(const hashing::Digest& id) override { known_.erase(id); }
+  std::optional<Location> known_to() override { return std::nullopt; }
+  void put_known_to(Location /*at*/) override {}
+  std::optional<base::Bytes> note(const hashing::Digest& /*file*/) override { return std::nullopt; }
+  void put_note(const hashing::Digest& /*file*/, base::BytesView /*note*/) override {}
+  void flush() override {}
+  [[nodiscard]] std::uint64_t entries_about() const override { return known_.size(); }
+
+ private:
+  Known& known_;
+};
+
+enum class What : std::uint8_t {
+  write,
+  stable_write,
+  commit,
+  resize,
+  punch,
+  allocate,
+  seal,
+  prepare,    // a seal that ends before anything is announced
+  live_seal,  // a server's: with a length, that is written while it is prepared
+  unseal,
+  restart,
+  again,           // the first bytes that were written are written once more
+  collect,         // garbage
+  collect_alone,   // when the file's tree is not there
+  seal_collecting  // garbage is collected after the chunks are there; with an offset, they come meanwhile
+};
+struct Step {
+  What what = What::write;
+  std::uint64_t offset = 0, length = 0;
+};
+
+// Mistakes that the checkers are to find.
+enum class Plant : std::uint8_t {
+  none,
+  containers_not_synced,      // a record before its chunks
+  edges_left_out,             // of a block that is written to first, the rest is zeros
+  grown_behind_its_back,      // what was cut off is still in the recipe
+  enters_announced_ranges,    // writes before the steps are done
+  punched_before_the_record,  // what the recipe has is older
+  hits_not_synced,            // a chunk that was there already is taken to be on the medium
+  not_looked_at_again,        // what was written while a server's seal was prepared is punched
+  marked_and_not_synced,      // garbage is what a crash may bring back
+  tree_taken_for_empty,       // its files are not there, so they need nothing
+  hits_not_pinned             // a chunk is found in the index, and its container goes away
+};
+
+// The one that the exported file is on.
+class CrashTrees final : public SealedTrees {
+ public:
+  CrashTrees(CrashDisk& disk, Plant plant, bool there) : disk_(disk), plant_(plant), there_(there) {}
+  base::Result<std::optional<base::Bytes>> record_of(std::uint32_t /*tree*/,
+                                                     const KernelHandle& /*file*/) override {
+    if (there_) return disk_.exported()->attribute(record_name);
+    if (plant_ == Plant::tree_taken_for_empty) return std::nullopt;
+    return base::fail(ENXIO);
+  }
+  std::string sync() override {
+    if (plant_ != Plant::marked_and_not_synced && !disk_.exported()->sync_file_system()) return "no sync";
+    if (meanwhile) std::exchange(meanwhile, {})();
+    return {};
+  }
+  std::string name_of(std::uint32_t /*tree*/, const KernelHandle& /*file*/) override { return "the file"; }
+
+  std::function<void()> meanwhile;
+
+ private:
+  CrashDisk& disk_;
+  const Plant plant_;
+  const bool there_;
+};
+
+}  // namespace braid::store::test
