@@ -152,6 +152,9 @@ TEST_F(CollectorTest, a_healed_chunk_stays_though_its_recipe_names_the_old_place
   write("again", noise(size, 1));
   ASSERT_EQ(seal({"again"}), SealOutcome::sealed);
   expect_whole("f", 1);
+  // So that the new place does not lie in the last container.
+  write("i", noise(size, 4));
+  ASSERT_EQ(seal({"i"}), SealOutcome::sealed);
   remove("again");
   remove("g");
   EXPECT_GT(collect().removed, 0U);
