@@ -379,11 +379,21 @@ const std::vector<std::vector<Step>> scripts{
      {What::seal_collecting, 1},
      {What::collect}}};
 
+// The last ones collect garbage.
+constexpr std::size_t garbage_scripts = 3;
+
+constexpr bool is_of_garbage(Plant plant) {
+  return plant == Plant::marked_and_not_synced || plant == Plant::tree_taken_for_empty ||
+         plant == Plant::hits_not_pinned;
+}
+
 constexpr std::array every_left{Left::nothing, Left::metadata, Left::data, Left::everything};
 
 // The first thing that a crash at some step of some script leaves which may not be.
 std::string first_violation(Plant plant) {
-  for (std::size_t script = 0; script < scripts.size(); ++script) {
+  // Where garbage is not collected, nobody meets the plant: that takes the longest.
+  const std::size_t first = is_of_garbage(plant) ? scripts.size() - garbage_scripts : 0;
+  for (std::size_t script = first; script < scripts.size(); ++script) {
     bool ended = false;
     for (std::uint64_t cut = 0; !ended; ++cut) {
       for (unsigned how = 0; how < every_left.size() * every_left.size() + 4; ++how) {
@@ -434,7 +444,7 @@ TEST(CrashTest, at_every_change_of_short_scripts) { EXPECT_EQ(first_violation(Pl
 
 TEST(CrashTest, the_scripts_remove_garbage) {
   World world(1);
-  for (const Step& step : scripts[scripts.size() - 3]) ASSERT_TRUE(world.run(step));
+  for (const Step& step : scripts[scripts.size() - garbage_scripts]) ASSERT_TRUE(world.run(step));
   EXPECT_EQ(world.wrong(), "");
   EXPECT_GT(world.removed, 0U);
 }
