@@ -81,7 +81,7 @@ std::size_t objects_open_max(const config::Config& config, std::size_t open_file
 std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config& config, unsigned threads,
                                                             std::uint64_t descriptors) {
   constexpr std::uint64_t derived_max = 65536, pipes_max = 64;
-  constexpr std::uint64_t callbacks_min = 16, callbacks_max = 1024, callbacks_part = 4;  // of what is left
+  constexpr std::uint64_t callbacks_min = 4, callbacks_max = 1024, callbacks_part = 4;  // of what is left
   constexpr std::uint64_t store_descriptors = 8;  // of a data server: its directory, logs and sockets
   const config::Limits& limits = config.limits;
   const std::uint64_t servers = config.data_servers.size();

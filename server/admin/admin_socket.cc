@@ -33,9 +33,10 @@ std::unexpected<std::string> failed(std::string_view action, const std::string& 
 }
 
 // Whether a living server is behind the socket. One that was killed a moment ago may still take connections,
-// until the kernel has ended its rings; it never answers, and its end is a hang-up.
+// until the kernel has ended its rings, which it does when nothing else wants the processor; it never
+// answers, and its end is a hang-up.
 bool is_answered(const std::string& path) {
-  constexpr int patience_ms = 2000;
+  constexpr int patience_ms = 15'000;
   constexpr std::string_view request = "{\"command\":\"status\"}\n";
   const auto socket = connect_admin(path);
   if (!socket || ::send(socket->get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return false;

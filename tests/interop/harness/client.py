@@ -318,9 +318,18 @@ class Lab:
         base = f"vers={version},proto={proto},port={port},retry=0"
         if version == "3":
             base += f",mountport={PORT},mountproto={'tcp6' if proto.endswith('6') else 'tcp'},nolock"
-        run("mount", "-t", "nfs", "-o", ",".join(o for o in (base, self.mount_options, options) if o),
-            f"{server}:{path}", at)
-        return at
+        command = ("mount", "-t", "nfs", "-o", ",".join(o for o in (base, self.mount_options, options) if o),
+                   f"{server}:{path}", at)
+        while True:
+            try:
+                run(*command)
+                return at
+            except Failure as failure:
+                # The server's side is asked for its address three times in as many seconds, and may be too busy.
+                if "No route to host" not in str(failure):
+                    raise
+            step("waiting: for a route to the server")
+            time.sleep(1)
 
     def unmount(self, at="/run/mnt"):
         run("umount", at)

@@ -45,24 +45,24 @@ TEST(DescriptorPlan, more_than_there_are_is_an_error_that_says_what_to_do) {
   ASSERT_FALSE(plan.has_value());
   EXPECT_EQ(
       plan.error(),
-      "100 connections and 2000 open files need 2176 descriptors, but this process may have 1024; lower "
+      "100 connections and 2000 open files need 2164 descriptors, but this process may have 1024; lower "
       "connections_max or open_files_max, or raise the limit (ulimit -Hn, LimitNOFILE=)");
 }
 
 TEST(DescriptorPlan, pipes_get_what_is_left) {
   EXPECT_EQ(plan_descriptors(with_one_export(), 2, 4096)->pipes_max, 64u);
-  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 512)->pipes_max, 19u);
+  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 512)->pipes_max, 24u);
 }
 
 TEST(DescriptorPlan, calls_to_clients_have_descriptors_of_their_own) {
   EXPECT_EQ(plan_descriptors(with_one_export(), 2, 65536)->callbacks_max, 1024u);
-  // 1,024 connections, 2,048 files, 76 besides: a quarter of what is left.
-  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 4096)->callbacks_max, 16u + (4096 - 3072 - 76) / 4);
+  // 1,024 connections, 2,048 files, 64 besides: a quarter of what is left.
+  EXPECT_EQ(plan_descriptors(with_one_export(), 2, 4096)->callbacks_max, 4u + (4096 - 3072 - 64) / 4);
   config::Config few = with_one_export();
   few.limits.open_files_max = 500;
   few.limits.connections_max = 100;
-  EXPECT_EQ(plan_descriptors(few, 2, 600 + 60 + 16)->callbacks_max, 16u);
-  EXPECT_FALSE(plan_descriptors(few, 2, 600 + 60 + 15));
+  EXPECT_EQ(plan_descriptors(few, 2, 600 + 60 + 4)->callbacks_max, 4u);
+  EXPECT_FALSE(plan_descriptors(few, 2, 600 + 60 + 3));
 }
 
 TEST(DescriptorPlan, objects_beside_exports_are_counted) {
