@@ -65,9 +65,7 @@ class Role {
   virtual io::Op<> tick() = 0;
   // Before the export of this path is suspended: asks clients for what they can give back, and waits for
   // that, for `patience` at most. On the control thread's reactor.
-  virtual io::Op<> take_back(std::string /*export_path*/, base::Duration /*patience*/) {
-    return io::ready_op();
-  }
+  virtual io::Op<> take_back(std::string /*export_path*/, base::Duration /*patience*/) { co_return; }
   // On the first thread, when no more connections are accepted: ends what the role does of its own accord.
   // Calls may still run afterwards; nothing may go on that outlives them.
   virtual io::Op<> close() = 0;
