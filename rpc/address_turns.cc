@@ -2,6 +2,8 @@
 
 #include <vector>
 
+#include "base/assert.h"
+
 namespace braid::rpc {
 
 // The work of others that lies between two who ask, such as calls that go on, counts for the first one: what
@@ -35,6 +37,11 @@ void AddressTurns::end(Address& address, Turn& turn) {
   if (!turn.called_) return;
   turn.called_ = false;
   if (!address.waiting_.empty()) call_first(address);
+}
+
+void AddressTurns::forget(const Address& address) {
+  base::check(address.waiting_.empty(), "nobody waits for the turn of an address that ends");
+  if (working_ == &address) working_ = nullptr;
 }
 
 void AddressTurns::call_first(Address& address) {

@@ -24,7 +24,7 @@ class AddressTurns {
  public:
   static constexpr base::Duration share = std::chrono::milliseconds(1);  // of a turn of the reactor
 
-  // Of an address; outlives the turns of its connections.
+  // Of an address; outlives the turns of its connections, and ends after forget().
   class Address {
     friend class AddressTurns;
     std::list<std::coroutine_handle<>> waiting_;
@@ -58,6 +58,8 @@ class AddressTurns {
   }
   // Its work is done, for now or for good.
   void end(Address& address, Turn& turn);
+  // Before the address is destroyed: what goes on counts for nobody.
+  void forget(const Address& address);
   // Once nobody asks any more: to be awaited before this is destroyed.
   io::Op<> close();
 

@@ -136,7 +136,9 @@ void TcpWorker::forget(TcpConnection& connection) {
   of_address.back()->index_of_address_ = connection.index_of_address_;
   of_address[connection.index_of_address_] = of_address.back();
   of_address.pop_back();
-  if (of_address.empty()) by_address_.erase(found);
+  if (!of_address.empty()) return;
+  turns_.forget(found->second.turns);
+  by_address_.erase(found);
 }
 
 bool TcpWorker::close_one(const PeerKey& of, bool busy_too) {

@@ -74,10 +74,10 @@ TEST(DescriptorPlan, objects_beside_exports_are_counted) {
   EXPECT_EQ(plan_descriptors(config, 2, 6000)->open_files_max, 2000u);
   config.limits.open_files_max = 1200;
   config.limits.connections_max = 100;
-  // 60 without data servers, and 16 for calls to clients; 3 times 8 for a store and 2 for each thread; 2
-  // times 3 times 100 for objects.
-  EXPECT_TRUE(plan_descriptors(config, 2, 1300 + 76 + 36 + 600));
-  EXPECT_FALSE(plan_descriptors(config, 2, 1300 + 76 + 36 + 599));
+  // 60 without data servers, and 4 for calls to clients; 3 times 8 for a store and 2 for each thread; 2 times
+  // 3 times 100 for objects.
+  EXPECT_TRUE(plan_descriptors(config, 2, 1300 + 64 + 36 + 600));
+  EXPECT_FALSE(plan_descriptors(config, 2, 1300 + 64 + 36 + 599));
   config.exports.clear();
   EXPECT_EQ(objects_open_max(config, 1200), 200u);
 }
