@@ -48,7 +48,8 @@ hashing::Engine* SealEngine::engine() {
   std::scoped_lock lock(mutex_);
   if (stopped_ || engine_ != nullptr) return engine_.get();
   pool_ = std::make_unique<io::SlabPool>(io::SlabPoolOptions{.bytes_max = pool_bytes_max});
-  auto made = hashing::Engine::create({.workers = 1}, clock_, hashing::cuda_cards(cuda_, *pool_));
+  auto made =
+      hashing::Engine::create({.workers = 1, .cards = cards_}, clock_, hashing::cuda_cards(cuda_, *pool_));
   if (made) engine_ = std::move(*made);
   return engine_.get();
 }

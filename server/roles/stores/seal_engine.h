@@ -19,7 +19,8 @@ namespace braid::server::roles::stores {
 
 class SealEngine {
  public:
-  explicit SealEngine(hashing::CudaOptions cuda = {}) : cuda_(std::move(cuda)) {}
+  explicit SealEngine(hashing::CudaOptions cuda = {}, const hashing::CardManagerOptions& cards = {})
+      : cuda_(std::move(cuda)), cards_(cards) {}
   ~SealEngine() { stop(); }
   SealEngine(const SealEngine&) = delete;
   SealEngine& operator=(const SealEngine&) = delete;
@@ -39,6 +40,7 @@ class SealEngine {
   [[nodiscard]] std::optional<hashing::EngineStats> stats() const;
 
   const hashing::CudaOptions cuda_;
+  const hashing::CardManagerOptions cards_;
   const base::SystemClock clock_;
   mutable std::mutex mutex_;
   bool stopped_ = false;
