@@ -20,8 +20,8 @@ using namespace std::chrono_literals;
 // Calls that take half a millisecond of work each, with short replies.
 struct SlowService final : Service {
   base::ManualClock clock;
-  std::uint32_t worked = 0;
-  std::atomic<std::uint32_t> worked_before_look{0};  // the test reads it
+  // The test reads them.
+  std::atomic<std::uint32_t> worked{0}, worked_before_look{0};
 };
 io::Op<Answer> work_slowly(Service& service, Call&, Reply& reply) {
   auto& slow = static_cast<SlowService&>(service);
@@ -31,7 +31,7 @@ io::Op<Answer> work_slowly(Service& service, Call&, Reply& reply) {
 }
 io::Op<Answer> look_at_work(Service& service, Call&, Reply& reply) {
   auto& slow = static_cast<SlowService&>(service);
-  slow.worked_before_look = slow.worked;
+  slow.worked_before_look = slow.worked.load();
   reply.begin();
   return Answer::success;
 }
@@ -91,7 +91,7 @@ TEST(TcpTurnsTest, an_address_with_many_connections_has_one_turn) {
   for (const auto& one : crowd)
     for (std::uint32_t i = 0; i < calls; ++i) ASSERT_TRUE(one->receive());
   EXPECT_LE(slow.worked_before_look, 8U);
-  EXPECT_EQ(slow.worked, connections * calls);
+  EXPECT_EQ(slow.worked.load(), connections * calls);
 }
 
 // Its own connections take turns, too.
