@@ -1,10 +1,10 @@
 // Finds what no file of a store needs any more, and removes it.
 //
 // A mark looks at the records of all files that were ever sealed, and follows their recipes as READ does: to
-// where they say that a chunk lies, and to where the index does. What several marks
-// in a row have missed since long enough goes, after each mark's file systems were synced: so no crash brings
-// a record back that the mark has not seen. Who puts chunks meanwhile pins their containers (pins.h). If
-// anything cannot be looked at, nothing is removed.
+// where they say that a chunk lies, and to where the index does. What two marks or more have missed, for long
+// enough, goes. After each mark the file systems are synced: so no crash brings a record back that the mark
+// has not seen. Who puts chunks meanwhile pins their containers (pins.h). If anything cannot be looked at,
+// nothing is removed.
 #pragma once
 
 #include <atomic>

@@ -36,27 +36,45 @@ io::Op<Answer> look_at_work(Service& service, Call&, Reply& reply) {
   return Answer::success;
 }
 
-TEST(TcpTurnsTest, a_connection_whose_calls_take_long_lets_others_have_their_turn) {
-  constexpr std::uint32_t number = 0x20000077, calls = 200;
+// On the clock of its service.
+struct SlowServer {
+  static constexpr std::uint32_t program = 0x20000077;
+
+  [[nodiscard]] test::TcpServerOptions options() {
+    test::TcpServerOptions out;
+    out.clock = &slow.clock;
+    return out;
+  }
+
   SlowService slow;
-  const std::vector<Procedure> slow_procedures{{.name = "WORK", .handler = work_slowly, .reply_bytes_max = 4},
-                                               {.name = "LOOK", .handler = look_at_work}};
-  const std::vector<Version> slow_versions{{.number = 1, .procedures = slow_procedures}};
-  const std::vector<Program> more{
-      {.number = number, .name = "slow", .versions = slow_versions, .service = &slow}};
-  test::TcpServerOptions options;
-  options.clock = &slow.clock;
-  test::TcpServer server(options, more);
+  const std::vector<Procedure> procedures{{.name = "WORK", .handler = work_slowly, .reply_bytes_max = 4},
+                                          {.name = "LOOK", .handler = look_at_work}};
+  const std::vector<Version> versions{{.number = 1, .procedures = procedures}};
+  const std::vector<Program> programs{
+      {.number = program, .name = "slow", .versions = versions, .service = &slow}};
+  test::TcpServer server{options(), programs};
+};
+
+base::Bytes calls_of_work(std::uint32_t count) {
+  base::Bytes out;
+  for (std::uint32_t xid = 1; xid <= count; ++xid)
+    test::append(out, test::record(test::call_of(xid, SlowServer::program, 1, 0)));
+  return out;
+}
+
+TEST(TcpTurnsTest, a_connection_whose_calls_take_long_lets_others_have_their_turn) {
+  constexpr std::uint32_t calls = 200;
+  SlowServer of;
+  SlowService& slow = of.slow;
+  test::TcpServer& server = of.server;
   test::RawClient greedy(server.address);
   test::RawClient modest(server.address);
   ASSERT_TRUE(test::eventually([&] { return server.connections() == 2; }));
-  base::Bytes stream;
-  for (std::uint32_t xid = 1; xid <= calls; ++xid)
-    test::append(stream, test::record(test::call_of(xid, number, 1, 0)));
+  const base::Bytes stream = calls_of_work(calls);
   // While the reactor is busy: it finds all calls at once, those of the greedy client first.
   server.first().call([&] {
     ASSERT_TRUE(greedy.send(stream));
-    ASSERT_TRUE(modest.send(test::record(test::call_of(1, number, 1, 1))));
+    ASSERT_TRUE(modest.send(test::record(test::call_of(1, SlowServer::program, 1, 1))));
   });
   EXPECT_TRUE(modest.receive());
   for (std::uint32_t i = 0; i < calls; ++i) ASSERT_TRUE(greedy.receive());
@@ -64,28 +82,20 @@ TEST(TcpTurnsTest, a_connection_whose_calls_take_long_lets_others_have_their_tur
 }
 
 TEST(TcpTurnsTest, an_address_with_many_connections_has_one_turn) {
-  constexpr std::uint32_t number = 0x20000077, connections = 40, calls = 20;
+  constexpr std::uint32_t connections = 40, calls = 20;
   constexpr std::uint8_t host = 2;
-  SlowService slow;
-  const std::vector<Procedure> slow_procedures{{.name = "WORK", .handler = work_slowly, .reply_bytes_max = 4},
-                                               {.name = "LOOK", .handler = look_at_work}};
-  const std::vector<Version> slow_versions{{.number = 1, .procedures = slow_procedures}};
-  const std::vector<Program> more{
-      {.number = number, .name = "slow", .versions = slow_versions, .service = &slow}};
-  test::TcpServerOptions options;
-  options.clock = &slow.clock;
-  test::TcpServer server(options, more);
+  SlowServer of;
+  SlowService& slow = of.slow;
+  test::TcpServer& server = of.server;
   std::vector<std::unique_ptr<test::RawClient>> crowd;
   for (std::uint32_t i = 0; i < connections; ++i)
     crowd.push_back(std::make_unique<test::RawClient>(server.address, 0, host));
   test::RawClient modest(server.address);
   ASSERT_TRUE(test::eventually([&] { return server.connections() == connections + 1; }));
-  base::Bytes stream;
-  for (std::uint32_t xid = 1; xid <= calls; ++xid)
-    test::append(stream, test::record(test::call_of(xid, number, 1, 0)));
+  const base::Bytes stream = calls_of_work(calls);
   server.first().call([&] {
     for (const auto& one : crowd) ASSERT_TRUE(one->send(stream));
-    ASSERT_TRUE(modest.send(test::record(test::call_of(1, number, 1, 1))));
+    ASSERT_TRUE(modest.send(test::record(test::call_of(1, SlowServer::program, 1, 1))));
   });
   EXPECT_TRUE(modest.receive());
   for (const auto& one : crowd)
@@ -96,23 +106,14 @@ TEST(TcpTurnsTest, an_address_with_many_connections_has_one_turn) {
 
 // Its own connections take turns, too.
 TEST(TcpTurnsTest, connections_of_an_address_have_their_turns_in_order) {
-  constexpr std::uint32_t number = 0x20000077, connections = 10, calls = 20;
-  SlowService slow;
-  const std::vector<Procedure> slow_procedures{
-      {.name = "WORK", .handler = work_slowly, .reply_bytes_max = 4}};
-  const std::vector<Version> slow_versions{{.number = 1, .procedures = slow_procedures}};
-  const std::vector<Program> more{
-      {.number = number, .name = "slow", .versions = slow_versions, .service = &slow}};
-  test::TcpServerOptions options;
-  options.clock = &slow.clock;
-  test::TcpServer server(options, more);
+  constexpr std::uint32_t connections = 10, calls = 20;
+  SlowServer of;
+  test::TcpServer& server = of.server;
   std::vector<std::unique_ptr<test::RawClient>> crowd;
   for (std::uint32_t i = 0; i < connections; ++i)
     crowd.push_back(std::make_unique<test::RawClient>(server.address));
   ASSERT_TRUE(test::eventually([&] { return server.connections() == connections; }));
-  base::Bytes stream;
-  for (std::uint32_t xid = 1; xid <= calls; ++xid)
-    test::append(stream, test::record(test::call_of(xid, number, 1, 0)));
+  const base::Bytes stream = calls_of_work(calls);
   server.first().call([&] {
     for (const auto& one : crowd) ASSERT_TRUE(one->send(stream));
   });
