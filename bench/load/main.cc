@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <string>
@@ -130,7 +131,7 @@ class Application {
     Protocol& first = *protocols_.front();
     step_ = "finding the export";
     const Handle root = co_await first.find_export(options_.export_path);
-    Workspace workspace(first, reactor_, options_, root, name_);
+    Workspace workspace(first, reactor_, pool_, options_, root, name_);
     step_ = "preparing";
     auto ready = co_await prepare(workspace).as_result();
     if (ready) co_await measure(workspace);
@@ -142,8 +143,20 @@ class Application {
   }
 
   LoadOp<> prepare(Workspace& workspace) {
-    co_await workspace.prepare(pool_);
+    co_await workspace.prepare();
+    if (!options_.ready_command.empty()) {
+      Protocol& first = *protocols_.front();
+      co_await workspace.detach(first);
+      co_await run_ready_command();
+      co_await workspace.attach(first);
+    }
     for (std::size_t i = 1; i < protocols_.size(); ++i) co_await workspace.attach(*protocols_[i]);
+  }
+
+  // Nothing else happens meanwhile.
+  LoadOp<> run_ready_command() {
+    if (std::system(options_.ready_command.c_str()) != 0)
+      co_await base::fail(Fault{"the command of --ready failed"});
   }
 
   LoadOp<> measure(Workspace& workspace) {

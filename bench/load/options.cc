@@ -116,7 +116,12 @@ void add_data_options(CLI::App& app, Options& options) {
   app.add_option("--files", options.files, "files for GETATTR, LOOKUP, ACCESS and READDIRPLUS")
       ->capture_default_str()
       ->check(CLI::Range(1, 10'000'000));
+  app.add_option("--listed-size", options.listed_bytes, "bytes of each of --files, at most 1m")
+      ->capture_default_str()
+      ->transform(CLI::AsSizeValue(false));
   app.add_option("--removable", options.removable, "files made beforehand for REMOVE")->capture_default_str();
+  app.add_option("--ready", options.ready_command,
+                 "shell command that is run when all files are there, and closed, before the load begins");
 }
 
 }  // namespace
@@ -138,6 +143,8 @@ Parsed parse_options(int argc, char** argv) {
     options.mix = parse_mix(mix);
     if (options.size == 0 || options.size > io_bytes_max || options.size > options.file_bytes)
       throw CLI::ValidationError("--size", "must be between 1 and 1 MiB and not above --file-size");
+    if (options.listed_bytes > io_bytes_max)
+      throw CLI::ValidationError("--listed-size", "must not be above 1 MiB");
     if (options.layouts && (options.nfs == NfsVersion::v3 || minor_of(options.nfs) == 0))
       throw CLI::ValidationError("--layouts", "needs --nfs 4.1 or 4.2");
   } catch (const CLI::ParseError& error) {

@@ -73,7 +73,11 @@ struct Options {
   std::uint64_t commit_every = 0;  // WRITEs, after which COMMIT follows; 0: none does
   std::uint64_t file_bytes = 256 * base::MiB;
   std::uint32_t files = 1000;        // for GETATTR, LOOKUP, ACCESS, READDIRPLUS
+  std::uint32_t listed_bytes = 0;    // of each of them
   std::uint64_t removable = 50'000;  // files made beforehand for REMOVE
+
+  // A shell command that is run when all files are there, and closed, before the load begins.
+  std::string ready_command;
 
   // What is measured besides.
   std::vector<int> pids;         // the server's process, on this host; of a cluster all of them

@@ -76,6 +76,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"--op", "null", "--nfs", "4.3"},
                     std::vector<std::string>{"--op", "null", "--depth", "0"},
                     std::vector<std::string>{"--op", "read", "--layouts"},
+                    std::vector<std::string>{"--op", "getattr", "--listed-size", "2m"},
                     std::vector<std::string>{"--op", "read", "--nfs", "4.0", "--layouts"},
                     std::vector<std::string>{"--op", "null", "--alloc-count", "x"},
                     std::vector<std::string>{"--op", "null", "--seconds", "1", "--count", "5"}));

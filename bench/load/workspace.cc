@@ -28,14 +28,17 @@ bool Workspace::mix_has(std::initializer_list<Operation> operations) const {
   });
 }
 
-LoadOp<> Workspace::prepare(io::SlabPool& pool) {
+LoadOp<> Workspace::prepare() {
   base_ = co_await make_directory(root_, name_);
   made_base_ = true;
   directory_ = co_await make_directory(base_, "files");
   playground_ = co_await make_directory(base_, "playground");
   using enum Operation;
-  if (mix_has({read, write})) co_await make_data(pool);
-  if (mix_has({getattr, lookup, access, readdirplus})) co_await make_files();
+  if (mix_has({read, write})) co_await make_data();
+  if (mix_has({getattr, lookup, access, readdirplus})) {
+    co_await make_files();
+    if (options_.listed_bytes > 0) co_await fill_listed();
+  }
   if (mix_has({remove})) co_await make_removable();
 }
 
@@ -61,16 +64,21 @@ LoadOp<Handle> Workspace::make_file(Handle parent, std::string_view name) {
   co_return co_await insist<Handle>(reactor_, [&] { return protocol_.make_file(parent, name); });
 }
 
-// The file that is read and written has all its blocks before the run, so that no operation meets a hole.
-LoadOp<> Workspace::make_data(io::SlabPool& pool) {
-  auto slab = pool.acquire(io::SlabSize::large);
-  if (!slab) co_await base::fail(Fault{"no memory for the data to write"});
-  Random random(options_.seed);
+base::Result<io::Payload, Fault> Workspace::block_of(std::uint64_t number) const {
+  auto slab = pool_.acquire(io::SlabSize::large);
+  if (!slab) return base::fail(Fault{"no memory for the data to write"});
+  Random random(options_.seed + number);
   for (std::size_t at = 0; at < slab->bytes(); at += sizeof(std::uint64_t)) {
     const std::uint64_t word = random.next();
     std::memcpy(slab->data() + at, &word, sizeof word);
   }
-  data_ = io::Payload(io::SlabRange{std::move(*slab), 0, block_bytes});
+  return io::Payload(io::SlabRange{std::move(*slab), 0, block_bytes});
+}
+
+// The file that is read and written has all its blocks before the run, so that no operation meets a hole, and
+// no two of them are equal.
+LoadOp<> Workspace::make_data() {
+  data_ = co_await block_of(0);
   data_file_ = co_await make_file(base_, data_name);
   co_await attach(protocol_);
   const std::uint64_t blocks = (options_.file_bytes + block_bytes - 1) / block_bytes;
@@ -82,8 +90,8 @@ LoadOp<> Workspace::write_block(std::uint64_t block) {
   const std::uint64_t offset = block * block_bytes;
   const auto count =
       static_cast<std::uint32_t>(std::min<std::uint64_t>(block_bytes, options_.file_bytes - offset));
-  const io::Payload data = data_.slice(0, count);
-  co_await protocol_.write({offset, count}, data, Stability::unstable);
+  const io::Payload data = co_await block_of(block);
+  co_await protocol_.write({offset, count}, data.slice(0, count), Stability::unstable);
 }
 
 LoadOp<> Workspace::make_files() {
@@ -95,6 +103,19 @@ LoadOp<> Workspace::make_files() {
 LoadOp<> Workspace::make_listed(std::uint64_t number) {
   const FileName name(number);
   files_[number] = co_await make_file(directory_, name.text());
+}
+
+// A connection has one file open at a time.
+LoadOp<> Workspace::fill_listed() {
+  for (std::uint32_t number = 0; number < options_.files; ++number) {
+    const FileName name(number);
+    co_await insist<void>(reactor_,
+                          [&] { return protocol_.open_data(directory_, name.text(), files_[number]); });
+    const io::Payload data = co_await block_of(number);
+    co_await protocol_.write({0, options_.listed_bytes}, data.slice(0, options_.listed_bytes),
+                             Stability::unstable);
+    co_await protocol_.close_data();
+  }
 }
 
 LoadOp<> Workspace::make_removable() {

@@ -31,13 +31,18 @@ class FileName {
 class Workspace {
  public:
   // `name`: of the directory in `root`; nobody else may use it.
-  Workspace(Protocol& protocol, io::Reactor& reactor, const Options& options, const Handle& root,
-            std::string name)
-      : protocol_(protocol), reactor_(reactor), options_(options), root_(root), name_(std::move(name)) {}
+  Workspace(Protocol& protocol, io::Reactor& reactor, io::SlabPool& pool, const Options& options,
+            const Handle& root, std::string name)
+      : protocol_(protocol),
+        reactor_(reactor),
+        pool_(pool),
+        options_(options),
+        root_(root),
+        name_(std::move(name)) {}
 
   // Makes the directory and all that the mix of operations needs in it. After a failure too clean_up() is to
   // be called.
-  LoadOp<> prepare(io::SlabPool& pool);
+  LoadOp<> prepare();
   // After prepare(): makes the data file the one that another connection reads and writes. detach() before
   // clean_up().
   LoadOp<> attach(Protocol& other);
@@ -66,9 +71,13 @@ class Workspace {
   [[nodiscard]] unsigned width() const;
   LoadOp<Handle> make_directory(Handle parent, std::string_view name);
   LoadOp<Handle> make_file(Handle parent, std::string_view name);
-  LoadOp<> make_data(io::SlabPool& pool);
+  // Random bytes, the same for a number in each run with the same seed. Fails when there is no memory for
+  // them.
+  [[nodiscard]] base::Result<io::Payload, Fault> block_of(std::uint64_t number) const;
+  LoadOp<> make_data();
   LoadOp<> make_files();
   LoadOp<> make_listed(std::uint64_t number);
+  LoadOp<> fill_listed();
   LoadOp<> make_removable();
   LoadOp<> make_one_removable();
   LoadOp<> write_block(std::uint64_t block);
@@ -79,6 +88,7 @@ class Workspace {
 
   Protocol& protocol_;
   io::Reactor& reactor_;
+  io::SlabPool& pool_;
   const Options& options_;
   const Handle root_;
   const std::string name_;

@@ -24,6 +24,16 @@ class Removal {
   const FileRef file_;  // null: nobody counts
 };
 
+// The size that a create asks for, of the file that it made (`created`) or found.
+VfsOp<> set_made_size(FileIo& io, const Credentials& who, std::uint64_t bytes, bool created) {
+  SetAttributes size;
+  size.size = bytes;
+  const base::Result<void, Error> done =
+      co_await io.set_with_content(who, size, std::nullopt, nullptr).as_result();
+  if (!done && created) co_await base::fail(Error(LateError(done.error())));
+  if (!done) co_await base::fail(done.error());
+}
+
 // The size of what is there already is its content's matter.
 void leave_size(CreateHow& how) {
   if (how.mode == CreateHow::Mode::unchecked) how.attributes.size.reset();
@@ -70,17 +80,22 @@ VfsOp<Found> PosixFileSystem::create_with_content(const Credentials& who, const 
                                                   std::string_view name, const CreateHow& how, Wcc& wcc) {
   CreateHow made(how);
   leave_size(made);
-  Found found = co_await change([this, &who, &directory, name, &made, &wcc] {
-    return tree_.create(who, node(directory), name, made, wcc);
+  bool created = false;
+  Found found = co_await change([this, &who, &directory, name, &made, &wcc, &created] {
+    return tree_.create(who, node(directory), name, made, wcc, created);
   });
   if (node(found.file).content() == nullptr) co_return std::move(found);
-  if (how.attributes.size && !made.attributes.size) {
-    SetAttributes size;
-    size.size = how.attributes.size;
-    LentFile lent(*this, tree_, who, found.file);
-    co_await lent.set_with_content(who, size, std::nullopt, nullptr);
+  if (created) {
+    const ContentSlot::Use known = co_await contents_.use_new(node(found.file));
   }
-  found.attributes = co_await getattr_settled(found.file);
+  const std::optional<std::uint64_t> wanted = how.attributes.size;
+  if (wanted && !made.attributes.size && !(created && *wanted == 0)) {
+    LentFile lent(*this, tree_, who, found.file);
+    co_await set_made_size(lent, who, *wanted, created);
+    found.attributes = co_await getattr_settled(found.file);
+  } else {
+    co_await settle(found.file, found.attributes);
+  }
   co_return std::move(found);
 }
 
@@ -112,17 +127,14 @@ VfsOp<OpenCreated> PosixFileSystem::open_create_with_content(const Credentials& 
   const std::optional<std::uint64_t> wanted = how.attributes.size;
   const bool resizes = wanted && !made.attributes.size && (out.created ? *wanted != 0 : *wanted == 0);
   if (resizes) {
-    SetAttributes size;
-    size.size = wanted;
     LentFile lent(*this, tree_, who, file);
     FileIo& io = includes(access, OpenAccess::write) ? static_cast<FileIo&>(*out.open) : lent;
-    const base::Result<void, Error> done =
-        co_await io.set_with_content(who, size, std::nullopt, nullptr).as_result();
-    if (!done && out.created) co_await base::fail(Error(LateError(done.error())));
-    if (!done) co_await base::fail(done.error());
+    co_await set_made_size(io, who, *wanted, out.created);
     out.truncated = !out.created;
+    out.attributes = co_await getattr_settled(file);
+  } else {
+    co_await settle(file, out.attributes);
   }
-  out.attributes = co_await getattr_settled(file);
   co_return std::move(out);
 }
 

@@ -79,7 +79,7 @@ Outcome<base::UniqueFd> create_marked(int directory, const Name& name, const Ver
 }  // namespace
 
 Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::string_view text,
-                            const CreateHow& how, Wcc& wcc) {
+                            const CreateHow& how, Wcc& wcc, bool& created) {
   Found out;
   PlannedSync plan;
   {
@@ -92,6 +92,7 @@ Outcome<Found> Tree::create(const Credentials& who, PosixFile& directory, std::s
     if (!free) return base::fail(free.error());
     plan = plan_sync(directory);
     auto made = create_new(who, directory, *name, how);
+    created = made.has_value();
     if (!made && made.error() == Error::exist) made = create_existing(who, directory, *name, how);
     if (!made) return base::fail(made.error());
     out = std::move(*made);

@@ -108,7 +108,8 @@ VfsOp<Found> PosixFileSystem::create(const Credentials& who, const FileRef& dire
   if (contents_.any()) [[unlikely]]
     return create_with_content(who, directory, name, how, wcc);
   return change([this, &who, &directory, name, &how, &wcc] {
-    return tree_.create(who, node(directory), name, how, wcc);
+    bool created = false;
+    return tree_.create(who, node(directory), name, how, wcc, created);
   });
 }
 

@@ -103,8 +103,9 @@ class Tree {
                                 std::optional<Attributes>& now);
   // How many bytes of the target are in `out`.
   Outcome<std::size_t> readlink(PosixFile& link, base::MutableBytes out);
+  // `created`: this call made the file, which was not there before.
   Outcome<Found> create(const Credentials& who, PosixFile& directory, std::string_view name,
-                        const CreateHow& how, Wcc& wcc);
+                        const CreateHow& how, Wcc& wcc, bool& created);
   Outcome<Found> mkdir(const Credentials& who, PosixFile& directory, std::string_view name,
                        const SetAttributes& set, Wcc& wcc);
   Outcome<Found> symlink(const Credentials& who, PosixFile& directory, std::string_view name,

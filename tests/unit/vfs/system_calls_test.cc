@@ -1,4 +1,5 @@
 // How many system calls the content of a file costs.
+#include "content_fixture.h"
 #include "posix_fixture.h"
 #include "system_faults.h"
 
@@ -52,6 +53,29 @@ TEST_P(SystemCallsTest, what_was_written_through_an_open_is_committed_through_it
   EXPECT_EQ(run(reader->commit({}, 0, 0)).error(), Error::acces);
   EXPECT_EQ(run(writer->commit({}, 0, 0)), written->verifier);
   EXPECT_EQ(faults.calls(SystemCall::fsync), GetParam() == "tmpfs" ? 0U : 1U);
+}
+
+class ContentCallsTest : public ContentFixture {};
+BRAID_ON_EVERY_FILE_SYSTEM(ContentCallsTest);
+
+TEST_P(ContentCallsTest, nobody_looks_for_the_record_of_a_file_that_was_just_made) {
+  CreateHow how;
+  how.attributes = with_mode(0600);
+  const auto looks_of = [this, &how](std::string_view name, bool opens) {
+    const SystemFaults faults;
+    if (opens)
+      EXPECT_TRUE(run(fs_->open_create({}, root_, name, OpenAccess::both, how, wcc_)));
+    else
+      EXPECT_TRUE(run(fs_->create({}, root_, name, how, wcc_)));
+    return std::pair(faults.calls(SystemCall::getxattr), faults.calls(SystemCall::statx));
+  };
+  const auto created = looks_of("created", false);
+  const auto opened = looks_of("opened", true);
+  file_ = {};
+  options_.sources.clear();
+  restart();
+  EXPECT_EQ(looks_of("created without", false), created);
+  EXPECT_EQ(looks_of("opened without", true), opened);
 }
 
 }  // namespace

@@ -213,6 +213,12 @@ int __wrap_mknodat(int directory, const char* name, mode_t mode, dev_t device) {
   return meet(SystemCall::mknodat, [=] { return __real_mknodat(directory, name, mode, device); });
 }
 
+ssize_t __real_getxattr(const char* path, const char* name, void* value, std::size_t bytes);
+ssize_t __wrap_getxattr(const char* path, const char* name, void* value, std::size_t bytes);
+ssize_t __wrap_getxattr(const char* path, const char* name, void* value, std::size_t bytes) {
+  return meet(SystemCall::getxattr, [=] { return __real_getxattr(path, name, value, bytes); });
+}
+
 int __real_setxattr(const char* path, const char* name, const void* value, std::size_t bytes, int flags);
 int __wrap_setxattr(const char* path, const char* name, const void* value, std::size_t bytes, int flags);
 int __wrap_setxattr(const char* path, const char* name, const void* value, std::size_t bytes, int flags) {

@@ -26,9 +26,10 @@ enum class SystemCall : std::uint8_t {
   symlinkat,
   linkat,
   mknodat,
-  setxattr
+  setxattr,
+  getxattr
 };
-constexpr std::size_t system_calls = 19;
+constexpr std::size_t system_calls = 20;
 
 constexpr unsigned every = 0;  // in place of a number of calls
 
