@@ -5,11 +5,23 @@
 
 namespace braid::vfs::posix {
 
+std::optional<ContentSlot::Use> FileIo::plain_use() const {
+  std::optional<ContentSlot::Use> use = data_.node().content()->slot.enter();
+  if (use && use->content() != nullptr) use.reset();
+  return use;
+}
+
 VfsOp<WriteResult> FileIo::write(const Credentials& who, std::uint64_t offset, const io::Payload& data,
                                  Stability stability, Wcc* wcc) {
-  if (data_.node().content() != nullptr) [[unlikely]]
+  FileContent* const content = data_.node().content();
+  if (content == nullptr) [[likely]]
+    return write_own(who, offset, data, stability, wcc);
+  if (!content->offered.load(std::memory_order_relaxed))
     return write_content(who, offset, data, stability, wcc);
-  return write_own(who, offset, data, stability, wcc);
+  auto use = plain_use();
+  if (!use) return write_content(who, offset, data, stability, wcc);
+  fs_.contents().note_changing(data_.node());
+  return in_use(std::move(*use), write_own(who, offset, data, stability, wcc));
 }
 
 VfsOp<WriteResult> FileIo::write_own(const Credentials& who, std::uint64_t offset, const io::Payload& data,

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "io/slab.h"
+#include "vfs/content_slot.h"
 #include "vfs/open_file.h"
 #include "vfs/posix/file_data.h"
 #include "vfs/posix/placement.h"
@@ -55,6 +56,18 @@ class FileIo : public OpenFile {
   VfsOp<WriteResult> write_content(const Credentials& who, std::uint64_t offset, const io::Payload& data,
                                    Stability stability, Wcc* wcc);
   VfsOp<Verifier> commit_content(const Credentials& who, std::uint64_t offset, std::uint32_t count, Wcc* wcc);
+  // Of a file that may have a content: nothing, unless it is known to have none.
+  [[nodiscard]] std::optional<ContentSlot::Use> plain_use() const;
+  // The call with its Use: one that has ended at once costs no coroutine.
+  template <class T>
+  static VfsOp<T> in_use(ContentSlot::Use use, VfsOp<T> call) {
+    if (call.done()) return call;
+    return finish(std::move(use), std::move(call));
+  }
+  template <class T>
+  static VfsOp<T> finish(ContentSlot::Use /*use*/, VfsOp<T> call) {
+    co_return co_await std::move(call);
+  }
   // The file's own bytes.
   VfsOp<ReadResult> read_own(std::uint64_t offset, std::uint32_t count, ReadMemory memory);
   VfsOp<WriteResult> write_own(const Credentials& who, std::uint64_t offset, const io::Payload& data,

@@ -102,9 +102,10 @@ std::optional<ReadResult> splice(const ReadPlan& plan, std::uint64_t offset, con
 }  // namespace
 
 VfsOp<ReadResult> FileIo::read(std::uint64_t offset, std::uint32_t count, ReadMemory memory) {
-  if (data_.node().content() != nullptr) [[unlikely]]
-    return read_content(offset, count, memory);
-  return read_own(offset, count, memory);
+  if (data_.node().content() == nullptr) [[likely]]
+    return read_own(offset, count, memory);
+  if (auto use = plain_use()) return in_use(std::move(*use), read_own(offset, count, memory));
+  return read_content(offset, count, memory);
 }
 
 // What the page cache has is read at once; only the rest is worth a thread switch.
