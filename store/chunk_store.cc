@@ -40,22 +40,35 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id
   ChunkRef chunk{.id = id, .at = {}, .bytes = static_cast<std::uint32_t>(bytes.size())};
   const std::scoped_lock lock(putting_[std::hash<hashing::Digest>{}(id) % puts_at_once]);
   const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(id);
-  if (known) {
-    chunk.at = *known;
-    if (is_there(kind, chunk, bytes) && pins_.refer(known->container)) {
+  // Where it lies, not where it was: what a recipe names is what is kept.
+  const auto place = known ? containers_.place_of(*known) : base::fail(ENOENT);
+  if (place) {
+    chunk.at = *place;
+    if (is_there(kind, chunk, bytes) && pins_.refer(place->container)) {
       ++chunks_found_;
       bytes_found_ += bytes.size();
       return chunk;
     }
   }
-  const auto at = containers_.append(kind, id, bytes);
-  if (!at) return base::fail(at.error());
-  chunk.at = *at;
-  (void)pins_.refer(at->container);
-  if (index_ != nullptr) index_->put(id, *at);
+  const auto added = append(kind, id, bytes);
+  if (!added) return added;
   ++chunks_added_;
   bytes_added_ += ChunkHeader::bytes + bytes.size();
-  return chunk;
+  return added;
+}
+
+base::Result<ChunkRef> ChunkStore::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+  const auto at = containers_.append(kind, id, bytes);
+  if (!at) return base::fail(at.error());
+  (void)pins_.refer(at->container);
+  if (index_ != nullptr) index_->put(id, *at);
+  return ChunkRef{.id = id, .at = *at, .bytes = static_cast<std::uint32_t>(bytes.size())};
+}
+
+base::Result<ChunkRef> ChunkStore::put_anew(ChunkKind kind, const hashing::Digest& id,
+                                            base::BytesView bytes) {
+  const std::scoped_lock lock(putting_[std::hash<hashing::Digest>{}(id) % puts_at_once]);
+  return append(kind, id, bytes);
 }
 
 // A hit is where the bytes are, byte by byte: neither the index nor an id is believed. A node with other
@@ -68,8 +81,9 @@ bool ChunkStore::is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView
 }
 
 void ChunkStore::note_bad(Location at) {
-  bad_.with([at](auto& bad) {
-    if (bad.size() < bad_max) bad.insert(at.packed());
+  const Location place = containers_.place_of(at).value_or(at);
+  bad_.with([place](auto& bad) {
+    if (bad.size() < bad_max) bad.insert(place.packed());
   });
 }
 

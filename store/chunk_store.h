@@ -62,6 +62,8 @@ class ChunkStore {
   // will refer to it holds pins().use() since before.
   base::Result<ChunkRef> put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   base::Result<ChunkRef> put(ChunkKind kind, base::BytesView bytes);
+  // The same in a container behind all others, though it is there already: for what moves.
+  base::Result<ChunkRef> put_anew(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   base::Result<void> sync() { return containers_.sync(); }
 
   // The bytes, which are those that were put: else EIO, and a line in the log.
@@ -84,6 +86,7 @@ class ChunkStore {
 
  private:
   std::optional<ChunkRef> root_at(const hashing::Digest& id, Location at);
+  base::Result<ChunkRef> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   bool is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes);
 
   Containers& containers_;

@@ -5,14 +5,19 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <span>
 #include <utility>
 
 #include "base/assert.h"
-#include "base/log.h"
 #include "base/xxhash64.h"
 #include "store/recipe.h"
 
 namespace braid::store {
+namespace {
+
+bool is_full(base::Errno error) { return error == base::errno_of(ENOSPC) || error == base::errno_of(EDQUOT); }
+
+}  // namespace
 
 std::uint64_t Collector::now() const {
   return static_cast<std::uint64_t>(
@@ -41,16 +46,15 @@ GcReport Collector::run(GcProgress& progress) {
     }
     ++progress.marks;
     const std::vector<std::uint32_t> gone = due(before);
+    const std::vector<std::uint32_t> thin = due_to_rewrite(before);
     remove(store_.chunks().pins().condemn(gone, pinned_since_), progress);
+    rewrite(thin, progress);
     // What this mark was the first to miss goes by the next one, if it need not be kept.
     before = marks_;
-    if (due(before).empty()) break;
+    if (due(before).empty() && due_to_rewrite(before).empty()) break;
   }
   report_.live_bytes = marks_.live;
   report_.garbage_bytes = marks_.garbage;
-  if (!report_.alarm.empty())
-    base::log_event(base::Level::error, "store_gc_stopped", "{}: nothing is removed: {}", store_.directory(),
-                    report_.alarm);
   return report_;
 }
 
@@ -66,7 +70,11 @@ void Collector::mark(GcProgress& progress) {
   auto numbers = store_.containers().numbers();
   if (!numbers) return give_up(fmt::format("containers: {}", base::message_of(numbers.error())));
   containers_ = std::move(*numbers);
+  find_forwarding();
   mark_registry(progress);
+  // Behind the files: one that lost its name before it was looked at is open now, or nobody reads it any
+  // more.
+  if (goes_on()) mark_open_files();
   if (!goes_on()) return;
   if (std::string why = trees_.sync(); !why.empty()) give_up(std::move(why));
 }
@@ -114,6 +122,13 @@ void Collector::mark_registry(GcProgress& progress) {
   if (!walked || *walked > 0) give_up("the registry cannot be read");
 }
 
+void Collector::mark_open_files() {
+  if (!options_.open_records) return;
+  for (const Record& record : options_.open_records())
+    if (goes_on() && !mark_record(record) && goes_on())
+      give_up("the recipe of a file that is open cannot be read");
+}
+
 void Collector::mark_file(const RegistryEntry& entry, bool unsealed) {
   const auto bytes = trees_.record_of(entry.tree, entry.file);
   if (!bytes)
@@ -127,8 +142,11 @@ void Collector::mark_file(const RegistryEntry& entry, bool unsealed) {
   if (!record)
     return give_up(fmt::format("{}: its record cannot be read", trees_.name_of(entry.tree, entry.file)));
   ++report_.files;
-  if (!mark_record(*record) && report_.alarm.empty())
-    give_up(fmt::format("{}: a part of it cannot be read", trees_.name_of(entry.tree, entry.file)));
+  if (!mark_record(*record) && goes_on())
+    give_up(fmt::format(
+        "{}: its recipe cannot be read; remove it, or make it anew from a good copy (braid check names "
+        "all such files)",
+        trees_.name_of(entry.tree, entry.file)));
 }
 
 bool Collector::mark_record(const Record& record) {
@@ -138,13 +156,48 @@ bool Collector::mark_record(const Record& record) {
       {.id = record.root, .at = record.at, .bytes = static_cast<std::uint32_t>((*bytes)->size())});
 }
 
+void Collector::find_forwarding() {
+  forwarding_.clear();
+  unknown_.clear();
+  for (const std::uint32_t number : containers_) {
+    if (number >= last_ || !goes_on()) return;
+    const auto rewritten = store_.containers().is_forwarding(number);
+    if (!rewritten) unknown_.insert(number);
+    if (rewritten && *rewritten) forwarding_.insert(number);
+  }
+}
+
+bool Collector::is_container(std::uint32_t number) const {
+  return number >= last_ || std::ranges::binary_search(containers_, number);
+}
+
+Collector::Seen Collector::add_live(Location at, std::uint64_t bytes) {
+  Seen out;
+  for (bool first = true;; first = false) {
+    const bool rewritten = forwarding_.contains(at.container);
+    const bool fresh = live_.add(at, rewritten ? ForwardingEntry::bytes : bytes);
+    if (first) out.fresh = fresh;
+    out.there = at.offset != 0 && is_container(at.container);
+    if (unknown_.contains(at.container))
+      give_up(fmt::format("{}: nobody knows what it is, and a file refers to it",
+                          Containers::name_of(at.container)));
+    if (!out.there || !rewritten) return out;
+    const auto next = store_.containers().forwarded(at);
+    out.there = next.has_value();
+    if (!next && next.error() != base::errno_of(EBADMSG))
+      give_up(fmt::format("{}: {}", Containers::name_of(at.container), base::message_of(next.error())));
+    if (!next || !*next) return out;
+    at = **next;
+  }
+}
+
 // Of a root, and of a node, all copies that READ may come by: each names places of its own. One of them has
 // to be there.
 bool Collector::mark_root(const ChunkRef& root) {
   bool any = false;
   for (const auto& at : store_.chunks().places_of(root)) {
     if (!at) continue;
-    if (!live_.add(*at, ChunkHeader::bytes + root.bytes)) {
+    if (!add_live(*at, ChunkHeader::bytes + root.bytes).fresh) {
       any = true;
       continue;
     }
@@ -169,7 +222,7 @@ bool Collector::mark_child(const ChunkRef& chunk) {
   bool any = false;
   for (const auto& at : store_.chunks().places_of(chunk)) {
     if (!at) continue;
-    if (!live_.add(*at, ChunkHeader::bytes + chunk.bytes)) {
+    if (!add_live(*at, ChunkHeader::bytes + chunk.bytes).fresh) {
       any = true;
       continue;
     }
@@ -184,12 +237,12 @@ bool Collector::mark_child(const ChunkRef& chunk) {
 
 // A copy that the index knows is what READ finds when the other one is bad.
 bool Collector::mark_data(const ChunkRef& chunk) {
-  if (!live_.add(chunk.at, ChunkHeader::bytes + chunk.bytes)) return true;
-  bool any = chunk.at.offset != 0 &&
-             (chunk.at.container >= last_ || std::ranges::binary_search(containers_, chunk.at.container));
+  const Seen seen = add_live(chunk.at, ChunkHeader::bytes + chunk.bytes);
+  if (!seen.fresh) return true;
+  bool any = seen.there;
   const auto elsewhere = store_.chunks().places_of(chunk)[1];
   if (elsewhere && is_there(*elsewhere, ChunkKind::data, chunk.id)) {
-    live_.add(*elsewhere, ChunkHeader::bytes + chunk.bytes);
+    add_live(*elsewhere, ChunkHeader::bytes + chunk.bytes);
     any = true;
   }
   return any;
@@ -208,7 +261,9 @@ base::Result<void> Collector::note_missed() {
     const auto one = store_.containers().bytes_of(number);
     if (!one) return base::fail(one.error());
     bytes += *one;
-    if (number >= last_ || live_.has(number) || next.missed.size() >= Marks::missed_max) continue;
+    if (number >= last_) continue;
+    note_thin(number, *one, next);
+    if (live_.has(number) || next.missed.size() >= Marks::missed_max) continue;
     const auto known = marks_.missed.find(number);
     // A clock that went back keeps it for longer.
     next.missed[number] = known == marks_.missed.end() ? next.marked : std::min(known->second, next.marked);
@@ -216,7 +271,25 @@ base::Result<void> Collector::note_missed() {
   }
   next.garbage = bytes - std::min(bytes, next.live);
   marks_ = std::move(next);
-  return store_.put_marks(marks_);
+  return put_marks();
+}
+
+// Where there is no room, what goes now makes some. What is not noted is kept for longer after a restart.
+base::Result<void> Collector::put_marks() {
+  const auto put = store_.put_marks(marks_);
+  return !put && is_full(put.error()) ? base::Result<void>() : put;
+}
+
+void Collector::note_thin(std::uint32_t number, std::uint64_t bytes, Marks& next) const {
+  const std::uint64_t live = live_.bytes_of(number);
+  if (live == 0 || live >= bytes / 2 || forwarding_.contains(number) || next.thin.size() >= Marks::thin_max)
+    return;
+  const std::vector<std::uint32_t> offsets = live_.offsets_of(number);
+  const std::uint64_t chunks = base::xxhash64(std::as_bytes(std::span(offsets)));
+  const auto known = marks_.thin.find(number);
+  const bool same = known != marks_.thin.end() && known->second.chunks == chunks;
+  next.thin[number] = {.since = same ? std::min(known->second.since, next.marked) : next.marked,
+                       .chunks = chunks};
 }
 
 // Missed by the last mark and by one before it, and kept for long enough.
@@ -243,18 +316,88 @@ void Collector::remove(const std::vector<std::uint32_t>& containers, GcProgress&
     marks_.missed.erase(number);
   }
   base::Result<void> done = store_.containers().sync_names();
-  if (done) done = store_.put_marks(marks_);
+  if (done) done = put_marks();
   if (!done) give_up(fmt::format("containers: {}", base::message_of(done.error())));
 }
 
-// The index forgets what was there, so that nobody looks for it: not that it would be believed.
+// As those of due(), and nothing of them was used again since.
+std::vector<std::uint32_t> Collector::due_to_rewrite(const Marks& before) const {
+  std::vector<std::uint32_t> out;
+  for (const auto& [number, thin] : marks_.thin) {
+    const auto known = before.thin.find(number);
+    if (known != before.thin.end() && known->second.chunks == thin.chunks &&
+        marks_.marked - thin.since >= options_.keep_seconds)
+      out.push_back(number);
+  }
+  return out;
+}
+
+void Collector::rewrite(const std::vector<std::uint32_t>& containers, GcProgress& progress) {
+  for (const std::uint32_t number : containers) {
+    if (!goes_on()) return;
+    Pins& pins = store_.chunks().pins();
+    if (pins.condemn(std::span(&number, 1), pinned_since_).empty()) continue;
+    const auto before = store_.containers().bytes_of(number);
+    const auto done = before ? rewrite_one(number) : base::fail(before.error());
+    if (!done || !*done) pins.pardon(number);
+    if (!done && is_full(done.error())) return;
+    if (!done)
+      return give_up(fmt::format("{}: {}", Containers::name_of(number), base::message_of(done.error())));
+    if (!*done) continue;
+    ++report_.rewritten;
+    ++progress.rewritten;
+    const std::uint64_t moved = live_.bytes_of(number);
+    report_.moved_bytes += moved;
+    marks_.garbage -= std::min(marks_.garbage, *before - std::min(*before, moved));
+    marks_.thin.erase(number);
+  }
+}
+
+base::Result<bool> Collector::rewrite_one(std::uint32_t number) {
+  // Until the entries are there, which lead to what is referred to.
+  const Pins::Use use = store_.chunks().pins().use();
+  const auto entries = move_chunks(number);
+  if (!entries) return base::fail(entries.error());
+  if (!*entries) return false;
+  base::Result<void> done = store_.chunks().sync();
+  if (done) done = store_.require(FormatFile::forwarding);
+  if (done) done = forget_in_index(number);
+  if (done) done = store_.containers().forward(number, **entries);
+  if (!done) return base::fail(done.error());
+  return true;
+}
+
+base::Result<std::optional<std::vector<ForwardingEntry>>> Collector::move_chunks(std::uint32_t number) {
+  std::vector<ForwardingEntry> out;
+  for (const std::uint32_t offset : live_.offsets_of(number)) {
+    if (!goes_on()) return std::nullopt;
+    const Location at{.volume = 0, .container = number, .offset = offset};
+    const auto header = store_.containers().look(at);
+    if (!header) return std::nullopt;
+    const ChunkRef chunk{.id = header->id, .at = at, .bytes = header->length};
+    const auto bytes = store_.chunks().at_place(header->kind, chunk, at);
+    if (bytes == nullptr) return std::nullopt;
+    const auto put = store_.chunks().put_anew(header->kind, chunk.id, *bytes);
+    if (!put) return base::fail(put.error());
+    out.push_back({offset, header->kind, header->length, header->id, put->at});
+    if (options_.pace) options_.pace(bytes->size());
+  }
+  return out;
+}
+
 base::Result<void> Collector::remove_one(std::uint32_t number) {
+  if (auto forgotten = forget_in_index(number); !forgotten) return forgotten;
+  return store_.containers().remove(number);
+}
+
+// The index forgets what was there, so that nobody looks for it: not that it would be believed.
+base::Result<void> Collector::forget_in_index(std::uint32_t number) {
   const auto walked =
       store_.containers().walk(number, false, [&](Location at, const ChunkHeader& header, base::BytesView) {
         if (store_.index()->find(header.id) == at) store_.index()->remove(header.id);
       });
   if (!walked) return base::fail(walked.error());
-  return store_.containers().remove(number);
+  return {};
 }
 
 }  // namespace braid::store

@@ -2,8 +2,10 @@
 //
 // A mark looks at the records of all files that were ever sealed, and follows their recipes as READ does: to
 // where they say that a chunk lies, and to where the index does. What two marks or more have missed, for long
-// enough, goes. After each mark the file systems are synced: so no crash brings a record back that the mark
-// has not seen. Who puts chunks meanwhile pins their containers (pins.h). If anything cannot be looked at,
+// enough, goes: containers of which nothing is in use, and of those that are less than half in use what is
+// not; the rest of these is moved, and an entry says where to (forwarding.h), as long as a recipe names the
+// old place. After each mark the file systems are synced: so no crash brings a record back that the mark has
+// not seen. Who puts chunks meanwhile pins their containers (pins.h). If anything cannot be looked at,
 // nothing is removed.
 #pragma once
 
@@ -13,6 +15,7 @@
 #include <set>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -30,6 +33,11 @@ namespace braid::store {
 struct GcOptions {
   std::uint64_t keep_seconds = 24U * 60 * 60;  // garbage is kept for so long after a mark has first missed it
   std::function<bool()> stop{};                // asked from time to time; empty: never
+  // Called after so many bytes were moved: waits as long as that is to take. Empty: nobody waits.
+  std::function<void(std::uint64_t bytes)> pace{};
+  // Records of files that somebody has open: one without a name is no file of its tree any more. Empty: there
+  // are none.
+  std::function<std::vector<Record>()> open_records{};
 };
 
 struct GcReport {
@@ -38,17 +46,18 @@ struct GcReport {
   std::string alarm{};
   std::uint64_t files = 0;  // sealed ones that the last mark has seen
   std::uint64_t removed = 0, removed_bytes = 0;
+  std::uint64_t rewritten = 0, moved_bytes = 0;     // containers, and what was in use of them
   std::uint64_t live_bytes = 0, garbage_bytes = 0;  // in containers, after that
   std::uint64_t waiting_bytes = 0;                  // of garbage: what goes when it has been kept long enough
 };
 
 // For who watches, from any thread.
 struct GcProgress {
-  std::atomic<std::uint64_t> files{0}, removed{0};
+  std::atomic<std::uint64_t> files{0}, removed{0}, rewritten{0};
   std::atomic<unsigned> marks{0};  // that have ended
 };
 
-// Of a store that is open for writing, and no file of which is open without a name; one thread at a time.
+// Of a store that is open for writing; one thread at a time. Others may seal, read and write meanwhile.
 class Collector {
  public:
   Collector(Store& store, SealedTrees& trees, const base::Clock& clock, GcOptions options)
@@ -78,19 +87,38 @@ class Collector {
   void give_up(std::string why);
   void mark(GcProgress& progress);
   void mark_registry(GcProgress& progress);
+  void mark_open_files();
   Files files_of_registry();
   void mark_file(const RegistryEntry& entry, bool unsealed);
   bool mark_record(const Record& record);
+  // Of a place of a chunk, and those that it was moved to since.
+  struct Seen {
+    bool fresh = false;  // this mark had not seen it
+    bool there = false;  // there are containers
+  };
+  Seen add_live(Location at, std::uint64_t bytes);
+  [[nodiscard]] bool is_container(std::uint32_t number) const;
+  void find_forwarding();
   bool mark_root(const ChunkRef& root);
   bool mark_node(const Node& node);
   bool mark_child(const ChunkRef& chunk);
   bool mark_data(const ChunkRef& chunk);
   bool is_there(Location at, ChunkKind kind, const hashing::Digest& id);
-  // What the last mark has missed, and the time since when each has.
+  // What the last mark has missed, or nearly so, and the time since when each has.
   base::Result<void> note_missed();
+  base::Result<void> put_marks();
+  void note_thin(std::uint32_t number, std::uint64_t bytes, Marks& next) const;
   [[nodiscard]] std::vector<std::uint32_t> due(const Marks& before) const;
   void remove(const std::vector<std::uint32_t>& containers, GcProgress& progress);
   base::Result<void> remove_one(std::uint32_t number);
+  // Containers of which it has seen little, and the same as each mark for long enough.
+  [[nodiscard]] std::vector<std::uint32_t> due_to_rewrite(const Marks& before) const;
+  void rewrite(const std::vector<std::uint32_t>& containers, GcProgress& progress);
+  // False: it stays, since something in it cannot be read.
+  base::Result<bool> rewrite_one(std::uint32_t number);
+  // Nothing: a chunk cannot be read.
+  base::Result<std::optional<std::vector<ForwardingEntry>>> move_chunks(std::uint32_t number);
+  base::Result<void> forget_in_index(std::uint32_t number);
   [[nodiscard]] std::uint64_t now() const;
 
   Store& store_;
@@ -101,7 +129,9 @@ class Collector {
   Marks marks_;
   LiveSet live_;
   std::vector<std::uint32_t> containers_;  // when the mark began
-  std::uint32_t last_ = 0;                 // container then: it and those behind it stay
+  // Of them: those that were rewritten, and those that cannot be told.
+  std::unordered_set<std::uint32_t> forwarding_, unknown_;
+  std::uint32_t last_ = 0;  // container then: it and those behind it stay
   std::uint64_t pinned_since_ = 0;
 };
 

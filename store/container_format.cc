@@ -29,7 +29,6 @@ constexpr std::size_t directory = 8, reserved = 12, checksum = 16;
 constexpr std::array<char, 8> container_magic{'B', 'r', 'a', 'i', 'd', 'C', 'o', 'n'};
 constexpr std::array<char, 8> footer_magic{'B', 'r', 'a', 'i', 'd', 'D', 'i', 'r'};
 constexpr std::uint32_t container_version = 1;
-constexpr std::uint8_t role_chunks = 1;
 constexpr std::uint32_t chunk_magic = 0x43686e6b;  // "Chnk"
 
 bool has_zeros(base::BytesView bytes, std::size_t begin, std::size_t end) {
@@ -68,7 +67,7 @@ base::Bytes encode(const ContainerHeader& header) {
   base::Bytes out(ContainerHeader::bytes);
   std::ranges::copy(std::as_bytes(std::span(container_magic)), out.begin());
   base::store_be<std::uint32_t>(out, container_at::version, container_version);
-  base::store_be<std::uint8_t>(out, container_at::role, role_chunks);
+  base::store_be<std::uint8_t>(out, container_at::role, static_cast<std::uint8_t>(header.role));
   base::store_be<std::uint8_t>(out, container_at::volume, header.volume);
   base::store_be<std::uint32_t>(out, container_at::number, header.number);
   std::ranges::copy(header.store, out.begin() + container_at::store);
@@ -82,13 +81,16 @@ std::optional<ContainerHeader> decode_container_header(base::BytesView bytes) {
       base::load_be<std::uint64_t>(bytes, container_at::checksum) !=
           base::xxhash64(bytes.first(container_at::checksum)))
     return std::nullopt;
+  const auto role = base::load_be<std::uint8_t>(bytes, container_at::role);
   if (base::load_be<std::uint32_t>(bytes, container_at::version) != container_version ||
-      base::load_be<std::uint8_t>(bytes, container_at::role) != role_chunks ||
+      role < static_cast<std::uint8_t>(ContainerRole::chunks) ||
+      role > static_cast<std::uint8_t>(ContainerRole::forwarding) ||
       !has_zeros(bytes, container_at::reserved, container_at::number) ||
       !has_zeros(bytes, container_at::zeros, container_at::store) ||
       !has_zeros(bytes, container_at::zeros_too, container_at::checksum))
     return std::nullopt;
   ContainerHeader out;
+  out.role = static_cast<ContainerRole>(role);
   out.volume = base::load_be<std::uint8_t>(bytes, container_at::volume);
   out.number = base::load_be<std::uint32_t>(bytes, container_at::number);
   std::ranges::copy(bytes.subspan(container_at::store, out.store.size()), out.store.begin());

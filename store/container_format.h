@@ -15,15 +15,21 @@ namespace braid::store {
 // A store's name: random, made once.
 using StoreId = std::array<std::byte, 16>;
 
+enum class ContainerRole : std::uint8_t {
+  chunks = 1,
+  forwarding = 2,  // it was rewritten: forwarding.h
+};
+
 struct ContainerHeader {
   static constexpr std::size_t bytes = 64;
+  ContainerRole role = ContainerRole::chunks;
   StoreId store{};
   std::uint8_t volume = 0;
   std::uint32_t number = 0;
   friend bool operator==(const ContainerHeader&, const ContainerHeader&) = default;
 };
 base::Bytes encode(const ContainerHeader& header);
-// Nothing: it is no container with chunks, damaged, or of a later version.
+// Nothing: it is no container, damaged, or of a later version.
 std::optional<ContainerHeader> decode_container_header(base::BytesView bytes);
 
 // What stands before the bytes of a chunk.

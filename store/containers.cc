@@ -99,10 +99,10 @@ base::Result<std::uint64_t> Containers::bytes() {
 }
 
 base::Result<std::uint64_t> Containers::bytes_of(std::uint32_t number) {
-  const auto file = file_of(number);
-  if (!file && file.error() == base::errno_of(ENOENT)) return 0;
-  if (!file) return base::fail(file.error());
-  const auto now = (*file)->status();
+  const auto found = opened(number);
+  if (!found && found.error() == base::errno_of(ENOENT)) return 0;
+  if (!found) return base::fail(found.error());
+  const auto now = found->file->status();
   if (!now) return base::fail(now.error());
   return now->size;
 }
@@ -115,28 +115,121 @@ std::uint32_t Containers::last_number() {
 // Who has it open sees it until the end: so nobody finds it open any more.
 base::Result<void> Containers::remove(std::uint32_t number) {
   base::check(number < last_number(), "the last container stays");
-  {
-    const std::scoped_lock lock(opening_);
-    removed_.insert(number);
-    open_.erase(number);
-  }
-  return medium_.remove(name_of(number));
+  base::Result<void> done = medium_.remove(name_of(number));
+  const std::scoped_lock lock(opening_);
+  open_.erase(number);
+  ++replaced_;
+  return done;
 }
 
-base::Result<std::shared_ptr<File>> Containers::file_of(std::uint32_t number) {
+base::Result<void> Containers::forward(std::uint32_t number, std::span<const ForwardingEntry> entries) {
+  base::check(number < last_number(), "the last container stays");
+  const std::string name = name_of(number), fresh = name + ".new";
+  if (auto removed = medium_.remove(fresh); !removed) return removed;
+  auto made = medium_.open(fresh, OpenFor::creating);
+  if (!made) return base::fail(made.error());
+  base::Result<void> done = (*made)->write(0, encode_forwarding(store_, number, entries));
+  if (done) done = (*made)->sync();
+  if (done) done = medium_.rename(fresh, name);
+  if (!done) (void)medium_.remove(fresh);
+  if (!done) return done;
+  {
+    const std::scoped_lock lock(opening_);
+    open_.erase(number);
+    ++replaced_;
+  }
+  return sync_names();
+}
+
+// Of a file whose head is damaged what lies behind it tells what it is. EBADMSG: nothing does.
+base::Result<ContainerRole> Containers::role_of(File& file, std::uint32_t number) const {
+  static_assert(ForwardingEntry::bytes >= ChunkHeader::bytes);
+  base::Bytes head(ContainerHeader::bytes + ForwardingEntry::bytes);
+  const auto got = file.read(0, head);
+  if (!got) return base::fail(got.error());
+  const base::BytesView there = base::BytesView(head).first(*got);
+  const auto header = decode_container_header(there.first(std::min(there.size(), ContainerHeader::bytes)));
+  if (header && header->store == store_ && header->number == number) return header->role;
+  if (there.size() < head.size()) return base::fail(EBADMSG);
+  const base::BytesView behind = there.subspan(ContainerHeader::bytes);
+  if (decode_forwarding_entry(behind, number)) return ContainerRole::forwarding;
+  if (decode_chunk_header(behind)) return ContainerRole::chunks;
+  return base::fail(EBADMSG);
+}
+
+base::Result<std::shared_ptr<const Forwarding>> Containers::forwarding_of(File& file, std::uint32_t number) {
+  const auto now = file.status();
+  if (!now) return base::fail(now.error());
+  if (now->size < ContainerHeader::bytes ||
+      now->size > ContainerHeader::bytes + Forwarding::entries_max * ForwardingEntry::bytes)
+    return base::fail(EBADMSG);
+  base::Bytes entries(static_cast<std::size_t>(now->size) - ContainerHeader::bytes);
+  const auto read = file.read(ContainerHeader::bytes, entries);
+  if (!read) return base::fail(read.error());
+  return std::make_shared<const Forwarding>(
+      Forwarding::decode(base::BytesView(entries).first(*read), number));
+}
+
+base::Result<Containers::Opened> Containers::opened(std::uint32_t number) {
+  std::uint64_t replaced = 0;
   {
     const std::scoped_lock lock(opening_);
     const auto found = open_.find(number);
     if (found != open_.end()) return found->second;
+    replaced = replaced_;
   }
-  auto opened = medium_.open(name_of(number), OpenFor::reading);
-  if (!opened) return base::fail(opened.error());
-  std::shared_ptr<File> file(std::move(*opened));
+  auto file = medium_.open(name_of(number), OpenFor::reading);
+  if (!file) return base::fail(file.error());
+  Opened out{.file = std::move(*file)};
+  const auto role = role_of(*out.file, number);
+  out.unknown = !role;
+  if (role && *role == ContainerRole::forwarding) {
+    auto forwarding = forwarding_of(*out.file, number);
+    if (!forwarding) return base::fail(forwarding.error());
+    out.forwarding = std::move(*forwarding);
+  }
   const std::scoped_lock lock(opening_);
-  if (removed_.contains(number)) return base::fail(ENOENT);
+  // Maybe there is another file by now: this one ends with who has found it.
+  if (replaced != replaced_ || out.unknown) return out;
   if (open_.size() >= open_max) open_.erase(open_.begin());
-  open_.insert_or_assign(number, file);
-  return file;
+  open_.insert_or_assign(number, out);
+  return out;
+}
+
+base::Result<std::optional<Location>> Containers::forwarded(Location at) {
+  const auto found = opened(at.container);
+  if (!found) return base::fail(found.error());
+  if (found->forwarding == nullptr) return std::nullopt;
+  const auto next = found->forwarding->find(at.offset);
+  if (!next) return base::fail(EBADMSG);
+  return next;
+}
+
+base::Result<bool> Containers::is_forwarding(std::uint32_t number) {
+  const auto found = opened(number);
+  if (!found) return base::fail(found.error());
+  if (found->unknown) return base::fail(EBADMSG);
+  return found->forwarding != nullptr;
+}
+
+// Each step leads to a container behind.
+base::Result<Containers::Place> Containers::find(Location at) {
+  for (;;) {
+    if (at.volume != 0 || at.container == 0) return base::fail(EBADMSG);
+    auto found = opened(at.container);
+    if (!found)
+      return base::fail(found.error() == base::errno_of(ENOENT) ? base::errno_of(EBADMSG) : found.error());
+    if (found->forwarding == nullptr) return Place{.file = std::move(found->file), .at = at};
+    const auto next = found->forwarding->find(at.offset);
+    if (!next) return base::fail(EBADMSG);
+    at = *next;
+  }
+}
+
+base::Result<Location> Containers::place_of(Location at) {
+  const auto found = find(at);
+  if (!found) return base::fail(found.error());
+  return found->at;
 }
 
 // The last container of an earlier run. Whatever its chunks are, they may be referred to as soon as this
@@ -152,6 +245,9 @@ base::Result<void> Containers::take_up(std::uint32_t number) {
   if (!opened) return base::fail(opened.error());
   const std::shared_ptr<File> file(std::move(*opened));
   if (auto synced = file->sync(); !synced) return synced;
+  // If it was rewritten, those behind it are lost. Nothing is added here.
+  const auto role = role_of(*file, number);
+  if (role && *role == ContainerRole::forwarding) return {};
   const auto listed = directory_of(*file);
   if (!listed) return base::fail(listed.error());
   if (*listed) return {};
@@ -272,12 +368,11 @@ Location Containers::end() {
 
 base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const hashing::Digest& id,
                                            std::uint32_t length) {
-  if (at.volume != 0 || at.container == 0 || length > chunk_bytes_limit(kind)) return base::fail(EBADMSG);
-  const auto file = file_of(at.container);
-  if (!file)
-    return base::fail(file.error() == base::errno_of(ENOENT) ? base::errno_of(EBADMSG) : file.error());
+  if (length > chunk_bytes_limit(kind)) return base::fail(EBADMSG);
+  const auto place = find(at);
+  if (!place) return base::fail(place.error());
   base::Bytes bytes(ChunkHeader::bytes + length);
-  const auto got = (*file)->read(at.offset, bytes);
+  const auto got = place->file->read(place->at.offset, bytes);
   if (!got) return base::fail(got.error());
   const auto header = decode_chunk_header(base::BytesView(bytes).first(*got));
   if (!header || header->kind != kind || header->id != id || header->length != length ||
@@ -288,19 +383,17 @@ base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const ha
 }
 
 base::Result<ChunkHeader> Containers::look(Location at) {
-  if (at.volume != 0 || at.container == 0) return base::fail(EBADMSG);
-  const auto file = file_of(at.container);
-  if (!file)
-    return base::fail(file.error() == base::errno_of(ENOENT) ? base::errno_of(EBADMSG) : file.error());
+  const auto place = find(at);
+  if (!place) return base::fail(place.error());
   base::Bytes bytes(ChunkHeader::bytes);
-  const auto got = (*file)->read(at.offset, bytes);
+  const auto got = place->file->read(place->at.offset, bytes);
   if (!got) return base::fail(got.error());
   const auto header = decode_chunk_header(base::BytesView(bytes).first(*got));
   return header ? base::Result<ChunkHeader>(*header) : base::fail(EBADMSG);
 }
 
 void Containers::forget_cached(Location at, std::uint32_t length) {
-  if (const auto file = file_of(at.container)) (*file)->forget_cached(at.offset, ChunkHeader::bytes + length);
+  if (const auto place = find(at)) place->file->forget_cached(place->at.offset, ChunkHeader::bytes + length);
 }
 
 base::Result<std::optional<std::vector<DirectoryEntry>>> Containers::directory_of(File& file) {
@@ -330,7 +423,8 @@ base::Result<bool> Containers::has_head(File& file, std::uint32_t number) const 
   const auto got = file.read(0, head);
   if (!got) return base::fail(got.error());
   const auto container = decode_container_header(base::BytesView(head).first(*got));
-  return container && container->store == store_ && container->number == number;
+  return container && container->role == ContainerRole::chunks && container->store == store_ &&
+         container->number == number;
 }
 
 // From chunk to chunk. Behind one that is not whole the next that is, at any byte, is looked for.
@@ -363,10 +457,13 @@ base::Result<Containers::Scanned> Containers::scan(File& file, std::uint32_t num
 }
 
 base::Result<Containers::Walked> Containers::walk(std::uint32_t number, bool with_bytes, const Take& take) {
-  const auto file = file_of(number);
-  if (!file) return base::fail(file.error());
+  const auto found = opened(number);
+  if (!found) return base::fail(found.error());
   Walked out;
-  const auto listed = directory_of(**file);
+  if (found->forwarding != nullptr)
+    return Walked{
+        .damaged = found->forwarding->damaged(), .forwarding = true, .entries = found->forwarding->size()};
+  const auto listed = directory_of(*found->file);
   if (!listed) return base::fail(listed.error());
   out.full = listed->has_value();
   if (out.full && !with_bytes) {
@@ -377,7 +474,7 @@ base::Result<Containers::Walked> Containers::walk(std::uint32_t number, bool wit
     return out;
   }
   const auto scanned =
-      scan(**file, number, [&](Location at, const ChunkHeader& header, base::BytesView bytes) {
+      scan(*found->file, number, [&](Location at, const ChunkHeader& header, base::BytesView bytes) {
         ++out.chunks;
         take(at, header, bytes);
       });

@@ -8,13 +8,14 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "store/container_format.h"
+#include "store/forwarding.h"
 #include "store/location.h"
 #include "store/medium.h"
 
@@ -41,12 +42,19 @@ class Containers {
   // What was appended before this began is on the medium on return. Who comes meanwhile shares the next sync.
   base::Result<void> sync();
 
+  // Here and below a chunk is looked for where it was moved to, if its container was rewritten.
   // The bytes of the chunk with this id and length. EBADMSG: there is none there, or it is damaged. That the
   // id is that of the bytes is for the caller to check.
   base::Result<base::Bytes> read(Location at, ChunkKind kind, const hashing::Digest& id,
                                  std::uint32_t length);
   // What stands before the chunk there, whatever its bytes are; EBADMSG as above.
   base::Result<ChunkHeader> look(Location at);
+  // Where it lies now; EBADMSG: the container is gone, or was rewritten without it. And the next place on the
+  // way there; nothing: this one is the last.
+  base::Result<Location> place_of(Location at);
+  base::Result<std::optional<Location>> forwarded(Location at);
+  // Whether it was rewritten.
+  base::Result<bool> is_forwarding(std::uint32_t number);
   // What the kernel has cached of it is read from the medium next time.
   void forget_cached(Location at, std::uint32_t length);
 
@@ -58,6 +66,9 @@ class Containers {
   // Of what is full: nobody refers to it, and nobody will. It may be back after a crash until the directory
   // is synced. Never the last one, whose number would be used again.
   base::Result<void> remove(std::uint32_t number);
+  // Of what is full: what its place has from now on, also after a crash. The chunks are on the medium
+  // elsewhere.
+  base::Result<void> forward(std::uint32_t number, std::span<const ForwardingEntry> entries);
   base::Result<void> sync_names() { return medium_.sync_directory(directory); }
   // Those before it are full, or will not be added to.
   [[nodiscard]] std::uint32_t last_number();
@@ -68,6 +79,8 @@ class Containers {
     std::uint64_t chunks = 0;
     std::uint64_t damaged = 0;  // places where there was a chunk and is none that is whole
     bool full = false;          // there is a directory
+    bool forwarding = false;    // it was rewritten: then it has entries, and no chunks
+    std::uint64_t entries = 0;
   };
   // Where each chunk of a container lies. With `bytes` each is read, and `bytes` is what it says; else a
   // directory is believed, if there is one.
@@ -82,6 +95,16 @@ class Containers {
     std::uint32_t end = 0;
     std::vector<DirectoryEntry> directory;
   };
+  struct Opened {
+    std::shared_ptr<File> file{};
+    std::shared_ptr<const Forwarding> forwarding{};  // null: it has chunks, or nobody knows
+    bool unknown = false;                            // its head cannot be read, or says nothing
+  };
+  // Of a chunk.
+  struct Place {
+    std::shared_ptr<File> file{};
+    Location at{};
+  };
   struct Scanned {
     std::uint32_t end = 0;      // of the last whole chunk before one that is not; 0: the head is damaged
     std::uint64_t damaged = 0;  // places that are not whole, and have a whole chunk behind them
@@ -94,7 +117,10 @@ class Containers {
   base::Result<void> begin(std::uint32_t number);
   base::Result<void> close_current();
   base::Result<void> sync_current();
-  base::Result<std::shared_ptr<File>> file_of(std::uint32_t number);
+  base::Result<Opened> opened(std::uint32_t number);
+  base::Result<ContainerRole> role_of(File& file, std::uint32_t number) const;
+  static base::Result<std::shared_ptr<const Forwarding>> forwarding_of(File& file, std::uint32_t number);
+  base::Result<Place> find(Location at);
   base::Result<Scanned> scan(File& file, std::uint32_t number, const Take& take);
   base::Result<bool> has_head(File& file, std::uint32_t number) const;
   base::Result<std::optional<std::vector<DirectoryEntry>>> directory_of(File& file);
@@ -114,8 +140,8 @@ class Containers {
 
   std::mutex opening_;
   static constexpr std::size_t open_max = 256;
-  std::map<std::uint32_t, std::shared_ptr<File>> open_;
-  std::set<std::uint32_t> removed_;  // by this process
+  std::map<std::uint32_t, Opened> open_;
+  std::uint64_t replaced_ = 0;  // times that a file went away, or another one came in its place
 };
 
 }  // namespace braid::store

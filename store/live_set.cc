@@ -1,6 +1,7 @@
 #include "store/live_set.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 namespace braid::store {
@@ -34,10 +35,27 @@ bool LiveSet::insert(Offsets& offsets, std::uint32_t offset) {
 
 bool LiveSet::add(Location at, std::uint64_t bytes) {
   if (at.offset == 0) return true;
-  if (!insert(containers_[at.container], at.offset)) return false;
+  Offsets& container = containers_[at.container];
+  if (!insert(container, at.offset)) return false;
+  container.bytes += bytes;
   ++chunks_;
   bytes_ += bytes;
   return true;
+}
+
+std::vector<std::uint32_t> LiveSet::offsets_of(std::uint32_t container) const {
+  std::vector<std::uint32_t> out;
+  const auto found = containers_.find(container);
+  if (found == containers_.end()) return out;
+  std::ranges::copy_if(found->second.places, std::back_inserter(out),
+                       [](std::uint32_t offset) { return offset != 0; });
+  std::ranges::sort(out);
+  return out;
+}
+
+std::uint64_t LiveSet::bytes_of(std::uint32_t container) const {
+  const auto found = containers_.find(container);
+  return found == containers_.end() ? 0 : found->second.bytes;
 }
 
 }  // namespace braid::store

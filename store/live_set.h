@@ -16,6 +16,9 @@ class LiveSet {
   // added.
   bool add(Location at, std::uint64_t bytes);
   [[nodiscard]] bool has(std::uint32_t container) const { return containers_.contains(container); }
+  // Of one container, in order; and what they take.
+  [[nodiscard]] std::vector<std::uint32_t> offsets_of(std::uint32_t container) const;
+  [[nodiscard]] std::uint64_t bytes_of(std::uint32_t container) const;
   [[nodiscard]] std::uint64_t chunks() const { return chunks_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
@@ -24,6 +27,7 @@ class LiveSet {
   struct Offsets {
     std::vector<std::uint32_t> places{};
     std::size_t used = 0;
+    std::uint64_t bytes = 0;
   };
   static bool insert(Offsets& offsets, std::uint32_t offset);
 

@@ -3,32 +3,17 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <charconv>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/xxhash64.h"
 #include "store/location.h"
+#include "store/text_lines.h"
 
 namespace braid::store {
 namespace {
 
 constexpr std::string_view marks_head = "braid marks 1\n";
-
-// A number and what ends it.
-std::optional<std::uint64_t> take_number(std::string_view& text, char end) {
-  std::uint64_t out = 0;
-  const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || at == text.data() + text.size() || *at != end) return std::nullopt;
-  text.remove_prefix(static_cast<std::size_t>(at - text.data()) + 1);
-  return out;
-}
-
-bool take_word(std::string_view& text, std::string_view word) {
-  if (!text.starts_with(word)) return false;
-  text.remove_prefix(word.size());
-  return true;
-}
 
 }  // namespace
 
@@ -36,6 +21,8 @@ std::string encode(const Marks& marks) {
   std::string out =
       fmt::format("{}marked {}\nlive {}\ngarbage {}\n", marks_head, marks.marked, marks.live, marks.garbage);
   for (const auto& [container, since] : marks.missed) out += fmt::format("missed {} {}\n", container, since);
+  for (const auto& [container, thin] : marks.thin)
+    out += fmt::format("thin {} {} {}\n", container, thin.since, thin.chunks);
   return out + fmt::format("check {:016x}\n", base::xxhash64(base::bytes_of(out)));
 }
 
@@ -51,11 +38,17 @@ std::optional<Marks> decode_marks(std::string_view text) {
     *number = *found;
   }
   while (take_word(text, "missed ")) {
-    const auto container = take_number(text, ' '), since = container ? take_number(text, '\n') : std::nullopt;
-    if (!since || *container == 0 || *container >= Location::container_end ||
-        out.missed.size() >= Marks::missed_max)
-      return std::nullopt;
-    out.missed.emplace(static_cast<std::uint32_t>(*container), *since);
+    const auto container = take_container(text);
+    const auto since = container ? take_number(text, '\n') : std::nullopt;
+    if (!since || out.missed.size() >= Marks::missed_max) return std::nullopt;
+    out.missed.emplace(*container, *since);
+  }
+  while (take_word(text, "thin ")) {
+    const auto container = take_container(text);
+    const auto since = container ? take_number(text, ' ') : std::nullopt;
+    const auto chunks = since ? take_number(text, '\n') : std::nullopt;
+    if (!chunks || out.thin.size() >= Marks::thin_max) return std::nullopt;
+    out.thin.emplace(*container, Marks::Thin{*since, *chunks});
   }
   if (encode(out) != all) return std::nullopt;
   return out;

@@ -34,6 +34,10 @@ std::uint64_t Pins::begin_mark() {
   });
 }
 
+void Pins::pardon(std::uint32_t container) {
+  state_.with([container](State& state) { state.condemned.erase(container); });
+}
+
 std::vector<std::uint32_t> Pins::condemn(std::span<const std::uint32_t> containers, std::uint64_t mark) {
   return state_.with([&](State& state) {
     std::vector<std::uint32_t> out;

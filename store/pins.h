@@ -47,6 +47,8 @@ class Pins {
   // Of these containers, in which a mark has seen nothing, those that nobody has referred to since. From now
   // on nobody can.
   std::vector<std::uint32_t> condemn(std::span<const std::uint32_t> containers, std::uint64_t mark);
+  // One of these stays after all.
+  void pardon(std::uint32_t container);
 
  private:
   struct State {

@@ -51,6 +51,12 @@ bool SealedInode::is_plain() {
   return now_->root().top.entries.empty() && !now_->record().pending;
 }
 
+std::optional<Record> SealedInode::record() {
+  const Shared lock = shared();
+  if (now_ == nullptr || now_->record().root == hashing::Digest()) return std::nullopt;
+  return now_->record();
+}
+
 base::Result<void> SealedInode::take(const std::optional<base::Bytes>& record) {
   if (!record) {
     set(std::make_shared<const SealedFile>(store_.chunks(), Record{}, Root{}));

@@ -39,6 +39,9 @@ class SealedInode {
   // Nothing of it is in chunks.
   [[nodiscard]] bool is_plain();
 
+  // That it has now. Nothing: it has none.
+  std::optional<Record> record();
+
   // As those of SealedFile.
   base::Result<void> read(File& stub, std::uint64_t offset, base::MutableBytes to);
   base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size);

@@ -120,6 +120,7 @@ Store::Opened Store::load_format() {
   auto format = decode_format(base::text_of(*text));
   if (!format) return wrong(directory_, fmt::format("its file FORMAT {}", format.error()));
   format_ = *format;
+  required_ = format_.required;
   return {};
 }
 
@@ -152,9 +153,21 @@ Store::Opened Store::load_parts(const StoreOptions& options) {
   }
   chunks_ = std::make_unique<ChunkStore>(*containers_, index_.get(), *keys_, options.cache_bytes);
   if (what_ == OpenFor::reading) return {};
+  for (const Location& place : scrub_state().bad)
+    if (place.offset != 0) chunks_->note_bad(place);
   if (const auto caught_up = chunks_->catch_up(); !caught_up)
     return wrong(directory_, Containers::directory, caught_up.error());
   return {};
+}
+
+base::Result<void> Store::require(std::uint64_t feature) {
+  const std::scoped_lock lock(trees_);
+  if ((required_ & feature) == feature) return {};
+  FormatFile next = format_;
+  next.required = required_ | feature;
+  auto done = replace_small(*medium_, format_name, base::bytes_of(encode(next)));
+  if (done) required_ = next.required;
+  return done;
 }
 
 base::Result<void> Store::forget_tree(std::uint32_t number) {
@@ -181,6 +194,19 @@ Marks Store::marks() {
 
 base::Result<void> Store::put_marks(const Marks& marks) {
   return replace_small(*medium_, Marks::name, base::bytes_of(encode(marks)));
+}
+
+ScrubState Store::scrub_state() {
+  const auto text = read_small(*medium_, ScrubState::name, ScrubState::bytes_max);
+  if (!text && text.error() == base::errno_of(ENOENT)) return {};
+  const auto found = text ? decode_scrub(base::text_of(*text)) : std::nullopt;
+  if (!found)
+    base::log_event(base::Level::warning, "store_scrub_lost", "{}/{}", directory_, ScrubState::name);
+  return found.value_or(ScrubState());
+}
+
+base::Result<void> Store::put_scrub_state(const ScrubState& state) {
+  return replace_small(*medium_, ScrubState::name, base::bytes_of(encode(state)));
 }
 
 base::Result<std::uint32_t> Store::tree_of(const std::string& file_system, const std::string& path) {

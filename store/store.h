@@ -16,6 +16,7 @@
 #include "store/marks_file.h"
 #include "store/posix_medium.h"
 #include "store/registry.h"
+#include "store/scrub_file.h"
 #include "store/trees.h"
 
 namespace braid::store {
@@ -61,8 +62,13 @@ class Store {
   // until something is freed.
   [[nodiscard]] Marks marks();
   base::Result<void> put_marks(const Marks& marks);
+  // How far the chunks have been read; of none, if that is not known.
+  [[nodiscard]] ScrubState scrub_state();
+  base::Result<void> put_scrub_state(const ScrubState& state);
   // The number of a file system, which is kept for ever, with where it is found now.
   base::Result<std::uint32_t> tree_of(const std::string& file_system, const std::string& path);
+  // From now on nobody opens the store who does not know this feature (FormatFile::required).
+  base::Result<void> require(std::uint64_t feature);
   // Its files are gone for good. Should it be back some day, it gets another number.
   base::Result<void> forget_tree(std::uint32_t number);
 
@@ -86,6 +92,7 @@ class Store {
   std::unique_ptr<Index> index_;
   std::unique_ptr<ChunkStore> chunks_;
   OpenFor what_ = OpenFor::reading;
+  std::uint64_t required_ = 0;  // features, as FORMAT has them
   std::mutex trees_;
 };
 

@@ -210,6 +210,19 @@ std::shared_ptr<SealedInode> StoreSource::inode_of(std::uint64_t device, const K
   return out;
 }
 
+std::vector<Record> StoreSource::records() {
+  std::vector<std::shared_ptr<SealedInode>> inodes;
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& [name, known] : inodes_)
+      if (auto inode = known.lock()) inodes.push_back(std::move(inode));
+  }
+  std::vector<Record> out;
+  for (const auto& inode : inodes)
+    if (const auto record = inode->record()) out.push_back(*record);
+  return out;
+}
+
 // Another may have taken the place already.
 void StoreSource::forget(const Inode& inode) {
   const std::scoped_lock lock(mutex_);

@@ -85,6 +85,8 @@ class StoreSource final : public vfs::ContentSource {
   // Before the bytes of files are changed; before the first file system has this source.
   void on_change(std::function<void(const vfs::FileHandle& file)> told) { on_change_ = std::move(told); }
   void changing(const vfs::FileHandle& file) override;
+  // Of all files that somebody has open, those without a name among them. It blocks.
+  std::vector<Record> records();
   void adjust_unloaded(const vfs::FileHandle& file, vfs::Attributes& attributes) const override;
   [[nodiscard]] std::optional<io::BlockingGroup>& group() { return group_; }
   vfs::VfsOp<vfs::ContentRef> place(vfs::Stub& stub, const vfs::ContentRef& former,

@@ -35,6 +35,7 @@ class Checker {
     if (draw_) fmt::print(stderr, "\r{:<60}\r", "");
     fmt::print("{} chunks in {} containers, {} files{}\n", chunks_, containers_, files_,
                deep_ ? "; every byte was read" : "; with --deep every byte is read");
+    if (forwarding_ > 0) fmt::print("{} of the containers were rewritten, and lead to others\n", forwarding_);
     if (gone_ > 0) fmt::print("{} files of the registry are not there any more, or not sealed\n", gone_);
     fmt::print("{}\n", damaged_ > 0   ? "THERE IS DAMAGE"
                        : unreachable_ ? "not everything could be looked at"
@@ -67,6 +68,7 @@ class Checker {
         });
     if (!walked) return unreachable(fmt::format("{}: {}", name, base::message_of(walked.error())));
     chunks_ += walked->chunks;
+    if (walked->forwarding) ++forwarding_;
     if (walked->damaged > 0)
       damaged(fmt::format("{}: {} places are not what was written", name, walked->damaged));
     if (misnamed > 0) damaged(fmt::format("{}: {} chunks are not what their ids name", name, misnamed));
@@ -163,7 +165,7 @@ class Checker {
   const bool deep_;
   const bool draw_ = ::isatty(STDERR_FILENO) != 0;
   store::OpenTrees trees_;
-  std::uint64_t chunks_ = 0, containers_ = 0, files_ = 0, gone_ = 0, damaged_ = 0;
+  std::uint64_t chunks_ = 0, containers_ = 0, forwarding_ = 0, files_ = 0, gone_ = 0, damaged_ = 0;
   bool unreachable_ = false;
 };
 

@@ -1,4 +1,4 @@
-// braid store, store seal, unseal, gc, forget; braid check
+// braid store, store seal, unseal, gc, scrub, forget; braid check
 #pragma once
 
 #include <cstdint>
@@ -24,6 +24,9 @@ struct StoreGcCommand {
   std::string store;
   std::uint64_t keep_seconds = 24U * 60 * 60;
 };
+struct StoreScrubCommand {
+  std::string store;
+};
 struct StoreForgetCommand {
   std::string store;
   std::string tree;  // number, path or file system, as `trees` has them
@@ -40,6 +43,10 @@ int unseal_tree(const StoreUnsealCommand& command);
 int show_store(const StoreStatusCommand& command);
 // 1: something cannot be looked at, and nothing was removed.
 int collect_garbage(const StoreGcCommand& command);
+// 1: there is damage.
+int scrub_store(const StoreScrubCommand& command);
+// Prints what was found; the exit code.
+int report_scrub(std::uint64_t chunks, std::uint64_t bytes, std::uint64_t bad);
 int forget_tree(const StoreForgetCommand& command);
 
 // As those of fsck(8): 0, all is well; 1, it is now; 4, there is damage; 8, not everything could be looked

@@ -21,8 +21,8 @@ int failed(std::string_view command, std::string_view why) {
 }
 
 void draw(const store::GcProgress& progress) {
-  fmt::print(stderr, "\rmark {}: {} files; {} containers removed ", progress.marks.load() + 1,
-             progress.files.load(), progress.removed.load());
+  fmt::print(stderr, "\rmark {}: {} files; {} containers removed, {} rewritten ", progress.marks.load() + 1,
+             progress.files.load(), progress.removed.load(), progress.rewritten.load());
 }
 
 }  // namespace
@@ -51,6 +51,7 @@ int collect_garbage(const StoreGcCommand& command) {
   if (!report.alarm.empty()) return failed("gc", fmt::format("nothing is removed: {}", report.alarm));
   fmt::print("{} files refer to {} bytes; {} containers removed, {} bytes\n", report.files, report.live_bytes,
              report.removed, report.removed_bytes);
+  fmt::print("{} containers rewritten, {} bytes moved\n", report.rewritten, report.moved_bytes);
   fmt::print("garbage: {} bytes, {} of them in containers that go when they have been kept for {} seconds\n",
              report.garbage_bytes, report.waiting_bytes, command.keep_seconds);
   return 0;

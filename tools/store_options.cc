@@ -47,14 +47,25 @@ CLI::App* add_store_unseal(CLI::App& store, StoreUnsealCommand& command) {
 }
 
 CLI::App* add_store_gc(CLI::App& store, StoreGcCommand& command) {
-  CLI::App* gc = store.add_subcommand(
-      "gc", "Remove what no file needs any more; nothing, if anything cannot be looked at");
-  add_store_choice(*gc, command.store)->required();
+  CLI::App* gc = store.add_subcommand("gc",
+                                      "Remove what no file needs any more; nothing, if anything cannot be "
+                                      "looked at. A running server does it "
+                                      "unless there is --store");
+  add_store_choice(*gc, command.store);
   gc->add_option("--keep-seconds", command.keep_seconds,
                  "How long garbage is kept after it was first seen (86400): not less than snapshots of the "
                  "trees live")
       ->type_name("N");
   return gc;
+}
+
+CLI::App* add_store_scrub(CLI::App& store, StoreScrubCommand& command) {
+  CLI::App* scrub = store.add_subcommand("scrub",
+                                         "Read every chunk, to find damage while there may be a copy of it; "
+                                         "a running server does it unless there "
+                                         "is --store");
+  add_store_choice(*scrub, command.store);
+  return scrub;
 }
 
 CLI::App* add_store_forget(CLI::App& store, StoreForgetCommand& command) {

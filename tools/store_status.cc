@@ -21,7 +21,8 @@ struct StoreReport {
   bool registry = false;
   std::uint64_t containers = 0, stored = 0;
   std::uint64_t index_entries = 0;
-  store::Marks marks;  // of the last mark
+  store::Marks marks;       // of the last mark
+  store::ScrubState scrub;  // of the last scrub
 
   [[nodiscard]] double ratio() const {
     return stored == 0 ? 1.0 : static_cast<double>(logical) / static_cast<double>(stored);
@@ -44,6 +45,7 @@ base::Result<StoreReport> report_of(store::Store& store) {
   out.index_entries = store.index() == nullptr ? 0 : store.index()->entries_about();
   out.registry = store.registry() != nullptr;
   out.marks = store.marks();
+  out.scrub = store.scrub_state();
   if (!out.registry) return out;
   std::unordered_map<std::uint64_t, std::uint64_t> logical;
   const auto damaged = store.registry()->walk([&](const store::RegistryEntry& entry) {
@@ -75,6 +77,8 @@ void print_report_json(store::Store& store, const StoreReport& report) {
                      {"index_entries", report.index_entries},
                      {"marked", report.marks.marked},
                      {"garbage_bytes", report.marks.garbage},
+                     {"scrub_ended", report.scrub.ended},
+                     {"bad_places", report.scrub.bad.size()},
                      {"registry_damaged_entries", report.damaged_entries},
                      {"registry", report.registry}};
   nlohmann::json trees = nlohmann::json::array();
@@ -93,6 +97,9 @@ void print_report(store::Store& store, const StoreReport& report) {
   fmt::print("index      about {} chunks\n", report.index_entries);
   if (report.marks.marked > 0)
     fmt::print("garbage    {} bytes when braid store gc looked last\n", report.marks.garbage);
+  if (!report.scrub.bad.empty())
+    fmt::print("{} PLACES WERE DAMAGED when they were read last: braid check --deep names the files\n",
+               report.scrub.bad.size());
   for (const store::Tree& tree : known_trees(store))
     fmt::print("tree {:<5} {} ({})\n", tree.number, tree.path, tree.file_system);
   if (!report.registry) fmt::print("the registry is damaged or gone: nothing can be sealed\n");

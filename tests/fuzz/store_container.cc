@@ -1,5 +1,5 @@
-// Containers of a store: whatever the bytes are, they are a head, a chunk, a directory or a footer, or
-// refused; what is taken is what is made of it again. Input: which of them, then the bytes; 1 in the first
+// Containers of a store: whatever the bytes are, they are a head, a chunk, a directory, a footer or an entry,
+// or refused; what is taken is what is made of it again. Input: which of them, then the bytes; 1 in the first
 // byte's highest bit puts the right checksum in its place.
 #include <algorithm>
 #include <cstdint>
@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/big_endian.h"
 #include "base/xxhash64.h"
-#include "store/container_format.h"
+#include "store/forwarding.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace braid;
@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto view = std::as_bytes(std::span(data + 1, size - 1));
   base::Bytes bytes(view.begin(), view.end());
   const bool sign = (data[0] & 0x80U) != 0;
-  switch (data[0] % 4) {
+  switch (data[0] & 7U) {
     case 0: {
       if (sign && bytes.size() == store::ContainerHeader::bytes)
         base::store_be<std::uint64_t>(bytes, 56, base::xxhash64(base::BytesView(bytes).first(56)));
@@ -39,13 +39,28 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         base::check(base::equal(store::encode(*directory), bytes), "there is one way to write it");
       break;
     }
-    default: {
+    case 4: {
+      constexpr std::uint32_t container = 7;
+      if (sign && bytes.size() == store::ForwardingEntry::bytes)
+        base::store_be<std::uint64_t>(bytes, 56, base::xxhash64(base::BytesView(bytes).first(56), container));
+      const auto entry = store::decode_forwarding_entry(bytes, container);
+      if (!entry) break;
+      base::check(base::equal(store::encode(*entry, container), bytes), "there is one way to write an entry");
+      const auto all = store::Forwarding::decode(bytes, container);
+      base::check(all.find(entry->offset) == entry->to && entry->to.container > container,
+                  "it leads to a container behind");
+      break;
+    }
+    case 3: {
       if (sign && bytes.size() == store::container_footer_bytes)
         base::store_be<std::uint64_t>(bytes, 16, base::xxhash64(base::BytesView(bytes).first(16)));
       const auto footer = store::decode_footer(bytes);
       if (footer)
         base::check(base::equal(store::encode_footer(*footer), bytes), "there is one way to write it");
+      break;
     }
+    default:
+      break;
   }
   return 0;
 }

@@ -169,6 +169,28 @@ TEST_F(CollectorTest, a_place_that_is_known_to_be_bad_is_never_a_hit) {
   EXPECT_NE(store_->chunks().put(ChunkKind::data, base::bytes_of("some bytes"))->at, first.at);
 }
 
+TEST_F(CollectorTest, on_a_full_medium_garbage_goes_all_the_same) {
+  const auto small = vfs::mount_tmpfs("size=16m");
+  ASSERT_TRUE(small) << small.error();
+  store_.reset();
+  std::filesystem::copy(store_path_, *small + "/store", std::filesystem::copy_options::recursive);
+  auto opened = Store::open(*small + "/store", {.what = OpenFor::writing, .container_bytes = 64 << 10});
+  ASSERT_TRUE(opened) << opened.error();
+  store_ = std::move(*opened);
+  remove("f");
+  {
+    std::ofstream filler(*small + "/filler", std::ios::binary);
+    const std::string block(4096, 'x');
+    while (filler.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+  const GcReport report = collect();
+  EXPECT_EQ(report.alarm, "");
+  EXPECT_GT(report.removed_bytes, size / 2);
+  expect_whole("g", 2);
+  store_.reset();
+}
+
 TEST_F(CollectorTest, it_ends_when_it_is_told_to) {
   remove("f");
   const GcReport report = collect({.keep_seconds = 0, .stop = [] { return true; }});

@@ -256,9 +256,11 @@ class CrashMedium final : public Medium {
   }
   base::Result<void> rename(const std::string& from, const std::string& to) override {
     disk_.step();
-    disk_.directory_of(from).change([from, to](CrashNames::Names& names) {
+    const bool lost = disk_.forwarding_is_lost && from.contains('/');
+    disk_.directory_of(from).change([from, to, lost](CrashNames::Names& names) {
       names[to] = names.at(from);
       names.erase(from);
+      if (lost) names.erase(to);
     });
     return {};
   }

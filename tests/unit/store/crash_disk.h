@@ -97,6 +97,8 @@ class CrashDisk {
 
   // Faults that a checker is to find: syncing of containers does nothing.
   bool containers_are_not_synced = false;
+  // What takes a container's place is not there.
+  bool forwarding_is_lost = false;
 
  private:
   friend class CrashFile;

@@ -15,14 +15,14 @@
 
 namespace braid::store::test {
 
-// Survives crashes, as far ahead of the containers as it may be.
+// Survives crashes, as far ahead of the containers as it may be; or is broken, and knows nothing.
 using Known = std::map<hashing::Digest, Location>;
 class KnownIndex final : public Index {
  public:
-  explicit KnownIndex(Known& known) : known_(known) {}
+  KnownIndex(Known& known, bool broken) : known_(known), broken_(broken) {}
   std::optional<Location> find(const hashing::Digest& id) override {
     const auto found = known_.find(id);
-    return found == known_.end() ? std::nullopt : std::optional(found->second);
+    return broken_ || found == known_.end() ? std::nullopt : std::optional(found->second);
   }
   void put(const hashing::Digest& id, Location at) override { known_[id] = at; }
   void remove(const hashing::Digest& id) override { known_.erase(id); }
@@ -35,6 +35,7 @@ class KnownIndex final : public Index {
 
  private:
   Known& known_;
+  const bool broken_;
 };
 
 enum class What : std::uint8_t {
@@ -71,6 +72,8 @@ enum class Plant : std::uint8_t {
   not_looked_at_again,        // what was written while a server's seal was prepared is punched
   marked_and_not_synced,      // garbage is what a crash may bring back
   tree_taken_for_empty,       // its files are not there, so they need nothing
+  moved_and_not_synced,       // a container is rewritten before what moved is on the medium
+  forwarding_lost,            // nothing leads from where a chunk was to where it is
   hits_not_pinned             // a chunk is found in the index, and its container goes away
 };
 

@@ -8,10 +8,12 @@
 
 #include "store/container_format.h"
 #include "store/format_file.h"
+#include "store/forwarding.h"
 #include "store/marks_file.h"
 #include "store/node.h"
 #include "store/record.h"
 #include "store/registry.h"
+#include "store/scrub_file.h"
 #include "store/trees.h"
 
 namespace braid::store {
@@ -194,11 +196,12 @@ TEST(StoreFormats, what_a_mark_leaves) {
   const Marks marks{.marked = 1'700'000'000,
                     .live = 123'456,
                     .garbage = 789,
-                    .missed = {{3, 1'690'000'000}, {17, 1'700'000'000}}};
+                    .missed = {{3, 1'690'000'000}, {17, 1'700'000'000}},
+                    .thin = {{4, {.since = 1'695'000'000, .chunks = 77}}}};
   const std::string text = encode(marks);
   EXPECT_EQ(text,
             "braid marks 1\nmarked 1700000000\nlive 123456\ngarbage 789\nmissed 3 1690000000\n"
-            "missed 17 1700000000\ncheck 2436417666007edc\n");
+            "missed 17 1700000000\nthin 4 1695000000 77\ncheck aeb3527cec26c6fb\n");
   EXPECT_EQ(decode_marks(text), marks);
   for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
     std::string other = text;
@@ -206,6 +209,56 @@ TEST(StoreFormats, what_a_mark_leaves) {
     EXPECT_FALSE(decode_marks(other)) << bit;
   }
   EXPECT_EQ(decode_marks(encode(Marks())), Marks());
+}
+
+TEST(StoreFormats, how_far_a_scrub_is) {
+  const ScrubState state{
+      .begun = 1'700'000'000,
+      .ended = 1'690'000'000,
+      .next = 5,
+      .bad = {{.volume = 0, .container = 3, .offset = 64}, {.volume = 0, .container = 4, .offset = 0}}};
+  const std::string text = encode(state);
+  EXPECT_EQ(text,
+            "braid scrub 1\nbegun 1700000000\nended 1690000000\nnext 5\nbad 3 64\nbad 4 0\n"
+            "check 804fa8d12f05bb88\n");
+  EXPECT_EQ(decode_scrub(text), state);
+  for (std::size_t bit = 0; bit < 8 * text.size(); ++bit) {
+    std::string other = text;
+    other[bit / 8] = static_cast<char>(other[bit / 8] ^ static_cast<char>(1U << bit % 8));
+    EXPECT_FALSE(decode_scrub(other)) << bit;
+  }
+  EXPECT_EQ(decode_scrub(encode(ScrubState())), ScrubState());
+}
+
+TEST(StoreFormats, entries_of_a_container_that_was_rewritten) {
+  const ForwardingEntry entry{.offset = 64,
+                              .kind = ChunkKind::root,
+                              .length = 1000,
+                              .id = digest_of_aa(),
+                              .to = {.volume = 0, .container = 9, .offset = 4096}};
+  const base::Bytes bytes = encode(entry, 7);
+  EXPECT_EQ(store::hex_text(bytes),
+            "46776472"
+            "03000000"
+            "00000040"
+            "000003e8" +
+                aa_32 + "0000000024001000bacc47ffa4df31b4");
+  EXPECT_EQ(decode_forwarding_entry(bytes, 7), entry);
+  EXPECT_FALSE(decode_forwarding_entry(bytes, 8)) << "it is of container 7";
+  EXPECT_FALSE(decode_forwarding_entry(encode(entry, 9), 9)) << "it leads nowhere else";
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    base::Bytes other = bytes;
+    other[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    EXPECT_FALSE(decode_forwarding_entry(other, 7)) << bit;
+  }
+  const base::Bytes file = encode_forwarding(counting_id(), 7, std::span(&entry, 1));
+  const auto head = decode_container_header(base::BytesView(file).first(ContainerHeader::bytes));
+  ASSERT_TRUE(head);
+  EXPECT_EQ(head->role, ContainerRole::forwarding);
+  const Forwarding all = Forwarding::decode(base::BytesView(file).subspan(ContainerHeader::bytes), 7);
+  EXPECT_EQ(all.find(64), entry.to);
+  EXPECT_FALSE(all.find(65));
+  EXPECT_EQ(all.damaged(), 0U);
 }
 
 TEST(StoreFormats, the_file_format_tells_versions_and_features) {
@@ -218,7 +271,7 @@ TEST(StoreFormats, the_file_format_tells_versions_and_features) {
   later[12] = '2';
   EXPECT_EQ(decode_format(later).error(), "is of a later version of braid");
   FormatFile featured = format;
-  featured.required = 1;
+  featured.required = 2;
   EXPECT_THAT(decode_format(encode(featured)).error(), testing::HasSubstr("features"));
 }
 

@@ -8,6 +8,8 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <stop_token>
+#include <thread>
 
 #include "io/blocking_pool.h"
 #include "io/gate.h"
@@ -243,9 +245,14 @@ TEST_P(LiveSealTest, unsealed_by_the_server_it_is_a_plain_file) {
   EXPECT_EQ(local_read("f").substr(0, 10), bytes_.substr(0, 3) + "new" + bytes_.substr(6, 4));
 }
 
-// Clients read and write while it is sealed again and again: what they wrote last is what they read.
+// Clients read and write while it is sealed again and again, and garbage is collected: what they wrote last
+// is what they read.
 class BusyFile : public LiveSealTest {
  protected:
+  BusyFile() {
+    store_options_.container_bytes = 64 << 10;
+    store_options_.cache_bytes = 0;
+  }
   void SetUp() override {
     LiveSealTest::SetUp();
     if (IsSkipped()) return;
@@ -329,6 +336,14 @@ BRAID_ON_EVERY_FILE_SYSTEM(BusyFile);
 
 TEST_P(BusyFile, is_what_was_written_last) {
   constexpr int rounds = 40;
+  std::uint64_t removed = 0;
+  std::jthread collector([&](const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const GcReport report = collect();
+      EXPECT_EQ(report.alarm, "");
+      removed += report.removed;
+    }
+  });
   const base::SystemClock clock;
   const auto reactor = io::Reactor::create({}, clock).value();
   io::Gate gate;
@@ -351,6 +366,9 @@ TEST_P(BusyFile, is_what_was_written_last) {
   }));
   reactor->run();
   EXPECT_GT(sealed_, rounds / 2);
+  collector.request_stop();
+  collector.join();
+  EXPECT_GT(removed, 0U);
   end();
   EXPECT_TRUE(all_of("f") == wanted_);
 }

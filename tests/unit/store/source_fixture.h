@@ -10,10 +10,12 @@
 #include <memory>
 #include <string>
 
+#include "store/collector.h"
 #include "store/live_sealer.h"
 #include "store/sealer.h"
 #include "store/store_source.h"
 #include "tests/unit/vfs/posix_fixture.h"
+#include "vfs/posix/directory_identity.h"
 
 namespace braid::store::test {
 
@@ -23,10 +25,14 @@ class SourceTest : public vfs::PosixTest {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
     std::string pattern = testing::TempDir() + "store-XXXXXX";
     store_path_ = ::mkdtemp(pattern.data());
-    store_ = std::move(*Store::open(store_path_, {.what = OpenFor::creating}));
+    store_ = std::move(*Store::open(store_path_, store_options_));
     source_ = std::make_unique<StoreSource>(*store_);
     options_.sources = {source_.get()};
     PosixTest::SetUp();
+    if (IsSkipped()) return;
+    ASSERT_EQ(store_->tree_of(vfs::posix::directory_identity(options_.directory, "")->file_system,
+                              options_.directory),
+              1U);
   }
   void TearDown() override {
     PosixTest::TearDown();
@@ -70,8 +76,12 @@ class SourceTest : public vfs::PosixTest {
     }
   }
   // 0: the server starts anew; 1: the file is sealed meanwhile; 2: unsealed. 3, 4: the server seals or
-  // unseals it itself, if nothing has it open.
+  // unseals it itself, if nothing has it open. 5: garbage is collected.
   void again(std::uint64_t how) {
+    if (how == 5) {
+      EXPECT_EQ(collect().alarm, "");
+      return;
+    }
     LiveSealer sealer(*store_, *source_, [] { return false; });
     if (how == 3) {
       EXPECT_TRUE(vfs::run(sealer.seal(*fs_, 1, find("f"))));
@@ -97,6 +107,18 @@ class SourceTest : public vfs::PosixTest {
     fs_ = opened();
     root_ = fs_->root();
   }
+  // What nobody refers to goes, beside who has files open.
+  GcReport collect() {
+    PosixTrees trees(open_trees(*store_));
+    return collect(trees);
+  }
+  GcReport collect(SealedTrees& trees) {
+    const base::SystemClock clock;
+    GcProgress progress;
+    return Collector(*store_, trees, clock,
+                     {.keep_seconds = 0, .open_records = [this] { return source_->records(); }})
+        .run(progress);
+  }
   void expect_holes_are_zeros(const std::string& name, const std::string& wanted) {
     const vfs::OpenFileRef open = file(name);
     for (std::uint64_t at = 0; at < wanted.size();) {
@@ -116,6 +138,7 @@ class SourceTest : public vfs::PosixTest {
     return opened();
   }
 
+  StoreOptions store_options_{.what = OpenFor::creating};
   std::filesystem::path store_path_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<StoreSource> source_;

@@ -1,13 +1,11 @@
 // Sealed files in an export.
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <random>
 
 #include "io/blocking_pool.h"
 #include "io/gate.h"
@@ -168,55 +166,6 @@ TEST_P(SourceTest, nothing_enters_an_announced_range) {
   fs_ = opened();
   root_ = fs_->root();
   EXPECT_TRUE(all_of("f") == wanted);
-}
-
-// All operations, against a string; in between the file is sealed again, unsealed, or the server starts anew.
-TEST_P(SourceTest, it_is_like_a_plain_file) {
-  for (const std::uint32_t seed : {1U, 2U, 3U}) {
-    std::mt19937 random(seed);
-    const auto below = [&](std::uint64_t end) { return random() % end; };
-    std::string wanted = bytes_.substr(0, 300'000);
-    local_write("f", wanted);
-    seal("f");
-    for (int step = 0; step < 150; ++step) {
-      SCOPED_TRACE(fmt::format("seed {} step {}", seed, step));
-      const std::uint64_t at = below(wanted.size() + 20'000);
-      const std::uint64_t length = 1 + below(below(4) == 0 ? 200'000 : 6000);
-      switch (below(9)) {
-        case 0:
-          ASSERT_TRUE(resize("f", at));
-          wanted.resize(at);
-          break;
-        case 1:
-        case 2: {
-          ASSERT_TRUE(vfs::run(file("f")->deallocate({}, at, length)));
-          const std::uint64_t end = std::min<std::uint64_t>(at + length, wanted.size());
-          if (at < end) wanted.replace(at, end - at, end - at, '\0');
-          break;
-        }
-        case 3:
-          ASSERT_TRUE(vfs::run(file("f")->allocate({}, at, length)));
-          wanted.resize(std::max<std::size_t>(wanted.size(), at + length));
-          break;
-        case 4:
-          again(below(5));
-          break;
-        default: {
-          const std::string text = bytes_.substr(below(100'000), length);
-          const auto stability = below(3) == 0 ? vfs::Stability::file_sync : vfs::Stability::unstable;
-          const auto written = write(find("f"), text, at, {}, stability);
-          ASSERT_TRUE(written);
-          ASSERT_EQ(written->count, text.size());
-          wanted.resize(std::max<std::size_t>(wanted.size(), at + length));
-          wanted.replace(at, length, text);
-        }
-      }
-      ASSERT_EQ(attributes(find("f")).size, wanted.size());
-      ASSERT_TRUE(all_of("f") == wanted);
-      expect_holes_are_zeros("f", wanted);
-    }
-    ASSERT_TRUE(remove("f"));
-  }
 }
 
 TEST_P(SourceTest, without_its_store_it_is_an_error_and_no_zeros) {
