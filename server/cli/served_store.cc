@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <expected>
 #include <filesystem>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <thread>
@@ -15,6 +17,7 @@
 #include "base/quoting.h"
 #include "server/config/units.h"
 #include "server/roles/stores/store_commands.h"
+#include "tools/store_command.h"
 
 namespace braid::server::cli {
 namespace {
@@ -40,6 +43,23 @@ int report_of(const ServedTreeCommand& command, const json& job) {
   return base::exit_failed;
 }
 
+// Asks until the job has ended; returns what it came to.
+std::expected<json, std::string> wait_for(const ServerChoice& server, const json& begun,
+                                          const std::function<std::string(const json& job)>& progress) {
+  const json look{{"command", roles::stores::job_command.name}, {"from", begun.value("job", std::string())}};
+  const bool draw = ::isatty(STDERR_FILENO) != 0;
+  for (;;) {
+    auto job = ask_json(server, look);
+    if (!job) return job;
+    if (draw) fmt::print(stderr, "\r{} ", progress(*job));
+    if (job->value("ended", false)) {
+      if (draw) fmt::print(stderr, "\n");
+      return job;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
 }  // namespace
 
 int act_on_served_tree(const ServedTreeCommand& command) {
@@ -50,32 +70,67 @@ int act_on_served_tree(const ServedTreeCommand& command) {
   const auto begun =
       ask_json(command.server, {{"command", what.name}, {"path", error ? command.path : path.string()}});
   if (!begun) return failed(name, begun.error());
-  const json look{{"command", roles::stores::job_command.name}, {"from", begun->value("job", std::string())}};
-  const bool draw = ::isatty(STDERR_FILENO) != 0;
-  for (;;) {
-    const auto job = ask_json(command.server, look);
-    if (!job) return failed(name, job.error());
-    if (draw)
-      fmt::print(stderr, "\r{} files, {} ", number_of(*job, "files"),
-                 config::bytes_text(number_of(*job, "bytes")));
-    if (job->value("ended", false)) {
-      if (draw) fmt::print(stderr, "\n");
-      return report_of(command, *job);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  }
+  const auto job = wait_for(command.server, *begun, [](const json& now) {
+    return fmt::format("{} files, {}", number_of(now, "files"), config::bytes_text(number_of(now, "bytes")));
+  });
+  return job ? report_of(command, *job) : failed(name, job.error());
+}
+
+int collect_served_garbage(const ServedUpkeepCommand& command) {
+  constexpr std::string_view name = "braid store gc";
+  const auto begun =
+      ask_json(command.server, {{"command", roles::stores::gc_command.name}, {"path", command.store}});
+  if (!begun) return failed(name, begun.error());
+  const auto job = wait_for(command.server, *begun, [](const json& now) {
+    return fmt::format("mark {}: {} files; {} containers removed, {} rewritten", number_of(now, "marks") + 1,
+                       number_of(now, "files"), number_of(now, "removed"), number_of(now, "rewritten"));
+  });
+  if (!job) return failed(name, job.error());
+  const std::string alarm = job->value("alarm", std::string());
+  if (!alarm.empty()) return failed(name, "nothing is removed: " + alarm);
+  if (job->value("stopped", false)) return failed(name, "the server ends");
+  fmt::print("{} files refer to {} bytes; {} containers removed, {} bytes\n", number_of(*job, "files"),
+             number_of(*job, "live_bytes"), number_of(*job, "removed"), number_of(*job, "removed_bytes"));
+  fmt::print("{} containers rewritten, {} bytes moved\n", number_of(*job, "rewritten"),
+             number_of(*job, "moved_bytes"));
+  fmt::print("garbage: {} bytes, {} of them in containers that go when they have been kept long enough\n",
+             number_of(*job, "garbage_bytes"), number_of(*job, "waiting_bytes"));
+  return 0;
+}
+
+int scrub_served_store(const ServedUpkeepCommand& command) {
+  constexpr std::string_view name = "braid store scrub";
+  const auto begun =
+      ask_json(command.server, {{"command", roles::stores::scrub_command.name}, {"path", command.store}});
+  if (!begun) return failed(name, begun.error());
+  const auto job = wait_for(command.server, *begun, [](const json& now) {
+    return fmt::format("{} containers, {}; {} places are damaged", number_of(now, "containers"),
+                       config::bytes_text(number_of(now, "bytes")), number_of(now, "bad"));
+  });
+  if (!job) return failed(name, job.error());
+  const std::string alarm = job->value("alarm", std::string());
+  if (!alarm.empty()) return failed(name, alarm);
+  if (job->value("stopped", false)) return failed(name, "the server ends; it goes on with the next start");
+  return tools::report_scrub(number_of(*job, "chunks"), number_of(*job, "bytes"), number_of(*job, "bad"));
 }
 
 std::string store_text(const json& store) {
+  const json gc = store.value("gc", json::object());
+  const std::string alarm = gc.value("alarm", std::string());
+  const std::uint64_t bad = number_of(store.value("scrub", json::object()), "bad_places");
   return fmt::format(
-      "Store {} in {}: {} stored; sealed {} files of {}; {} found again; {} files wait, {} failed{}{}\n",
+      "Store {} in {}: {} stored; sealed {} files of {}; {} found again; {} files wait, {} failed; {} "
+      "garbage{}{}{}{}\n",
       base::printable(store.value("name", std::string())),
       base::printable(store.value("directory", std::string())),
       config::bytes_text(number_of(store, "stored_bytes")), number_of(store, "files_sealed"),
       config::bytes_text(number_of(store, "bytes_sealed")),
       config::bytes_text(number_of(store, "bytes_found")), number_of(store, "files_waiting"),
-      number_of(store, "seals_failed"), store.value("writable", true) ? "" : "; read-only",
-      store.value("registry", true) ? "" : "; ITS REGISTRY IS LOST: nothing is sealed");
+      number_of(store, "seals_failed"), config::bytes_text(number_of(gc, "garbage_bytes")),
+      store.value("writable", true) ? "" : "; read-only",
+      store.value("registry", true) ? "" : "; ITS REGISTRY IS LOST: nothing is sealed",
+      bad == 0 ? "" : fmt::format("; {} PLACES ARE DAMAGED", bad),
+      alarm.empty() ? "" : "; NO GARBAGE IS REMOVED: " + base::printable(alarm));
 }
 
 std::string hashing_text(const json& hashing) {

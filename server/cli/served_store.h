@@ -1,4 +1,4 @@
-// braid store, store seal and store unseal of a running server
+// braid store, store seal, unseal and gc of a running server
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,6 +15,16 @@ struct ServedTreeCommand {
 };
 // Ends when it is done; draws progress on a terminal.
 int act_on_served_tree(const ServedTreeCommand& command);
+
+// Of a store as a whole.
+struct ServedUpkeepCommand {
+  std::string store{};  // its name or directory; empty: the only one of the server
+  ServerChoice server{};
+};
+// The same. 1: something could not be looked at, and nothing was removed.
+int collect_served_garbage(const ServedUpkeepCommand& command);
+// The same. 1: there is damage.
+int scrub_served_store(const ServedUpkeepCommand& command);
 
 struct ServedStoresCommand {
   bool json = false;

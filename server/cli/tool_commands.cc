@@ -25,6 +25,38 @@ void add_dedup(CLI::App& app, Chosen& chosen) {
   });
 }
 
+namespace {
+
+// What is done for a store as a whole.
+void add_upkeep(CLI::App& store, Chosen& chosen) {
+  const auto served = std::make_shared<ServedUpkeepCommand>();
+  const auto add_served = [&served](CLI::App& command) {
+    add_server_choice(command, served->server);
+    command.add_option("NAME", served->store, "The store's name or directory, if a server has several")
+        ->type_name(" ");
+  };
+  const auto gc = std::make_shared<tools::StoreGcCommand>();
+  CLI::App* const collect = tools::add_store_gc(store, *gc);
+  add_served(*collect);
+  collect->callback([collect, gc, served, &chosen] {
+    if (!gc->store.empty()) return choose(chosen, *gc, tools::collect_garbage);
+    if (collect->count("--keep-seconds") > 0)
+      throw CLI::ValidationError("--keep-seconds", "goes with --store; of a server it is gc_keep_seconds");
+    choose(chosen, *served, collect_served_garbage);
+  });
+  const auto scrub = std::make_shared<tools::StoreScrubCommand>();
+  CLI::App* const read_all = tools::add_store_scrub(store, *scrub);
+  add_served(*read_all);
+  read_all->callback([scrub, served, &chosen] {
+    if (scrub->store.empty())
+      choose(chosen, *served, scrub_served_store);
+    else
+      choose(chosen, *scrub, tools::scrub_store);
+  });
+}
+
+}  // namespace
+
 void add_store(CLI::App& app, Chosen& chosen) {
   const auto status = std::make_shared<tools::StoreStatusCommand>();
   CLI::App* const store = tools::add_store_status(app, *status);
@@ -50,8 +82,7 @@ void add_store(CLI::App& app, Chosen& chosen) {
     else
       choose(chosen, *unseal, tools::unseal_tree);
   });
-  const auto gc = std::make_shared<tools::StoreGcCommand>();
-  tools::add_store_gc(*store, *gc)->callback([gc, &chosen] { choose(chosen, *gc, tools::collect_garbage); });
+  add_upkeep(*store, chosen);
   const auto forget = std::make_shared<tools::StoreForgetCommand>();
   tools::add_store_forget(*store, *forget)->callback([forget, &chosen] {
     choose(chosen, *forget, tools::forget_tree);

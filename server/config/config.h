@@ -87,9 +87,12 @@ enum class StoreHashing : std::uint8_t { automatic, cpu, cuda };
 
 // A content-addressed store, docs/store.md.
 struct StoreConfig {
-  std::string name;            // by which exports refer to it
-  std::string directory;       // absolute
-  unsigned seal_seconds = 30;  // what has been left alone for so long is sealed
+  std::string name;                              // by which exports refer to it
+  std::string directory;                         // absolute
+  unsigned seal_seconds = 30;                    // what has been left alone for so long is sealed
+  unsigned gc_keep_seconds = 24U * 60 * 60;      // garbage is kept for so long
+  std::size_t gc_bytes_per_second = 32U << 20U;  // that are moved out of containers in use in part
+  unsigned scrub_days = 30;                      // every chunk is read once in that time; 0: never
   StoreHashing hashing = StoreHashing::automatic;
   bool make = false;  // a directory that is empty, or not there, becomes one
 };

@@ -12,6 +12,8 @@ namespace braid::server::config {
 namespace {
 
 constexpr std::size_t store_name_bytes_max = 64;
+constexpr unsigned scrub_days_max = 3650;
+constexpr std::uint64_t gc_rate_min = 64U << 10U, gc_rate_max = std::uint64_t{1} << 40U;
 
 void read_hashing(TomlReader& table, StoreConfig& config) {
   std::string hashing;
@@ -40,6 +42,9 @@ StoreConfig read_store(TomlReader table) {
     table.problem("directory", fmt::format("[[store]] has no 'directory'; write {}", directory_example));
   read_hashing(table, config);
   table.integer("seal_seconds", config.seal_seconds, 0U, std::numeric_limits<unsigned>::max());
+  table.integer("gc_keep_seconds", config.gc_keep_seconds, 0U, std::numeric_limits<unsigned>::max());
+  table.bytes("gc_bytes_per_second", config.gc_bytes_per_second, gc_rate_min, gc_rate_max);
+  table.integer("scrub_days", config.scrub_days, 0U, scrub_days_max);
   table.finish();
   return config;
 }

@@ -8,25 +8,27 @@
 #include "base/metrics.h"
 #include "server/admin/admin_command.h"
 #include "server/roles/stores/store_worker.h"
+#include "server/roles/stores/upkeep.h"
 
 namespace braid::server::roles::stores {
 
 constexpr admin::CommandName seal_command{"store-seal", "Seal a tree that this server serves"};
 constexpr admin::CommandName unseal_command{"store-unseal",
                                             "Give the files of a served tree their bytes back"};
-constexpr admin::CommandName job_command{"store-job", "How far a sealing or unsealing is"};
+constexpr admin::CommandName gc_command{"store-gc", "Remove what no file of a store needs any more"};
+constexpr admin::CommandName scrub_command{"store-scrub", "Read all chunks of a store to find damage"};
+constexpr admin::CommandName job_command{"store-job", "How far that is"};
 
 struct ServedStore {
   std::string name;
-  const store::Store* store = nullptr;
+  store::Store* store = nullptr;
   StoreWorker* worker = nullptr;
+  Upkeep* upkeep = nullptr;
 };
 // What they refer to outlives them.
 std::vector<admin::AdminCommand> store_commands(const std::vector<ServedStore>& stores);
 // Adds what there is to know of a store to `stores[]` of the report of `braid status`.
-void add_store(nlohmann::json& report, const std::string& name, store::Store& store,
-               const StoreWorker& worker);
-void register_metrics(base::MetricRegistry& metrics, const std::string& name, store::Store& store,
-                      const StoreWorker& worker);
+void add_store(nlohmann::json& report, const ServedStore& served);
+void register_metrics(base::MetricRegistry& metrics, const ServedStore& served);
 
 }  // namespace braid::server::roles::stores

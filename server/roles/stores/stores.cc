@@ -8,7 +8,6 @@
 
 #include "server/process.h"
 #include "server/roles/stores/paths.h"
-#include "server/roles/stores/store_commands.h"
 
 namespace braid::server::roles::stores {
 namespace {
@@ -56,8 +55,13 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
     entry.source = std::make_unique<store::StoreSource>(*entry.store);
     entry.worker = std::make_unique<StoreWorker>(wanted, *entry.store, *entry.source,
                                                  out->hashing_.hash_as(wanted.hashing));
+    entry.upkeep = std::make_unique<Upkeep>(wanted, *entry.store, *entry.source);
   }
   return out;
+}
+
+ServedStore Stores::served(const std::string& name, const Entry& entry) {
+  return {name, entry.store.get(), entry.worker.get(), entry.upkeep.get()};
 }
 
 std::vector<vfs::ContentSource*> Stores::sources(const config::ExportConfig& config) {
@@ -78,35 +82,44 @@ void Stores::join(const Shared& shared, nfs4::EngineParts& /*parts*/) {
   clock_ = &shared.clock;
   for (auto& [name, entry] : by_name_) {
     entry.source->use(shared.pool, "store " + name);
-    register_metrics(shared.metrics, name, *entry.store, *entry.worker);
+    register_metrics(shared.metrics, served(name, entry));
   }
   hashing_.register_metrics(shared.metrics);
 }
 
 void Stores::start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& /*engine*/) {
-  for (auto& [name, entry] : by_name_) entry.worker->start(threads.front()->reactor(), *exports_, *clock_);
+  for (auto& [name, entry] : by_name_) {
+    entry.worker->start(threads.front()->reactor(), *exports_, *clock_);
+    entry.upkeep->start(*clock_);
+  }
 }
 
 io::Op<> Stores::tick() {
-  for (auto& [name, entry] : by_name_)
-    if (entry.store->writable()) entry.worker->wake();
+  for (auto& [name, entry] : by_name_) {
+    if (!entry.store->writable()) continue;
+    entry.worker->wake();
+    entry.upkeep->look();
+  }
   co_return;
 }
 
 io::Op<> Stores::close() {
-  for (auto& [name, entry] : by_name_) co_await entry.worker->close();
+  for (auto& [name, entry] : by_name_) {
+    entry.upkeep->stop();
+    co_await entry.worker->close();
+  }
   hashing_.stop();
 }
 
 void Stores::describe(std::vector<admin::AdminCommand>& commands) {
-  std::vector<ServedStore> served;
-  served.reserve(by_name_.size());
-  for (auto& [name, entry] : by_name_) served.push_back({name, entry.store.get(), entry.worker.get()});
-  for (admin::AdminCommand& command : store_commands(served)) commands.push_back(std::move(command));
+  std::vector<ServedStore> all;
+  all.reserve(by_name_.size());
+  for (const auto& [name, entry] : by_name_) all.push_back(served(name, entry));
+  for (admin::AdminCommand& command : store_commands(all)) commands.push_back(std::move(command));
 }
 
 void Stores::report(nlohmann::json& members) const {
-  for (const auto& [name, entry] : by_name_) add_store(members, name, *entry.store, *entry.worker);
+  for (const auto& [name, entry] : by_name_) add_store(members, served(name, entry));
   hashing_.report(members);
 }
 

@@ -12,7 +12,9 @@
 #include "server/config/config.h"
 #include "server/roles/nfs/capability.h"
 #include "server/roles/stores/seal_engine.h"
+#include "server/roles/stores/store_commands.h"
 #include "server/roles/stores/store_worker.h"
+#include "server/roles/stores/upkeep.h"
 #include "store/store_source.h"
 
 namespace braid::server::roles::stores {
@@ -36,8 +38,11 @@ class Stores final : public nfs::Capability {
   struct Entry {
     std::unique_ptr<store::Store> store;
     std::unique_ptr<store::StoreSource> source;  // ends before it
-    std::unique_ptr<StoreWorker> worker;         // ends first
+    std::unique_ptr<StoreWorker> worker;         // ends before that
+    std::unique_ptr<Upkeep> upkeep;              // ends first
   };
+  static ServedStore served(const std::string& name, const Entry& entry);
+
   const vfs::Exports* exports_ = nullptr;
   const base::Clock* clock_ = nullptr;
   SealEngine hashing_;  // of all stores

@@ -47,7 +47,8 @@ constexpr std::string_view report = R"({
 "operations":[{"operation":"READ","calls":11,"errors":2,"mean_us":9,"p99_us":16},
  {"operation":"COPY","calls":0,"errors":0,"mean_us":0,"p99_us":0}],
 "stores":[{"name":"archive","directory":"/srv/s","writable":true,"registry":false,"stored_bytes":1048576,"files_sealed":3,
- "bytes_sealed":3145728,"bytes_found":2097152,"files_waiting":4,"seals_failed":1}],
+ "bytes_sealed":3145728,"bytes_found":2097152,"files_waiting":4,"seals_failed":1,
+ "scrub":{"bad_places":3},"gc":{"garbage_bytes":2048,"alarm":"/srv/a is gone\u001b[2J"}}],
 "hashing":{"bytes":3145728,"jobs_on_cores":1,"jobs_on_cards":2,"cards":[{"name":"0 H100","jobs":2,"bytes":2097152,
  "failures":1,"out_of_use":true,"batch_microseconds":88.4,"gb_per_second":48.31}]},
 "reactors":[]})";
@@ -58,7 +59,8 @@ TEST(StatusTable, the_report_becomes_tables) {
   EXPECT_THAT(*text, HasSubstr("braid 0.1.0, pid 77, up 2 h 4 min\n"));
   EXPECT_THAT(*text,
               HasSubstr("Store archive in /srv/s: 1 MiB stored; sealed 3 files of 3 MiB; 2 MiB found again; "
-                        "4 files wait, 1 failed; ITS REGISTRY IS LOST: nothing is sealed\n"));
+                        "4 files wait, 1 failed; 2 KiB garbage; ITS REGISTRY IS LOST: nothing is sealed; "
+                        "3 PLACES ARE DAMAGED; NO GARBAGE IS REMOVED: /srv/a is gone\\x1b[2J\n"));
   EXPECT_THAT(
       *text,
       HasSubstr("Hashing: 3 MiB; 1 pieces on cores, 2 on cards\n"

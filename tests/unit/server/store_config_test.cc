@@ -46,11 +46,22 @@ TEST(Config, what_rests_is_sealed_after_a_time) {
   const std::string store = "[[store]]\nname = \"a\"\ndirectory = \"/srv/s\"\n";
   EXPECT_EQ(parse_config(store + export_text)->stores.front().seal_seconds, 30U);
   EXPECT_EQ(parse_config(store + "seal_seconds = 0\n" + export_text)->stores.front().seal_seconds, 0U);
+  EXPECT_EQ(parse_config(store + export_text)->stores.front().gc_keep_seconds, 86400U);
+  EXPECT_EQ(parse_config(store + "gc_keep_seconds = 0\n" + export_text)->stores.front().gc_keep_seconds, 0U);
+  EXPECT_EQ(parse_config(store + export_text)->stores.front().gc_bytes_per_second, 32U << 20U);
+  EXPECT_EQ(parse_config(store + "gc_bytes_per_second = \"1MiB\"\n" + export_text)
+                ->stores.front()
+                .gc_bytes_per_second,
+            1U << 20U);
+  EXPECT_EQ(parse_config(store + export_text)->stores.front().scrub_days, 30U);
+  EXPECT_EQ(parse_config(store + "scrub_days = 0\n" + export_text)->stores.front().scrub_days, 0U);
   EXPECT_EQ(parse_config(store + export_text)->stores.front().hashing, StoreHashing::automatic);
   EXPECT_EQ(parse_config(store + "hashing = \"cuda\"\n" + export_text)->stores.front().hashing,
             StoreHashing::cuda);
   EXPECT_THAT(complaints_of(store + "hashing = \"gpu\"\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "seal_seconds = -1\n" + export_text), HasSubstr("braid.toml:4: "));
+  EXPECT_THAT(complaints_of(store + "gc_bytes_per_second = 1\n" + export_text), HasSubstr("braid.toml:4: "));
+  EXPECT_THAT(complaints_of(store + "scrub_days = 5000\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "seal_second = 5\n" + export_text), HasSubstr("seal_seconds"));
 }
 

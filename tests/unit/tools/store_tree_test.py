@@ -139,6 +139,29 @@ class StoreTree(unittest.TestCase):
         self.assertIn("forgot tree 1", run("store", "forget", "1", "--store", self.store)[1])
         self.assertEqual(json.loads(run("store", "--store", self.store, "--json")[1])["trees"], [])
 
+    def test_scrub_finds_damage_before_somebody_reads(self):
+        self.assertEqual(self.seal()[0], 0)
+        container = os.path.join(self.store, "containers", "00000001")
+
+        def flip():
+            with open(container, "r+b") as file:
+                file.seek(1000)
+                byte = file.read(1)[0] ^ 1
+                file.seek(1000)
+                file.write(bytes([byte]))
+
+        code, text = run("store", "scrub", "--store", self.store)
+        self.assertEqual(code, 0, text)
+        self.assertIn("chunks were read", text)
+        flip()
+        code, text = run("store", "scrub", "--store", self.store)
+        self.assertEqual(code, 1, text)
+        self.assertIn("1 PLACES ARE DAMAGED", text)
+        self.assertIn("1 PLACES WERE DAMAGED", run("store", "--store", self.store)[1])
+        flip()
+        self.assertEqual(run("store", "scrub", "--store", self.store)[0], 0)
+        self.assertNotIn("DAMAGED", run("store", "--store", self.store)[1])
+
     def killed(self, command, after):
         """Whether it was still running after that time."""
         with open(os.path.join(self.place, "log"), "ab") as log:

@@ -1,0 +1,254 @@
+#include "server/roles/stores/upkeep.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/log.h"
+#include "store/sealed_trees.h"
+
+namespace braid::server::roles::stores {
+namespace {
+
+// Garbage goes at most so much later than it may.
+base::Duration interval_of(std::uint64_t keep_seconds) {
+  constexpr std::uint64_t least = 1, most = 24U * 60 * 60;
+  return std::chrono::seconds(std::clamp(keep_seconds / 4, least, most));
+}
+
+constexpr std::uint64_t seconds_of_day = 24U * 60 * 60;
+
+base::WallTime wall_time_of(std::uint64_t seconds) { return base::WallTime{std::chrono::seconds(seconds)}; }
+
+// Waits as long as so many bytes are to take, or until it is to stop.
+void pace(const std::stop_token& stop, std::uint64_t bytes, std::uint64_t bytes_per_second) {
+  const auto wait =
+      std::chrono::duration<double>(static_cast<double>(bytes) / static_cast<double>(bytes_per_second));
+  std::mutex alone;
+  std::unique_lock lock(alone);
+  std::condition_variable_any never;
+  never.wait_for(lock, stop, wait, [] { return false; });
+}
+
+}  // namespace
+
+Upkeep::Upkeep(const config::StoreConfig& config, store::Store& store, store::StoreSource& source)
+    : store_(store),
+      source_(source),
+      scrub_days_(config.scrub_days),
+      keep_seconds_(config.gc_keep_seconds),
+      gc_bytes_per_second_(config.gc_bytes_per_second) {}
+
+void Upkeep::start(const base::Clock& clock) {
+  clock_ = &clock;
+  if (store_.writable()) thread_ = std::jthread([this](const std::stop_token& stop) { work(stop); });
+}
+
+void Upkeep::stop() { thread_.request_stop(); }
+
+void Upkeep::look() {
+  const std::scoped_lock lock(mutex_);
+  if (!due_) return;
+  const base::WallTime now = clock_->wall();
+  if (asked_ == ended_ && now >= *due_) ++asked_;
+  if (scrub_due_ && scrub_asked_ == scrub_ended_ && now >= *scrub_due_) ++scrub_asked_;
+  wake_.notify_all();
+}
+
+std::expected<std::uint64_t, std::string> Upkeep::collect() {
+  if (!store_.writable())
+    return std::unexpected("the store was opened for reading: its exports are read-only");
+  const std::scoped_lock lock(mutex_);
+  // One that is under way may have looked already at what is garbage now.
+  asked_ = std::max(asked_, begun_ + 1);
+  wake_.notify_all();
+  return asked_;
+}
+
+std::optional<CollectionState> Upkeep::collection(std::uint64_t number) const {
+  const std::scoped_lock lock(mutex_);
+  if (number == 0 || number > asked_) return std::nullopt;
+  CollectionState out{.running = begun_ >= number && ended_ < number, .ended = ended_ >= number};
+  if (out.running) {
+    out.marks = progress_->marks;
+    out.files = progress_->files;
+    out.removed = progress_->removed;
+    out.rewritten = progress_->rewritten;
+  }
+  if (out.ended) {
+    out.report = last_;
+    out.files = last_.files;
+    out.removed = last_.removed;
+    out.rewritten = last_.rewritten;
+  }
+  return out;
+}
+
+UpkeepCounts Upkeep::counts() const {
+  const std::scoped_lock lock(mutex_);
+  UpkeepCounts out = counts_;
+  out.collecting = begun_ > ended_;
+  return out;
+}
+
+void Upkeep::work(const std::stop_token& stop) {
+  const std::uint64_t marked = store_.marks().marked;
+  const store::ScrubState scrubbed = store_.scrub_state();
+  {
+    const std::scoped_lock lock(mutex_);
+    due_ = wall_time_of(marked) + interval_of(keep_seconds_);
+    scrub_counts_.bad = scrubbed.bad.size();
+    scrub_counts_.ended_at = scrubbed.ended;
+    // What was begun goes on.
+    if (scrub_days_ > 0)
+      scrub_due_ = wall_time_of(scrubbed.next != 0 ? 0 : scrubbed.begun + scrub_days_ * seconds_of_day);
+  }
+  while (!stop.stop_requested()) {
+    bool collects = false;
+    {
+      std::unique_lock lock(mutex_);
+      if (!wake_.wait(lock, stop, [this] { return asked_ > ended_ || scrub_asked_ > scrub_ended_; })) return;
+      // A pass takes days: garbage does not wait for its end.
+      collects = asked_ > ended_;
+      if (collects) ++begun_;
+      if (collects) progress_ = std::make_shared<store::GcProgress>();
+    }
+    if (collects) {
+      run_collection(stop);
+    } else {
+      begin_scrub(stop);
+      step_scrub();
+    }
+  }
+}
+
+void Upkeep::begin_scrub(const std::stop_token& stop) {
+  bool anew = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    if (scrubber_ && scrub_begun_ == scrub_asked_) return;
+    anew = scrub_hurries_;
+    scrub_begun_ = scrub_asked_;
+    scrub_counts_.running = true;
+    scrub_report_ = {};
+  }
+  scrubber_.emplace(store_, *clock_,
+                    store::ScrubOptions{.stop = [&stop] { return stop.stop_requested(); },
+                                        .pace =
+                                            [this, &stop, anew](std::uint64_t bytes) {
+                                              if (!anew) pace(stop, bytes, scrub_bytes_per_second());
+                                            }});
+  scrubber_->begin(anew);
+}
+
+// So that a pass takes a quarter of the time that it has.
+std::uint64_t Upkeep::scrub_bytes_per_second() const {
+  constexpr std::uint64_t least = 8 * base::MiB;
+  const std::uint64_t seconds = std::max(scrub_days_, 1U) * seconds_of_day / 4;
+  return std::max(least, stored_bytes_ / seconds);
+}
+
+void Upkeep::step_scrub() {
+  stored_bytes_ = store_.containers().bytes().value_or(0);
+  const std::uint64_t before = scrubber_->report().bytes;
+  const bool goes_on = scrubber_->step();
+  const store::ScrubReport report = scrubber_->report();
+  if (!goes_on) scrubber_.reset();
+  bool alarm_is_new = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    scrub_report_ = report;
+    scrub_counts_.bytes += report.bytes - before;
+    scrub_counts_.bad = report.bad;
+    if (goes_on) return;
+    scrub_ended_ = scrub_begun_;
+    scrub_hurries_ = scrub_asked_ > scrub_ended_;
+    scrub_counts_.running = false;
+    alarm_is_new = !report.alarm.empty() && report.alarm != scrub_counts_.alarm;
+    scrub_counts_.alarm = report.alarm;
+    const base::WallTime now = clock_->wall();
+    if (scrub_due_) scrub_due_ = now + std::chrono::seconds(scrub_days_ * seconds_of_day);
+    if (report.alarm.empty() && !report.stopped) {
+      ++scrub_counts_.passes;
+      scrub_counts_.ended_at = static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+    }
+  }
+  if (alarm_is_new)
+    base::log_event(base::Level::error, "store_scrub_stopped", "{}: {}", store_.directory(), report.alarm);
+  else if (report.alarm.empty() && !report.stopped)
+    base::log_event(report.bad > 0 ? base::Level::error : base::Level::info, "store_scrubbed",
+                    "{}: {} chunks, {} bytes; {} places are damaged", store_.directory(), report.chunks,
+                    report.bytes, report.bad);
+}
+
+std::expected<std::uint64_t, std::string> Upkeep::scrub() {
+  if (!store_.writable())
+    return std::unexpected("the store was opened for reading: its exports are read-only");
+  const std::scoped_lock lock(mutex_);
+  // One for which somebody waits already does for both.
+  if (!scrub_hurries_ || scrub_asked_ == scrub_ended_) scrub_asked_ = scrub_begun_ + 1;
+  scrub_hurries_ = true;
+  wake_.notify_all();
+  return scrub_asked_;
+}
+
+std::optional<ScrubPass> Upkeep::scrub_pass(std::uint64_t number) const {
+  const std::scoped_lock lock(mutex_);
+  if (number == 0 || number > scrub_asked_) return std::nullopt;
+  ScrubPass out{.running = scrub_begun_ >= number && scrub_ended_ < number, .ended = scrub_ended_ >= number};
+  if (out.running || out.ended) out.report = scrub_report_;
+  return out;
+}
+
+ScrubCounts Upkeep::scrub_counts() const {
+  const std::scoped_lock lock(mutex_);
+  return scrub_counts_;
+}
+
+void Upkeep::run_collection(const std::stop_token& stop) {
+  store::PosixTrees trees(store::open_trees(store_));
+  store::GcOptions options{.keep_seconds = keep_seconds_,
+                           .stop = [&stop] { return stop.stop_requested(); },
+                           .pace = [&](std::uint64_t bytes) { pace(stop, bytes, gc_bytes_per_second_); },
+                           .open_records = [this] { return source_.records(); }};
+  const store::GcReport report = store::Collector(store_, trees, *clock_, std::move(options)).run(*progress_);
+  note(report);
+}
+
+void Upkeep::note(const store::GcReport& report) {
+  bool alarm_is_new = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    ended_ = begun_;
+    due_ = clock_->wall() + interval_of(keep_seconds_);
+    last_ = report;
+    ++counts_.collections;
+    if (!report.alarm.empty()) ++counts_.alarms;
+    counts_.containers_removed += report.removed;
+    counts_.bytes_removed += report.removed_bytes;
+    counts_.containers_rewritten += report.rewritten;
+    counts_.bytes_moved += report.moved_bytes;
+    alarm_is_new = !report.alarm.empty() && report.alarm != counts_.alarm;
+    counts_.alarm = report.alarm;
+    if (report.alarm.empty() && !report.stopped) {
+      counts_.live_bytes = report.live_bytes;
+      counts_.garbage_bytes = report.garbage_bytes;
+      counts_.waiting_bytes = report.waiting_bytes;
+    }
+  }
+  if (report.removed + report.rewritten > 0)
+    base::log_event(
+        base::Level::info, "store_gc",
+        "{}: {} containers removed, {} bytes; {} rewritten, {} bytes moved; {} files refer to {} bytes",
+        store_.directory(), report.removed, report.removed_bytes, report.rewritten, report.moved_bytes,
+        report.files, report.live_bytes);
+  if (alarm_is_new)
+    base::log_event(base::Level::error, "store_gc_stopped", "{}: nothing is removed: {}", store_.directory(),
+                    report.alarm);
+}
+
+}  // namespace braid::server::roles::stores

@@ -1,0 +1,179 @@
+"""Garbage is collected without end while clients overwrite, truncate and remove what is sealed: what they wrote last is what they read, and space comes back."""
+
+import hashlib
+import os
+import random
+
+from harness.client import METRICS, Lab, drop_caches, equal, expect, metric, read_file, step, until, write_file
+
+RUNS = ("xfs", "ext4,4.2")
+TAKES_S = 90
+TIMEOUT_S = 400
+
+MIB = 1 << 20
+
+lab = Lab()
+mnt = lab.ready(size_mib=512)
+lab.unmount()
+braid = lab.host(f"readlink /proc/{lab.server_pid()}/exe").strip()
+store = lab.path + "-store"
+lab.stop()
+lab.host(f"{braid} store seal {lab.path} --store {store}")
+admin = lab.path + "-admin"
+lab.serve(config=(f'[server]\nmetrics = "{METRICS}"\nadmin_socket = "{admin}"\n'
+                  f'[[store]]\nname = "s"\ndirectory = "{store}"\nseal_seconds = 0\ngc_keep_seconds = 0\n'
+                  f'[[export]]\npath = "/"\ndirectory = "{lab.path}"\nsquash = "none"\nstore = "s"\n'))
+mnt = lab.mount()
+source = random.Random(5)
+
+
+def figure(name):
+    return metric(f'braid_store_{name}{{store="s"}}')
+
+
+def collect():
+    return lab.host(f"{braid} store gc --admin {admin}")
+
+
+def in_tree(names):
+    """MiB of files that are not in the store."""
+    return int(lab.host(f"sync -f {lab.path}; du -scm {lab.path}/{names} | tail -1").split()[0])
+
+
+def all_sealed(names="*"):
+    os.sync()
+    until(lambda: in_tree(names) < 3, "what was written to be sealed", pause_s=0.5)
+
+
+def stored():
+    """MiB that the store takes."""
+    return int(lab.host(f"du -sm {store}/containers").split()[0])
+
+
+def expect_all(what):
+    drop_caches()
+    for name, data in wanted.items():
+        expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs {what}")
+
+
+def change(name, data, how):
+    path = f"{mnt}/{name}"
+    if how == 0:
+        os.truncate(path, len(data) // 2)
+        del data[len(data) // 2:]
+        return
+    with open(path, "r+b") as file:
+        for _ in range(10):
+            fresh = source.randbytes(source.randrange(1, 100_000))
+            at = source.randrange(len(data))
+            file.seek(at)
+            file.write(fresh)
+            data[at:at + len(fresh)] = fresh
+
+
+step("clients change what is sealed, seals and collections come in between")
+# So that what the rounds leave does not all lie in the last container, which stays.
+wanted = {f"file{i}": bytearray(source.randbytes(6 * MIB)) for i in range(12)}
+for name, data in wanted.items():
+    write_file(f"{mnt}/{name}", data)
+all_sealed()
+for round_number in range(8):
+    for name in list(wanted)[1:]:
+        how = source.randrange(4)
+        if how == 3:
+            os.unlink(f"{mnt}/{name}")
+            wanted[name] = bytearray(source.randbytes(2 * MIB))
+            write_file(f"{mnt}/{name}", wanted[name])
+        elif len(wanted[name]) > MIB:
+            change(name, wanted[name], how)
+    if round_number % 2 == 0:
+        all_sealed()
+    else:
+        collect()
+    expect_all(f"in round {round_number}")
+expect(figure("gc_total") > 8, "garbage is collected all the time")
+
+step("of a container that is in use in part the rest moves")
+for name in list(wanted)[1:]:
+    os.unlink(f"{mnt}/{name}")
+    del wanted[name]
+os.sync()
+collect()
+expect(figure("containers_rewritten_total") > 0, "file0 lies in a container whose other chunks are garbage")
+expect_all("after it has moved")
+for number in range(1, 7):
+    wanted[f"file{number}"] = bytearray(source.randbytes(2 * MIB))
+    write_file(f"{mnt}/file{number}", wanted[f"file{number}"])
+
+step("a file that has no name any more, and is open")
+held_bytes = source.randbytes(3 * MIB)
+write_file(f"{mnt}/held", held_bytes)
+all_sealed()
+drop_caches()
+with open(f"{mnt}/held", "rb") as held:
+    os.unlink(f"{mnt}/held")
+    collect()
+    equal(held.read(), held_bytes, "what is open")
+
+step("space comes back")
+before = figure("containers_removed_total")
+for number in range(4):
+    write_file(f"{mnt}/large{number}", source.randbytes(48 * MIB))
+all_sealed("large*")
+full = stored()
+for number in range(4):
+    os.unlink(f"{mnt}/large{number}")
+until(lambda: figure("containers_removed_total") >= before + 2, "containers to be removed", pause_s=0.2)
+collect()
+expect(stored() < full - 2 * 64, f"{full} MiB before, {stored()} after")
+expect_all("after large files were removed")
+
+step("the server is killed while garbage is collected")
+for end in (lab.kill, lab.power_cut):
+    for name in list(wanted)[::3]:
+        os.unlink(f"{mnt}/{name}")
+        wanted[name] = bytearray(source.randbytes(2 * MIB))
+        write_file(f"{mnt}/{name}", wanted[name])
+    all_sealed()
+    until(lambda: figure("gc_total") > 0, "a collection", pause_s=0.2)
+    end()
+    lab.start()
+    expect_all("after it was killed")
+
+step("damage is found when all chunks are read")
+said = lab.host(f"{braid} store scrub --admin {admin}")
+expect("chunks were read" in said, said)
+equal(figure("bad_places"), 0, "places that are damaged")
+# The last one, which no collection takes away.
+container = lab.host(f"ls {store}/containers/???????? | tail -1").strip()
+middle = int(lab.host(f"stat -c %s {container}")) // 2
+flip = (f"python3 -c 'f = open(\"{container}\", \"r+b\"); f.seek({middle}); b = f.read(1)[0] ^ 1; f.seek({middle}); "
+        "f.write(bytes([b]))'")
+lab.host(flip)
+said = lab.host(f"{braid} store scrub --admin {admin} || echo it failed")
+expect("it failed" in said and "1 PLACES ARE DAMAGED" in said, said)
+equal(figure("bad_places"), 1, "places that are damaged")
+expect("1 PLACES ARE DAMAGED" in lab.host(f"{braid} store --admin {admin}"), "the status says so")
+lab.host(flip)
+lab.host(f"{braid} store scrub --admin {admin}")
+equal(figure("bad_places"), 0, "places that are damaged")
+
+step("where something cannot be looked at nothing is removed, and the command says so")
+collect()
+equal(figure("gc_alarm"), 0, "no alarm")
+lab.host(f"mv {store}/trees {store}/trees.gone")
+said = lab.host(f"{braid} store gc s --admin {admin} 2>&1 || echo it failed")
+expect("it failed" in said and "trees" in said, said)
+equal(figure("gc_alarm"), 1, "the alarm")
+lab.host(f"mv {store}/trees.gone {store}/trees")
+collect()
+equal(figure("gc_alarm"), 0, "no alarm any more")
+
+lab.unmount()
+lab.stop()
+lab.host(f"{braid} check {store} --deep")
+lab.start()
+lab.host(f"{braid} store unseal {lab.path} --admin {admin}")
+for name, data in wanted.items():
+    host_sum = lab.host(f"sha256sum {lab.path}/{name}").split()[0]
+    equal(host_sum, hashlib.sha256(bytes(data)).hexdigest(), f"sum of {name} on the server's side")
