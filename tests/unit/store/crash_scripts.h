@@ -77,12 +77,7 @@ inline const std::vector<std::vector<Step>> scripts{
      {What::stable_write, 32 * KiB, 16 * KiB},
      {What::seal},
      {What::punch, 0, 20 * KiB},
-     {What::collect},
-     {What::stable_write, 25 * KiB, 100},
-     {What::restart},
-     {What::punch, 32 * KiB, 9 * KiB},
-     {What::collect},
-     {What::seal}}};
+     {What::collect}}};
 
 // The last ones collect garbage, and the very last rewrites containers. Elsewhere nobody meets the plant:
 // that takes the longest.
