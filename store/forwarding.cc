@@ -11,8 +11,7 @@ namespace {
 
 // Offsets of docs/format-store.md.
 namespace moved_at {
-constexpr std::size_t magic = 0, kind = 4, reserved = 5, offset = 8, length = 12, id = 16, to = 48,
-                      checksum = 56;
+constexpr std::size_t magic = 0, kind = 4, offset = 8, length = 12, id = 16, to = 48, checksum = 56;
 }
 constexpr std::uint32_t entry_magic = 0x46776472;  // "Fwdr"
 
