@@ -86,7 +86,7 @@ void RdmaConnection::on_established(const ConnectParameters&) {
   active_at_ = worker_.reactor_.clock().now();
   worker_.metrics_.accepted.add();
   receiver_ = &acceptor_.on_connected(*this);
-  process();
+  process(active_at_);
 }
 
 void RdmaConnection::on_disconnected() {
@@ -103,7 +103,7 @@ void RdmaConnection::on_received(io::SlabRange message) {
   // Only so many can have been sent by a peer that keeps to its credits.
   if (inbox_.size() == receives_.count()) return fail(worker_.metrics_.closed_credits, "credits");
   inbox_.push_back({io::Payload(std::move(message)), now});
-  process();
+  process(now);
 }
 
 void RdmaConnection::on_receive_failed(WorkStatus status) {
@@ -112,80 +112,6 @@ void RdmaConnection::on_receive_failed(WorkStatus status) {
   else
     fail(worker_.metrics_.closed_transfer, "receive");
   schedule();
-}
-
-void RdmaConnection::process() {
-  while (state_ == State::open && !worker_.draining_ && !inbox_.empty() && receiver_->ready(*this)) {
-    // What the peer does not acknowledge takes memory too. A peer that keeps to its credits may be ahead of
-    // the completions of our Sends, so it waits; another one's calls will soon be too many.
-    if (answers_out_ >= worker_.options_.credits) return;
-    Arrival arrival = std::move(inbox_.front());
-    inbox_.pop_front();
-    take(std::move(arrival));
-  }
-}
-
-void RdmaConnection::take(Arrival arrival) {
-  xdr::Arena arena;
-  Header header;
-  switch (decode_header(arrival.message, arena, header)) {
-    case HeaderVerdict::message:
-      return take_message(header, std::move(arrival));
-    case HeaderVerdict::err_vers:
-      return send_error(header.xid, header.version, rpc_rdma_errcode::ERR_VERS);
-    case HeaderVerdict::err_chunk:
-      return send_error(header.xid, header.version, rpc_rdma_errcode::ERR_CHUNK);
-    case HeaderVerdict::error:
-      // Of a call of ours, which then times out.
-      worker_.metrics_.errors_received.add();
-      return end_back_call();
-    case HeaderVerdict::ignored:
-      // Dropped, but no other answer will come to that call.
-      if (header.proc == rdma_proc::RDMA_ERROR) end_back_call();
-      return;
-  }
-}
-
-void RdmaConnection::take_message(const Header& header, Arrival arrival) {
-  if (header.proc == rdma_proc::RDMA_MSG && message_start(arrival.message, header.body).is_reply)
-    take_reply(header, std::move(arrival));
-  else
-    take_call(header, std::move(arrival));
-}
-
-void RdmaConnection::take_reply(const Header& header, Arrival arrival) {
-  // RFC 8166 section 3.3.1: a grant of nothing would be for ever.
-  back_window_ = std::clamp(header.credits, 1U, worker_.options_.back_credits);
-  io::Payload message = std::move(arrival.message);
-  message.drop_front(header.body);
-  // RFC 8166 section 4.5: a reply that is wrong is dropped.
-  if (message_start(message, 0).xid == header.xid)
-    receiver_->on_message(*this, std::move(message), arrival.at);
-  end_back_call();
-}
-
-void RdmaConnection::end_back_call() {
-  back_out_ -= std::min(back_out_, 1U);
-  run_back_calls();
-}
-
-void RdmaConnection::take_call(const Header& header, Arrival arrival) {
-  if (running_calls_ == worker_.options_.credits) return fail(worker_.metrics_.closed_credits, "credits");
-  CallState& call = begin_call(header.xid, arrival.at);
-  const ChunkLimits limits{.read_bytes_max = readable_ ? worker_.options_.message_bytes_max : 0};
-  const bool inline_call = header.proc == rdma_proc::RDMA_MSG;
-  // RFC 8166 section 3.5: either the message is inline, or it is in the chunk at position zero.
-  if (call.lists.parse(header.lists, limits) || inline_call == call.lists.call().has_value()) {
-    send_error(header.xid, RPCRDMA_VERSION, rpc_rdma_errcode::ERR_CHUNK);
-    return end_call(call);
-  }
-  if (inline_call) {
-    call.rest = std::move(arrival.message);
-    call.rest.drop_front(header.body);
-  }
-  if (call.lists.read_bytes() == 0) return deliver(call);
-  call.chunks = &call.lists;
-  pulls_.add(call);
 }
 
 void RdmaConnection::on_pulled(Pull& pull) {
@@ -435,12 +361,12 @@ void RdmaConnection::run_later() {
   scheduled_ = false;
   if (const std::size_t bytes = std::exchange(unsendable_bytes_, 0); bytes > 0 && state_ == State::open)
     receiver_->on_sent(*this, bytes);
-  process();
+  if (!inbox_.empty()) process(worker_.reactor_.clock().now());
   end_if_drained();
 }
 
 void RdmaConnection::end_if_drained() {
-  if (state_ != State::ending || !told_disconnected_ || scheduled_) return;
+  if (state_ != State::ending || !told_disconnected_ || scheduled_ || waits_for_turn_) return;
   if (receives_.posted() > 0 || !pulls_.idle() || !sends_.idle()) return;
   state_ = State::ended;
   note_granted(0);

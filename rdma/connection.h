@@ -24,6 +24,7 @@
 #include "rdma/receive_queue.h"
 #include "rdma/send_queue.h"
 #include "rdma/verbs.h"
+#include "rpc/address_turns.h"
 #include "rpc/connection_limit.h"
 #include "rpc/transport.h"
 
@@ -100,8 +101,10 @@ class RdmaConnection final : public rpc::Connection,
   void on_transmitted(const Transmission& transmission) override;
   void on_transmission_failed(WorkStatus status) override;
 
-  // Hands on what has arrived, as long as the receiver is ready.
-  void process();
+  // Hands on what has arrived, as long as the receiver is ready and its address has its turn.
+  void process(base::TimePoint now);
+  void wait_for_turn();
+  void take_turn();
   void take(Arrival arrival);
   void take_message(const Header& header, Arrival arrival);
   void take_call(const Header& header, Arrival arrival);
@@ -157,6 +160,8 @@ class RdmaConnection final : public rpc::Connection,
   State state_ = State::starting;
   bool told_disconnected_ = false;  // by the endpoint
   bool scheduled_ = false;
+  bool waits_for_turn_ = false;  // process() goes on by itself
+  rpc::AddressTurns::Turn turn_;
   std::size_t unsendable_bytes_ = 0;  // of messages that are dropped; the receiver is still to be told
 
   PostQueue posts_;

@@ -19,13 +19,14 @@ constexpr auto drain_look = std::chrono::milliseconds(5);
 }  // namespace
 
 RdmaWorker::RdmaWorker(io::Reactor& reactor, io::SlabPool& pool, Verbs& verbs, MemoryMaps& maps,
-                       const RdmaOptions& options, RdmaMetrics& metrics)
+                       const RdmaOptions& options, RdmaMetrics& metrics, rpc::AddressTurns& turns)
     : reactor_(reactor),
       pool_(pool),
       verbs_(verbs),
       maps_(maps),
       options_(options),
       metrics_(metrics),
+      turns_(turns),
       cursor_(pool),
       sweep_timer_(reactor) {}
 
@@ -49,6 +50,7 @@ void RdmaWorker::take(std::unique_ptr<ConnectRequest> request, rpc::Acceptor& ac
   auto& connection =
       *open_.emplace_back(std::make_unique<RdmaConnection>(*this, peer, acceptor, std::move(place)));
   holds_.emplace_back(gate_);
+  turns_.enter(connection.turn_, rpc::peer_key(peer));
   start_sweeping();
   const auto accepted = connection.accept(std::move(request));
   if (accepted) return;
@@ -66,6 +68,7 @@ std::size_t RdmaWorker::room() const {
 }
 
 void RdmaWorker::forget(RdmaConnection& connection) {
+  turns_.leave(connection.turn_);
   const auto found = std::ranges::find(open_, &connection, &std::unique_ptr<RdmaConnection>::get);
   std::swap(*found, open_.back());
   open_.pop_back();
@@ -126,6 +129,7 @@ io::Op<> RdmaWorker::close() {
   for (const auto& connection : open_) connection->close();
   if (open_.empty()) sweep_timer_.cancel();  // else when the last one is gone: it sees to those that linger
   co_await gate_.drained();
+  co_await turns_.close();
 }
 
 }  // namespace braid::rdma

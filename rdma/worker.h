@@ -13,6 +13,7 @@
 #include "rdma/options.h"
 #include "rdma/registration.h"
 #include "rdma/verbs.h"
+#include "rpc/address_turns.h"
 #include "rpc/connection_limit.h"
 #include "rpc/transport.h"
 
@@ -25,7 +26,7 @@ class RdmaConnection;
 class RdmaWorker {
  public:
   RdmaWorker(io::Reactor& reactor, io::SlabPool& pool, Verbs& verbs, MemoryMaps& maps,
-             const RdmaOptions& options, RdmaMetrics& metrics);
+             const RdmaOptions& options, RdmaMetrics& metrics, rpc::AddressTurns& turns);
   ~RdmaWorker();
   RdmaWorker(const RdmaWorker&) = delete;
   RdmaWorker& operator=(const RdmaWorker&) = delete;
@@ -68,6 +69,7 @@ class RdmaWorker {
   MemoryMaps& maps_;
   const RdmaOptions options_;
   RdmaMetrics& metrics_;
+  rpc::AddressTurns& turns_;
   io::SlabCursor cursor_;  // for headers
   std::vector<std::unique_ptr<RdmaConnection>> open_;
   std::atomic<std::size_t> count_{0};

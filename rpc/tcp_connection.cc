@@ -54,7 +54,7 @@ io::Op<> TcpConnection::run(Receiver& receiver) {
     else
       co_await wait(halt);
     if (!closing_) halt = receive();
-    if (address_ != nullptr && (closing_ || halt != Halt::not_yet)) worker_.turns_.end(*address_, turn_);
+    if (closing_ || halt != Halt::not_yet) worker_.turns_.end(turn_);
   }
   close();
   bulk_.end();
@@ -76,7 +76,7 @@ io::Op<> TcpConnection::wait(Halt halt) {
       co_await worker_.reactor_.yield();
       break;
     case Halt::not_yet:
-      co_await worker_.turns_.next(*address_, turn_);
+      co_await worker_.turns_.next(turn_);
       break;
     case Halt::paused:
       co_await Resumption{*this};
@@ -113,7 +113,7 @@ void TcpConnection::close_for(base::Counter& counter, const char* reason) {
 
 TcpConnection::Halt TcpConnection::receive() {
   const base::TimePoint now = worker_.reactor_.clock().now();
-  if (address_ != nullptr && !worker_.turns_.admits(*address_, turn_, now)) return Halt::not_yet;
+  if (!worker_.turns_.admits(turn_, now)) return Halt::not_yet;
   in_batch_ = true;
   turn_bytes_ = 0;
   turn_records_ = 0;

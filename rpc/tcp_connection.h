@@ -96,8 +96,7 @@ class TcpConnection final : public Connection {
   Receiver* receiver_ = nullptr;  // from run() on
   std::size_t index_ = 0;         // in the worker's list
   std::size_t index_of_address_ = 0;
-  AddressTurns::Address* address_ = nullptr;  // of a client's, once it has been added
-  AddressTurns::Turn turn_;
+  AddressTurns::Turn turn_;  // of a client's, once it has been added
   Acceptor* const acceptor_;
   const ConnectionLimit::Place place_;
   bool closing_ = false;

@@ -110,7 +110,7 @@ TcpConnection& TcpWorker::add(std::unique_ptr<TcpConnection> connection, Receive
   open_.push_back(&added);
   if (added.acceptor_ != nullptr) {
     OfAddress& of_address = by_address_[peer_key(added.peer_)];
-    added.address_ = &of_address.turns;
+    turns_.enter(added.turn_, peer_key(added.peer_));
     added.index_of_address_ = of_address.open.size();
     of_address.open.push_back(&added);
     receiver = &added.acceptor_->on_connected(added);
@@ -130,15 +130,14 @@ void TcpWorker::forget(TcpConnection& connection) {
   open_.back()->index_ = connection.index_;
   open_[connection.index_] = open_.back();
   open_.pop_back();
+  turns_.leave(connection.turn_);
   if (connection.acceptor_ == nullptr) return;
   const auto found = by_address_.find(peer_key(connection.peer_));
   std::vector<TcpConnection*>& of_address = found->second.open;
   of_address.back()->index_of_address_ = connection.index_of_address_;
   of_address[connection.index_of_address_] = of_address.back();
   of_address.pop_back();
-  if (!of_address.empty()) return;
-  turns_.forget(found->second.turns);
-  by_address_.erase(found);
+  if (of_address.empty()) by_address_.erase(found);
 }
 
 bool TcpWorker::close_one(const PeerKey& of, bool busy_too) {

@@ -93,6 +93,8 @@ class TcpWorker {
   io::Op<> close();
 
   [[nodiscard]] io::Reactor& reactor() const { return reactor_; }
+  // Which other transports of this reactor ask too; as long as this exists.
+  [[nodiscard]] AddressTurns& turns() { return turns_; }
 
  private:
   friend class TcpConnection;
@@ -130,7 +132,6 @@ class TcpWorker {
   struct OfAddress {
     std::vector<TcpConnection*> open;
     std::size_t next = 0;
-    AddressTurns::Address turns;
   };
   std::map<PeerKey, OfAddress> by_address_;
   AddressTurns turns_;

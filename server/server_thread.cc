@@ -36,7 +36,8 @@ io::Op<std::optional<base::Errno>> ServerThread::open_rdma(const RdmaResources& 
   auto verbs = resources.provider.open(*reactor_);
   if (!verbs) return std::optional(verbs.error());
   verbs_ = std::move(*verbs);
-  rdma_.emplace(*reactor_, slabs_, *verbs_, resources.maps, resources.options, resources.metrics);
+  rdma_.emplace(*reactor_, slabs_, *verbs_, resources.maps, resources.options, resources.metrics,
+                tcp_.turns());
   // Whoever calls other servers gives up sooner than a client of ours has to.
   constexpr base::Duration stall_limit = std::chrono::seconds(5);
   constexpr base::Duration look = std::chrono::seconds(1);

@@ -22,7 +22,8 @@ DataServer::DataServer(io::Reactor& reactor, rdma::sim::Fabric& fabric, rdma::Re
       programs_, registry_, base::SipKey{1, 2});
   worker_.emplace(*server_, reactor, pool_);
   maps_.emplace(pool_, registration, metrics_.registration);
-  rdma_.emplace(reactor, pool_, host_, *maps_, options, metrics_);
+  turns_.emplace(reactor);
+  rdma_.emplace(reactor, pool_, host_, *maps_, options, metrics_, *turns_);
   listener_ = host_.listen({.bytes = {}, .port = 20049}, *this).value();
 }
 
@@ -36,6 +37,7 @@ io::Op<> DataServer::close() {
   co_await rdma_->close();
   listener_.reset();
   rdma_.reset();
+  turns_.reset();
   worker_.reset();
   maps_.reset();
 }

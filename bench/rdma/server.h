@@ -62,6 +62,7 @@ class DataServer : private rdma::ListenerUser {
   std::optional<rpc::Server> server_;
   std::optional<rpc::ServerWorker> worker_;
   std::optional<rdma::MemoryMaps> maps_;
+  std::optional<rpc::AddressTurns> turns_;
   std::optional<rdma::RdmaWorker> rdma_;
   std::unique_ptr<rdma::Listener> listener_;
 };

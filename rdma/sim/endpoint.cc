@@ -393,7 +393,7 @@ SimRequest::SimRequest(Host& host, SimEndpoint& from, const ConnectParameters& p
       private_data_(parameters.private_data.begin(), parameters.private_data.end()),
       offered_(parameters) {
   offered_.private_data = private_data_;
-  address_.bytes[15] = 1;
+  address_ = from.host_.address_;
   address_.port = host.fabric_.next_port_++;
 }
 

@@ -184,6 +184,8 @@ class Host final : public Device, public Verbs {
   void set_copied_max(std::uint32_t bytes) { copied_max_ = bytes; }
   // A send without a posted receive fails at once; otherwise it waits for one.
   void set_impatient(bool impatient) { impatient_ = impatient; }
+  // Where its connections come from, ports apart; from the start on ::1.
+  void come_from(const rpc::PeerAddress& address) { address_ = address; }
   [[nodiscard]] const HostStats& stats() const { return stats_; }
   [[nodiscard]] std::size_t endpoints() const { return endpoints_.size(); }
 
@@ -223,6 +225,7 @@ class Host final : public Device, public Verbs {
   bool impatient_ = false;
   bool leaves_data_ = false;
   std::uint32_t copied_max_ = 512;
+  rpc::PeerAddress address_{.bytes = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, .port = 0};
   std::function<void(std::size_t)> on_registration_;
   std::vector<std::pair<const SimEndpoint*, std::function<void()>>> held_;
   std::set<SimEndpoint*> endpoints_;

@@ -148,7 +148,8 @@ TEST_F(AdmissionTest, private_data_of_another_kind_is_no_reason_to_refuse) {
 
 TEST_F(AdmissionTest, the_worker_with_the_fewest_connections_takes_the_next) {
   run([&]() -> io::Op<> {
-    RdmaWorker second(world_->loop.reactor(), world_->pool, world_->host, *world_->maps, {}, world_->metrics);
+    RdmaWorker second(world_->loop.reactor(), world_->pool, world_->host, *world_->maps, {}, world_->metrics,
+                      world_->turns);
     Admission both({{&*world_->rdma, &*world_->worker}, {&second, &*world_->worker}}, *world_->limit,
                    world_->metrics);
     const auto listener = world_->host.listen({.bytes = {}, .port = 20050}, both).value();

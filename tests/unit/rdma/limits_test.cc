@@ -183,7 +183,7 @@ TEST_F(MemoryTest, without_memory_a_reply_waits) {
         first.send(Wire(6, 1, 0).with(call(6, proc_null)));
         (void)co_await answer_to(first);
         RdmaWorker other(world_->loop.reactor(), world_->pool, world_->host, *world_->maps, {},
-                         world_->metrics);
+                         world_->metrics, world_->turns);
         Admission admission({{&other, &*world_->worker}}, *world_->limit, world_->metrics);
         const auto listener = world_->host.listen({.bytes = {}, .port = 20050}, admission).value();
         SimClient& client = *world_->clients.emplace_back(

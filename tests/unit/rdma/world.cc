@@ -84,7 +84,7 @@ World::~World() = default;
 void World::begin() {
   maps.emplace(pool, options_.registration, metrics.registration);
   worker.emplace(server, loop.reactor(), pool);
-  rdma.emplace(loop.reactor(), pool, host, *maps, options_.rdma, metrics);
+  rdma.emplace(loop.reactor(), pool, host, *maps, options_.rdma, metrics, turns);
   limit.emplace(
       options_.connections_max, std::vector<rpc::TcpWorker*>{},
       [this] { return rdma->connections() + other_connections; }, clock, registry);

@@ -137,6 +137,7 @@ class World {
   sim::Host client_host;
   rpc::Server server;
   rpc::test::Loop loop{clock};
+  rpc::AddressTurns turns{loop.reactor()};
   std::optional<MemoryMaps> maps;
   std::optional<rpc::ServerWorker> worker;
   std::optional<RdmaWorker> rdma;

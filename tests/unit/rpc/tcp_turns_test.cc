@@ -2,70 +2,42 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <vector>
 
 #include "base/manual/manual_clock.h"
-#include "rpc/program.h"
+#include "tests/unit/rpc/slow_program.h"
 #include "tests/unit/rpc/tcp_fixture.h"
 
 namespace braid::rpc {
 namespace {
 
-using namespace std::chrono_literals;
-
-// Calls that take half a millisecond of work each, with short replies.
-struct SlowService final : Service {
-  base::ManualClock clock;
-  // The test reads them.
-  std::atomic<std::uint32_t> worked{0}, worked_before_look{0};
-};
-io::Op<Answer> work_slowly(Service& service, Call&, Reply& reply) {
-  auto& slow = static_cast<SlowService&>(service);
-  slow.clock.advance(500us);
-  reply.begin().u32(++slow.worked);
-  return Answer::success;
-}
-io::Op<Answer> look_at_work(Service& service, Call&, Reply& reply) {
-  auto& slow = static_cast<SlowService&>(service);
-  slow.worked_before_look = slow.worked.load();
-  reply.begin();
-  return Answer::success;
-}
-
-// On the clock of its service.
 struct SlowServer {
-  static constexpr std::uint32_t program = 0x20000077;
-
+  SlowServer() { program.service.clock = &clock; }
   [[nodiscard]] test::TcpServerOptions options() {
     test::TcpServerOptions out;
-    out.clock = &slow.clock;
+    out.clock = &clock;
     return out;
   }
 
-  SlowService slow;
-  const std::vector<Procedure> procedures{{.name = "WORK", .handler = work_slowly, .reply_bytes_max = 4},
-                                          {.name = "LOOK", .handler = look_at_work}};
-  const std::vector<Version> versions{{.number = 1, .procedures = procedures}};
-  const std::vector<Program> programs{
-      {.number = program, .name = "slow", .versions = versions, .service = &slow}};
-  test::TcpServer server{options(), programs};
+  base::ManualClock clock;
+  test::SlowProgram program;
+  test::TcpServer server{options(), program.programs};
 };
 
 base::Bytes calls_of_work(std::uint32_t count) {
   base::Bytes out;
   for (std::uint32_t xid = 1; xid <= count; ++xid)
-    test::append(out, test::record(test::call_of(xid, SlowServer::program, 1, 0)));
+    test::append(out,
+                 test::record(test::call_of(xid, test::SlowProgram::number, 1, test::SlowProgram::work)));
   return out;
 }
 
 TEST(TcpTurnsTest, a_connection_whose_calls_take_long_lets_others_have_their_turn) {
   constexpr std::uint32_t calls = 200;
   SlowServer of;
-  SlowService& slow = of.slow;
+  test::SlowService& slow = of.program.service;
   test::TcpServer& server = of.server;
   test::RawClient greedy(server.address);
   test::RawClient modest(server.address);
@@ -74,7 +46,8 @@ TEST(TcpTurnsTest, a_connection_whose_calls_take_long_lets_others_have_their_tur
   // While the reactor is busy: it finds all calls at once, those of the greedy client first.
   server.first().call([&] {
     ASSERT_TRUE(greedy.send(stream));
-    ASSERT_TRUE(modest.send(test::record(test::call_of(1, SlowServer::program, 1, 1))));
+    ASSERT_TRUE(
+        modest.send(test::record(test::call_of(1, test::SlowProgram::number, 1, test::SlowProgram::look))));
   });
   EXPECT_TRUE(modest.receive());
   for (std::uint32_t i = 0; i < calls; ++i) ASSERT_TRUE(greedy.receive());
@@ -85,7 +58,7 @@ TEST(TcpTurnsTest, an_address_with_many_connections_has_one_turn) {
   constexpr std::uint32_t connections = 40, calls = 20;
   constexpr std::uint8_t host = 2;
   SlowServer of;
-  SlowService& slow = of.slow;
+  test::SlowService& slow = of.program.service;
   test::TcpServer& server = of.server;
   std::vector<std::unique_ptr<test::RawClient>> crowd;
   for (std::uint32_t i = 0; i < connections; ++i)
@@ -95,7 +68,8 @@ TEST(TcpTurnsTest, an_address_with_many_connections_has_one_turn) {
   const base::Bytes stream = calls_of_work(calls);
   server.first().call([&] {
     for (const auto& one : crowd) ASSERT_TRUE(one->send(stream));
-    ASSERT_TRUE(modest.send(test::record(test::call_of(1, SlowServer::program, 1, 1))));
+    ASSERT_TRUE(
+        modest.send(test::record(test::call_of(1, test::SlowProgram::number, 1, test::SlowProgram::look))));
   });
   EXPECT_TRUE(modest.receive());
   for (const auto& one : crowd)
