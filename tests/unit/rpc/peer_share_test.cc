@@ -1,8 +1,10 @@
 // What one peer may hold of a server's memory: others are served while it stalls.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "rpc/peer_account.h"
@@ -155,6 +157,83 @@ TEST(PeerShareTest, who_waits_is_told_when_there_is_room) {
       for (int reply = 0; reply < 8; ++reply) EXPECT_TRUE(reader->receive());
     });
   for (std::thread& thread : threads) thread.join();
+}
+
+// Of one peer; it counts how often it may go on.
+class Waiting final : public Connection {
+ public:
+  [[nodiscard]] const PeerAddress& peer() const override { return peer_; }
+  [[nodiscard]] std::size_t headroom() const override { return 4; }
+  [[nodiscard]] io::PipePool* pipes() const override { return nullptr; }
+  void send(xdr::Message) override {}
+  void resume() override { ++resumed; }
+  void close() override {}
+
+  int resumed = 0;
+
+ private:
+  const PeerAddress peer_ = parse_address("192.0.2.1", 700).value();
+};
+
+// Three connections of a peer: the first one has more than the share of all, the others wait.
+class WakingTest : public testing::Test {
+ protected:
+  static constexpr std::size_t most = 2 * base::MiB;
+
+  template <class Body>
+  void run(Body body) {
+    loop_.run([&]() -> io::Op<> {
+      ServerWorker worker(server_, loop_.reactor(), pool_);
+      for (std::size_t i = 0; i < connections.size(); ++i) sessions[i] = &worker.on_connected(connections[i]);
+      sessions[0]->holding(most);
+      for (const std::size_t i : {1U, 2U}) EXPECT_FALSE(sessions[i]->ready(connections[i]));
+      sessions[0]->holding(0);
+      co_await turns();
+      EXPECT_EQ(connections[1].resumed, 1);
+      EXPECT_EQ(connections[2].resumed, 0) << "one is told at a time";
+      co_await body();
+      for (std::size_t i = 0; i < connections.size(); ++i)
+        if (sessions[i] != nullptr) sessions[i]->on_closed(connections[i]);
+      co_await turns();
+    });
+  }
+  io::Op<> turns() {
+    for (int i = 0; i < 5; ++i) co_await loop_.reactor().next_turn();
+  }
+
+  std::array<Waiting, 3> connections;
+  std::array<Receiver*, 3> sessions{};
+
+ private:
+  static ServerOptions options() {
+    ServerOptions out;
+    out.bytes_max = 2 * most;
+    return out;
+  }
+
+  base::SystemClock clock_;
+  base::MetricRegistry registry_;
+  io::SlabPool pool_{{.bytes_max = io::region_bytes, .huge_pages = false}};
+  test::TestService service_;
+  const std::vector<Program> programs_{test::test_program(service_)};
+  Server server_{options(), programs_, registry_, base::SipKey{1, 2}};
+  test::Loop loop_{clock_};
+};
+
+TEST_F(WakingTest, who_finds_room_and_takes_nothing_tells_the_next) {
+  run([&]() -> io::Op<> {
+    EXPECT_TRUE(sessions[1]->ready(connections[1]));
+    co_await turns();
+    EXPECT_EQ(connections[2].resumed, 1);
+  });
+}
+
+TEST_F(WakingTest, who_was_told_and_ends_tells_the_next) {
+  run([&]() -> io::Op<> {
+    std::exchange(sessions[1], nullptr)->on_closed(connections[1]);
+    co_await turns();
+    EXPECT_EQ(connections[2].resumed, 1);
+  });
 }
 
 TEST(PeerKeyTest, an_ipv4_address_is_a_peer_and_so_is_a_network_of_ipv6) {
