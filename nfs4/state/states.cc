@@ -181,9 +181,9 @@ bool States::holds_state(clientid4 client) const {
 
 bool States::tick(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& work) {
   for (Kind* const kind : registry_.kinds()) kind->tick(lease_ago, now, work);
-  if (now >= next_sweep_ && to_sweep_.empty()) {
+  if (now >= next_sweep_ && to_sweep_.empty() && next_bucket_ >= registry_.clients().bucket_count()) {
     next_sweep_ = now + sweep_pause;
-    for (const auto& [id, states] : registry_.clients()) to_sweep_.push_back(id);
+    next_bucket_ = 0;
   }
   return tidy(lease_ago, now, work);
 }
@@ -196,7 +196,7 @@ bool States::tidy(base::TimePoint lease_ago, base::TimePoint now, DeferredWork& 
 template <class Owners, class F>
 bool States::sweep(Owners& owners, const StepCounter::Call& call, F unused) {
   for (auto it = owners.lower_bound(next_owner_); it != owners.end();) {
-    if (call.over()) {
+    if (call.taken() >= sweep_portion) {
       next_owner_ = it->first;
       return false;
     }
@@ -207,10 +207,23 @@ bool States::sweep(Owners& owners, const StepCounter::Call& call, F unused) {
   return true;
 }
 
+// The clients of one bucket more; whom a table that grows has put elsewhere meanwhile, the next round finds.
+// False: there is none.
+bool States::next_to_sweep() {
+  const StateRegistry::Clients& clients = registry_.clients();
+  if (next_bucket_ >= clients.bucket_count()) return false;
+  registry_.steps().add(1);
+  for (auto it = clients.begin(next_bucket_); it != clients.end(next_bucket_); ++it)
+    to_sweep_.push_back(it->first);
+  ++next_bucket_;
+  return true;
+}
+
 bool States::sweep(base::TimePoint lease_ago, DeferredWork& work) {
   const StepCounter::Call call(registry_.steps());
-  while (!to_sweep_.empty()) {
-    if (call.over()) return true;
+  while (!to_sweep_.empty() || next_to_sweep()) {
+    if (call.taken() >= sweep_portion) return true;
+    if (to_sweep_.empty()) continue;
     registry_.steps().add(1);
     ClientStates* const states = registry_.find_client(to_sweep_.back());
     // Those of clients with sessions go with the last state of theirs.

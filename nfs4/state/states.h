@@ -105,6 +105,8 @@ class States {
     bool begun = false;  // what is to be revoked is known
   };
   static constexpr base::Duration sweep_pause = std::chrono::seconds(10);
+  // All clients are looked at, whether there is anything to do or not: in smaller portions than other work.
+  static constexpr std::uint64_t sweep_portion = StepCounter::portion / 16;
 
   base::Result<IoGrant, Refusal> authorize_without_state(const StateUse& use, std::uint8_t access,
                                                          SpecialStateId special, DeferredWork& work);
@@ -112,6 +114,7 @@ class States {
   // Ends or revokes one state of it, or forgets an owner. False: there is nothing more.
   bool take_from(Leaving& one);
   bool sweep(base::TimePoint lease_ago, DeferredWork& work);
+  bool next_to_sweep();
   template <class Owners, class F>
   bool sweep(Owners& owners, const StepCounter::Call& call, F unused);
   // Nothing for what is not to be shown.
@@ -125,7 +128,8 @@ class States {
   DeferredWork left_;
   std::deque<Leaving> leaving_;
   base::TimePoint next_sweep_{};
-  std::vector<clientid4> to_sweep_;  // clients whose owners are still to be looked at
+  std::size_t next_bucket_ = 0;      // of the table of clients, in this round
+  std::vector<clientid4> to_sweep_;  // those of the last bucket that are still to be looked at
   std::string next_owner_;           // the first one of the last of them
   bool sweeping_locks_ = false;      // its open owners have been looked at
   std::uint64_t over_share_ = 0;

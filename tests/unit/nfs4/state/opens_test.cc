@@ -1,6 +1,7 @@
 // Opens, stateids and what they allow.
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "opens_fixture.h"
@@ -464,6 +465,28 @@ TEST(SpecialStateIds, are_told_apart) {
   EXPECT_EQ(special_of(odd, 1), SpecialStateId::reserved);
   odd.other[3] = std::byte{1};
   EXPECT_EQ(special_of(odd, 1), SpecialStateId::none);
+}
+
+// All clients are looked at, each 10 seconds.
+TEST_F(OpensTest, many_clients_with_owners_are_swept_in_small_portions) {
+  constexpr std::uint32_t clients = 3000, at_once = 300;
+  std::vector<std::pair<ClientRef, stateid4>> opens;
+  for (std::uint32_t i = 0; i < clients; ++i) {
+    const ClientRef client = make_client(100 + i, 0);
+    opens.emplace_back(client, opened(client, "owner", reads));
+  }
+  const auto portions = [&] {
+    std::uint32_t out = 1;
+    for (bool more = states.tick(now, now, after); more; ++out) more = states.tidy(now, now, after);
+    return out;
+  };
+  EXPECT_GE(portions(), clients / at_once);
+  for (const auto& [client, id] : opens) ASSERT_TRUE(states.opens().close(use(client, id), after));
+  EXPECT_EQ(states.size(), clients) << "stateids of 4.0 stay known until their owner goes";
+  now += 11s;
+  EXPECT_GE(portions(), clients / at_once);
+  EXPECT_EQ(states.size(), 0U);
+  EXPECT_LE(states.longest_call(), at_once);
 }
 
 }  // namespace
