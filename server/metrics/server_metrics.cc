@@ -90,6 +90,21 @@ void add_export_sum(Server& server, std::string_view name, std::string_view help
   });
 }
 
+// Of the export that has most.
+void register_lock_entries(Server& server) {
+  server.metrics().gauge(
+      "braid_lock_entries_max",
+      "Byte-range locks that were looked at, in one go, by the call of a file system that looked at most, "
+      "since the last reload",
+      "", [&server] {
+        std::uint64_t most = 0;
+        for (const ExportSet::Entry& entry : server.exports().entries())
+          if (entry.file_system != nullptr)
+            most = std::max(most, entry.file_system->stats().lock_entries_max);
+        return number(most);
+      });
+}
+
 void register_exports(Server& server) {
   server.metrics().gauge("braid_exports", "Exports of the configuration", "",
                          [&server] { return number(server.exports().entries().size()); });
@@ -124,6 +139,7 @@ void register_exports(Server& server) {
   add_export_sum(server, "braid_inline_stalls",
                  "Calls that blocked a reactor too long, since the last reload",
                  [](const Stats& s) { return number(s.stalls); });
+  register_lock_entries(server);
 }
 
 }  // namespace

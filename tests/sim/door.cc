@@ -1,13 +1,19 @@
 #include "tests/sim/door.h"
 
+#include <algorithm>
 #include <chrono>
 #include <span>
 #include <string_view>
+#include <utility>
 
 namespace braid::sim {
 
-vfs::VfsOp<> Door::before(vfs::memory::Call /*call*/) {
-  if (delays_.percent(10))
+vfs::VfsOp<> Door::before(vfs::memory::Call call) {
+  const std::uint64_t turn = scheduler_.reactor().stats().turns;
+  calls_in_turn_ = turn == std::exchange(turn_, turn) ? calls_in_turn_ + 1 : 1;
+  longest_turn_ = std::max(longest_turn_, calls_in_turn_);
+  // What is unlocked waits for no disk.
+  if (call.operation != "unlock" && delays_.percent(10))
     co_await scheduler_.sleep(
         delays_.between(base::Duration(std::chrono::microseconds(10)), std::chrono::milliseconds(30)));
   if (shut_) co_await base::fail(vfs::Error::io);

@@ -37,6 +37,8 @@ class Door final : public vfs::memory::Hooks {
       : scheduler_(scheduler), delays_(delays), changes_(changes) {}
   // Called with each change.
   std::function<void(const vfs::memory::Call&)> on_change;
+  // How many calls were made in the turn of the reactor in which most were made.
+  [[nodiscard]] std::uint64_t longest_turn() const { return longest_turn_; }
   // The server is dead: nothing that it does from now on has an effect.
   void shut() { shut_ = true; }
 
@@ -48,6 +50,9 @@ class Door final : public vfs::memory::Hooks {
   Random delays_;
   Changes& changes_;
   bool shut_ = false;
+  std::uint64_t turn_ = 0;
+  std::uint64_t calls_in_turn_ = 0;
+  std::uint64_t longest_turn_ = 0;
 };
 
 }  // namespace braid::sim

@@ -19,7 +19,6 @@ using nfs4::state::HeldRange;
 using nfs4::state::LockMode;
 using nfs4::state::States;
 
-constexpr std::uint64_t ranges = 2000;
 constexpr std::uint64_t waiters = 100;
 
 ClientRef comes(const nfs4::ServerState& server, std::string_view name, base::TimePoint now) {
@@ -48,14 +47,14 @@ class Hoarder {
   Hoarder(States& states, ClientRef client, const vfs::FileHandle& file, base::TimePoint now)
       : states_(states), client_(std::move(client)), file_(file), now_(now) {}
 
-  bool open() {
+  bool open(vfs::OpenFileRef descriptor) {
     const auto opened = states_.opens().open({.client = client_,
                                               .minor_version = 1,
                                               .owner = "hoard",
                                               .file = file_,
                                               .share = {.access = nfs4::state::share_both, .deny = 0},
                                               .opener = {},
-                                              .descriptor = nullptr,
+                                              .descriptor = std::move(descriptor),
                                               .now = now_},
                                              work_);
     if (opened) id_ = opened->id;
@@ -82,15 +81,16 @@ class Hoarder {
 }  // namespace
 
 nfs4::clientid4 hoard_locks(const nfs4::ServerState& server, const vfs::FileHandle& file,
-                            std::uint64_t number, bool one_owner, base::TimePoint now) {
+                            const vfs::OpenFileRef& open, std::uint64_t number, bool one_owner,
+                            base::TimePoint now) {
   const ClientRef holder = comes(server, fmt::format("holder {}", number), now);
   const ClientRef waiter = comes(server, fmt::format("waiter {}", number), now);
   if (holder == nullptr || waiter == nullptr) return 0;
   server.states.with([&](States& states) {
     Hoarder holds(states, holder, file, now);
     Hoarder waits(states, waiter, file, now);
-    if (!holds.open() || !waits.open()) return;
-    for (std::uint64_t i = 0; i < ranges; ++i)
+    if (!holds.open(open) || !waits.open(open)) return;
+    for (std::uint64_t i = 0; i < hoarded_ranges; ++i)
       holds.lock(one_owner ? "all" : fmt::format("{}", i), {{4 * i, 4 * i + 1}, LockMode::write}, false);
     for (std::uint64_t i = 0; i < waiters; ++i)
       waits.lock(fmt::format("{}", i), {nfs4::state::whole_file, LockMode::write}, true);

@@ -7,17 +7,24 @@
 #include "nfs4/nfs4.x.h"
 #include "nfs4/server_state.h"
 #include "nfs4/state/steps.h"
+#include "vfs/open_file.h"
 #include "vfs/types.h"
 
 namespace braid::sim {
 
+// How many ranges the one locks.
+constexpr std::uint64_t hoarded_ranges = 2000;
 // How many entries of its tables a call of the state layer may look at, whatever clients hold.
 constexpr std::uint64_t entries_max = 3 * nfs4::state::StepCounter::portion;
+// How many calls of the file system there may be in one turn of the reactor: whoever makes many makes 32.
+constexpr std::uint64_t turn_calls_max = 512;
 
 // They come without a network. One locks many ranges of `file`, which nobody else uses, each for another
 // owner; or all for one, whose end is one step. The other one waits for all of the file. `number`: of their
-// coming. The first one, or 0: they could not come.
+// coming; `open`: of the file, by which the file system is told of what they unlock. The first one, or 0:
+// they could not come.
 nfs4::clientid4 hoard_locks(const nfs4::ServerState& server, const vfs::FileHandle& file,
-                            std::uint64_t number, bool one_owner, base::TimePoint now);
+                            const vfs::OpenFileRef& open, std::uint64_t number, bool one_owner,
+                            base::TimePoint now);
 
 }  // namespace braid::sim

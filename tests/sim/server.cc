@@ -95,12 +95,26 @@ void Server::hoard(std::uint64_t fileid, std::uint64_t number) {
     io::spawn(gate_, evict(*this, std::exchange(hoarder_, 0)));
     return;
   }
-  hoarder_ = hoard_locks(engine_->state(), stored_.storage.handle_of(fileid), number,
-                         plant_ == Plant::endless_owner, engine_->state().clock.now());
+  io::spawn(gate_, begin_to_hoard(*this, fileid, number));
+}
+
+io::Op<> Server::begin_to_hoard(Server& self, std::uint64_t fileid, std::uint64_t number) {
+  const vfs::FileHandle handle = self.stored_.storage.handle_of(fileid);
+  const auto file = co_await self.files_->resolve(handle.view()).as_result();
+  if (!file) co_return;
+  const vfs::Credentials root;
+  const auto open =
+      co_await self.files_->open(root, *file, vfs::OpenAccess::both, vfs::OpenRule::caller).as_result();
+  if (!open || self.closing_ || self.hoarder_ != 0) co_return;
+  self.hoarder_ = hoard_locks(self.engine_->state(), handle, *open, number,
+                              self.plant_ == Plant::endless_owner, self.engine_->state().clock.now());
 }
 
 io::Op<> Server::evict(Server& self, nfs4::clientid4 client) {
   (void)co_await self.engine_->evict(client).as_result();
+  if (self.plant_ != Plant::hasty_unlocks) co_return;
+  for (std::uint64_t i = 0; i < hoarded_ranges; ++i)
+    (void)co_await self.files_->unlock(self.files_->root(), vfs::LockOwnerId{i}, {0, 1}).as_result();
 }
 
 std::uint64_t Server::longest_call() const {

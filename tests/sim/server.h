@@ -55,6 +55,8 @@ class Server final : public Host {
   void hoard(std::uint64_t fileid, std::uint64_t number);
   // How many entries the call of the state layer has looked at that has looked at most.
   [[nodiscard]] std::uint64_t longest_call() const;
+  // How many calls of the file system there were in the turn of the reactor with most.
+  [[nodiscard]] std::uint64_t longest_turn() const { return door_.longest_turn(); }
   // As kill -9: from now on nothing it does has an effect. Its connections are to be closed by the caller.
   void kill();
   // Nothing of it runs any more.
@@ -65,6 +67,7 @@ class Server final : public Host {
   static io::Op<> close_engine(Server& self);
   static io::Op<> evict(Server& self, nfs4::clientid4 client);
   static io::Op<> place_file(Server& self, std::uint64_t fileid);
+  static io::Op<> begin_to_hoard(Server& self, std::uint64_t fileid, std::uint64_t number);
 
   const std::uint32_t life_;
   const Plant plant_;

@@ -111,6 +111,9 @@ void Simulation::tick() {
     if (const std::uint64_t entries = server()->longest_call(); entries > entries_max)
       oracle_.violation("short_calls", 0, {},
                         fmt::format("a call has looked at {} entries of the server's state", entries));
+    if (const std::uint64_t calls = server()->longest_turn(); calls > turn_calls_max)
+      oracle_.violation("short_turns", 0, {},
+                        fmt::format("{} calls of the file system within one turn", calls));
   }
   scheduler_.after(seconds(1), [this] { tick(); });
 }

@@ -163,6 +163,7 @@ struct Holdings {
     LockTable locks;
     std::optional<LockDescription> lock_description;
     std::unique_ptr<Successor> successor;  // null: none is being made
+    std::uint64_t kernel_steps = 0;        // locks that the kernel has looked at for ours, in its list
     std::vector<std::shared_ptr<LeaseNotice>> leases;
     ListingTurns listings;  // of a directory
     std::optional<NamelessDescriptors> nameless;

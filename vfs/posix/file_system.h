@@ -36,7 +36,8 @@ struct PosixStats {
   FileCacheStats cache;
   std::size_t unsynced =
       0;  // descriptors that only wait for written bytes; of all exports of the file system
-  std::uint64_t stalls = 0;  // calls that blocked a reactor longer than they should
+  std::uint64_t stalls = 0;            // calls that blocked a reactor longer than they should
+  std::uint64_t lock_entries_max = 0;  // locks that a call for one has looked at, at most
 };
 
 // Pool, slabs and clock must outlive it; so must it every FileRef that it gave out. sweep() is to be called
@@ -60,7 +61,7 @@ class PosixFileSystem final : public FileSystem {
     tree_.sweep_write_back();
   }
   [[nodiscard]] PosixStats stats() const {
-    return {tree_.cache().stats(), tree_.unsynced(), placement_.stalls()};
+    return {tree_.cache().stats(), tree_.unsynced(), placement_.stalls(), tree_.lock_entries_max()};
   }
 
   // For its files.

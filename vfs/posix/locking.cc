@@ -2,6 +2,7 @@
 // description (fcntl(2), F_OFD_SETLK), where local processes meet them. No process of ours can lose them by
 // closing some other descriptor of the file.
 #include <algorithm>
+#include <atomic>
 
 #include "vfs/posix/tree.h"
 
@@ -56,11 +57,34 @@ Outcome<std::optional<LockConflict>> ask(int fd, const ByteRange& span, LockType
   return conflict_of(*lock);
 }
 
-Outcome<> place(int fd, const ByteRange& span, short type) {
+Outcome<> place(Holdings::Kept& kept, const Holdings::LockDescription& through, const ByteRange& span,
+                short type) {
   auto lock = kernel_lock(span, type);
   if (!lock) return {};
-  return outcome_of(::fcntl(fd, F_OFD_SETLK, &*lock));
+  kept.kernel_steps += kept.locks.size();
+  return outcome_of(::fcntl(through.fd.get(), F_OFD_SETLK, &*lock));
 }
+
+// Notes what is looked at while it lives, of the kernel's list and of ours.
+class Look {
+ public:
+  Look(const Holdings::Kept& kept, std::atomic<std::uint64_t>& most)
+      : kept_(kept), most_(most), before_(steps()) {}
+  ~Look() {
+    const std::uint64_t taken = steps() - before_;
+    std::uint64_t most = most_.load(std::memory_order_relaxed);
+    while (taken > most && !most_.compare_exchange_weak(most, taken, std::memory_order_relaxed)) {
+    }
+  }
+  Look(const Look&) = delete;
+  Look& operator=(const Look&) = delete;
+
+ private:
+  [[nodiscard]] std::uint64_t steps() const { return kept_.kernel_steps + kept_.locks.steps(); }
+  const Holdings::Kept& kept_;
+  std::atomic<std::uint64_t>& most_;
+  const std::uint64_t before_;
+};
 
 void forget_description_if_unused(Holdings::Kept& kept) {
   if (!kept.locks.empty()) return;
@@ -105,13 +129,13 @@ Outcome<bool> Tree::describe_locks(const PosixOpenFile& open, LockType type, Hol
     const auto next = kept.locks.next_from(successor.owner, successor.first);
     if (!next) {
       // One that an open shares is not closed with it, and would keep them.
-      if (kept.lock_description) (void)place(kept.lock_description->fd.get(), whole_file, F_UNLCK);
+      if (kept.lock_description) (void)place(kept, *kept.lock_description, whole_file, F_UNLCK);
       kept.lock_description = std::move(successor.description);
       kept.successor.reset();
       return true;
     }
     const ByteRange& span = next->held.range;
-    if (auto placed = place(successor.description.fd.get(), span, kernel_type(next->held.type)); !placed) {
+    if (auto placed = place(kept, successor.description, span, kernel_type(next->held.type)); !placed) {
       kept.successor.reset();
       return base::fail(placed.error());
     }
@@ -131,22 +155,22 @@ Outcome<std::optional<LockAttempt>> Tree::lock(const PosixOpenFile& open, LockOw
   if (!use) return base::fail(use.error());
   return open.node().hold([&](Holdings& held) -> Outcome<std::optional<LockAttempt>> {
     Holdings::Kept& kept = held.kept();
+    const Look look(kept, lock_entries_max_);
     if (const auto* holder = kept.locks.conflict(owner, *span, type))
       return LockAttempt{conflict_of(*holder)};
     crowded = kept.locks.size() > crowd;
     const auto ready = describe_locks(open, type, held);
     if (!ready) return base::fail(ready.error());
     if (!*ready) return std::nullopt;
-    const int fd = kept.lock_description->fd.get();
     // Nobody else of ours has anything there but read locks under a read lock, so the type is right for all.
-    const auto placed = place(fd, *span, kernel_type(type));
+    const auto placed = place(kept, *kept.lock_description, *span, kernel_type(type));
     if (placed) {
       kept.locks.lock(owner, *span, type);
-      if (kept.successor && !place(kept.successor->description.fd.get(), *span, kernel_type(type)))
+      if (kept.successor && !place(kept, kept.successor->description, *span, kernel_type(type)))
         kept.successor.reset();
       return LockAttempt{};
     }
-    auto conflict = ask(fd, *span, type);
+    auto conflict = ask(kept.lock_description->fd.get(), *span, type);
     forget_description_if_unused(kept);
     // Not a conflict, or the other one has unlocked meanwhile.
     if (conflict && !*conflict) return base::fail(placed.error());
@@ -239,20 +263,22 @@ Outcome<bool> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& 
   const auto span = bytes_of(range);
   if (!span) return base::fail(Error::inval);
   return file.hold([&](Holdings& held) -> Outcome<bool> {
-    crowded = held.kept().locks.size() > crowd;
-    if (!freed) freed.emplace(held.kept().locks.unlock(owner, *span));
-    if (!held.kept().lock_description) return true;
+    Holdings::Kept& kept = held.kept();
+    const Look look(kept, lock_entries_max_);
+    crowded = kept.locks.size() > crowd;
+    if (!freed) freed.emplace(kept.locks.unlock(owner, *span));
+    if (!kept.lock_description) return true;
     Outcome<> done;
-    for (std::size_t parts = calls_at_once(held.kept().locks); parts > 0; --parts) {
-      const auto part = held.kept().locks.next_free(*freed);
+    for (std::size_t parts = calls_at_once(kept.locks); parts > 0; --parts) {
+      const auto part = kept.locks.next_free(*freed);
       if (!part) {
-        forget_description_if_unused(held.kept());
+        forget_description_if_unused(kept);
         if (!done) return base::fail(done.error());
         return true;
       }
-      if (auto placed = place(held.kept().lock_description->fd.get(), *part, F_UNLCK); !placed) done = placed;
-      if (const auto& successor = held.kept().successor)
-        if (auto placed = place(successor->description.fd.get(), *part, F_UNLCK); !placed) done = placed;
+      if (auto placed = place(kept, *kept.lock_description, *part, F_UNLCK); !placed) done = placed;
+      if (kept.successor)
+        if (auto placed = place(kept, kept.successor->description, *part, F_UNLCK); !placed) done = placed;
     }
     if (!done) return base::fail(done.error());
     return false;

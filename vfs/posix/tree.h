@@ -148,6 +148,10 @@ class Tree {
   // still kept out of a part of it, and the call is to be made again.
   Outcome<bool> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
                        std::optional<LockTable::Freed>& freed, bool& crowded);
+  // Locks that the call of lock() or unlock() has looked at that has looked at the most.
+  [[nodiscard]] std::uint64_t lock_entries_max() const {
+    return lock_entries_max_.load(std::memory_order_relaxed);
+  }
 
   // Before a write lease is taken: no description of ours is left that only waits for the file's bytes.
   void settle(PosixFile& file);
@@ -362,6 +366,7 @@ class Tree {
   const std::shared_ptr<const OpensOptions> opens_;
   const Identity identity_ = Identity::of_process();
   const base::Clock& clock_;
+  std::atomic<std::uint64_t> lock_entries_max_{0};
   const HandleCodec codec_;
   const base::SipKey fingerprint_key_ = base::random_sip_key();
   const std::shared_ptr<WriteBack> write_back_;

@@ -924,7 +924,7 @@ class Metrics(ProcessTest):
         self.assertIn('braid_rpc_latency_seconds_count{program="nfs",version="3",procedure="NULL"} 1\n', text)
         for name in ("braid_rpc_errors_total", "braid_rpc_received_bytes_total", "braid_rpc_sent_bytes_total",
                      "braid_blocking_jobs_total", "braid_slab_bytes", "braid_open_files", "braid_handle_cache_hits",
-                     "braid_handle_cache_misses", "braid_inline_stalls", "braid_connections",
+                     "braid_handle_cache_misses", "braid_inline_stalls", "braid_lock_entries_max", "braid_connections",
                      "braid_reactor_turns_total", "process_resident_memory_bytes"):
             self.assertIn(f"\n# TYPE {name} ", text)
         server.compound(struct.pack(">I", OP_PUTROOTFH))

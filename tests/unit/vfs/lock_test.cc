@@ -259,6 +259,9 @@ TEST_P(LeaseTest, many_locks_come_to_another_description_in_portions) {
   }));
   reactor->run();
   EXPECT_GE(turns, static_cast<int>(locks / 64));
+  // What others of the reactor waited for.
+  EXPECT_GE(fs_->stats().lock_entries_max, locks);
+  EXPECT_LE(fs_->stats().lock_entries_max, std::uint64_t{1} << 15);
   const Local local(this->local("file"));
   const auto is_locked = [&](std::uint64_t at) { return !local.lock(F_WRLCK, static_cast<off_t>(at), 1); };
   EXPECT_TRUE(is_locked(0) && is_locked(12) && is_locked(distance * locks + 12));
