@@ -1,5 +1,6 @@
 """Attackers that speak NFSv4: they take what they can get, hold it, and go on. As Crowd for `run`."""
 
+import errno
 import socket
 import time
 
@@ -116,21 +117,24 @@ def idle_clients(address, source):
 
 
 SILENT_CLIENTS, OF_ADDRESS = 5000, 1000
-LOW_PORT = 998
 
 
-def listening(address, port):
-    """Who connects is not answered. None where this user may not have the port."""
-    silent = socket.socket()
-    silent.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        silent.bind((address, port))
-    except PermissionError:
-        silent.close()
-        return None
-    silent.listen(64)
-    silent.setblocking(False)
-    return silent
+def listening(address, ports):
+    """At the first of these ports that nobody has. Who connects is not answered. None where this user may not have them."""
+    for port in ports:
+        silent = socket.socket()
+        try:
+            silent.bind((address, port))
+            silent.listen(64)
+        except PermissionError:
+            silent.close()
+            return None
+        except OSError:
+            silent.close()
+            continue
+        silent.setblocking(False)
+        return silent
+    raise OSError(errno.EADDRINUSE, f"{address}: each port is taken")
 
 
 def nobody_came(silent):
@@ -140,19 +144,20 @@ def nobody_came(silent):
         silent.accept()
     except BlockingIOError:
         return
-    raise AssertionError(f"the server has connected to port {LOW_PORT} of somebody else")
+    raise AssertionError(f"the server has connected to port {silent.getsockname()[1]} of somebody else")
 
 
 def silent_callbacks(address, _source):
     """Clients of 4.0 at five addresses that want delegations, and are to be called where nobody answers: at a port of their own,
     at groups and at everybody, and at somebody else's port below 1024."""
-    streams, own, other = [], listening("0.0.0.0", 0), listening("127.0.0.3", LOW_PORT)
+    streams, own, other = [], listening("0.0.0.0", [0]), listening("127.0.0.3", range(1023, 511, -1))
+    low_port = other.getsockname()[1] if other else 1023
     try:
         for number in range(1 << 30):
             source = f"127.0.4.{1 + number // OF_ADDRESS % 5}"
             if number < SILENT_CLIENTS and number % OF_ADDRESS == 0:
                 streams.append(rpc.connect(address, source))
-            callbacks = ((source, own.getsockname()[1]), ("224.0.0.1", 2049), ("255.255.255.255", 2049), ("127.0.0.3", LOW_PORT))
+            callbacks = ((source, own.getsockname()[1]), ("224.0.0.1", 2049), ("255.255.255.255", 2049), ("127.0.0.3", low_port))
             clients = nfs40.Clients(streams[number // OF_ADDRESS % 5])
             try:
                 client = clients.introduce(b"silent %d" % number, *callbacks[number % 7 % 4])
