@@ -145,6 +145,8 @@ class Layouts final : public nfs4::state::Kind {
   // systems.
   void recall_unpermitted(const vfs::ExportTable& exports, base::TimePoint now,
                           nfs4::state::DeferredWork& work);
+  // Those of one export, in the same way. Whether there are any.
+  bool recall_export(vfs::ExportId from, base::TimePoint now, nfs4::state::DeferredWork& work);
   // All of the client.
   void recall_all(nfs4::clientid4 client, base::TimePoint now, nfs4::state::DeferredWork& work);
   // The stateid to recall it with; nothing: it has ended. Of both: the answers to LAYOUTGET that the client
@@ -189,6 +191,10 @@ class Layouts final : public nfs4::state::Kind {
   // Not of revoked ones, and null for those, too.
   [[nodiscard]] LayoutState* find(const FileRecall& recall) const;
   [[nodiscard]] std::vector<LayoutState*> all_of(nfs4::clientid4 client) const;
+  // Those that `minded` is true of, and what their clients have in the same file systems. Whether there are
+  // any.
+  template <class F>
+  bool recall_where(F minded, base::TimePoint now, nfs4::state::DeferredWork& work);
   // As admit(), of what is in the file's way.
   [[nodiscard]] base::Result<void, nfs4::nfsstat4> check_recalls(const nfs4::state::StateUse& use,
                                                                  const LayoutState* layout) const;

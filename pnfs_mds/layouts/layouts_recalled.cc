@@ -83,7 +83,8 @@ bool Layouts::clear_of_others(const vfs::FileHandle& handle, nfs4::clientid4 exc
   return clear;
 }
 
-void Layouts::recall_unpermitted(const vfs::ExportTable& exports, base::TimePoint now, DeferredWork& work) {
+template <class F>
+bool Layouts::recall_where(F minded, base::TimePoint now, DeferredWork& work) {
   struct Less {
     bool operator()(const BulkRecall& a, const BulkRecall& b) const {
       return std::tie(a.client->id, a.fsid.major_, a.fsid.minor_) <
@@ -91,9 +92,12 @@ void Layouts::recall_unpermitted(const vfs::ExportTable& exports, base::TimePoin
     }
   };
   std::set<BulkRecall, Less> recalls;
-  for (const auto& [key, layout] : by_holder_)
-    if (!layout->recalled && !permitted(exports, layout->file->handle, layout->address, layout->writes))
-      recalls.insert({.client = layout->client, .fsid = layout->fsid});
+  bool any = false;
+  for (const auto& [key, layout] : by_holder_) {
+    if (!minded(*layout)) continue;
+    any = true;
+    if (!layout->recalled) recalls.insert({.client = layout->client, .fsid = layout->fsid});
+  }
   for (const BulkRecall& recall : recalls) {
     for (LayoutState* const layout : all_of(recall.client->id))
       if (!layout->recalled && layout->fsid == recall.fsid) note_recall(*layout, now);
@@ -102,6 +106,21 @@ void Layouts::recall_unpermitted(const vfs::ExportTable& exports, base::TimePoin
       return io::ready_op();
     });
   }
+  return any;
+}
+
+void Layouts::recall_unpermitted(const vfs::ExportTable& exports, base::TimePoint now, DeferredWork& work) {
+  const auto minded = [&](const LayoutState& layout) {
+    return !permitted(exports, layout.file->handle, layout.address, layout.writes);
+  };
+  (void)recall_where(minded, now, work);
+}
+
+bool Layouts::recall_export(vfs::ExportId from, base::TimePoint now, DeferredWork& work) {
+  const auto minded = [&](const LayoutState& layout) {
+    return vfs::HandleCodec::export_of(layout.file->handle.view()) == from;
+  };
+  return recall_where(minded, now, work);
 }
 
 void Layouts::recall_all(nfs4::clientid4 client, base::TimePoint now, DeferredWork& work) {

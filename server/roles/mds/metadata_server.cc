@@ -171,6 +171,15 @@ io::Op<> MetadataServer::look_at_exports() {
   (void)co_await nfs4::ops::settle(*state_, std::move(work)).as_result();
 }
 
+io::Op<bool> MetadataServer::take_back(vfs::ExportId from) {
+  nfs4::state::DeferredWork work;
+  const bool any = state_->states.with([&](nfs4::state::States& /*states*/) {
+    return layouts_.recall_export(from, state_->clock.now(), work);
+  });
+  (void)co_await nfs4::ops::settle(*state_, std::move(work)).as_result();
+  co_return any;
+}
+
 void MetadataServer::run_at_home(bool& running, io::Op<> (MetadataServer::*work)()) {
   home_.with([&](io::Reactor* home) {
     if (home == nullptr) return;

@@ -42,6 +42,7 @@ class MetadataServer final : public nfs::Capability {
   [[nodiscard]] std::vector<rpc::Program> programs() override { return {service_.program()}; }
   void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) override;
   io::Op<> tick() override;
+  io::Op<bool> take_back(vfs::ExportId from) override;
   io::Op<> close() override;
   void describe(std::vector<admin::AdminCommand>& commands) override;
 

@@ -16,6 +16,7 @@
 #include "server/role.h"
 #include "server/server_thread.h"
 #include "vfs/content.h"
+#include "vfs/export.h"
 
 namespace braid::server::roles::nfs {
 
@@ -37,6 +38,9 @@ class Capability {
   // As those of Role.
   virtual void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) = 0;
   virtual io::Op<> tick() = 0;
+  // Before this export is suspended: asks clients for what they have of it beside delegations, opens and
+  // locks. Whether they still have any; to be asked again until then.
+  virtual io::Op<bool> take_back(vfs::ExportId /*from*/) { co_return false; }
   virtual io::Op<> close() = 0;
   virtual void describe(std::vector<admin::AdminCommand>& commands) { (void)commands; }
   virtual void report(nlohmann::json& members) const { (void)members; }

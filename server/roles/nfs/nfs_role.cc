@@ -143,9 +143,18 @@ io::Op<> NfsRole::take_back(std::string export_path, base::Duration patience) {
   constexpr base::Duration pause = std::chrono::milliseconds(20);
   const nfs4::ServerState& state = nfs4_->state();
   const base::TimePoint until = state.clock.now() + patience;
-  while (state.callbacks != nullptr && recall_of_export(state, exports_, export_path) &&
-         state.clock.now() < until)
+  const auto table = exports_.current();
+  const auto home = std::ranges::find(table->all(), export_path, &vfs::Export::path);
+  if (state.callbacks == nullptr || home == table->all().end()) co_return;
+  for (bool any = true; any;) {
+    any = recall_of_export(state, exports_, export_path);
+    for (const auto& capability : capabilities_) {
+      const bool more = co_await capability->take_back(home->id);
+      any = any || more;
+    }
+    if (!any || state.clock.now() >= until) co_return;
     co_await io::Reactor::current()->sleep(pause);
+  }
 }
 
 io::Op<> NfsRole::close() {

@@ -6,6 +6,7 @@ import os
 import time
 
 from harness.client import Lab, drop_caches, equal, expect, metric, read_file, refused, step, until
+from harness.constants import PORT
 from harness.layout_client import LayoutClient
 from harness.pnfs import configuration, events, in_band, pattern, serve
 
@@ -128,3 +129,16 @@ with refused(errno.EROFS):
     os.fsync(file)
 equal(granted(), grants, "layouts granted after that")
 lab.reload(configuration(lab))
+os.close(file)
+
+step("the export is suspended: who has a layout gives it back before, and gets another one afterwards")
+file = os.open(f"{mnt}/suspended", os.O_RDWR | os.O_CREAT, 0o644)
+expect(written(file, pattern(SIZE, "suspended"), 0) > 0, "nothing was written by a layout")
+recalled, returned = counts()
+lab.host(f"/proc/{lab.server_pid()}/exe export suspend / --port {PORT}")
+equal(counts(), (recalled + 1, returned + 1), "layouts that were recalled and returned")
+lab.host(f"/proc/{lab.server_pid()}/exe export resume / --port {PORT}")
+expect(written(file, pattern(SIZE, "resumed"), 0) > 0, "after that nothing was written by a layout")
+os.close(file)
+drop_caches()
+equal(read_file(f"{mnt}/suspended"), pattern(SIZE, "resumed"), "the bytes of the file")

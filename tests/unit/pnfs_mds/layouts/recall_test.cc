@@ -266,6 +266,28 @@ TEST_F(RecallTest, exports_that_permit_less_recall_what_they_do_not_permit) {
   CallbackWorld::until([&] { return layouts() == 0; });
 }
 
+TEST_F(RecallTest, those_of_an_export_that_is_suspended_are_recalled) {
+  (void)written_by(*alice_, "one");
+  (void)written_by(*bob_, "two");
+  world_->advance(2s);
+  const vfs::ExportId own = world_->resources().exports.current()->all().front().id;
+  const auto any_of = [&](vfs::ExportId from) {
+    bool any = false;
+    change(
+        [&](state::DeferredWork& work) { any = layouts_->recall_export(from, world_->clock().now(), work); });
+    return any;
+  };
+  EXPECT_FALSE(any_of(vfs::ExportId{own.value() + 1}));
+  EXPECT_EQ(recalls(*alice_peer_), 0U);
+  alice_peer_->status = NFS4ERR_NOMATCHING_LAYOUT;
+  EXPECT_TRUE(any_of(own));
+  EXPECT_EQ(await_recall(*alice_peer_).of, layoutreturn_type4::LAYOUTRETURN4_FSID);
+  EXPECT_EQ(await_recall(*bob_peer_).of, layoutreturn_type4::LAYOUTRETURN4_FSID);
+  CallbackWorld::until([&] { return layouts() == 1; });
+  EXPECT_TRUE(any_of(own)) << "bob has not given back";
+  EXPECT_EQ(recalls(*bob_peer_), 1U) << "he has been asked already";
+}
+
 TEST_F(RecallTest, what_the_exports_do_not_permit_is_not_granted) {
   const vfs::Address alice = *vfs::Address::parse("192.0.2.1");
   std::vector<vfs::Export> exports = world_->resources().exports.current()->all();
