@@ -133,6 +133,10 @@ std::uint32_t Clients::back_channel_flags(const state::Session& session) const {
   return flags;
 }
 
+void Clients::came_back(const Client& client) {
+  if (in_grace()) grace_.with([&](Grace& grace) { grace.came_back(client); });
+}
+
 Result4<void> Clients::admit_reclaim(const Client& client) const {
   return grace_.with([&](const Grace& grace) { return grace.admit_reclaim(client); });
 }

@@ -98,6 +98,8 @@ class Clients {
 
   // The grace period. Cheap, any thread.
   [[nodiscard]] bool in_grace() const { return in_grace_.load(std::memory_order_acquire); }
+  // A client of 4.0 is confirmed.
+  void came_back(const state::Client& client);
   [[nodiscard]] Result4<void> admit_reclaim(const state::Client& client) const;
   // The same, for a client that does so now: the grace period goes on for those who are at it.
   [[nodiscard]] Result4<void> begin_reclaim(state::Client& client, base::TimePoint now);

@@ -12,6 +12,7 @@ Op4<> setclientid_confirm(Compound& compound, const SETCLIENTID_CONFIRM4args& ar
     return table.confirm_client_id(args.clientid, args.setclientid_confirm, who, compound.now());
   });
   if (!client) co_await refuse(client.error());
+  compound.server().clients.came_back(**client);
   // What it held before it began anew is not in its own way.
   (void)co_await settle_left(compound.server()).as_result();
   // A delegation that is reclaimed is recalled at once from a client that cannot be called.

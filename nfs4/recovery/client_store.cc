@@ -22,8 +22,8 @@
 namespace braid::nfs4::recovery {
 namespace {
 
-constexpr std::string_view epochs_magic = "BraidEp1";
-constexpr std::string_view record_magic = "BraidCl1";
+constexpr std::string_view epochs_magic = "BraidEp2", epochs_magic_1 = "BraidEp1";
+constexpr std::string_view record_magic = "BraidCl2", record_magic_1 = "BraidCl1";
 constexpr const char* epochs_name = "epochs";
 constexpr const char* lock_name = "lock";
 constexpr std::string_view record_prefix = "client-";
@@ -65,12 +65,30 @@ struct Record {
   state::KnownClient client;
 };
 
+bool begins_with(base::BytesView content, std::string_view magic) {
+  return base::text_of(content).starts_with(magic);
+}
+
+std::uint64_t number_of(const state::Verifier& verifier) {
+  std::uint64_t out = 0;
+  for (const std::byte byte : verifier) out = (out << 8U) | std::to_integer<std::uint64_t>(byte);
+  return out;
+}
+
+state::Verifier verifier_of(std::uint64_t number) {
+  state::Verifier out{};
+  for (std::size_t i = out.size(); i > 0; number >>= 8U) out[--i] = static_cast<std::byte>(number);
+  return out;
+}
+
 std::optional<Record> parse_record(base::BytesView content) {
-  FieldReader in(content, record_magic);
+  const bool first_version = begins_with(content, record_magic_1);
+  FieldReader in(content, first_version ? record_magic_1 : record_magic);
   Record out;
   out.epoch = in.u32();
   out.client.minor_version = in.u32();
   (void)in.u64();  // the instance: of use within a run only
+  if (!first_version) out.client.verifier = verifier_of(in.u64());
   out.client.owner = in.bytes();
   if (!in.at_end()) return std::nullopt;
   return out;
@@ -121,7 +139,7 @@ base::Result<void> ClientStore::note_watching() {
 base::Result<void> ClientStore::begin_epoch() {
   Epochs before;
   if (const auto content = read_file(directory_.get(), epochs_name)) {
-    FieldReader in(*content, epochs_magic);
+    FieldReader in(*content, begins_with(*content, epochs_magic_1) ? epochs_magic_1 : epochs_magic);
     before.epoch = in.u32();
     before.reclaim_from = in.u32();
     before.key = {in.u64(), in.u64()};
@@ -203,6 +221,7 @@ base::Bytes ClientStore::content_of(const RecordChange& change) const {
   out.u32(epochs_.epoch);
   out.u32(change.client.minor_version);
   out.u64(change.instance);
+  out.u64(number_of(change.client.verifier.value_or(state::Verifier{})));
   out.bytes(change.client.owner);
   return out.finish();
 }

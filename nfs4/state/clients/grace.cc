@@ -19,7 +19,9 @@ base::Duration pause_max(base::Duration length) {
 }  // namespace
 
 KnownClient known_as(const Client& client) {
-  return {.minor_version = client.minor_version() == 0 ? 0U : 1U, .owner = client.intro.owner};
+  return {.minor_version = client.minor_version() == 0 ? 0U : 1U,
+          .owner = client.intro.owner,
+          .verifier = client.intro.verifier};
 }
 
 Grace::Grace(std::vector<KnownClient> known, base::TimePoint now, base::Duration length)
@@ -44,6 +46,12 @@ base::Result<void, nfsstat4> Grace::admit_new(const Client& client) const {
   if (active_) return base::fail(NFS4ERR_GRACE);
   if (client.minor_version() > 0 && !client.reclaim_complete()) return base::fail(NFS4ERR_GRACE);
   return {};
+}
+
+void Grace::came_back(const Client& client) {
+  const auto found = waiting_.find(known_as(client));
+  if (found == waiting_.end() || !found->verifier || *found->verifier == client.intro.verifier) return;
+  waiting_.erase(found);
 }
 
 void Grace::completed(const Client& client) { waiting_.erase(known_as(client)); }

@@ -2,9 +2,12 @@
 // and nobody else gets any.
 #pragma once
 
+#include <compare>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/clock.h"
@@ -18,7 +21,12 @@ namespace braid::nfs4::state {
 struct KnownClient {
   std::uint32_t minor_version = 0;  // 0, or 1 for all with sessions
   base::Bytes owner;
-  friend auto operator<=>(const KnownClient&, const KnownClient&) = default;
+  // Of its life at that time, and no part of its name; nothing: not known.
+  std::optional<Verifier> verifier{};
+  friend std::strong_ordering operator<=>(const KnownClient& a, const KnownClient& b) {
+    return std::tie(a.minor_version, a.owner) <=> std::tie(b.minor_version, b.owner);
+  }
+  friend bool operator==(const KnownClient& a, const KnownClient& b) { return (a <=> b) == 0; }
 };
 
 KnownClient known_as(const Client& client);
@@ -42,6 +50,9 @@ class Grace {
   // Whether this client may get state that conflicts with what others may reclaim. Errors: GRACE: not yet,
   // or the client has not said RECLAIM_COMPLETE (RFC 8881 18.51.3).
   base::Result<void, nfsstat4> admit_new(const Client& client) const;
+  // A client of 4.0 is there again. With another verifier it has begun anew, so what it held is gone (RFC
+  // 7530 9.1.1), and nobody has to wait for it.
+  void came_back(const Client& client);
   // The client has said that it is done.
   void completed(const Client& client);
   // The client is gone for good (evicted, DESTROY_CLIENTID): nobody has to wait for it, and it may not come

@@ -324,6 +324,38 @@ TEST(GracePeriod, ends_after_a_lease_and_leaves_out_who_missed_it) {
   EXPECT_FALSE(world.engine().state().clients.in_grace());
 }
 
+// A client of 4.0 cannot say that it is done; but it says by its verifier that what it held is gone.
+TEST(GracePeriod, does_not_wait_for_a_client_of_40_that_has_begun_anew) {
+  World world;
+  const auto introduce = [&](std::uint8_t life) {
+    SETCLIENTID4args hello;
+    hello.client.id = base::bytes_of(std::string_view("old client"));
+    hello.client.verifier.back() = std::byte{life};
+    Reply met = world.send(Request(0).add(OP_SETCLIENTID, hello));
+    const auto result = met.result<SETCLIENTID4res>(OP_SETCLIENTID);
+    EXPECT_EQ(result.status, NFS4_OK);
+    const SETCLIENTID_CONFIRM4args confirm{result.resok4()->clientid, result.resok4()->setclientid_confirm};
+    EXPECT_EQ(world.send(Request(0).add(OP_SETCLIENTID_CONFIRM, confirm)).status(), NFS4_OK);
+    return result.resok4()->clientid;
+  };
+  const auto waits = [&] {
+    world.tick();
+    return world.engine().state().clients.in_grace();
+  };
+  const clientid4 id = introduce(1);
+  world.on_engine([&](Nfs4Engine& engine) -> io::Op<> {
+    Clients& clients = engine.state().clients;
+    const auto client = clients.with([&](state::ClientTable& table) { return table.find_any(id); });
+    EXPECT_TRUE(co_await clients.ensure_recorded(client).as_result()) << "it opens a file";
+  });
+  world.restart();
+  introduce(1);
+  EXPECT_TRUE(waits()) << "it may have something to reclaim";
+  world.restart();
+  introduce(2);
+  EXPECT_FALSE(waits());
+}
+
 TEST(Lease, a_session_without_state_ends_with_it) {
   World world;
   SessionClient client(world, 1, "client");

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "nfs4/recovery/client_store.h"
+#include "nfs4/recovery/fields.h"
 #include "nfs4/state/clients/grace.h"
 
 namespace {
@@ -99,6 +100,41 @@ TEST_F(ClientStoreTest, recorded_clients_are_known_after_a_restart) {
     EXPECT_TRUE(forget(*store, named("b"), 2));
   }
   EXPECT_EQ(names_of(*restart()), (Names{std::string("\0/..", 4), "a", std::string(1024, 'c')}));
+}
+
+TEST_F(ClientStoreTest, verifiers_of_clients_are_known_after_a_restart) {
+  KnownClient client = named("a", 0);
+  client.verifier = state::Verifier{std::byte{1}, std::byte{2}, std::byte{}, std::byte{},
+                                    std::byte{},  std::byte{},  std::byte{}, std::byte{255}};
+  EXPECT_TRUE(record(*restart(), client, 1));
+  const auto store = restart();
+  ASSERT_EQ(store->known().size(), 1U);
+  EXPECT_EQ(store->known()[0].verifier, client.verifier);
+}
+
+// As version 1 wrote them.
+TEST_F(ClientStoreTest, records_without_a_verifier_are_read) {
+  const auto write = [&](const std::string& name, FieldWriter& fields) {
+    const base::Bytes content = fields.finish();
+    std::ofstream(directory_ + "/" + name, std::ios::binary) << base::text_of(content);
+  };
+  std::filesystem::create_directory(directory_);
+  FieldWriter epochs("BraidEp1"), old_record("BraidCl1");
+  epochs.u32(7);
+  epochs.u32(6);
+  epochs.u64(1);
+  epochs.u64(2);
+  write("epochs", epochs);
+  old_record.u32(7);
+  old_record.u32(0);
+  old_record.u64(99);
+  old_record.bytes(base::bytes_of(std::string_view("a")));
+  write("client-0123456789abcdef0123456789abcdef", old_record);
+  const auto store = restart();
+  EXPECT_EQ(store->epoch(), 8U);
+  ASSERT_EQ(store->known().size(), 1U);
+  EXPECT_EQ(store->known()[0], named("a", 0));
+  EXPECT_FALSE(store->known()[0].verifier);
 }
 
 TEST_F(ClientStoreTest, epochs_and_the_servers_id_go_on) {
@@ -304,6 +340,26 @@ TEST_F(GraceTest, known_clients_reclaim_and_nobody_gets_anything_new) {
   for (const char* owner : {"a", "stranger"})
     EXPECT_EQ(status_of(grace.admit_new(client(owner))), NFS4ERR_GRACE);
   EXPECT_EQ(status_of(grace.admit_new(client("b", 0))), NFS4ERR_GRACE);
+}
+
+TEST_F(GraceTest, who_has_begun_anew_is_not_waited_for) {
+  KnownClient recorded = named("b", 0);
+  recorded.verifier = state::Verifier{std::byte{1}};
+  state::Introduction again = introduction(recorded);
+  again.verifier = *recorded.verifier;
+  state::Grace grace({recorded}, start_, 90s);
+  grace.came_back({1, again, {}});
+  EXPECT_FALSE(grace.due(start_)) << "it is still the same";
+  again.verifier = {std::byte{2}};
+  again.owner = named("c").owner;
+  grace.came_back({1, again, {}});
+  EXPECT_FALSE(grace.due(start_)) << "it is another one";
+  again.owner = recorded.owner;
+  grace.came_back({1, again, {}});
+  EXPECT_TRUE(grace.due(start_));
+  state::Grace unknown({named("b", 0)}, start_, 90s);
+  unknown.came_back({1, again, {}});
+  EXPECT_FALSE(unknown.due(start_)) << "its record does not say who it was";
 }
 
 TEST_F(GraceTest, no_reclaim_after_reclaim_complete) {
