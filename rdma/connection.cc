@@ -119,7 +119,9 @@ void RdmaConnection::on_pulled(Pull& pull) {
   if (state_ != State::open) return schedule();
   worker_.metrics_.read_chunks.add(call.lists.reads().size() + (call.lists.call() ? 1 : 0));
   worker_.metrics_.bytes_read.add(call.lists.read_bytes());
-  active_at_ = worker_.reactor_.clock().recently();
+  active_at_ = worker_.reactor_.clock().now();
+  // It was taken in its address's turn, and goes on now that its data is here; that counts for its address.
+  (void)worker_.turns_.admits(turn_, active_at_);
   deliver(call);
 }
 
