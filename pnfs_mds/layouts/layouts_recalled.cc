@@ -9,6 +9,7 @@
 #include "nfs4/state/opens/opens.h"
 #include "nfs4/state/states.h"
 #include "pnfs_mds/layouts/layouts.h"
+#include "vfs/wire_handle.h"
 
 namespace braid::pnfs_mds::layouts {
 
