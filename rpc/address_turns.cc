@@ -1,7 +1,6 @@
 #include "rpc/address_turns.h"
 
 #include <utility>
-#include <vector>
 
 #include "base/assert.h"
 
@@ -15,7 +14,7 @@ void AddressTurns::enter(Turn& turn, const PeerKey& of) {
 void AddressTurns::leave(Turn& turn) {
   Address* const address = std::exchange(turn.address_, nullptr);
   if (address == nullptr || --address->connections > 0) return;
-  base::check(address->waiting.empty(), "nobody waits for the turn of an address that ends");
+  base::check(address->first == nullptr, "nobody waits for the turn of an address that ends");
   if (working_ == address) working_ = nullptr;
   addresses_.erase(addresses_.find(address->key));
 }
@@ -35,7 +34,7 @@ bool AddressTurns::admits(const Turn& turn, base::TimePoint now) {
     armed_ = true;
     reactor_.at_end_of_turn({[](void* self) { static_cast<AddressTurns*>(self)->end_of_turn(); }, this});
   }
-  const bool first = turn.called_ || address.waiting.empty();
+  const bool first = turn.called_ || address.first == nullptr;
   const bool admitted = first && address.spent < share;
   working_ = admitted ? &address : nullptr;
   return admitted;
@@ -43,32 +42,48 @@ bool AddressTurns::admits(const Turn& turn, base::TimePoint now) {
 
 void AddressTurns::wait(Turn& turn, io::ReadyItem item) {
   Address& address = *turn.address_;
-  if (address.waiting.empty()) waited_for_.insert(&address);
-  if (std::exchange(turn.called_, false))
-    address.waiting.push_front({&turn, item});
-  else
-    address.waiting.push_back({&turn, item});
+  turn.item_ = item;
+  if (address.first == nullptr) {
+    note_waited_for(address);
+    address.first = address.last = &turn;
+  } else if (turn.called_) {
+    turn.next_ = std::exchange(address.first, &turn);
+  } else {
+    address.last = address.last->next_ = &turn;
+  }
+  turn.called_ = false;
+}
+
+void AddressTurns::note_waited_for(Address& address) {
+  address.waited_after = std::exchange(waited_for_, &address);
+  if (address.waited_after != nullptr) address.waited_after->waited_before = &address;
 }
 
 void AddressTurns::end(Turn& turn) {
   if (!std::exchange(turn.called_, false)) return;
-  if (!turn.address_->waiting.empty()) call_first(*turn.address_);
+  if (turn.address_->first != nullptr) call_first(*turn.address_);
 }
 
 void AddressTurns::call_first(Address& address) {
-  const Waiting first = address.waiting.front();
-  address.waiting.pop_front();
-  if (address.waiting.empty()) waited_for_.erase(&address);
-  first.turn->called_ = true;
-  reactor_.ready_queue().push(first.item);
+  Turn& first = *address.first;
+  address.first = std::exchange(first.next_, nullptr);
+  first.called_ = true;
+  reactor_.ready_queue().push(first.item_);
+  if (address.first != nullptr) return;
+  Address* const before = std::exchange(address.waited_before, nullptr);
+  Address* const after = std::exchange(address.waited_after, nullptr);
+  if (after != nullptr) after->waited_before = before;
+  (before == nullptr ? waited_for_ : before->waited_after) = after;
 }
 
 void AddressTurns::end_of_turn() {
   armed_ = false;
   working_ = nullptr;
   ++turn_;
-  const std::vector<Address*> due(waited_for_.begin(), waited_for_.end());
-  for (Address* const address : due) call_first(*address);
+  for (Address* next = waited_for_; next != nullptr;) {
+    Address& due = *std::exchange(next, next->waited_after);
+    call_first(due);
+  }
 }
 
 io::Op<> AddressTurns::close() {

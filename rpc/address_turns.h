@@ -6,9 +6,7 @@
 #include <chrono>
 #include <coroutine>
 #include <cstdint>
-#include <list>
 #include <map>
-#include <set>
 
 #include "base/clock.h"
 #include "io/op.h"
@@ -32,7 +30,9 @@ class AddressTurns {
   class Turn {
     friend class AddressTurns;
     Address* address_ = nullptr;
-    bool called_ = false;  // it is the first of those that have waited
+    bool called_ = false;   // it is the first of those that have waited
+    io::ReadyItem item_{};  // while it waits
+    Turn* next_ = nullptr;  // behind it
   };
 
   explicit AddressTurns(io::Reactor& reactor) : reactor_(reactor) {}
@@ -66,25 +66,23 @@ class AddressTurns {
   io::Op<> close();
 
  private:
-  struct Waiting {
-    Turn* turn;
-    io::ReadyItem item;
-  };
   struct Address {
     explicit Address(const PeerKey& of) : key(of) {}
     const PeerKey key;
     std::size_t connections = 0;
-    std::list<Waiting> waiting;
-    base::Duration spent{};  // in that turn of the reactor
+    Turn *first = nullptr, *last = nullptr;                     // of those that wait
+    Address *waited_before = nullptr, *waited_after = nullptr;  // in waited_for_
+    base::Duration spent{};                                     // in that turn of the reactor
     std::uint64_t turn = 0;
   };
 
+  void note_waited_for(Address& address);
   void call_first(Address& address);
   void end_of_turn();
 
   io::Reactor& reactor_;
   std::map<PeerKey, Address> addresses_;  // that have connections
-  std::set<Address*> waited_for_;         // those that somebody waits for
+  Address* waited_for_ = nullptr;         // the latest of those that somebody waits for
   Address* working_ = nullptr;            // since began_, in this turn of the reactor
   base::TimePoint began_{};
   std::uint64_t turn_ = 1;  // of the reactor, as far as somebody asked
