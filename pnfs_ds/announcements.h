@@ -6,12 +6,14 @@
 #include "base/guarded.h"
 #include "pnfs/data_handle.h"
 #include "pnfs_ds/metadata_server.h"
+#include "pnfs_ds/object_cache.h"
 #include "vfs/open_file.h"
 #include "vfs/shared_rounds.h"
 
 namespace braid::pnfs_ds {
 
-// One call is under way at a time; who comes meanwhile shares the next one. Thread-safe; on reactors.
+// One call is under way at a time; who comes meanwhile shares the next one, unless the first has told of the
+// same object by then. Thread-safe; on reactors.
 class Announcements {
  public:
   // It outlives this.
@@ -19,16 +21,19 @@ class Announcements {
   Announcements(const Announcements&) = delete;
   Announcements& operator=(const Announcements&) = delete;
 
-  // The metadata server has been told, in a call that began after this one, and does not forget it. stale:
-  // there is no such file; else there is no answer.
-  vfs::VfsOp<> announce(pnfs::ObjectId object);
+  // The metadata server has been told, in a call that began after this one or since anybody has asked last,
+  // and does not forget it: the object is announced(), unless somebody asks again. It outlives the Op.
+  // stale: there is no such file; else there is no answer.
+  vfs::VfsOp<> announce(Object& object);
 
  private:
   struct Caller {
-    pnfs::ObjectId object;
+    Object& object;
     base::Result<void, vfs::Error> outcome;
   };
   vfs::VfsOp<> call();
+  // The outcome for each of them.
+  vfs::VfsOp<MetadataServer::EachObject> tell(std::vector<pnfs::ObjectId> objects);
 
   MetadataServer& metadata_;
   base::Guarded<std::vector<Caller*>> waiting_;

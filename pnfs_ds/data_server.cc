@@ -148,10 +148,8 @@ nfs4::Op4<> DataServer::announce(Objects::Use& use, const HandleFile& file) {
 // The metadata server may be waiting for the end of what runs on this object.
 nfs4::Op4<> DataServer::announce_done(Objects::Use& use) {
   use.end();
-  const std::uint64_t asked = use.object().asked();
-  const auto told = co_await announcements_.announce(use.object().key.object).as_result();
+  const auto told = co_await announcements_.announce(use.object()).as_result();
   if (!told) co_await deny(Denial::not_told);
-  use.object().note_announced(asked);
 }
 
 }  // namespace braid::pnfs_ds

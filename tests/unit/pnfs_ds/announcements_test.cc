@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <deque>
+
 #include "base/clock.h"
 #include "tests/unit/rpc/loop.h"
 
@@ -30,9 +32,10 @@ class Slow final : public MetadataServer {
   bool lies = false;
 };
 
-io::Op<> tell(Announcements& announcements, std::uint64_t object, int& told) {
-  const auto done = co_await announcements.announce(pnfs::ObjectId(object)).as_result();
-  EXPECT_EQ(done.has_value(), object % 2 == 0);
+io::Op<> tell(Announcements& announcements, Object& object, int& told) {
+  const auto done = co_await announcements.announce(object).as_result();
+  EXPECT_EQ(done.has_value(), object.key.object.value() % 2 == 0);
+  EXPECT_EQ(object.announced(), done.has_value());
   ++told;
 }
 
@@ -42,14 +45,61 @@ TEST(Announcements, one_call_is_under_way_and_the_others_share_the_next) {
   Slow metadata;
   Announcements announcements(metadata);
   int told = 0;
+  std::deque<Object> objects;
+  for (std::uint64_t number = 0; number < 2500; ++number)
+    objects.emplace_back(ObjectKey{pnfs::ObjectId(number), 0});
   loop.run([&]() -> io::Op<> {
     io::Gate gate;
-    for (std::uint64_t object = 0; object < 2500; ++object)
-      io::spawn(gate, tell(announcements, object, told));
+    for (Object& object : objects) io::spawn(gate, tell(announcements, object, told));
     co_await gate.drained();
   });
   EXPECT_EQ(told, 2500);
   EXPECT_EQ(metadata.calls, (std::vector<std::size_t>{1, 1024, 1024, 451}));
+}
+
+TEST(Announcements, who_comes_while_its_object_is_told_of_needs_no_call) {
+  const base::SystemClock clock;
+  rpc::test::Loop loop(clock);
+  Slow metadata;
+  Announcements announcements(metadata);
+  int told = 0;
+  Object object(ObjectKey{pnfs::ObjectId(2), 0});
+  const auto tell_of_eight = [&]() -> io::Op<> {
+    io::Gate gate;
+    for (int i = 0; i < 8; ++i) io::spawn(gate, tell(announcements, object, told));
+    co_await gate.drained();
+  };
+  loop.run([&]() -> io::Op<> {
+    co_await tell_of_eight();
+    EXPECT_EQ(metadata.calls, (std::vector<std::size_t>{1}));
+    object.note_asked();
+    co_await tell_of_eight();
+  });
+  EXPECT_EQ(metadata.calls, (std::vector<std::size_t>{1, 1})) << "it is told once more";
+  EXPECT_EQ(told, 16);
+}
+
+// What was told before does not count: who asks in between has seen it, perhaps.
+TEST(Announcements, who_comes_after_it_was_asked_for_shares_a_call_for_each_object) {
+  const base::SystemClock clock;
+  rpc::test::Loop loop(clock);
+  Slow metadata;
+  Announcements announcements(metadata);
+  int told = 0;
+  Object object(ObjectKey{pnfs::ObjectId(2), 0}), other(ObjectKey{pnfs::ObjectId(3), 0});
+  loop.run([&]() -> io::Op<> {
+    io::Gate gate;
+    for (int i = 0; i < 4; ++i)
+      io::spawn(gate, [](Announcements& to, Object& of, int& done) -> io::Op<> {
+        (void)co_await to.announce(of).as_result();
+        ++done;
+      }(announcements, i % 2 == 0 ? object : other, told));
+    object.note_asked();
+    co_await gate.drained();
+  });
+  EXPECT_EQ(metadata.calls, (std::vector<std::size_t>{1, 2}));
+  EXPECT_TRUE(object.announced());
+  EXPECT_EQ(told, 4);
 }
 
 TEST(Announcements, an_answer_of_another_shape_is_none) {
@@ -59,7 +109,8 @@ TEST(Announcements, an_answer_of_another_shape_is_none) {
   metadata.lies = true;
   Announcements announcements(metadata);
   loop.run([&]() -> io::Op<> {
-    const auto done = co_await announcements.announce(pnfs::ObjectId(2)).as_result();
+    Object object(ObjectKey{pnfs::ObjectId(2), 0});
+    const auto done = co_await announcements.announce(object).as_result();
     EXPECT_EQ(done.error(), vfs::Error::delay);
   });
 }
