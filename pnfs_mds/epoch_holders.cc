@@ -5,8 +5,8 @@
 namespace braid::pnfs_mds {
 
 std::uint64_t EpochHolders::note(vfs::LeaseHolder client, std::optional<pnfs::GrantNumber> writing,
-                                 std::uint64_t size, std::uint64_t since) {
-  return state_.with([&](State& state) {
+                                 std::uint64_t size, Moment since) const {
+  return with([&](State& state) {
     const bool known = state.moment == since && since % 2 == 0;
     // Who may write can shorten the file, too, and goes on with the same handles.
     const std::uint64_t told = known && !writing ? size : 0;
@@ -20,8 +20,8 @@ std::uint64_t EpochHolders::note(vfs::LeaseHolder client, std::optional<pnfs::Gr
   });
 }
 
-void EpochHolders::note_in_band(vfs::LeaseHolder who, pnfs::GrantNumber last) {
-  state_.with([&](State& state) {
+void EpochHolders::note_in_band(vfs::LeaseHolder who, pnfs::GrantNumber last) const {
+  with([&](State& state) {
     const bool none = state.last == pnfs::GrantNumber();
     if (none)
       state.in_band = who;
@@ -34,7 +34,7 @@ void EpochHolders::note_in_band(vfs::LeaseHolder who, pnfs::GrantNumber last) {
 std::optional<Truncations::Keeps> EpochHolders::kept_by(
     vfs::LeaseHolder who, const std::optional<pnfs::KeptHandles>& handles) const {
   if (!handles) return std::nullopt;
-  return state_.with([&](const State& state) -> std::optional<Truncations::Keeps> {
+  return with([&](const State& state) -> std::optional<Truncations::Keeps> {
     const bool meant = state.in_band == who || state.in_band == vfs::LeaseHolder();
     if (meant && handles->from <= state.last) return std::nullopt;
     return Truncations::Keeps{.holder = who, .handles = *handles};
@@ -43,7 +43,7 @@ std::optional<Truncations::Keeps> EpochHolders::kept_by(
 
 bool EpochHolders::only(vfs::LeaseHolder who, const std::optional<Truncations::Keeps>& kept,
                         std::uint64_t size) const {
-  return state_.with([&](const State& state) {
+  return with([&](const State& state) {
     if (state.others) return false;
     if (state.one == vfs::LeaseHolder()) return true;
     const bool ends_none = state.first == pnfs::GrantNumber() || (kept && state.first >= kept->handles.from);
@@ -51,15 +51,14 @@ bool EpochHolders::only(vfs::LeaseHolder who, const std::optional<Truncations::K
   });
 }
 
-void EpochHolders::new_epoch(const std::optional<Truncations::Keeps>& kept) {
-  state_.with([&](State& state) {
-    state = {.one = kept ? kept->holder : vfs::LeaseHolder(),
-             .first = kept ? kept->handles.from : pnfs::GrantNumber(),
-             .in_band = {},
-             .last = {},
-             .told = 0,
-             .moment = state.moment,
-             .others = false};
+void EpochHolders::new_epoch(const std::optional<Truncations::Keeps>& kept) const {
+  with([&](State& state) {
+    const Moment moment = state.moment;
+    state = State(true);
+    state.moment = moment;
+    if (!kept) return;
+    state.one = kept->holder;
+    state.first = kept->handles.from;
   });
 }
 

@@ -25,17 +25,20 @@ std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
 
 StripedContent::StripedContent(StripedSource& source, const pnfs::LayoutRecord& record,
                                const vfs::FileHandle& file, bool fresh)
-    : source_(source), object_(record.object), file_(file), facts_(std::in_place, record), holders_(fresh) {
-  source_.parts_.dirty.know(object_, file_);
+    : source_(source), object_(record.object), file_(file), placed_(record), holders_(fresh) {
+  facts_.epoch = record.epoch;
+  source_.parts_.dirty.know(object_, file);
   show();
   // Somebody has written to a file that is unsettled now, and the times may not tell.
-  facts_.with([&](Facts& facts) { facts.measured.changed = unsettled(); });
+  facts_.changed = unsettled();
 }
 
 StripedContent::~StripedContent() {
+  source_.living_.forget(*this);
   delete calls_.load();
-  source_.forget(object_);
 }
+
+SharedLocks::Lock& StripedContent::lock() const { return source_.locks_.of(object_); }
 
 StripedContent::Calls& StripedContent::calls() {
   if (Calls* const made = calls_.load(std::memory_order_acquire)) return *made;
@@ -46,30 +49,31 @@ StripedContent::Calls& StripedContent::calls() {
 }
 
 void StripedContent::begin_layout(const std::shared_ptr<vfs::FileSystem>& in) {
-  facts_.with([&](Facts& facts) {
+  with_facts([&](Facts& facts) {
     if (facts.layouts++ == 0) facts.file_system = in;
   });
 }
 
 std::shared_ptr<vfs::FileSystem> StripedContent::end_layout() {
-  return facts_.with([](Facts& facts) {
+  return with_facts([](Facts& facts) {
     base::check(facts.layouts > 0, "a layout ends once");
     return --facts.layouts == 0 ? std::move(facts.file_system) : nullptr;
   });
 }
 
 std::shared_ptr<vfs::FileSystem> StripedContent::file_system() const {
-  return facts_.with([](const Facts& facts) { return facts.file_system; });
+  return with_facts([](const Facts& facts) { return facts.file_system; });
 }
 
 vfs::ContentSource& StripedContent::source() const { return source_; }
 
 pnfs::LayoutRecord StripedContent::record() const {
-  return facts_.with([](const Facts& facts) { return facts.record; });
+  const pnfs::Epoch epoch = with_facts([](const Facts& facts) { return facts.epoch; });
+  return placed_.record(object_, epoch);
 }
 
 void StripedContent::show() {
-  facts_.with([&](const Facts& /*facts*/) {
+  with_facts([&](const Facts& /*facts*/) {
     const bool shown = source_.parts_.dirty.unsettled(object_) || truncating();
     unsettled_.store(shown, std::memory_order_relaxed);
   });
@@ -84,12 +88,12 @@ void StripedContent::end_writing() {
 
 // Whoever settles the file from now on has begun after this, or asks once more.
 void StripedContent::note_written() {
-  facts_.with([](Facts& facts) { facts.measured.changed = true; });
+  with_facts([](Facts& facts) { facts.changed = true; });
   note_behind();
 }
 
 void StripedContent::note_behind() {
-  source_.parts_.dirty.written(object_, file_);
+  source_.parts_.dirty.written(object_, file());
   show();
 }
 
@@ -112,8 +116,9 @@ vfs::VfsOp<> StripedContent::finish(vfs::Stub& stub) {
 }
 
 vfs::VfsOp<StripedContent::Measured> StripedContent::measure() {
-  co_await calls().measuring.run([this] { return measure_once(); });
-  co_return facts_.with([](const Facts& facts) { return facts.measured; });
+  Calls& calls = this->calls();
+  co_await calls.measuring.run([this] { return measure_once(); });
+  co_return with_facts([&](const Facts& /*facts*/) { return calls.measured; });
 }
 
 vfs::VfsOp<> StripedContent::measure_once() {
@@ -131,7 +136,8 @@ vfs::VfsOp<> StripedContent::measure_once() {
     asked.push_back(i);
   }
   const auto results = co_await together(std::move(ops));
-  Measured now{.space = 0, .size = 0, .changed = false};
+  Measured now{.space = 0, .size = 0};
+  bool changed = false;
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     if (!results[i]) co_await base::fail(error_of_object(results[i].error()));
     if (results[i]->size() != 1) co_await base::fail(vfs::Error::io);
@@ -141,11 +147,12 @@ vfs::VfsOp<> StripedContent::measure_once() {
     if (!end) co_await base::fail(vfs::Error::io);
     now.size = std::max(now.size, *end);
     now.space = sum(*now.space, stat->space_used);
-    now.changed = now.changed || stat->changed;
+    changed = changed || stat->changed;
   }
-  facts_.with([&](Facts& facts) {
-    now.changed = now.changed || facts.measured.changed;
-    facts.measured = now;
+  Calls& calls = this->calls();
+  with_facts([&](Facts& facts) {
+    facts.changed = facts.changed || changed;
+    calls.measured = now;
   });
 }
 
@@ -177,10 +184,9 @@ vfs::VfsOp<> StripedContent::settle(vfs::Stub& stub) {
   const RecordVersion version = dirty.version_of(object_);
   const Measured measured = co_await measure();
   // Whoever looks meanwhile finds the times that are set now, or the next ones.
-  const bool changed = facts_.with([](Facts& facts) { return std::exchange(facts.measured.changed, false); });
-  const base::Result<void, vfs::Error> done =
-      co_await raise(stub, measured.size, changed || measured.changed).as_result();
-  if (!done && changed) facts_.with([](Facts& facts) { facts.measured.changed = true; });
+  const bool changed = with_facts([](Facts& facts) { return std::exchange(facts.changed, false); });
+  const base::Result<void, vfs::Error> done = co_await raise(stub, measured.size, changed).as_result();
+  if (!done && changed) with_facts([](Facts& facts) { facts.changed = true; });
   co_await base::Result<void, vfs::Error>(done);
   dirty.settled(object_, version);
   show();
@@ -195,10 +201,11 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
   std::optional<TruncationRecord> left = source_.parts_.truncations.intended(object_);
   if (left) co_await carry_out(stub, std::move(*left));
   const vfs::Attributes now = co_await stub.attributes();
-  const EpochHolders::Resizing resizing(holders_);
+  const EpochHolders holders = this->holders();
+  const EpochHolders::Resizing resizing(holders);
   const pnfs::LayoutRecord before = record();
-  const auto keeps = holders_.kept_by(who.holder, source_.handles_of(stub.handle(), who.holder));
-  const bool raises = !holders_.only(who.holder, keeps, size);
+  const auto keeps = holders.kept_by(who.holder, source_.handles_of(stub.handle(), who.holder));
+  const bool raises = !holders.only(who.holder, keeps, size);
   // Somebody else may have cut it so just before, and have kept handles that are recalled by now.
   if (!raises && !unsettled() && size == now.size) {
     vfs::SetAttributes set;
@@ -216,13 +223,14 @@ vfs::VfsOp<> StripedContent::resize(vfs::Stub& stub, const vfs::Credentials& who
                         .number = number.value(),
                         .size = size,
                         .answered = false,
-                        .file = file_,
+                        .file = file(),
                         .left = {}};
   next.left.reserve(before.servers.size());
   for (std::uint32_t i = 0; i < before.servers.size(); ++i)
     next.left.push_back({i, before.servers[i], before.striping.object_end(i, size)});
-  facts_.with([&](Facts& facts) {
-    facts.intended = {.number = next.number, .version = source_.parts_.dirty.version_of(object_)};
+  Calls& calls = this->calls();
+  with_facts([&](const Facts& /*facts*/) {
+    calls.intended = {.number = next.number, .version = source_.parts_.dirty.version_of(object_)};
   });
   const base::Result<void, vfs::Error> intended =
       co_await source_.parts_.truncations.intend(next, keeps).as_result();
@@ -237,14 +245,14 @@ vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncat
   Truncations& truncations = source_.parts_.truncations;
   // What was said before the intent is cut away. What was said since, by who kept its handles, may have been
   // written behind the cut of a server that did not wait for the others.
-  const std::optional<RecordVersion> version = facts_.with([&](const Facts& facts) {
-    return facts.intended.number == truncation.number ? std::optional(facts.intended.version) : std::nullopt;
+  Calls& calls = this->calls();
+  const std::optional<RecordVersion> version = with_facts([&](const Facts& /*facts*/) {
+    return calls.intended.number == truncation.number ? std::optional(calls.intended.version) : std::nullopt;
   });
-  if (truncation.epoch > record().epoch) holders_.new_epoch(truncations.keeps(object_));
-  const pnfs::LayoutRecord next = facts_.with([&](Facts& facts) {
-    facts.record.epoch = std::max(facts.record.epoch, truncation.epoch);
-    return facts.record;
-  });
+  if (truncation.epoch > record().epoch) holders().new_epoch(truncations.keeps(object_));
+  const pnfs::Epoch epoch =
+      with_facts([&](Facts& facts) { return facts.epoch = std::max(facts.epoch, truncation.epoch); });
+  const pnfs::LayoutRecord next = placed_.record(object_, epoch);
   const base::Result<void, vfs::Error> cut = co_await truncations.cut(object_).as_result();
   if (!cut) co_await base::fail(error_of_object(cut.error()));
   vfs::SetAttributes set;
@@ -254,8 +262,9 @@ vfs::VfsOp<> StripedContent::carry_out(vfs::Stub& stub, TruncationRecord truncat
   // The size is on the medium with it.
   co_await source_.put_record(stub, next);
   co_await truncations.answered(object_);
-  facts_.with([&](Facts& facts) {
-    facts.measured = {.space = std::nullopt, .size = truncation.size, .changed = false};
+  with_facts([&](Facts& facts) {
+    calls.measured = {.space = std::nullopt, .size = truncation.size};
+    facts.changed = false;
   });
   if (version) source_.parts_.dirty.settled(object_, *version);
   show();
@@ -266,7 +275,9 @@ void StripedContent::adjust(vfs::Attributes& attributes) const {
     attributes.space = 0;
     return;
   }
-  const Measured measured = facts_.with([](const Facts& facts) { return facts.measured; });
+  const Calls* const made = calls_.load(std::memory_order_acquire);
+  const Measured measured =
+      made == nullptr ? Measured() : with_facts([&](const Facts& /*facts*/) { return made->measured; });
   std::uint64_t space = attributes.size;
   if (measured.space) {
     const std::uint64_t since = attributes.size > measured.size ? attributes.size - measured.size : 0;

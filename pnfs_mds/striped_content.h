@@ -6,15 +6,18 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
-#include "base/guarded.h"
 #include "pnfs/layout_record.h"
 #include "pnfs_mds/changes.h"
+#include "pnfs_mds/compact_handle.h"
 #include "pnfs_mds/epoch_holders.h"
 #include "pnfs_mds/object_calls.h"
+#include "pnfs_mds/packed_record.h"
 #include "pnfs_mds/records.h"
+#include "pnfs_mds/shared_locks.h"
 #include "pnfs_mds/turns.h"
 #include "vfs/content.h"
 #include "vfs/file_system.h"
@@ -34,7 +37,7 @@ vfs::Error error_of_object(vfs::Error error);
 // nothing that was written before a truncation lengthens the file after it. A truncation that was not
 // finished is, before anything else is done (Truncations). Servers say when they are written to by others,
 // before they answer; as long as they have not, the stub is right, and nobody is asked (DirtyLog).
-class StripedContent final : public vfs::Content {
+class StripedContent final : public vfs::Content, public std::enable_shared_from_this<StripedContent> {
  public:
   // By StripedSource. `fresh`: the file has just been placed.
   StripedContent(StripedSource& source, const pnfs::LayoutRecord& record, const vfs::FileHandle& file,
@@ -42,12 +45,12 @@ class StripedContent final : public vfs::Content {
   ~StripedContent() override;
 
   // The wire handle of its file.
-  [[nodiscard]] const vfs::FileHandle& file() const { return file_; }
+  [[nodiscard]] vfs::FileHandle file() const { return file_.handle(); }
   // A copy, of the current epoch; any thread.
   [[nodiscard]] pnfs::LayoutRecord record() const;
   [[nodiscard]] pnfs::ObjectId object() const { return object_; }
   // Whoever makes handles notes that before it looks at the record.
-  [[nodiscard]] EpochHolders& holders() { return holders_; }
+  [[nodiscard]] EpochHolders holders() { return {lock(), holders_}; }
   // Somebody has a layout of the file, which is in that file system, or is about to get one; any thread. They
   // are counted. What the last one leaves is to be dropped without any lock, after this content.
   void begin_layout(const std::shared_ptr<vfs::FileSystem>& in);
@@ -102,18 +105,19 @@ class StripedContent final : public vfs::Content {
   struct Measured {
     std::optional<std::uint64_t> space;  // bytes used; nothing: not asked yet
     std::uint64_t size = 0;              // of the file, by then
-    bool changed = false;                // written to since the stub's times were set
   };
   struct Facts {
-    explicit Facts(const pnfs::LayoutRecord& of) : record(of) {}
-    pnfs::LayoutRecord record;
+    std::shared_ptr<vfs::FileSystem> file_system{};  // as long as there are layouts
+    std::uint32_t layouts = 0;
+    pnfs::Epoch epoch{};
+    bool changed = false;  // written to since the stub's times were set
+  };
+  // What calls need that go through this server, or ask the others. Most files that have layouts see none.
+  struct Calls {
+    // With the lock of Facts held.
     Intended intended{};
     Measured measured{};
-    std::shared_ptr<vfs::FileSystem> file_system;  // as long as there are layouts
-    std::uint32_t layouts = 0;
-  };
-  // What calls need that go through this server. Most files that have layouts see none.
-  struct Calls {
+
     vfs::SharedRounds measuring;
     Changes changes;
     Turns resizing;  // alone: whoever sets the size; together: who writes, or settles
@@ -121,6 +125,15 @@ class StripedContent final : public vfs::Content {
   };
   // Made when somebody asks for it first.
   [[nodiscard]] Calls& calls();
+  // f(facts) under their lock.
+  template <class F>
+  auto with_facts(F&& f) {
+    return SharedLocks::with(lock(), facts_, std::forward<F>(f));
+  }
+  template <class F>
+  auto with_facts(F&& f) const {
+    return SharedLocks::with(lock(), facts_, std::forward<F>(f));
+  }
   // Of a READ or WRITE, what lies in one piece on one server.
   struct Piece {
     pnfs::ObjectRange range;
@@ -197,14 +210,20 @@ class StripedContent final : public vfs::Content {
   // After what changes what it depends on.
   void show();
 
+  [[nodiscard]] SharedLocks::Lock& lock() const;
+
+  // In an order without gaps: there are many of them.
   StripedSource& source_;
   const pnfs::ObjectId object_;
-  const vfs::FileHandle file_;
-  base::Guarded<Facts> facts_;
-  EpochHolders holders_;
+  const CompactHandle file_;
+  const PackedRecord placed_;
+  Facts facts_;
+  EpochHolders::State holders_;
   std::atomic<Calls*> calls_{nullptr};  // its own; null: nobody has asked for it
   std::atomic<std::uint32_t> writers_{0};
   std::atomic<bool> unsettled_{false};  // written with the lock of facts_ held
+  friend class LivingContents;
+  StripedContent* next_living_ = nullptr;  // of LivingContents, under its lock
 };
 
 }  // namespace braid::pnfs_mds

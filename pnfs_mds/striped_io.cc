@@ -64,7 +64,7 @@ vfs::Verifier StripedContent::write_verifier(const vfs::Verifier& /*own*/) const
 
 vfs::VfsOp<vfs::ReadResult> StripedContent::read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
                                                  vfs::ReadMemory memory) {
-  source_.counters_.called(InBand::read, memory.protocol, source_.holds_layout(file_, memory.holder));
+  source_.counters_.called(InBand::read, memory.protocol, source_.holds_layout(file(), memory.holder));
   const Turns::Hold hold = co_await enter(stub);
   const pnfs::LayoutRecord record = this->record();
   const std::uint64_t size = co_await size_for(stub, offset + count);
@@ -124,9 +124,9 @@ base::Result<void, vfs::Error> StripedContent::append_piece(io::Payload& out, co
 vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::Credentials& who,
                                                    std::uint64_t offset, const io::Payload& data,
                                                    vfs::Stability stability) {
-  const bool holds = source_.holds_layout(file_, who.holder);
+  const bool holds = source_.holds_layout(file(), who.holder);
   source_.counters_.called(InBand::write, who.protocol, holds);
-  if (holds) holders_.note_in_band(who.holder, source_.parts_.grants.last());
+  if (holds) holders().note_in_band(who.holder, source_.parts_.grants.last());
   const Changes::Hold change = calls().changes.begin(source_.parts_.clock.now());
   Failed failed;
   auto done = co_await write_in_turn(stub, offset, data, stability, failed).as_result();
@@ -134,7 +134,7 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write(vfs::Stub& stub, const vfs::C
 }
 
 vfs::VfsOp<> StripedContent::keep_growing() {
-  source_.parts_.dirty.put(object_, file_);
+  source_.parts_.dirty.put(object_, file());
   return source_.parts_.dirty.keep(object_);
 }
 
@@ -191,7 +191,7 @@ vfs::VfsOp<vfs::WriteResult> StripedContent::write_in_turn(vfs::Stub& stub, std:
   co_await base::Result<void, vfs::Error>(raised);
   source_.counters_.moved(InBand::write, written.count);
   // A stable write has a size that a crash does not take away.
-  source_.parts_.dirty.put(object_, file_);
+  source_.parts_.dirty.put(object_, file());
   if (written.committed != vfs::Stability::unstable) co_await source_.parts_.dirty.keep(object_);
   co_return vfs::WriteResult{written.count, written.committed, verifier_of(record, seen)};
 }

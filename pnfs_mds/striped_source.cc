@@ -40,13 +40,6 @@ StripedContent* StripedSource::of(const vfs::ContentRef& content) const {
   return static_cast<StripedContent*>(content.get());
 }
 
-std::shared_ptr<StripedContent> StripedSource::living(pnfs::ObjectId object) const {
-  return living_.with([&](const Living& living) -> std::shared_ptr<StripedContent> {
-    const auto found = living.find(object);
-    return found == living.end() ? nullptr : found->second.lock();
-  });
-}
-
 // One that is made after the second look finds in the log that it is unsettled.
 void StripedSource::written(pnfs::ObjectId object) {
   std::shared_ptr<StripedContent> content = living(object);
@@ -64,22 +57,8 @@ bool StripedSource::has_writers(pnfs::ObjectId object) const {
 
 std::shared_ptr<StripedContent> StripedSource::content_of(const pnfs::LayoutRecord& record,
                                                           const vfs::FileHandle& file, bool fresh) {
-  return living_.with([&](Living& living) {
-    std::weak_ptr<StripedContent>& known = living[record.object];
-    std::shared_ptr<StripedContent> content = known.lock();
-    if (content == nullptr) {
-      content = std::make_shared<StripedContent>(*this, record, file, fresh);
-      known = content;
-    }
-    return content;
-  });
-}
-
-void StripedSource::forget(pnfs::ObjectId object) {
-  living_.with([&](Living& living) {
-    const auto found = living.find(object);
-    if (found != living.end() && found->second.expired()) living.erase(found);
-  });
+  return living_.find_or_make(record.object,
+                              [&] { return std::make_shared<StripedContent>(*this, record, file, fresh); });
 }
 
 vfs::VfsOp<> StripedSource::put_record(vfs::Stub& stub, pnfs::LayoutRecord record) const {

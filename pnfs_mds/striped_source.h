@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -19,9 +18,11 @@
 #include "pnfs_mds/dirty_log.h"
 #include "pnfs_mds/in_band_counters.h"
 #include "pnfs_mds/layout_recall.h"
+#include "pnfs_mds/living_contents.h"
 #include "pnfs_mds/object_calls.h"
 #include "pnfs_mds/placement.h"
 #include "pnfs_mds/removals.h"
+#include "pnfs_mds/shared_locks.h"
 #include "pnfs_mds/striped_content.h"
 #include "pnfs_mds/truncations.h"
 #include "vfs/content.h"
@@ -55,7 +56,9 @@ class StripedSource final : public vfs::ContentSource {
 
   [[nodiscard]] InBandCounters& counters() { return counters_; }
   // Null: nobody has it in use.
-  [[nodiscard]] std::shared_ptr<StripedContent> living(pnfs::ObjectId object) const;
+  [[nodiscard]] std::shared_ptr<StripedContent> living(pnfs::ObjectId object) const {
+    return living_.find(object);
+  }
   // Servers are written to; the file need not be loaded. DirtyLog::keep() is the caller's.
   void written(pnfs::ObjectId object);
   // Whether somebody has a layout for writing, or a change through this server is under way.
@@ -75,12 +78,9 @@ class StripedSource final : public vfs::ContentSource {
 
  private:
   friend class StripedContent;
-  using Living = std::map<pnfs::ObjectId, std::weak_ptr<StripedContent>>;
-
   // The one that there is for the object, or a new one. `fresh`: nobody has had the object before.
   std::shared_ptr<StripedContent> content_of(const pnfs::LayoutRecord& record, const vfs::FileHandle& file,
                                              bool fresh);
-  void forget(pnfs::ObjectId object);
   // Of a file that is about to be placed: that of a directory above it, or the cluster's.
   vfs::VfsOp<StripePolicy> policy_of(vfs::Stub& stub);
   vfs::VfsOp<> put_record(vfs::Stub& stub, pnfs::LayoutRecord record) const;
@@ -108,7 +108,8 @@ class StripedSource final : public vfs::ContentSource {
   const vfs::Verifier verifier_;
   InBandCounters counters_;
   LayoutRecall* layout_recall_ = nullptr;
-  base::Guarded<Living> living_;
+  SharedLocks locks_;  // of the contents
+  LivingContents living_;
   // Directories whose stripes make no sense, and which the log has named; no more than that are.
   static constexpr std::size_t complaints_max = 1024;
   base::Guarded<std::set<std::uint64_t>> complaints_;

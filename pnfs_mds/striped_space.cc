@@ -156,7 +156,7 @@ vfs::VfsOp<> StripedContent::allocate_in_turn(vfs::Stub& stub, std::uint64_t off
     co_await all_done(asked, results, failed);
   }
   co_await raise(stub, end, true);
-  source_.parts_.dirty.put(object_, file_);
+  source_.parts_.dirty.put(object_, file());
   co_await source_.parts_.dirty.keep(object_);
 }
 

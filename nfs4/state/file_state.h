@@ -7,13 +7,12 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/clock.h"
 #include "nfs4/state/clients/client.h"
+#include "nfs4/state/few_list.h"
 #include "nfs4/state/locks/lock_queue.h"
 #include "nfs4/state/opens/opens_of_file.h"
 #include "nfs4/state/state_table.h"
@@ -40,36 +39,12 @@ struct FileLocks {
   [[nodiscard]] bool unused() const { return locks.empty() && !due; }
 };
 
-// A list that most files do not have, and that takes no more than a pointer then. In no order.
-template <class T>
-class RareList {
- public:
-  [[nodiscard]] bool empty() const { return all_ == nullptr; }
-  [[nodiscard]] std::span<T* const> all() const {
-    return all_ == nullptr ? std::span<T* const>() : std::span<T* const>(*all_);
-  }
-  [[nodiscard]] auto begin() const { return all().begin(); }
-  [[nodiscard]] auto end() const { return all().end(); }
-  void push_back(T* one) {
-    if (all_ == nullptr) all_ = std::make_unique<std::vector<T*>>();
-    all_->push_back(one);
-  }
-  // One that is in it.
-  void remove(const T* one) {
-    std::erase(*all_, one);
-    if (all_->empty()) all_.reset();
-  }
-
- private:
-  std::unique_ptr<std::vector<T*>> all_;  // null: none
-};
-
 // A file that somebody has state on.
 struct FileState {
   vfs::FileHandle handle;
-  OpensOfFile opens;                      // without closed ones
-  RareList<DelegationState> delegations;  // revoked ones are not in it
-  RareList<State> others;                 // of kinds that have been added
+  OpensOfFile opens;                     // without closed ones
+  FewList<DelegationState> delegations;  // revoked ones are not in it; in no order
+  FewList<State> others;                 // of kinds that have been added, by the numbers of their clients
 
   // Of locks. Most files have none.
   [[nodiscard]] const FileLocks& locking() const;

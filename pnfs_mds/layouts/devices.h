@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -34,6 +35,7 @@ class Devices {
   struct Member {
     pnfs::ServerNumber number;
     std::uint64_t generation = 0;
+    friend auto operator<=>(const Member&, const Member&) = default;
   };
   // The device of these servers, as they are now.
   DeviceId id_of(const std::vector<Member>& servers);
@@ -42,9 +44,11 @@ class Devices {
 
  private:
   struct Table {
+    std::map<std::vector<Member>, DeviceId> by_servers;
     std::map<DeviceId, std::vector<pnfs::ServerNumber>> by_id;
-    std::deque<DeviceId> order;  // the oldest first
+    std::deque<decltype(by_servers)::const_iterator> order;  // the oldest first
   };
+  [[nodiscard]] DeviceId make_id(const std::vector<Member>& servers) const;
   const pnfs::ClusterId cluster_;
   base::Guarded<Table> table_;
 };

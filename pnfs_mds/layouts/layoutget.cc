@@ -138,8 +138,10 @@ bool unfinished(const LayoutHold& held, bool writes) {
   return held->truncating() || (writes && held->change_unanswered());
 }
 
-AskedIn request_of(const nfs4::InSession& in) {
-  return {.session = in.session, .slot = in.slot, .sequence = in.sequence};
+AskedFrom asked_from(const Compound& compound, const nfs4::fsid4& fsid) {
+  return {.address = nfs4::address_of(compound.call().peer),
+          .fsid = fsid,
+          .session = compound.in_session->session};
 }
 
 // The stateid that the client sent is to be good before anything is done, and again when it is granted.
@@ -172,8 +174,8 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   const auto number = co_await layouts.cluster().grants().next(1).as_result();
   if (!number) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
   live.narrow(*number);
-  EpochHolders& holders = held->holders();
-  const std::uint64_t since = holders.moment();
+  const EpochHolders holders = held->holders();
+  const EpochHolders::Moment since = holders.moment();
   const vfs::Attributes now = co_await attributes_of(at, striped, writes);
   const auto writing = writes ? std::optional(*number) : std::nullopt;
   const std::uint64_t told = holders.note(vfs::LeaseHolder(client->id), writing, now.size, since);
@@ -186,7 +188,7 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
                                 .striping = record.striping,
                                 .iomode = writes ? pnfs::Iomode::read_write : pnfs::Iomode::read,
                                 .export_id = at.from->id,
-                                .client = pnfs::client_tag(layouts.cluster().id(), client->intro.owner),
+                                .client = layouts.client_tags().of(*client),
                                 .grant = *number,
                                 .epoch = record.epoch,
                                 .size = told});
@@ -194,13 +196,13 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   if (encoded_size(out) > args.loga_maxcount) co_await refuse(NFS4ERR_TOOSMALL);
   // A LAYOUTGET in the COMPOUND of an OPEN, whose reply is kept: the client asks once more, alone.
   if (encoded_size(out) > compound.reply_bytes_left()) co_await refuse(NFS4ERR_LAYOUTTRYLATER);
-  LayoutRequest request{.use = use,
-                        .writes = writes,
-                        .file = held,
-                        .fsid = {now.fsid, at.from->id.value()},
-                        .address = nfs4::address_of(compound.call().peer),
-                        .grant = std::move(live),
-                        .asked_in = request_of(*compound.in_session)};
+  LayoutRequest request{
+      .use = use,
+      .writes = writes,
+      .file = held,
+      .from = asked_from(compound, {now.fsid, at.from->id.value()}),
+      .grant = std::move(live),
+      .asked_in = {.slot = compound.in_session->slot, .sequence = compound.in_session->sequence}};
   const nfs4::ServerState& server = compound.server();
   out.id = co_await nfs4::ops::with_own_state<nfs4::stateid4>(
       compound, [&](nfs4::state::States& states, nfs4::state::DeferredWork& work) {

@@ -1,6 +1,7 @@
 #include "pnfs_mds/layouts/layouts.h"
 
 #include <algorithm>
+#include <span>
 
 #include "nfs4/state/delegations/delegation_state.h"
 #include "nfs4/state/opens/open_state.h"
@@ -22,6 +23,8 @@ using nfs4::state::StateUse;
 
 namespace {
 
+constexpr std::uint32_t slot_mask = (1U << 30U) - 1;  // LayoutState::slot
+
 // An open for writing, or a write delegation, which stands for one.
 bool may_write(const FileState& file, const Client& client) {
   return std::ranges::any_of(file.opens,
@@ -32,6 +35,13 @@ bool may_write(const FileState& file, const Client& client) {
          std::ranges::any_of(file.delegations, [&](const nfs4::state::DelegationState* delegation) {
            return delegation->client.get() == &client && delegation->write;
          });
+}
+
+// Where the states of a client begin, or would, among those of a file.
+std::size_t place_of(nfs4::clientid4 client, const FileState& file) {
+  const std::span<State* const> all = file.others.all();
+  const auto id_of = [](const State* state) { return state->client->id; };
+  return static_cast<std::size_t>(std::ranges::lower_bound(all, client, {}, id_of) - all.begin());
 }
 
 }  // namespace
@@ -50,6 +60,7 @@ Layouts::Layouts(Cluster& cluster, std::vector<rpc::Transport> data_transport)
       cluster_(cluster),
       data_transport_(std::move(data_transport)),
       devices_(cluster.id()),
+      client_tags_(cluster.id()),
       files_(cluster.source()),
       grants_(cluster.grants()),
       recalls_(*this, cluster),
@@ -92,9 +103,11 @@ base::Result<LayoutState*, nfsstat4> Layouts::find(const StateUse& use) const {
   return found;
 }
 
-LayoutState* Layouts::find(nfs4::clientid4 client, const FileState& file) const {
-  const auto found = by_holder_.find({client, &file});
-  return found == by_holder_.end() ? nullptr : found->second;
+LayoutState* Layouts::find(nfs4::clientid4 client, const FileState& file) {
+  const std::span<State* const> all = file.others.all();
+  for (std::size_t i = place_of(client, file); i < all.size() && all[i]->client->id == client; ++i)
+    if (all[i]->kind == StateKind::layout) return static_cast<LayoutState*>(all[i]);
+  return nullptr;
 }
 
 bool Layouts::holds(const vfs::FileHandle& file, nfs4::clientid4 client) const {
@@ -106,8 +119,7 @@ std::optional<pnfs::KeptHandles> Layouts::handles(const vfs::FileHandle& file, n
   const FileState* const found = registry_->find_file(file);
   const LayoutState* const layout = found == nullptr ? nullptr : find(client, *found);
   if (layout == nullptr || !layout->writes || layout->writes_from == pnfs::GrantNumber()) return std::nullopt;
-  return pnfs::KeptHandles{.client = pnfs::client_tag(cluster_.id(), layout->client->intro.owner),
-                           .from = layout->writes_from};
+  return pnfs::KeptHandles{.client = client_tags_.of(*layout->client), .from = layout->writes_from};
 }
 
 base::Result<void, nfsstat4> Layouts::admit(States& states, const StateUse& use, bool writes,
@@ -131,7 +143,7 @@ base::Result<void, nfsstat4> Layouts::admit(States& states, const StateUse& use,
 
 // RFC 8881 12.5.5.2: nothing is granted of what is being recalled.
 base::Result<void, nfsstat4> Layouts::check_recalls(const StateUse& use, const LayoutState* layout) const {
-  if (waiting_.paused(use.file) || (layout != nullptr && layout->recalled))
+  if (waiting_.paused(use.file) || (layout != nullptr && layout->is_recalled()))
     return base::fail(nfsstat4::NFS4ERR_RECALLCONFLICT);
   return {};
 }
@@ -140,7 +152,7 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
                                                 LayoutRequest& request, DeferredWork& work) {
   if (auto admitted = admit(states, request.use, request.writes, work); !admitted)
     return base::fail(admitted.error());
-  if (!permitted(exports, request.use.file, request.address, request.writes))
+  if (!permitted(exports, request.use.file, request.from.address, request.writes))
     return base::fail(nfsstat4::NFS4ERR_LAYOUTUNAVAILABLE);
   const pnfs::GrantNumber number = request.grant.number();
   FileState& file = registry_->file_of(request.use.file);
@@ -151,16 +163,17 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
     finish(*layout, work);
     layout = nullptr;
   }
+  nfs4::state::ClientStates& states_of_client = registry_->states_of(client);
+  std::shared_ptr<const AskedFrom> from = shared(states_of_client, std::move(request.from));
   if (layout == nullptr) {
-    layout = registry_->make<LayoutState>(registry_->states_of(client), file, request.file, request.fsid);
+    layout = registry_->make<LayoutState>(states_of_client, file, request.file);
     if (layout == nullptr) {
       registry_->forget_if_unused(request.use.file);
       return base::fail(nfsstat4::NFS4ERR_LAYOUTTRYLATER);
     }
     layout->made = request.use.now;
     layout->grant = std::move(request.grant);
-    file.others.push_back(layout);
-    by_holder_.emplace(Key{client->id, &file}, layout);
+    file.others.insert(place_of(client->id, file), layout);
   } else {
     layout->bump();
   }
@@ -172,9 +185,13 @@ base::Result<stateid4, nfsstat4> Layouts::grant(States& states, const vfs::Expor
     layout->writes_from = is_last ? number : pnfs::GrantNumber();
   }
   layout->newest = std::max(layout->newest, number);
-  (request.writes ? layout->writes : layout->reads) = true;
-  layout->address = request.address;
-  layout->asked_in = std::move(request.asked_in);
+  if (request.writes)
+    layout->writes = true;
+  else
+    layout->reads = true;
+  layout->from = std::move(from);
+  layout->slot = request.asked_in.slot & slot_mask;
+  layout->sequence = request.asked_in.sequence;
   counters_.granted(request.writes);
   return layout->id();
 }
@@ -198,9 +215,25 @@ void Layouts::give_back_all(nfs4::clientid4 client, std::optional<vfs::ExportId>
 
 std::vector<LayoutState*> Layouts::all_of(nfs4::clientid4 client) const {
   std::vector<LayoutState*> all;
-  const auto first = by_holder_.lower_bound({client, nullptr});
-  for (auto it = first; it != by_holder_.end() && it->first.first == client; ++it) all.push_back(it->second);
+  const nfs4::state::ClientStates* const states = registry_->find_client(client);
+  if (states == nullptr) return all;
+  constexpr auto number = static_cast<std::size_t>(StateKind::layout);
+  for (State* first : {states->states.at(number), states->doomed.at(number)}) {
+    for (State* state = first; state != nullptr; state = state->next) {
+      auto* const layout = static_cast<LayoutState*>(state);
+      if (layout->file != nullptr) all.push_back(layout);
+    }
+  }
   return all;
+}
+
+std::shared_ptr<const AskedFrom> Layouts::shared(const nfs4::state::ClientStates& states, AskedFrom&& from) {
+  const State* const newest = states.states.at(static_cast<std::size_t>(StateKind::layout));
+  if (newest != nullptr) {
+    const auto& known = static_cast<const LayoutState*>(newest)->from;
+    if (*known == from) return known;
+  }
+  return std::make_shared<const AskedFrom>(std::move(from));
 }
 
 void Layouts::finish_returned(LayoutState& layout, DeferredWork& work) {
@@ -210,9 +243,8 @@ void Layouts::finish_returned(LayoutState& layout, DeferredWork& work) {
 
 void Layouts::detach(LayoutState& layout) {
   ended_.note(layout.client->id, layout.newest);
-  if (layout.recalled) recalled_.erase({*layout.recalled, &layout});
+  if (layout.is_recalled()) recalled_.erase({layout.recalled, &layout});
   waiting_.wake(layout.file->handle);
-  by_holder_.erase({layout.client->id, layout.file});
   layout.file->others.remove(&layout);
   layout.file = nullptr;
 }
@@ -254,7 +286,7 @@ bool Layouts::describe(const State& state, StateLine& line) const {
   if (layout.file == nullptr) return false;
   line.file = layout.file->handle;
   line.write = layout.writes;
-  line.recalled = layout.recalled.has_value();
+  line.recalled = layout.is_recalled();
   const auto& opens = layout.file->opens;
   const auto own = std::ranges::find(opens, layout.client, &nfs4::state::OpenState::client);
   if (own != opens.end()) line.open = (*own)->descriptors.any();

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -27,6 +26,7 @@
 #include "nfs4/state/state_use.h"
 #include "pnfs_mds/cluster.h"
 #include "pnfs_mds/layouts/bar.h"
+#include "pnfs_mds/layouts/client_tags.h"
 #include "pnfs_mds/layouts/devices.h"
 #include "pnfs_mds/layouts/ended_grants.h"
 #include "pnfs_mds/layouts/layout_counters.h"
@@ -43,32 +43,45 @@ class States;
 
 namespace braid::pnfs_mds::layouts {
 
-// The request that brought a LAYOUTGET.
-struct AskedIn {
+// Whence the client asked for a layout, and where the file is. Layouts that agree in it share one: those that
+// a client gets one after the other.
+struct AskedFrom {
+  vfs::Address address;
+  nfs4::fsid4 fsid;  // of the file
   std::weak_ptr<nfs4::state::Session> session;
+
+  friend bool operator==(const AskedFrom& a, const AskedFrom& b) {
+    return a.address == b.address && a.fsid == b.fsid && !a.session.owner_before(b.session) &&
+           !b.session.owner_before(a.session);
+  }
+};
+
+// The slot of the session, and its sequence number, that a LAYOUTGET came by.
+struct AskedIn {
   std::uint32_t slot = 0;
   std::uint32_t sequence = 0;
 };
 
 struct LayoutState final : nfs4::state::State {
   static constexpr nfs4::state::StateKind of_kind = nfs4::state::StateKind::layout;
-  LayoutState(nfs4::state::ClientRef whose, nfs4::state::FileState& of, LayoutHold held,
-              const nfs4::fsid4& its_fsid)
-      : State(of_kind, std::move(whose)), file(&of), hold(std::move(held)), fsid(its_fsid) {}
+  LayoutState(nfs4::state::ClientRef whose, nfs4::state::FileState& of, LayoutHold held)
+      : State(of_kind, std::move(whose)), file(&of), hold(std::move(held)) {}
   // Runs without the lock on all states (DeferredWork::gone).
   ~LayoutState() override;
+  [[nodiscard]] bool is_recalled() const { return recalled != base::TimePoint::max(); }
 
+  // In an order without gaps: there are many of them.
   nfs4::state::FileState* file;  // null once it is off its file
   const LayoutHold hold;
-  const nfs4::fsid4 fsid;         // of the file
-  vfs::Address address;           // that the client asked from, the last time
-  AskedIn asked_in;               // the same time
-  LiveGrants::Hold grant;         // the first one: the client may use all that it got since
-  pnfs::GrantNumber newest;       // that was granted
+  std::shared_ptr<const AskedFrom> from;  // the last time; not null
+  LiveGrants::Hold grant;                 // the first one: the client may use all that it got since
+  pnfs::GrantNumber newest;               // that was granted
   pnfs::GrantNumber writes_from;  // of `writes`; 0: its client may have returned some of a larger number
-  bool reads = false;             // LAYOUTIOMODE4_READ is granted
-  bool writes = false;            // LAYOUTIOMODE4_RW is, and the content knows of it
-  std::optional<base::TimePoint> recalled;
+  base::TimePoint recalled = base::TimePoint::max();
+  std::uint32_t sequence = 0;   // AskedIn, the last time
+  std::uint32_t slot : 30 = 0;  // sessions have fewer
+  bool reads : 1 = false;       // LAYOUTIOMODE4_READ is granted
+  bool writes : 1 = false;      // LAYOUTIOMODE4_RW is, and the content knows of it
 };
 
 // What LAYOUTGET asks for, once it is known what the file is.
@@ -76,8 +89,7 @@ struct LayoutRequest {
   nfs4::state::StateUse use;  // a layout stateid, or that of an open, a lock or a delegation
   bool writes = false;
   LayoutHold file;
-  nfs4::fsid4 fsid;
-  vfs::Address address;  // of the client
+  AskedFrom from;
   LiveGrants::Hold grant;
   AskedIn asked_in{};
 };
@@ -100,6 +112,7 @@ class Layouts final : public nfs4::state::Kind {
   // Of a server's addresses those that a client is told that reaches us by `own`, in their order.
   [[nodiscard]] std::vector<Address> addresses_for(rpc::Transport own, const DataServerInfo& server) const;
   [[nodiscard]] Devices& devices() { return devices_; }
+  [[nodiscard]] const ClientTags& client_tags() const { return client_tags_; }
   [[nodiscard]] LayoutFiles& files() { return files_; }
   [[nodiscard]] LiveGrants& grants() { return grants_; }
   [[nodiscard]] LayoutCounters& counters() { return counters_; }
@@ -185,16 +198,18 @@ class Layouts final : public nfs4::state::Kind {
 
  private:
   static void refer(const LayoutState& layout, Referring& referring);
-  using Key = std::pair<nfs4::clientid4, const nfs4::state::FileState*>;
-
-  [[nodiscard]] LayoutState* find(nfs4::clientid4 client, const nfs4::state::FileState& file) const;
+  [[nodiscard]] static LayoutState* find(nfs4::clientid4 client, const nfs4::state::FileState& file);
   // Not of revoked ones, and null for those, too.
   [[nodiscard]] LayoutState* find(const FileRecall& recall) const;
+  // Revoked ones are not among them.
   [[nodiscard]] std::vector<LayoutState*> all_of(nfs4::clientid4 client) const;
   // Those that `minded` is true of, and what their clients have in the same file systems. Whether there are
   // any.
   template <class F>
   bool recall_where(F minded, base::TimePoint now, nfs4::state::DeferredWork& work);
+  // The same as `from`: that of the client's newest layout, if it agrees.
+  [[nodiscard]] static std::shared_ptr<const AskedFrom> shared(const nfs4::state::ClientStates& states,
+                                                               AskedFrom&& from);
   // As admit(), of what is in the file's way.
   [[nodiscard]] base::Result<void, nfs4::nfsstat4> check_recalls(const nfs4::state::StateUse& use,
                                                                  const LayoutState* layout) const;
@@ -217,13 +232,13 @@ class Layouts final : public nfs4::state::Kind {
   Cluster& cluster_;
   const std::vector<rpc::Transport> data_transport_;
   Devices devices_;
+  ClientTags client_tags_;
   LayoutFiles files_;
   LiveGrants grants_;
   LayoutCounters counters_;
   Recalls recalls_;
   std::atomic<bool> earlier_live_;
   nfs4::state::StateRegistry* registry_ = nullptr;
-  std::map<Key, LayoutState*> by_holder_;     // revoked ones are not in it
   std::vector<nfs4::state::State*> revoked_;  // to be ended with the next tick
   std::set<std::pair<base::TimePoint, LayoutState*>> recalled_;
   EndedGrants ended_;

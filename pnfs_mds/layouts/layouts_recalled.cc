@@ -27,8 +27,8 @@ namespace {
 constexpr base::Duration new_for = std::chrono::seconds(1);
 
 bool meant(const BulkRecall& recall, const LayoutState& layout) {
-  return layout.recalled &&
-         (recall.type == nfs4::layoutreturn_type4::LAYOUTRETURN4_ALL || layout.fsid == recall.fsid);
+  return layout.is_recalled() &&
+         (recall.type == nfs4::layoutreturn_type4::LAYOUTRETURN4_ALL || layout.from->fsid == recall.fsid);
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ void Layouts::note_recall(LayoutState& layout, base::TimePoint arrived) {
 }
 
 void Layouts::recall(LayoutState& layout, bool epoch_ends, base::TimePoint now, DeferredWork& work) {
-  if (layout.recalled) return;
+  if (layout.is_recalled()) return;
   note_recall(layout, now);
   work.more.emplace_back(
       [this, recall = FileRecall{layout.client, layout.other, layout.file->handle, epoch_ends}]() mutable {
@@ -94,14 +94,15 @@ bool Layouts::recall_where(F minded, base::TimePoint now, DeferredWork& work) {
   };
   std::set<BulkRecall, Less> recalls;
   bool any = false;
-  for (const auto& [key, layout] : by_holder_) {
-    if (!minded(*layout)) continue;
-    any = true;
-    if (!layout->recalled) recalls.insert({.client = layout->client, .fsid = layout->fsid});
-  }
+  for (const auto& [client, states] : registry_->clients())
+    for (const LayoutState* const layout : all_of(client)) {
+      if (!minded(*layout)) continue;
+      any = true;
+      if (!layout->is_recalled()) recalls.insert({.client = layout->client, .fsid = layout->from->fsid});
+    }
   for (const BulkRecall& recall : recalls) {
     for (LayoutState* const layout : all_of(recall.client->id))
-      if (!layout->recalled && layout->fsid == recall.fsid) note_recall(*layout, now);
+      if (!layout->is_recalled() && layout->from->fsid == recall.fsid) note_recall(*layout, now);
     work.more.emplace_back([this, recall] {
       recalls_.recall(recall);
       return io::ready_op();
@@ -112,7 +113,7 @@ bool Layouts::recall_where(F minded, base::TimePoint now, DeferredWork& work) {
 
 void Layouts::recall_unpermitted(const vfs::ExportTable& exports, base::TimePoint now, DeferredWork& work) {
   const auto minded = [&](const LayoutState& layout) {
-    return !permitted(exports, layout.file->handle, layout.address, layout.writes);
+    return !permitted(exports, layout.file->handle, layout.from->address, layout.writes);
   };
   (void)recall_where(minded, now, work);
 }
@@ -130,7 +131,7 @@ void Layouts::recall_all(nfs4::clientid4 client, base::TimePoint now, DeferredWo
   const BulkRecall recall{
       .client = all.front()->client, .type = nfs4::layoutreturn_type4::LAYOUTRETURN4_ALL, .fsid = {}};
   for (LayoutState* const layout : all)
-    if (!layout->recalled) note_recall(*layout, now);
+    if (!layout->is_recalled()) note_recall(*layout, now);
   work.more.emplace_back([this, recall] {
     recalls_.recall(recall);
     return io::ready_op();
@@ -139,11 +140,10 @@ void Layouts::recall_all(nfs4::clientid4 client, base::TimePoint now, DeferredWo
 
 // RFC 8881 2.10.6.3. A client that has sent another request on the slot has had the answer.
 void Layouts::refer(const LayoutState& layout, Referring& referring) {
-  const auto session = layout.asked_in.session.lock();
-  const AskedIn& asked = layout.asked_in;
-  if (session == nullptr || !session->is_last(asked.slot, asked.sequence)) return;
+  const auto session = layout.from->session.lock();
+  if (session == nullptr || !session->is_last(layout.slot, layout.sequence)) return;
   const nfs4::callback::ReferringCall call{
-      .session = session->id, .slot = asked.slot, .sequence = asked.sequence};
+      .session = session->id, .slot = layout.slot, .sequence = layout.sequence};
   // One request may have brought several of them.
   const bool told = std::ranges::find(referring, call) != referring.end();
   if (!told && referring.size() < nfs4::callback::referring_max) referring.push_back(call);
@@ -151,7 +151,7 @@ void Layouts::refer(const LayoutState& layout, Referring& referring) {
 
 std::optional<stateid4> Layouts::recalled(const FileRecall& recall, Referring& referring) const {
   const LayoutState* const layout = find(recall);
-  if (layout == nullptr || !layout->recalled) return std::nullopt;
+  if (layout == nullptr || !layout->is_recalled()) return std::nullopt;
   refer(*layout, referring);
   return layout->id();
 }
@@ -177,7 +177,7 @@ bool Layouts::is_new(const FileRecall& recall, base::TimePoint now) const {
 
 void Layouts::client_has_none(const FileRecall& recall, DeferredWork& work) {
   LayoutState* const layout = find(recall);
-  if (layout != nullptr && layout->recalled) finish_returned(*layout, work);
+  if (layout != nullptr && layout->is_recalled()) finish_returned(*layout, work);
 }
 
 void Layouts::client_has_none(const BulkRecall& recall, DeferredWork& work) {
@@ -189,7 +189,7 @@ void Layouts::client_has_none(const BulkRecall& recall, DeferredWork& work) {
 
 void Layouts::bar(std::span<LayoutState* const> layouts, DeferredWork& work) {
   if (layouts.empty()) return;
-  const pnfs::ClientTag tag = pnfs::client_tag(cluster_.id(), layouts.front()->client->intro.owner);
+  const pnfs::ClientTag tag = client_tags_.of(*layouts.front()->client);
   const auto bar = std::make_shared<Bar>(tag, cluster_.grants().last());
   for (const LayoutState* const layout : layouts) {
     bar->add(layout->file->handle, layout->hold, layout->writes);

@@ -1,10 +1,6 @@
 // Which grant numbers may still be in use: what data servers are told, so that they refuse all lower ones.
 #pragma once
 
-#include <cstdint>
-#include <set>
-#include <utility>
-
 #include "base/guarded.h"
 #include "pnfs/data_handle.h"
 #include "pnfs_mds/counter.h"
@@ -23,10 +19,11 @@ class LiveGrants {
   class Hold {
    public:
     Hold() = default;
-    Hold(Hold&& other) noexcept : of_(std::exchange(other.of_, nullptr)), number_(other.number_) {}
+    Hold(Hold&& other) noexcept { take_from(other); }
     Hold& operator=(Hold&& other) noexcept {
-      std::swap(of_, other.of_);
-      std::swap(number_, other.number_);
+      if (this == &other) return *this;
+      release();
+      take_from(other);
       return *this;
     }
     Hold(const Hold&) = delete;
@@ -40,20 +37,32 @@ class LiveGrants {
 
    private:
     friend class LiveGrants;
-    Hold(LiveGrants& of, pnfs::GrantNumber number) : of_(&of), number_(number) {}
+    explicit Hold(LiveGrants& of);
+    void take_from(Hold& other) noexcept;
     void release();
-    LiveGrants* of_ = nullptr;
+    LiveGrants* of_ = nullptr;  // null: in no list
+    Hold* previous_ = nullptr;
+    Hold* next_ = nullptr;
     pnfs::GrantNumber number_;
   };
 
   // Of the number that Grants::next() will give, which is to be called after this.
-  [[nodiscard]] Hold begin();
+  [[nodiscard]] Hold begin() { return Hold(*this); }
   // No layout that anybody has was granted by a lower number. Never goes down.
   [[nodiscard]] pnfs::GrantNumber lowest() const;
 
  private:
+  // All of them, the lowest first. Numbers are given out in their order, so a new one comes last, and one
+  // that is narrowed passes few.
+  struct List {
+    Hold* first = nullptr;
+    Hold* last = nullptr;
+    // Behind `before`; null: as the first.
+    void put(Hold& hold, Hold* before);
+    void take_out(const Hold& hold);
+  };
   const Grants& grants_;
-  base::Guarded<std::multiset<pnfs::GrantNumber>> held_;
+  base::Guarded<List> held_;
 };
 
 }  // namespace braid::pnfs_mds::layouts

@@ -28,8 +28,7 @@ void OpensOfFile::add(OpenState& open) {
 
 bool OpensOfFile::remove(OpenState& open) {
   all_.back()->at_file = open.at_file;
-  all_[open.at_file] = all_.back();
-  all_.pop_back();
+  all_.erase_by_last(open.at_file);
   shares_.remove(open.share);
   if (index_ == nullptr)
     return std::ranges::none_of(all_, [&](const OpenState* one) { return one->client == open.client; });

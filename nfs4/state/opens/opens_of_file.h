@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <vector>
 
 #include "nfs4/nfs4.x.h"
+#include "nfs4/state/few_list.h"
 #include "nfs4/state/opens/share.h"
 
 namespace braid::nfs4::state {
@@ -69,7 +69,7 @@ class OpensOfFile {
   // In no order.
   [[nodiscard]] bool empty() const { return all_.empty(); }
   [[nodiscard]] std::size_t size() const { return all_.size(); }
-  [[nodiscard]] OpenState* front() const { return all_.front(); }
+  [[nodiscard]] OpenState* front() const { return all_[0]; }
   [[nodiscard]] auto begin() const { return all_.begin(); }
   [[nodiscard]] auto end() const { return all_.end(); }
 
@@ -82,7 +82,7 @@ class OpensOfFile {
   };
   static void put(Index& index, OpenState& open);
 
-  std::vector<OpenState*> all_;
+  FewList<OpenState> all_;
   ShareCounts shares_;
   std::unique_ptr<Index> index_;  // from more than `few` on, until there are none
 };

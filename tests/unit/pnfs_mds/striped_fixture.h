@@ -166,7 +166,7 @@ class StripedTest : public ScratchTest {
   }
   // As LAYOUTGET does, for writing if `size` is 0: the size that the handles tell of.
   std::uint64_t give_handles(std::string_view name, vfs::LeaseHolder client, std::uint64_t size = 0) {
-    EpochHolders& holders = content(name)->holders();
+    const EpochHolders holders = content(name)->holders();
     const auto number = now(cluster_->grants().next(1));
     EXPECT_TRUE(number);
     layouts_.grant(client, *number);

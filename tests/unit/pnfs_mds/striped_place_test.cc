@@ -56,6 +56,29 @@ TEST_F(StripedPlaces, each_file_has_an_object_of_its_own) {
   EXPECT_GT(content("h")->object(), last);
 }
 
+TEST_F(StripedPlaces, each_content_is_found_by_its_object_as_long_as_somebody_holds_it) {
+  constexpr std::size_t files = 3000;
+  std::vector<vfs::ContentRef> held;
+  const auto object_of = [&](const vfs::ContentRef& content) {
+    return cluster_->source().of(content)->object();
+  };
+  for (std::size_t i = 0; i < files; ++i) {
+    const std::string name = "f" + std::to_string(i);
+    add(name);
+    const auto placed = place(name);
+    ASSERT_TRUE(placed);
+    held.push_back(*placed);
+  }
+  for (const vfs::ContentRef& one : held) EXPECT_EQ(cluster_->source().living(object_of(one)), one);
+  EXPECT_EQ(cluster_->source().living(pnfs::ObjectId(files + 10)), nullptr);
+  const pnfs::ObjectId first = object_of(held.front());
+  fs_.reset();
+  EXPECT_EQ(cluster_->source().living(first), held.front()) << "somebody holds it";
+  held.erase(held.begin());
+  EXPECT_EQ(cluster_->source().living(first), nullptr);
+  for (const vfs::ContentRef& one : held) EXPECT_EQ(cluster_->source().living(object_of(one)), one);
+}
+
 TEST_F(StripedPlaces, a_file_with_bytes_of_its_own_stays_plain) {
   add("f", "own");
   EXPECT_TRUE(now(write("f", 3, "!")));

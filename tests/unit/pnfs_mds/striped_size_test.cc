@@ -291,8 +291,8 @@ TEST_F(StripedSizes, handles_that_tell_of_more_than_there_is_left_end) {
 
 TEST_F(StripedSizes, a_size_from_before_a_truncation_is_told_to_nobody) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 3 * unit))));
-  EpochHolders& holders = content("f")->holders();
-  const std::uint64_t before = holders.moment();
+  const EpochHolders holders = content("f")->holders();
+  const EpochHolders::Moment before = holders.moment();
   EXPECT_TRUE(now(resize("f", unit, alice)));
   EXPECT_EQ(holders.note(alice, std::nullopt, 3 * unit, before), 0U);
   EXPECT_EQ(holders.note(alice, std::nullopt, unit, holders.moment()), unit);

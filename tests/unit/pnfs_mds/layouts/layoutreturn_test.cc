@@ -2,6 +2,8 @@
 // and 18.44).
 #include <sys/stat.h>
 
+#include <deque>
+
 #include "tests/unit/pnfs_mds/layouts/layouts_fixture.h"
 
 namespace braid::pnfs_mds::layouts::test {
@@ -207,6 +209,34 @@ TEST(LiveGrants, a_number_that_is_being_taken_holds_the_lowest_down) {
   EXPECT_GT(live.lowest(), second);
   cluster->reset();
   std::filesystem::remove_all(directory);
+}
+
+TEST_F(LayoutsTest, layouts_of_a_file_are_told_apart_by_their_clients) {
+  constexpr std::size_t clients = 12;
+  std::vector<std::unique_ptr<CallbackPeer>> peers;
+  std::deque<SessionClient> all;
+  std::vector<std::pair<stateid4, stateid4>> held;  // an open and a layout
+  for (std::size_t i = 0; i < clients; ++i) {
+    peers.push_back(std::make_unique<CallbackPeer>(*world_));
+    SessionClient& client = all.emplace_back(*world_, 1U, "client " + std::to_string(i),
+                                             Caller{.connection = peers.back()->connection()});
+    const stateid4 id = open(client, "file", OPEN4_SHARE_ACCESS_BOTH);
+    const auto granted = layoutget(client, "file", layoutget_args(id));
+    ASSERT_TRUE(granted) << i;
+    held.emplace_back(id, granted->id);
+  }
+  EXPECT_EQ(layouts(), clients);
+  for (const std::size_t i : {5U, 0U, 11U, 7U}) {
+    EXPECT_EQ(give_back(all[i], "file", returned(held[i].second)), NFS4_OK);
+    const auto again = layoutget(all[i], "file", layoutget_args(held[i].first));
+    ASSERT_TRUE(again) << i;
+    EXPECT_EQ(layouts(), clients);
+    EXPECT_EQ(close(all[i], "file", held[i].first), NFS4_OK) << "which ends its own";
+    EXPECT_EQ(layouts(), clients - 1);
+    const stateid4 id = open(all[i], "file", OPEN4_SHARE_ACCESS_BOTH);
+    EXPECT_TRUE(layoutget(all[i], "file", layoutget_args(id)));
+  }
+  all.clear();
 }
 
 TEST_F(LayoutsTest, what_an_administrator_takes_back_is_gone_without_a_flag) {
