@@ -161,7 +161,8 @@ PeerOp<> ControlPeer::say_hello() {
   if (!decode(in_proof, proof)) co_await base::fail(PeerError{.fault = PeerFault::bad_reply});
   if (proof.status != control_status::CONTROL_OK)
     co_await base::fail(PeerError{PeerFault::refused, proof.status});
-  session_ = std::make_shared<ControlSession>(met->session_key, welcome->session, own.hello().role, false);
+  session_ =
+      std::make_shared<ControlSession>(met->session_key, welcome->session, own.hello().role, met->signs_bulk);
   other_ = std::move(other);
 }
 

@@ -116,7 +116,8 @@ io::Op<rpc::Answer> ControlService::exchange(rpc::Service& service, rpc::Call& c
                                .body = call.message.slice(body_at, sealed.body.size()),
                                .bulk = std::move(sealed.bulk),
                                .memory = call.cursor,
-                               .pipes = call.pipes};
+                               // What is in a pipe cannot be signed.
+                               .pipes = session->signs_bulk ? nullptr : call.pipes};
   auto answer = co_await self.handler_.handle(request).as_result();
   if (!answer) co_return refuse(answer.error());
   const control_sealed out = session->seals.with([&](const ControlSession& seals) {

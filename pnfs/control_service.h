@@ -96,16 +96,18 @@ class ControlService final : public rpc::Service {
  private:
   struct Session {
     Session(std::uint64_t id, control_role own, Reception::Admitted admitted)
-        : seals(std::in_place, admitted.session_key, id, own, false),
+        : seals(std::in_place, admitted.session_key, id, own, admitted.signs_bulk),
           caller(std::move(admitted.caller)),
           channel(admitted.channel),
-          revision(admitted.revision) {}
+          revision(admitted.revision),
+          signs_bulk(admitted.signs_bulk) {}
     // A hello that was admitted later is said to end what this one's caller says.
     [[nodiscard]] bool replaced_by(const Session& later) const;
     base::Guarded<ControlSession> seals;
     const Introduction caller;
     const Channel channel;
     const std::uint32_t revision;
+    const bool signs_bulk;
     std::atomic<std::uint32_t> running = 0;  // calls; more of them only under the sessions' lock
     // Guarded by the sessions' lock.
     base::TimePoint used;

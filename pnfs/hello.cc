@@ -57,7 +57,8 @@ Introduction introduction_of(const control_hello& hello) {
                    .cluster = hello.cluster,
                    .server = hello.server,
                    .name = std::string(hello.name),
-                   .addresses = {}};
+                   .addresses = {},
+                   .signs_bulk = hello.signs_bulk};
   out.addresses.reserve(hello.addresses.size());
   for (const control_address& address : hello.addresses)
     out.addresses.push_back({std::string(address.netid), std::string(address.uaddr)});
@@ -77,7 +78,8 @@ OwnHello::OwnHello(Introduction own, const Channel& channel) : own_(std::move(ow
             .addresses = addresses_,
             .nonce = random_nonce(),
             .boot = channel.boot,
-            .channel = channel.number};
+            .channel = channel.number,
+            .signs_bulk = own_.signs_bulk};
 }
 
 base::Bytes bytes_of(const control_hello& hello) {
@@ -96,6 +98,7 @@ base::Bytes bytes_of(const control_hello& hello) {
   put_bytes(out, hello.nonce);
   put_bytes(out, hello.boot);
   put_number(out, hello.channel);
+  put_number(out, hello.signs_bulk ? 1 : 0);
   return out;
 }
 
@@ -139,7 +142,8 @@ base::Result<Acquaintance, control_status> meet(const ClusterSecret& secret, con
   return Acquaintance{
       .prove = {.session = welcome.session, .proof = proof_of(secret, caller_side, transcript).bytes},
       .revision = welcome.revision,
-      .session_key = secret.session_key(transcript)};
+      .session_key = secret.session_key(transcript),
+      .signs_bulk = ours.signs_bulk || welcome.hello.signs_bulk};
 }
 
 base::Result<control_welcome, control_status> Reception::greet(const control_hello& ours,
@@ -164,7 +168,8 @@ base::Result<control_welcome, control_status> Reception::greet(const control_hel
                       introduction_of(theirs),
                       {theirs.boot, theirs.channel},
                       std::string(host),
-                      now});
+                      now,
+                      ours.signs_bulk || theirs.signs_bulk});
   return welcome;
 }
 
@@ -177,7 +182,7 @@ std::optional<Reception::Admitted> Reception::admit(const PROVEargs& prove, base
       !equal(proof_of(secret_, caller_side, pending.transcript), prove.proof))
     return std::nullopt;
   return Admitted{pending.revision, secret_.session_key(pending.transcript), std::move(pending.caller),
-                  pending.channel};
+                  pending.channel, pending.signs_bulk};
 }
 
 }  // namespace braid::pnfs

@@ -33,6 +33,8 @@ struct Introduction {
   ServerId server{};
   std::string name;                // at most SERVER_NAME_BYTES_MAX
   std::vector<Address> addresses;  // at most ADDRESSES_MAX
+  // Bulk data is to be signed: so it is where either side wants that.
+  bool signs_bulk = false;
   friend bool operator==(const Introduction&, const Introduction&) = default;
 };
 Introduction introduction_of(const control_hello& hello);
@@ -76,6 +78,7 @@ struct Acquaintance {
   PROVEargs prove;
   std::uint32_t revision = 0;
   hashing::Key session_key;
+  bool signs_bulk = false;
 };
 // CONTROL_REFUSED: the other side has not the secret. Otherwise as judge().
 base::Result<Acquaintance, control_status> meet(const ClusterSecret& secret, const control_hello& ours,
@@ -102,6 +105,7 @@ class Reception {
     hashing::Key session_key;
     Introduction caller;
     Channel channel;
+    bool signs_bulk = false;
   };
   // Once for each hello. Nothing: the proof is wrong, and the hello is forgotten; or there is none such.
   std::optional<Admitted> admit(const PROVEargs& prove, base::TimePoint now);
@@ -115,6 +119,7 @@ class Reception {
     Channel channel;
     std::string host;
     base::TimePoint since;
+    bool signs_bulk = false;
   };
   const ClusterSecret& secret_;
   std::deque<Pending> pending_;  // the oldest first

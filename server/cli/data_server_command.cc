@@ -18,6 +18,7 @@ namespace {
 struct DataServerOptions {
   config::DataServerConfig server;
   std::string control_transport;
+  std::string control_integrity;
   ProcessOptions process;
 };
 
@@ -78,7 +79,18 @@ void add_control_transport(CLI::App& command, std::string& name) {
       ->group(own_group);
 }
 
-void judge_transport(DataServerOptions& options) {
+void add_control_integrity(CLI::App& command, std::string& name) {
+  command
+      .add_option("--control-integrity", name,
+                  "What is signed between it and the metadata server: headers, or data, too (headers)")
+      ->type_name("headers|data")
+      ->check(
+          must([](const std::string& s) { return s == "headers" || s == "data"; }, "write headers or data"))
+      ->group(own_group);
+}
+
+void judge_control(DataServerOptions& options) {
+  options.server.signs_bulk = options.control_integrity == "data";
   if (options.control_transport.empty()) return;
   options.server.control_transport = config::parse_transport(options.control_transport).value();
   if (options.server.control_transport == rpc::Transport::rdma && !options.server.rdma)
@@ -93,10 +105,11 @@ void add_data_server(CLI::App& app, Chosen& chosen) {
       "data-server", "Keep objects of striped files, for the metadata server of a cluster");
   add_own_options(*command, written->server);
   add_control_transport(*command, written->control_transport);
+  add_control_integrity(*command, written->control_integrity);
   add_process_options(*command, written->process, "Options of the process");
   command->callback([written, &chosen] {
     judge(written->process);
-    judge_transport(*written);
+    judge_control(*written);
     run::ServeCommand wanted;
     wanted.config.data_servers.push_back(std::move(written->server));
     run::apply(written->process.overrides, wanted.config);

@@ -64,6 +64,7 @@ struct DataServerConfig {
   std::optional<std::uint16_t> rdma;   // RPC over RDMA too, at this port
   // By which it calls the metadata server; the port of `mds` is of that.
   rpc::Transport control_transport = rpc::Transport::tcp;
+  bool signs_bulk = false;  // `control_integrity`: bytes of files that servers exchange are signed
 };
 
 // This server is the metadata server of a pNFS cluster.
@@ -76,6 +77,7 @@ struct PnfsConfig {
   std::vector<rpc::Transport> data_transport;
   // By which this server calls data servers.
   rpc::Transport control_transport = rpc::Transport::tcp;
+  bool signs_bulk = false;  // as that of DataServerConfig
 };
 
 // Where the bytes of an export's new files are.

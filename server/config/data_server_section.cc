@@ -86,6 +86,7 @@ void read_data_server(TomlReader& file, std::string_view name, Config& all) {
   read_rdma_port(table, file, all, config);
   read_control_transport(table, config.control_transport,
                          {.has_rdma = config.rdma.has_value(), .section = "data_server"});
+  read_control_integrity(table, config.signs_bulk);
   table.finish();
 }
 

@@ -78,6 +78,15 @@ void read_control_transport(TomlReader& table, rpc::Transport& out, const Transp
                               needs.section));
 }
 
+void read_control_integrity(TomlReader& table, bool& signs_bulk) {
+  std::string name = "headers";
+  if (!table.text("control_integrity", name, R"(control_integrity = "data")")) return;
+  signs_bulk = name == "data";
+  if (!signs_bulk && name != "headers")
+    table.problem("control_integrity",
+                  fmt::format("'control_integrity' is \"{}\"; write \"headers\" or \"data\"", name));
+}
+
 void read_pnfs(TomlReader& file, std::string_view name, Config& all) {
   auto section = file.section(name);
   if (!section) return;
@@ -96,6 +105,7 @@ void read_pnfs(TomlReader& file, std::string_view name, Config& all) {
   table.integer("lost_seconds", config.lost_seconds, 10u, 86400u);
   read_data_transport(table, config);
   read_control_transport(table, config.control_transport, {.has_rdma = all.rdma.on, .section = "server"});
+  read_control_integrity(table, config.signs_bulk);
   table.finish();
 }
 

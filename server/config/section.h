@@ -32,6 +32,8 @@ struct TransportNeeds {
 };
 // `control_transport`, of [pnfs] and [data_server].
 void read_control_transport(TomlReader& table, rpc::Transport& out, const TransportNeeds& needs);
+// `control_integrity`, of the same.
+void read_control_integrity(TomlReader& table, bool& signs_bulk);
 
 // Each in a file of its own.
 void read_server(TomlReader& file, std::string_view name, Config& config);

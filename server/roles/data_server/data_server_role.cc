@@ -216,7 +216,8 @@ pnfs::Introduction DataServerRole::introduction() const {
           .cluster = opened_.store->cluster(),
           .server = opened_.store->server(),
           .name = name_,
-          .addresses = addresses_};
+          .addresses = addresses_,
+          .signs_bulk = config_.signs_bulk};
 }
 
 void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> threads) {

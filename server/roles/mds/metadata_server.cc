@@ -62,16 +62,23 @@ MetadataServer::MetadataServer(const config::PnfsConfig& config,
                                std::unique_ptr<pnfs_mds::ControlCalls> calls,
                                std::unique_ptr<pnfs_mds::Cluster> cluster, const base::Clock& clock)
     : control_transport_(config.control_transport),
+      signs_bulk_(config.signs_bulk),
       calls_(std::move(calls)),
       cluster_(std::move(cluster)),
       layouts_(*cluster_, config.data_transport),
       control_(*cluster_),
       service_(
-          clock, cluster_->secret(), [this] { return pnfs_mds::introduction_of(*cluster_); }, control_),
+          clock, cluster_->secret(), [this] { return introduction(); }, control_),
       settler_(
           *cluster_, [this](vfs::FileHandle file) { return reach(file); },
           [this] { return gate_.closed(); }) {
   cluster_->removals().set_wake([this] { wake(); });
+}
+
+pnfs::Introduction MetadataServer::introduction() const {
+  pnfs::Introduction own = pnfs_mds::introduction_of(*cluster_);
+  own.signs_bulk = signs_bulk_;
+  return own;
 }
 
 std::vector<vfs::ContentSource*> MetadataServer::sources(const config::ExportConfig& config) {
@@ -109,8 +116,8 @@ void MetadataServer::start(std::span<const std::unique_ptr<ServerThread>> thread
   paths.reserve(threads.size());
   for (const auto& thread : threads) paths.push_back(control_path(*thread, control_transport_));
   calls_->start(
-      *slabs_, cluster_->servers(), cluster_->secret(),
-      [this] { return pnfs_mds::introduction_of(*cluster_); }, paths, control_transport_);
+      *slabs_, cluster_->servers(), cluster_->secret(), [this] { return introduction(); }, paths,
+      control_transport_);
   home_.with([&](io::Reactor*& home) { home = &threads.front()->reactor(); });
   state_ = &engine.state();
   looked_at_ = exports_->current();

@@ -68,7 +68,10 @@ class MetadataServer final : public nfs::Capability {
   // On the first thread, unless it runs there already.
   void run_at_home(bool& running, io::Op<> (MetadataServer::*work)());
 
+  [[nodiscard]] pnfs::Introduction introduction() const;
+
   const rpc::Transport control_transport_;
+  const bool signs_bulk_;
   const std::unique_ptr<pnfs_mds::ControlCalls> calls_;
   const std::unique_ptr<pnfs_mds::Cluster> cluster_;
   ExportDirectories directories_;

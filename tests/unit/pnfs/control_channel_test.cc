@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <thread>
@@ -17,7 +18,8 @@ namespace {
 // Says hello by hand, and sends what it likes.
 class Forger {
  public:
-  explicit Forger(const rpc::PeerAddress& to) : client_(on_.thread.reactor(), on_.pool, 77) {
+  explicit Forger(const rpc::PeerAddress& to, Introduction own = data_server())
+      : own_(std::move(own)), client_(on_.thread.reactor(), on_.pool, 77) {
     on_.thread.await([&] { return open(to); });
   }
   ~Forger() {
@@ -38,6 +40,14 @@ class Forger {
     return answer.status;
   }
   [[nodiscard]] const PROVEargs& proof() const { return proof_; }
+  io::Payload payload(std::string_view text) {
+    io::SlabRange range{on_.pool.acquire(io::SlabSize::small).value(), 0,
+                        static_cast<std::uint32_t>(text.size())};
+    std::ranges::copy(base::bytes_of(text), range.writable().begin());
+    io::Payload out;
+    out.append(std::move(range));
+    return out;
+  }
 
  private:
   template <class Args, class Res>
@@ -57,7 +67,7 @@ class Forger {
     co_await call(PNFS_CONTROL_V1_procedure::CONTROL_HELLO, own_.hello(), answer);
     const auto met = meet(secret_, own_.hello(), *answer.welcome());
     proof_ = met->prove;
-    session_.emplace(met->session_key, proof_.session, ROLE_DATA, false);
+    session_.emplace(met->session_key, proof_.session, ROLE_DATA, met->signs_bulk);
     PROVEres proved;
     co_await call(PNFS_CONTROL_V1_procedure::CONTROL_PROVE, proof_, proved);
     EXPECT_EQ(proved.status, CONTROL_OK);
@@ -69,7 +79,7 @@ class Forger {
   }
 
   const ClusterSecret secret_ = secret_of(1);
-  const OwnHello own_{data_server()};
+  const OwnHello own_;
   Caller on_;
   rpc::Client client_;
   xdr::Arena arena_;
@@ -240,6 +250,25 @@ TEST_F(ControlChannel, what_nobody_signed_is_refused_and_not_handled) {
   EXPECT_EQ(forger.exchange(bad), CONTROL_REFUSED);
   EXPECT_EQ(handler_.calls, 0);
   EXPECT_EQ(forger.exchange(good), CONTROL_OK);
+}
+
+TEST_F(ControlChannel, bulk_data_is_signed_where_the_caller_wants_that) {
+  Introduction careful = data_server();
+  careful.signs_bulk = true;
+  {
+    Peer peer(address(), 1, careful);
+    const std::string large(BULK_BYTES_MAX, 'x');
+    EXPECT_EQ(peer.call("body", large), Outcome("body" + large));
+  }
+  const base::Bytes body = bytes_of_text("body");
+  const auto with_other_bulk = [&](Forger& forger) {
+    control_sealed message = forger.session().seal_call(body, forger.payload("bulk"));
+    message.bulk = forger.payload("bulx");
+    return forger.exchange(message);
+  };
+  Forger signs(address(), careful), does_not(address());
+  EXPECT_EQ(with_other_bulk(signs), CONTROL_REFUSED);
+  EXPECT_EQ(with_other_bulk(does_not), CONTROL_OK);
 }
 
 TEST_F(ControlChannel, a_proof_is_good_once) {

@@ -38,7 +38,8 @@ class HelloTest : public testing::Test {
                           .addresses = {},
                           .nonce = {},
                           .boot = {},
-                          .channel = 0};
+                          .channel = 0,
+                          .signs_bulk = false};
   const std::array<control_address, 2> addresses_{
       {{.netid = "tcp", .uaddr = "10.0.0.2.8.1"}, {.netid = "rdma", .uaddr = "10.0.0.2.78.83"}}};
   control_hello data_{.role = ROLE_DATA,
@@ -50,7 +51,8 @@ class HelloTest : public testing::Test {
                       .addresses = {},
                       .nonce = {},
                       .boot = {std::byte{3}},
-                      .channel = 4};
+                      .channel = 4,
+                      .signs_bulk = false};
 };
 
 TEST_F(HelloTest, both_sides_have_the_key_of_the_session_and_the_newest_common_revision) {
@@ -64,6 +66,21 @@ TEST_F(HelloTest, both_sides_have_the_key_of_the_session_and_the_newest_common_r
   EXPECT_EQ(met->revision, 2U);
   EXPECT_EQ(admitted->revision, 2U);
   EXPECT_EQ(admitted->channel, (Channel{.boot = {std::byte{3}}, .number = 4}));
+}
+
+TEST_F(HelloTest, bulk_data_is_signed_where_either_side_says_so) {
+  const auto signed_for = [&](bool metadata, bool data) {
+    metadata_.signs_bulk = metadata;
+    data_.signs_bulk = data;
+    const auto met = meet(secret_, data_, greet().value()).value();
+    const auto admitted = reception_.admit(met.prove, start);
+    EXPECT_EQ(admitted->signs_bulk, met.signs_bulk);
+    return met.signs_bulk;
+  };
+  EXPECT_FALSE(signed_for(false, false));
+  EXPECT_TRUE(signed_for(true, false));
+  EXPECT_TRUE(signed_for(false, true));
+  EXPECT_TRUE(signed_for(true, true));
 }
 
 TEST_F(HelloTest, every_session_has_a_key_of_its_own) {
@@ -104,6 +121,8 @@ TEST_F(HelloTest, what_was_said_on_the_way_cannot_be_changed) {
   EXPECT_TRUE(refused([](auto& ours, auto&) { ours.addresses = ours.addresses.first(1); }));
   EXPECT_TRUE(refused([](auto& ours, auto&) { ours.boot = {}; }));
   EXPECT_TRUE(refused([](auto& ours, auto&) { ours.channel = 0; }));
+  EXPECT_TRUE(refused([](auto& ours, auto&) { ours.signs_bulk = true; }));
+  EXPECT_TRUE(refused([](auto&, auto& theirs) { theirs.hello.signs_bulk = true; }));
 }
 
 TEST_F(HelloTest, only_servers_that_fit_together_meet) {

@@ -89,9 +89,15 @@ TEST(CommandLine, a_data_server_has_a_directory_a_metadata_server_and_a_secret) 
   std::vector<const char*> with_rdma = calls;
   with_rdma.push_back("--rdma");
   EXPECT_EQ(server.control_transport, rpc::Transport::tcp);
+  EXPECT_FALSE(server.signs_bulk);
   EXPECT_EQ(served(with_rdma).config.data_servers.at(0).control_transport, rpc::Transport::rdma);
   with_rdma[7] = "udp";
   EXPECT_THAT(refused(with_rdma), HasSubstr("write tcp or rdma"));
+  with_rdma[7] = "tcp";
+  with_rdma.insert(with_rdma.end(), {"--control-integrity", "data"});
+  EXPECT_TRUE(served(with_rdma).config.data_servers.at(0).signs_bulk);
+  with_rdma.back() = "all";
+  EXPECT_THAT(refused(with_rdma), HasSubstr("write headers or data"));
   EXPECT_THAT(refused({"data-server", "/srv/objects", "--mds", "mds:2049"}),
               HasSubstr("--secret is required"));
   EXPECT_THAT(refused({"data-server", "/o", "--mds", "mds", "--secret", "/s"}),

@@ -40,6 +40,17 @@ TEST(PnfsConfig, pnfs_is_off_unless_there_is_a_section) {
   EXPECT_EQ(tuned->pnfs.lost_seconds, 60u);
 }
 
+TEST(PnfsConfig, bytes_of_files_are_signed_between_servers_where_that_is_asked_for) {
+  const auto of_metadata = [](const std::string& value) {
+    return "[pnfs]\ncontrol_integrity = " + value + "\n" + std::string(one_export);
+  };
+  EXPECT_FALSE(parse_config("[pnfs]\n" + std::string(one_export))->pnfs.signs_bulk);
+  EXPECT_FALSE(parse_config(of_metadata("\"headers\""))->pnfs.signs_bulk);
+  EXPECT_TRUE(parse_config(of_metadata("\"data\""))->pnfs.signs_bulk);
+  EXPECT_EQ(complaints(of_metadata("\"all\"")),
+            "braid.toml:2: 'control_integrity' is \"all\"; write \"headers\" or \"data\"\n");
+}
+
 TEST(PnfsConfig, mistakes_about_pnfs_are_told_with_their_lines) {
   EXPECT_EQ(
       complaints("[pnfs]\nstripe_unit = 65537\npacking = \"thick\"\nstripes = 4\nsecret = \"here\"\n" +
@@ -47,7 +58,7 @@ TEST(PnfsConfig, mistakes_about_pnfs_are_told_with_their_lines) {
       "braid.toml:2: 'stripe_unit' is no multiple of 4 KiB; write e.g. \"1MiB\"\n"
       "braid.toml:3: 'packing' is \"thick\"; write \"sparse\" or \"dense\"\n"
       "braid.toml:4: unknown key 'stripes' in [pnfs]; known keys are secret, stripe_unit, width, packing, "
-      "lost_seconds, data_transport, control_transport\n"
+      "lost_seconds, data_transport, control_transport, control_integrity\n"
       "braid.toml:5: 'secret' is \"here\"; write an absolute path: secret = "
       "\"/etc/braid/pnfs.secret\"\n");
   EXPECT_THAT(
