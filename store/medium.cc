@@ -5,10 +5,12 @@ namespace braid::store {
 base::Result<base::Bytes> read_small(Medium& medium, const std::string& name, std::size_t bytes_max) {
   const auto file = medium.open(name, OpenFor::reading);
   if (!file) return base::fail(file.error());
-  base::Bytes out(bytes_max + 1);
+  const auto now = (*file)->status();
+  if (!now) return base::fail(now.error());
+  if (now->size > bytes_max) return base::fail(EFBIG);
+  base::Bytes out(static_cast<std::size_t>(now->size));
   const auto got = (*file)->read(0, out);
   if (!got) return base::fail(got.error());
-  if (*got > bytes_max) return base::fail(EFBIG);
   out.resize(*got);
   return out;
 }

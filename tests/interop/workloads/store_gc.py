@@ -4,7 +4,8 @@ import hashlib
 import os
 import random
 
-from harness.client import METRICS, Lab, drop_caches, equal, expect, metric, read_file, step, until, write_file
+from harness.client import Lab, drop_caches, equal, expect, read_file, step, until, write_file
+from harness.store import Store
 
 RUNS = ("xfs", "ext4,4.2")
 TAKES_S = 90
@@ -13,26 +14,14 @@ TIMEOUT_S = 400
 MIB = 1 << 20
 
 lab = Lab()
-mnt = lab.ready(size_mib=512)
-lab.unmount()
-braid = lab.host(f"readlink /proc/{lab.server_pid()}/exe").strip()
-store = lab.path + "-store"
-lab.stop()
-lab.host(f"{braid} store seal {lab.path} --store {store}")
-admin = lab.path + "-admin"
-lab.serve(config=(f'[server]\nmetrics = "{METRICS}"\nadmin_socket = "{admin}"\n'
-                  f'[[store]]\nname = "s"\ndirectory = "{store}"\nseal_seconds = 0\ngc_keep_seconds = 0\n'
-                  f'[[export]]\npath = "/"\ndirectory = "{lab.path}"\nsquash = "none"\nstore = "s"\n'))
+lab.ready(size_mib=512)
+store = Store(lab, "gc_keep_seconds = 0")
 mnt = lab.mount()
 source = random.Random(5)
 
 
-def figure(name):
-    return metric(f'braid_store_{name}{{store="s"}}')
-
-
 def collect():
-    return lab.host(f"{braid} store gc --admin {admin}")
+    return store.command("gc")
 
 
 def in_tree(names):
@@ -43,11 +32,6 @@ def in_tree(names):
 def all_sealed(names="*"):
     os.sync()
     until(lambda: in_tree(names) < 3, "what was written to be sealed", pause_s=0.5)
-
-
-def stored():
-    """MiB that the store takes."""
-    return int(lab.host(f"du -sm {store}/containers").split()[0])
 
 
 def expect_all(what):
@@ -91,7 +75,8 @@ for round_number in range(8):
     else:
         collect()
     expect_all(f"in round {round_number}")
-expect(figure("gc_total") > 8, "garbage is collected all the time")
+collected = store.figure("gc_total")
+until(lambda: store.figure("gc_total") > collected, "garbage to be collected by the server itself", pause_s=0.2)
 
 step("of a container that is in use in part the rest moves")
 for name in list(wanted)[1:]:
@@ -99,7 +84,7 @@ for name in list(wanted)[1:]:
     del wanted[name]
 os.sync()
 collect()
-expect(figure("containers_rewritten_total") > 0, "file0 lies in a container whose other chunks are garbage")
+expect(store.figure("containers_rewritten_total") > 0, "file0 lies in a container whose other chunks are garbage")
 expect_all("after it has moved")
 for number in range(1, 7):
     wanted[f"file{number}"] = bytearray(source.randbytes(2 * MIB))
@@ -116,16 +101,16 @@ with open(f"{mnt}/held", "rb") as held:
     equal(held.read(), held_bytes, "what is open")
 
 step("space comes back")
-before = figure("containers_removed_total")
+before = store.figure("containers_removed_total")
 for number in range(4):
     write_file(f"{mnt}/large{number}", source.randbytes(48 * MIB))
 all_sealed("large*")
-full = stored()
+full = store.stored_kib()
 for number in range(4):
     os.unlink(f"{mnt}/large{number}")
-until(lambda: figure("containers_removed_total") >= before + 2, "containers to be removed", pause_s=0.2)
+until(lambda: store.figure("containers_removed_total") >= before + 2, "containers to be removed", pause_s=0.2)
 collect()
-expect(stored() < full - 2 * 64, f"{full} MiB before, {stored()} after")
+expect(store.stored_kib() < full - 2 * 65536, f"{full} KiB before, {store.stored_kib()} after")
 expect_all("after large files were removed")
 
 step("the server is killed while garbage is collected")
@@ -135,45 +120,45 @@ for end in (lab.kill, lab.power_cut):
         wanted[name] = bytearray(source.randbytes(2 * MIB))
         write_file(f"{mnt}/{name}", wanted[name])
     all_sealed()
-    until(lambda: figure("gc_total") > 0, "a collection", pause_s=0.2)
+    until(lambda: store.figure("gc_total") > 0, "a collection", pause_s=0.2)
     end()
     lab.start()
     expect_all("after it was killed")
 
 step("damage is found when all chunks are read")
-said = lab.host(f"{braid} store scrub --admin {admin}")
+said = store.command("scrub")
 expect("chunks were read" in said, said)
-equal(figure("bad_places"), 0, "places that are damaged")
+equal(store.figure("bad_places"), 0, "places that are damaged")
 # The last one, which no collection takes away.
-container = lab.host(f"ls {store}/containers/???????? | tail -1").strip()
+container = lab.host(f"ls {store.directory}/containers/???????? | tail -1").strip()
 middle = int(lab.host(f"stat -c %s {container}")) // 2
 flip = (f"python3 -c 'f = open(\"{container}\", \"r+b\"); f.seek({middle}); b = f.read(1)[0] ^ 1; f.seek({middle}); "
         "f.write(bytes([b]))'")
 lab.host(flip)
-said = lab.host(f"{braid} store scrub --admin {admin} || echo it failed")
+said = store.command("scrub", "|| echo it failed")
 expect("it failed" in said and "1 PLACES ARE DAMAGED" in said, said)
-equal(figure("bad_places"), 1, "places that are damaged")
-expect("1 PLACES ARE DAMAGED" in lab.host(f"{braid} store --admin {admin}"), "the status says so")
+equal(store.figure("bad_places"), 1, "places that are damaged")
+expect("1 PLACES ARE DAMAGED" in store.command(""), "the status says so")
 lab.host(flip)
-lab.host(f"{braid} store scrub --admin {admin}")
-equal(figure("bad_places"), 0, "places that are damaged")
+store.command("scrub")
+equal(store.figure("bad_places"), 0, "places that are damaged")
 
 step("where something cannot be looked at nothing is removed, and the command says so")
 collect()
-equal(figure("gc_alarm"), 0, "no alarm")
-lab.host(f"mv {store}/trees {store}/trees.gone")
-said = lab.host(f"{braid} store gc s --admin {admin} 2>&1 || echo it failed")
+equal(store.figure("gc_alarm"), 0, "no alarm")
+lab.host(f"mv {store.directory}/trees {store.directory}/trees.gone")
+said = store.command("gc s", "2>&1 || echo it failed")
 expect("it failed" in said and "trees" in said, said)
-equal(figure("gc_alarm"), 1, "the alarm")
-lab.host(f"mv {store}/trees.gone {store}/trees")
+equal(store.figure("gc_alarm"), 1, "the alarm")
+lab.host(f"mv {store.directory}/trees.gone {store.directory}/trees")
 collect()
-equal(figure("gc_alarm"), 0, "no alarm any more")
+equal(store.figure("gc_alarm"), 0, "no alarm any more")
 
 lab.unmount()
 lab.stop()
-lab.host(f"{braid} check {store} --deep")
+store.check()
 lab.start()
-lab.host(f"{braid} store unseal {lab.path} --admin {admin}")
+store.command(f"unseal {lab.path}")
 for name, data in wanted.items():
     host_sum = lab.host(f"sha256sum {lab.path}/{name}").split()[0]
     equal(host_sum, hashlib.sha256(bytes(data)).hexdigest(), f"sum of {name} on the server's side")

@@ -4,8 +4,9 @@ import hashlib
 import os
 import random
 
-from harness.client import METRICS, Lab, drop_caches, equal, expect, metric, read_file, run, step, until, write_file
+from harness.client import Lab, drop_caches, equal, expect, read_file, run, step, until, write_file
 from harness.mountstats import operations_sent
+from harness.store import Store
 
 RUNS = ("ext4", "xfs,4.2", "btrfs,4.2")
 TAKES_S = 40
@@ -15,26 +16,18 @@ FIO = ("fio", "--name=over", "--size=4m", "--bs=4k", "--rw=randwrite", "--ioengi
        "--verify=crc32c", "--verify_fatal=1", "--output=/run/tmp/fio")
 
 lab = Lab()
-mnt = lab.ready(size_mib=512)
-lab.unmount()
-braid = lab.host(f"readlink /proc/{lab.server_pid()}/exe").strip()
-store = lab.path + "-store"
-lab.stop()
-lab.host(f"{braid} store seal {lab.path} --store {store}")
-admin = lab.path + "-admin"
-lab.serve(config=(f'[server]\nmetrics = "{METRICS}"\nadmin_socket = "{admin}"\n'
-                  f'[[store]]\nname = "s"\ndirectory = "{store}"\nseal_seconds = 0\n'
-                  f'[[export]]\npath = "/"\ndirectory = "{lab.path}"\nsquash = "none"\nstore = "s"\n'))
+lab.ready(size_mib=512)
+store = Store(lab)
 mnt = lab.mount()
 source = random.Random(3)
 
 
 def sealed():
-    return metric('braid_store_files_sealed_total{store="s"}')
+    return store.figure("files_sealed_total")
 
 
 def waiting():
-    return metric('braid_store_files_waiting{store="s"}')
+    return store.figure("files_waiting")
 
 
 def space(name):
@@ -67,7 +60,7 @@ drop_caches()
 equal(look("large"), before, "the server still says the same")
 expect(read_file(f"{mnt}/large") == large and read_file(f"{mnt}/copy") == large, "what the server has differs")
 expect(operations_sent(mnt, "READ") > reads, "the caches were dropped")
-stored = int(lab.host(f"du -sk {store}/containers").split()[0])
+stored = store.stored_kib()
 expect(stored < 4500, f"equal files are kept once: {stored} KiB")
 
 step("clients write to what was sealed, and it is sealed again")
@@ -114,16 +107,16 @@ for end in (lab.kill,) if lab.variant.startswith("btrfs") else (lab.kill, lab.po
 run(*FIO, f"--directory={mnt}", "--verify_only=1")
 
 step("by an administrator: all of it is sealed, then unsealed")
-lab.host(f"{braid} store seal {lab.path} --admin {admin}")
-lab.host(f"{braid} status --admin {admin} | grep '^Store s in '")
+store.command(f"seal {lab.path}")
+lab.host(f"{store.braid} status --admin {store.admin} | grep '^Store s in '")
 drop_caches()
 for name, data in wanted.items():
     expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs")
 lab.unmount()
 lab.stop()
-lab.host(f"{braid} check {store} --deep")
+store.check()
 lab.start()
-lab.host(f"{braid} store unseal {lab.path} --admin {admin}")
+store.command(f"unseal {lab.path}")
 for name, data in wanted.items():
     host_sum = lab.host(f"sha256sum {lab.path}/{name}").split()[0]
     equal(host_sum, hashlib.sha256(bytes(data)).hexdigest(), f"sum of {name} on the server's side")

@@ -1,0 +1,36 @@
+"""An export with a store, and what its server says of that."""
+
+from harness.client import METRICS, metric
+
+
+class Store:
+    """Serves the export of `lab` with a store of the server that seals at once, in place of the server that runs now; with
+    `keys`, these lines in [[store]], too. To be mounted again."""
+
+    def __init__(self, lab, keys=""):
+        self.lab = lab
+        self.braid = lab.host(f"readlink /proc/{lab.server_pid()}/exe").strip()
+        self.directory = lab.path + "-store"
+        self.admin = lab.path + "-admin"
+        lab.unmount()
+        lab.stop()
+        lab.host(f"{self.braid} store seal {lab.path} --store {self.directory}")
+        lab.serve(config=(f'[server]\nmetrics = "{METRICS}"\nadmin_socket = "{self.admin}"\n'
+                          f'[[store]]\nname = "s"\ndirectory = "{self.directory}"\nseal_seconds = 0\n{keys}\n'
+                          f'[[export]]\npath = "/"\ndirectory = "{lab.path}"\nsquash = "none"\nstore = "s"\n'))
+
+    def figure(self, name):
+        """Of the metric braid_store_NAME."""
+        return metric(f'braid_store_{name}{{store="s"}}')
+
+    def command(self, words, otherwise=""):
+        """What `braid store WORDS` of the server prints; `otherwise`: what the shell does when it fails."""
+        return self.lab.host(f"{self.braid} store {words} --admin {self.admin} {otherwise}")
+
+    def stored_kib(self):
+        """What the store's containers take."""
+        return int(self.lab.host(f"du -sk {self.directory}/containers").split()[0])
+
+    def check(self):
+        """Every byte of it, while no server has it."""
+        self.lab.host(f"{self.braid} check {self.directory} --deep")
