@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t number_digits = 8;
 // So that a directory fits into one chunk.
 constexpr std::size_t listed_max = 1U << 18U;
-constexpr std::size_t look_bytes = 1U << 20U;
+constexpr std::size_t look_bytes = 1U << 16U;
 
 bool may_pass(base::Errno error) {
   return error == base::errno_of(ENOSPC) || error == base::errno_of(EDQUOT);
