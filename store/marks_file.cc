@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <utility>
 
 #include "base/bytes.h"
 #include "base/xxhash64.h"
@@ -30,13 +29,9 @@ std::optional<Marks> decode_marks(std::string_view text) {
   const std::string_view all = text;
   Marks out;
   if (!take_word(text, marks_head)) return std::nullopt;
-  const std::array<std::pair<std::string_view, std::uint64_t*>, 3> numbers{
+  const std::array<NamedNumber, 3> numbers{
       {{"marked ", &out.marked}, {"live ", &out.live}, {"garbage ", &out.garbage}}};
-  for (const auto& [word, number] : numbers) {
-    const auto found = take_word(text, word) ? take_number(text, '\n') : std::nullopt;
-    if (!found) return std::nullopt;
-    *number = *found;
-  }
+  if (!take_numbers(text, numbers)) return std::nullopt;
   while (take_word(text, "missed ")) {
     const auto container = take_container(text);
     const auto since = container ? take_number(text, '\n') : std::nullopt;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <utility>
 
 #include "base/bytes.h"
 #include "base/xxhash64.h"
@@ -28,13 +27,9 @@ std::optional<ScrubState> decode_scrub(std::string_view text) {
   ScrubState out;
   if (!take_word(text, scrub_head)) return std::nullopt;
   std::uint64_t next = 0;
-  const std::array<std::pair<std::string_view, std::uint64_t*>, 3> numbers{
+  const std::array<NamedNumber, 3> numbers{
       {{"begun ", &out.begun}, {"ended ", &out.ended}, {"next ", &next}}};
-  for (const auto& [word, number] : numbers) {
-    const auto found = take_word(text, word) ? take_number(text, '\n') : std::nullopt;
-    if (!found) return std::nullopt;
-    *number = *found;
-  }
+  if (!take_numbers(text, numbers)) return std::nullopt;
   if (next >= Location::container_end) return std::nullopt;
   out.next = static_cast<std::uint32_t>(next);
   while (take_word(text, "bad ")) {

@@ -21,6 +21,15 @@ std::optional<std::uint64_t> take_number(std::string_view& text, char end) {
   return out;
 }
 
+bool take_numbers(std::string_view& text, std::span<const NamedNumber> lines) {
+  for (const auto& [word, number] : lines) {
+    const auto found = take_word(text, word) ? take_number(text, '\n') : std::nullopt;
+    if (!found) return false;
+    *number = *found;
+  }
+  return true;
+}
+
 std::optional<std::uint32_t> take_container(std::string_view& text) {
   const auto out = take_number(text, ' ');
   if (!out || *out == 0 || *out >= Location::container_end) return std::nullopt;

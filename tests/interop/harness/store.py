@@ -1,6 +1,8 @@
 """An export with a store, and what its server says of that."""
 
-from harness.client import METRICS, metric
+import hashlib
+
+from harness.client import METRICS, equal, metric
 
 
 class Store:
@@ -31,6 +33,14 @@ class Store:
         """What the store's containers take."""
         return int(self.lab.host(f"du -sk {self.directory}/containers").split()[0])
 
-    def check(self):
-        """Every byte of it, while no server has it."""
+    def end(self, wanted):
+        """Checks every byte of the store while no server has it, has the tree unsealed, and compares its files, on the
+        server's side, with these by name. The export is no longer mounted."""
+        self.lab.unmount()
+        self.lab.stop()
         self.lab.host(f"{self.braid} check {self.directory} --deep")
+        self.lab.start()
+        self.command(f"unseal {self.lab.path}")
+        for name, data in wanted.items():
+            host_sum = self.lab.host(f"sha256sum {self.lab.path}/{name}").split()[0]
+            equal(host_sum, hashlib.sha256(bytes(data)).hexdigest(), f"sum of {name} on the server's side")

@@ -1,6 +1,5 @@
 """What has been left alone is sealed while clients use it: they notice nothing, and what they wrote last is what they read."""
 
-import hashlib
 import os
 import random
 
@@ -112,11 +111,4 @@ lab.host(f"{store.braid} status --admin {store.admin} | grep '^Store s in '")
 drop_caches()
 for name, data in wanted.items():
     expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs")
-lab.unmount()
-lab.stop()
-store.check()
-lab.start()
-store.command(f"unseal {lab.path}")
-for name, data in wanted.items():
-    host_sum = lab.host(f"sha256sum {lab.path}/{name}").split()[0]
-    equal(host_sum, hashlib.sha256(bytes(data)).hexdigest(), f"sum of {name} on the server's side")
+store.end(wanted)

@@ -78,5 +78,15 @@ TEST_P(ContentCallsTest, nobody_looks_for_the_record_of_a_file_that_was_just_mad
   EXPECT_EQ(looks_of("opened without", true), opened);
 }
 
+// The client would repeat the CREATE, and find its own file.
+TEST_P(ContentCallsTest, a_size_that_fails_after_its_file_was_made_is_no_delay) {
+  CreateHow how;
+  how.attributes.size = 3;
+  SystemFaults faults;
+  faults.add({.call = SystemCall::ftruncate, .error = ENOMEM, .nth = test::every});
+  EXPECT_EQ(run(fs_->create({}, root_, "created", how, wcc_)).error(), Error::io);
+  EXPECT_EQ(run(fs_->open_create({}, root_, "opened", OpenAccess::both, how, wcc_)).error(), Error::io);
+}
+
 }  // namespace
 }  // namespace braid::vfs
