@@ -13,8 +13,6 @@ namespace {
 // Sockets that wait until another one is closed for them.
 constexpr std::size_t replacing_max = 16;
 constexpr std::size_t share_min = 16;
-// Of what is left.
-constexpr std::size_t known_part = 2, unknown_part = 16;
 
 }  // namespace
 
@@ -107,7 +105,7 @@ bool ConnectionLimit::over_share(const PeerAddress& peer, bool known, std::size_
     const auto found = peers.by_key.find(peer_key(peer));
     return found == peers.by_key.end() ? 0 : found->second.rdma;
   });
-  return has >= std::max(share_min, left / (known ? known_part : unknown_part));
+  return has >= std::max(share_min, share_of(left, known));
 }
 
 ConnectionLimit::Place ConnectionLimit::enter(const PeerAddress& peer, bool known, Transport transport) {

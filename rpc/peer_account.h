@@ -8,6 +8,7 @@
 
 #include <array>
 #include <atomic>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -32,6 +33,13 @@ std::string text_of(const PeerKey& key);
 io::PeerId peer_id(const PeerAddress& peer);
 // Whose share of the log's lines one is.
 base::LogSource log_source(const PeerAddress& peer);
+
+// What one peer may hold while `left` is left for all: half as much, or a sixteenth if no export is
+// for its address.
+template <std::integral Number>
+constexpr Number share_of(Number left, bool known) {
+  return left / (known ? 2 : 16);
+}
 
 // Thread-safe.
 class PeerAccount {

@@ -11,8 +11,6 @@ namespace {
 
 // What an account may lag behind each of its connections.
 constexpr auto publish_bytes = static_cast<std::int64_t>(4 * base::KiB);
-// Of what is left.
-constexpr std::int64_t known_part = 2, unknown_part = 16;
 
 }  // namespace
 
@@ -53,7 +51,7 @@ bool Session::ready(Connection&) {
 bool Session::over_share() const {
   const std::int64_t held = account_->held() + unpublished_;
   const std::int64_t left = worker_.server_.budget().left();
-  return held > 0 && held >= left / (known_ ? known_part : unknown_part);
+  return held > 0 && held >= share_of(left, known_);
 }
 
 bool Session::within_share() {
