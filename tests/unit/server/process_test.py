@@ -515,6 +515,19 @@ class Reloading(ProcessTest):
         self.assertEqual(server.ask("reload").returncode, 0)
         self.assertEqual(server.exports(), ["/b"])
 
+    def test_what_counts_is_the_file_as_the_reload_finds_it(self):
+        path = self.config(self.export_text("a"))
+        server = self.serve("--config", path)
+        self.config(self.export_text("b"))
+        self.assertEqual(run("serve", "--check-config", path).returncode, 0)
+        self.config(self.export_text("b") + "squahs = 'all'\n")
+        self.assertEqual(server.ask("reload").returncode, 1)
+        self.assertEqual(server.exports(), ["/a"])
+        self.assertEqual(run("serve", "--check-config", path).returncode, 2)
+        self.config(self.export_text("c"))
+        self.assertEqual(server.ask("reload").returncode, 0)
+        self.assertEqual(server.exports(), ["/c"])
+
     def test_reloads_that_meet_are_done_one_after_the_other(self):
         path = self.config(self.export_text("a"))
         server = self.serve("--config", path)
