@@ -45,13 +45,13 @@ def record(xid, program, version, procedure, arguments):
 
 
 class Braid:
-    """A running `braid serve` in a scratch directory of its own."""
+    """A running `braid serve` in a scratch directory of its own, run by `wrapper` if there is one."""
 
-    def __init__(self, scratch, *arguments, env=None, user=None):
+    def __init__(self, scratch, *arguments, env=None, user=None, wrapper=()):
         self.scratch = scratch
         self.admin = os.path.join(scratch, "admin.sock")
         self.log_path = os.path.join(scratch, "log")
-        command = [BRAID, "serve", *arguments, "--listen", "127.0.0.1", "--state", os.path.join(scratch, "state"),
+        command = [*wrapper, BRAID, "serve", *arguments, "--listen", "127.0.0.1", "--state", os.path.join(scratch, "state"),
                    "--admin", self.admin]
         if "--port" not in arguments:
             command += ["--port", "0"]
@@ -286,6 +286,19 @@ class Serving(ProcessTest):
         self.assertIn(f"Note: Every client acts with the rights of user {nobody}", server.announcement)
         self.assertIn("File handles last only as long as this process", server.announcement)
         self.assertEqual(server.exports(), ["/"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_without_cap_lease_delegations_are_said_to_be_limited(self):
+        lacking = "Delegations are given for files of user 0 alone: CAP_LEASE is missing."
+        server = self.serve()
+        self.assertNotIn(lacking, server.announcement + server.status().stdout)
+        self.assertEqual(json.loads(server.status("--json").stdout)["restrictions"], [])
+        server.end()
+        server = self.serve(wrapper=("setpriv", "--bounding-set", "-lease"))
+        self.assertIn(f"Note: {lacking}", server.announcement)
+        server.await_log(f" restricted {lacking}")
+        self.assertEqual(json.loads(server.status("--json").stdout)["restrictions"], [lacking])
+        self.assertIn(lacking, server.status().stdout)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_an_ordinary_user_on_a_fresh_account_needs_no_directory_made(self):
