@@ -1,8 +1,8 @@
-#include "nfs3/caller.h"
+#include "nfs/caller.h"
 
 #include <algorithm>
 
-namespace braid::nfs3 {
+namespace braid::nfs {
 
 vfs::Address address_of(const rpc::PeerAddress& peer) { return {peer.bytes}; }
 
@@ -23,4 +23,4 @@ vfs::Credentials credentials_of(const rpc::Auth& auth, const vfs::ExportRule& ru
   return rule.squashed(who);
 }
 
-}  // namespace braid::nfs3
+}  // namespace braid::nfs

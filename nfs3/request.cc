@@ -3,7 +3,7 @@
 #include <array>
 #include <span>
 
-#include "nfs3/caller.h"
+#include "nfs/caller.h"
 #include "rpc/usage.h"
 #include "vfs/wire_handle.h"
 
@@ -26,10 +26,10 @@ TargetAwaiter Request::target(const nfs_fh3& handle) {
     const bool ours = vfs::HandleCodec::export_of(handle.data).has_value();
     return {{}, base::fail(ours ? vfs::Error::stale : vfs::Error::badhandle), call_.peer_id};
   }
-  const vfs::ExportRule* const rule = from->rule_of(address_of(call_.peer));
+  const vfs::ExportRule* const rule = from->rule_of(nfs::address_of(call_.peer));
   if (rule == nullptr) return {{}, base::fail(vfs::Error::acces), call_.peer_id};
   from_ = from->id.value();
-  vfs::Credentials who = credentials_of(call_.auth, *rule);
+  vfs::Credentials who = nfs::credentials_of(call_.auth, *rule);
   who.protocol = vfs::Protocol::nfs3;
   who.peer = call_.peer_id;
   return {{from, who, {}}, from->file_system->resolve(handle.data), call_.peer_id};

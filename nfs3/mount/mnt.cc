@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/log.h"
-#include "nfs3/caller.h"
+#include "nfs/caller.h"
 #include "nfs3/mount/procs.h"
 #include "nfs3/mount/service.h"
 #include "nfs3/mount/status.h"
@@ -46,10 +46,10 @@ io::Op<rpc::Answer> mnt(rpc::Service& service, rpc::Call& call, rpc::Reply& repl
   if (!decode_dirpath(call.args, asked)) co_return rpc::Answer::garbage_args;
   auto& mounts = static_cast<MountService&>(service);
   const auto exports = mounts.exports().current();
-  const std::string client = text_of(address_of(call.peer));
+  const std::string client = text_of(nfs::address_of(call.peer));
   const auto path = normal_path(asked);
   base::Result<vfs::FileRef, vfs::Error> directory = base::fail(vfs::Error::inval);
-  if (path) directory = co_await open_path(*exports, address_of(call.peer), *path).as_result();
+  if (path) directory = co_await open_path(*exports, nfs::address_of(call.peer), *path).as_result();
 
   mountres3 result = mountres3::with_default(mountstat3::MNT3ERR_INVAL);
   if (directory) {

@@ -1,4 +1,4 @@
-#include "nfs3/caller.h"
+#include "nfs/caller.h"
 #include "nfs3/mount/procs.h"
 #include "nfs3/mount/service.h"
 #include "nfs3/mount/text.h"
@@ -6,7 +6,7 @@
 namespace braid::nfs3::mount::procs {
 
 io::Op<rpc::Answer> umntall(rpc::Service& service, rpc::Call& call, rpc::Reply& reply) {
-  static_cast<MountService&>(service).mounts().remove_all(text_of(address_of(call.peer)));
+  static_cast<MountService&>(service).mounts().remove_all(text_of(nfs::address_of(call.peer)));
   return answer_of(reply.begin());
 }
 

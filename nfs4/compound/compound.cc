@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "nfs4/caller.h"
+#include "nfs/caller.h"
 #include "nfs4/handle_resolver.h"
 #include "nfs4/pseudo/pseudo_tree.h"
 #include "nfs4/state/clients/session.h"
@@ -83,7 +83,7 @@ vfs::LeaseHolder Compound::holder() const {
 }
 
 vfs::Credentials Compound::credentials_by(const vfs::ExportRule& rule) const {
-  vfs::Credentials who = credentials_of(call_.auth, rule);
+  vfs::Credentials who = nfs::credentials_of(call_.auth, rule);
   who.protocol = protocol_of(minor_version_);
   who.holder = holder();
   who.peer = call_.peer_id;
@@ -91,7 +91,7 @@ vfs::Credentials Compound::credentials_by(const vfs::ExportRule& rule) const {
 }
 
 Result4<Place> Compound::place_of(const PseudoNode& node) const {
-  const vfs::Address client = address_of(call_.peer);
+  const vfs::Address client = nfs::address_of(call_.peer);
   if (node.from == nullptr) {
     // Other clients' exports are nothing to know about; the root is there for everybody.
     if (node.parent != nullptr && !node.visible_to(client)) return refuse(nfsstat4::NFS4ERR_NOENT);
@@ -110,7 +110,7 @@ Result4<Place> Compound::root() const {
 }
 
 void Compound::tell_of_refused(const std::string& path, nfsstat4 status) const {
-  const vfs::Network client{.base = address_of(call_.peer)};
+  const vfs::Network client{.base = nfs::address_of(call_.peer)};
   server_.pseudo.refused().tell(client.text(), path, minor_version_, status, now());
 }
 
@@ -120,7 +120,7 @@ Op4<Place> Compound::resolve(base::BytesView handle) const {
     const PseudoNode* node = pseudo_tree().find(handle);
     // Anybody can make up the handle of a directory whose path he guesses: it is not to tell what there is.
     const bool hidden =
-        node != nullptr && node->parent != nullptr && !node->visible_to(address_of(call_.peer));
+        node != nullptr && node->parent != nullptr && !node->visible_to(nfs::address_of(call_.peer));
     if (node == nullptr || hidden) return refuse(nfsstat4::NFS4ERR_STALE);
     // Where an export has come since, it is what the name leads to; the handle stays that of the directory.
     return Place{.node = node};
@@ -130,7 +130,7 @@ Op4<Place> Compound::resolve(base::BytesView handle) const {
     const bool ours = vfs::HandleCodec::export_of(handle).has_value();
     return refuse(ours ? nfsstat4::NFS4ERR_STALE : nfsstat4::NFS4ERR_BADHANDLE);
   }
-  const vfs::ExportRule* const rule = from->rule_of(address_of(call_.peer));
+  const vfs::ExportRule* const rule = from->rule_of(nfs::address_of(call_.peer));
   if (rule == nullptr) return refuse(nfsstat4::NFS4ERR_ACCESS);
   return resolve_in({*from, *rule}, handle);
 }

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/arith.h"
+#include "nfs/caller.h"
 #include "nfs4/callback/callbacks.h"
-#include "nfs4/caller.h"
 #include "nfs4/clients.h"
 #include "nfs4/ops/state_access.h"
 #include "pnfs_mds/layouts/layout_operations.h"
@@ -139,7 +139,7 @@ bool unfinished(const LayoutHold& held, bool writes) {
 }
 
 AskedFrom asked_from(const Compound& compound, const nfs4::fsid4& fsid) {
-  return {.address = nfs4::address_of(compound.call().peer),
+  return {.address = nfs::address_of(compound.call().peer),
           .fsid = fsid,
           .session = compound.in_session->session};
 }

@@ -24,8 +24,9 @@ USES = {
     "rdma": ("rpc",),
     "vfs": ("io",),
     "store": ("vfs", "hashing"),
-    "nfs3": ("rpc", "vfs"),
-    "nfs4": ("rpc", "vfs"),
+    "nfs": ("rpc", "vfs"),
+    "nfs3": ("nfs",),
+    "nfs4": ("nfs",),
     "pnfs": ("rpc", "vfs"),
     "pnfs_mds": ("pnfs", "nfs3", "nfs4"),
     "pnfs_ds": ("pnfs", "nfs3", "nfs4"),
@@ -125,7 +126,7 @@ def self_test():
     }
     assert check_tree(right) == [], check_tree(right)
     for path, include in (("base/log.h", "io/op.h"), ("io/op.h", "xdr/arena.h"), ("rpc/call.h", "vfs/types.h"),
-                          ("vfs/posix/tree.h", "rpc/call.h"), ("nfs3/service.h", "nfs4/compound.h"),
+                          ("vfs/posix/tree.h", "rpc/call.h"), ("nfs3/service.h", "nfs4/compound.h"), ("nfs/caller.h", "nfs3/service.h"),
                           ("nfs4/compound.h", "pnfs_mds/layout.h"), ("rdma/verbs.h", "nfs4/compound.h"),
                           ("rpc/server.h", "server/server.h"), ("tools/hash_files.h", "server/server.h"),
                           ("server/server.h", "server/run/serve.h"), ("server/config/config.h", "server/role.h"),
