@@ -11,14 +11,8 @@
 namespace braid::hashing {
 namespace {
 
-// The card is asked whether a slot is finished from shortly before it is expected to be: again and again for
-// a while, and then in intervals.
-constexpr auto asked_steadily = std::chrono::microseconds(20);  // and an eighth of the expected time
-constexpr auto poll_interval = std::chrono::microseconds(20);
 constexpr auto look_after_max = std::chrono::milliseconds(5);
 constexpr int late_factor = 10;  // times the estimate
-constexpr std::uint64_t small_batch = 64 * base::KiB;
-constexpr std::uint64_t large_batch = base::MiB;
 // After so many batches without a failure the next one counts as the first again.
 constexpr std::uint64_t proving_batches = 1000;
 
@@ -63,12 +57,7 @@ bool CardManager::submit(Task* task) {
 
 base::Duration CardManager::estimate(std::uint64_t bytes) const {
   std::scoped_lock lock(mutex_);
-  return expected(queue_.bytes() + bytes_on_card_ + bytes);
-}
-
-base::Duration CardManager::expected(std::uint64_t bytes) const {
-  return base::Duration(static_cast<base::Duration::rep>(fixed_ns_.value() +
-                                                         static_cast<double>(bytes) / bytes_per_ns_.value()));
+  return cost_.of(queue_.bytes() + bytes_on_card_ + bytes);
 }
 
 bool CardManager::in_use() const {
@@ -88,8 +77,8 @@ CardStats CardManager::stats() const {
   std::scoped_lock lock(mutex_);
   CardStats out = stats_;
   out.quarantined = !in_use_;
-  out.fixed = base::Duration(static_cast<base::Duration::rep>(fixed_ns_.value()));
-  out.gb_per_second = bytes_per_ns_.value();
+  out.fixed = cost_.fixed();
+  out.gb_per_second = cost_.bytes_per_ns();
   return out;
 }
 
@@ -129,23 +118,10 @@ bool CardManager::may_flush(const std::unique_lock<std::mutex>&) const {
 base::TimePoint CardManager::next_look() const {
   const base::TimePoint now = clock_.now();
   base::TimePoint out = now + look_after_max;
-  for (const unsigned index : in_flight_) {
-    const base::TimePoint look_at = slots_[index].look_at;
-    if (now < look_at)
-      out = std::min(out, look_at);
-    else
-      out = std::min(out, now < slots_[index].steady_until ? now : now + poll_interval);
-  }
+  for (const unsigned index : in_flight_) out = std::min(out, LookPlan::next(slots_[index].looks, now));
   // A task that waits for others may be due before.
   if (!queue_.empty() && !idle_.empty()) out = std::min(out, queue_.due());
   return out;
-}
-
-// A batch that had ended when it was first asked for may have ended long before: a sleep takes longer than it
-// was meant to. Then the next one is asked for earlier, until one is not finished yet.
-void CardManager::adapt_look(const Slot& slot) {
-  constexpr double least = 0.1, most = 0.95, down = 0.95, up = 0.01;
-  asked_from_ = slot.looks <= 1 ? std::max(least, asked_from_ * down) : std::min(most, asked_from_ + up);
 }
 
 void CardManager::wait(std::unique_lock<std::mutex>& held) {
@@ -201,7 +177,7 @@ void CardManager::watch() {
     changed_.wait_for(lock, interval);
     if (where_ != Place::on_card || (queue_.empty() && bytes_on_card_ == 0)) continue;
     const base::Duration since = clock_.now().time_since_epoch() - base::Duration(on_card_since_);
-    if (since > std::max(options_.late_after, late_factor * expected(bytes_on_card_))) take_away(lock);
+    if (since > std::max(options_.late_after, late_factor * cost_.of(bytes_on_card_))) take_away(lock);
   }
 }
 
@@ -271,7 +247,7 @@ base::Duration CardManager::estimate_of(const Slot& slot) const {
   std::uint64_t bytes = slot.batch.bytes();
   for (const unsigned index : in_flight_) bytes += slots_[index].batch.bytes();
   std::scoped_lock lock(mutex_);
-  return expected(bytes);
+  return cost_.of(bytes);
 }
 
 void CardManager::start_slots() {
@@ -280,9 +256,7 @@ void CardManager::start_slots() {
     Slot& slot = slots_[index];
     slot.started = clock_.now();
     const base::Duration estimated = estimate_of(slot);
-    slot.look_at = slot.started + std::chrono::duration_cast<base::Duration>(asked_from_ * estimated);
-    slot.steady_until = slot.look_at + asked_steadily + estimated / 8;
-    slot.looks = 0;
+    slot.looks = look_plan_.plan(slot.started, estimated);
     slot.late_at = slot.started + std::max(options_.late_after, late_factor * estimated);
     card_->gather(index, slot.batch.finish());
     const auto started = on_card([this, index] {
@@ -303,14 +277,14 @@ void CardManager::finish_slots() {
     if (!asked) return;
     const base::Result<bool>& finished = *asked;
     Slot& slot = slots_[index];
-    if (clock_.now() >= slot.look_at) ++slot.looks;
+    LookPlan::look(slot.looks, clock_.now());
     if (!finished) return fail(base::message_of(finished.error()), Failure::error);
     if (!*finished) {
       if (clock_.now() > slot.late_at) return fail("it does not finish", Failure::late);
       ++i;
       continue;
     }
-    adapt_look(slot);
+    look_plan_.learn(slot.looks);
     if (!slot.batch.read(card_->records(index), options_.verify_one_in, verify_counter_))
       return fail("its results are wrong", Failure::wrong);
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
@@ -331,7 +305,8 @@ void CardManager::complete(unsigned index) {
     stats_.bytes += slot.batch.bytes();
     stats_.jobs += slot.batch.tasks().size();
     bytes_on_card_ -= slot.batch.bytes();
-    learn(slot.batch.bytes(), alone);
+    cost_.learn(slot.batch.bytes(), alone);
+    measured_at_ = now;
   }
   if (++batches_since_open_ == proving_batches) quarantine_ = options_.first_quarantine;
   for (Task* task : slot.batch.tasks()) {
@@ -341,14 +316,6 @@ void CardManager::complete(unsigned index) {
   }
   slot.batch.clear();
   idle_.push_back(index);
-}
-
-void CardManager::learn(std::uint64_t bytes, base::Duration took) {
-  const auto ns = static_cast<double>(took.count());
-  if (bytes <= small_batch) fixed_ns_.add(ns);
-  if (bytes >= large_batch && ns > fixed_ns_.value())
-    bytes_per_ns_.add(static_cast<double>(bytes) / (ns - fixed_ns_.value()));
-  measured_at_ = clock_.now();
 }
 
 // Everything that the card had goes to the CPU, and the card is left alone for a while. It may still read the

@@ -13,9 +13,10 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "hashing/batch_cost.h"
 #include "hashing/card.h"
 #include "hashing/card_batch.h"
-#include "hashing/moving_average.h"
+#include "hashing/look_plan.h"
 #include "hashing/task_queue.h"
 
 namespace braid::hashing {
@@ -78,9 +79,7 @@ class CardManager {
     explicit Slot(const CardLimits& limits) : batch(limits) {}
     CardBatch batch;
     base::TimePoint started{};
-    base::TimePoint look_at{};       // when the card is asked for the first time
-    base::TimePoint steady_until{};  // and until when it is asked again and again
-    unsigned looks = 0;              // since look_at
+    Looks looks{};
     base::TimePoint late_at{};
   };
   enum class Failure : std::uint8_t { error, wrong, late };
@@ -101,8 +100,6 @@ class CardManager {
   // With the lock held. All that the card has or waits for it, which is not in use any more.
   std::vector<Task*> take_tasks(Failure how);
   void clear_slots();
-  // With the lock held: how long so many bytes take.
-  [[nodiscard]] base::Duration expected(std::uint64_t bytes) const;
   [[nodiscard]] bool may_flush(const std::unique_lock<std::mutex>& held) const;
   void wait(std::unique_lock<std::mutex>& held);
   // When the card is to be asked next; not after now: at once.
@@ -111,9 +108,7 @@ class CardManager {
   [[nodiscard]] base::Duration estimate_of(const Slot& slot) const;
   void start_slots();
   void finish_slots();
-  void adapt_look(const Slot& slot);
   void complete(unsigned index);
-  void learn(std::uint64_t bytes, base::Duration took);
   void fail(std::string_view what, Failure how);
   void quarantine(std::string_view what);
 
@@ -126,8 +121,7 @@ class CardManager {
   std::condition_variable wake_;
   TaskQueue queue_;
   std::uint64_t bytes_on_card_ = 0;  // submitted or in flight
-  // Of a batch: first guesses, then moving averages.
-  MovingAverage fixed_ns_{40'000}, bytes_per_ns_{40.0};
+  BatchCost cost_;
   base::TimePoint measured_at_{};  // the last batch ended, or was allowed to be a measurement
   CardStats stats_;
   bool in_use_ = false;
@@ -150,7 +144,7 @@ class CardManager {
   base::TimePoint retry_at_{};
   base::Duration quarantine_;
   base::TimePoint last_end_{};  // of a batch
-  double asked_from_ = 0.9;     // of the expected time
+  LookPlan look_plan_;
   std::uint64_t batches_since_open_ = 0;
   std::uint64_t verify_counter_ = 0;
 
