@@ -3,7 +3,9 @@
 
 #include <time.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 
 namespace braid::base {
 
@@ -12,6 +14,17 @@ using Duration = std::chrono::nanoseconds;
 using TimePoint = std::chrono::time_point<std::chrono::steady_clock, Duration>;
 // Seconds and nanoseconds since 1970 (CLOCK_REALTIME).
 using WallTime = std::chrono::time_point<std::chrono::system_clock, Duration>;
+
+// As files have it: whole seconds since 1970; of what is before that, 0.
+[[nodiscard]] inline std::uint64_t seconds_since_1970(WallTime at) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(at.time_since_epoch()).count();
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(seconds, 0));
+}
+// The other way round, of any number: what is after 2116 becomes 2116, so that a duration may be added.
+[[nodiscard]] inline WallTime wall_time_at(std::uint64_t seconds) {
+  constexpr auto last = std::chrono::duration_cast<std::chrono::seconds>(Duration::max() / 2).count();
+  return WallTime{std::chrono::seconds(std::min<std::uint64_t>(seconds, last))};
+}
 
 class Clock {
  public:

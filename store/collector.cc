@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <span>
 #include <utility>
 
@@ -19,10 +18,7 @@ bool is_full(base::Errno error) { return error == base::errno_of(ENOSPC) || erro
 
 }  // namespace
 
-std::uint64_t Collector::now() const {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::seconds>(clock_.wall().time_since_epoch()).count());
-}
+std::uint64_t Collector::now() const { return base::seconds_since_1970(clock_.wall()); }
 
 void Collector::give_up(std::string why) {
   if (report_.alarm.empty()) report_.alarm = std::move(why);

@@ -3,21 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include "base/assert.h"
 #include "base/log.h"
 
 namespace braid::store {
-namespace {
-
-std::uint64_t seconds_of(const base::Clock& clock) {
-  return static_cast<std::uint64_t>(
-      std::chrono::duration_cast<std::chrono::seconds>(clock.wall().time_since_epoch()).count());
-}
-
-}  // namespace
 
 void Scrubber::begin(bool anew) {
   base::check(store_.writable(), "what is scrubbed is open for writing");
@@ -25,7 +16,7 @@ void Scrubber::begin(bool anew) {
   report_ = {};
   report_.bad = state_.bad.size();
   if (state_.next != 0 && !anew) return;
-  state_.begun = seconds_of(clock_);
+  state_.begun = base::seconds_since_1970(clock_.wall());
   state_.next = 1;
 }
 
@@ -71,7 +62,7 @@ bool Scrubber::end_pass() {
       return !std::ranges::binary_search(*numbers, place.container);
     });
   state_.next = 0;
-  state_.ended = seconds_of(clock_);
+  state_.ended = base::seconds_since_1970(clock_.wall());
   note();
   return false;
 }

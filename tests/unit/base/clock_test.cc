@@ -25,6 +25,21 @@ TEST(ManualClock, recently_is_now) {
   EXPECT_EQ(clock.recently(), clock.now());
 }
 
+TEST(WallTime, seconds_since_1970_and_back) {
+  for (const std::uint64_t at :
+       {std::uint64_t{0}, std::uint64_t{1'700'000'000}, std::uint64_t{4'600'000'000}})
+    EXPECT_EQ(seconds_since_1970(wall_time_at(at)), at);
+  EXPECT_EQ(seconds_since_1970(WallTime(seconds(7)) + std::chrono::milliseconds(999)), 7U);
+  EXPECT_EQ(seconds_since_1970(WallTime(seconds(-7))), 0U);
+}
+
+TEST(WallTime, any_number_of_seconds_is_a_time_to_which_a_day_can_be_added) {
+  const WallTime last = wall_time_at(UINT64_MAX);
+  EXPECT_EQ(wall_time_at(INT64_MAX), last);
+  EXPECT_GT(last, wall_time_at(4'600'000'000));
+  EXPECT_GT(last + std::chrono::hours(24), last);
+}
+
 TEST(SystemClock, recently_lies_between_an_earlier_one_and_now) {
   const SystemClock clock;
   const TimePoint first = clock.recently();
