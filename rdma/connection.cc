@@ -120,9 +120,8 @@ void RdmaConnection::on_pulled(Pull& pull) {
   worker_.metrics_.read_chunks.add(call.lists.reads().size() + (call.lists.call() ? 1 : 0));
   worker_.metrics_.bytes_read.add(call.lists.read_bytes());
   active_at_ = worker_.reactor_.clock().now();
-  // It was taken in its address's turn, and goes on now that its data is here; that counts for its address.
-  (void)worker_.turns_.admits(turn_, active_at_);
-  deliver(call);
+  pulled_.push_back(&call);
+  process(active_at_);
 }
 
 void RdmaConnection::on_pull_failed(WorkStatus) {
@@ -345,6 +344,7 @@ void RdmaConnection::disconnect() {
   state_ = State::ending;
   ending_at_ = worker_.reactor_.clock().now();
   inbox_.clear();
+  for (CallState* const call : std::exchange(pulled_, {})) end_call(*call);
   answers_.clear();
   back_waiting_.clear();
   pulls_.abandon();

@@ -101,14 +101,17 @@ class RdmaConnection final : public rpc::Connection,
   void on_transmitted(const Transmission& transmission) override;
   void on_transmission_failed(WorkStatus status) override;
 
-  // Hands on what has arrived, as long as the receiver is ready and its address has its turn.
+  // Hands on what is here, as long as its address has its turn: calls whose data has come, then what has
+  // arrived, if the receiver is ready.
   void process(base::TimePoint now);
+  [[nodiscard]] bool may_take();
   void wait_for_turn();
   void take_turn();
   void take(Arrival arrival);
   void take_message(const Header& header, Arrival arrival);
   void take_call(const Header& header, Arrival arrival);
   void take_reply(const Header& header, Arrival arrival);
+  void take_pulled();
   void deliver(CallState& call);
 
   CallState& begin_call(std::uint32_t xid, base::TimePoint arrived);
@@ -175,6 +178,7 @@ class RdmaConnection final : public rpc::Connection,
   bool readable_ = false;     // the peer answers RDMA Reads
 
   std::deque<Arrival> inbox_;
+  std::deque<CallState*> pulled_;  // their data is here, and they wait for the turn of their address
   std::vector<std::unique_ptr<CallState>> calls_;
   std::vector<CallState*> free_calls_;
   std::size_t running_calls_ = 0;

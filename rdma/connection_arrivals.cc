@@ -9,23 +9,38 @@ namespace braid::rdma {
 
 void RdmaConnection::process(base::TimePoint now) {
   if (waits_for_turn_) return;
-  for (bool worked = false;
-       state_ == State::open && !worker_.draining_ && !inbox_.empty() && receiver_->ready(*this);
-       worked = true) {
-    // What the peer does not acknowledge takes memory too. A peer that keeps to its credits may be ahead of
-    // the completions of our Sends, so it waits; another one's calls will soon be too many.
-    if (answers_out_ >= worker_.options_.credits) break;
+  for (bool worked = false; state_ == State::open && (!pulled_.empty() || may_take()); worked = true) {
     if (worked) now = worker_.reactor_.clock().now();
     if (!worker_.turns_.admits(turn_, now)) {
       // Others of its address come first.
       if (worked) worker_.turns_.end(turn_);
       return wait_for_turn();
     }
+    if (!pulled_.empty()) {
+      take_pulled();
+      continue;
+    }
     Arrival arrival = std::move(inbox_.front());
     inbox_.pop_front();
     take(std::move(arrival));
   }
   worker_.turns_.end(turn_);
+}
+
+bool RdmaConnection::may_take() {
+  // What the peer does not acknowledge takes memory too. A peer that keeps to its credits may be ahead of
+  // the completions of our Sends, so it waits; another one's calls will soon be too many.
+  return !worker_.draining_ && !inbox_.empty() && receiver_->ready(*this) &&
+         answers_out_ < worker_.options_.credits;
+}
+
+// It was let in when it was taken, so it goes on whether or not the receiver is ready for another one.
+void RdmaConnection::take_pulled() {
+  CallState& call = *pulled_.front();
+  pulled_.pop_front();
+  pulls_.taken(call);
+  deliver(call);
+  if (state_ == State::open) pulls_.run();
 }
 
 void RdmaConnection::wait_for_turn() {

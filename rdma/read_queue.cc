@@ -40,6 +40,8 @@ void ReadQueue::add(Pull& pull) {
   run();
 }
 
+void ReadQueue::taken(Pull& pull) { held_bytes_ -= std::exchange(pull.held_bytes, 0); }
+
 void ReadQueue::abandon() { waiting_.clear(); }
 
 void ReadQueue::run() {
@@ -133,10 +135,7 @@ void ReadQueue::ended(Batch& batch, WorkStatus status) {
   --running_;
   --pull.running;
   if (status != WorkStatus::success) return user_.on_pull_failed(status);
-  if (pull.running == 0 && pull.posted == pull.reads.size()) {
-    held_bytes_ -= pull.held_bytes;
-    user_.on_pulled(pull);
-  }
+  if (pull.running == 0 && pull.posted == pull.reads.size()) user_.on_pulled(pull);
   run();
 }
 

@@ -18,7 +18,8 @@
 
 namespace braid::rdma {
 
-// What is to be read for one call. Its owner keeps it and the chunks until on_pulled().
+// What is to be read for one call. Its owner keeps it and the chunks until on_pulled(), and says then when it
+// takes the results.
 struct Pull {
   const Chunks* chunks = nullptr;
   // Results: the data of each read chunk, padded, in the order of positions; that of the call chunk.
@@ -51,7 +52,9 @@ class PullUser {
 struct ReadLimits {
   std::uint32_t reads_max = 1;   // RDMA Reads at once
   std::uint32_t pieces_max = 1;  // of the device
-  std::size_t bytes_max = 0;     // of slabs held by calls that are being read; the first may have more
+  // Of slabs held by calls that are being read, or whose results have not been taken; the first may have
+  // more.
+  std::size_t bytes_max = 0;
 };
 
 // In the order of arrival: the reads of several calls overlap, and a call is complete when its last one is.
@@ -63,6 +66,8 @@ class ReadQueue {
 
   void set_up(PostQueue& posts, MemoryMap& map, const ReadLimits& limits);
   void add(Pull& pull);
+  // Its results leave it, after on_pulled(): others have room, so run() is to be called.
+  void taken(Pull& pull);
   // Posts what may be posted.
   void run();
   // Drops what has not been posted.
@@ -91,7 +96,7 @@ class ReadQueue {
   MemoryMap* map_ = nullptr;
   ReadLimits limits_;
   std::deque<Pull*> waiting_;   // not all of their reads are posted
-  std::size_t held_bytes_ = 0;  // by calls that are being read
+  std::size_t held_bytes_ = 0;  // as ReadLimits says
   std::uint32_t reads_out_ = 0;
   std::size_t running_ = 0;  // batches
   std::vector<std::unique_ptr<Batch>> batches_;
