@@ -118,6 +118,15 @@ std::vector<HeldRange> LockTable::held(LockOwnerId owner, std::size_t count) con
   return out;
 }
 
+ByteRange LockTable::beginning(LockOwnerId owner, const ByteRange& range, std::size_t count) const {
+  const Ranges* const ranges = ranges_of(owner);
+  if (ranges == nullptr) return range;
+  auto it = reaching(*ranges, range.first);
+  for (; it != ranges->end() && it->first <= range.last; ++it, --count)
+    if (count == 0) return {range.first, it->first - 1};
+  return range;
+}
+
 std::optional<LockTable::Owned> LockTable::next_from(LockOwnerId owner, std::uint64_t first) const {
   for (auto at = owners_.lower_bound(owner); at != owners_.end(); ++at) {
     const auto found = at->second.lower_bound(at->first == owner ? first : 0);

@@ -47,6 +47,8 @@ class LockTable {
   [[nodiscard]] std::vector<HeldRange> held(LockOwnerId owner, const ByteRange& range) const;
   // At most `count` of all that it has.
   [[nodiscard]] std::vector<HeldRange> held(LockOwnerId owner, std::size_t count) const;
+  // As much of `range`, from its first byte on, as has at most `count` ranges of the owner; `count` is not 0.
+  [[nodiscard]] ByteRange beginning(LockOwnerId owner, const ByteRange& range, std::size_t count) const;
   // The ranges of all owners in an order: the first one that is not before this byte of this owner. Nothing:
   // there is none.
   struct Owned {

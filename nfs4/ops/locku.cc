@@ -1,3 +1,5 @@
+#include <optional>
+
 #include "nfs4/ops/lock_support.h"
 #include "nfs4/ops/open_operations.h"
 #include "nfs4/ops/owner_sequence.h"
@@ -8,15 +10,20 @@ namespace braid::nfs4::ops {
 namespace {
 
 Op4<stateid4> run(Compound& compound, stateid4 id, offset4 offset, length4 length) {
-  const state::ByteRange range = co_await range_of(offset, length);
+  state::ByteRange range = co_await range_of(offset, length);
   const vfs::FileHandle file = compound.current().file->handle();
   const state::StateUse use = use_of(compound, id, file);
-  const stateid4 left =
-      co_await with_own_state<stateid4>(compound, [&](state::States& states, state::DeferredWork& after) {
-        return states.locks().unlock(use, range, after);
-      });
-  compound.set_current_stateid(left);
-  co_return left;
+  const auto unlock_some = [&](state::States& states, state::DeferredWork& after) {
+    return states.locks().unlock(use, range, after);
+  };
+  for (;;) {
+    const auto left = co_await with_own_state<std::optional<stateid4>>(compound, unlock_some);
+    if (left) {
+      compound.set_current_stateid(*left);
+      co_return *left;
+    }
+    (void)co_await let_others_run().as_result();
+  }
 }
 
 }  // namespace

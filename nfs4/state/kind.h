@@ -43,6 +43,8 @@ class Kind {
   // Once, before there is any state; `registry` outlives this.
   virtual void added_to(StateRegistry& /*registry*/) {}
 
+  // Before end() of a state that holds very much: some of that goes. True: it is to be called again.
+  virtual bool lessen(State& /*state*/, DeferredWork& /*work*/) { return false; }
   // The state ends, and its stateid with it.
   virtual void end(State& state, DeferredWork& work) = 0;
   // It is taken back from a client with sessions: it is in nobody's way any more, and its stateid stays until

@@ -149,10 +149,11 @@ bool States::take_from(Leaving& one) {
     State* const doomed = states->doomed.at(number);
     State* const state = doomed == nullptr && one.gone ? states->states.at(number) : doomed;
     if (state == nullptr) continue;
-    if (one.gone)
-      kind->end(*state, left_);
-    else if (!state->revoked)
+    if (one.gone) {
+      if (!kind->lessen(*state, left_)) kind->end(*state, left_);
+    } else if (!state->revoked) {
       kind->revoke(*state, left_);
+    }
     if (!one.gone && states->doomed.at(number) == state) registry_.release(*state);
     return true;
   }

@@ -81,7 +81,7 @@ class Hoarder {
 }  // namespace
 
 nfs4::clientid4 hoard_locks(const nfs4::ServerState& server, const vfs::FileHandle& file,
-                            const vfs::OpenFileRef& open, std::uint64_t number, bool one_owner,
+                            const vfs::OpenFileRef& open, std::uint64_t number, Hoard what,
                             base::TimePoint now) {
   const ClientRef holder = comes(server, fmt::format("holder {}", number), now);
   const ClientRef waiter = comes(server, fmt::format("waiter {}", number), now);
@@ -91,7 +91,9 @@ nfs4::clientid4 hoard_locks(const nfs4::ServerState& server, const vfs::FileHand
     Hoarder waits(states, waiter, file, now);
     if (!holds.open(open) || !waits.open(open)) return;
     for (std::uint64_t i = 0; i < hoarded_ranges; ++i)
-      holds.lock(one_owner ? "all" : fmt::format("{}", i), {{4 * i, 4 * i + 1}, LockMode::write}, false);
+      holds.lock(what == Hoard::many_owners ? fmt::format("{}", i) : "all",
+                 {{4 * i, 4 * i + 1}, LockMode::write}, false);
+    if (what == Hoard::wide_lock) holds.lock("all", {nfs4::state::whole_file, LockMode::write}, false);
     for (std::uint64_t i = 0; i < waiters; ++i)
       waits.lock(fmt::format("{}", i), {nfs4::state::whole_file, LockMode::write}, true);
   });

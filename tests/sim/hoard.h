@@ -19,12 +19,17 @@ constexpr std::uint64_t entries_max = 3 * nfs4::state::StepCounter::portion;
 // How many calls of the file system there may be in one turn of the reactor: whoever makes many makes 32.
 constexpr std::uint64_t turn_calls_max = 512;
 
-// They come without a network. One locks many ranges of `file`, which nobody else uses, each for another
-// owner; or all for one, whose end is one step. The other one waits for all of the file. `number`: of their
-// coming; `open`: of the file, by which the file system is told of what they unlock. The first one, or 0:
-// they could not come.
+enum class Hoard : std::uint8_t {
+  many_owners,  // each range is another owner's
+  one_owner,    // all are of one
+  wide_lock,    // the same, and it locks all of the file then, which is one step
+};
+
+// They come without a network. One locks many ranges of `file`, which nobody else uses; the other one waits
+// for all of the file. `number`: of their coming; `open`: of the file, by which the file system is told of
+// what they unlock. The first one, or 0: they could not come.
 nfs4::clientid4 hoard_locks(const nfs4::ServerState& server, const vfs::FileHandle& file,
-                            const vfs::OpenFileRef& open, std::uint64_t number, bool one_owner,
+                            const vfs::OpenFileRef& open, std::uint64_t number, Hoard what,
                             base::TimePoint now);
 
 }  // namespace braid::sim

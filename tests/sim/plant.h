@@ -24,7 +24,7 @@ enum class Plant : std::uint8_t {
   miscounted_owners,   // a 4.0 owner skips a number
   stuck_job,           // something of a killed server waits for ever
   undeleted_records,   // what was deleted is there again after a crash
-  endless_owner,       // a lock owner with more ranges than a server that is to answer lets one have
+  wide_lock,           // a lock over 2,000 ranges of its own owner, which is one step
   hasty_unlocks,       // what a client had locked is unlocked within one turn
   narrow_sessions,     // a client believes that its session allows shorter replies than it does
 };

@@ -106,8 +106,11 @@ io::Op<> Server::begin_to_hoard(Server& self, std::uint64_t fileid, std::uint64_
   const auto open =
       co_await self.files_->open(root, *file, vfs::OpenAccess::both, vfs::OpenRule::caller).as_result();
   if (!open || self.closing_ || self.hoarder_ != 0) co_return;
-  self.hoarder_ = hoard_locks(self.engine_->state(), handle, *open, number,
-                              self.plant_ == Plant::endless_owner, self.engine_->state().clock.now());
+  const Hoard what = self.plant_ == Plant::wide_lock ? Hoard::wide_lock
+                     : number % 2 == 0               ? Hoard::one_owner
+                                                     : Hoard::many_owners;
+  self.hoarder_ =
+      hoard_locks(self.engine_->state(), handle, *open, number, what, self.engine_->state().clock.now());
 }
 
 io::Op<> Server::evict(Server& self, nfs4::clientid4 client) {

@@ -96,6 +96,7 @@ void Locks::recount(LockState& lock) {
   const std::size_t now = lock.file->locking().ranges.count(lock.owner->id);
   registry_.note_ranges(*registry_.find_client(lock.client->id), lock.ranges, now);
   lock.owner->holding += static_cast<std::size_t>(now > 0) - static_cast<std::size_t>(lock.ranges > 0);
+  lock.open->lock_ranges += static_cast<std::uint32_t>(now) - static_cast<std::uint32_t>(lock.ranges);
   lock.ranges = now;
 }
 
@@ -183,28 +184,41 @@ void Locks::undo(const LockAnswer& answer, const LockRequest& request, bool for_
   if (answer.fresh && lock.ranges == 0) end(lock, work);
 }
 
-base::Result<stateid4, nfsstat4> Locks::unlock(const StateUse& use, const ByteRange& range,
-                                               DeferredWork& work) {
+ByteRange Locks::portion_of(const LockState& lock, const ByteRange& range) const {
+  if (lock.ranges <= ranges_at_once) return range;
+  steps().add(ranges_at_once);
+  return lock.file->locking().ranges.beginning(lock.owner->id, range, ranges_at_once);
+}
+
+void Locks::release(LockState& lock, const ByteRange& range, DeferredWork& work) {
+  FileState& file = *lock.file;
+  {
+    const StepCounter::Look look(steps(), file.locking().ranges);
+    file.locking().ranges.unlock(lock.owner->id, range);
+  }
+  recount(lock);
+  file.locking().queue.note_release(lock.client->id);
+  if (auto open = lock.open->descriptors.any(); open != nullptr)
+    work.released.push_back({std::move(open), lock.owner->id, vfs::range_of(range)});
+  freed(file, range, work);
+}
+
+base::Result<std::optional<stateid4>, nfsstat4> Locks::unlock(const StateUse& use, ByteRange& range,
+                                                              DeferredWork& work) {
   const StepCounter::Call call(steps());
   const auto found = registry_.find<LockState>(use);
   if (!found) return base::fail(found.error());
   LockState& lock = **found;
-  LockOwner& owner = *lock.owner;
   FileState& file = *lock.file;
   const ClientStates& states = *registry_.find_client(lock.client->id);
-  if (file.locking().ranges.splits(owner.id, range) && !room_for_ranges(states, file, 1))
+  if (file.locking().ranges.splits(lock.owner->id, range) && !room_for_ranges(states, file, 1))
     return base::fail(limit_status(use.minor_version));
-  {
-    const StepCounter::Look look(steps(), file.locking().ranges);
-    file.locking().ranges.unlock(owner.id, range);
-  }
-  recount(lock);
-  owner.used = use.now;
-  file.locking().queue.note_release(lock.client->id);
-  if (auto open = lock.open->descriptors.any(); open != nullptr)
-    work.released.push_back({std::move(open), owner.id, vfs::range_of(range)});
-  freed(file, range, work);
-  return lock.bump();
+  const ByteRange portion = portion_of(lock, range);
+  release(lock, portion, work);
+  lock.owner->used = use.now;
+  if (portion.last == range.last) return lock.bump();
+  range.first = portion.last + 1;
+  return std::nullopt;
 }
 
 std::optional<LockHolder> Locks::test(clientid4 client, std::string_view owner, const vfs::FileHandle& handle,
@@ -247,11 +261,11 @@ base::Result<bool, nfsstat4> Locks::end_some(const StateUse& open_use, DeferredW
   const auto found = registry_.find<OpenState>(open_use);
   if (!found) return base::fail(found.error());
   OpenState& open = **found;
-  const auto many = [&] { return open.locks.size() > states_at_once; };
+  const auto many = [&] { return open.locks.size() > states_at_once || open.lock_ranges > states_at_once; };
   if (freed_.empty() && !many()) return false;
   quietly([&] {
     for (std::size_t ended = 0; many() && ended < states_at_once && !call.over(); ++ended)
-      end(*open.locks.back(), work);
+      if (!lessen(*open.locks.back(), work)) end(*open.locks.back(), work);
   });
   tell_some(work);
   return true;
@@ -275,6 +289,13 @@ void Locks::detach(LockState& lock, DeferredWork& work) {
   lock.owner = nullptr;
   lock.open = nullptr;
   drop_if_unused(*registry_.find_client(lock.client->id), owner);
+}
+
+bool Locks::lessen(State& state, DeferredWork& work) {
+  auto& lock = static_cast<LockState&>(state);
+  if (lock.revoked || lock.ranges <= ranges_at_once) return false;
+  release(lock, portion_of(lock, whole_file), work);
+  return true;
 }
 
 void Locks::end(State& state, DeferredWork& work) {

@@ -66,8 +66,9 @@ struct LockRefusal {
 // Who waits is looked at when bytes are freed that it waits for, or when a turn ends that keeps it from them.
 class Locks final : public Kind {
  public:
-  // So many states end in one call; more in several.
+  // So many states end in one call, and so many ranges of one state; more in several.
   static constexpr std::size_t states_at_once = 256;
+  static constexpr std::size_t ranges_at_once = 128;
 
   explicit Locks(StateRegistry& registry);
 
@@ -84,8 +85,11 @@ class Locks final : public Kind {
   [[nodiscard]] std::uint64_t turns_given() const { return turns_given_; }
   // How many locks were refused because a file, a client or its address has as many ranges as it may.
   [[nodiscard]] std::uint64_t refused_full() const { return refused_full_; }
-  // RESOURCE (DELAY in 4.1): this would leave two ranges of one, and there are as many as there may be.
-  base::Result<stateid4, nfsstat4> unlock(const StateUse& use, const ByteRange& range, DeferredWork& work);
+  // Nothing: it has begun, `range` is what is left to be unlocked, and it is to be called again; the stateid
+  // is the same until the last call. RESOURCE (DELAY in 4.1): this would leave two ranges of one, and there
+  // are as many as there may be.
+  base::Result<std::optional<stateid4>, nfsstat4> unlock(const StateUse& use, ByteRange& range,
+                                                         DeferredWork& work);
   // LOCKT: who would be in the way, if only because it is his turn.
   [[nodiscard]] std::optional<LockHolder> test(clientid4 client, std::string_view owner,
                                                const vfs::FileHandle& file, const HeldRange& wanted) const;
@@ -97,8 +101,8 @@ class Locks final : public Kind {
   [[nodiscard]] static bool unused(const LockOwner& owner, base::TimePoint before) {
     return !owner.sequence.busy() && owner.used <= before && owner.locks.empty();
   }
-  // Before the open that `open` names is closed: if it has many locks, some of them end. True: call it again.
-  // Errors as of a CLOSE.
+  // Before the open that `open` names is closed: if it has many locks, or ranges, some of them end. True:
+  // call it again. Errors as of a CLOSE.
   base::Result<bool, nfsstat4> end_some(const StateUse& open, DeferredWork& work);
 
   // What f() frees is told to nobody before tell_some().
@@ -113,6 +117,7 @@ class Locks final : public Kind {
   // Ends turns and places whose time is over. True: there is more.
   bool tidy(base::TimePoint now, DeferredWork& work);
 
+  bool lessen(State& state, DeferredWork& work) override;
   void end(State& state, DeferredWork& work) override;
   void revoke(State& state, DeferredWork& work) override;
   // RFC 8881 18.38.3: only locks that lock nothing are freed without having been revoked.
@@ -145,6 +150,9 @@ class Locks final : public Kind {
   LockAnswer take(LockState& lock, const LockRequest& request, bool fresh, DeferredWork& work);
   // After a change of what it locks.
   void recount(LockState& lock);
+  // As much of a range as may be unlocked in one call.
+  [[nodiscard]] ByteRange portion_of(const LockState& lock, const ByteRange& range) const;
+  void release(LockState& lock, const ByteRange& range, DeferredWork& work);
   // Takes the locks off their file, their owner and their open.
   void detach(LockState& lock, DeferredWork& work);
 

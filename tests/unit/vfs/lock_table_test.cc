@@ -87,6 +87,20 @@ class LockTableModelTest : public testing::TestWithParam<std::uint32_t> {
       }
     }
   }
+  // As much of a span as has so many ranges: no more, and no less if there are more.
+  void begin() {
+    const std::size_t owner = below(owners), most = 1 + below(4);
+    const ByteRange whole = span().bytes();
+    const ByteRange part = table_.beginning(id(owner), whole, most);
+    ASSERT_EQ(part.first, whole.first);
+    ASSERT_LE(part.last, whole.last);
+    const std::size_t all = table_.held(id(owner), whole).size();
+    ASSERT_EQ(table_.held(id(owner), part).size(), std::min(all, most));
+    ASSERT_EQ(part == whole, all <= most);
+    if (all <= most) return;
+    const auto next = table_.held(id(owner), ByteRange{part.last + 1, whole.last});
+    ASSERT_EQ(next.front().range.first, part.last + 1) << "it ends where the next one begins";
+  }
   void compare() {
     std::size_t ranges = 0;
     for (std::size_t owner = 0; owner < owners; ++owner) {
@@ -122,6 +136,7 @@ TEST_P(LockTableModelTest, each_owner_holds_what_a_table_of_bytes_says) {
     else if (!others_conflict(owner, range, wanted))
       lock(owner, range, wanted);
     ASSERT_NO_FATAL_FAILURE(compare()) << "step " << step;
+    ASSERT_NO_FATAL_FAILURE(begin()) << "step " << step;
   }
 }
 

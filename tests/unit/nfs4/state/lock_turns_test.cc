@@ -16,7 +16,7 @@ class LockTurnsTest : public StatesTest {
   stateid4 by_alice = opened(alice, "a", reads_and_writes);
   stateid4 by_bob = opened(bob, "b", reads_and_writes);
   stateid4 held = lock(alice, by_alice, "holder", write_0_9)->id;
-  void release() { held = states.locks().unlock(use(alice, held), {0, 9}, after).value(); }
+  void release() { held = unlock(use(alice, held), {0, 9}).value(); }
 };
 
 TEST_F(LockTurnsTest, who_waits_gets_the_lock_before_who_comes_later) {
@@ -78,7 +78,7 @@ TEST_F(LockTurnsTest, who_waits_for_other_bytes_in_front_does_not_pass_one_whose
   EXPECT_EQ(status_of(lock(bob, by_bob, "in front", write_0_9)), NFS4ERR_DENIED);
   EXPECT_EQ(status_of(lock(alice, by_alice, "waiter", write_0_9, true)), NFS4_OK);
   after = {};
-  ASSERT_TRUE(states.locks().unlock(use(alice, other), {20, 29}, after));
+  ASSERT_TRUE(unlock(use(alice, other), {20, 29}));
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "in front") << "it has kept its place for what it waits for";
 }
@@ -98,7 +98,7 @@ TEST_F(LockTurnsTest, waiters_are_served_in_the_order_in_which_they_asked) {
   const auto first = lock(bob, by_bob, "first", write_0_9, true);
   ASSERT_TRUE(first);
   after = {};
-  ASSERT_TRUE(states.locks().unlock(use(bob, first->id), {0, 9}, after));
+  ASSERT_TRUE(unlock(use(bob, first->id), {0, 9}));
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "second");
 }
@@ -116,7 +116,7 @@ TEST_F(LockTurnsTest, whoever_was_in_the_way_of_what_the_file_system_refused_is_
 TEST_F(LockTurnsTest, who_waits_for_other_bytes_is_not_told) {
   EXPECT_EQ(status_of(lock(bob, by_bob, "waiter", write_0_9, true)), NFS4ERR_DENIED);
   const stateid4 elsewhere = lock(alice, by_alice, "other", {{20, 29}, LockMode::write})->id;
-  ASSERT_TRUE(states.locks().unlock(use(alice, elsewhere), {20, 29}, after));
+  ASSERT_TRUE(unlock(use(alice, elsewhere), {20, 29}));
   EXPECT_TRUE(after.turns.empty());
   ASSERT_TRUE(states.opens().close(use(alice, by_alice), after));
   EXPECT_EQ(after.turns.size(), 1U) << "closing releases all";
@@ -163,7 +163,7 @@ class PollingTest : public StatesTest {
   void step(Contender& one) {
     now = std::max(now, one.next);
     if (one.holds) {
-      one.id = states.locks().unlock(use(one.client, one.id), {0, 9}, after).value();
+      one.id = unlock(use(one.client, one.id), {0, 9}).value();
       one.holds = false;
       ++one.rounds;
       one.next = now + work;
@@ -202,7 +202,7 @@ TEST_F(PollingTest, a_third_client_does_not_take_the_turn_of_one_that_polls) {
   const stateid4 by_older = opened(older, "o", reads_and_writes);
   const stateid4 by_bob = opened(bob, "b", reads_and_writes);
   EXPECT_EQ(status_of(lock(older, by_older, "l", write_0_9, true)), NFS4ERR_DENIED);
-  ASSERT_TRUE(states.locks().unlock(use(old, held), {0, 9}, after));
+  ASSERT_TRUE(unlock(use(old, held), {0, 9}));
   EXPECT_TRUE(after.turns.empty());
   EXPECT_EQ(status_of(lock(bob, by_bob, "third", write_0_9)), NFS4ERR_DENIED);
   EXPECT_EQ(status_of(lock(older, by_older, "l", write_0_9, true)), NFS4_OK);
@@ -213,7 +213,7 @@ TEST_F(PollingTest, owners_of_one_client_are_served_in_their_order) {
   const stateid4 open_id = opened(old, "o", reads_and_writes);
   const stateid4 held = lock(old, open_id, "first", write_0_9)->id;
   EXPECT_EQ(status_of(lock(old, open_id, "second", write_0_9, true)), NFS4ERR_DENIED);
-  ASSERT_TRUE(states.locks().unlock(use(old, held), {0, 9}, after));
+  ASSERT_TRUE(unlock(use(old, held), {0, 9}));
   EXPECT_EQ(status_of(lock(old, open_id, "third", write_0_9)), NFS4ERR_DENIED);
   EXPECT_EQ(status_of(lock(old, open_id, "second", write_0_9, true)), NFS4_OK);
 }

@@ -96,7 +96,7 @@ class OwnersModelTest : public StatesTest, public testing::WithParamInterface<st
   }
   void unlock(Owner& owner, const Span& span) {
     if (!owner.locks) return;
-    const auto left = states.locks().unlock(use(owner.client, *owner.locks), span.bytes(), after);
+    const auto left = StatesTest::unlock(use(owner.client, *owner.locks), span.bytes());
     ASSERT_TRUE(left);
     ASSERT_EQ(left->seqid, owner.locks->seqid + 1);
     owner.locks = *left;
@@ -174,7 +174,7 @@ TEST_F(LocksTest, closing_a_file_releases_its_locks_and_says_so_to_the_file_syst
   ASSERT_EQ(after.released.size(), 1U);
   EXPECT_EQ(after.released[0].owner, locked->owner);
   EXPECT_EQ(status_of(lock(bob, other, "m", read_0_9)), NFS4_OK);
-  EXPECT_EQ(status_of(states.locks().unlock(use(alice, locked->id), {0, 9}, after)), NFS4ERR_BAD_STATEID);
+  EXPECT_EQ(status_of(unlock(use(alice, locked->id), {0, 9})), NFS4ERR_BAD_STATEID);
 }
 
 TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_what_was_there) {
@@ -194,7 +194,7 @@ TEST_F(LocksTest, a_lock_that_the_file_system_refused_leaves_the_stateid_as_the_
   const HeldRange more{{20, 29}, LockMode::write};
   const auto refused = lock(alice, known, std::nullopt, more);
   undo(*refused, more, false);
-  const auto next = states.locks().unlock(use(alice, known), {0, 4}, after);
+  const auto next = unlock(use(alice, known), {0, 4});
   ASSERT_TRUE(next);
   EXPECT_EQ(next->seqid, known.seqid + 1);
 }
@@ -208,10 +208,10 @@ TEST_F(LocksTest, what_was_done_while_the_file_system_refused_counts) {
   ASSERT_FALSE(meanwhile) << "it was sent with a stateid that is old by now";
   stateid4 latest = known;
   latest.seqid = 0;
-  const auto unlocked = states.locks().unlock(use(alice, latest), {0, 4}, after);
+  const auto unlocked = unlock(use(alice, latest), {0, 4});
   ASSERT_TRUE(unlocked);
   undo(*refused, more, false);
-  EXPECT_TRUE(states.locks().unlock(use(alice, *unlocked), {5, 9}, after));
+  EXPECT_TRUE(unlock(use(alice, *unlocked), {5, 9}));
 }
 
 TEST_F(LocksTest, an_owner_whose_first_lock_the_file_system_refused_may_begin_again) {
@@ -226,7 +226,7 @@ TEST_F(LocksTest, a_lock_stateid_can_be_freed_once_it_locks_nothing) {
   const stateid4 locked = lock(alice, open_id, "l", write_0_9)->id;
   EXPECT_EQ(status_of(states.free(open_id, *alice, after)), NFS4ERR_LOCKS_HELD);
   EXPECT_EQ(status_of(states.free(locked, *alice, after)), NFS4ERR_LOCKS_HELD);
-  const stateid4 empty = states.locks().unlock(use(alice, locked), {0, offset_max}, after).value();
+  const stateid4 empty = unlock(use(alice, locked), {0, offset_max}).value();
   EXPECT_EQ(status_of(states.free(empty, *alice, after)), NFS4_OK);
   EXPECT_EQ(states.test(empty, *alice), NFS4ERR_BAD_STATEID);
 }
@@ -235,7 +235,7 @@ TEST_F(LocksTest, an_owner_with_locks_is_not_released) {
   const stateid4 open_id = opened(old, "a", reads_and_writes);
   const auto locked = lock(old, open_id, "l", write_0_9);
   EXPECT_EQ(status_of(states.locks().release_owner(old->id, "l", after)), NFS4ERR_LOCKS_HELD);
-  ASSERT_TRUE(states.locks().unlock(use(old, locked->id), {0, 9}, after));
+  ASSERT_TRUE(unlock(use(old, locked->id), {0, 9}));
   EXPECT_EQ(status_of(states.locks().release_owner(old->id, "l", after)), NFS4_OK);
   EXPECT_EQ(states.locks().owner_id(old->id, "l"), std::nullopt);
   EXPECT_EQ(status_of(states.locks().release_owner(old->id, "nobody", after)), NFS4_OK);
@@ -245,7 +245,7 @@ TEST_F(LocksTest, an_owner_whose_last_lock_takes_it_with_it_is_released_once) {
   const stateid4 open_id = opened(alice, "a", reads_and_writes);
   const stateid4 other_id = opened(alice, "a", reads_and_writes, handle(2));
   const auto locked = lock(alice, open_id, "l", write_0_9);
-  ASSERT_TRUE(states.locks().unlock(use(alice, locked->id), {0, 9}, after));
+  ASSERT_TRUE(unlock(use(alice, locked->id), {0, 9}));
   EXPECT_EQ(status_of(states.locks().release_owner(alice->id, "l", after)), NFS4_OK);
   EXPECT_EQ(states.locks().owner_id(alice->id, "l"), std::nullopt);
   EXPECT_EQ(states.size(), 2U);
@@ -306,7 +306,7 @@ TEST_F(LocalWaitsTest, who_waits_for_somebody_local_is_told_when_that_one_is_gon
   const auto first = lock(alice, by_alice, "first", write_0_9, true);
   ASSERT_TRUE(first);
   after = {};
-  ASSERT_TRUE(states.locks().unlock(use(alice, first->id), {0, 9}, after));
+  ASSERT_TRUE(unlock(use(alice, first->id), {0, 9}));
   ASSERT_EQ(after.turns.size(), 1U);
   EXPECT_EQ(after.turns[0].owner, "second");
 }
@@ -317,7 +317,7 @@ TEST_F(LocalWaitsTest, others_may_take_what_they_can_get_meanwhile) {
   ASSERT_TRUE(other);
   for (const LocalWait& wait : states.locks().local_waits()) states.locks().local_gone(wait, after);
   EXPECT_TRUE(after.turns.empty()) << "another client has it by now";
-  ASSERT_TRUE(states.locks().unlock(use(bob, other->id), {5, 20}, after));
+  ASSERT_TRUE(unlock(use(bob, other->id), {5, 20}));
   EXPECT_EQ(after.turns.size(), 1U);
 }
 

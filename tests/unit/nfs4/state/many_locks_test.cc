@@ -55,7 +55,7 @@ TEST_F(ManyLocksTest, a_call_looks_at_few_of_them) {
   let_wait();
   for (std::size_t i = 0; i < 200; ++i) {
     EXPECT_TRUE(states.locks().test(bob->id, "b", file_one, place(owners - 1)));
-    locked[i] = states.locks().unlock(use(alice, locked[i]), place(i).range, after).value();
+    locked[i] = unlock(use(alice, locked[i]), place(i).range).value();
     locked[i] = lock(alice, locked[i], std::nullopt, place(i))->id;
   }
   EXPECT_TRUE(after.turns.empty());
@@ -145,7 +145,7 @@ TEST_F(ManyLocksTest, an_owner_is_released_in_portions) {
           {.use = whose, .new_owner = "l", .new_owner_seqid = seqid++, .wanted = place(0)}, after);
       ASSERT_TRUE(got);
       whose.id = got->id;
-      ASSERT_TRUE(states.locks().unlock(whose, whole_file, after));
+      ASSERT_TRUE(unlock(whose, whole_file));
     }
   }
   EXPECT_EQ(states.locks().release_owner(old->id, "l", after), true);
@@ -165,6 +165,97 @@ TEST_F(ManyLocksTest, owners_that_nobody_uses_are_forgotten_in_portions) {
   for (; states.tidy(now, now, after); ++portions) ASSERT_LT(portions, owners);
   EXPECT_EQ(states.size(), owners + 2) << "4.0 keeps the last open of an owner until then";
   expect_short_calls();
+}
+
+// --- One owner that has all of them.
+
+class OneOwnerTest : public StatesTest {
+ protected:
+  static constexpr std::size_t ranges = 5000;
+  // A portion, the last step of one, and who waits for what that has freed.
+  static constexpr std::uint64_t call_max = 3 * StepCounter::portion;
+
+  void SetUp() override {
+    for (std::size_t i = 1; i < ranges; ++i) held = lock(alice, held, std::nullopt, place(i))->id;
+    EXPECT_EQ(status_of(lock(bob, by_bob, "first", place(0), true)), NFS4ERR_DENIED);
+    EXPECT_EQ(status_of(lock(bob, by_bob, "last", place(ranges - 1), true)), NFS4ERR_DENIED);
+  }
+  [[nodiscard]] std::vector<std::string> told() const {
+    std::vector<std::string> owners;
+    for (const LockTurn& turn : after.turns) owners.push_back(turn.owner);
+    return owners;
+  }
+  void expect_all_gone_in_portions(std::size_t portions) {
+    EXPECT_GE(portions, ranges / Locks::ranges_at_once / 4);
+    EXPECT_EQ(told(), (std::vector<std::string>{"first", "last"}));
+    for (const char* owner : {"first", "last"})
+      EXPECT_EQ(status_of(lock(bob, by_bob, owner, place(owner[0] == 'f' ? 0 : ranges - 1))), NFS4_OK);
+    EXPECT_EQ(status_of(lock(bob, by_bob, "all of it", {{4, 4 * ranges - 5}, LockMode::write})), NFS4_OK);
+    EXPECT_LE(states.longest_call(), call_max);
+  }
+
+  const stateid4 by_alice = opened(alice, "a", reads_and_writes);
+  const stateid4 by_bob = opened(bob, "b", reads_and_writes);
+  stateid4 held = lock(alice, by_alice, "all", place(0))->id;
+};
+
+TEST_F(OneOwnerTest, it_unlocks_in_portions) {
+  ByteRange left = whole_file;
+  std::size_t portions = 1;
+  for (;; ++portions) {
+    const auto unlocked = states.locks().unlock(use(alice, held), left, after).value();
+    if (unlocked) {
+      EXPECT_EQ(unlocked->seqid, held.seqid + 1) << "one operation, one change of the stateid";
+      break;
+    }
+    ASSERT_LT(portions, ranges);
+    EXPECT_EQ(told(), std::vector<std::string>{"first"}) << "what is unlocked is free at once";
+    EXPECT_EQ(status_of(lock(bob, by_bob, "next", place(ranges - 1))), NFS4ERR_DENIED);
+  }
+  ASSERT_EQ(after.released.size(), portions) << "the file system is told of each";
+  std::uint64_t from = 0;
+  for (const ReleasedRange& part : after.released) {
+    EXPECT_EQ(part.range.offset, from) << "no byte is left out";
+    from += part.range.length;
+  }
+  EXPECT_EQ(after.released.back().range.length, vfs::LockRange::to_end);
+  expect_all_gone_in_portions(portions);
+}
+
+TEST_F(OneOwnerTest, what_lies_in_one_range_is_unlocked_at_once) {
+  ByteRange left = place(ranges / 2).range;
+  EXPECT_TRUE(states.locks().unlock(use(alice, held), left, after).value());
+  EXPECT_LE(states.longest_call(), call_max);
+}
+
+TEST_F(OneOwnerTest, a_portion_after_the_stateid_is_gone_is_refused) {
+  ByteRange left = whole_file;
+  ASSERT_FALSE(states.locks().unlock(use(alice, held), left, after).value());
+  states.drop_client(alice->id);
+  while (states.leaving()) (void)states.take_left();
+  EXPECT_EQ(status_of(states.locks().unlock(use(alice, held), left, after)), NFS4ERR_EXPIRED);
+}
+
+TEST_F(OneOwnerTest, its_ranges_end_in_portions_before_their_file_is_closed) {
+  std::size_t portions = 1;
+  for (; states.locks().end_some(use(alice, by_alice), after).value(); ++portions)
+    ASSERT_LT(portions, ranges);
+  EXPECT_EQ(status_of(states.opens().close(use(alice, by_alice), after)), NFS4_OK);
+  expect_all_gone_in_portions(portions);
+  EXPECT_EQ(after.released.front().range.offset, 0U);
+  EXPECT_EQ(after.released.back().range.length, vfs::LockRange::to_end);
+}
+
+TEST_F(OneOwnerTest, a_client_with_it_goes_in_portions) {
+  states.drop_client(alice->id);
+  std::size_t portions = 1;
+  for (bool more = true; more; ++portions) {
+    DeferredWork left = states.take_left();
+    for (LockTurn& turn : left.turns) after.turns.push_back(std::move(turn));
+    more = states.leaving();
+  }
+  EXPECT_FALSE(states.holds_state(alice->id));
+  expect_all_gone_in_portions(portions);
 }
 
 // --- Limits.
@@ -191,7 +282,7 @@ TEST_F(LockLimitsTest, a_file_has_no_more_locks_than_it_may) {
   EXPECT_EQ(status_of(lock(old, by_old, "more", place(7))), NFS4ERR_RESOURCE);
   EXPECT_EQ(states.locks().refused_full(), 2U);
   EXPECT_EQ(status_of(lock(alice, by_alice, "0", place(7))), NFS4ERR_DELAY) << "whoever has some already";
-  ASSERT_TRUE(states.locks().unlock(use(alice, locked[0]), whole_file, after));
+  ASSERT_TRUE(unlock(use(alice, locked[0]), whole_file));
   EXPECT_EQ(status_of(lock(old, by_old, "more", place(7))), NFS4_OK);
   EXPECT_EQ(status_of(lock(alice, opened(alice, "a", reads_and_writes, handle(2)), "a", place(0))),
             NFS4ERR_BAD_STATEID)
@@ -204,9 +295,9 @@ TEST_F(LockLimitsTest, unlocking_the_middle_needs_room) {
   std::vector<stateid4> locked;
   for (std::uint64_t i = 0; i < 6; ++i)
     locked.push_back(lock(alice, by_alice, std::to_string(i), place(i))->id);
-  const stateid4 split = states.locks().unlock(use(alice, wide), {150, 150}, after).value();
-  EXPECT_EQ(status_of(states.locks().unlock(use(alice, split), {120, 120}, after)), NFS4ERR_DELAY);
-  EXPECT_EQ(status_of(states.locks().unlock(use(alice, split), {190, 199}, after)), NFS4_OK);
+  const stateid4 split = unlock(use(alice, wide), {150, 150}).value();
+  EXPECT_EQ(status_of(unlock(use(alice, split), {120, 120})), NFS4ERR_DELAY);
+  EXPECT_EQ(status_of(unlock(use(alice, split), {190, 199})), NFS4_OK);
 }
 
 // Whoever has no place asks again, and takes what it finds free.
@@ -220,7 +311,7 @@ TEST_F(LockLimitsTest, places_of_those_who_wait_are_counted) {
   for (const char* owner : {"5", "6"})
     EXPECT_EQ(status_of(lock(old, by_old, owner, place(0), true)), NFS4ERR_DENIED);
   // Three of bob's and one more have a place; their turns come and go.
-  ASSERT_TRUE(states.locks().unlock(use(alice, held), whole_file, after));
+  ASSERT_TRUE(unlock(use(alice, held), whole_file));
   for (int second = 0; second < 10; ++second) states.tick(now, now += 1s, after);
   ASSERT_EQ(after.turns.size(), 3U) << "the fourth is of 4.0, and polls";
   EXPECT_EQ(after.turns[2].owner, "3");
@@ -240,7 +331,7 @@ TEST_F(LockLimitsTest, a_place_that_is_left_is_anothers) {
   }
   const stateid4 by_bob = opened(bob, "b", reads_and_writes);
   EXPECT_EQ(status_of(lock(bob, by_bob, "1", place(0), true)), NFS4ERR_DENIED);
-  ASSERT_TRUE(states.locks().unlock(use(alice, held), whole_file, after));
+  ASSERT_TRUE(unlock(use(alice, held), whole_file));
   EXPECT_EQ(after.turns.size(), 1U);
 }
 
@@ -258,7 +349,7 @@ TEST_F(LockPlacesTest, an_address_leaves_places_to_others) {
   EXPECT_EQ(status_of(lock(bob, opened(bob, "b", reads_and_writes), "1", place(0), true)), NFS4ERR_DENIED);
   states.drop_client(crowd->id);
   while (states.leaving()) (void)states.take_left();
-  ASSERT_TRUE(states.locks().unlock(use(alice, held), whole_file, after));
+  ASSERT_TRUE(unlock(use(alice, held), whole_file));
   EXPECT_EQ(after.turns.size(), 1U) << "of bob, who had a place";
 }
 
@@ -283,7 +374,7 @@ TEST_F(LockChangesTest, who_waits_behind_a_turn_that_could_not_be_used_is_told) 
   const HeldRange both{{0, 19}, LockMode::write};
   const stateid4 held = lock(old, by_old, "l", write_0_9)->id;
   EXPECT_EQ(status_of(lock(older, by_older, "polls", both, true)), NFS4ERR_DENIED);
-  const stateid4 left = states.locks().unlock(use(old, held), {0, 9}, after).value();
+  const stateid4 left = unlock(use(old, held), {0, 9}).value();
   EXPECT_EQ(
       status_of(lock(alice, opened(alice, "a", reads_and_writes), "told", {{15, 19}, LockMode::write}, true)),
       NFS4ERR_DENIED);

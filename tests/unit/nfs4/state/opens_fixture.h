@@ -103,6 +103,14 @@ class StatesTest : public testing::Test {
                                 .can_be_told = client->minor_version() > 0},
                                after);
   }
+  // In as many portions as it takes.
+  base::Result<stateid4, nfsstat4> unlock(const StateUse& whose, ByteRange range) {
+    for (;;) {
+      const auto left = states.locks().unlock(whose, range, after);
+      if (!left) return base::fail(left.error());
+      if (*left) return **left;
+    }
+  }
   // The file system refused what lock() had granted, to somebody who would wait or who would not.
   void undo(const LockAnswer& answer, const HeldRange& wanted, bool blocking) {
     states.locks().undo(answer,

@@ -352,7 +352,7 @@ TEST_F(FewStatesTest, unlocking_leaves_no_more_ranges_than_a_client_may_have) {
   stateid4 locks = lock(old, id, "l", {{0, UINT64_MAX}, LockMode::read})->id;
   std::uint64_t at = 1;
   for (; at < 100; at += 2) {
-    const auto unlocked = states.locks().unlock(use(old, locks), {at, at}, after);
+    const auto unlocked = unlock(use(old, locks), {at, at});
     if (!unlocked) {
       EXPECT_EQ(unlocked.error(), NFS4ERR_RESOURCE);
       break;
@@ -360,7 +360,7 @@ TEST_F(FewStatesTest, unlocking_leaves_no_more_ranges_than_a_client_may_have) {
     locks = *unlocked;
   }
   EXPECT_LT(at, 20U);
-  EXPECT_TRUE(states.locks().unlock(use(old, locks), {at, UINT64_MAX}, after)) << "this leaves one of one";
+  EXPECT_TRUE(unlock(use(old, locks), {at, UINT64_MAX})) << "this leaves one of one";
 }
 
 // --- Stateids.
