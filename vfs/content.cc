@@ -35,6 +35,11 @@ base::Result<void, Error> Stub::space_own(const Credentials& /*who*/, int /*fd*/
   return base::fail(Error::notsupp);
 }
 
+bool Content::locate(std::uint64_t /*offset*/, std::uint32_t /*count*/, const Look& /*look*/,
+                     Located& /*where*/) {
+  return false;
+}
+
 VfsOp<SeekResult> Content::seek(Stub& /*stub*/, std::uint64_t /*offset*/, SeekTo /*what*/,
                                 std::uint64_t /*until*/) {
   return base::fail(Error::notsupp);

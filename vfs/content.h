@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "vfs/open_file.h"
@@ -117,6 +119,19 @@ class Stub {
   Stub() = default;
 };
 
+// Bytes of a content that lie in a file of this machine.
+struct FileSlice {
+  int fd = -1;  // -1: zeros, that lie nowhere
+  std::uint32_t length = 0;
+  std::uint64_t offset = 0;  // in that file
+};
+// Where bytes of a content are.
+struct Located {
+  std::vector<FileSlice> slices;                  // one behind the other in the content
+  std::vector<std::shared_ptr<const void>> kept;  // as long as these, the descriptors stay open
+  std::uint64_t size = 0;                         // of the content
+};
+
 // Where the bytes of one file are. A FileSystem hands the I/O of the file to it, after it has asked for the
 // caller's rights: `who` is for quotas and reserved blocks. Thread-safe; each function may run on several
 // threads at once. References and views stay valid until the Op ends. Offsets and lengths are in bytes, and
@@ -135,6 +150,17 @@ class Content {
   // As those of OpenFile. ReadResult::attributes are not its business.
   virtual VfsOp<ReadResult> read(Stub& stub, std::uint64_t offset, std::uint32_t count,
                                  ReadMemory memory) = 0;
+  // The same in terms of files that can be read without this content: they are not written to where the
+  // slices are, which go as far as the content does, and nothing more is to be checked. False: that cannot be
+  // told without waiting, or what it takes is not in memory; read() does it. It runs on reactors: no I/O, no
+  // waiting. `look` says what the inode has, neither settled nor adjusted, at a moment at which the slices
+  // are true; its error ends the call with false.
+  struct Inode {
+    std::uint64_t size = 0;
+    std::uint64_t space = 0;  // bytes of its own blocks
+  };
+  using Look = std::function<base::Result<Inode, Error>()>;
+  virtual bool locate(std::uint64_t offset, std::uint32_t count, const Look& look, Located& where);
   // `data` is in memory unless the source takes pipes.
   virtual VfsOp<WriteResult> write(Stub& stub, const Credentials& who, std::uint64_t offset,
                                    const io::Payload& data, Stability stability) = 0;

@@ -36,11 +36,12 @@ bool sets_times(const SetAttributes& set) {
 
 }  // namespace
 
-Outcome<Attributes> Tree::observe(PosixFile& file) {
+Outcome<Attributes> Tree::observe(PosixFile& file, Stat* inode) {
   if (auto opened = unpark(file); !opened) return base::fail(opened.error());
   const std::uint32_t changes = file.changes().changes();
   const auto stat = stat_of(file.fd());
   if (!stat) return base::fail(stat.error());
+  if (inode != nullptr) *inode = *stat;
   return seen(file, *stat, changes);
 }
 
@@ -56,8 +57,8 @@ Attributes Tree::seen(PosixFile& file, const Stat& stat, std::uint32_t changes) 
 
 // Attributes of an object that still has a name or is held open. Others are stale, and nobody else shall find
 // them.
-Outcome<Attributes> Tree::live_attributes(PosixFile& file) {
-  auto now = observe(file);
+Outcome<Attributes> Tree::live_attributes(PosixFile& file, Stat* inode) {
+  auto now = observe(file, inode);
   if (now && now->nlink == 0 && lost_last_name(file)) return base::fail(Error::stale);
   return now;
 }

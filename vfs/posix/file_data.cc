@@ -114,17 +114,25 @@ Outcome<ReadPlan> FileData::plan_checked(std::uint64_t offset, std::uint32_t cou
   return plan;
 }
 
-Outcome<Attributes> FileData::admit_read() const {
+Outcome<Attributes> FileData::admit_read(Stat* inode) const {
   if (!lent()) {
     if (!includes(access_, OpenAccess::read)) return base::fail(Error::acces);
     return Attributes{};
   }
   if (auto regular = require_regular(file_); !regular) return base::fail(regular.error());
-  auto now = tree_.live_attributes(file_);
+  auto now = tree_.live_attributes(file_, inode);
   if (!now) return now;
   if (auto permitted = tree_.permit_data(*lent_to_, file_, R_OK, *now); !permitted)
     return base::fail(permitted.error());
   return now;
+}
+
+Outcome<Attributes> FileData::admit_and_look(Stat& inode) const {
+  auto admitted = admit_read(&inode);
+  if (!admitted || lent()) return admitted;
+  const auto now = tree_.observe(file_, &inode);
+  if (!now) return base::fail(now.error());
+  return admitted;
 }
 
 Outcome<ReadPlan> FileData::plan_opened(std::uint64_t offset, std::uint32_t count) const {

@@ -71,8 +71,11 @@ class FileData {
   [[nodiscard]] Outcome<> may_write(const Credentials& who) const;
   [[nodiscard]] Outcome<> may_copy(const Credentials& who, const OpenFile& from) const;
   Outcome<Verifier> commit(const Credentials& who, Wcc* wcc) const;
-  // Whether the caller may read; the attributes, of a lent file.
-  Outcome<Attributes> admit_read() const;
+  // Whether the caller may read; the attributes, of a lent file. `inode` as for Tree::observe(), of a lent
+  // file.
+  Outcome<Attributes> admit_read(Stat* inode = nullptr) const;
+  // The same with the inode of an open, too, which its caller has in use().
+  Outcome<Attributes> admit_and_look(Stat& inode) const;
   // Whether the caller may write. Before it, `change` begins if `wcc`, or a lent file, needs that.
   Outcome<> begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const;
   // Whether the caller may change the size; `now` as for resize().

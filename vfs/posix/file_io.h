@@ -52,6 +52,10 @@ class FileIo : public OpenFile {
 
  private:
   class ReadBuffer;
+  // Of a content whose bytes are in the page cache, without a thread switch and without a coroutine. Nothing:
+  // read_content() has to.
+  std::optional<ReadResult> read_located(Content& content, std::uint64_t offset, std::uint32_t count,
+                                         const ReadMemory& memory);
   VfsOp<ReadResult> read_content(std::uint64_t offset, std::uint32_t count, ReadMemory memory);
   VfsOp<WriteResult> write_content(const Credentials& who, std::uint64_t offset, const io::Payload& data,
                                    Stability stability, Wcc* wcc);

@@ -4,6 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "vfs/posix/file_system.h"
 
@@ -43,16 +48,18 @@ class FileIo::ReadBuffer {
 
   // Reads on from where it stopped; stops at the end of the file. `flags` as in preadv2(2).
   Outcome<> fill(int fd, std::uint64_t offset, int flags) {
-    while (!full()) {
-      std::array<iovec, 16> vectors;
-      const std::size_t used = io::to_iovecs(data_, filled_, vectors);
-      const ssize_t got =
-          ::preadv2(fd, vectors.data(), static_cast<int>(used), static_cast<off_t>(offset + filled_), flags);
-      if (got < 0) return failed_call();
-      if (got == 0) return {};
-      filled_ += static_cast<std::size_t>(got);
-    }
-    return {};
+    return fill_to(data_.size(), fd, offset + filled_, flags);
+  }
+  // The next bytes are those of the slice, or as many of them as the file has.
+  Outcome<> fill(const FileSlice& slice, int flags) {
+    const std::size_t end = filled_ + slice.length;
+    return slice.fd >= 0 ? fill_to(end, slice.fd, slice.offset, flags) : clear_to(end);
+  }
+
+  // All of it, once it is full.
+  io::Payload take_data() { return std::move(data_); }
+  void drop(io::SlabCursor& cursor) {
+    if (small_.length > 0) cursor.trim(small_, 0);
   }
 
   ReadResult finish(io::SlabCursor& cursor, std::uint64_t offset, const ReadPlan& plan) {
@@ -72,6 +79,42 @@ class FileIo::ReadBuffer {
   }
 
  private:
+  static constexpr std::size_t vectors_max = 16;
+  // Where bytes [filled_, end) go, or the first of them.
+  std::size_t room_to(std::size_t end, std::array<iovec, vectors_max>& vectors) const {
+    std::size_t left = end - filled_, used = io::to_iovecs(data_, filled_, vectors);
+    for (std::size_t i = 0; i < used; ++i) {
+      vectors[i].iov_len = std::min(vectors[i].iov_len, left);
+      left -= vectors[i].iov_len;
+      if (left == 0) used = i + 1;
+    }
+    return used;
+  }
+  Outcome<> fill_to(std::size_t end, int fd, std::uint64_t offset, int flags) {
+    while (filled_ < end) {
+      std::array<iovec, vectors_max> vectors;
+      const std::size_t used = room_to(end, vectors);
+      const ssize_t got =
+          ::preadv2(fd, vectors.data(), static_cast<int>(used), static_cast<off_t>(offset), flags);
+      if (got < 0) return failed_call();
+      if (got == 0) return {};
+      filled_ += static_cast<std::size_t>(got);
+      offset += static_cast<std::uint64_t>(got);
+    }
+    return {};
+  }
+  Outcome<> clear_to(std::size_t end) {
+    while (filled_ < end) {
+      std::array<iovec, vectors_max> vectors;
+      const std::size_t used = room_to(end, vectors);
+      for (const iovec& vector : std::span(vectors).first(used)) {
+        std::memset(vector.iov_base, 0, vector.iov_len);
+        filled_ += vector.iov_len;
+      }
+    }
+    return {};
+  }
+
   io::SlabRange small_;  // the range in data_, as carved
   io::Payload data_;
   std::size_t filled_ = 0;
@@ -99,13 +142,91 @@ std::optional<ReadResult> splice(const ReadPlan& plan, std::uint64_t offset, con
   return out;
 }
 
+// Neighbours in a file are asked about at once: what lies between them is on pages of theirs.
+bool all_in_page_cache(const std::vector<FileSlice>& slices) {
+  constexpr std::uint64_t page_bytes = 4096;
+  for (auto slice = slices.begin(); slice != slices.end();) {
+    const int fd = slice->fd;
+    const std::uint64_t begin = slice->offset;
+    std::uint64_t end = begin;
+    for (;
+         slice != slices.end() && slice->fd == fd && slice->offset >= end && slice->offset - end < page_bytes;
+         ++slice)
+      end = slice->offset + slice->length;
+    if (!in_page_cache(fd, begin, end - begin)) return false;
+  }
+  return true;
+}
+
+// As splice() above.
+io::Payload splice(const std::vector<FileSlice>& slices, std::size_t bytes, const ReadMemory& memory,
+                   bool may_wait) {
+  if (memory.pipes == nullptr || bytes <= io::small_slab_bytes) return {};
+  if (std::ranges::any_of(slices, [](const FileSlice& slice) { return slice.fd < 0; })) return {};
+  if (!may_wait && !all_in_page_cache(slices)) return {};
+  auto pipe = memory.pipes->take();
+  if (!pipe) return {};
+  std::size_t moved = 0;
+  for (const FileSlice& slice : slices) {
+    const auto got = pipe->pipe()->fill(slice.fd, slice.offset, slice.length);
+    if (!got) return {};
+    moved += *got;
+    if (*got < slice.length) break;
+  }
+  if (moved == 0) return {};
+  return io::Payload({std::move(*pipe), 0, static_cast<std::uint32_t>(moved)});
+}
+
 }  // namespace
 
 VfsOp<ReadResult> FileIo::read(std::uint64_t offset, std::uint32_t count, ReadMemory memory) {
   if (data_.node().content() == nullptr) [[likely]]
     return read_own(offset, count, memory);
-  if (auto use = plain_use()) return in_use(std::move(*use), read_own(offset, count, memory));
+  {
+    std::optional<ContentSlot::Use> use = data_.node().content()->slot.enter();
+    if (use && use->content() == nullptr) return in_use(std::move(*use), read_own(offset, count, memory));
+    if (use)
+      if (auto out = read_located(*use->content(), offset, count, memory)) return std::move(*out);
+  }
   return read_content(offset, count, memory);
+}
+
+std::optional<ReadResult> FileIo::read_located(Content& content, std::uint64_t offset, std::uint32_t count,
+                                               const ReadMemory& memory) {
+  const bool may_wait = io::Reactor::current() == nullptr;
+  if (!may_wait && fs_.placement().policy() == PlacementPolicy::pool_always) return std::nullopt;
+  if (content.unsettled() || offset > offset_max) return std::nullopt;
+  // An open has its descriptor meanwhile.
+  const auto open = data_.use();
+  if (!open) return std::nullopt;
+  ReadResult out;
+  const auto look = [this, &out]() -> Outcome<Content::Inode> {
+    Stat inode{};
+    auto admitted = data_.admit_and_look(inode);
+    if (!admitted) return base::fail(admitted.error());
+    out.attributes = std::move(*admitted);
+    return Content::Inode{.size = inode.stx_size, .space = inode.stx_blocks * 512};
+  };
+  Located where;
+  if (!content.locate(offset, count, look, where)) return std::nullopt;
+  std::size_t bytes = 0;
+  for (const FileSlice& slice : where.slices) bytes += slice.length;
+  out.data = splice(where.slices, bytes, memory, may_wait);
+  if (out.data.size() == 0 && bytes > 0) {
+    auto buffer = ReadBuffer::take(memory.cursor, bytes);
+    if (!buffer) return std::nullopt;
+    const bool there = std::ranges::all_of(where.slices, [&](const FileSlice& slice) {
+      return buffer->fill(slice, may_wait ? 0 : RWF_NOWAIT).has_value();
+    });
+    // A file that has become shorter is not what it was.
+    if (!there || !buffer->full()) {
+      buffer->drop(memory.cursor);
+      return std::nullopt;
+    }
+    out.data = buffer->take_data();
+  }
+  out.eof = offset + out.data.size() >= where.size;
+  return out;
 }
 
 // What the page cache has is read at once; only the rest is worth a thread switch.

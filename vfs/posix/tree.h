@@ -196,8 +196,9 @@ class Tree {
   void forget(PosixFile& file);
 
   // What reading and writing content needs (attributes.cc, permission.cc, descriptors.cc, durability.cc).
-  Outcome<Attributes> observe(PosixFile& file);
-  Outcome<Attributes> live_attributes(PosixFile& file);
+  // `inode`, unless it is null, gets what the kernel says, without what a content corrects.
+  Outcome<Attributes> observe(PosixFile& file, Stat* inode = nullptr);
+  Outcome<Attributes> live_attributes(PosixFile& file, Stat* inode = nullptr);
   Outcome<> permit_data(const Credentials& who, PosixFile& file, Rights rights, const Attributes& now);
   Outcome<int> data_descriptor(PosixFile& file, Opened wanted);
   // io: the file, which was looked at just now, is sealed, and nobody here knows its bytes. `fd` is of it.

@@ -34,8 +34,19 @@ VfsOp<> FakeContent::put_size(Stub& stub, std::uint64_t size) {
   co_await stub.put_size_and_times(set);
 }
 
+bool FakeContent::locate(std::uint64_t /*offset*/, std::uint32_t /*count*/, const Look& look,
+                         Located& where) {
+  if (slices.empty()) return false;
+  const auto inode = look();
+  if (!inode) return false;
+  where.slices = slices;
+  where.size = inode->size;
+  return true;
+}
+
 VfsOp<ReadResult> FakeContent::read(Stub& /*stub*/, std::uint64_t offset, std::uint32_t count,
                                     ReadMemory memory) {
+  ++reads;
   if (punched.load()) ++source_.wrong;
   co_await linger(source_);
   const std::string all = bytes();

@@ -32,6 +32,8 @@ class FakeContent final : public Content {
 
   [[nodiscard]] ContentSource& source() const override;
   VfsOp<ReadResult> read(Stub& stub, std::uint64_t offset, std::uint32_t count, ReadMemory memory) override;
+  // Says `slices`, whatever it is asked for, if there are any.
+  bool locate(std::uint64_t offset, std::uint32_t count, const Look& look, Located& where) override;
   VfsOp<WriteResult> write(Stub& stub, const Credentials& who, std::uint64_t offset, const io::Payload& data,
                            Stability stability) override;
   VfsOp<Verifier> commit(Stub& stub, const Credentials& who, std::uint64_t offset,
@@ -52,6 +54,8 @@ class FakeContent final : public Content {
   static constexpr Verifier verifier{{std::byte{9}}};
   std::atomic<int> settles{0};
   std::atomic<int> commits{0};
+  std::atomic<int> reads{0};
+  std::vector<FileSlice> slices;
   // Set when the bytes are elsewhere by now: no call may come any more.
   std::atomic<bool> punched{false};
 
