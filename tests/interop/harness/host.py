@@ -234,10 +234,9 @@ def boot(host, settings):
 def save(base, target):
     """Copies the logs to a directory outside of the run."""
     os.makedirs(target, exist_ok=True)
-    for name in ("server.log", "console"):
-        path = os.path.join(base, name)
-        if os.path.exists(path):
-            subprocess.run(["cp", path, target], check=False)
+    for name in sorted(os.listdir(base)):
+        if name in ("server.log", "console") or name.startswith("data-server-"):
+            subprocess.run(["cp", os.path.join(base, name), target], check=False)
 
 
 def main():

@@ -13,7 +13,7 @@ from faults import control
 from harness.constants import ADDRESS, PORT
 from harness.exports import Unavailable
 
-START_S = 60
+START_S = 300
 STOP_S = 60
 
 # Lines that a server built with sanitizers or failed assertions leaves in its log.

@@ -8,8 +8,7 @@ import threading
 import time
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, step, until, write_file
-from harness.constants import PORT
-from harness.pnfs import SERVERS, configuration, in_band, pattern, start_servers
+from harness.pnfs import SERVERS, await_contact, braid, configuration, in_band, pattern, start_servers
 
 RUNS = ("ext4,4.2",)
 TAKES_S = 40
@@ -26,14 +25,9 @@ mnt = lab.mount()
 other = lab.mount(at="/run/v3", version="3", options="noac")
 
 
-def braid(command):
-    """What a command of an administrator prints about the metadata server."""
-    return lab.host(f"/proc/{lab.server_pid()}/exe {command} --port {PORT}")
-
-
 def server_of(name):
     """The number of the only data server that has the file."""
-    where = braid(f"location --json {lab.path}/narrow/{name}")
+    where = braid(lab, f"location --json {lab.path}/narrow/{name}")
     return int(json.loads(where)["servers"][0]["name"].removeprefix("ds"))
 
 
@@ -94,7 +88,7 @@ equal(outcomes, [errno.EIO] * 2, "what is told of a file that was being written"
 
 step("when it is back, it has what it had")
 lab.data_server(away, "SIGCONT")
-until(lambda: braid("data-servers").count("in contact") == SERVERS, "all to be in contact")
+await_contact(lab)
 drop_caches()
 equal(read_file(f"{other}/narrow/{names[0]}"), pattern(SIZE, names[0]) + b"more", "the file")
 growing.close()

@@ -2,7 +2,7 @@
 
 from harness.client import Lab, drop_caches, equal, metric, read_file, step, write_file
 from harness.layout_client import LayoutClient
-from harness.pnfs import configuration, events, pattern, start_servers
+from harness.pnfs import LONG_LEASE_S, configuration, events, pattern, start_servers
 
 RUNS = ("ext4,4.2",)
 TAKES_S = 10
@@ -12,7 +12,7 @@ FILES = 1000
 
 lab = Lab()
 lab.export()
-lab.serve(config=configuration(lab), open_files_max=DESCRIPTORS)
+lab.serve(config=configuration(lab, lease_s=LONG_LEASE_S), open_files_max=DESCRIPTORS)
 start_servers(lab)
 
 step(f"{FILES} layouts with {DESCRIPTORS} descriptors")
