@@ -185,11 +185,13 @@ vfs::VfsOp<pnfs::ServerNumber> DataServers::admit(pnfs::ServerId id, std::string
 vfs::VfsOp<bool> DataServers::heard(pnfs::ServerId id, Heartbeat heartbeat) {
   const base::TimePoint now = clock_.now();
   bool had_contact = false;
+  std::optional<base::Duration> silence;
   const auto note = [&](State& state) -> std::optional<bool> {
     Known* const known = known_by(state, id);
     if (known == nullptr) return std::nullopt;
     if (known->kept != heartbeat.verifier) return false;
     had_contact = standing_of(*known, now).in_contact;
+    if (known->heard && !had_contact) silence = now - *known->heard;
     known->heard = now;
     known->info.room = heartbeat.room;
     known->info.load = heartbeat.load;
@@ -212,7 +214,17 @@ vfs::VfsOp<bool> DataServers::heard(pnfs::ServerId id, Heartbeat heartbeat) {
     noted = state_.with(note);
   }
   if (!noted) co_await base::fail(vfs::Error::noent);
+  if (silence) log_return(id, *silence);
   co_return had_contact;
+}
+
+// Why files that were made meanwhile are on the others alone.
+void DataServers::log_return(const pnfs::ServerId& id, base::Duration silence) const {
+  const std::optional<pnfs::ServerNumber> number = number_of(id);
+  if (!number) return;
+  base::log_event(base::Level::warning, "data_server_heard_again", "number={} name={} silent_ms={}",
+                  number->value(), find(*number)->name,
+                  std::chrono::duration_cast<std::chrono::milliseconds>(silence).count());
 }
 
 void DataServers::unheard(pnfs::ServerId id) {

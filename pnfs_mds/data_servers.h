@@ -138,6 +138,7 @@ class DataServers {
   [[nodiscard]] DataServerInfo info_of(const Known& known, base::TimePoint now) const;
   static Known* known_by(State& state, const pnfs::ServerId& id);
   vfs::VfsOp<> keep(DataServerInfo server);
+  void log_return(const pnfs::ServerId& id, base::Duration silence) const;
 
   const base::Clock& clock_;
   const Options options_;

@@ -86,6 +86,24 @@ TEST_F(DataServersTest, is_in_contact_for_a_while_after_each_heartbeat) {
   EXPECT_EQ(now(servers_->heard(id_number(9), beat(7))).error(), vfs::Error::noent);
 }
 
+TEST_F(DataServersTest, the_log_says_for_how_long_a_server_was_silent) {
+  admit(1, "a", "192.0.2.1.8.1");
+  const auto logged = [&](std::uint8_t verifier) {
+    testing::internal::CaptureStderr();
+    EXPECT_TRUE(now(servers_->heard(id_number(1), beat(verifier))));
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(logged(7), "") << "it was not expected yet";
+  hand_clock_.advance(9s);
+  EXPECT_EQ(logged(7), "") << "in contact";
+  hand_clock_.advance(12s);
+  EXPECT_THAT(logged(7),
+              testing::HasSubstr("warning data_server_heard_again number=1 name=a silent_ms=12000"));
+  EXPECT_EQ(logged(7), "");
+  hand_clock_.advance(10s);
+  EXPECT_THAT(logged(8), testing::HasSubstr("silent_ms=10000")) << "also if it was restarted";
+}
+
 TEST_F(DataServersTest, the_generation_is_that_of_a_start_and_of_addresses_and_outlives_restarts) {
   admit(1, "a", "192.0.2.1.8.1");
   EXPECT_EQ(info(1).generation, 1U);
