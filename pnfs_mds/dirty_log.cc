@@ -17,6 +17,7 @@ base::Result<std::unique_ptr<DirtyLog>> DirtyLog::open(int directory) {
   // What was clean at last.
   out->state_.with([](State& state) {
     std::erase_if(state.entries, [](const auto& entry) { return !entry.second.kept; });
+    for (auto& [object, entry] : state.entries) entry.looked = entry.version;
   });
   return out;
 }
@@ -171,13 +172,15 @@ void DirtyLog::forget(pnfs::ObjectId object) {
   });
 }
 
-std::vector<DirtyLog::Known> DirtyLog::some(pnfs::ObjectId after, std::size_t count) const {
-  return state_.with([&](const State& state) {
+std::vector<DirtyLog::Known> DirtyLog::look(pnfs::ObjectId after, std::size_t count) {
+  return state_.with([&](State& state) {
     std::vector<Known> out;
     out.reserve(std::min(count, state.entries.size()));
-    for (auto at = state.entries.upper_bound(after); at != state.entries.end() && out.size() < count; ++at)
-      out.push_back(
-          {at->first, at->second.file, at->second.version, at->second.settled == at->second.version});
+    for (auto at = state.entries.upper_bound(after); at != state.entries.end() && out.size() < count; ++at) {
+      Entry& entry = at->second;
+      const bool rests = std::exchange(entry.looked, entry.version) == entry.version;
+      out.push_back({at->first, entry.file, entry.version, entry.settled == entry.version, rests});
+    }
     return out;
   });
 }

@@ -62,9 +62,10 @@ class DirtyLog {
     vfs::FileHandle file;
     RecordVersion version = 0;
     bool settled = false;
+    bool rests = false;  // nothing was said of it since look() showed it before
   };
-  // Dirty files, at most `count`, with larger numbers than `after`.
-  [[nodiscard]] std::vector<Known> some(pnfs::ObjectId after, std::size_t count) const;
+  // Dirty files, at most `count`, with larger numbers than `after`. Those of a run before rest.
+  std::vector<Known> look(pnfs::ObjectId after, std::size_t count);
   [[nodiscard]] std::size_t size() const;
   // The stubs of those that are `settled` are on the medium, by their version: if they have that still, and
   // are settled, they are clean. What is lost in a crash makes them dirty once more, and no more than that.
@@ -77,6 +78,7 @@ class DirtyLog {
     RecordVersion born = 0;  // the first version since the file was clean
     RecordVersion version = 0;
     RecordVersion settled = 0;  // version by which the stub tells everything
+    RecordVersion looked = 0;   // version that was shown last
     bool wanted = false;        // in the log, or about to be
     bool kept = false;          // in the log
     bool owes_privileges = false;

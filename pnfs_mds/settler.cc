@@ -21,7 +21,7 @@ vfs::VfsOp<> Settler::work() {
   }
   pnfs::ObjectId after{};
   while (!stopped_()) {
-    std::vector<DirtyLog::Known> files = cluster_.dirty().some(after, batch_files);
+    std::vector<DirtyLog::Known> files = cluster_.dirty().look(after, batch_files);
     if (!files.empty()) after = files.back().object;
     std::vector<vfs::VfsOp<>> ops;
     ops.reserve(files.size());
@@ -41,14 +41,14 @@ vfs::VfsOp<> Settler::finish(Truncations::Known truncation) {
 }
 
 vfs::VfsOp<> Settler::settle(DirtyLog::Known& file) {
-  file.settled = false;
+  if (std::exchange(file.settled, false) && !file.rests) co_return;
   if (file.file.size == 0 || cluster_.source().has_writers(file.object)) co_return;
   const auto reached = co_await reach_(file.file).as_result();
   if (!reached && reached.error() == vfs::Error::stale) cluster_.dirty().forget(file.object);
   if (!reached) co_return;
   co_await reached->file_system->getattr(reached->file);
-  // What is said from now on may not be on the medium.
-  file.version = cluster_.dirty().version_of(file.object);
+  // Somebody may go on: who appends again and again costs no sync of the stub, nor of the log.
+  if (!file.rests || cluster_.dirty().version_of(file.object) != file.version) co_return;
   const auto stub = co_await reached->file_system->stub(reached->file, cluster_.source());
   co_await stub->sync();
   // Of a change that began meanwhile, and has that version, the stub does not tell.

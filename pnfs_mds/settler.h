@@ -29,9 +29,9 @@ class Settler {
   Settler(Cluster& cluster, Reach reach, std::function<bool()> stopped)
       : cluster_(cluster), reach_(std::move(reach)), stopped_(std::move(stopped)) {}
 
-  // Looks at all of them once: settles those that are not, and syncs the stubs of those that are. A file of
-  // which somebody has a layout for writing stays dirty, so that what is written next costs no sync. One call
-  // at a time.
+  // Looks at all of them once: settles those that are not, and syncs the stubs of those of which nothing was
+  // said since the call before. A file that is written to all the time stays dirty, and so does one of which
+  // somebody has a layout for writing: what is written next costs no sync. One call at a time.
   vfs::VfsOp<> work();
 
  private:

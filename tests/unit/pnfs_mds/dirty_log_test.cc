@@ -28,7 +28,7 @@ class DirtyLogTest : public ScratchTest {
   }
   // As Settler does.
   void clean(pnfs::ObjectId object) {
-    std::vector<DirtyLog::Known> files = log_->some(pnfs::ObjectId(object.value() - 1), 1);
+    std::vector<DirtyLog::Known> files = log_->look(pnfs::ObjectId(object.value() - 1), 1);
     for (DirtyLog::Known& file : files) file.settled = true;
     EXPECT_TRUE(now(log_->clean(files)));
   }
@@ -46,7 +46,7 @@ TEST_F(DirtyLogTest, what_was_kept_is_unsettled_after_a_restart_until_it_is_clea
   open();
   EXPECT_TRUE(log_->unsettled(one));
   EXPECT_FALSE(dirty(two)) << "nobody relied on it";
-  EXPECT_EQ(log_->some(pnfs::ObjectId(0), 9).front().file, handle(7));
+  EXPECT_EQ(log_->look(pnfs::ObjectId(0), 9).front().file, handle(7));
   settle(one);
   EXPECT_FALSE(log_->unsettled(one));
   open();
@@ -78,7 +78,7 @@ TEST_F(DirtyLogTest, what_is_said_after_somebody_looked_ends_nothing) {
   log_->settled(one, version);
   EXPECT_TRUE(log_->unsettled(one));
   settle(one);
-  std::vector<DirtyLog::Known> files = log_->some(pnfs::ObjectId(0), 9);
+  std::vector<DirtyLog::Known> files = log_->look(pnfs::ObjectId(0), 9);
   EXPECT_EQ(files.front().file, handle(7)) << "whoever does not know whose it is takes nothing away";
   files.front().settled = true;
   log_->written(one, {});

@@ -118,6 +118,34 @@ TEST_F(StripedCrash, a_file_with_a_layout_for_writing_stays_dirty) {
   EXPECT_EQ(cluster_->dirty().size(), 0U);
 }
 
+TEST_F(StripedCrash, a_file_that_is_written_to_again_and_again_costs_no_sync_until_it_rests) {
+  const auto log_bytes = [&] { return std::filesystem::file_size(path_ / "pnfs" / "dirty"); };
+  EXPECT_TRUE(now(write("f", 0, "bytes", vfs::Stability::file_sync)));
+  const auto before = log_bytes();
+  for (std::uint64_t i = 1; i < 5; ++i) {
+    work();
+    EXPECT_TRUE(now(write("f", 10 * i, "bytes", vfs::Stability::file_sync)));
+  }
+  EXPECT_EQ(log_bytes(), before);
+  work();
+  EXPECT_EQ(cluster_->dirty().size(), 1U);
+  work();
+  EXPECT_EQ(cluster_->dirty().size(), 0U);
+  crash();
+  EXPECT_EQ(node("f").attributes.size, 45U) << "the stub is on the medium";
+}
+
+TEST_F(StripedCrash, who_writes_while_a_file_is_settled_is_not_at_rest) {
+  write_elsewhere("f", 10, "bytes");
+  work();
+  write_elsewhere("f", 20, "bytes");
+  work();
+  EXPECT_EQ(cluster_->dirty().size(), 1U);
+  EXPECT_EQ(node("f").attributes.size, 25U) << "it is settled all the same";
+  work();
+  EXPECT_EQ(cluster_->dirty().size(), 0U);
+}
+
 TEST_F(StripedCrash, a_file_that_is_gone_is_not_settled) {
   write_elsewhere("f", 10, "bytes");
   crash();

@@ -114,7 +114,7 @@ TEST_F(StripedSizes, after_a_restart_servers_are_asked_about_what_was_dirty) {
 TEST_F(StripedSizes, after_a_restart_nobody_is_asked_about_the_others) {
   EXPECT_TRUE(now(write("f", 0, "bytes")));
   // Its stub is on the medium.
-  std::vector<DirtyLog::Known> known = cluster_->dirty().some({}, 10);
+  std::vector<DirtyLog::Known> known = cluster_->dirty().look({}, 10);
   for (DirtyLog::Known& one : known) one.settled = true;
   EXPECT_TRUE(now(cluster_->dirty().clean(known)));
   start();
