@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "base/bytes.h"
+#include "server/roles/stores/figures.h"
 
 namespace braid::server::roles::stores {
 namespace {
@@ -21,17 +23,25 @@ hashing::EngineMode mode_of(config::StoreHashing hashing) {
   return hashing == config::StoreHashing::cuda ? hashing::EngineMode::card : hashing::EngineMode::automatic;
 }
 
-json members_of(const hashing::CardStats& card) {
-  return {{"name", card.name},
-          {"jobs", card.jobs},
-          {"bytes", card.bytes},
-          {"batches", card.batches},
-          {"failures", card.failures},
-          {"wrong", card.wrong},
-          {"jobs_redone", card.jobs_redone},
-          {"out_of_use", card.quarantined},
-          {"batch_microseconds", std::chrono::duration<double, std::micro>(card.fixed).count()},
-          {"gb_per_second", card.gb_per_second}};
+using hashing::CardStats;
+constexpr std::array<Figure<CardStats>, 6> card_figures{{
+    {&CardStats::jobs, "jobs", "braid_hashing_card_jobs_total", "Pieces that a card has done"},
+    {&CardStats::bytes, "bytes", "braid_hashing_card_bytes_total", "Their bytes"},
+    {&CardStats::batches, "batches"},
+    {&CardStats::failures, "failures", "braid_hashing_card_failures_total",
+     "Times that a card was taken out of use: an error, a wrong result, a batch that did not end"},
+    {&CardStats::wrong, "wrong"},
+    {&CardStats::jobs_redone, "jobs_redone", "braid_hashing_card_jobs_redone_total",
+     "Pieces that cores have done, since a card did not"},
+}};
+
+json members_of(const CardStats& card) {
+  json out = {{"name", card.name},
+              {"out_of_use", card.quarantined},
+              {"batch_microseconds", std::chrono::duration<double, std::micro>(card.fixed).count()},
+              {"gb_per_second", card.gb_per_second}};
+  add_figures<CardStats>(out, card_figures, card);
+  return out;
 }
 
 }  // namespace
@@ -78,32 +88,25 @@ void SealEngine::register_metrics(base::MetricRegistry& metrics) const {
     return std::vector<Sample>{{"where=\"cores\"", static_cast<double>(now.jobs_inline + now.parts_worker)},
                                {"where=\"card\"", static_cast<double>(now.parts_card)}};
   });
-  const auto of_cards = [&](const char* name, const char* help, std::uint64_t hashing::CardStats::* member) {
-    metrics.counter_family(name, help, [this, member] {
+  for (const Figure<CardStats>& figure : card_figures) {
+    if (figure.metric == nullptr) continue;
+    metrics.counter_family(figure.metric, figure.help, [this, member = figure.value] {
       std::vector<Sample> out;
       const auto now = stats().value_or(hashing::EngineStats{});
       out.reserve(now.cards.size());
-      for (const hashing::CardStats& card : now.cards)
+      for (const CardStats& card : now.cards)
         out.push_back(
             {fmt::format("card=\"{}\"", base::escaped_label(card.name)), static_cast<double>(card.*member)});
       return out;
     });
-  };
-  using hashing::CardStats;
-  of_cards("braid_hashing_card_jobs_total", "Pieces that a card has done", &CardStats::jobs);
-  of_cards("braid_hashing_card_bytes_total", "Their bytes", &CardStats::bytes);
-  of_cards("braid_hashing_card_failures_total",
-           "Times that a card was taken out of use: an error, a wrong result, a batch that did not end",
-           &CardStats::failures);
-  of_cards("braid_hashing_card_jobs_redone_total", "Pieces that cores have done, since a card did not",
-           &CardStats::jobs_redone);
+  }
 }
 
 void SealEngine::report(json& members) const {
   const auto now = stats();
   if (!now) return;
   json cards = json::array();
-  for (const hashing::CardStats& card : now->cards) cards.push_back(members_of(card));
+  for (const CardStats& card : now->cards) cards.push_back(members_of(card));
   members["hashing"] = {{"bytes", now->bytes},
                         {"jobs_on_cores", now->jobs_inline + now->parts_worker},
                         {"jobs_on_cards", now->parts_card},

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
+
+#include "server/roles/stores/figures.h"
 
 namespace braid::server::roles::stores {
 namespace {
@@ -116,8 +119,6 @@ std::string look_at_job(const std::vector<ServedStore>& stores, const std::strin
   return text_of(*found);
 }
 
-double number(std::uint64_t value) { return static_cast<double>(value); }
-
 }  // namespace
 
 std::vector<admin::AdminCommand> store_commands(const std::vector<ServedStore>& stores) {
@@ -140,125 +141,109 @@ std::vector<admin::AdminCommand> store_commands(const std::vector<ServedStore>& 
 
 namespace {
 
+using store::ChunkCounts;
+
+constexpr std::array<Figure<ChunkCounts>, 5> chunk_figures{{
+    {&ChunkCounts::chunks_added, "chunks_added", "braid_store_chunks_added_total",
+     "Chunks that were not in the store"},
+    {&ChunkCounts::bytes_added, "bytes_added", "braid_store_bytes_added_total",
+     "What they took in containers"},
+    {&ChunkCounts::chunks_found, "chunks_found", "braid_store_chunks_found_total",
+     "Chunks that were in the store already"},
+    {&ChunkCounts::bytes_found, "bytes_found", "braid_store_bytes_found_total", "Their bytes"},
+    {&ChunkCounts::mismatches, "mismatches", "braid_store_mismatches_total",
+     "Places where another chunk was than was looked for"},
+}};
+
+constexpr std::array<Figure<WorkerCounts>, 5> worker_figures{{
+    {&WorkerCounts::sealed, "files_sealed", "braid_store_files_sealed_total",
+     "Files that were sealed by this process"},
+    {&WorkerCounts::sealed_bytes, "bytes_sealed", "braid_store_bytes_sealed_total", "Their sizes"},
+    {&WorkerCounts::unsealed, "files_unsealed", "braid_store_files_unsealed_total",
+     "Files that got their bytes back"},
+    {&WorkerCounts::failed, "seals_failed", "braid_store_seals_failed_total",
+     "Files that could not be sealed; the log says why"},
+    {&WorkerCounts::put_off, "seals_put_off", "braid_store_seals_put_off_total",
+     "Times that a file was in use or changed when it was to be sealed"},
+}};
+
+constexpr std::array<Figure<UpkeepCounts>, 9> upkeep_figures{{
+    {&UpkeepCounts::collections, "collections", "braid_store_gc_total",
+     "Garbage collections that have ended"},
+    {&UpkeepCounts::alarms, "alarms", "braid_store_gc_alarms_total",
+     "Garbage collections that could not look at everything, and removed nothing"},
+    {&UpkeepCounts::containers_removed, "containers_removed", "braid_store_containers_removed_total",
+     "Containers that were garbage"},
+    {&UpkeepCounts::bytes_removed, "bytes_removed", "braid_store_bytes_removed_total", "Their bytes"},
+    {&UpkeepCounts::containers_rewritten, "containers_rewritten", "braid_store_containers_rewritten_total",
+     "Containers that were in use in part"},
+    {&UpkeepCounts::bytes_moved, "bytes_moved", "braid_store_bytes_moved_total", "What was in use of them"},
+    {&UpkeepCounts::live_bytes, "live_bytes", "braid_store_live_bytes",
+     "Bytes in containers that files refer to, as of the last garbage collection", FigureKind::gauge},
+    {&UpkeepCounts::garbage_bytes, "garbage_bytes", "braid_store_garbage_bytes",
+     "Bytes in containers that no file refers to, as of the last one", FigureKind::gauge},
+    {&UpkeepCounts::waiting_bytes, "waiting_bytes", "braid_store_waiting_bytes",
+     "Those of them that go when they have been kept long enough", FigureKind::gauge},
+}};
+
+constexpr std::array<Figure<ScrubCounts>, 4> scrub_figures{{
+    {&ScrubCounts::passes, "passes", "braid_store_scrub_passes_total",
+     "Times that all chunks have been read"},
+    {&ScrubCounts::bytes, "bytes", "braid_store_scrub_bytes_total",
+     "Bytes of chunks that were read to find damage"},
+    {&ScrubCounts::bad, "bad_places", "braid_store_bad_places",
+     "Places in containers that are known to be damaged", FigureKind::gauge},
+    {&ScrubCounts::ended_at, "ended_at", "braid_store_scrub_ended_seconds",
+     "When all chunks had been read last, since 1970; 0: never", FigureKind::gauge},
+}};
+
 json members_of(const UpkeepCounts& counts) {
-  return {{"running", counts.collecting},
-          {"collections", counts.collections},
-          {"alarm", counts.alarm},
-          {"live_bytes", counts.live_bytes},
-          {"garbage_bytes", counts.garbage_bytes},
-          {"waiting_bytes", counts.waiting_bytes},
-          {"containers_removed", counts.containers_removed},
-          {"bytes_removed", counts.bytes_removed},
-          {"containers_rewritten", counts.containers_rewritten},
-          {"bytes_moved", counts.bytes_moved}};
+  json out = {{"running", counts.collecting}, {"alarm", counts.alarm}};
+  add_figures<UpkeepCounts>(out, upkeep_figures, counts);
+  return out;
 }
 
 json members_of(const ScrubCounts& counts) {
-  return {{"running", counts.running}, {"passes", counts.passes},     {"bytes", counts.bytes},
-          {"bad_places", counts.bad},  {"ended_at", counts.ended_at}, {"alarm", counts.alarm}};
-}
-
-void register_scrub_metrics(base::MetricRegistry& metrics, const std::string& label, const Upkeep& upkeep) {
-  const auto figure = [&upkeep](std::uint64_t ScrubCounts::* member) {
-    return [&upkeep, member] { return number(upkeep.scrub_counts().*member); };
-  };
-  metrics.counter_function("braid_store_scrub_passes_total", "Times that all chunks have been read", label,
-                           figure(&ScrubCounts::passes));
-  metrics.counter_function("braid_store_scrub_bytes_total", "Bytes of chunks that were read to find damage",
-                           label, figure(&ScrubCounts::bytes));
-  metrics.gauge("braid_store_bad_places", "Places in containers that are known to be damaged", label,
-                figure(&ScrubCounts::bad));
-  metrics.gauge("braid_store_scrub_ended_seconds", "When all chunks had been read last, since 1970; 0: never",
-                label, figure(&ScrubCounts::ended_at));
-}
-
-void register_upkeep_metrics(base::MetricRegistry& metrics, const std::string& label, const Upkeep& upkeep) {
-  const auto count = [&](const char* metric, const char* help, std::uint64_t UpkeepCounts::* member) {
-    metrics.counter_function(metric, help, label,
-                             [&upkeep, member] { return number(upkeep.counts().*member); });
-  };
-  count("braid_store_gc_total", "Garbage collections that have ended", &UpkeepCounts::collections);
-  count("braid_store_gc_alarms_total",
-        "Garbage collections that could not look at everything, and removed nothing", &UpkeepCounts::alarms);
-  count("braid_store_containers_removed_total", "Containers that were garbage",
-        &UpkeepCounts::containers_removed);
-  count("braid_store_bytes_removed_total", "Their bytes", &UpkeepCounts::bytes_removed);
-  count("braid_store_containers_rewritten_total", "Containers that were in use in part",
-        &UpkeepCounts::containers_rewritten);
-  count("braid_store_bytes_moved_total", "What was in use of them", &UpkeepCounts::bytes_moved);
-  const auto gauge = [&](const char* metric, const char* help, std::uint64_t UpkeepCounts::* member) {
-    metrics.gauge(metric, help, label, [&upkeep, member] { return number(upkeep.counts().*member); });
-  };
-  gauge("braid_store_live_bytes",
-        "Bytes in containers that files refer to, as of the last garbage collection",
-        &UpkeepCounts::live_bytes);
-  gauge("braid_store_garbage_bytes", "Bytes in containers that no file refers to, as of the last one",
-        &UpkeepCounts::garbage_bytes);
-  metrics.gauge("braid_store_gc_alarm", "1: the last one could not look at everything; the log says why",
-                label, [&upkeep] { return upkeep.counts().alarm.empty() ? 0.0 : 1.0; });
+  json out = {{"running", counts.running}, {"alarm", counts.alarm}};
+  add_figures<ScrubCounts>(out, scrub_figures, counts);
+  return out;
 }
 
 }  // namespace
 
 void add_store(json& report, const ServedStore& served) {
   store::Store& store = *served.store;
-  const store::ChunkCounts chunks = store.chunks().counts();
   const WorkerCounts counts = served.worker->counts();
-  report["stores"].push_back({{"name", served.name},
-                              {"directory", store.directory()},
-                              {"writable", store.writable()},
-                              {"registry", store.registry() != nullptr},
-                              {"stored_bytes", store.containers().bytes().value_or(0)},
-                              {"chunks_added", chunks.chunks_added},
-                              {"bytes_added", chunks.bytes_added},
-                              {"chunks_found", chunks.chunks_found},
-                              {"bytes_found", chunks.bytes_found},
-                              {"mismatches", chunks.mismatches},
-                              {"files_sealed", counts.sealed},
-                              {"bytes_sealed", counts.sealed_bytes},
-                              {"files_unsealed", counts.unsealed},
-                              {"seals_failed", counts.failed},
-                              {"seals_put_off", counts.put_off},
-                              {"files_waiting", counts.resting.waiting},
-                              {"files_forgotten", counts.resting.forgotten},
-                              {"gc", members_of(served.upkeep->counts())},
-                              {"scrub", members_of(served.upkeep->scrub_counts())}});
+  json members = {{"name", served.name},
+                  {"directory", store.directory()},
+                  {"writable", store.writable()},
+                  {"registry", store.registry() != nullptr},
+                  {"stored_bytes", store.containers().bytes().value_or(0)},
+                  {"files_waiting", counts.resting.waiting},
+                  {"files_forgotten", counts.resting.forgotten},
+                  {"gc", members_of(served.upkeep->counts())},
+                  {"scrub", members_of(served.upkeep->scrub_counts())}};
+  add_figures<ChunkCounts>(members, chunk_figures, store.chunks().counts());
+  add_figures<WorkerCounts>(members, worker_figures, counts);
+  report["stores"].push_back(std::move(members));
 }
 
 void register_metrics(base::MetricRegistry& metrics, const ServedStore& served) {
   const std::string label = fmt::format("store=\"{}\"", base::escaped_label(served.name));
   store::Store& store = *served.store;
   const StoreWorker& worker = *served.worker;
-  const auto chunk = [&](const char* metric, const char* help, std::uint64_t store::ChunkCounts::* member) {
-    metrics.counter_function(metric, help, label,
-                             [&store, member] { return number(store.chunks().counts().*member); });
-  };
-  using store::ChunkCounts;
-  chunk("braid_store_chunks_added_total", "Chunks that were not in the store", &ChunkCounts::chunks_added);
-  chunk("braid_store_bytes_added_total", "What they took in containers", &ChunkCounts::bytes_added);
-  chunk("braid_store_chunks_found_total", "Chunks that were in the store already",
-        &ChunkCounts::chunks_found);
-  chunk("braid_store_bytes_found_total", "Their bytes", &ChunkCounts::bytes_found);
-  chunk("braid_store_mismatches_total", "Places where another chunk was than was looked for",
-        &ChunkCounts::mismatches);
-  const auto count = [&](const char* metric, const char* help, std::uint64_t WorkerCounts::* member) {
-    metrics.counter_function(metric, help, label,
-                             [&worker, member] { return number(worker.counts().*member); });
-  };
-  count("braid_store_files_sealed_total", "Files that were sealed by this process", &WorkerCounts::sealed);
-  count("braid_store_bytes_sealed_total", "Their sizes", &WorkerCounts::sealed_bytes);
-  count("braid_store_files_unsealed_total", "Files that got their bytes back", &WorkerCounts::unsealed);
-  count("braid_store_seals_failed_total", "Files that could not be sealed; the log says why",
-        &WorkerCounts::failed);
-  count("braid_store_seals_put_off_total", "Times that a file was in use or changed when it was to be sealed",
-        &WorkerCounts::put_off);
+  const Upkeep& upkeep = *served.upkeep;
+  register_figures<ChunkCounts>(metrics, label, chunk_figures, [&store] { return store.chunks().counts(); });
+  register_figures<WorkerCounts>(metrics, label, worker_figures, [&worker] { return worker.counts(); });
   metrics.gauge("braid_store_files_waiting", "Files that were written to and wait to be sealed", label,
-                [&worker] { return number(worker.counts().resting.waiting); });
+                [&worker] { return static_cast<double>(worker.counts().resting.waiting); });
   metrics.counter_function("braid_store_files_forgotten_total",
                            "Files that will not be sealed for want of room in memory", label,
-                           [&worker] { return number(worker.counts().resting.forgotten); });
-  register_upkeep_metrics(metrics, label, *served.upkeep);
-  register_scrub_metrics(metrics, label, *served.upkeep);
+                           [&worker] { return static_cast<double>(worker.counts().resting.forgotten); });
+  register_figures<UpkeepCounts>(metrics, label, upkeep_figures, [&upkeep] { return upkeep.counts(); });
+  metrics.gauge("braid_store_gc_alarm", "1: the last one could not look at everything; the log says why",
+                label, [&upkeep] { return upkeep.counts().alarm.empty() ? 0.0 : 1.0; });
+  register_figures<ScrubCounts>(metrics, label, scrub_figures, [&upkeep] { return upkeep.scrub_counts(); });
 }
 
 }  // namespace braid::server::roles::stores

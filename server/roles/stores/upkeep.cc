@@ -21,8 +21,6 @@ base::Duration interval_of(std::uint64_t keep_seconds) {
 
 constexpr std::uint64_t seconds_of_day = 24U * 60 * 60;
 
-base::WallTime wall_time_of(std::uint64_t seconds) { return base::WallTime{std::chrono::seconds(seconds)}; }
-
 // Waits as long as so many bytes are to take, or until it is to stop.
 void pace(const std::stop_token& stop, std::uint64_t bytes, std::uint64_t bytes_per_second) {
   const auto wait =
@@ -53,8 +51,8 @@ void Upkeep::look() {
   const std::scoped_lock lock(mutex_);
   if (!due_) return;
   const base::WallTime now = clock_->wall();
-  if (asked_ == ended_ && now >= *due_) ++asked_;
-  if (scrub_due_ && scrub_asked_ == scrub_ended_ && now >= *scrub_due_) ++scrub_asked_;
+  if (now >= *due_) collections_.ask_if_idle();
+  if (scrub_due_ && now >= *scrub_due_) passes_.ask_if_idle();
   wake_.notify_all();
 }
 
@@ -63,15 +61,16 @@ std::expected<std::uint64_t, std::string> Upkeep::collect() {
     return std::unexpected("the store was opened for reading: its exports are read-only");
   const std::scoped_lock lock(mutex_);
   // One that is under way may have looked already at what is garbage now.
-  asked_ = std::max(asked_, begun_ + 1);
+  const std::uint64_t number = collections_.ask();
   wake_.notify_all();
-  return asked_;
+  return number;
 }
 
 std::optional<CollectionState> Upkeep::collection(std::uint64_t number) const {
   const std::scoped_lock lock(mutex_);
-  if (number == 0 || number > asked_) return std::nullopt;
-  CollectionState out{.running = begun_ >= number && ended_ < number, .ended = ended_ >= number};
+  const Rounds::Stage stage = collections_.stage_of(number);
+  if (stage == Rounds::Stage::unknown) return std::nullopt;
+  CollectionState out{.running = stage == Rounds::Stage::running, .ended = stage == Rounds::Stage::ended};
   if (out.running) {
     out.marks = progress_->marks;
     out.files = progress_->files;
@@ -90,7 +89,7 @@ std::optional<CollectionState> Upkeep::collection(std::uint64_t number) const {
 UpkeepCounts Upkeep::counts() const {
   const std::scoped_lock lock(mutex_);
   UpkeepCounts out = counts_;
-  out.collecting = begun_ > ended_;
+  out.collecting = collections_.running();
   return out;
 }
 
@@ -99,21 +98,21 @@ void Upkeep::work(const std::stop_token& stop) {
   const store::ScrubState scrubbed = store_.scrub_state();
   {
     const std::scoped_lock lock(mutex_);
-    due_ = wall_time_of(marked) + interval_of(keep_seconds_);
+    due_ = base::wall_time_at(marked) + interval_of(keep_seconds_);
     scrub_counts_.bad = scrubbed.bad.size();
     scrub_counts_.ended_at = scrubbed.ended;
     // What was begun goes on.
     if (scrub_days_ > 0)
-      scrub_due_ = wall_time_of(scrubbed.next != 0 ? 0 : scrubbed.begun + scrub_days_ * seconds_of_day);
+      scrub_due_ = base::wall_time_at(scrubbed.next != 0 ? 0 : scrubbed.begun + scrub_days_ * seconds_of_day);
   }
   while (!stop.stop_requested()) {
     bool collects = false;
     {
       std::unique_lock lock(mutex_);
-      if (!wake_.wait(lock, stop, [this] { return asked_ > ended_ || scrub_asked_ > scrub_ended_; })) return;
+      if (!wake_.wait(lock, stop, [this] { return collections_.wanted() || passes_.wanted(); })) return;
       // A pass takes days: garbage does not wait for its end.
-      collects = asked_ > ended_;
-      if (collects) ++begun_;
+      collects = collections_.wanted();
+      if (collects) collections_.begin();
       if (collects) progress_ = std::make_shared<store::GcProgress>();
     }
     if (collects) {
@@ -129,9 +128,9 @@ void Upkeep::begin_scrub(const std::stop_token& stop) {
   bool anew = false;
   {
     const std::scoped_lock lock(mutex_);
-    if (scrubber_ && scrub_begun_ == scrub_asked_) return;
+    if (scrubber_ && !passes_.waiting()) return;
     anew = scrub_hurries_;
-    scrub_begun_ = scrub_asked_;
+    passes_.begin();
     scrub_counts_.running = true;
     scrub_report_ = {};
   }
@@ -164,8 +163,8 @@ void Upkeep::step_scrub() {
     scrub_counts_.bytes += report.bytes - before;
     scrub_counts_.bad = report.bad;
     if (goes_on) return;
-    scrub_ended_ = scrub_begun_;
-    scrub_hurries_ = scrub_asked_ > scrub_ended_;
+    passes_.end();
+    scrub_hurries_ = passes_.wanted();
     scrub_counts_.running = false;
     alarm_is_new = !report.alarm.empty() && report.alarm != scrub_counts_.alarm;
     scrub_counts_.alarm = report.alarm;
@@ -173,8 +172,7 @@ void Upkeep::step_scrub() {
     if (scrub_due_) scrub_due_ = now + std::chrono::seconds(scrub_days_ * seconds_of_day);
     if (report.alarm.empty() && !report.stopped) {
       ++scrub_counts_.passes;
-      scrub_counts_.ended_at = static_cast<std::uint64_t>(
-          std::chrono::duration_cast<std::chrono::seconds>(now.time_since_epoch()).count());
+      scrub_counts_.ended_at = base::seconds_since_1970(now);
     }
   }
   if (alarm_is_new)
@@ -190,16 +188,17 @@ std::expected<std::uint64_t, std::string> Upkeep::scrub() {
     return std::unexpected("the store was opened for reading: its exports are read-only");
   const std::scoped_lock lock(mutex_);
   // One for which somebody waits already does for both.
-  if (!scrub_hurries_ || scrub_asked_ == scrub_ended_) scrub_asked_ = scrub_begun_ + 1;
+  if (!scrub_hurries_ || !passes_.wanted()) passes_.ask();
   scrub_hurries_ = true;
   wake_.notify_all();
-  return scrub_asked_;
+  return passes_.asked();
 }
 
 std::optional<ScrubPass> Upkeep::scrub_pass(std::uint64_t number) const {
   const std::scoped_lock lock(mutex_);
-  if (number == 0 || number > scrub_asked_) return std::nullopt;
-  ScrubPass out{.running = scrub_begun_ >= number && scrub_ended_ < number, .ended = scrub_ended_ >= number};
+  const Rounds::Stage stage = passes_.stage_of(number);
+  if (stage == Rounds::Stage::unknown) return std::nullopt;
+  ScrubPass out{.running = stage == Rounds::Stage::running, .ended = stage == Rounds::Stage::ended};
   if (out.running || out.ended) out.report = scrub_report_;
   return out;
 }
@@ -223,7 +222,7 @@ void Upkeep::note(const store::GcReport& report) {
   bool alarm_is_new = false;
   {
     const std::scoped_lock lock(mutex_);
-    ended_ = begun_;
+    collections_.end();
     due_ = clock_->wall() + interval_of(keep_seconds_);
     last_ = report;
     ++counts_.collections;

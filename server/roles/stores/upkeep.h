@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "server/config/config.h"
+#include "server/roles/stores/rounds.h"
 #include "store/collector.h"
 #include "store/scrubber.h"
 #include "store/store_source.h"
@@ -97,14 +98,14 @@ class Upkeep {
 
   mutable std::mutex mutex_;  // of what follows
   std::condition_variable_any wake_;
-  std::uint64_t asked_ = 0, begun_ = 0, ended_ = 0;  // numbers of collections
-  std::optional<base::WallTime> due_{};              // the next one; nothing: not known yet
+  Rounds collections_;
+  std::optional<base::WallTime> due_{};  // the next one; nothing: not known yet
   UpkeepCounts counts_;
   store::GcReport last_;
   std::shared_ptr<store::GcProgress> progress_;  // of the one that is under way
 
-  std::uint64_t scrub_asked_ = 0, scrub_begun_ = 0, scrub_ended_ = 0;  // numbers of passes
-  bool scrub_hurries_ = false;                                         // somebody waits for it
+  Rounds passes_;
+  bool scrub_hurries_ = false;  // somebody waits for it
   std::optional<base::WallTime> scrub_due_{};
   ScrubCounts scrub_counts_;
   store::ScrubReport scrub_report_;
