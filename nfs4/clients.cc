@@ -144,7 +144,7 @@ Result4<void> Clients::admit_reclaim(const Client& client) const {
 Result4<void> Clients::begin_reclaim(Client& client, base::TimePoint now) {
   return grace_.with([&](Grace& grace) -> Result4<void> {
     if (auto admitted = grace.admit_reclaim(client); !admitted) return admitted;
-    grace.note_reclaim(now);
+    grace.note_reclaim(client, now);
     client.set_reclaimed();
     return {};
   });
@@ -213,7 +213,7 @@ Op4<> Clients::reclaim_complete(ClientRef client) {
   const bool reclaimed = grace_.with([&](Grace& grace) {
     const bool awaited = grace.admit_reclaim(*client).has_value();
     client->set_reclaim_complete();
-    grace.completed(*client);
+    grace.completed(state::known_as(*client));
     return awaited;
   });
   if (reclaimed)
@@ -285,6 +285,29 @@ Op4<> Clients::revoke(clientid4 id) {
 
 std::vector<state::KnownClient> Clients::reclaiming(std::size_t most) const {
   return grace_.with([&](const Grace& grace) { return grace.waiting_for(most); });
+}
+
+std::vector<Grace::Paused> Clients::take_paused(base::TimePoint now) {
+  if (!in_grace()) return {};
+  return grace_.with([&](Grace& grace) { return grace.take_paused(now); });
+}
+
+void Clients::has_all_again(const Grace::Paused& client) {
+  grace_.with([&](Grace& grace) { grace.completed(client.name); });
+  base::log_event(base::Level::info, "client_reclaimed", "client={:#x}: it holds what it held",
+                  client.client);
+}
+
+base::Result<void> Clients::note_held(const state::HeldSums& held) {
+  if (in_grace()) return {};
+  std::vector<state::KnownClient> all;
+  for (const ClientRef& client : table_.with([](const ClientTable& table) { return table.confirmed_40(); })) {
+    if (!client->recorded()) continue;
+    state::KnownClient known = state::known_as(*client);
+    known.held = held.of(client->id);
+    if (known.held) all.push_back(std::move(known));
+  }
+  return records_.note_held(all);
 }
 
 Op4<> Clients::end_grace() {

@@ -24,6 +24,7 @@
 #include "nfs4/state/clients/client_observer.h"
 #include "nfs4/state/clients/client_table.h"
 #include "nfs4/state/clients/grace.h"
+#include "nfs4/state/held_sums.h"
 #include "vfs/shared_rounds.h"
 
 namespace braid::nfs4 {
@@ -105,6 +106,12 @@ class Clients {
   [[nodiscard]] Result4<void> begin_reclaim(state::Client& client, base::TimePoint now);
   // Some of those that it waits for.
   [[nodiscard]] std::vector<state::KnownClient> reclaiming(std::size_t most) const;
+  // Clients of 4.0 that may be done, to be compared with what they held; and one that is.
+  [[nodiscard]] std::vector<state::Grace::Paused> take_paused(base::TimePoint now);
+  void has_all_again(const state::Grace::Paused& client);
+  // At the end of the run, when no call runs any more, and with all states looked at: what clients of 4.0
+  // hold is kept for the next run. Blocks. Does nothing in the grace period: who still reclaims held more.
+  base::Result<void> note_held(const state::HeldSums& held);
   // By an administrator, or when it is over: what has not been reclaimed may be given to others. Does nothing
   // without a grace period. DELAY, SERVERFAULT: it goes on.
   Op4<> end_grace();

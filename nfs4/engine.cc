@@ -203,6 +203,29 @@ io::Op<> Nfs4Engine::close() {
   if (callbacks_) co_await callbacks_->close();
 }
 
+base::Result<void> Nfs4Engine::note_held() {
+  if (clients_.with([](const state::ClientTable& table) { return table.confirmed_40().empty(); })) return {};
+  state::HeldSums held;
+  while (states_.with([&](const state::States& states) { return held.look(states); })) continue;
+  return clients_.note_held(held);
+}
+
+// A client of 4.0 cannot say that it has reclaimed all it means to. What holds just what it held has.
+io::Op<> Nfs4Engine::compare_held(base::TimePoint now) {
+  std::vector<state::Grace::Paused> paused = clients_.take_paused(now);
+  std::erase_if(paused, [&](const state::Grace::Paused& one) {
+    const auto has =
+        states_.with([&](const state::States& states) { return states.count(one.client).all(); });
+    return has < one.held.states;
+  });
+  if (paused.empty()) co_return;
+  state::HeldSums held;
+  while (states_.with([&](const state::States& states) { return held.look(states); }))
+    (void)co_await ops::let_others_run().as_result();
+  for (const state::Grace::Paused& one : paused)
+    if (held.of(one.client) == one.held) clients_.has_all_again(one);
+}
+
 void Nfs4Engine::tell_of_refused(base::TimePoint now) {
   const auto [locks, states] = states_.with(
       [](const state::States& all) { return std::pair(all.locks().refused_full(), all.refused()); });
@@ -221,6 +244,7 @@ void Nfs4Engine::tell_of_refused(base::TimePoint now) {
 
 io::Op<> Nfs4Engine::tick() {
   const base::TimePoint now = resources_.clock.now();
+  (void)co_await compare_held(now).as_result();
   (void)co_await clients_.tick(now).as_result();
   // Courtesy ends where there is no room for others.
   const bool full = states_.with(

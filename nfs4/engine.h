@@ -74,6 +74,8 @@ class Nfs4Engine {
   void start(io::Reactor& reactor, rpc::TcpWorker& tcp);
   // On that reactor's thread: ends copies, calls to clients, and the connections for them.
   io::Op<> close();
+  // After close(), when no call runs any more: keeps what clients hold for the next run. Blocks.
+  base::Result<void> note_held();
   // Once a second, on a reactor's thread: leases, grace period, delegations that do not come back.
   io::Op<> tick();
 
@@ -103,6 +105,7 @@ class Nfs4Engine {
   void register_metrics(base::MetricRegistry& registry);
   void register_delegation_metrics(base::MetricRegistry& registry);
   void tell_of_refused(base::TimePoint now);
+  io::Op<> compare_held(base::TimePoint now);
 
   const EngineOptions options_;
   const EngineResources resources_;

@@ -69,6 +69,8 @@ class Role {
   // On the first thread, when no more connections are accepted: ends what the role does of its own accord.
   // Calls may still run afterwards; nothing may go on that outlives them.
   virtual io::Op<> close() = 0;
+  // After close(), when all calls have ended: what is to be kept for the next run. May block.
+  virtual void calls_ended() {}
   // Adds the role's commands to those of the admin socket. They are run on the control thread's reactor.
   virtual void describe(std::vector<admin::AdminCommand>& commands) = 0;
   // Adds the role's own members to the report of `braid status`, a JSON object.

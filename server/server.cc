@@ -274,6 +274,7 @@ bool Server::stop(base::Duration limit) {
   for (std::future<bool>& drain : drains) ended = drain.get() && ended;
   if (!ended) return false;
   pool_.stop();
+  for (const auto& hosted : roles_) hosted->role->calls_ended();
   return true;
 }
 

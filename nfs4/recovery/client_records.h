@@ -50,6 +50,9 @@ class ClientRecords {
 
   // In this order, and synced together. After an error each of them may have happened, or not.
   virtual base::Result<void> apply(std::span<const RecordChange> changes) = 0;
+  // At the end of the run, when nobody gets or gives back anything any more: what these clients hold. The
+  // next run knows it, and no later one.
+  virtual base::Result<void> note_held(std::span<const state::KnownClient> clients) = 0;
   // Clients that have not been recorded in this epoch may not reclaim any more. Must have returned before
   // anything is granted that they might reclaim.
   virtual base::Result<void> end_grace() = 0;
@@ -66,6 +69,7 @@ class NoRecords final : public ClientRecords {
   [[nodiscard]] const std::optional<vfs::Time>& watched_until() const override { return watched_until_; }
   base::Result<void> note_watching() override { return {}; }
   base::Result<void> apply(std::span<const RecordChange> /*changes*/) override { return {}; }
+  base::Result<void> note_held(std::span<const state::KnownClient> /*clients*/) override { return {}; }
   base::Result<void> end_grace() override { return {}; }
 
  private:

@@ -24,20 +24,24 @@ namespace {
 
 constexpr std::string_view epochs_magic = "BraidEp2", epochs_magic_1 = "BraidEp1";
 constexpr std::string_view record_magic = "BraidCl2", record_magic_1 = "BraidCl1";
+constexpr std::string_view held_magic = "BraidHd1";
 constexpr const char* epochs_name = "epochs";
+constexpr const char* held_name = "held";
 constexpr const char* lock_name = "lock";
 constexpr std::string_view record_prefix = "client-";
 constexpr std::string_view new_suffix = ".new";
 constexpr std::size_t file_bytes_max = 4096;  // the longest owner has 1024
+constexpr std::uint32_t held_clients_max = 100'000;
+constexpr std::size_t held_bytes_max = 64 + 28 * std::size_t{held_clients_max};
 
 struct CloseDirectory {
   void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-base::Result<base::Bytes> read_file(int directory, const char* name) {
+base::Result<base::Bytes> read_file(int directory, const char* name, std::size_t bytes_max = file_bytes_max) {
   const base::UniqueFd file(::openat(directory, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file) return base::fail(base::last_errno());
-  base::Bytes content(file_bytes_max);
+  base::Bytes content(bytes_max);
   std::size_t filled = 0;
   while (filled < content.size()) {
     const ssize_t n = ::read(file.get(), content.data() + filled, content.size() - filled);
@@ -153,7 +157,9 @@ base::Result<void> ClientStore::begin_epoch() {
     return base::fail(content.error());
   }
   epochs_ = before;
+  load_held();
   if (auto loaded = load_records(); !loaded) return loaded;
+  held_.clear();
   epochs_.epoch = std::max<std::uint32_t>(before.epoch + 1, 1);
   // Without clients that might reclaim there is no grace period to end.
   if (known_.empty()) epochs_.reclaim_from = epochs_.epoch;
@@ -188,16 +194,52 @@ void ClientStore::load_record(const std::string& name) {
   if (!record) ++damaged_;
   earlier_.push_back(name);
   // Epochs are numbers on a circle, like everything that is counted in 32 bits.
-  if (record && static_cast<std::int32_t>(record->epoch - epochs_.reclaim_from) >= 0)
-    known_.push_back(std::move(record->client));
+  if (!record || static_cast<std::int32_t>(record->epoch - epochs_.reclaim_from) < 0) return;
+  if (const auto held = held_.find(hashes_of(record->client)); held != held_.end())
+    record->client.held = held->second;
+  known_.push_back(std::move(record->client));
 }
 
-std::string ClientStore::file_of(const state::KnownClient& client) const {
+// What is damaged, or of a run before the last one, says nothing: the clients are waited for.
+void ClientStore::load_held() {
+  const auto content = read_file(directory_.get(), held_name, held_bytes_max);
+  if (!content) return;
+  FieldReader in(*content, held_magic);
+  if (in.u32() != epochs_.epoch) return;
+  const std::uint32_t count = std::min(in.u32(), held_clients_max);
+  std::map<NameHashes, state::Held> held;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const std::uint64_t first = in.u64(), second = in.u64();
+    const std::uint32_t states = in.u32();
+    held.insert_or_assign(NameHashes{first, second}, state::Held{.states = states, .sum = in.u64()});
+  }
+  if (in.at_end()) held_ = std::move(held);
+}
+
+base::Result<void> ClientStore::note_held(std::span<const state::KnownClient> clients) {
+  const std::scoped_lock lock(mutex_);
+  clients = clients.first(std::min<std::size_t>(clients.size(), held_clients_max));
+  FieldWriter out(held_magic);
+  out.u32(epochs_.epoch);
+  out.u32(static_cast<std::uint32_t>(clients.size()));
+  for (const state::KnownClient& client : clients) {
+    for (const std::uint64_t hash : hashes_of(client)) out.u64(hash);
+    out.u32(client.held->states);
+    out.u64(client.held->sum);
+  }
+  return replace_file(held_name, out.finish());
+}
+
+ClientStore::NameHashes ClientStore::hashes_of(const state::KnownClient& client) const {
   base::Bytes text(client.owner);
   text.push_back(static_cast<std::byte>(client.minor_version));
   const base::SipKey other{epochs_.key[1], epochs_.key[0]};
-  return fmt::format("{}{:016x}{:016x}", record_prefix, base::siphash24(epochs_.key, text),
-                     base::siphash24(other, text));
+  return {base::siphash24(epochs_.key, text), base::siphash24(other, text)};
+}
+
+std::string ClientStore::file_of(const state::KnownClient& client) const {
+  const NameHashes hashes = hashes_of(client);
+  return fmt::format("{}{:016x}{:016x}", record_prefix, hashes[0], hashes[1]);
 }
 
 ClientStore::Group ClientStore::group_of(std::span<const RecordChange> changes) const {

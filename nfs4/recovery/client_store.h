@@ -1,6 +1,7 @@
 // The records of clients in the files of a directory. Their format: docs/format-recovery.md.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -42,6 +43,7 @@ class ClientStore final : public ClientRecords {
   [[nodiscard]] const std::optional<vfs::Time>& watched_until() const override { return watched_until_; }
   base::Result<void> note_watching() override;
   base::Result<void> apply(std::span<const RecordChange> changes) override;
+  base::Result<void> note_held(std::span<const state::KnownClient> clients) override;
   base::Result<void> end_grace() override;
 
  private:
@@ -55,6 +57,8 @@ class ClientStore final : public ClientRecords {
   base::Result<void> begin_epoch();
   base::Result<void> load_records();
   void load_record(const std::string& name);
+  // What the run before has noted at its end.
+  void load_held();
   base::Result<void> write_epochs(const Epochs& epochs);
   // Of what is applied together, the last one of each file that is to be done.
   using Group = std::map<std::string, const RecordChange*>;
@@ -69,6 +73,10 @@ class ClientStore final : public ClientRecords {
   base::Result<void> remove_file(const std::string& name);
   [[nodiscard]] std::string file_of(const state::KnownClient& client) const;
 
+  // The two hashes in the name of a client's file.
+  using NameHashes = std::array<std::uint64_t, 2>;
+  [[nodiscard]] NameHashes hashes_of(const state::KnownClient& client) const;
+
   base::UniqueFd directory_;
   base::UniqueFd lock_;
   std::optional<vfs::Time> watched_until_;
@@ -78,6 +86,7 @@ class ClientStore final : public ClientRecords {
   Epochs epochs_;                                 // its epoch does not change after open()
   std::map<std::string, std::uint64_t> current_;  // instance by file name, of this epoch
   std::vector<std::string> earlier_;              // file names of earlier epochs
+  std::map<NameHashes, state::Held> held_;        // of open()
 };
 
 }  // namespace braid::nfs4::recovery

@@ -64,6 +64,11 @@ class StateCounts {
  public:
   [[nodiscard]] std::uint32_t of(StateKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
   std::uint32_t& of(StateKind kind) { return counts_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] std::uint32_t all() const {
+    std::uint32_t sum = 0;
+    for (const std::uint32_t count : counts_) sum += count;
+    return sum;
+  }
 
  private:
   std::array<std::uint32_t, state_kinds> counts_{};

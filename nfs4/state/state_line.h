@@ -29,6 +29,7 @@ struct StateLine {
   std::string owner;
   vfs::FileHandle file;
   Share share;                    // of opens
+  ShareHistory history;           // the same
   std::vector<HeldRange> ranges;  // of locks; the first ones
   std::size_t range_count = 0;
   bool write = false;      // of delegations and layouts

@@ -35,6 +35,15 @@ std::vector<Key> keys_after(const Map& map, const Key& after, std::size_t count)
 
 }  // namespace
 
+std::vector<ClientRef> ClientTable::confirmed_40() const {
+  std::vector<ClientRef> out;
+  for (const auto& [name, id] : confirmed_) {
+    if (name.first) break;  // the names of later versions follow
+    out.push_back(records_.at(id).client);
+  }
+  return out;
+}
+
 std::vector<ClientReport> ClientTable::report(base::TimePoint now, clientid4 after,
                                               std::size_t lines_max) const {
   std::vector<ClientReport> out;

@@ -218,6 +218,8 @@ class ClientTable {
   // The same of sessions; they are ordered by their clients.
   [[nodiscard]] std::vector<SessionReport> report_sessions(const SessionId& after,
                                                            std::size_t lines_max) const;
+  // Of 4.0, all of them.
+  [[nodiscard]] std::vector<ClientRef> confirmed_40() const;
   [[nodiscard]] std::size_t confirmed_count() const { return confirmed_.size(); }
   [[nodiscard]] std::size_t silent_count() const { return silent_count_; }
   [[nodiscard]] std::size_t session_count() const { return sessions_.size(); }

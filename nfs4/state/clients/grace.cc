@@ -30,7 +30,10 @@ Grace::Grace(std::vector<KnownClient> known, base::TimePoint now, base::Duration
       length_(length),
       prolonged_max_(now + 2 * length),
       until_(now + length),
-      active_(!known_.empty()) {}
+      active_(!known_.empty()) {
+  // What held nothing has nothing to come back for.
+  std::erase_if(waiting_, [](const KnownClient& one) { return one.held == Held{}; });
+}
 
 base::Result<void, nfsstat4> Grace::admit_reclaim(const Client& client) const {
   if (!active_ || client.reclaim_complete() || !known_.contains(known_as(client)))
@@ -38,8 +41,21 @@ base::Result<void, nfsstat4> Grace::admit_reclaim(const Client& client) const {
   return {};
 }
 
-void Grace::note_reclaim(base::TimePoint now) {
+void Grace::note_reclaim(const Client& client, base::TimePoint now) {
   until_ = std::clamp(now + pause_max(length_), until_, prolonged_max_);
+  const auto found = waiting_.find(known_as(client));
+  if (found != waiting_.end() && found->held)
+    reclaiming_.insert_or_assign(*found, Reclaiming{.client = client.id, .last = now});
+}
+
+std::vector<Grace::Paused> Grace::take_paused(base::TimePoint now) {
+  std::vector<Paused> out;
+  for (auto& [name, one] : reclaiming_) {
+    if (one.looked_at || now < one.last + pause_max(length_)) continue;
+    one.looked_at = true;
+    out.push_back({name, one.client, *name.held});
+  }
+  return out;
 }
 
 base::Result<void, nfsstat4> Grace::admit_new(const Client& client) const {
@@ -51,15 +67,19 @@ base::Result<void, nfsstat4> Grace::admit_new(const Client& client) const {
 void Grace::came_back(const Client& client) {
   const auto found = waiting_.find(known_as(client));
   if (found == waiting_.end() || !found->verifier || *found->verifier == client.intro.verifier) return;
+  reclaiming_.erase(*found);
   waiting_.erase(found);
 }
 
-void Grace::completed(const Client& client) { waiting_.erase(known_as(client)); }
+void Grace::completed(const KnownClient& name) {
+  waiting_.erase(name);
+  reclaiming_.erase(name);
+}
 
 void Grace::forget(const Client& client) {
   const KnownClient name = known_as(client);
   known_.erase(name);
-  waiting_.erase(name);
+  completed(name);
 }
 
 bool Grace::due(base::TimePoint now) const { return active_ && (waiting_.empty() || now >= until_); }
@@ -74,6 +94,7 @@ void Grace::end() {
   active_ = false;
   known_.clear();
   waiting_.clear();
+  reclaiming_.clear();
 }
 
 }  // namespace braid::nfs4::state

@@ -268,6 +268,7 @@ bool Opens::describe(const State& state, StateLine& line) const {
   line.file = open.file->handle;
   line.owner = open.owner->name;
   line.share = open.share;
+  line.history = open.history;
   line.open = open.descriptors.any();
   return true;
 }

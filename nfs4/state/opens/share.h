@@ -42,6 +42,8 @@ class ShareHistory {
     });
     return any && whole == share;
   }
+  // A bit for each.
+  [[nodiscard]] std::uint16_t bits() const { return seen_; }
   // What exceeds `share` is forgotten.
   void cut(const Share& share) {
     std::uint16_t kept = bit(share);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "base/log.h"
 #include "base/siphash.h"
 #include "io/reactor.h"
 #include "nfs4/ops/open_support.h"
@@ -160,6 +161,11 @@ io::Op<> NfsRole::take_back(std::string export_path, base::Duration patience) {
 io::Op<> NfsRole::close() {
   (void)co_await nfs4_->close().as_result();
   for (const auto& capability : capabilities_) (void)co_await capability->close().as_result();
+}
+
+void NfsRole::calls_ended() {
+  if (const auto noted = nfs4_->note_held(); !noted)
+    base::log_event(base::Level::warning, "client_records_failed", "{}", base::message_of(noted.error()));
 }
 
 void NfsRole::describe(std::vector<admin::AdminCommand>& commands) {

@@ -34,6 +34,7 @@ class NfsRole final : public Role {
   // Delegations.
   io::Op<> take_back(std::string export_path, base::Duration patience) override;
   io::Op<> close() override;
+  void calls_ended() override;
   void describe(std::vector<admin::AdminCommand>& commands) override;
   void report(nlohmann::json& members) const override;
 

@@ -27,6 +27,7 @@ class SlowRecords final : public recovery::ClientRecords {
   [[nodiscard]] const std::optional<vfs::Time>& watched_until() const override { return watched_until_; }
   base::Result<void> note_watching() override { return {}; }
   base::Result<void> end_grace() override { return {}; }
+  base::Result<void> note_held(std::span<const state::KnownClient> /*clients*/) override { return {}; }
   base::Result<void> apply(std::span<const RecordChange> changes) override {
     ++applied;
     if (applied == 1) go.wait();

@@ -366,7 +366,7 @@ TEST_F(GraceTest, no_reclaim_after_reclaim_complete) {
   state::Grace grace({named("a"), named("b")}, start_, 90s);
   state::Client a = client("a");
   a.set_reclaim_complete();
-  grace.completed(a);
+  grace.completed(state::known_as(a));
   EXPECT_EQ(status_of(grace.admit_reclaim(a)), NFS4ERR_NO_GRACE);
   EXPECT_EQ(status_of(grace.admit_new(a)), NFS4ERR_GRACE);
 }
@@ -375,9 +375,9 @@ TEST_F(GraceTest, it_ends_when_all_have_reclaimed_or_time_is_up) {
   state::Grace grace({named("a"), named("b")}, start_, 90s);
   EXPECT_FALSE(grace.due(start_ + 89s));
   EXPECT_TRUE(grace.due(start_ + 90s));
-  grace.completed(client("a"));
+  grace.completed(named("a"));
   EXPECT_FALSE(grace.due(start_));
-  grace.completed(client("stranger"));
+  grace.completed(named("stranger"));
   EXPECT_FALSE(grace.due(start_));
   grace.forget(client("b"));
   EXPECT_TRUE(grace.due(start_));
@@ -389,21 +389,21 @@ TEST_F(GraceTest, it_ends_when_all_have_reclaimed_or_time_is_up) {
 
 TEST_F(GraceTest, it_goes_on_while_somebody_reclaims_but_not_for_ever) {
   state::Grace grace({named("a"), named("b")}, start_, 90s);
-  grace.note_reclaim(start_ + 10s);
+  grace.note_reclaim(client("a"), start_ + 10s);
   EXPECT_TRUE(grace.due(start_ + 90s)) << "who has paused for long is done";
-  grace.note_reclaim(start_ + 89s);
+  grace.note_reclaim(client("a"), start_ + 89s);
   EXPECT_FALSE(grace.due(start_ + 93s));
   EXPECT_TRUE(grace.due(start_ + 94s));
   for (base::TimePoint now = start_ + 93s; now < start_ + 180s; now += 1s) {
     EXPECT_FALSE(grace.due(now));
-    grace.note_reclaim(now);
+    grace.note_reclaim(client("a"), now);
   }
   EXPECT_TRUE(grace.due(start_ + 180s));
 }
 
 TEST_F(GraceTest, a_4_0_client_never_says_that_it_is_done) {
   state::Grace grace({named("a", 0)}, start_, 90s);
-  grace.completed(client("a", 1));
+  grace.completed(named("a", 1));
   EXPECT_FALSE(grace.due(start_ + 89s));
   EXPECT_TRUE(grace.due(start_ + 90s));
 }

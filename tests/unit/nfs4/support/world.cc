@@ -1,5 +1,6 @@
 #include "tests/unit/nfs4/support/world.h"
 
+#include <gtest/gtest.h>
 #include <stdlib.h>
 
 #include <array>
@@ -129,6 +130,11 @@ void World::restart() {
     engine_.reset();
     open_engine();
   });
+}
+
+void World::restart_in_order() {
+  EXPECT_TRUE(engine_->note_held());
+  restart();
 }
 
 void World::on_reactor(const std::function<void()>& f) {

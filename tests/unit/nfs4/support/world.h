@@ -74,6 +74,8 @@ class World {
   [[nodiscard]] bool ended(const std::shared_ptr<Sent>& sent);
   // As after `kill -9`: clients, opens and locks are forgotten, files and records stay.
   void restart();
+  // As after an end in order.
+  void restart_in_order();
   // Calls come by a transport that can send from pipes, or by one that cannot (as at first).
   void offer_pipes(bool offered) { pipes_offered_ = offered; }
   // What the server does every second.
