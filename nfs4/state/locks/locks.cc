@@ -1,5 +1,6 @@
 #include "nfs4/state/locks/locks.h"
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -96,7 +97,6 @@ void Locks::recount(LockState& lock) {
   const std::size_t now = lock.file->locking().ranges.count(lock.owner->id);
   registry_.note_ranges(*registry_.find_client(lock.client->id), lock.ranges, now);
   lock.owner->holding += static_cast<std::size_t>(now > 0) - static_cast<std::size_t>(lock.ranges > 0);
-  lock.open->lock_ranges += static_cast<std::uint32_t>(now) - static_cast<std::uint32_t>(lock.ranges);
   lock.ranges = now;
 }
 
@@ -256,16 +256,30 @@ base::Result<bool, nfsstat4> Locks::release_owner(clientid4 client, std::string_
   return true;
 }
 
+// Of all its locks, of which there are few.
+std::size_t Locks::ranges_of(const OpenState& open) const {
+  steps().add(open.locks.size());
+  std::size_t ranges = 0;
+  for (const LockState* const lock : open.locks) ranges += lock->ranges;
+  return ranges;
+}
+
 base::Result<bool, nfsstat4> Locks::end_some(const StateUse& open_use, DeferredWork& work) {
   const StepCounter::Call call(steps());
   const auto found = registry_.find<OpenState>(open_use);
   if (!found) return base::fail(found.error());
   OpenState& open = **found;
-  const auto many = [&] { return open.locks.size() > states_at_once || open.lock_ranges > states_at_once; };
+  std::size_t ranges = open.locks.size() > states_at_once ? 0 : ranges_of(open);
+  const auto many = [&] { return open.locks.size() > states_at_once || ranges > states_at_once; };
   if (freed_.empty() && !many()) return false;
   quietly([&] {
-    for (std::size_t ended = 0; many() && ended < states_at_once && !call.over(); ++ended)
-      if (!lessen(*open.locks.back(), work)) end(*open.locks.back(), work);
+    for (std::size_t ended = 0; many() && ended < states_at_once && !call.over(); ++ended) {
+      LockState& lock = *open.locks.back();
+      const std::size_t before = lock.ranges;
+      const bool more = lessen(lock, work);
+      ranges -= std::min(ranges, before - (more ? lock.ranges : 0));
+      if (!more) end(lock, work);
+    }
   });
   tell_some(work);
   return true;

@@ -150,6 +150,7 @@ class Locks final : public Kind {
   LockAnswer take(LockState& lock, const LockRequest& request, bool fresh, DeferredWork& work);
   // After a change of what it locks.
   void recount(LockState& lock);
+  [[nodiscard]] std::size_t ranges_of(const OpenState& open) const;
   // As much of a range as may be unlocked in one call.
   [[nodiscard]] ByteRange portion_of(const LockState& lock, const ByteRange& range) const;
   void release(LockState& lock, const ByteRange& range, DeferredWork& work);

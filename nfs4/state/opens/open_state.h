@@ -73,9 +73,8 @@ struct OpenState final : State {
   OpenOwner* owner;  // null once revoked
   Share share;
   ShareHistory history;
-  Opener opener;                  // the first one
-  bool closed = false;            // 4.0: only here so that CLOSE can be repeated
-  std::uint32_t lock_ranges = 0;  // of all its locks
+  Opener opener;        // the first one
+  bool closed = false;  // 4.0: only here so that CLOSE can be repeated
   Descriptors descriptors;
   std::vector<LockState*> locks;  // in no order
   std::size_t at_file = 0;        // its place in FileState::opens

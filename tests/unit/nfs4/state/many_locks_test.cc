@@ -246,6 +246,20 @@ TEST_F(OneOwnerTest, its_ranges_end_in_portions_before_their_file_is_closed) {
   EXPECT_EQ(after.released.back().range.length, vfs::LockRange::to_end);
 }
 
+TEST_F(OneOwnerTest, so_do_those_of_some_owners_together) {
+  for (std::size_t i = 0; i < 40; ++i) {
+    const std::string owner = "o" + std::to_string(i);
+    stateid4 id = lock(bob, by_bob, owner, place(ranges + 200 * i))->id;
+    for (std::size_t k = 1; k < Locks::ranges_at_once; ++k)
+      id = lock(bob, id, std::nullopt, place(ranges + 200 * i + k))->id;
+  }
+  std::size_t portions = 1;
+  for (; states.locks().end_some(use(bob, by_bob), after).value(); ++portions) ASSERT_LT(portions, ranges);
+  EXPECT_GE(portions, 40U / 4);
+  EXPECT_EQ(status_of(states.opens().close(use(bob, by_bob), after)), NFS4_OK);
+  EXPECT_LE(states.longest_call(), call_max);
+}
+
 TEST_F(OneOwnerTest, a_client_with_it_goes_in_portions) {
   states.drop_client(alice->id);
   std::size_t portions = 1;
