@@ -158,23 +158,33 @@ bool all_in_page_cache(const std::vector<FileSlice>& slices) {
   return true;
 }
 
-// As splice() above.
+// As splice() above, in as many pipes as it takes: what does not begin on a page takes more room.
 io::Payload splice(const std::vector<FileSlice>& slices, std::size_t bytes, const ReadMemory& memory,
                    bool may_wait) {
   if (memory.pipes == nullptr || bytes <= io::small_slab_bytes) return {};
   if (std::ranges::any_of(slices, [](const FileSlice& slice) { return slice.fd < 0; })) return {};
   if (!may_wait && !all_in_page_cache(slices)) return {};
-  auto pipe = memory.pipes->take();
-  if (!pipe) return {};
-  std::size_t moved = 0;
-  for (const FileSlice& slice : slices) {
-    const auto got = pipe->pipe()->fill(slice.fd, slice.offset, slice.length);
-    if (!got) return {};
-    moved += *got;
-    if (*got < slice.length) break;
-  }
-  if (moved == 0) return {};
-  return io::Payload({std::move(*pipe), 0, static_cast<std::uint32_t>(moved)});
+  io::Payload out;
+  io::SlabRef pipe;
+  std::uint32_t inside = 0;
+  for (FileSlice left : slices)
+    while (left.length > 0) {
+      auto taken = pipe ? base::Result<io::SlabRef>(std::exchange(pipe, {})) : memory.pipes->take();
+      if (!taken) return out;
+      const auto moved = taken->pipe()->fill(left.fd, left.offset, left.length);
+      if (!moved) return {};
+      inside += static_cast<std::uint32_t>(*moved);
+      // Not even an empty pipe takes anything: the file has ended.
+      if (inside == 0) return out;
+      left.offset += *moved;
+      left.length -= static_cast<std::uint32_t>(*moved);
+      if (left.length == 0)
+        pipe = std::move(*taken);
+      else
+        out.append({std::move(*taken), 0, std::exchange(inside, 0)});
+    }
+  if (pipe) out.append({std::move(pipe), 0, inside});
+  return out;
 }
 
 }  // namespace
