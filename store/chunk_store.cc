@@ -1,34 +1,12 @@
 #include "store/chunk_store.h"
 
+#include <cstring>
 #include <utility>
 
+#include "base/assert.h"
 #include "base/log.h"
 
 namespace braid::store {
-
-ChunkCache::Bytes ChunkCache::find(const hashing::Digest& id) {
-  return state_.with([&](State& state) -> Bytes {
-    const auto found = state.by_id.find(id);
-    if (found == state.by_id.end()) return nullptr;
-    state.used.splice(state.used.begin(), state.used, found->second);
-    return found->second->bytes;
-  });
-}
-
-void ChunkCache::put(const hashing::Digest& id, Bytes bytes) {
-  if (bytes->size() > bytes_max_) return;
-  state_.with([&](State& state) {
-    if (state.by_id.contains(id)) return;
-    state.bytes += bytes->size();
-    state.used.push_front({id, std::move(bytes)});
-    state.by_id.emplace(id, state.used.begin());
-    while (state.bytes > bytes_max_) {
-      state.bytes -= state.used.back().bytes->size();
-      state.by_id.erase(state.used.back().id);
-      state.used.pop_back();
-    }
-  });
-}
 
 base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, base::BytesView bytes) {
   const auto named = named_bytes(kind, bytes);
@@ -82,6 +60,7 @@ bool ChunkStore::is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView
 
 void ChunkStore::note_bad(Location at) {
   const Location place = containers_.place_of(at).value_or(at);
+  containers_.verified().forget(place.container);
   bad_.with([place](auto& bad) {
     if (bad.size() < bad_max) bad.insert(place.packed());
   });
@@ -92,7 +71,7 @@ std::array<std::optional<Location>, 2> ChunkStore::places_of(const ChunkRef& chu
   return {chunk.at, known == chunk.at ? std::nullopt : known};
 }
 
-ChunkCache::Bytes ChunkStore::at_place(ChunkKind kind, const ChunkRef& chunk, Location at) {
+ChunkStore::Bytes ChunkStore::at_place(ChunkKind kind, const ChunkRef& chunk, Location at) {
   auto read = containers_.read(at, kind, chunk.id, chunk.bytes);
   if (!read) return nullptr;
   const auto named = named_bytes(kind, *read);
@@ -100,27 +79,60 @@ ChunkCache::Bytes ChunkStore::at_place(ChunkKind kind, const ChunkRef& chunk, Lo
   return std::make_shared<const base::Bytes>(std::move(*read));
 }
 
-// Where the recipe says; there past the kernel's cache; elsewhere, by id.
-base::Result<ChunkCache::Bytes> ChunkStore::get(ChunkKind kind, const ChunkRef& chunk) {
-  if (ChunkCache::Bytes cached = cache_.find(chunk.id); cached != nullptr && cached->size() == chunk.bytes)
-    return cached;
-  ChunkCache::Bytes found = at_place(kind, chunk, chunk.at);
+// It is not where the recipe says: there past the kernel's cache; elsewhere, by id.
+ChunkStore::Bytes ChunkStore::find_damaged(ChunkKind kind, const ChunkRef& chunk, bool& elsewhere) {
+  ++mismatches_;
+  containers_.forget_cached(chunk.at, chunk.bytes);
+  Bytes found = at_place(kind, chunk, chunk.at);
   if (found == nullptr) {
-    ++mismatches_;
-    containers_.forget_cached(chunk.at, chunk.bytes);
-    found = at_place(kind, chunk, chunk.at);
-    if (found == nullptr) {
-      note_bad(chunk.at);
-      if (const auto elsewhere = places_of(chunk)[1]) found = at_place(kind, chunk, *elsewhere);
-    }
-    base::log_event(
-        base::Level::error, "store_chunk_damaged", "container={} offset={} bytes={}: {}",
-        Containers::name_of(chunk.at.container), chunk.at.offset, chunk.bytes,
-        found == nullptr ? "it is not what the recipe names, and cannot be read" : "it was found elsewhere");
+    note_bad(chunk.at);
+    elsewhere = true;
+    if (const auto place = places_of(chunk)[1]) found = at_place(kind, chunk, *place);
   }
-  if (found == nullptr) return base::fail(EIO);
-  cache_.put(chunk.id, found);
+  base::log_event(
+      base::Level::error, "store_chunk_damaged", "container={} offset={} bytes={}: {}",
+      Containers::name_of(chunk.at.container), chunk.at.offset, chunk.bytes,
+      found == nullptr ? "it is not what the recipe names, and cannot be read" : "it was found elsewhere");
   return found;
+}
+
+base::Result<ChunkStore::Bytes> ChunkStore::get(ChunkKind kind, const ChunkRef& chunk) {
+  if (Bytes cached = cache_.find(chunk.id, chunk.at); cached != nullptr && cached->size() == chunk.bytes)
+    return cached;
+  // If it moves meanwhile, that is forgotten with its place.
+  const std::uint64_t begun = containers_.verified().begin();
+  const auto place = containers_.place_of(chunk.at);
+  bool elsewhere = false;
+  Bytes found = at_place(kind, chunk, chunk.at);
+  if (found == nullptr) found = find_damaged(kind, chunk, elsewhere);
+  if (found == nullptr) return base::fail(EIO);
+  const bool is_data = kind == ChunkKind::data;
+  if (is_data && place && !elsewhere)
+    containers_.verified().add({.id = chunk.id, .at = *place, .bytes = chunk.bytes}, begun);
+  if (kind == ChunkKind::root || (is_data && elsewhere)) cache_.put(chunk.id, chunk.at, found, found->size());
+  return found;
+}
+
+base::Result<void> ChunkStore::read_data(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {
+  if (containers_.read_verified(chunk, from, to)) return {};
+  const auto bytes = get(ChunkKind::data, chunk);
+  if (!bytes) return base::fail(bytes.error());
+  base::check(to.size() <= (*bytes)->size() && from <= (*bytes)->size() - to.size(),
+              "a piece lies within its chunk");
+  std::memcpy(to.data(), (*bytes)->data() + from, to.size());
+  return {};
+}
+
+base::Result<ChunkStore::NodeRef> ChunkStore::node(const ChunkRef& chunk) {
+  if (NodeRef known = node_in_memory(chunk)) return known;
+  const auto bytes = get(ChunkKind::node, chunk);
+  if (!bytes) return base::fail(bytes.error());
+  auto decoded = decode_node(**bytes);
+  if (!decoded) return base::fail(EIO);
+  const std::size_t takes = sizeof(Node) + decoded->entries.capacity() * sizeof(NodeEntry);
+  auto out = std::make_shared<const Node>(std::move(*decoded));
+  nodes_.put(chunk.id, chunk.at, out, takes);
+  return out;
 }
 
 std::optional<ChunkRef> ChunkStore::root_at(const hashing::Digest& id, Location at) {
@@ -129,8 +141,8 @@ std::optional<ChunkRef> ChunkStore::root_at(const hashing::Digest& id, Location 
   return ChunkRef{.id = id, .at = at, .bytes = header->length};
 }
 
-base::Result<ChunkCache::Bytes> ChunkStore::get_root(const hashing::Digest& id, Location at) {
-  if (ChunkCache::Bytes cached = cache_.find(id)) return cached;
+base::Result<ChunkStore::Bytes> ChunkStore::get_root(const hashing::Digest& id, Location at) {
+  if (Bytes cached = cache_.find(id, at)) return cached;
   std::optional<ChunkRef> found = root_at(id, at);
   if (!found) {
     containers_.forget_cached(at, chunk_bytes_limit(ChunkKind::root));

@@ -116,9 +116,12 @@ std::uint32_t Containers::last_number() {
 base::Result<void> Containers::remove(std::uint32_t number) {
   base::check(number < last_number(), "the last container stays");
   base::Result<void> done = medium_.remove(name_of(number));
-  const std::scoped_lock lock(opening_);
-  open_.erase(number);
-  ++replaced_;
+  {
+    const std::scoped_lock lock(opening_);
+    open_.erase(number);
+    ++replaced_;
+  }
+  verified_.forget(number);
   return done;
 }
 
@@ -138,98 +141,8 @@ base::Result<void> Containers::forward(std::uint32_t number, std::span<const For
     open_.erase(number);
     ++replaced_;
   }
+  verified_.forget(number);
   return sync_names();
-}
-
-// Of a file whose head is damaged what lies behind it tells what it is. EBADMSG: nothing does.
-base::Result<ContainerRole> Containers::role_of(File& file, std::uint32_t number) const {
-  static_assert(ForwardingEntry::bytes >= ChunkHeader::bytes);
-  base::Bytes head(ContainerHeader::bytes + ForwardingEntry::bytes);
-  const auto got = file.read(0, head);
-  if (!got) return base::fail(got.error());
-  const base::BytesView there = base::BytesView(head).first(*got);
-  const auto header = decode_container_header(there.first(std::min(there.size(), ContainerHeader::bytes)));
-  if (header && header->store == store_ && header->number == number) return header->role;
-  if (there.size() < head.size()) return base::fail(EBADMSG);
-  const base::BytesView behind = there.subspan(ContainerHeader::bytes);
-  if (decode_forwarding_entry(behind, number)) return ContainerRole::forwarding;
-  if (decode_chunk_header(behind)) return ContainerRole::chunks;
-  return base::fail(EBADMSG);
-}
-
-base::Result<std::shared_ptr<const Forwarding>> Containers::forwarding_of(File& file, std::uint32_t number) {
-  const auto now = file.status();
-  if (!now) return base::fail(now.error());
-  if (now->size < ContainerHeader::bytes ||
-      now->size > ContainerHeader::bytes + Forwarding::entries_max * ForwardingEntry::bytes)
-    return base::fail(EBADMSG);
-  base::Bytes entries(static_cast<std::size_t>(now->size) - ContainerHeader::bytes);
-  const auto read = file.read(ContainerHeader::bytes, entries);
-  if (!read) return base::fail(read.error());
-  return std::make_shared<const Forwarding>(
-      Forwarding::decode(base::BytesView(entries).first(*read), number));
-}
-
-base::Result<Containers::Opened> Containers::opened(std::uint32_t number) {
-  std::uint64_t replaced = 0;
-  {
-    const std::scoped_lock lock(opening_);
-    const auto found = open_.find(number);
-    if (found != open_.end()) return found->second;
-    replaced = replaced_;
-  }
-  auto file = medium_.open(name_of(number), OpenFor::reading);
-  if (!file) return base::fail(file.error());
-  Opened out{.file = std::move(*file)};
-  const auto role = role_of(*out.file, number);
-  out.unknown = !role;
-  if (role && *role == ContainerRole::forwarding) {
-    auto forwarding = forwarding_of(*out.file, number);
-    if (!forwarding) return base::fail(forwarding.error());
-    out.forwarding = std::move(*forwarding);
-  }
-  const std::scoped_lock lock(opening_);
-  // Maybe there is another file by now: this one ends with who has found it.
-  if (replaced != replaced_ || out.unknown) return out;
-  if (open_.size() >= open_max) open_.erase(open_.begin());
-  open_.insert_or_assign(number, out);
-  return out;
-}
-
-base::Result<std::optional<Location>> Containers::forwarded(Location at) {
-  const auto found = opened(at.container);
-  if (!found) return base::fail(found.error());
-  if (found->forwarding == nullptr) return std::nullopt;
-  const auto next = found->forwarding->find(at.offset);
-  if (!next) return base::fail(EBADMSG);
-  return next;
-}
-
-base::Result<bool> Containers::is_forwarding(std::uint32_t number) {
-  const auto found = opened(number);
-  if (!found) return base::fail(found.error());
-  if (found->unknown) return base::fail(EBADMSG);
-  return found->forwarding != nullptr;
-}
-
-// Each step leads to a container behind.
-base::Result<Containers::Place> Containers::find(Location at) {
-  for (;;) {
-    if (at.volume != 0 || at.container == 0) return base::fail(EBADMSG);
-    auto found = opened(at.container);
-    if (!found)
-      return base::fail(found.error() == base::errno_of(ENOENT) ? base::errno_of(EBADMSG) : found.error());
-    if (found->forwarding == nullptr) return Place{.file = std::move(found->file), .at = at};
-    const auto next = found->forwarding->find(at.offset);
-    if (!next) return base::fail(EBADMSG);
-    at = *next;
-  }
-}
-
-base::Result<Location> Containers::place_of(Location at) {
-  const auto found = find(at);
-  if (!found) return base::fail(found.error());
-  return found->at;
 }
 
 // The last container of an earlier run. Whatever its chunks are, they may be referred to as soon as this
@@ -380,6 +293,17 @@ base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const ha
     return base::fail(EBADMSG);
   bytes.erase(bytes.begin(), bytes.begin() + ChunkHeader::bytes);
   return bytes;
+}
+
+bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {
+  const auto place = find(chunk.at);
+  if (!place) return false;
+  const ChunkRef lies{.id = chunk.id, .at = place->at, .bytes = chunk.bytes};
+  if (!verified_.has(std::span(&lies, 1))) return false;
+  const auto got = place->file->read(std::uint64_t{place->at.offset} + ChunkHeader::bytes + from, to);
+  if (got && *got == to.size()) return true;
+  verified_.forget(place->at.container);
+  return false;
 }
 
 base::Result<ChunkHeader> Containers::look(Location at) {

@@ -18,6 +18,8 @@
 #include "store/forwarding.h"
 #include "store/location.h"
 #include "store/medium.h"
+#include "store/node.h"
+#include "store/verified.h"
 
 namespace braid::store {
 
@@ -47,12 +49,23 @@ class Containers {
   // id is that of the bytes is for the caller to check.
   base::Result<base::Bytes> read(Location at, ChunkKind kind, const hashing::Digest& id,
                                  std::uint32_t length);
+  // Bytes [from, from + to.size()) of a chunk of data that has been verified. False: it has not been, or
+  // cannot be read.
+  bool read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to);
+  // What is known so. A container that is removed or rewritten is forgotten.
+  [[nodiscard]] Verified& verified() { return verified_; }
   // What stands before the chunk there, whatever its bytes are; EBADMSG as above.
   base::Result<ChunkHeader> look(Location at);
   // Where it lies now; EBADMSG: the container is gone, or was rewritten without it. And the next place on the
   // way there; nothing: this one is the last.
   base::Result<Location> place_of(Location at);
   base::Result<std::optional<Location>> forwarded(Location at);
+  // Where it lies now, and the file, if the containers on the way are open. No I/O.
+  struct Place {
+    std::shared_ptr<File> file{};
+    Location at{};
+  };
+  std::optional<Place> place_now(Location at);
   // Whether it was rewritten.
   base::Result<bool> is_forwarding(std::uint32_t number);
   // What the kernel has cached of it is read from the medium next time.
@@ -99,11 +112,7 @@ class Containers {
     std::shared_ptr<File> file{};
     std::shared_ptr<const Forwarding> forwarding{};  // null: it has chunks, or nobody knows
     bool unknown = false;                            // its head cannot be read, or says nothing
-  };
-  // Of a chunk.
-  struct Place {
-    std::shared_ptr<File> file{};
-    Location at{};
+    std::uint64_t used = 0;                          // when, as uses_ counts
   };
   struct Scanned {
     std::uint32_t end = 0;      // of the last whole chunk before one that is not; 0: the head is damaged
@@ -118,6 +127,8 @@ class Containers {
   base::Result<void> close_current();
   base::Result<void> sync_current();
   base::Result<Opened> opened(std::uint32_t number);
+  // Nothing: it is not open.
+  std::optional<Opened> opened_now(std::uint32_t number);
   base::Result<ContainerRole> role_of(File& file, std::uint32_t number) const;
   static base::Result<std::shared_ptr<const Forwarding>> forwarding_of(File& file, std::uint32_t number);
   base::Result<Place> find(Location at);
@@ -141,6 +152,8 @@ class Containers {
   std::mutex opening_;
   static constexpr std::size_t open_max = 256;
   std::map<std::uint32_t, Opened> open_;
+  std::uint64_t uses_ = 0;
+  Verified verified_;
   std::uint64_t replaced_ = 0;  // times that a file went away, or another one came in its place
 };
 

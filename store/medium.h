@@ -78,6 +78,8 @@ class File {
   // The nodump flag: the hint that a file has a record.
   virtual base::Result<void> set_hint(bool on) = 0;
   virtual base::Result<KernelHandle> handle() = 0;
+  // For who reads it in other ways, as long as this is there; -1: it is no file of the kernel's.
+  [[nodiscard]] virtual int descriptor() const { return -1; }
 
  protected:
   File() = default;

@@ -140,6 +140,7 @@ class PosixFile final : public File {
     if (wanted == flags) return {};
     return done_if(::ioctl(fd_, FS_IOC_SETFLAGS, &wanted));
   }
+  [[nodiscard]] int descriptor() const override { return fd_; }
   base::Result<KernelHandle> handle() override {
     const auto found = vfs::posix::kernel_handle(fd_, "");
     if (!found) return base::fail(found.error() == vfs::Error::notsupp ? EOPNOTSUPP : EIO);

@@ -17,12 +17,24 @@ bool ends_node(const std::vector<NodeEntry>& entries) {
          (std::to_integer<unsigned>(entries.back().chunk.id.bytes.front()) & node_cut_mask) == 0;
 }
 
+bool is_child(const Node& child, const Node& node, const NodeEntry& entry) {
+  return child.height + 1 == node.height && child.span == entry.length;
+}
+
 struct Walk {
   ChunkStore& chunks;
   std::uint64_t begin, end;
   const TakePiece& take;
-  const TakeLost* lost;  // null: what cannot be read ends the walk
+  const TakeLost* lost;    // null: what cannot be read ends the walk
+  bool in_memory = false;  // nothing is read
 };
+
+base::Result<ChunkStore::NodeRef> child_of(const Walk& walk, const Node& node, const NodeEntry& entry) {
+  if (!walk.in_memory) return store::child_of(walk.chunks, node, entry);
+  auto child = walk.chunks.node_in_memory(entry.chunk);
+  if (child == nullptr || !is_child(*child, node, entry)) return base::fail(EAGAIN);
+  return child;
+}
 
 base::Result<void> take_clipped(const Walk& walk, const NodeEntry& entry, std::uint64_t at) {
   const std::uint64_t begin = std::max(at, walk.begin), end = std::min(at + entry.length, walk.end);
@@ -44,23 +56,21 @@ base::Result<void> visit(const Walk& walk, const Node& node, std::uint64_t base)
       if (auto taken = take_clipped(walk, *entry, at); !taken) return taken;
       continue;
     }
-    const auto child = child_of(walk.chunks, node, *entry);
+    const auto child = child_of(walk, node, *entry);
     if (!child && walk.lost == nullptr) return base::fail(child.error());
     if (!child) (*walk.lost)(at, entry->length);
     if (!child) continue;
-    if (auto visited = visit(walk, *child, at); !visited) return visited;
+    if (auto visited = visit(walk, **child, at); !visited) return visited;
   }
   return {};
 }
 
 }  // namespace
 
-base::Result<Node> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry) {
-  const auto bytes = chunks.get(ChunkKind::node, entry.chunk);
-  if (!bytes) return base::fail(bytes.error());
-  auto child = decode_node(**bytes);
-  if (!child || child->height + 1 != node.height || child->span != entry.length) return base::fail(EIO);
-  return std::move(*child);
+base::Result<ChunkStore::NodeRef> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry) {
+  auto child = chunks.node(entry.chunk);
+  if (child && !is_child(**child, node, entry)) return base::fail(EIO);
+  return child;
 }
 
 base::Result<void> RecipeBuilder::add(NodeEntry entry) {
@@ -110,6 +120,14 @@ base::Result<void> walk_recipe(ChunkStore& chunks, const Node& top, std::uint64_
                                const TakePiece& take) {
   if (begin >= end) return {};
   return visit({.chunks = chunks, .begin = begin, .end = end, .take = take, .lost = nullptr}, top, 0);
+}
+
+base::Result<void> walk_in_memory(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
+                                  const TakePiece& take) {
+  if (begin >= end) return {};
+  return visit(
+      {.chunks = chunks, .begin = begin, .end = end, .take = take, .lost = nullptr, .in_memory = true}, top,
+      0);
 }
 
 base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLost& lost,

@@ -53,6 +53,9 @@ struct RecipePiece {
 using TakePiece = std::function<base::Result<void>(const RecipePiece& piece)>;
 base::Result<void> walk_recipe(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
                                const TakePiece& take);
+// The same with what is in memory: EAGAIN, if a node is not.
+base::Result<void> walk_in_memory(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
+                                  const TakePiece& take);
 // The same of the whole recipe. A node that cannot be read is told of, with the range of the file that it was
 // to explain, and what is behind it follows.
 using TakeLost = std::function<void(std::uint64_t offset, std::uint64_t length)>;
@@ -60,7 +63,7 @@ base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLos
                               const TakePiece& take);
 
 // The node that an entry of `node` names; EIO: it cannot be read, or is another than its parent says.
-base::Result<Node> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry);
+base::Result<ChunkStore::NodeRef> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry);
 
 // The root that a record names; EIO: it cannot be read.
 base::Result<Root> read_root(ChunkStore& chunks, const Record& record);

@@ -62,7 +62,7 @@ base::Result<void> edit_child(ChunkStore& chunks, const Node& node, const NodeEn
                               std::vector<NodeEntry>& out) {
   const auto child = child_of(chunks, node, entry);
   if (!child) return base::fail(child.error());
-  const auto left = edited(chunks, *child, hole.within(entry.offset));
+  const auto left = edited(chunks, **child, hole.within(entry.offset));
   if (!left) return base::fail(left.error());
   std::uint64_t at = entry.offset;
   for (const Node& part : *left) {

@@ -105,6 +105,7 @@ base::Result<void> Scrubber::read_container(std::uint32_t number) {
 void Scrubber::add_bad(Location at, const char* what) {
   if (state_.bad.size() < ScrubState::bad_max) state_.bad.insert(at);
   if (at.offset != 0) store_.chunks().note_bad(at);
+  store_.containers().verified().forget(at.container);
   base::log_event(base::Level::error, "store_chunk_damaged", "container={} offset={}: {}",
                   Containers::name_of(at.container), at.offset, what);
 }

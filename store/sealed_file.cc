@@ -1,7 +1,6 @@
 #include "store/sealed_file.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace braid::store {
@@ -76,25 +75,31 @@ base::Result<void> SealedFile::read(File& stub, std::uint64_t offset, base::Muta
   const std::uint64_t end = offset + to.size();
   const auto from_stub = newer(stub, offset, end);
   if (!from_stub) return base::fail(from_stub.error());
-  std::ranges::fill(to, std::byte{});
   const auto place = [&](const Extent& extent) {
     return to.subspan(static_cast<std::size_t>(extent.begin - offset),
                       static_cast<std::size_t>(extent.end - extent.begin));
   };
-  for (const Extent& extent : *from_stub)
-    if (const auto got = stub.read(extent.begin, place(extent)); !got) return base::fail(got.error());
-  return walk_recipe(chunks_, root_.top, offset, end, [&](const RecipePiece& piece) -> base::Result<void> {
-    if (piece.kind == EntryKind::plain) return {};
-    const std::vector<Extent> wanted = without({piece.offset, piece.offset + piece.length}, *from_stub);
-    if (wanted.empty()) return {};
-    const auto chunk = chunks_.get(ChunkKind::data, piece.chunk);
-    if (!chunk) return base::fail(chunk.error());
-    for (const Extent& extent : wanted) {
-      const base::MutableBytes room = place(extent);
-      std::memcpy(room.data(), (*chunk)->data() + piece.slice + (extent.begin - piece.offset), room.size());
-    }
-    return {};
-  });
+  for (const Extent& extent : *from_stub) {
+    const base::MutableBytes room = place(extent);
+    const auto got = stub.read(extent.begin, room);
+    if (!got) return base::fail(got.error());
+    // It was cut short meanwhile.
+    std::ranges::fill(room.subspan(*got), std::byte{});
+  }
+  // What the stub has no newer bytes of is the recipe's, and zeros between its pieces.
+  for (const Extent& gap : without({offset, end}, *from_stub)) {
+    std::uint64_t at = gap.begin;
+    const auto walked = walk_recipe(
+        chunks_, root_.top, gap.begin, gap.end, [&](const RecipePiece& piece) -> base::Result<void> {
+          if (piece.kind == EntryKind::plain) return {};
+          std::ranges::fill(place({at, piece.offset}), std::byte{});
+          at = piece.offset + piece.length;
+          return chunks_.read_data(piece.chunk, piece.slice, place({piece.offset, at}));
+        });
+    if (!walked) return walked;
+    std::ranges::fill(place({at, gap.end}), std::byte{});
+  }
+  return {};
 }
 
 // In order, and apart.

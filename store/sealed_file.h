@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 #include "store/chunk_store.h"
+#include "store/located.h"
 #include "store/medium.h"
 #include "store/recipe.h"
 #include "store/record.h"
@@ -31,6 +32,11 @@ class SealedFile {
   // stub has bytes of its own they are the newer ones, unless a pending step is to take them out. EIO: some
   // cannot be read; none is made up.
   base::Result<void> read(File& stub, std::uint64_t offset, base::MutableBytes to) const;
+  // Where these bytes are of a file whose stub has none of its own, and for which nothing is pending; as
+  // locate_recipe().
+  bool locate(std::uint64_t begin, std::uint64_t end, vfs::Located& where) const {
+    return locate_recipe(chunks_, root_.top, begin, end, where);
+  }
   // The first byte at `offset` or behind it, and before `size`, that is of this kind; `size` if there is
   // none.
   base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size) const;

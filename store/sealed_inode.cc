@@ -23,8 +23,11 @@ SealedInode::Shared SealedInode::shared() {
 }
 
 SealedInode::Alone SealedInode::alone() {
+  ++waiting_;
   const std::scoped_lock gate(gate_);
-  return Alone(users_);
+  Alone out(users_);
+  --waiting_;
+  return out;
 }
 
 void SealedInode::set(std::shared_ptr<const SealedFile> next) {
@@ -71,6 +74,19 @@ base::Result<void> SealedInode::take(const std::optional<base::Bytes>& record) {
 base::Result<void> SealedInode::read(File& stub, std::uint64_t offset, base::MutableBytes to) {
   const Shared lock = shared();
   return now_->read(stub, offset, to);
+}
+
+// Who comes so does not stand at the gate: it gives way to those who wait to be alone.
+bool SealedInode::locate(std::uint64_t offset, std::uint32_t count, const vfs::Content::Look& look,
+                         vfs::Located& where) {
+  if (waiting_.load() > 0) return false;
+  const Shared lock(users_, std::try_to_lock);
+  if (!lock.owns_lock() || now_ == nullptr || now_->record().pending) return false;
+  const auto inode = look();
+  if (!inode || inode->space > 0) return false;
+  where.size = inode->size;
+  if (offset >= inode->size) return true;
+  return now_->locate(offset, offset + std::min<std::uint64_t>(count, inode->size - offset), where);
 }
 
 base::Result<std::uint64_t> SealedInode::seek(File& stub, std::uint64_t offset, bool data,

@@ -20,11 +20,12 @@
 #include "base/result.h"
 #include "store/sealed_file.h"
 #include "store/store.h"
+#include "vfs/content.h"
 
 namespace braid::store {
 
-// Thread-safe; functions block. `stub` is the file, open for writing where it is changed. The store outlives
-// it.
+// Thread-safe; functions block, but for locate(). `stub` is the file, open for writing where it is changed.
+// The store outlives it.
 class SealedInode {
  public:
   SealedInode(Store& store, const KernelHandle& file) : store_(store), file_(file) {}
@@ -45,6 +46,8 @@ class SealedInode {
   // As those of SealedFile.
   base::Result<void> read(File& stub, std::uint64_t offset, base::MutableBytes to);
   base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size);
+  // As Content::locate(): of a file whose stub has no bytes of its own. It does not wait.
+  bool locate(std::uint64_t offset, std::uint32_t count, const vfs::Content::Look& look, vfs::Located& where);
 
   // What the caller does to the stub, at the right moment. Its errors end the call, and are returned.
   using Change = std::function<base::Result<void>()>;
@@ -95,6 +98,7 @@ class SealedInode {
   const KernelHandle file_;
   // Who waits to be alone holds the gate: nobody overtakes it for ever.
   std::mutex gate_;
+  std::atomic<unsigned> waiting_{0};  // to be alone
   std::shared_mutex users_;
   std::shared_ptr<const SealedFile> now_;  // of an empty recipe, if there is no record any more
   std::atomic<std::uint64_t> mapped_{0};

@@ -25,7 +25,7 @@ struct StoreOptions {
   OpenFor what = OpenFor::reading;
   // What others are told who want the store, too: a command and a process.
   std::string who{};
-  std::size_t cache_bytes = 64 * base::MiB;  // of chunks that were read
+  std::size_t cache_bytes = 64 * base::MiB;  // of what was read of recipes, and of what was found elsewhere
   IndexOptions index{};
   std::uint32_t container_bytes = Location::offset_end;
 };

@@ -35,6 +35,9 @@ class SealedContent final : public vfs::Content {
   [[nodiscard]] vfs::ContentSource& source() const override;
   vfs::VfsOp<vfs::ReadResult> read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
                                    vfs::ReadMemory memory) override;
+  bool locate(std::uint64_t offset, std::uint32_t count, const Look& look, vfs::Located& where) override {
+    return inode_->locate(offset, count, look, where);
+  }
   vfs::VfsOp<vfs::WriteResult> write(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                      const io::Payload& data, vfs::Stability stability) override;
   vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,

@@ -57,6 +57,19 @@ TEST_F(RecipeTest, finds_any_byte_in_a_tree_of_any_height) {
   }
 }
 
+TEST_F(RecipeTest, copies_of_a_node_lead_to_places_of_their_own) {
+  Node node{.height = 0, .span = 100, .entries = {chunk(0, 100, 1)}};
+  node.entries[0].chunk.at = {.volume = 0, .container = 7, .offset = 100};
+  const ChunkRef first = *chunks_.put(ChunkKind::node, encode(node));
+  node.entries[0].chunk.at = {.volume = 0, .container = 8, .offset = 200};
+  const ChunkRef second = *chunks_.put(ChunkKind::node, encode(node));
+  ASSERT_EQ(first.id, second.id);
+  EXPECT_EQ(chunks_.node_in_memory(first), nullptr);
+  EXPECT_EQ((*chunks_.node(first))->entries[0].chunk.at.container, 7U);
+  EXPECT_EQ((*chunks_.node(second))->entries[0].chunk.at.container, 8U);
+  EXPECT_EQ(chunks_.node_in_memory(first), *chunks_.node(first));
+}
+
 TEST_F(RecipeTest, nothing_is_said_of_holes) {
   RecipeBuilder builder(chunks_);
   ASSERT_TRUE(builder.add(chunk(1000, 100, 1)));

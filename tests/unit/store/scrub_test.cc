@@ -68,6 +68,19 @@ TEST_F(ScrubTest, what_is_bad_is_known_until_it_is_well_again_or_gone) {
   EXPECT_EQ(scrub().bad, 0U);
 }
 
+TEST_F(ScrubTest, what_was_verified_is_so_until_damage_is_found_or_the_store_is_opened_anew) {
+  ASSERT_EQ(read("f"), noise(size, 1));
+  flip(1, 1000);
+  EXPECT_TRUE(read("f")) << "nothing is verified twice";
+  reopen();
+  EXPECT_EQ(read("f").error(), base::errno_of(EIO));
+  flip(1, 1000);
+  EXPECT_EQ(read("f"), noise(size, 1));
+  flip(1, 1000);
+  EXPECT_EQ(scrub().bad, 1U);
+  EXPECT_EQ(read("f").error(), base::errno_of(EIO));
+}
+
 // The kernel has the right bytes of it by chance: the medium has not.
 TEST_F(ScrubTest, a_bad_place_is_no_hit_after_a_restart_either) {
   flip(1, 1000);
