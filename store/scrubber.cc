@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 #include "base/assert.h"
@@ -41,11 +42,17 @@ bool Scrubber::step() {
   if (next == numbers->end()) return end_pass();
   const std::uint32_t number = *next;
   const std::uint64_t known = state_.bad.size();
-  std::erase_if(state_.bad, [&](const Location& place) { return place.container == number; });
+  const auto is_here = [number](const Location& place) { return place.container == number; };
+  std::vector<Location> before;
+  std::ranges::copy_if(state_.bad, std::back_inserter(before), is_here);
+  std::erase_if(state_.bad, is_here);
   const auto read = read_container(number);
   if (!read)
     report_.alarm = fmt::format("{}: {}", Containers::name_of(number), base::message_of(read.error()));
   if (report_.stopped || !read) {
+    // It is the next one that is read; until then all of it is as bad as it was.
+    for (const Location& place : before)
+      if (state_.bad.size() < ScrubState::bad_max) state_.bad.insert(place);
     note();
     return false;
   }

@@ -81,6 +81,14 @@ TEST_F(ScrubTest, what_was_verified_is_so_until_damage_is_found_or_the_store_is_
   EXPECT_EQ(read("f").error(), base::errno_of(EIO));
 }
 
+TEST_F(ScrubTest, a_scrub_that_is_stopped_forgets_no_bad_place) {
+  flip(1, 1000);
+  ASSERT_EQ(scrub().bad, 1U);
+  EXPECT_TRUE(scrub(true, {.stop = [] { return true; }, .pace = {}}).stopped);
+  reopen();
+  EXPECT_EQ(store_->scrub_state().bad.size(), 1U);
+}
+
 // The kernel has the right bytes of it by chance: the medium has not.
 TEST_F(ScrubTest, a_bad_place_is_no_hit_after_a_restart_either) {
   flip(1, 1000);
