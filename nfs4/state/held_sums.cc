@@ -28,7 +28,6 @@ std::uint64_t hash_of(const StateLine& line) {
   append(text, base::bytes_of(line.owner));
   append(text, line.share.access * 4U + line.share.deny);
   append(text, line.history.bits());
-  append(text, (line.write ? 1U : 0U) + (line.directory ? 2U : 0U));
   for (const HeldRange& held : line.ranges) {
     append(text, held.range.first);
     append(text, held.range.last);
@@ -45,7 +44,7 @@ bool HeldSums::look(const States& states) {
     const bool unlocked = line.kind == StateKind::lock && line.range_count == 0;
     if (line.minor_version > 0 || unlocked) continue;
     std::optional<Held>& held = held_.try_emplace(line.client, Held{}).first->second;
-    if (line.range_count > line.ranges.size()) held.reset();
+    if (line.kind == StateKind::delegation || line.range_count > line.ranges.size()) held.reset();
     if (!held) continue;
     ++held->states;
     held->sum += hash_of(line);

@@ -19,7 +19,8 @@ class HeldSums {
  public:
   // At a portion of all states. False: that was the last one.
   bool look(const States& states);
-  // Nothing: it cannot be told, since a lock of it has more ranges than a line shows.
+  // Nothing: it cannot be told, since a lock of it has more ranges than a line shows, or it has a delegation,
+  // and so may have opened files without telling.
   [[nodiscard]] std::optional<Held> of(clientid4 client) const;
 
  private:

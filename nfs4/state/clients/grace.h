@@ -20,7 +20,7 @@ namespace braid::nfs4::state {
 
 // All that a client of 4.0 holds, so that what it has reclaimed can be compared with it (held_sums.h).
 struct Held {
-  std::uint32_t states = 0;  // opens, locks and delegations
+  std::uint32_t states = 0;  // opens and locks
   std::uint64_t sum = 0;     // of a hash of each
   friend bool operator==(const Held&, const Held&) = default;
 };

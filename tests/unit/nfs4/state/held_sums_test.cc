@@ -78,7 +78,7 @@ TEST_F(HeldSumsTest, a_lock_owner_that_has_unlocked_all_holds_nothing) {
   const auto answer = lock(old, id, "locker", write_0_9);
   ASSERT_TRUE(answer);
   EXPECT_NE(held(old), before);
-  ASSERT_TRUE(states.locks().unlock(use(old, answer->id), write_0_9.range, after));
+  ASSERT_TRUE(unlock(use(old, answer->id), write_0_9.range));
   EXPECT_EQ(held(old), before);
 }
 
@@ -93,6 +93,21 @@ TEST_F(HeldSumsTest, of_more_ranges_than_are_listed_nothing_is_said) {
   EXPECT_TRUE(held(old));
   ASSERT_TRUE(lock(old, answer->id, std::nullopt, {{5000, 5009}, LockMode::write}));
   EXPECT_FALSE(held(old));
+}
+
+TEST_F(HeldSumsTest, of_who_may_have_opened_files_without_telling_nothing_is_said) {
+  opened(old, "owner", reads, handle(2));
+  ASSERT_TRUE(held(old));
+  const auto answer = open(old, "owner", reads, handle(1), DelegationWish::any);
+  ASSERT_TRUE(answer && answer->delegation);
+  DelegationRequest request;
+  request.type = *answer->delegation;
+  request.now = now;
+  const auto delegation = states.delegations().give(*answer, request);
+  ASSERT_TRUE(delegation);
+  EXPECT_FALSE(held(old));
+  EXPECT_EQ(status_of(states.delegations().give_back(use(old, *delegation), after)), NFS4_OK);
+  EXPECT_TRUE(held(old));
 }
 
 TEST_F(HeldSumsTest, other_clients_do_not_count) {
