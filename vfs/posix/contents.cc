@@ -46,6 +46,12 @@ bool is_behind(const PosixFile& file) {
   return use && use->content() != nullptr && use->content()->unsettled();
 }
 
+bool is_settled(const PosixFile& file) {
+  if (file.content() == nullptr) return true;
+  const std::optional<ContentSlot::Use> use = file.content()->slot.enter();
+  return use && (use->content() == nullptr || !use->content()->unsettled());
+}
+
 void note_made(const PosixFile& file, const PosixFile& directory, const Attributes& made) {
   if (file.content() == nullptr) return;
   file.content()->made_at.store(nanoseconds_of(made.ctime), std::memory_order_relaxed);

@@ -58,8 +58,9 @@ struct FileContent {
 
 // Corrects what the inode says, as far as the content is known. No I/O.
 void adjust(const PosixFile& file, Attributes& attributes);
-// Whether the inode is known to be behind. No I/O.
+// Whether the inode is known to be behind, or known to be true. No I/O.
 [[nodiscard]] bool is_behind(const PosixFile& file);
+[[nodiscard]] bool is_settled(const PosixFile& file);
 // The file has just been made in that directory, and looked at after that.
 void note_made(const PosixFile& file, const PosixFile& directory, const Attributes& made);
 // The last name and the last open are gone: tells the source of its content, once.

@@ -68,7 +68,7 @@ VfsOp<FileRef> PosixFileSystem::resolve(base::BytesView handle) {
 }
 
 VfsOp<Attributes> PosixFileSystem::getattr(const FileRef& file) {
-  if (node(file).content() != nullptr) [[unlikely]]
+  if (!is_settled(node(file))) [[unlikely]]
     return getattr_settled(file);
   return placement_.run(Call::getattr, [this, &file] { return tree_.getattr(node(file)); });
 }
@@ -92,7 +92,7 @@ VfsOp<Found> PosixFileSystem::lookup(const Credentials& who, const FileRef& dire
 
 VfsOp<std::uint32_t> PosixFileSystem::access(const Credentials& who, const FileRef& file,
                                              std::uint32_t wanted, std::optional<Attributes>& now) {
-  if (!now && node(file).content() != nullptr) [[unlikely]]
+  if (!now && !is_settled(node(file))) [[unlikely]]
     return access_settled(who, file, wanted, now);
   return placement_.run(Call::permission, [this, &who, &file, wanted, &now] {
     return tree_.access(who, node(file), wanted, now);
