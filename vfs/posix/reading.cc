@@ -214,7 +214,7 @@ std::optional<ReadResult> FileIo::read_located(Content& content, std::uint64_t o
     Stat inode{};
     auto admitted = data_.admit_and_look(inode);
     if (!admitted) return base::fail(admitted.error());
-    out.attributes = std::move(*admitted);
+    out.attributes = *admitted;
     return Content::Inode{.size = inode.stx_size, .space = inode.stx_blocks * 512};
   };
   Located where;
