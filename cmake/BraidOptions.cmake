@@ -1,5 +1,6 @@
 # Language level, warnings and the build kinds that CMakePresets.json selects.
 option(BRAID_TESTS "Build the tests" ON)
+option(BRAID_UNIT_TESTS "Build all unit tests, not only those that need a build without sanitizers" ON)
 option(BRAID_BENCH "Build the benchmarks" ON)
 option(BRAID_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 # A target's sources are compiled several at a time, as one translation unit: most of the time goes into headers, and each

@@ -23,12 +23,13 @@ function(braid_test_library name)
   set_target_properties(braid_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
-# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS]): a Google Test program, run as one ctest; those with
-# the longest limits begin first. With ThreadSanitizer, one with the label `single_threaded` is built only by name. That a
-# planted mistake is found (PlantTest) says something of the checker, which is the same in every build: with sanitizers, these
-# tests are left out.
+# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS] [OPTIMISED]): a Google Test program, run as one ctest;
+# those with the longest limits begin first. With ThreadSanitizer, one with the label `single_threaded` is built only by name.
+# That a planted mistake is found (PlantTest) says something of the checker, which is the same in every build: with
+# sanitizers, these tests are left out. Without BRAID_UNIT_TESTS, only a program that is OPTIMISED is built and run: it says
+# something that a build with sanitizers cannot say, of allocations, plants or vector instructions.
 function(braid_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -37,6 +38,13 @@ function(braid_test name)
   braid_unity(${name})
   if(BRAID_SANITIZE STREQUAL "thread" AND "single_threaded" IN_LIST ARG_LABELS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  if(NOT BRAID_UNIT_TESTS)
+    if(NOT ARG_OPTIMISED)
+      set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+      return()
+    endif()
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL OFF)  # its folder is excluded
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
