@@ -304,7 +304,8 @@ struct Leftover {
 };
 
 base::Result<void> compare(File& file, const SealedFile& sealed, const Extent& extent, Leftover& out) {
-  base::Bytes there(read_bytes_at_once), wanted(read_bytes_at_once);
+  const std::uint64_t bytes = std::min<std::uint64_t>(read_bytes_at_once, extent.end - extent.begin);
+  base::Bytes there(bytes), wanted(bytes);
   for (std::uint64_t at = extent.begin; at < extent.end && !out.differs;) {
     const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(there.size(), extent.end - at));
     const auto got = file.read(at, base::MutableBytes(there).first(size));
