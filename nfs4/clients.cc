@@ -326,14 +326,23 @@ Op4<> Clients::end_grace() {
 // that it has reclaimed all that it means to. If it falls silent in the middle, others may be given the rest,
 // and it must not reclaim that after the next restart. What it has reclaimed stays its own as long as nobody
 // wants it; once it is heard of again, it may reclaim.
-Op4<> Clients::judge_record(ClientTable::Silence one) {
+Op4<> Clients::judge_record(ClientTable::Silence one, base::TimePoint now) {
   const ClientRef client = one.client;
   if (client->minor_version() > 0 || !client->reclaimed()) co_return;
   if (one.over) {
-    if (!client->gone()) co_await ensure_recorded(client);
+    off_record_.push_back(client);
     co_return;
   }
-  co_await forget_record(client);
+  if (client->take_off_record(now, options_.lease)) co_await forget_record(client);
+}
+
+// Who is silent again is judged again when it is heard of.
+io::Op<> Clients::put_back_on_record(base::TimePoint now) {
+  for (const ClientRef& client : std::exchange(off_record_, {})) {
+    if (client->gone() || client->lease_over(now, options_.lease)) continue;
+    const auto recorded = co_await ensure_recorded(client).as_result();
+    if (!recorded) off_record_.push_back(client);
+  }
 }
 
 // A removal that failed may have been one: so it counts as one, whatever the disk says. Who was recorded
@@ -403,8 +412,9 @@ io::Op<> Clients::tick(base::TimePoint now) {
       if (!in_grace()) (void)co_await forget_idle(client).as_result();
     for (const ClientTable::Silence& one : silences) {
       log_silence(one, now);
-      (void)co_await judge_record(one).as_result();
+      (void)co_await judge_record(one, now).as_result();
     }
+    co_await put_back_on_record(now);
   } while (more);
   tell_of_refused(refused, now);
   const bool over = in_grace() && grace_.with([&](const Grace& grace) { return grace.due(now); });

@@ -178,7 +178,8 @@ class Clients {
   Op4<> change_record_if(recovery::RecordChange change, F still_wanted);
   Op4<> change_record(recovery::RecordChange change);
   vfs::VfsOp<> apply_changes();
-  Op4<> judge_record(state::ClientTable::Silence one);
+  Op4<> judge_record(state::ClientTable::Silence one, base::TimePoint now);
+  io::Op<> put_back_on_record(base::TimePoint now);
   // It has nothing to reclaim, unless it gets something meanwhile.
   Op4<> forget_idle(state::ClientRef client);
   Op4<> forget_record(state::ClientRef client);
@@ -205,6 +206,7 @@ class Clients {
   vfs::SharedRounds change_rounds_;
   // Of tick().
   base::LogLimiter lines_of_refused_;
+  std::vector<state::ClientRef> off_record_;  // heard of again, and not yet back on record; of tick()
 };
 
 }  // namespace braid::nfs4

@@ -64,13 +64,18 @@ base::Result<base::UniqueFd> try_listen(const PeerAddress& address) {
 
 }  // namespace
 
-// The kernel ends the rings of a process that was killed, and with them its sockets, a moment after the
-// process is gone: a server that takes its place has to wait for that.
+// The kernel ends the rings of a process that was killed, and with them its sockets, after the process is
+// gone: a server that takes its place has to wait for that. On a busy machine it takes some seconds.
 base::Result<base::UniqueFd> listen_on(const PeerAddress& address) {
-  constexpr int attempts = 20;
+  constexpr int attempts = 100, told_at = 10;
   constexpr auto pause = std::chrono::milliseconds(100);
   auto socket = try_listen(address);
   for (int i = 1; i < attempts && !socket && socket.error() == base::errno_of(EADDRINUSE); ++i) {
+    if (i == told_at)
+      base::log_event(base::Level::info, "port_in_use",
+                      "port={}: perhaps by a server that was killed; it is waited for, for at most {} s",
+                      address.port,
+                      std::chrono::duration_cast<std::chrono::seconds>(attempts * pause).count());
     std::this_thread::sleep_for(pause);
     socket = try_listen(address);
   }

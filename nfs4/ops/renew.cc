@@ -10,15 +10,15 @@ namespace braid::nfs4::ops {
 Op4<> renew(Compound& compound, const RENEW4args& args) {
   const ServerState& server = compound.server();
   const auto client = server.clients.find_and_renew_40(args.clientid, compound.now());
-  if (!client) return refuse(client.error());
+  if (!client) co_await refuse(client.error());
+  if ((*client)->off_record()) co_await server.clients.ensure_recorded(*client);
   const bool holds_delegations = server.states.with([&](const state::States& states) {
     return states.count(args.clientid).of(state::StateKind::delegation) > 0;
   });
   const auto reachable = [&] {
     return server.callbacks != nullptr && server.callbacks->reachable(args.clientid);
   };
-  if (holds_delegations && !reachable()) return refuse(nfsstat4::NFS4ERR_CB_PATH_DOWN);
-  return Result4<void>();
+  if (holds_delegations && !reachable()) co_await refuse(nfsstat4::NFS4ERR_CB_PATH_DOWN);
 }
 
 }  // namespace braid::nfs4::ops

@@ -51,9 +51,6 @@ void Oracle::died(std::uint32_t life) { lives_.at(life).died = scheduler_.now();
 
 void Oracle::renewed(std::uint32_t client, base::TimePoint sent) {
   base::TimePoint& end = lease_end_[client];
-  // What was sent before it ended may have come after that.
-  const base::TimePoint now = scheduler_.now();
-  if (end != base::TimePoint{} && now > end) returned_[client] = {sent, now};
   end = std::max(end, sent + lease_time);
 }
 
@@ -66,6 +63,8 @@ bool Oracle::valid(const Claim& claim) const {
   const base::TimePoint now = scheduler_.now();
   // What was recalled, and not returned within a lease time, may be taken back.
   if (claim.disputed && now + slack >= *claim.disputed + lease_time) return false;
+  // The server that granted it has ended, and the next one does not know that there is anything to reclaim.
+  if (claim.life < life_ && off_record(claim)) return false;
   return now < claim.until.value_or(lease_end(claim.client));
 }
 
@@ -204,14 +203,6 @@ void Oracle::reclaim_refused(const Claim& claim, base::TimePoint until, std::uin
   if (off_record(claim)) return;
   const bool crashed_before = claim.life < life || claim.until == std::nullopt;
   if (!crashed_before || scheduler_.now() >= until) return;
-  // Whoever reclaims, and then lets its lease run out, is off the record until the server has noticed that it
-  // is back, which takes it a second (RFC 7530 9.6.3.4).
-  constexpr auto noticed_after = std::chrono::seconds(2);
-  const Life& held = lives_.at(claim.life);
-  const auto returned = returned_.find(claim.client);
-  if (returned != returned_.end() && held.died && *held.died >= returned->second.sent &&
-      *held.died < returned->second.answered + noticed_after)
-    return;
   violation("entitled_reclaim", claim.client, claim.file,
             fmt::format("{} for what a client within its lease held: {}", name_of(status), text_of(claim)));
 }

@@ -150,11 +150,6 @@ class Oracle {
   std::uint32_t life_ = 0;
   std::map<std::uint32_t, Life> lives_;
   std::map<std::uint32_t, base::TimePoint> lease_end_;
-  // When a client last came back after its lease was over: what it sent then, and the answer.
-  struct Return {
-    base::TimePoint sent, answered;
-  };
-  std::map<std::uint32_t, Return> returned_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> completed_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> recorded_;
   std::map<clientid4, std::uint32_t> names_;

@@ -94,7 +94,10 @@ class Client {
   void set_reclaim_complete() { reclaim_complete_.store(true, std::memory_order_release); }
   // Its record is on stable storage, so it may reclaim after a restart of the server.
   [[nodiscard]] bool recorded() const { return recorded_.load(std::memory_order_acquire); }
-  void set_recorded() { recorded_.store(true, std::memory_order_release); }
+  void set_recorded() {
+    recorded_.store(true, std::memory_order_release);
+    off_record_.store(false, std::memory_order_release);
+  }
   void clear_recorded() { recorded_.store(false, std::memory_order_release); }
   // How often it was asked to be put on record; changes under the lock on what is asked of the records.
   [[nodiscard]] std::uint64_t record_wishes() const { return record_wishes_.load(); }
@@ -102,6 +105,25 @@ class Client {
   // It has reclaimed something in this run of the server.
   [[nodiscard]] bool reclaimed() const { return reclaimed_.load(std::memory_order_relaxed); }
   void set_reclaimed() { reclaimed_.store(true, std::memory_order_relaxed); }
+  // RFC 7530 9.6.3.4: a 4.0 client that had reclaimed fell silent, and its record went. Until that is back,
+  // an answer would promise state that the next run of the server knows nothing of.
+  [[nodiscard]] bool off_record() const { return off_record_.load(std::memory_order_acquire); }
+  // Renews the lease of a 4.0 client. False: it is off the record. Whoever takes the record away looks at the
+  // lease afterwards, so one of the two sees the other (take_off_record()).
+  [[nodiscard]] bool renew_40(base::TimePoint now) {
+    renew(now);
+    if (!reclaimed()) return true;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    return !off_record();
+  }
+  // Before its record goes. False: the client was heard of meanwhile, and stays on record.
+  [[nodiscard]] bool take_off_record(base::TimePoint now, base::Duration lease) {
+    off_record_.store(true, std::memory_order_release);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (lease_over(now, lease)) return true;
+    off_record_.store(false, std::memory_order_release);
+    return false;
+  }
 
   // SEQ4_STATUS_* bits that SEQUENCE reports until they are lowered (RFC 8881 18.46.3): revoked state.
   void raise_status(std::uint32_t bits) { status_.fetch_or(bits, std::memory_order_relaxed); }
@@ -127,6 +149,7 @@ class Client {
   std::atomic<bool> recorded_{false};
   std::atomic<std::uint64_t> record_wishes_{0};
   std::atomic<bool> reclaimed_{false};
+  std::atomic<bool> off_record_{false};
   std::atomic<bool> had_back_channel_{false};
 };
 

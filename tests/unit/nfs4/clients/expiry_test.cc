@@ -220,10 +220,26 @@ TEST_F(ClientExpiryTest, a_40_client_that_reclaims_and_falls_silent_is_off_the_r
   EXPECT_EQ(on_record(), 0U);
   EXPECT_EQ(clients_->summary(now_).courteous, 1U) << "it keeps what it has reclaimed";
 
-  client->renew(now_);
+  // An answer would promise what the next run would not let it reclaim.
+  EXPECT_FALSE(client->renew_40(now_));
   (void)run([&] { return clients_->tick(now_); });
   EXPECT_TRUE(client->recorded());
+  EXPECT_TRUE(client->renew_40(now_));
   EXPECT_EQ(on_record(), 1U);
+}
+
+TEST_F(ClientExpiryTest, a_40_client_that_is_heard_of_while_its_record_is_to_go_stays_on_record) {
+  const state::ClientRef client = clients_->with([&](state::ClientTable& table) {
+    const auto set = table.set_client_id(who("owner", 1, 10, 0), {}, now_);
+    return *table.confirm_client_id(set->client, set->confirm, state::user(10), now_);
+  });
+  client->set_reclaimed();
+  ASSERT_TRUE(run([&] { return clients_->ensure_recorded(client); }));
+  now_ += options_.lease + 1s;
+  EXPECT_TRUE(client->renew_40(now_));
+  EXPECT_FALSE(client->take_off_record(now_, options_.lease));
+  EXPECT_TRUE(client->renew_40(now_));
+  EXPECT_TRUE(client->recorded());
 }
 
 // A removal that failed may have been one.
@@ -251,8 +267,12 @@ TEST_F(ClientExpiryTest, a_record_whose_removal_failed_is_written_again_when_the
   std::filesystem::create_directories(record + "/full");
   (void)run([&] { return clients_->tick(now_); });
   EXPECT_FALSE(client->recorded());
-  std::filesystem::remove_all(record);
+  // Nor can it be written, until the directory has gone.
   client->renew(now_);
+  (void)run([&] { return clients_->tick(now_); });
+  EXPECT_FALSE(client->recorded());
+  EXPECT_FALSE(client->renew_40(now_)) << "refused until it is on record";
+  std::filesystem::remove_all(record);
   (void)run([&] { return clients_->tick(now_); });
   EXPECT_TRUE(client->recorded());
   EXPECT_EQ(on_record(), 1U);

@@ -111,6 +111,20 @@ TEST_F(OwnersTest, who_reclaims_need_not_confirm) {
   EXPECT_FALSE(answer->confirm);
 }
 
+// RFC 7530 9.6.3.4: what it would be told now, the next run of the server would not let it reclaim.
+TEST_F(OwnersTest, state_of_a_client_that_is_off_the_record_is_for_later) {
+  const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
+  old->set_reclaimed();
+  old->set_recorded();
+  EXPECT_EQ(io(old, id, share_read), NFS4_OK);
+  ASSERT_TRUE(old->take_off_record(now + 1h, 90s));
+  old->clear_recorded();
+  EXPECT_EQ(io(old, id, share_read), NFS4ERR_DELAY);
+  EXPECT_EQ(status_of(states.opens().close(use(old, id), after)), NFS4ERR_DELAY);
+  old->set_recorded();
+  EXPECT_EQ(io(old, id, share_read), NFS4_OK);
+}
+
 TEST_F(OwnersTest, a_close_can_be_repeated_until_the_owner_goes_on) {
   const stateid4 id = confirm_in_turn(open_in_turn("a", 1, reads).id, 2);
   const OwnerTurn turn = begin(id, 3, nfs_opnum4::OP_CLOSE);
