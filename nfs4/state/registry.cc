@@ -189,8 +189,7 @@ base::Result<State*, nfsstat4> StateRegistry::find(const StateUse& use) const {
   if (auto current = StateIdTable::check_seqid(state, use.id.seqid, use.minor_version); !current)
     return base::fail(current.error());
   // RFC 7530 9.5: whoever uses a stateid renews the lease that it belongs to.
-  if (use.minor_version == 0 && !state.client->renew_40(use.now))
-    return base::fail(nfsstat4::NFS4ERR_DELAY);
+  if (use.minor_version == 0 && !state.client->renew_40(use.now)) return base::fail(nfsstat4::NFS4ERR_DELAY);
   return &state;
 }
 

@@ -8,7 +8,7 @@ import signal
 import sys
 
 from harness.client import Lab, equal, expect, read_file, start, step, until, write_file
-from harness.pnfs import UNIT, events, in_band, pattern, serve
+from harness.pnfs import UNIT, await_contact, events, in_band, pattern, serve
 
 RUNS = ("ext4,4.2",)
 TAKES_S = 60
@@ -77,6 +77,8 @@ def crash_of_servers(end):
     lab.data_server(1, "SIGKILL")
     lab.start()
     lab.data_server(1)
+    # What the next client writes before that goes through the metadata server.
+    await_contact(lab)
 
 
 def rounds():
