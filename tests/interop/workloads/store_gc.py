@@ -100,16 +100,15 @@ with open(f"{mnt}/held", "rb") as held:
     equal(held.read(), held_bytes, "what is open")
 
 step("space comes back")
-before = store.figure("containers_removed_total")
 for number in range(4):
     write_file(f"{mnt}/large{number}", source.randbytes(48 * MIB))
 all_sealed("large*")
 full = store.stored_kib()
 for number in range(4):
     os.unlink(f"{mnt}/large{number}")
-until(lambda: store.figure("containers_removed_total") >= before + 2, "containers to be removed", pause_s=0.2)
-collect()
-expect(store.stored_kib() < full - 2 * 65536, f"{full} KiB before, {store.stored_kib()} after")
+# Containers are removed, or those rewritten that have chunks of other files: which, depends on what was sealed, or moved, in
+# between.
+until(lambda: store.stored_kib() < full - 2 * 65536, f"less than {full - 2 * 65536} KiB to be stored", pause_s=0.2)
 expect_all("after large files were removed")
 
 step("the server is killed while garbage is collected")
