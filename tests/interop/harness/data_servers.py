@@ -37,7 +37,7 @@ class DataServers:
                  "--mds", f"{ADDRESS}:{RDMA_PORT if calls_by_rdma else self.metadata_port}",
                  *(["--control-transport", "rdma"] if calls_by_rdma else []),
                  "--secret", os.path.join(self.base, "state", "pnfs", "secret"), "--name", f"ds{number}",
-                 "--state", os.path.join(self.base, f"data-server-{number}-state"),
+                 "--state", os.path.join(self.base, f"state-of-ds{number}"),
                  "--listen", ADDRESS, "--port", str(port), "--advertise", ADDRESS,
                  *(["--rdma", str(RDMA_PORT + number)] if self.rdma else [])],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.base)
