@@ -31,7 +31,7 @@ class Store:
 
     def stored_kib(self):
         """What the containers take. One may go meanwhile."""
-        return int(self.lab.host(f"du -sk {self.directory}/containers || :").split()[0])
+        return int(self.lab.host(f"du -sk {self.directory}/containers 2>/dev/null || :").split()[0])
 
     def end(self, wanted):
         """Checks every byte of the store while no server has it, has the tree unsealed, and compares its files, on the
