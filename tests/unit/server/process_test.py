@@ -610,9 +610,10 @@ class Refusing(ProcessTest):
     def test_a_port_in_use(self):
         with socket.create_server(("127.0.0.1", 0)) as other:
             port = other.getsockname()[1]
-            self.assertEqual(self.refused(1, self.directory, "--listen", "127.0.0.1", "--port", str(port)),
-                             f"braid: port {port} is in use already, perhaps by another NFS server; give another one "
-                             "with --port\n")
+            waited, refused = self.refused(1, self.directory, "--listen", "127.0.0.1", "--port", str(port)).splitlines()
+            self.assertIn(f" port_in_use port={port}: ", waited)
+            self.assertEqual(refused, f"braid: port {port} is in use already, perhaps by another NFS server; give another "
+                                      "one with --port")
 
     def test_an_address_of_another_host(self):
         self.assertEqual(self.refused(1, self.directory, "--listen", "192.0.2.1", "--port", "12049"),
