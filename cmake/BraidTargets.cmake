@@ -26,8 +26,8 @@ endfunction()
 # braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS] [OPTIMISED]): a Google Test program, run as one ctest;
 # those with the longest limits begin first. With ThreadSanitizer, one with the label `single_threaded` is built only by name.
 # That a planted mistake is found (PlantTest) says something of the checker, which is the same in every build: with
-# sanitizers, these tests are left out. Without BRAID_UNIT_TESTS, only a program that is OPTIMISED is built and run: it says
-# something that a build with sanitizers cannot say, of allocations, plants or vector instructions.
+# sanitizers, these tests are left out. Without BRAID_UNIT_TESTS, only a program that is OPTIMISED is built and run: a build
+# with sanitizers lacks what it tests (allocations, plants, benchmarks), or compiles it differently (vector instructions).
 function(braid_test name)
   cmake_parse_arguments(ARG "OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
   if(NOT ARG_TIMEOUT)

@@ -109,7 +109,7 @@ void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
 
 Result4<ClientRef> Clients::find_and_renew_40(clientid4 id, base::TimePoint now) const {
   auto client = table_.with([&](const ClientTable& table) { return table.find(id, 0); });
-  if (client) (*client)->renew(now);
+  if (client) (void)(*client)->renew_40(now);
   return client;
 }
 
@@ -414,8 +414,8 @@ io::Op<> Clients::tick(base::TimePoint now) {
       log_silence(one, now);
       (void)co_await judge_record(one, now).as_result();
     }
-    co_await put_back_on_record(now);
   } while (more);
+  co_await put_back_on_record(now);
   tell_of_refused(refused, now);
   const bool over = in_grace() && grace_.with([&](const Grace& grace) { return grace.due(now); });
   if (over) (void)co_await end_grace().as_result();

@@ -108,8 +108,8 @@ class Client {
   // RFC 7530 9.6.3.4: a 4.0 client that had reclaimed fell silent, and its record went. Until that is back,
   // an answer would promise state that the next run of the server knows nothing of.
   [[nodiscard]] bool off_record() const { return off_record_.load(std::memory_order_acquire); }
-  // Renews the lease of a 4.0 client. False: it is off the record. Whoever takes the record away looks at the
-  // lease afterwards, so one of the two sees the other (take_off_record()).
+  // Renews the lease of a 4.0 client by an operation. False: it is off the record. Whoever takes the record
+  // away looks at the lease afterwards, so one of the two sees the other (take_off_record()).
   [[nodiscard]] bool renew_40(base::TimePoint now) {
     renew(now);
     if (!reclaimed()) return true;
