@@ -43,7 +43,6 @@ struct Counts {
   std::uint64_t pinned_bytes_uploaded = 0;    // taken from where they were, after the call returned
   std::uint64_t pageable_bytes_uploaded = 0;  // copied by the driver before the call returned
   unsigned streams_busy = 0;                  // with commands now
-  unsigned streams_busy_max = 0;              // at the same time
   unsigned fault_fired = 0;
   // What has not been given back: contexts, modules, memory of both kinds, pinned regions, streams, events.
   unsigned held = 0;

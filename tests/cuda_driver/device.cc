@@ -120,7 +120,7 @@ bool Device::give_back_host(void* memory, PinnedMemory& pinned) {
 
 Stream* Device::make_stream() {
   std::scoped_lock lock(mutex_);
-  auto stream = std::make_shared<Stream>(seed_++, busy_, most_busy_);
+  auto stream = std::make_shared<Stream>(seed_++, busy_);
   Stream* out = stream.get();
   streams_.emplace(out, std::move(stream));
   return out;

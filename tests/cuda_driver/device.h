@@ -63,7 +63,6 @@ class Device {
   void release_hangs();
   [[nodiscard]] unsigned held() const;
   [[nodiscard]] unsigned streams_busy() const { return busy_; }
-  [[nodiscard]] unsigned streams_busy_max() const { return most_busy_; }
 
   std::atomic<int> retained{0};
   std::atomic<int> modules{0};
@@ -79,7 +78,7 @@ class Device {
   std::map<const void*, std::shared_ptr<Event>> events_;
   std::size_t memory_left_;
   std::uint64_t seed_;
-  std::atomic<unsigned> busy_{0}, most_busy_{0};
+  std::atomic<unsigned> busy_{0};
 };
 
 }  // namespace braid::cuda_driver

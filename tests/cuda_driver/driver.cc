@@ -64,7 +64,6 @@ class State {
     for (const auto& device : devices) {
       out.held += device->held();
       out.streams_busy += device->streams_busy();
-      out.streams_busy_max = std::max(out.streams_busy_max, device->streams_busy_max());
     }
     return out;
   }

@@ -4,8 +4,8 @@
 
 namespace braid::cuda_driver {
 
-Stream::Stream(std::uint64_t seed, std::atomic<unsigned>& busy, std::atomic<unsigned>& most)
-    : random_(seed), busy_(busy), most_(most), thread_([this] { run(); }) {}
+Stream::Stream(std::uint64_t seed, std::atomic<unsigned>& busy)
+    : random_(seed), busy_(busy), thread_([this] { run(); }) {}
 
 Stream::~Stream() { end(); }
 
@@ -24,10 +24,7 @@ void Stream::end() {
 void Stream::put(std::function<void()> command) {
   {
     std::scoped_lock lock(mutex_);
-    if (commands_.empty() && !running_) {
-      const unsigned now = ++busy_;
-      for (unsigned most = most_; now > most && !most_.compare_exchange_weak(most, now);) continue;
-    }
+    if (commands_.empty() && !running_) ++busy_;
     commands_.push_back(std::move(command));
   }
   changed_.notify_all();

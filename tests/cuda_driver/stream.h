@@ -13,8 +13,8 @@ namespace braid::cuda_driver {
 
 class Stream {
  public:
-  // `busy` counts streams that have commands; `most` is its maximum.
-  Stream(std::uint64_t seed, std::atomic<unsigned>& busy, std::atomic<unsigned>& most);
+  // `busy` counts streams that have commands.
+  Stream(std::uint64_t seed, std::atomic<unsigned>& busy);
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
@@ -33,7 +33,6 @@ class Stream {
 
   std::mt19937_64 random_;
   std::atomic<unsigned>& busy_;
-  std::atomic<unsigned>& most_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> commands_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "tests/sim/server.h"
 
 namespace braid::sim {
 namespace {

@@ -32,6 +32,7 @@ class CudaTest : public test::EngineFixture {
     options.mode = EngineMode::card;
     options.cards.first_quarantine = std::chrono::milliseconds(1);
     options.cards.quarantine_max = std::chrono::milliseconds(2);
+    options.cards.late_after = std::chrono::hours(1);  // a busy machine is no failure of the card
   }
   ~CudaTest() override {
     engine.reset();
@@ -84,12 +85,16 @@ class CudaTest : public test::EngineFixture {
 };
 
 TEST_F(CudaTest, cards_give_the_cpus_chunks_and_work_on_several_batches_at_once) {
+  // The first batch ends when another has begun, however slowly the engine's threads run.
+  settings.fault = {.kind = Fault::Kind::hang, .function = "cuMemcpyHtoDAsync_v2"};
   make_engine_with_cuda();
   const auto jobs = many_jobs(60);
-  expect_right(jobs, submit(jobs));
+  expect_right(jobs, submit_then(jobs, [this] {
+                 wait_until([this] { return counts().streams_busy >= 2; });
+                 release();
+               }));
   EXPECT_EQ(engine->stats().parts_card, 60u);
   EXPECT_EQ(card().failures, 0u);
-  EXPECT_GE(counts().streams_busy_max, 2u);
 }
 
 TEST_F(CudaTest, what_lies_in_the_pool_is_uploaded_from_where_it_is) {

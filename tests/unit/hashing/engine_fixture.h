@@ -47,6 +47,23 @@ class EngineFixture : public testing::Test {
   std::vector<base::Result<JobResult>> submit_and_stop(const std::vector<Job>& jobs) {
     return submit_then(jobs, [this] { engine->stop(); });
   }
+  // `then` runs on this thread when all are submitted.
+  template <class Then>
+  std::vector<base::Result<JobResult>> submit_then(const std::vector<Job>& jobs, Then then) {
+    std::vector<base::Result<JobResult>> results(jobs.size(), base::fail(EINPROGRESS));
+    // Who submits counts, too: it looks at the jobs after the last one may have ended.
+    const auto left = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(jobs.size() + 1));
+    std::latch submitted(1);
+    reactor_->post(std::function<void()>([&, left] {
+      for (std::size_t i = 0; i < jobs.size(); ++i) io::spawn(gate_, one(*engine, jobs[i], results[i], left));
+      submitted.count_down();
+      left->count_down();
+    }));
+    submitted.wait();
+    then();
+    left->wait();
+    return results;
+  }
   static io::Op<> one(Engine& engine, Job job, base::Result<JobResult>& result,
                       std::shared_ptr<std::latch> left) {
     result = co_await engine.submit(std::move(job)).as_result();
@@ -79,23 +96,6 @@ class EngineFixture : public testing::Test {
   std::unique_ptr<Engine> engine;
 
  private:
-  template <class Then>
-  std::vector<base::Result<JobResult>> submit_then(const std::vector<Job>& jobs, Then then) {
-    std::vector<base::Result<JobResult>> results(jobs.size(), base::fail(EINPROGRESS));
-    // Who submits counts, too: it looks at the jobs after the last one may have ended.
-    const auto left = std::make_shared<std::latch>(static_cast<std::ptrdiff_t>(jobs.size() + 1));
-    std::latch submitted(1);
-    reactor_->post(std::function<void()>([&, left] {
-      for (std::size_t i = 0; i < jobs.size(); ++i) io::spawn(gate_, one(*engine, jobs[i], results[i], left));
-      submitted.count_down();
-      left->count_down();
-    }));
-    submitted.wait();
-    then();
-    left->wait();
-    return results;
-  }
-
   io::Gate gate_;
   std::unique_ptr<io::Reactor> reactor_;
   std::jthread thread_;
