@@ -76,7 +76,7 @@ std::uint64_t Device::take(std::size_t bytes) {
   std::scoped_lock lock(mutex_);
   if (bytes > memory_left_ || bytes == 0) return 0;
   memory_left_ -= bytes;
-  std::vector<std::byte> memory(bytes);  // zeros, as a card's new memory is
+  CardMemory memory(bytes);
   const std::uint64_t address = card_addresses + reinterpret_cast<std::uint64_t>(memory.data());
   memory_.emplace(address, std::move(memory));
   return address;

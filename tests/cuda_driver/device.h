@@ -2,9 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <vector>
 
@@ -31,6 +34,24 @@ class PinnedMemory {
   };
   mutable std::mutex mutex_;
   std::map<std::uintptr_t, Range> ranges_;
+};
+
+// Zeros, as a card's new memory is; pages that nobody uses are none of this machine's.
+class CardMemory {
+ public:
+  explicit CardMemory(std::size_t bytes)
+      : first_(static_cast<std::byte*>(std::calloc(bytes, 1))), size_(bytes) {
+    if (!first_) throw std::bad_alloc();
+  }
+  [[nodiscard]] const std::byte* data() const { return first_.get(); }
+  [[nodiscard]] std::size_t size() const { return size_; }
+
+ private:
+  struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<std::byte, Free> first_;
+  std::size_t size_;
 };
 
 struct Event {
@@ -72,7 +93,7 @@ class Device {
   std::vector<std::shared_ptr<Stream>> streams() const;
 
   mutable std::mutex mutex_;
-  std::map<std::uint64_t, std::vector<std::byte>> memory_;  // by the address on the card
+  std::map<std::uint64_t, CardMemory> memory_;  // by the address on the card
   std::map<void*, std::vector<std::byte>> host_;
   std::map<const void*, std::shared_ptr<Stream>> streams_;
   std::map<const void*, std::shared_ptr<Event>> events_;

@@ -1,5 +1,4 @@
 // The driver's functions. What each does is in the CUDA Driver API reference; here is what braid uses of it.
-#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>

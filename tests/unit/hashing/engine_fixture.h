@@ -91,7 +91,7 @@ class EngineFixture : public testing::Test {
   const base::SystemClock clock;
   const Key key;
   const ChunkParams params = ChunkParams::by_content({4096, 16384, 65536}, key).value();
-  const base::Bytes data = test::random_bytes(9'500'000, 40);
+  static inline const base::Bytes data = test::random_bytes(9'500'000, 40);
   EngineOptions options;
   std::unique_ptr<Engine> engine;
 
