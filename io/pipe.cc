@@ -62,21 +62,23 @@ base::Result<std::size_t> Pipe::drain_to_file(int file, std::uint64_t offset, st
 }
 
 base::Result<void> Pipe::take_out(std::size_t count) {
-  constexpr std::size_t piece_max = 16 * base::KiB;
-  taken_out_.resize(std::min(count, piece_max));
+  const std::size_t had = taken_out_.size();
+  taken_out_.resize(had + count);
   ssize_t taken;
   do {
-    taken = ::read(read_end_.get(), taken_out_.data(), taken_out_.size());
+    taken = ::read(read_end_.get(), taken_out_.data() + had, count);
   } while (taken < 0 && errno == EINTR);
   base::Result<void> done;
   if (taken < 0) done = base::fail(base::last_errno());
-  taken_out_.resize(static_cast<std::size_t>(std::max<ssize_t>(taken, 0)));
+  if (taken == 0) done = base::fail(EIO);  // fewer bytes than are on the books
+  taken_out_.resize(had + static_cast<std::size_t>(std::max<ssize_t>(taken, 0)));
   return done;
 }
 
 base::Result<std::size_t> Pipe::copy_to_file(int file, std::uint64_t offset, std::size_t count) {
+  constexpr std::size_t piece_max = 16 * base::KiB;
   if (taken_out_.empty())
-    if (auto taken = take_out(count); !taken) return base::fail(taken.error());
+    if (auto taken = take_out(std::min(count, piece_max)); !taken) return base::fail(taken.error());
   const ssize_t put =
       ::pwrite(file, taken_out_.data(), std::min(count, taken_out_.size()), static_cast<off_t>(offset));
   if (put < 0) return base::fail(base::last_errno());
@@ -85,16 +87,11 @@ base::Result<std::size_t> Pipe::copy_to_file(int file, std::uint64_t offset, std
   return static_cast<std::size_t>(put);
 }
 
-base::Result<void> Pipe::drain_to_memory(base::MutableBytes to) {
-  base::check(to.size() <= size_ && taken_out_.empty(), "no more is drained than there is");
-  while (!to.empty()) {
-    const ssize_t got = ::read(read_end_.get(), to.data(), to.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::fail(base::last_errno());
-    if (got == 0) return base::fail(EIO);  // fewer bytes than are on the books
-    size_ -= static_cast<std::size_t>(got);
-    to = to.subspan(static_cast<std::size_t>(got));
-  }
+base::Result<void> Pipe::copy_to_memory(std::size_t from, base::MutableBytes to) {
+  base::check(from <= size_ && to.size() <= size_ - from, "no more is copied than there is");
+  while (taken_out_.size() < from + to.size())
+    if (auto taken = take_out(from + to.size() - taken_out_.size()); !taken) return taken;
+  std::ranges::copy(std::span(taken_out_).subspan(from, to.size()), to.begin());
   return {};
 }
 
@@ -145,6 +142,9 @@ void PipePool::give_back(Pipe* returned) {
   std::scoped_lock lock(mutex_);
   base::check(lent_ > 0, "a pipe comes back once");
   --lent_;
+  // What was copied only, and is not needed: the pipe itself is empty.
+  if (pipe->taken_out_.size() == pipe->size_) pipe->size_ = 0;
+  pipe->taken_out_ = {};
   if (pipe->size() == 0 && kept_.size() < kept_max_) kept_.push_back(std::move(pipe));
 }
 

@@ -34,8 +34,9 @@ class Pipe {
   // Writes at most `count` bytes at `offset` of `file`: how many, or the errno. What was not written is still
   // inside. Waits for the medium.
   base::Result<std::size_t> drain_to_file(int file, std::uint64_t offset, std::size_t count);
-  // Copies as many bytes as `to` has room for out of the pipe, which has them: all of them, or the errno.
-  base::Result<void> drain_to_memory(base::MutableBytes to);
+  // Copies the bytes from byte `from` of the pipe on, which has as many as `to` has room for: all of them, or
+  // the errno. They are inside as before: whoever has to begin anew finds them.
+  base::Result<void> copy_to_memory(std::size_t from, base::MutableBytes to);
   // Moves at most `count` bytes into a non-blocking socket: how many (EAGAIN when it takes none). `more` says
   // that further bytes follow at once, as MSG_MORE does.
   base::Result<std::size_t> drain_to(int socket, std::size_t count, bool more);
@@ -52,8 +53,8 @@ class Pipe {
   Slab slab_;
   base::UniqueFd read_end_;
   base::UniqueFd write_end_;
-  // Bytes that were read from the front of the pipe for a file that takes no splice, and that it has not
-  // taken yet. They count in size_.
+  // Bytes that were read from the front of the pipe: for a file that takes no splice, and that it has not
+  // taken yet, or to be copied. They count in size_.
   std::vector<std::byte> taken_out_;
   std::size_t size_ = 0;
 };

@@ -31,6 +31,7 @@ SealedInode::Alone SealedInode::alone() {
 }
 
 void SealedInode::set(std::shared_ptr<const SealedFile> next) {
+  own_.clear();
   now_ = std::move(next);
   mapped_.store(now_->record().mapped, std::memory_order_relaxed);
 }
@@ -89,6 +90,36 @@ bool SealedInode::locate(std::uint64_t offset, std::uint32_t count, const vfs::C
   return now_->locate(offset, offset + std::min<std::uint64_t>(count, inode->size - offset), where);
 }
 
+bool SealedInode::as_plain(std::uint64_t offset, std::uint64_t length, const vfs::Content::Look& look,
+                           const std::function<void()>& work) {
+  if (waiting_.load() > 0) return false;
+  {
+    const Shared lock(users_, std::try_to_lock);
+    if (!lock.owns_lock() || now_ == nullptr || now_->record().pending) return false;
+    const bool plain = now_->root().top.entries.empty();
+    if (plain || own_.has(offset, offset + length)) {
+      const auto inode = plain ? vfs::Content::Inode() : look();
+      if (!inode || (!plain && offset + length > inode->size)) return false;
+      work();
+      return true;
+    }
+  }
+  return over_whole_blocks(offset, offset + length, look, work);
+}
+
+// Nothing is left of what the recipe has there: nobody needs to know what that is. A page is written in one
+// step, so a crash leaves the old bytes of a block or the new ones.
+bool SealedInode::over_whole_blocks(std::uint64_t begin, std::uint64_t end, const vfs::Content::Look& look,
+                                    const std::function<void()>& work) {
+  if (begin % OwnBlocks::block_bytes != 0 || end % OwnBlocks::block_bytes != 0) return false;
+  const Alone lock(users_, std::try_to_lock);
+  if (!lock.owns_lock() || now_->record().pending) return false;
+  const auto inode = look();
+  if (!inode || end > inode->size || inode->block_bytes > OwnBlocks::block_bytes) return false;
+  work();
+  return true;
+}
+
 base::Result<std::uint64_t> SealedInode::seek(File& stub, std::uint64_t offset, bool data,
                                               std::uint64_t size) {
   const Shared lock = shared();
@@ -102,14 +133,18 @@ bool SealedInode::reaches_behind(std::uint64_t offset) const {
 
 // A block that nobody has written to yet is zeros in the stub until write(2) has ended, and its other bytes
 // come from the recipe: nobody may look meanwhile.
-base::Result<bool> SealedInode::waits_for_others(File& stub, std::uint64_t offset, std::uint64_t end) const {
+base::Result<bool> SealedInode::waits_for_others(File& stub, std::uint64_t offset, std::uint64_t end) {
   if (now_->record().pending) return true;
   if (now_->root().top.entries.empty()) return false;
   const auto status = stub.status();
   if (!status) return base::fail(status.error());
   if (end > status->size && reaches_behind(status->size)) return true;
-  return now_->shows_through(stub, block_begin(std::min(offset, status->size), status->block_bytes),
-                             std::min(rounded_up(end, status->block_bytes), status->size));
+  if (end <= status->size && own_.has(offset, end)) return false;
+  const std::uint64_t begin = block_begin(std::min(offset, status->size), status->block_bytes);
+  const std::uint64_t blocks_end = std::min(rounded_up(end, status->block_bytes), status->size);
+  const auto shows = now_->shows_through(stub, begin, blocks_end);
+  if (shows && !*shows) own_.add(begin, blocks_end);
+  return shows;
 }
 
 base::Result<void> SealedInode::write(File& stub, std::uint64_t offset, std::uint64_t length,

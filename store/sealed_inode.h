@@ -18,6 +18,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "store/own_blocks.h"
 #include "store/sealed_file.h"
 #include "store/store.h"
 #include "vfs/content.h"
@@ -28,7 +29,8 @@ namespace braid::store {
 // The store outlives it.
 class SealedInode {
  public:
-  SealedInode(Store& store, const KernelHandle& file) : store_(store), file_(file) {}
+  SealedInode(Store& store, const KernelHandle& file)
+      : store_(store), file_(file), own_(store.own_block_groups()) {}
 
   // Once before everything else; more often does nothing. `record`: nothing, if the file has none any more.
   // Errors as those of SealedFile::open().
@@ -48,6 +50,10 @@ class SealedInode {
   base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size);
   // As Content::locate(): of a file whose stub has no bytes of its own. It does not wait.
   bool locate(std::uint64_t offset, std::uint32_t count, const vfs::Content::Look& look, vfs::Located& where);
+
+  // As Content::as_plain(): of blocks in which the recipe was seen to show nothing, and of whole ones.
+  bool as_plain(std::uint64_t offset, std::uint64_t length, const vfs::Content::Look& look,
+                const std::function<void()>& work);
 
   // What the caller does to the stub, at the right moment. Its errors end the call, and are returned.
   using Change = std::function<base::Result<void>()>;
@@ -74,10 +80,13 @@ class SealedInode {
   Shared shared();
   Alone alone();
 
+  bool over_whole_blocks(std::uint64_t begin, std::uint64_t end, const vfs::Content::Look& look,
+                         const std::function<void()>& work);
+
   // Everything below is for who is alone, but for waits_for_others().
   [[nodiscard]] bool reaches_behind(std::uint64_t offset) const;
-  // Whether a write there takes more than write(2).
-  base::Result<bool> waits_for_others(File& stub, std::uint64_t offset, std::uint64_t end) const;
+  // Whether a write there takes more than write(2). What was seen of the blocks is noted.
+  base::Result<bool> waits_for_others(File& stub, std::uint64_t offset, std::uint64_t end);
   // Does what a crash left to be done: nobody writes to a file before that.
   base::Result<void> finish(File& stub);
   // The recipe has a hole at [begin, end), and nothing behind `size`, that of the file.
@@ -102,6 +111,8 @@ class SealedInode {
   std::shared_mutex users_;
   std::shared_ptr<const SealedFile> now_;  // of an empty recipe, if there is no record any more
   std::atomic<std::uint64_t> mapped_{0};
+  // Of the recipe that it has now. What the stub loses was taken out of the recipe first, which is another one then.
+  OwnBlocks own_;
 };
 
 }  // namespace braid::store

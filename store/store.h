@@ -2,6 +2,7 @@
 // docs/format-store.md says what lies in it, docs/store.md how it is used.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -53,6 +54,8 @@ class Store {
   [[nodiscard]] ChunkStore& chunks() { return *chunks_; }
   // Null: it is damaged or gone, and nothing can be sealed.
   [[nodiscard]] Registry* registry() { return registry_.get(); }
+  // How much of OwnBlocks all files have together.
+  [[nodiscard]] std::atomic<std::size_t>& own_block_groups() { return own_block_groups_; }
   // Null: it is gone, and cannot be made anew.
   [[nodiscard]] Index* index() { return index_.get(); }
 
@@ -94,6 +97,7 @@ class Store {
   OpenFor what_ = OpenFor::reading;
   std::uint64_t required_ = 0;  // features, as FORMAT has them
   std::mutex trees_;
+  std::atomic<std::size_t> own_block_groups_{0};
 };
 
 }  // namespace braid::store

@@ -81,6 +81,11 @@ vfs::VfsOp<vfs::ReadResult> SealedContent::read(vfs::Stub& stub, std::uint64_t o
   co_return std::move(out);
 }
 
+bool SealedContent::as_plain(std::uint64_t offset, std::uint64_t length, const Look& look,
+                             const std::function<void()>& work) {
+  return source_.store_.writable() && inode_->as_plain(offset, length, look, work);
+}
+
 vfs::VfsOp<> SealedContent::change(vfs::Stub& stub, Work work) {
   // An export that was read-only when the store was opened, and is not any more.
   if (!source_.store_.writable()) co_await base::fail(vfs::Error::rofs);

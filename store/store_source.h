@@ -38,6 +38,8 @@ class SealedContent final : public vfs::Content {
   bool locate(std::uint64_t offset, std::uint32_t count, const Look& look, vfs::Located& where) override {
     return inode_->locate(offset, count, look, where);
   }
+  bool as_plain(std::uint64_t offset, std::uint64_t length, const Look& look,
+                const std::function<void()>& work) override;
   vfs::VfsOp<vfs::WriteResult> write(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                      const io::Payload& data, vfs::Stability stability) override;
   vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,

@@ -40,6 +40,11 @@ bool Content::locate(std::uint64_t /*offset*/, std::uint32_t /*count*/, const Lo
   return false;
 }
 
+bool Content::as_plain(std::uint64_t /*offset*/, std::uint64_t /*length*/, const Look& /*look*/,
+                       const std::function<void()>& /*work*/) {
+  return false;
+}
+
 VfsOp<SeekResult> Content::seek(Stub& /*stub*/, std::uint64_t /*offset*/, SeekTo /*what*/,
                                 std::uint64_t /*until*/) {
   return base::fail(Error::notsupp);

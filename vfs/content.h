@@ -157,10 +157,17 @@ class Content {
   // are true; its error ends the call with false.
   struct Inode {
     std::uint64_t size = 0;
-    std::uint64_t space = 0;  // bytes of its own blocks
+    std::uint64_t space = 0;        // bytes of its own blocks
+    std::uint64_t block_bytes = 1;  // of a block: what is written in part keeps the rest
   };
   using Look = std::function<base::Result<Inode, Error>()>;
   virtual bool locate(std::uint64_t offset, std::uint32_t count, const Look& look, Located& where);
+  // Runs `work`, which writes these bytes, from memory, to the file's own as it would to a plain file's, if a
+  // write there takes nothing more; what it takes stays so while it runs. False: that cannot be told without
+  // waiting, or is not so; write() does it. On the calling thread; it waits for nothing but `work`. `look` as
+  // above.
+  virtual bool as_plain(std::uint64_t offset, std::uint64_t length, const Look& look,
+                        const std::function<void()>& work);
   // `data` is in memory unless the source takes pipes.
   virtual VfsOp<WriteResult> write(Stub& stub, const Credentials& who, std::uint64_t offset,
                                    const io::Payload& data, Stability stability) = 0;

@@ -108,6 +108,15 @@ Op4<bool> still_named(const Opening& opening) {
   co_return found && found->file->handle() == opening.at.file->handle();
 }
 
+// Who may not write a file has never had a write delegation of it, whatever is claimed.
+Op4<bool> may_have_had(const Opening& opening) {
+  if (opening.reclaimed != OPEN_DELEGATE_WRITE) co_return true;
+  const auto attributes = co_await opening.at.attributes().as_result();
+  if (attributes && attributes->uid == opening.at.who.uid) co_return true;
+  const auto may = co_await may_use(opening.at, state::share_write).as_result();
+  co_return may && *may;
+}
+
 // Who reclaims a delegation does not look whether the file has changed meanwhile. Without it, it does.
 Op4<> check_unchanged(const Compound& compound, const Opening& opening) {
   if (opening.reclaimed != OPEN_DELEGATE_READ) co_return;
@@ -164,6 +173,11 @@ Op4<GivenDelegation> give_delegation(Compound& compound, const OPEN4args& args, 
   if (!reclaim && !noted.delegation) {
     out.wire =
         none(compound, args, opening.wish == DelegationWish::none ? opening.no_wish : noted.no_delegation);
+    co_return out;
+  }
+  const bool had = co_await may_have_had(opening);
+  if (!had) {
+    out.wire = none(compound, args, WND4_RESOURCE);
     co_return out;
   }
   // Not the state's own, perhaps: a second description of the file would be in the lease's way.

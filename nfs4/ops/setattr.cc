@@ -159,7 +159,9 @@ Op4<AttributesSet, AttributesSet> setattr(Compound& compound, const SETATTR4args
   const auto ran = co_await run(compound, args.obj_attributes, change).as_result();
   // That nothing was set need not be written: it may yet be, if this is executed again.
   if (!ran && change.done.empty()) co_return refuse_without<AttributesSet>(ran.error());
-  if (!ran) co_return refuse(ran.error(), AttributesSet{change.done});
+  // Nor may it be executed again when something was: the size would cut what others have written meanwhile.
+  const bool would_repeat = !ran && ran.error() == nfsstat4::NFS4ERR_DELAY;
+  if (!ran) co_return refuse(would_repeat ? nfsstat4::NFS4ERR_IO : ran.error(), AttributesSet{change.done});
   co_return AttributesSet{change.done};
 }
 

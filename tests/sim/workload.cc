@@ -9,6 +9,9 @@ namespace {
 
 using enum nfsstat4;
 
+// Before what the server asks to be tried later is tried again.
+constexpr base::Duration retry_pause = std::chrono::milliseconds(50);
+
 // The status of the operation behind so many that bring nothing but OK.
 nfsstat4 status_behind(Outcome& outcome, int before) {
   const nfsstat4 status = outcome.response.skip(before);
@@ -172,16 +175,25 @@ ClientOp<> Client::downgrade(std::uint32_t owner, std::uint32_t file) {
 ClientOp<> Client::close(std::uint32_t owner, std::uint32_t file) {
   const Claim claim = *world_.oracle.find(traits_.index, owner, file);
   world_.oracle.drop(*world_.oracle.find(traits_.index, owner, file));
-  Request request = at_file(file);
-  request.add(nfs_opnum4::OP_CLOSE, CLOSE4args{traits_.minor_version > 0 ? 0 : seqid(owner), claim.open_id});
-  Outcome done = co_await run(std::move(request), true);
-  const nfsstat4 status = status_behind(done, 1);
-  if (done.instance == instance_) count_seqid(owner, status);
-  world_.trace.add(traits_.index, file, "owner {} closes: {}", owner, name_of(status));
-  if (!still_ours(done, status, owner, file)) co_return;
-  if (status != NFS4_OK) co_return;
-  if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, done.sent);
-  world_.oracle.used(claim, done.sent);
+  for (;;) {
+    Request request = at_file(file);
+    request.add(nfs_opnum4::OP_CLOSE,
+                CLOSE4args{traits_.minor_version > 0 ? 0 : seqid(owner), claim.open_id});
+    Outcome done = co_await run(std::move(request), true);
+    const nfsstat4 status = status_behind(done, 1);
+    if (done.instance == instance_) count_seqid(owner, status);
+    world_.trace.add(traits_.index, file, "owner {} closes: {}", owner, name_of(status));
+    // It is open yet.
+    if (status == nfsstat4::NFS4ERR_DELAY && done.instance == instance_) {
+      co_await pause(retry_pause);
+      continue;
+    }
+    if (!still_ours(done, status, owner, file)) co_return;
+    if (status != NFS4_OK) co_return;
+    if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, done.sent);
+    world_.oracle.used(claim, done.sent);
+    co_return;
+  }
 }
 
 // RFC 8881 8.4.2.1, 18.51: nothing is reclaimed after the grace period, or after RECLAIM_COMPLETE.
@@ -248,25 +260,34 @@ ClientOp<> Client::unlock(std::uint32_t owner, std::uint32_t file) {
   cells.first = static_cast<std::uint32_t>(random_.below(lock_cells));
   cells.count = static_cast<std::uint32_t>(random_.between(std::uint64_t{1}, lock_cells - cells.first));
   Oracle::weaken(*claim, cells, Cell::none);
-  Request request = at_file(file);
   const std::uint64_t shift = world_.plant == Plant::ignored_locks ? (1U + traits_.index) << 16 : 0;
-  request.add(nfs_opnum4::OP_LOCKU, LOCKU4args{.locktype = nfs_lock_type4::WRITE_LT,
-                                               .seqid = claim->lock_seqid,
-                                               .lock_stateid = *claim->lock_id,
-                                               .offset = cells.first + shift,
-                                               .length = cells.count});
-  Outcome done = co_await run(std::move(request), true);
-  const nfsstat4 status = status_behind(done, 1);
-  world_.trace.add(traits_.index, file, "owner {} unlocks {}+{}: {}", owner, cells.first, cells.count,
-                   name_of(status));
-  claim = world_.oracle.find(traits_.index, owner, file);
-  if (done.instance == instance_ && claim != nullptr && counts(status)) ++claim->lock_seqid;
-  if (!still_ours(done, status, owner, file) || claim == nullptr || status != NFS4_OK) co_return;
-  const auto id = done.response.body<stateid4>();
-  if (!id) co_return;
-  if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, done.sent);
-  world_.oracle.used(*claim, done.sent);
-  claim->lock_id = *id;
+  while (claim != nullptr && claim->lock_id) {
+    Request request = at_file(file);
+    request.add(nfs_opnum4::OP_LOCKU, LOCKU4args{.locktype = nfs_lock_type4::WRITE_LT,
+                                                 .seqid = claim->lock_seqid,
+                                                 .lock_stateid = *claim->lock_id,
+                                                 .offset = cells.first + shift,
+                                                 .length = cells.count});
+    Outcome done = co_await run(std::move(request), true);
+    const nfsstat4 status = status_behind(done, 1);
+    world_.trace.add(traits_.index, file, "owner {} unlocks {}+{}: {}", owner, cells.first, cells.count,
+                     name_of(status));
+    claim = world_.oracle.find(traits_.index, owner, file);
+    if (done.instance == instance_ && claim != nullptr && counts(status)) ++claim->lock_seqid;
+    // It is locked yet.
+    if (status == nfsstat4::NFS4ERR_DELAY && done.instance == instance_) {
+      co_await pause(retry_pause);
+      claim = world_.oracle.find(traits_.index, owner, file);
+      continue;
+    }
+    if (!still_ours(done, status, owner, file) || claim == nullptr || status != NFS4_OK) co_return;
+    const auto id = done.response.body<stateid4>();
+    if (!id) co_return;
+    if (traits_.minor_version == 0) world_.oracle.renewed(traits_.index, done.sent);
+    world_.oracle.used(*claim, done.sent);
+    claim->lock_id = *id;
+    co_return;
+  }
 }
 
 // --- READ and WRITE.

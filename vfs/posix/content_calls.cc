@@ -24,14 +24,9 @@ class Removal {
   const FileRef file_;  // null: nobody counts
 };
 
-// The size that a create asks for, of the file that it made (`created`) or found.
-VfsOp<> set_made_size(FileIo& io, const Credentials& who, std::uint64_t bytes, bool created) {
-  SetAttributes size;
-  size.size = bytes;
-  const base::Result<void, Error> done =
-      co_await io.set_with_content(who, size, std::nullopt, nullptr).as_result();
-  if (!done && created) co_await base::fail(Error(LateError(done.error())));
-  if (!done) co_await base::fail(done.error());
+// Who is told to try again meets the file that was made.
+base::Failure<Error> failed_after(bool created, Error error) {
+  return base::fail(created ? Error(LateError(error)) : error);
 }
 
 // The size of what is there already is its content's matter.
@@ -76,6 +71,24 @@ VfsOp<> PosixFileSystem::setattr_with_content(const Credentials& who, const File
   co_await lent.set_with_content(who, set, guard, wcc);
 }
 
+VfsOp<> PosixFileSystem::finish_create(const Credentials& who, FileIo& io, MadeContent content,
+                                       std::optional<std::uint64_t> size, Attributes& attributes) {
+  const FileRef file = io.file();
+  if (content != MadeContent::as_it_is) {
+    PosixFile& made = node(file);
+    auto use = content == MadeContent::fresh ? contents_.use_new(made) : contents_.use(made);
+    const ContentSlot::Use known = co_await std::move(use);
+  }
+  if (!size) {
+    co_await settle(file, attributes);
+    co_return;
+  }
+  SetAttributes set;
+  set.size = size;
+  co_await io.set_with_content(who, set, std::nullopt, nullptr);
+  attributes = co_await getattr_settled(file);
+}
+
 VfsOp<Found> PosixFileSystem::create_with_content(const Credentials& who, const FileRef& directory,
                                                   std::string_view name, const CreateHow& how, Wcc& wcc) {
   CreateHow made(how);
@@ -85,17 +98,14 @@ VfsOp<Found> PosixFileSystem::create_with_content(const Credentials& who, const 
     return tree_.create(who, node(directory), name, made, wcc, created);
   });
   if (node(found.file).content() == nullptr) co_return std::move(found);
-  if (created) {
-    const ContentSlot::Use known = co_await contents_.use_new(node(found.file));
-  }
   const std::optional<std::uint64_t> wanted = how.attributes.size;
-  if (wanted && !made.attributes.size && !(created && *wanted == 0)) {
-    LentFile lent(*this, tree_, who, found.file);
-    co_await set_made_size(lent, who, *wanted, created);
-    found.attributes = co_await getattr_settled(found.file);
-  } else {
-    co_await settle(found.file, found.attributes);
-  }
+  const bool resizes = wanted && !made.attributes.size && !(created && *wanted == 0);
+  LentFile lent(*this, tree_, who, found.file);
+  const auto finished =
+      co_await finish_create(who, lent, created ? MadeContent::fresh : MadeContent::as_it_is,
+                             resizes ? wanted : std::nullopt, found.attributes)
+          .as_result();
+  if (!finished) co_await failed_after(created, finished.error());
   co_return std::move(found);
 }
 
@@ -117,24 +127,17 @@ VfsOp<OpenCreated> PosixFileSystem::open_create_with_content(const Credentials& 
   OpenCreated out = co_await change([this, &who, &directory, name, access, &made, &wcc] {
     return tree_.open_create(who, node(directory), name, access, made, wcc);
   });
-  const FileRef file = out.file;
   // The repetition of an exclusive create finds a file that has been there.
-  if (out.created && how.mode != CreateHow::Mode::exclusive) {
-    const ContentSlot::Use known = co_await contents_.use_new(node(file));
-  } else {
-    const ContentSlot::Use known = co_await contents_.use(node(file));
-  }
+  const bool fresh = out.created && how.mode != CreateHow::Mode::exclusive;
   const std::optional<std::uint64_t> wanted = how.attributes.size;
   const bool resizes = wanted && !made.attributes.size && (out.created ? *wanted != 0 : *wanted == 0);
-  if (resizes) {
-    LentFile lent(*this, tree_, who, file);
-    FileIo& io = includes(access, OpenAccess::write) ? static_cast<FileIo&>(*out.open) : lent;
-    co_await set_made_size(io, who, *wanted, out.created);
-    out.truncated = !out.created;
-    out.attributes = co_await getattr_settled(file);
-  } else {
-    co_await settle(file, out.attributes);
-  }
+  LentFile lent(*this, tree_, who, out.file);
+  FileIo& io = includes(access, OpenAccess::write) ? static_cast<FileIo&>(*out.open) : lent;
+  const auto finished = co_await finish_create(who, io, fresh ? MadeContent::fresh : MadeContent::known,
+                                               resizes ? wanted : std::nullopt, out.attributes)
+                            .as_result();
+  if (!finished) co_await failed_after(out.created, finished.error());
+  out.truncated = resizes && !out.created;
   co_return std::move(out);
 }
 

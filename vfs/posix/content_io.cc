@@ -11,7 +11,7 @@
 namespace braid::vfs::posix {
 namespace {
 
-// What lies in pipes comes into memory; the pipes are empty afterwards.
+// What lies in pipes comes into memory, too: should the call be repeated, it is there still.
 Outcome<io::Payload> into_memory(const io::Payload& data, io::SlabPool& slabs) {
   io::Payload out;
   for (const io::SlabRange& range : data.ranges()) {
@@ -21,11 +21,11 @@ Outcome<io::Payload> into_memory(const io::Payload& data, io::SlabPool& slabs) {
     }
     for (std::size_t done = 0; done < range.length;) {
       auto slab = slabs.acquire(io::SlabSize::large);
-      if (!slab) return late(error_of(base::number_of(slab.error())));
+      if (!slab) return base::fail(error_of(base::number_of(slab.error())));
       const std::size_t piece = std::min<std::size_t>(range.length - done, io::large_slab_bytes);
       io::SlabRange memory{std::move(*slab), 0, static_cast<std::uint32_t>(piece)};
-      const auto drained = range.slab.pipe()->drain_to_memory(memory.writable());
-      if (!drained) return late(error_of(base::number_of(drained.error())));
+      const auto copied = range.slab.pipe()->copy_to_memory(done, memory.writable());
+      if (!copied) return base::fail(error_of(base::number_of(copied.error())));
       out.append(std::move(memory));
       done += piece;
     }
@@ -81,9 +81,11 @@ VfsOp<WriteResult> FileIo::write_content(const Credentials& who, std::uint64_t o
   const WriteResult result = co_await changing(who, wcc, SetId::dropped, write);
   // Whoever removed the last name meanwhile took the data along.
   if (data_.lent()) {
-    const Stat now =
-        co_await fs_.placement().run(Call::getattr, [this] { return stat_of(data_.node().fd()); });
-    if (now.stx_nlink == 0 && !data_.node().held_open()) co_await base::fail(Error::stale);
+    const auto now = co_await fs_.placement()
+                         .run(Call::getattr, [this] { return stat_of(data_.node().fd()); })
+                         .as_result();
+    if (!now) co_await base::Result<void, Error>(late(now.error()));
+    if (now->stx_nlink == 0 && !data_.node().held_open()) co_await base::fail(Error::stale);
   }
   co_return result;
 }

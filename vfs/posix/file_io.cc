@@ -18,10 +18,40 @@ VfsOp<WriteResult> FileIo::write(const Credentials& who, std::uint64_t offset, c
     return write_own(who, offset, data, stability, wcc);
   if (!content->offered.load(std::memory_order_relaxed))
     return write_content(who, offset, data, stability, wcc);
-  auto use = plain_use();
+  auto use = content->slot.enter();
   if (!use) return write_content(who, offset, data, stability, wcc);
+  if (use->content() != nullptr)
+    return stability == Stability::unstable && !data.piped()
+               ? write_as_plain(std::move(*use), who, offset, data, wcc)
+               : write_content(who, offset, data, stability, wcc);
   fs_.contents().note_changing(data_.node());
   return in_use(std::move(*use), write_own(who, offset, data, stability, wcc));
+}
+
+// What is not a write to a plain file is begun anew, as one to the content.
+VfsOp<WriteResult> FileIo::write_as_plain(ContentSlot::Use use, const Credentials& who, std::uint64_t offset,
+                                          const io::Payload& data, Wcc* wcc) {
+  const auto work = [&]() -> Outcome<std::optional<WriteResult>> {
+    Outcome<WriteResult> written = base::fail(Error::server_fault);
+    const auto look = [this]() -> Outcome<Content::Inode> {
+      Stat inode{};
+      if (auto seen = fs_.tree().observe(data_.node(), &inode); !seen) return base::fail(seen.error());
+      return Content::Inode{
+          .size = inode.stx_size, .space = inode.stx_blocks * 512, .block_bytes = inode.stx_blksize};
+    };
+    const auto write = [&] { written = data_.write(who, offset, data, Stability::unstable, wcc); };
+    if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max) ||
+        !use.content()->as_plain(offset, data.size(), look, write))
+      return std::nullopt;
+    if (!written) return base::fail(written.error());
+    return *written;
+  };
+  fs_.contents().note_changing(data_.node());
+  if (const auto written = co_await fs_.placement().run(Call::write, work)) co_return *written;
+  {
+    const ContentSlot::Use ended = std::move(use);
+  }
+  co_return co_await write_content(who, offset, data, Stability::unstable, wcc);
 }
 
 VfsOp<WriteResult> FileIo::write_own(const Credentials& who, std::uint64_t offset, const io::Payload& data,

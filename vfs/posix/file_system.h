@@ -152,6 +152,10 @@ class PosixFileSystem final : public FileSystem {
                                       std::optional<Attributes>& now);
   VfsOp<> setattr_with_content(const Credentials& who, const FileRef& file, const SetAttributes& set,
                                std::optional<Time> guard, Wcc* wcc);
+  // Of a file that was made or found: what is to be known of its content, and the size that was asked for.
+  enum class MadeContent : std::uint8_t { as_it_is, known, fresh };
+  VfsOp<> finish_create(const Credentials& who, FileIo& io, MadeContent content,
+                        std::optional<std::uint64_t> size, Attributes& attributes);
   VfsOp<Found> create_with_content(const Credentials& who, const FileRef& directory, std::string_view name,
                                    const CreateHow& how, Wcc& wcc);
   VfsOp<OpenFileRef> open_with_content(const Credentials& who, const FileRef& file, OpenAccess access,

@@ -215,7 +215,8 @@ std::optional<ReadResult> FileIo::read_located(Content& content, std::uint64_t o
     auto admitted = data_.admit_and_look(inode);
     if (!admitted) return base::fail(admitted.error());
     out.attributes = *admitted;
-    return Content::Inode{.size = inode.stx_size, .space = inode.stx_blocks * 512};
+    return Content::Inode{
+        .size = inode.stx_size, .space = inode.stx_blocks * 512, .block_bytes = inode.stx_blksize};
   };
   Located where;
   if (!content.locate(offset, count, look, where)) return std::nullopt;

@@ -60,11 +60,33 @@ TEST_F(PipeTest, bytes_can_be_brought_to_memory_piece_by_piece) {
   ASSERT_EQ(piped.pipe()->fill(file_.get(), 1000, 200'000).value(), 200'000U);
   std::string got(200'000, '\0');
   const base::MutableBytes all = std::as_writable_bytes(std::span(got));
-  ASSERT_TRUE(piped.pipe()->drain_to_memory(all.first(150'001)));
-  EXPECT_EQ(piped.pipe()->size(), 49'999U);
-  ASSERT_TRUE(piped.pipe()->drain_to_memory(all.subspan(150'001)));
+  ASSERT_TRUE(piped.pipe()->copy_to_memory(0, all.first(150'001)));
+  ASSERT_TRUE(piped.pipe()->copy_to_memory(150'001, all.subspan(150'001)));
   EXPECT_EQ(got, text_.substr(1000, 200'000));
+  EXPECT_EQ(piped.pipe()->size(), 200'000U);
+  // Who begins anew finds them, and a file, too.
+  ASSERT_TRUE(piped.pipe()->copy_to_memory(7, all.first(100)));
+  EXPECT_EQ(got.substr(0, 100), text_.substr(1007, 100));
+  for (std::uint64_t at = 0; piped.pipe()->size() > 0;)
+    at += piped.pipe()->drain_to_file(file_.get(), 500'000 + at, piped.pipe()->size()).value();
+  std::string put(200'000, '\0');
+  ASSERT_EQ(::pread(file_.get(), put.data(), put.size(), 500'000), 200'000);
+  EXPECT_EQ(put, text_.substr(1000, 200'000));
+}
+
+TEST_F(PipeTest, a_pipe_whose_bytes_were_only_copied_is_lent_again_empty) {
+  PipePool pool;
+  std::string got(10'000, '\0');
+  {
+    const SlabRef piped = pool.take().value();
+    ASSERT_EQ(piped.pipe()->fill(file_.get(), 0, got.size()).value(), got.size());
+    ASSERT_TRUE(piped.pipe()->copy_to_memory(0, std::as_writable_bytes(std::span(got))));
+  }
+  const SlabRef piped = pool.take().value();
   EXPECT_EQ(piped.pipe()->size(), 0U);
+  ASSERT_EQ(piped.pipe()->fill(file_.get(), 20'000, got.size()).value(), got.size());
+  ASSERT_TRUE(piped.pipe()->copy_to_memory(0, std::as_writable_bytes(std::span(got))));
+  EXPECT_EQ(got, text_.substr(20'000, got.size()));
 }
 
 TEST_F(PipeTest, filling_stops_at_the_end_of_the_file) {

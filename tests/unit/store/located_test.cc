@@ -84,13 +84,21 @@ class LocatedTest : public SourceTest {
     std::string out;
     for (const io::SlabRange& range : got.data.ranges()) {
       std::string part(range.length, '\0');
-      EXPECT_TRUE(range.slab.pipe()->drain_to_memory(std::as_writable_bytes(std::span(part))));
+      EXPECT_TRUE(range.slab.pipe()->copy_to_memory(0, std::as_writable_bytes(std::span(part))));
       out += part;
     }
     return out;
   }
   [[nodiscard]] std::uint64_t reading_jobs() const {
     return pool_->stats().jobs[static_cast<std::size_t>(io::BlockingReason::read)];
+  }
+  [[nodiscard]] std::uint64_t writing_jobs() const {
+    return pool_->stats().jobs[static_cast<std::size_t>(io::BlockingReason::write)];
+  }
+  [[nodiscard]] bool all_is_right() {
+    for (std::uint64_t at = 0; at < wanted_.size(); at += 1U << 20U)
+      if (text_of(read_of(at, 1U << 20U, *cursor_)) != wanted_.substr(at, 1U << 20U)) return false;
+    return true;
   }
   // Whether the kernel says of the store's file system what is in the page cache.
   [[nodiscard]] bool store_is_read_now() const {
@@ -150,6 +158,34 @@ TEST_P(LocatedTest, newer_bytes_win) {
   EXPECT_TRUE((got->data.piped() ? drained(*got) : text_of(got)) == wanted_.substr(1'999'000, 200'000));
   EXPECT_EQ(text_of(read_of(2'000'000, 4096, *cursor_)), wanted_.substr(2'000'000, 4096));
   EXPECT_EQ(text_of(read_of(3'000'000, 4096, *cursor_)), wanted_.substr(3'000'000, 4096));
+}
+
+TEST_P(LocatedTest, a_write_over_whole_blocks_takes_no_thread) {
+  // The first write to a file asks whether its content is to be another one.
+  ASSERT_TRUE(write_on_reactor(0, "first"));
+  const std::uint64_t jobs = writing_jobs();
+  ASSERT_TRUE(write_on_reactor(512 * 4096, std::string(8192, 'w')));
+  ASSERT_TRUE(write_on_reactor(513 * 4096, std::string(4096, 'x')));
+  const std::uint64_t end = wanted_.size() / 4096 * 4096;
+  ASSERT_TRUE(write_on_reactor(end - 4096, std::string(4096, 'y')));
+  EXPECT_EQ(writing_jobs(), jobs);
+  // The last block is not whole, and one may not get longer by the way.
+  ASSERT_TRUE(write_on_reactor(end, std::string(4096, 'z').substr(0, wanted_.size() - end)));
+  EXPECT_EQ(writing_jobs(), jobs + 1);
+  EXPECT_TRUE(all_is_right());
+}
+
+TEST_P(LocatedTest, a_write_where_the_recipe_shows_nothing_takes_no_thread) {
+  ASSERT_TRUE(write_on_reactor(2'000'100, "first"));
+  ASSERT_TRUE(write_on_reactor(2'000'200, "second"));
+  const std::uint64_t jobs = writing_jobs();
+  EXPECT_GT(jobs, 0U);
+  ASSERT_TRUE(write_on_reactor(2'000'100, "third"));
+  ASSERT_TRUE(write_on_reactor(2'000'300, "more"));
+  EXPECT_EQ(writing_jobs(), jobs);
+  ASSERT_TRUE(write_on_reactor(2'004'096, "next")) << "another block";
+  EXPECT_GT(writing_jobs(), jobs);
+  EXPECT_TRUE(all_is_right());
 }
 
 // Its pages stay as they are until they are sent.

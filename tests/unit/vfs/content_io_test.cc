@@ -261,6 +261,11 @@ TEST_P(ContentIoTest, data_in_a_pipe_is_brought_to_memory_for_who_takes_no_pipes
   ASSERT_TRUE(wrote);
   EXPECT_EQ(wrote->count, text.size() + 5);
   EXPECT_EQ(content().bytes(), "front" + text);
+  // As after `delay`.
+  const auto again = write_to(file_, 0, piped, Stability::unstable);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->count, text.size() + 5);
+  EXPECT_EQ(content().bytes(), "front" + text);
   EXPECT_EQ(source_.wrong, 0);
 }
 

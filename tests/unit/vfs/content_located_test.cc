@@ -98,7 +98,7 @@ TEST_P(ContentLocatedTest, what_is_long_comes_in_a_pipe) {
   ASSERT_TRUE(got->data.piped());
   ASSERT_EQ(got->data.size(), wanted.size());
   std::string text(wanted.size(), '\0');
-  ASSERT_TRUE(got->data.ranges()[0].slab.pipe()->drain_to_memory(std::as_writable_bytes(std::span(text))));
+  ASSERT_TRUE(got->data.ranges()[0].slab.pipe()->copy_to_memory(0, std::as_writable_bytes(std::span(text))));
   EXPECT_TRUE(text == wanted);
   EXPECT_EQ(content().reads, 0);
   // Zeros are in no file.

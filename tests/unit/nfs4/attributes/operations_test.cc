@@ -208,6 +208,24 @@ TEST_F(Operations, setattr_changes_single_bits_of_the_mode) {
   EXPECT_EQ(stat_of("file").st_mode & 07777U, 0741U) << "0100 and 0001 were in the mask, 0200 and 0400 not";
 }
 
+// Executed again it would cut what others have written meanwhile.
+TEST_F(Operations, setattr_that_has_cut_a_file_asks_for_no_repetition) {
+  vfs::FaultyFileSystem& files = world_.watched();
+  world_.write_local("file", "12345");
+  const auto cut_and_set_mode = [&] {
+    return setattr({"file"}, Bitmap{FATTR4_SIZE, FATTR4_MODE}, "00000000 00000002 000001a4");
+  };
+  files.inject({.operation = vfs::Operation::set, .error = vfs::Error::delay});
+  const auto nothing = cut_and_set_mode();
+  EXPECT_EQ(nothing.status, NFS4ERR_DELAY) << "nothing was done";
+  EXPECT_TRUE(nothing.attrsset.empty());
+  files.inject({.operation = vfs::Operation::setattr, .error = vfs::Error::delay});
+  const auto half = cut_and_set_mode();
+  EXPECT_EQ(half.status, NFS4ERR_IO);
+  EXPECT_EQ(Bitmap::of_wire(half.attrsset), Bitmap{FATTR4_SIZE});
+  EXPECT_EQ(stat_of("file").st_size, 2);
+}
+
 TEST_F(Operations, setattr_that_fails_says_what_it_has_done) {
   world_.write_local("file", "12345");
   const auto res = setattr({"file"}, Bitmap{FATTR4_SIZE, FATTR4_ACL},

@@ -85,5 +85,25 @@ TEST_F(ReclaimedDelegation, one_that_cannot_last_after_a_restart_is_given_to_be_
   EXPECT_EQ(give_back(again, id_of(opened.delegation)), NFS4_OK);
 }
 
+TEST_F(ReclaimedDelegation, who_may_not_write_had_none_to_write) {
+  const std::string path = world_.directory() + "/file";
+  ASSERT_EQ(::chmod(world_.directory().c_str(), 0755), 0);
+  ASSERT_EQ(::chmod(path.c_str(), 0644), 0);
+  SessionClient carol(world_, 2, "carol", {.uid = 1000, .gid = 1000, .connection = peer_.connection()});
+  open_file(carol, read_access | OPEN4_SHARE_ACCESS_WANT_NO_DELEG);
+  open_file(alice_, both_access | OPEN4_SHARE_ACCESS_WANT_NO_DELEG);
+  world_.restart();
+  CallbackPeer peer(world_);
+  const OPEN4args claimed = open_args(open_claim4::with_delegate_type(OPEN_DELEGATE_WRITE),
+                                      read_access | OPEN4_SHARE_ACCESS_WANT_DELEG_TIMESTAMPS);
+  SessionClient stranger(world_, 2, "carol", {.uid = 1000, .gid = 1000, .connection = peer.connection()},
+                         false);
+  const auto refused = open(stranger, claimed).delegation;
+  EXPECT_EQ(writing(refused), nullptr);
+  EXPECT_EQ(reading(refused), nullptr);
+  SessionClient again(world_, 2, "alice", {.connection = peer.connection()}, false);
+  EXPECT_NE(writing(open(again, claimed).delegation), nullptr) << "root may write it";
+}
+
 }  // namespace
 }  // namespace braid::nfs4::test
