@@ -423,10 +423,10 @@ void Locks::detach_revoked(LockState& lock, DeferredWork& work) {
 }
 
 void Locks::end_of_open(LockState& lock, DeferredWork& work) {
-  if (lock.revoked)
-    detach_revoked(lock, work);
-  else
+  if (!lock.revoked)
     end(lock, work);
+  else if (lock.file != nullptr)
+    detach_revoked(lock, work);
 }
 
 bool Locks::describe(const State& state, StateLine& line) const {

@@ -209,6 +209,21 @@ TEST_F(WideLockTest, its_owner_and_its_open_go_on_meanwhile) {
   EXPECT_EQ(status_of(states.free(held, *alice, after)), NFS4_OK);
 }
 
+TEST_F(WideLockTest, an_open_is_closed_with_several_that_are_being_taken_back) {
+  stateid4 more = lock(alice, by_alice, "more", nth(ranges))->id;
+  for (std::uint64_t i = 1; i < 8 * Locks::ranges_at_once; ++i)
+    more = lock(alice, more, std::nullopt, nth(ranges + i))->id;
+  states.revoke_client(alice->id);
+  ASSERT_TRUE(states.leaving());
+  while (states.locks().end_some(use(alice, by_alice), after).value()) {
+  }
+  EXPECT_EQ(status_of(states.opens().close(use(alice, by_alice), after)), NFS4_OK);
+  EXPECT_TRUE(is_free({whole_file, LockMode::write}));
+  EXPECT_LE(states.longest_call(), call_max);
+  while (states.leaving()) (void)states.take_left();
+  EXPECT_EQ(status_of(states.free(more, *alice, after)), NFS4_OK);
+}
+
 TEST_F(WideLockTest, a_client_goes_of_which_something_is_being_taken_back) {
   states.revoke_client(alice->id);
   ASSERT_TRUE(states.leaving());
