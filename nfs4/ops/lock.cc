@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 
 #include "nfs4/callback/callbacks.h"
@@ -35,10 +36,28 @@ bool can_be_told(const Compound& compound) {
   return client != nullptr && callbacks != nullptr && callbacks->reachable(client->id);
 }
 
+// What the file system, too, has granted to an owner with many ranges there.
+Op4<stateid4> take_in_portions(Compound& compound, const state::LockAnswer& answer,
+                               const state::HeldRange& wanted) {
+  for (;;) {
+    const auto taken = co_await with_own_state<std::optional<stateid4>>(
+        compound, [&](state::States& states, state::DeferredWork& after) {
+          return states.locks().take_some(answer, wanted, after);
+        });
+    if (taken) co_return *taken;
+    (void)co_await let_others_run().as_result();
+  }
+}
+
 // The range is ours among the clients; is it among local processes too?
 LockOp confirm_locally(Compound& compound, state::LockAnswer answer, const state::LockRequest& request) {
   const state::HeldRange& wanted = request.wanted;
   const LOCK4resok granted{answer.id};
+  if (answer.open == nullptr && answer.claimed) {
+    const auto taken = co_await take_in_portions(compound, answer, wanted).as_result();
+    if (!taken) co_return cannot(taken.error());
+    co_return LOCK4resok{*taken};
+  }
   if (answer.open == nullptr) co_return granted;
   const Place& at = compound.current();
   const auto conflict =
@@ -50,7 +69,11 @@ LockOp confirm_locally(Compound& compound, state::LockAnswer answer, const state
     if (!held) states.locks().undo(answer, request, conflict.has_value(), after);
     return states.has(answer.id);
   });
-  if (held && kept) co_return granted;
+  if (held && kept && !answer.claimed) co_return granted;
+  if (held && kept) {
+    const auto taken = co_await take_in_portions(compound, answer, wanted).as_result();
+    if (taken) co_return LOCK4resok{*taken};
+  }
   if (held) {
     // The client or the open went while we waited, and with it what would have unlocked this.
     (void)co_await at.fs().unlock(at.file, answer.owner, vfs::range_of(wanted.range)).as_result();

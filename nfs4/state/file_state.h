@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "nfs4/state/clients/client.h"
@@ -31,6 +32,8 @@ struct OpenState;
 struct FileLocks {
   std::map<vfs::LockOwnerId, LockState*> locks;
   vfs::LockTable ranges;  // that they lock
+  // Granted, and not yet in `ranges`: one for an owner that has very many there. As if it were.
+  std::vector<vfs::LockTable::Entry> claims;
   LockQueue queue;
   std::uint64_t queue_number = 0;  // of those that there have been; 0: nobody ever waited
   std::optional<base::TimePoint>

@@ -43,12 +43,13 @@ class Kind {
   // Once, before there is any state; `registry` outlives this.
   virtual void added_to(StateRegistry& /*registry*/) {}
 
-  // Before end() of a state that holds very much: some of that goes. True: it is to be called again.
+  // Before end(), and after revoke(), of a state that holds very much: some of that goes. True: it is to be
+  // called again.
   virtual bool lessen(State& /*state*/, DeferredWork& /*work*/) { return false; }
   // The state ends, and its stateid with it.
   virtual void end(State& state, DeferredWork& work) = 0;
-  // It is taken back from a client with sessions: it is in nobody's way any more, and its stateid stays until
-  // the client frees it, when end() is called.
+  // It is taken back from a client with sessions: when lessen() is done it is in nobody's way any more, and
+  // its stateid stays until the client frees it, when end() is called.
   virtual void revoke(State& state, DeferredWork& work) = 0;
   // FREE_STATEID may end it (RFC 8881 18.38.3); if not, it is NFS4ERR_LOCKS_HELD.
   [[nodiscard]] virtual bool freeable(const State& state) const = 0;

@@ -99,6 +99,7 @@ base::Result<void, nfsstat4> States::free(const stateid4& id, const Client& clie
   if (auto current = StateIdTable::check_seqid(state, id.seqid, client.minor_version()); !current)
     return current;
   Kind& kind = registry_.kind_of(state);
+  if (state.revoked && kind.lessen(state, work)) return base::fail(nfsstat4::NFS4ERR_DELAY);
   if (!kind.freeable(state)) return base::fail(nfsstat4::NFS4ERR_LOCKS_HELD);
   kind.end(state, work);
   return {};
@@ -149,11 +150,9 @@ bool States::take_from(Leaving& one) {
     State* const doomed = states->doomed.at(number);
     State* const state = doomed == nullptr && one.gone ? states->states.at(number) : doomed;
     if (state == nullptr) continue;
-    if (one.gone) {
-      if (!kind->lessen(*state, left_)) kind->end(*state, left_);
-    } else if (!state->revoked) {
-      kind->revoke(*state, left_);
-    }
+    if (!one.gone && !state->revoked) kind->revoke(*state, left_);
+    if (kind->lessen(*state, left_)) return true;
+    if (one.gone) kind->end(*state, left_);
     if (!one.gone && states->doomed.at(number) == state) registry_.release(*state);
     return true;
   }

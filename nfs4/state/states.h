@@ -54,7 +54,7 @@ class States {
   base::Result<IoGrant, Refusal> authorize(const StateUse& use, std::uint8_t access, DeferredWork& work);
   // TEST_STATEID
   [[nodiscard]] nfsstat4 test(const stateid4& id, const Client& client) const;
-  // FREE_STATEID: LOCKS_HELD for what is in use.
+  // FREE_STATEID: LOCKS_HELD for what is in use; DELAY for what is still being taken back.
   base::Result<void, nfsstat4> free(const stateid4& id, const Client& client, DeferredWork& work);
   // Whether this state is still there, whatever its seqid.
   [[nodiscard]] bool has(const stateid4& id) const;

@@ -61,15 +61,16 @@ class Hoarder {
     return opened.has_value();
   }
   void lock(std::string_view owner, const HeldRange& wanted, bool waits) {
-    (void)states_.locks().lock(
-        {.use = {.id = id_, .minor_version = 1, .client = client_, .file = file_, .now = now_},
-         .new_owner = owner,
-         .wanted = wanted,
-         .blocking = waits},
-        work_);
+    (void)states_.locks().lock({.use = use(), .new_owner = owner, .wanted = wanted, .blocking = waits},
+                               work_);
   }
+  void close() { (void)states_.opens().close(use(), work_); }
 
  private:
+  [[nodiscard]] nfs4::state::StateUse use() const {
+    return {.id = id_, .minor_version = 1, .client = client_, .file = file_, .now = now_};
+  }
+
   States& states_;
   const ClientRef client_;
   const vfs::FileHandle& file_;
@@ -93,7 +94,8 @@ nfs4::clientid4 hoard_locks(const nfs4::ServerState& server, const vfs::FileHand
     for (std::uint64_t i = 0; i < hoarded_ranges; ++i)
       holds.lock(what == Hoard::many_owners ? fmt::format("{}", i) : "all",
                  {{4 * i, 4 * i + 1}, LockMode::write}, false);
-    if (what == Hoard::wide_lock) holds.lock("all", {nfs4::state::whole_file, LockMode::write}, false);
+    if (what == Hoard::one_owner) holds.lock("all", {nfs4::state::whole_file, LockMode::write}, false);
+    if (what == Hoard::whole_close) holds.close();
     for (std::uint64_t i = 0; i < waiters; ++i)
       waits.lock(fmt::format("{}", i), {nfs4::state::whole_file, LockMode::write}, true);
   });

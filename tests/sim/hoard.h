@@ -21,8 +21,8 @@ constexpr std::uint64_t turn_calls_max = 512;
 
 enum class Hoard : std::uint8_t {
   many_owners,  // each range is another owner's
-  one_owner,    // all are of one
-  wide_lock,    // the same, and it locks all of the file then, which is one step
+  one_owner,    // all are of one, which has begun to lock all of the file
+  whole_close,  // all are of one, and its open is closed with them, which is one step
 };
 
 // They come without a network. One locks many ranges of `file`, which nobody else uses; the other one waits

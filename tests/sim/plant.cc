@@ -20,7 +20,7 @@ constexpr auto plants = std::to_array<PlantRow>({
     {Plant::miscounted_owners, "miscounted_owners", "owner_sequence"},
     {Plant::stuck_job, "stuck_job", "end"},
     {Plant::undeleted_records, "undeleted_records", "edge_condition"},
-    {Plant::wide_lock, "wide_lock", "short_calls"},
+    {Plant::whole_close, "whole_close", "short_calls"},
     {Plant::hasty_unlocks, "hasty_unlocks", "short_turns"},
     {Plant::narrow_sessions, "narrow_sessions", "reply_length"},
 });

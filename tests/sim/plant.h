@@ -24,7 +24,7 @@ enum class Plant : std::uint8_t {
   miscounted_owners,   // a 4.0 owner skips a number
   stuck_job,           // something of a killed server waits for ever
   undeleted_records,   // what was deleted is there again after a crash
-  wide_lock,           // a lock over 2,000 ranges of its own owner, which is one step
+  whole_close,         // an open is closed with 2,000 ranges, which is one step
   hasty_unlocks,       // what a client had locked is unlocked within one turn
   narrow_sessions,     // a client believes that its session allows shorter replies than it does
 };

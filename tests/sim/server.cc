@@ -106,9 +106,9 @@ io::Op<> Server::begin_to_hoard(Server& self, std::uint64_t fileid, std::uint64_
   const auto open =
       co_await self.files_->open(root, *file, vfs::OpenAccess::both, vfs::OpenRule::caller).as_result();
   if (!open || self.closing_ || self.hoarder_ != 0) co_return;
-  const Hoard what = self.plant_ == Plant::wide_lock ? Hoard::wide_lock
-                     : number % 2 == 0               ? Hoard::one_owner
-                                                     : Hoard::many_owners;
+  const Hoard what = self.plant_ == Plant::whole_close ? Hoard::whole_close
+                     : number % 2 == 0                 ? Hoard::one_owner
+                                                       : Hoard::many_owners;
   self.hoarder_ =
       hoard_locks(self.engine_->state(), handle, *open, number, what, self.engine_->state().clock.now());
 }

@@ -30,7 +30,7 @@ struct LockState final : State {
   static constexpr StateKind of_kind = StateKind::lock;
   LockState(ClientRef whose, FileState& of, LockOwner& by, OpenState& from)
       : State(of_kind, std::move(whose)), file(&of), owner(&by), open(&from) {}
-  FileState* file;  // this and the next two are null once revoked
+  FileState* file;  // this and the next two are null once it is revoked and has no ranges any more
   LockOwner* owner;
   OpenState* open;
   std::size_t ranges = 0;    // how many

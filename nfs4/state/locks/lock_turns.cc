@@ -22,8 +22,18 @@ bool keeps_out(const LockWaiter& turn, const LockQueue& queue, clientid4 client,
 
 const vfs::LockTable::Entry* Locks::conflict(const FileState& file, vfs::LockOwnerId owner,
                                              const HeldRange& wanted) const {
-  const StepCounter::Look look(steps(), file.locking().ranges);
-  return file.locking().ranges.conflict(owner, wanted.range, wanted.type);
+  const FileLocks& locking = file.locking();
+  {
+    const StepCounter::Look look(steps(), locking.ranges);
+    const auto* const held = locking.ranges.conflict(owner, wanted.range, wanted.type);
+    if (held != nullptr) return held;
+  }
+  steps().add(locking.claims.size());
+  const auto claim = std::ranges::find_if(locking.claims, [&](const vfs::LockTable::Entry& one) {
+    return one.owner != owner && one.range.overlaps(wanted.range) &&
+           vfs::types_conflict(one.type, wanted.type);
+  });
+  return claim == locking.claims.end() ? nullptr : &*claim;
 }
 
 bool Locks::is_held(const FileState& file, const LockWaiter& waiter) const {

@@ -70,8 +70,10 @@ base::Result<LockState*, nfsstat4> Locks::state_for(const LockRequest& request, 
   const auto owner = owner_for(states, request);
   if (!owner) return base::fail(owner.error());
   if (const auto known = open.file->locking().locks.find((*owner)->id);
-      known != open.file->locking().locks.end())
+      known != open.file->locking().locks.end()) {
+    if (known->second->revoked) return base::fail(nfsstat4::NFS4ERR_DELAY);
     return known->second;
+  }
   auto* lock = registry_.make<LockState>(states, *open.file, **owner, open);
   if (lock == nullptr) {
     drop_if_unused(states, **owner);
@@ -123,6 +125,12 @@ base::Result<LockAnswer, LockRefusal> Locks::lock(const LockRequest& request, De
       refusal.why.blockers.push_back(other->client);
     refusal.holder = std::move(holder);
     if (request.blocking) wait_for(lock, request, LockWaiter::Hope::turn, work);
+  } else if (has_claim(lock)) {
+    refusal.why.status = nfsstat4::NFS4ERR_DELAY;
+  } else if (portion_of(lock, request.wanted.range) != request.wanted.range) {
+    // It leaves less than there is.
+    if (file.locking().claims.size() < claims_max) return claim(lock, request, work);
+    refusal.why.status = nfsstat4::NFS4ERR_DELAY;
   } else if (!room_for_ranges(states, file, 2)) {
     refusal.why.status = limit_status(request.use.minor_version);
   } else {
@@ -142,6 +150,7 @@ LockAnswer Locks::take(LockState& lock, const LockRequest& request, bool fresh, 
                     .open = lock.open->descriptors.get(access),
                     .fresh = fresh,
                     .first = false,
+                    .claimed = false,
                     .former = file.locking().ranges.held(owner.id, wanted.range),
                     .former_seqid = lock.seqid};
   {
@@ -149,26 +158,86 @@ LockAnswer Locks::take(LockState& lock, const LockRequest& request, bool fresh, 
     file.locking().ranges.lock(owner.id, wanted.range, wanted.type);
   }
   recount(lock);
-  left(file, file.locking().queue.forget(lock.client->id, base::bytes_of(owner.name), wanted.range), work);
+  answer.first = note_granted(lock, request, work);
   // Readers may come where it was the only one.
   if (wanted.type == LockMode::read && !answer.former.empty()) freed(file, wanted.range, work);
-  owner.used = request.use.now;
-  if (request.new_owner && request.use.minor_version == 0) {
-    answer.first = !owner.sequence.started();
-    owner.sequence.start_at(request.new_owner_seqid);
-  }
   answer.id = fresh ? lock.id() : lock.bump();
   return answer;
 }
 
+bool Locks::note_granted(LockState& lock, const LockRequest& request, DeferredWork& work) {
+  LockOwner& owner = *lock.owner;
+  FileState& file = *lock.file;
+  left(file, file.locking().queue.forget(lock.client->id, base::bytes_of(owner.name), request.wanted.range),
+       work);
+  owner.used = request.use.now;
+  if (!request.new_owner || request.use.minor_version > 0) return false;
+  const bool first = !owner.sequence.started();
+  owner.sequence.start_at(request.new_owner_seqid);
+  return first;
+}
+
+LockAnswer Locks::claim(LockState& lock, const LockRequest& request, DeferredWork& work) {
+  const HeldRange& wanted = request.wanted;
+  const std::uint8_t access = wanted.type == LockMode::write ? share_write : share_read;
+  lock.file->locking().claims.push_back({wanted.range, wanted.type, lock.owner->id});
+  LockAnswer answer{.id = lock.id(),
+                    .owner = lock.owner->id,
+                    .open = lock.open->descriptors.get(access),
+                    .fresh = false,
+                    .first = false,
+                    .claimed = true,
+                    .former = {},
+                    .former_seqid = lock.seqid};
+  answer.first = note_granted(lock, request, work);
+  return answer;
+}
+
+LockState* Locks::locked(const LockAnswer& answer) const {
+  const auto found = registry_.ids().find(answer.id, 1);
+  if (!found || (*found)->kind != StateKind::lock || (*found)->revoked) return nullptr;
+  return static_cast<LockState*>(*found);
+}
+
+// From the beginning each time: what was noted before is one range.
+base::Result<std::optional<stateid4>, nfsstat4> Locks::take_some(const LockAnswer& answer,
+                                                                 const HeldRange& wanted,
+                                                                 DeferredWork& work) {
+  const StepCounter::Call call(steps());
+  LockState* const lock = locked(answer);
+  if (lock == nullptr || lock->client->gone()) return base::fail(nfsstat4::NFS4ERR_BAD_STATEID);
+  FileState& file = *lock->file;
+  const ByteRange portion = portion_of(*lock, wanted.range);
+  {
+    const StepCounter::Look look(steps(), file.locking().ranges);
+    file.locking().ranges.lock(answer.owner, portion, wanted.type);
+  }
+  recount(*lock);
+  if (wanted.type == LockMode::read) freed(file, portion, work);
+  if (portion != wanted.range) return std::nullopt;
+  drop_claim(*lock);
+  return lock->bump();
+}
+
+bool Locks::has_claim(const LockState& lock) {
+  return std::ranges::any_of(lock.file->locking().claims,
+                             [&](const auto& claim) { return claim.owner == lock.owner->id; });
+}
+
+void Locks::drop_claim(LockState& lock) {
+  std::erase_if(lock.file->locking().claims,
+                [&](const auto& claim) { return claim.owner == lock.owner->id; });
+}
+
 void Locks::undo(const LockAnswer& answer, const LockRequest& request, bool for_local, DeferredWork& work) {
   const StepCounter::Call call(steps());
-  const auto found = registry_.ids().find(answer.id, 1);
-  if (!found || (*found)->kind != StateKind::lock) return;
-  auto& lock = static_cast<LockState&>(**found);
-  if (lock.revoked) return;
+  LockState* const found = locked(answer);
+  if (found == nullptr) return;
+  LockState& lock = *found;
   FileState& file = *lock.file;
-  {
+  if (answer.claimed) {
+    drop_claim(lock);
+  } else {
     const StepCounter::Look look(steps(), file.locking().ranges);
     file.locking().ranges.unlock(answer.owner, request.wanted.range);
     for (const HeldRange& held : answer.former)
@@ -211,6 +280,7 @@ base::Result<std::optional<stateid4>, nfsstat4> Locks::unlock(const StateUse& us
   LockState& lock = **found;
   FileState& file = *lock.file;
   const ClientStates& states = *registry_.find_client(lock.client->id);
+  if (has_claim(lock)) return base::fail(nfsstat4::NFS4ERR_DELAY);
   if (file.locking().ranges.splits(lock.owner->id, range) && !room_for_ranges(states, file, 1))
     return base::fail(limit_status(use.minor_version));
   const ByteRange portion = portion_of(lock, range);
@@ -278,7 +348,7 @@ base::Result<bool, nfsstat4> Locks::end_some(const StateUse& open_use, DeferredW
       const std::size_t before = lock.ranges;
       const bool more = lessen(lock, work);
       ranges -= std::min(ranges, before - (more ? lock.ranges : 0));
-      if (!more) end(lock, work);
+      if (!more) end_of_open(lock, work);
     }
   });
   tell_some(work);
@@ -297,6 +367,7 @@ void Locks::detach(LockState& lock, DeferredWork& work) {
     file.locking().ranges.unlock(owner.id, whole_file);
   }
   recount(lock);
+  drop_claim(lock);
   file.locking().locks.erase(owner.id);
   take_out(owner.locks, &LockState::at_owner, lock);
   take_out(lock.open->locks, &LockState::at_open, lock);
@@ -307,14 +378,19 @@ void Locks::detach(LockState& lock, DeferredWork& work) {
 
 bool Locks::lessen(State& state, DeferredWork& work) {
   auto& lock = static_cast<LockState&>(state);
-  if (lock.revoked || lock.ranges <= ranges_at_once) return false;
-  release(lock, portion_of(lock, whole_file), work);
-  return true;
+  if (lock.file == nullptr) return false;
+  if (lock.ranges > ranges_at_once) {
+    release(lock, portion_of(lock, whole_file), work);
+    return true;
+  }
+  if (lock.revoked) detach_revoked(lock, work);
+  return false;
 }
 
 void Locks::end(State& state, DeferredWork& work) {
   auto& lock = static_cast<LockState&>(state);
   if (lock.revoked) {
+    if (lock.file != nullptr) detach_revoked(lock, work);
     registry_.note_freed(lock);
     registry_.erase(lock, work);
     return;
@@ -325,19 +401,32 @@ void Locks::end(State& state, DeferredWork& work) {
     hull = file.locking().ranges.hull(lock.owner->id);
     file.locking().queue.note_release(lock.client->id);
   }
+  if (has_claim(lock)) hull = whole_file;
   detach(lock, work);
   registry_.erase(lock, work);
   if (hull) freed(file, *hull, work);
 }
 
-// It locks nobody out any more.
+// Nobody can use it any more. What it locks goes in portions if it is much: lessen().
 void Locks::revoke(State& state, DeferredWork& work) {
   auto& lock = static_cast<LockState&>(state);
+  registry_.note_revoked(lock);
+  drop_claim(lock);
+  if (lock.ranges <= ranges_at_once) detach_revoked(lock, work);
+}
+
+void Locks::detach_revoked(LockState& lock, DeferredWork& work) {
   FileState& file = *lock.file;
   detach(lock, work);
   lock.file = nullptr;
-  registry_.note_revoked(lock);
   freed(file, whole_file, work);
+}
+
+void Locks::end_of_open(LockState& lock, DeferredWork& work) {
+  if (!lock.revoked)
+    end(lock, work);
+  else if (lock.file != nullptr)
+    detach_revoked(lock, work);
 }
 
 bool Locks::describe(const State& state, StateLine& line) const {
@@ -353,7 +442,7 @@ bool Locks::describe(const State& state, StateLine& line) const {
 void Locks::open_ends(OpenState& open, DeferredWork& work) {
   if (open.locks.empty()) return;
   quietly([&] {
-    while (!open.locks.empty()) end(*open.locks.back(), work);
+    while (!open.locks.empty()) end_of_open(*open.locks.back(), work);
   });
   if (quiet_ == 0) tell_some(work);
 }

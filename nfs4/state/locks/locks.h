@@ -40,7 +40,9 @@ struct LockAnswer {
   vfs::OpenFileRef open;  // null if the file was opened in no way that the file system can lock
   bool fresh = false;
   bool first = false;  // this began the sequence of a 4.0 lock owner
-  // For undo(): what was held in that range before.
+  // Its owner has very many ranges there: nobody else gets any of it, but it is for take_some() to note it.
+  bool claimed = false;
+  // For undo(): what was held in that range before, if this has changed it.
   std::vector<HeldRange> former;
   std::uint32_t former_seqid = 0;
 };
@@ -66,14 +68,23 @@ struct LockRefusal {
 // Who waits is looked at when bytes are freed that it waits for, or when a turn ends that keeps it from them.
 class Locks final : public Kind {
  public:
-  // So many states end in one call, and so many ranges of one state; more in several.
+  // So many states end in one call, and so many ranges of one state are unlocked or replaced; more in
+  // several.
   static constexpr std::size_t states_at_once = 256;
   static constexpr std::size_t ranges_at_once = 128;
+  // So many claims a file has.
+  static constexpr std::size_t claims_max = 8;
 
   explicit Locks(StateRegistry& registry);
 
-  // DENIED; RESOURCE (DELAY in 4.1): the client, its address, or the file, has as many ranges as it may.
+  // DENIED; RESOURCE (DELAY in 4.1): the client, its address, or the file, has as many ranges as it may;
+  // DELAY: the owner, or the file, has a claim already. What is claimed is to be ended by take_some() or
+  // undo().
   base::Result<LockAnswer, LockRefusal> lock(const LockRequest& request, DeferredWork& work);
+  // After lock() has claimed this, and the file system has agreed. Nothing: it is to be called again; the
+  // stateid is the same until the last call. BAD_STATEID: the lock's state is gone, or its client.
+  base::Result<std::optional<stateid4>, nfsstat4> take_some(const LockAnswer& answer, const HeldRange& wanted,
+                                                            DeferredWork& work);
   // The file system refused. `for_local`: who asked will wait for somebody local, and is among local_waits()
   // from now on.
   void undo(const LockAnswer& answer, const LockRequest& request, bool for_local, DeferredWork& work);
@@ -87,7 +98,7 @@ class Locks final : public Kind {
   [[nodiscard]] std::uint64_t refused_full() const { return refused_full_; }
   // Nothing: it has begun, `range` is what is left to be unlocked, and it is to be called again; the stateid
   // is the same until the last call. RESOURCE (DELAY in 4.1): this would leave two ranges of one, and there
-  // are as many as there may be.
+  // are as many as there may be. DELAY: a lock of this owner is being noted.
   base::Result<std::optional<stateid4>, nfsstat4> unlock(const StateUse& use, ByteRange& range,
                                                          DeferredWork& work);
   // LOCKT: who would be in the way, if only because it is his turn.
@@ -148,14 +159,27 @@ class Locks final : public Kind {
   base::Result<LockOwner*, nfsstat4> owner_for(ClientStates& states, const LockRequest& request);
   [[nodiscard]] bool room_for_ranges(const ClientStates& states, const FileState& file, std::size_t more);
   LockAnswer take(LockState& lock, const LockRequest& request, bool fresh, DeferredWork& work);
+  // The same in portions.
+  LockAnswer claim(LockState& lock, const LockRequest& request, DeferredWork& work);
+  // True: this is LockAnswer::first.
+  bool note_granted(LockState& lock, const LockRequest& request, DeferredWork& work);
   // After a change of what it locks.
   void recount(LockState& lock);
   [[nodiscard]] std::size_t ranges_of(const OpenState& open) const;
-  // As much of a range as may be unlocked in one call.
+  // The state that lock() has answered with, if it is still in use.
+  [[nodiscard]] LockState* locked(const LockAnswer& answer) const;
+  // A LOCK of this owner, noted in portions.
+  [[nodiscard]] static bool has_claim(const LockState& lock);
+  static void drop_claim(LockState& lock);
+  // As much of a range as may be unlocked, or replaced, in one call.
   [[nodiscard]] ByteRange portion_of(const LockState& lock, const ByteRange& range) const;
   void release(LockState& lock, const ByteRange& range, DeferredWork& work);
   // Takes the locks off their file, their owner and their open.
   void detach(LockState& lock, DeferredWork& work);
+  // The same of one that was revoked, and waits to be freed.
+  void detach_revoked(LockState& lock, DeferredWork& work);
+  // Its open ends.
+  void end_of_open(LockState& lock, DeferredWork& work);
 
   // Who is in the way (lock_turns.cc).
   [[nodiscard]] std::optional<LockHolder> holder_in_the_way(const FileState& file, clientid4 client,

@@ -1,14 +1,17 @@
 // Arguments of OPEN and LOCK, and two clients with sessions that send them.
 #pragma once
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/unique_fd.h"
 #include "tests/unit/nfs4/support/world.h"
 
 namespace braid::nfs4::test {
@@ -77,6 +80,23 @@ inline LOCK4args first_lock_args(const stateid4& open_id, clientid4 client, std:
   args.locker = locker4::with_open_owner(locker);
   return args;
 }
+
+// A local process that locks bytes of the file, by an open of its own.
+class LocalLocker {
+ public:
+  explicit LocalLocker(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
+  [[nodiscard]] bool lock(short type, off_t start, off_t length) const {
+    struct flock wanted{};
+    wanted.l_type = type;
+    wanted.l_whence = SEEK_SET;
+    wanted.l_start = start;
+    wanted.l_len = length;
+    return ::fcntl(fd_.get(), F_OFD_SETLK, &wanted) == 0;
+  }
+
+ private:
+  base::UniqueFd fd_;
+};
 
 class OpenCompound : public ::testing::Test {
  protected:

@@ -346,23 +346,6 @@ TEST_F(OpenCompound, the_last_locked_files_are_for_clients_that_have_few) {
   EXPECT_EQ(try_lock(bob_, "more"), NFS4_OK);
 }
 
-// A local process that locks bytes of the file, by an open of its own.
-class LocalLocker {
- public:
-  explicit LocalLocker(const std::string& path) : fd_(::open(path.c_str(), O_RDWR | O_CLOEXEC)) {}
-  [[nodiscard]] bool lock(short type, off_t start, off_t length) const {
-    struct flock wanted{};
-    wanted.l_type = type;
-    wanted.l_whence = SEEK_SET;
-    wanted.l_start = start;
-    wanted.l_len = length;
-    return ::fcntl(fd_.get(), F_OFD_SETLK, &wanted) == 0;
-  }
-
- private:
-  base::UniqueFd fd_;
-};
-
 TEST_F(OpenCompound, what_a_local_process_has_locked_is_denied) {
   world_.write_local("file", "content");
   const LocalLocker local(world_.directory() + "/file");
@@ -419,32 +402,6 @@ TEST_F(OpenCompound, a_local_process_meets_locks_of_clients_until_they_are_given
   EXPECT_FALSE(local.lock(F_RDLCK, 39, 1));
   EXPECT_EQ(on_file(alice_, "file", OP_CLOSE, CLOSE4args{0, mine}).status(), NFS4_OK);
   EXPECT_TRUE(local.lock(F_WRLCK, 0, 100));
-}
-
-TEST_F(OpenCompound, one_operation_unlocks_however_many_ranges) {
-  world_.write_local("file", "content");
-  const LocalLocker local(world_.directory() + "/file");
-  const stateid4 mine = opened(alice_, open_args("file", both_access));
-  Reply locked = on_file(alice_, "file", OP_LOCK, lock_args(mine, "a", nfs_lock_type4::WRITE_LT, 0, 1));
-  stateid4 id = locked.result<LOCK4res>(OP_LOCK).resok4()->lock_stateid;
-  constexpr std::uint64_t ranges = 3 * state::Locks::ranges_at_once;
-  LOCK4args more;
-  more.locktype = nfs_lock_type4::WRITE_LT;
-  more.length = 1;
-  for (std::uint64_t i = 1; i < ranges; ++i) {
-    more.offset = 2 * i;
-    more.locker = locker4::with_lock_owner({id, 0});
-    Reply another = on_file(alice_, "file", OP_LOCK, more);
-    ASSERT_EQ(another.status(), NFS4_OK);
-    id = another.result<LOCK4res>(OP_LOCK).resok4()->lock_stateid;
-  }
-  EXPECT_FALSE(local.lock(F_WRLCK, 2 * (ranges - 1), 1));
-  Reply unlocked =
-      on_file(alice_, "file", OP_LOCKU, LOCKU4args{nfs_lock_type4::WRITE_LT, 0, id, 0, 2 * (ranges - 1)});
-  ASSERT_EQ(unlocked.status(), NFS4_OK);
-  EXPECT_EQ(unlocked.result<LOCKU4res>(OP_LOCKU).lock_stateid()->seqid, id.seqid + 1);
-  EXPECT_TRUE(local.lock(F_WRLCK, 0, 2 * (ranges - 1)));
-  EXPECT_FALSE(local.lock(F_WRLCK, 2 * (ranges - 1), 1)) << "it was not to be unlocked";
 }
 
 TEST_F(OpenCompound, locks_of_a_client_that_went_silent_are_gone_for_local_processes_too) {
