@@ -111,7 +111,8 @@ class SealedInode {
   std::shared_mutex users_;
   std::shared_ptr<const SealedFile> now_;  // of an empty recipe, if there is no record any more
   std::atomic<std::uint64_t> mapped_{0};
-  // Of the recipe that it has now. What the stub loses was taken out of the recipe first, which is another one then.
+  // Of the recipe that it has now. What the stub loses was taken out of the recipe first, which is another
+  // one then.
   OwnBlocks own_;
 };
 
