@@ -40,6 +40,7 @@ class SealedContent final : public vfs::Content {
   }
   bool as_plain(std::uint64_t offset, std::uint64_t length, const Look& look,
                 const std::function<void()>& work) override;
+  [[nodiscard]] bool has_plain_bytes() const override { return true; }
   vfs::VfsOp<vfs::WriteResult> write(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                                      const io::Payload& data, vfs::Stability stability) override;
   vfs::VfsOp<vfs::Verifier> commit(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,

@@ -168,6 +168,8 @@ class Content {
   // above.
   virtual bool as_plain(std::uint64_t offset, std::uint64_t length, const Look& look,
                         const std::function<void()>& work);
+  // Whether as_plain() may ever run anything.
+  [[nodiscard]] virtual bool has_plain_bytes() const { return false; }
   // `data` is in memory unless the source takes pipes.
   virtual VfsOp<WriteResult> write(Stub& stub, const Credentials& who, std::uint64_t offset,
                                    const io::Payload& data, Stability stability) = 0;

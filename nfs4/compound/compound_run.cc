@@ -132,8 +132,8 @@ nfsstat4 CompoundRun::admit_place_in_compound(const Operation& row) const {
     return compound_.operation_count() > compound_.server().options.operations_max ? NFS4ERR_RESOURCE
                                                                                    : NFS4_OK;
   if (compound_.index() > 0) {
-    if (is(row, nfs_opnum4::OP_SEQUENCE)) return NFS4ERR_SEQUENCE_POS;
-    return compound_.in_session->retry_uncached ? NFS4ERR_RETRY_UNCACHED_REP : NFS4_OK;
+    if (compound_.in_session->retry_uncached) return NFS4ERR_RETRY_UNCACHED_REP;
+    return is(row, nfs_opnum4::OP_SEQUENCE) ? NFS4ERR_SEQUENCE_POS : NFS4_OK;
   }
   if (is(row, nfs_opnum4::OP_SEQUENCE)) return NFS4_OK;
   if (!row.flags.outside_session) return NFS4ERR_OP_NOT_IN_SESSION;

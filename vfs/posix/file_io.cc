@@ -20,10 +20,12 @@ VfsOp<WriteResult> FileIo::write(const Credentials& who, std::uint64_t offset, c
     return write_content(who, offset, data, stability, wcc);
   auto use = content->slot.enter();
   if (!use) return write_content(who, offset, data, stability, wcc);
-  if (use->content() != nullptr)
-    return stability == Stability::unstable && !data.piped()
-               ? write_as_plain(std::move(*use), who, offset, data, wcc)
-               : write_content(who, offset, data, stability, wcc);
+  if (use->content() != nullptr) {
+    const bool may_be_plain =
+        use->content()->has_plain_bytes() && stability == Stability::unstable && !data.piped();
+    return may_be_plain ? write_as_plain(std::move(*use), who, offset, data, wcc)
+                        : write_content(who, offset, data, stability, wcc);
+  }
   fs_.contents().note_changing(data_.node());
   return in_use(std::move(*use), write_own(who, offset, data, stability, wcc));
 }

@@ -213,6 +213,18 @@ TEST(Sequence, a_reply_that_nobody_wanted_kept_is_not_there) {
   EXPECT_EQ(world.send(client.request().add(OP_PUTROOTFH), client.caller()).status(), NFS4_OK);
 }
 
+// What is wrong with the first operation behind SEQUENCE is not looked for again.
+TEST(Sequence, a_repeated_request_with_two_sequences_is_not_executed_either) {
+  World world;
+  SessionClient client(world, 1, "client");
+  const SEQUENCE4args another{.sa_sessionid = client.session(), .sa_sequenceid = 7};
+  EXPECT_EQ(world.send(client.request().add(OP_SEQUENCE, another), client.caller()).status(),
+            NFS4ERR_SEQUENCE_POS);
+  Request again = client.again();
+  EXPECT_EQ(world.send(again.add(OP_SEQUENCE, another), client.caller()).status(),
+            NFS4ERR_RETRY_UNCACHED_REP);
+}
+
 TEST(DestroySession, is_the_last_operation_of_its_own_session) {
   World world;
   SessionClient client(world, 1, "client");
