@@ -6,7 +6,6 @@ option(BRAID_FUZZ "Build the libFuzzer targets (clang only)" OFF)
 # A target's sources are compiled several at a time, as one translation unit: most of the time goes into headers, and each
 # is then read once. Without it, one changed source is compiled alone, and a missing #include is noticed.
 option(BRAID_UNITY "Compile the sources of each target in batches" OFF)
-set(BRAID_UNITY_BATCH 32 CACHE STRING "Most sources of a batch")
 set(BRAID_SANITIZE "" CACHE STRING "Comma-separated sanitizers, e.g. address,undefined")
 
 set(CMAKE_CXX_STANDARD 23)

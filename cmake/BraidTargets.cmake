@@ -2,7 +2,7 @@
 # its headers, and small enough that one changed source costs seconds. Sources with flags of their own stay alone.
 function(braid_unity target)
   if(BRAID_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${BRAID_UNITY_BATCH})
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 32)
   endif()
 endfunction()
 

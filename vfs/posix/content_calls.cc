@@ -137,7 +137,7 @@ VfsOp<OpenCreated> PosixFileSystem::open_create_with_content(const Credentials& 
                                                resizes ? wanted : std::nullopt, out.attributes)
                             .as_result();
   if (!finished) co_await failed_after(out.created, finished.error());
-  out.truncated = resizes && !out.created;
+  if (resizes) out.truncated = !out.created;
   co_return std::move(out);
 }
 

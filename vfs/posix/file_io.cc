@@ -5,12 +5,6 @@
 
 namespace braid::vfs::posix {
 
-std::optional<ContentSlot::Use> FileIo::plain_use() const {
-  std::optional<ContentSlot::Use> use = data_.node().content()->slot.enter();
-  if (use && use->content() != nullptr) use.reset();
-  return use;
-}
-
 VfsOp<WriteResult> FileIo::write(const Credentials& who, std::uint64_t offset, const io::Payload& data,
                                  Stability stability, Wcc* wcc) {
   FileContent* const content = data_.node().content();
@@ -21,10 +15,10 @@ VfsOp<WriteResult> FileIo::write(const Credentials& who, std::uint64_t offset, c
   auto use = content->slot.enter();
   if (!use) return write_content(who, offset, data, stability, wcc);
   if (use->content() != nullptr) {
-    const bool may_be_plain =
-        use->content()->has_plain_bytes() && stability == Stability::unstable && !data.piped();
-    return may_be_plain ? write_as_plain(std::move(*use), who, offset, data, wcc)
-                        : write_content(who, offset, data, stability, wcc);
+    if (use->content()->has_plain_bytes() && stability == Stability::unstable && !data.piped())
+      return write_as_plain(std::move(*use), who, offset, data, wcc);
+    use.reset();  // who waits for this file's content holds no use of it
+    return write_content(who, offset, data, stability, wcc);
   }
   fs_.contents().note_changing(data_.node());
   return in_use(std::move(*use), write_own(who, offset, data, stability, wcc));

@@ -60,8 +60,6 @@ class FileIo : public OpenFile {
   VfsOp<WriteResult> write_content(const Credentials& who, std::uint64_t offset, const io::Payload& data,
                                    Stability stability, Wcc* wcc);
   VfsOp<Verifier> commit_content(const Credentials& who, std::uint64_t offset, std::uint32_t count, Wcc* wcc);
-  // Of a file that may have a content: nothing, unless it is known to have none.
-  [[nodiscard]] std::optional<ContentSlot::Use> plain_use() const;
   VfsOp<WriteResult> write_as_plain(ContentSlot::Use use, const Credentials& who, std::uint64_t offset,
                                     const io::Payload& data, Wcc* wcc);
   // The call with its Use: one that has ended at once costs no coroutine.
