@@ -18,17 +18,23 @@ endif()
 
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
-  # What one clone has compiled serves the others, too: no path of a clone gets into an object.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${CCACHE_PROGRAM})
+  # What one clone has compiled serves the others, too: no path of a clone gets into an object. Without these sloppinesses
+  # it keeps nothing that was compiled with a precompiled header; no source has macros of the time.
+  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+    CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 
 # Paths in debug information and messages are those below the source tree, whichever clone it is.
 add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=.)
 
 add_library(braid_flags INTERFACE)
-target_compile_options(braid_flags INTERFACE
+set(BRAID_WARNINGS
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor
   -Wold-style-cast -Wnull-dereference -Wimplicit-fallthrough -Werror)
+# libstdc++ 12 itself uses what C++23 deprecates (std::get_temporary_buffer in stable_sort); g++ warns of our own uses. g++
+# finds zeros as pointers in what it makes of a coroutine.
+set(BRAID_CLANG_WARNINGS -Wno-deprecated-declarations -Wzero-as-null-pointer-constant)
+target_compile_options(braid_flags INTERFACE ${BRAID_WARNINGS})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # When it optimises, g++ 12 reports null dereferences, uninitialised uses and overflows inside std::variant,
   # std::vector and coroutine frames that do not exist; clang and the sanitizers look for the real ones.
@@ -40,8 +46,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   endif()
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  # libstdc++ 12 itself uses what C++23 deprecates (std::get_temporary_buffer in stable_sort); g++ warns of our own uses.
-  target_compile_options(braid_flags INTERFACE -Wno-deprecated-declarations)
+  target_compile_options(braid_flags INTERFACE ${BRAID_CLANG_WARNINGS})
   # Programs with sanitizers are large; lld links them in a quarter of the time.
   find_program(BRAID_LLD NAMES ld.lld-19)
   if(BRAID_LLD)

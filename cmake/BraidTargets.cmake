@@ -2,7 +2,7 @@
 # its headers, and small enough that one changed source costs seconds. Sources with flags of their own stay alone.
 function(braid_unity target)
   if(BRAID_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 32)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 48)
   endif()
 endfunction()
 
@@ -23,19 +23,23 @@ function(braid_test_library name)
   set_target_properties(braid_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
-# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS] [OPTIMISED]): a Google Test program, run as one ctest;
-# those with the longest limits begin first. With ThreadSanitizer, one with the label `single_threaded` is built only by name.
-# That a planted mistake is found (PlantTest) says something of the checker, which is the same in every build: with
+# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS] [OPTIMISED] [ONE_THREAD PATTERN...]): a Google Test
+# program, run as one ctest; those with the longest limits begin first. With ThreadSanitizer, one with the label
+# `single_threaded` is built only by name, and tests whose name one of these patterns matches, which have one thread or the
+# threads of others that run, are left out. That a planted mistake is found (PlantTest) says something of the checker, which is the same in every build: with
 # sanitizers, these tests are left out. Without BRAID_UNIT_TESTS, only a program that is OPTIMISED is built and run: a build
 # with sanitizers lacks what it tests (allocations, plants, benchmarks), or compiles it differently (vector instructions).
 function(braid_test name)
-  cmake_parse_arguments(ARG "OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS;ONE_THREAD" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} braid_flags GTest::gmock GTest::gtest_main)
   braid_unity(${name})
+  if(TARGET braid_test_headers)
+    target_precompile_headers(${name} REUSE_FROM braid_test_headers)
+  endif()
   if(BRAID_SANITIZE STREQUAL "thread" AND "single_threaded" IN_LIST ARG_LABELS)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
@@ -49,8 +53,29 @@ function(braid_test name)
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
   if(BRAID_SANITIZE)
-    set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_FILTER=-*PlantTest*")
+    set(left_out "*PlantTest*")
+    if(BRAID_SANITIZE STREQUAL "thread")
+      list(APPEND left_out ${ARG_ONE_THREAD})
+    endif()
+    list(JOIN left_out ":" left_out)
+    set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_FILTER=-${left_out}")
   endif()
+endfunction()
+
+# braid_program_test(NAME COMMAND ... [TIMEOUT SECONDS] [RELEASE] [NO_SANITIZERS]): a test, label `unit`, that starts programs
+# of the build. Without BRAID_UNIT_TESTS (a build with sanitizers runs it then) it is left out, unless it is marked RELEASE:
+# it looks at what sanitizers change, memory for instance. NO_SANITIZERS: it tests files and commands around the program.
+function(braid_program_test name)
+  cmake_parse_arguments(ARG "RELEASE;NO_SANITIZERS" "TIMEOUT" "COMMAND" ${ARGN})
+  if((NOT BRAID_UNIT_TESTS AND NOT ARG_RELEASE AND NOT ARG_NO_SANITIZERS)
+     OR (BRAID_SANITIZE AND ARG_NO_SANITIZERS))
+    return()
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  add_test(NAME ${name} COMMAND ${ARG_COMMAND})
+  set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} LABELS unit)
 endfunction()
 
 # braid_bench(TARGET): a benchmark that no test needs. It is built by name, or with all others by the target `bench`.

@@ -7,7 +7,7 @@
 namespace braid::store {
 namespace {
 
-constexpr std::size_t places_min = 64;
+constexpr std::size_t table_places_min = 64;
 
 }  // namespace
 
@@ -56,7 +56,7 @@ std::uint64_t Verified::begin() {
 }
 
 void Verified::grow(State& state, Table& table) {
-  std::vector<std::uint64_t> former(std::max(places_min, table.marks.size() * 2));
+  std::vector<std::uint64_t> former(std::max(table_places_min, table.marks.size() * 2));
   std::swap(former, table.marks);
   for (const std::uint64_t mark : former)
     if (mark != 0) put(table, mark);

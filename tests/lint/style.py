@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Fails on what neither the compilers nor clang-tidy refuse: functions above 60 lines, files above 500, to-do notes, and
 what g++ 12 translates wrongly without a word: co_await in a condition, where it drops the whole body of the coroutine,
-and co_await among designated initialisers.
+and co_await among designated initialisers. What clang-tidy would take long to find, operator= that returns no reference, too.
 
 style.py ROOT
 style.py --self-test
@@ -23,6 +23,7 @@ DESIGNATED = re.compile(r"\{\s*\.\w+ *=")
 # What stands before the brace of a lambda's body.
 LAMBDA = re.compile(r"\](\([^(){}]*\))?( mutable| noexcept)*( -> [\w:<>, ]+)? ?$")
 CONDITION = re.compile(r"\b(if|while|switch)( constexpr)? \(")
+ASSIGNMENT = re.compile(r"\b(?:\w+::)?operator=\(")
 
 
 def code_of(text):
@@ -98,6 +99,14 @@ def awaiting_initialisers(path, text):
         yield f"{path}:{line}: co_await among designated initialisers; g++ 12 translates it wrongly: await into a variable first"
 
 
+def unconventional_assignments(path, text):
+    for match in ASSIGNMENT.finditer(text):
+        before = text[:match.start()].rstrip()
+        if not before.endswith("&"):
+            line = text.count("\n", 0, match.start()) + 1
+            yield f"{path}:{line}: operator= does not return a reference"
+
+
 def complaints(path, lines):
     if len(lines) - 1 > FILE_LINES_MAX:
         yield f"{path}: {len(lines) - 1} lines; at most {FILE_LINES_MAX}"
@@ -105,6 +114,7 @@ def complaints(path, lines):
     yield from long_functions(path, code.split("\n"))
     yield from awaiting_conditions(path, code)
     yield from awaiting_initialisers(path, code)
+    yield from unconventional_assignments(path, code)
     for number, line in enumerate(lines, 1):
         if NOTE.search(line):
             yield f"{path}:{number}: a note of something undone"
@@ -146,6 +156,10 @@ def self_test():
              "  T x{.run = [] { h(); }, .b = co_await f()};\n")
     for text in wrong:
         assert len(found(text)) == 1 and "co_await among designated" in found(text)[0], (text, found(text))
+    for text in ("  A& operator=(const A&) = delete;\n", "A& A::operator=(A&& other) {\n", "auto A::operator==(A) {\n"):
+        assert found(text) == [], (text, found(text))
+    for text in ("  void operator=(const A&);\n", "A A::operator=(A&& other) {\n"):
+        assert found(text) == ["x.cc:1: operator= does not return a reference"], (text, found(text))
 
 
 if __name__ == "__main__":

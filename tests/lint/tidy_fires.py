@@ -51,7 +51,6 @@ BAD = {
     "bugprone-shared-ptr-array-mismatch": "#include <memory>\nstd::shared_ptr<int> f() { return std::shared_ptr<int>(new int[3]); }",
     "bugprone-sizeof-container": "#include <string>\nunsigned long f(const std::string& s) { return sizeof(s); }",
     "bugprone-string-constructor": "#include <string>\nstd::string f() { return std::string('x', 50); }",
-    "bugprone-suspicious-semicolon": "void g();\nvoid f(int a) { if (a > 3); g(); }",
     "bugprone-unused-return-value": "#include <algorithm>\n#include <vector>\n"
                                     "void f(std::vector<int>& v) { std::remove(v.begin(), v.end(), 3); }",
     "bugprone-use-after-move": BIG + "void g(Big);\nunsigned long f(Big b) { g(std::move(b)); return b.names.size(); }",
@@ -60,9 +59,7 @@ BAD = {
     "google-explicit-constructor": "struct A { A(int); };",
     "misc-coroutine-hostile-raii":
         COROUTINE + "Task f(std::mutex& m) { std::lock_guard<std::mutex> lock(m); co_await std::suspend_always{}; }",
-    "misc-unconventional-assign-operator": "struct A { void operator=(const A&); };",
     "misc-uniqueptr-reset-release": "#include <memory>\nvoid f(std::unique_ptr<int>& a, std::unique_ptr<int>& b) { a.reset(b.release()); }",
-    "modernize-use-nullptr": "int* f() { return 0; }",
     "modernize-use-override": "struct A { virtual ~A() = default; virtual void f(); };\nstruct B : A { virtual void f(); };",
     "performance-for-range-copy": BIG + "void f(const std::vector<Big>& v) { for (const Big b : v) use(b); }",
     "performance-inefficient-string-concatenation":

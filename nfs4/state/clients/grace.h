@@ -36,7 +36,7 @@ struct KnownClient {
   friend std::strong_ordering operator<=>(const KnownClient& a, const KnownClient& b) {
     return std::tie(a.minor_version, a.owner) <=> std::tie(b.minor_version, b.owner);
   }
-  friend bool operator==(const KnownClient& a, const KnownClient& b) { return (a <=> b) == 0; }
+  friend bool operator==(const KnownClient& a, const KnownClient& b) { return std::is_eq(a <=> b); }
 };
 
 KnownClient known_as(const Client& client);

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """braid store and braid check on trees of ext4: what is sealed and unsealed is what it was, whenever the process is killed.
 
-store_tree_test.py BRAID. Needs root: it mounts an image in a mount namespace of its own.
+store_tree_test.py BRAID [KILLS]. Needs root: it mounts an image in a mount namespace of its own.
 """
 
 import json
@@ -18,7 +18,7 @@ BRAID = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/releas
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
 # What is copied: source files, small and large, and a binary.
 SOURCES = ("vfs", "nfs4", "docs", "hashing", "server")
-KILLS = 25
+KILLS = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 25
 # Of the binary, which is several times larger with sanitizers.
 BINARY_BYTES = 16 << 20
 
@@ -349,6 +349,6 @@ if __name__ == "__main__":
         sys.exit(0)
     if os.environ.get("BRAID_OWN_NAMESPACE") is None:
         os.environ["BRAID_OWN_NAMESPACE"] = "1"
-        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, "-B", os.path.abspath(__file__), BRAID,
+        os.execvp("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, "-B", os.path.abspath(__file__), BRAID, str(KILLS),
                               *sys.argv[1:]])
     unittest.main()
