@@ -30,7 +30,7 @@ RdmaConnection::RdmaConnection(RdmaWorker& worker, const rpc::PeerAddress& peer,
       place_(std::move(place)),
       receives_(worker.pool_, worker.options_.credits + worker.options_.back_credits,
                 worker.options_.inline_bytes, *this),
-      pulls_(worker.pool_, *this),
+      read_queue_(worker.pool_, *this),
       sends_(worker.reactor_.clock(), *this),
       inline_out_(worker.options_.inline_bytes),
       active_at_(worker.reactor_.clock().now()),
@@ -71,7 +71,7 @@ base::Result<void> RdmaConnection::accept(std::unique_ptr<ConnectRequest> reques
   if (!endpoint) return base::fail(endpoint.error());
   endpoint_ = std::move(*endpoint);
   posts_.set_up(*endpoint_);
-  pulls_.set_up(posts_, *map_, {reads, pieces_max_, options.pull_bytes_max});
+  read_queue_.set_up(posts_, *map_, {reads, pieces_max_, options.chunk_reads_bytes_max});
   sends_.set_up(posts_, requests - SendQueue::silent_room, endpoint_->copied_max());
   const auto ours = encode(PrivateData{options.inline_bytes, options.inline_bytes, limits.sends_invalidate});
   refill();
@@ -114,27 +114,27 @@ void RdmaConnection::on_receive_failed(WorkStatus status) {
   schedule();
 }
 
-void RdmaConnection::on_pulled(Pull& pull) {
-  auto& call = static_cast<CallState&>(pull);
+void RdmaConnection::on_chunks_read(ChunkReads& chunk_reads) {
+  auto& call = static_cast<CallState&>(chunk_reads);
   if (state_ != State::open) return schedule();
   worker_.metrics_.read_chunks.add(call.lists.reads().size() + (call.lists.call() ? 1 : 0));
   worker_.metrics_.bytes_read.add(call.lists.read_bytes());
   active_at_ = worker_.reactor_.clock().now();
-  pulled_.push_back(&call);
+  read_calls_.push_back(&call);
   process(active_at_);
 }
 
-void RdmaConnection::on_pull_failed(WorkStatus) {
+void RdmaConnection::on_read_failed(WorkStatus) {
   fail(worker_.metrics_.closed_transfer, "read");
   schedule();
 }
 
-void RdmaConnection::on_pull_starved() { starve(); }
+void RdmaConnection::on_reads_starved() { starve(); }
 
 void RdmaConnection::deliver(CallState& call) {
   auto whole = assemble(call.lists.call() ? call.call : call.rest, call.data);
   call.rest.clear();
-  call.Pull::clear();
+  call.ChunkReads::clear();
   const MessageStart start = whole ? message_start(*whole, 0) : MessageStart();
   // RFC 8166 section 4.5.2: the xid of the header is that of the message.
   if (!whole || start.xid != call.xid) {
@@ -162,7 +162,7 @@ RdmaConnection::CallState& RdmaConnection::begin_call(std::uint32_t xid, base::T
 void RdmaConnection::end_call(CallState& call) {
   call.lists.clear();
   call.rest.clear();
-  call.Pull::clear();
+  call.ChunkReads::clear();
   --running_calls_;
   free_calls_.push_back(&call);
 }
@@ -322,7 +322,7 @@ void RdmaConnection::starve() {
 void RdmaConnection::retry() {
   if (state_ >= State::ending) return;
   refill();
-  pulls_.run();
+  read_queue_.run();
   run_answers();
   run_back_calls();
 }
@@ -344,10 +344,10 @@ void RdmaConnection::disconnect() {
   state_ = State::ending;
   ending_at_ = worker_.reactor_.clock().now();
   inbox_.clear();
-  for (CallState* const call : std::exchange(pulled_, {})) end_call(*call);
+  for (CallState* const call : std::exchange(read_calls_, {})) end_call(*call);
   answers_.clear();
   back_waiting_.clear();
-  pulls_.abandon();
+  read_queue_.abandon();
   sends_.abandon();
   posts_.flush();
   endpoint_->disconnect();
@@ -369,7 +369,7 @@ void RdmaConnection::run_later() {
 
 void RdmaConnection::end_if_drained() {
   if (state_ != State::ending || !told_disconnected_ || scheduled_ || waits_for_turn_) return;
-  if (receives_.posted() > 0 || !pulls_.idle() || !sends_.idle()) return;
+  if (receives_.posted() > 0 || !read_queue_.idle() || !sends_.idle()) return;
   state_ = State::ended;
   note_granted(0);
   if (receiver_ != nullptr) receiver_->on_closed(*this);

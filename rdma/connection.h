@@ -1,7 +1,7 @@
 // One RDMA connection of a client.
 //
 // A call arrives in a receive buffer, or says where it is to be read from. Its chunk lists are parsed once
-// and kept until the reply; data of read chunks is pulled by RDMA Read into slabs and takes its place in the
+// and kept until the reply; data of read chunks is fetched by RDMA Read into slabs and takes its place in the
 // message without being copied. The reply's data goes to the write and reply chunks by RDMA Write, in one
 // chain with the Send of the rest.
 //
@@ -36,7 +36,7 @@ class RdmaWorker;
 class RdmaConnection final : public rpc::Connection,
                              private EndpointUser,
                              private ReceiveUser,
-                             private PullUser,
+                             private ReadQueueUser,
                              private SendUser {
  public:
   RdmaConnection(RdmaWorker& worker, const rpc::PeerAddress& peer, rpc::Acceptor& acceptor,
@@ -69,7 +69,7 @@ class RdmaConnection final : public rpc::Connection,
     ended,   // it does not: only what has been scheduled is still to come
   };
   // A call from its arrival until its reply.
-  struct CallState : Pull {
+  struct CallState : ChunkReads {
     std::uint32_t xid = 0;
     std::uint32_t index = 0;  // in calls_
     base::TimePoint arrived;
@@ -95,9 +95,9 @@ class RdmaConnection final : public rpc::Connection,
   void on_disconnected() override;
   void on_received(io::SlabRange message) override;
   void on_receive_failed(WorkStatus status) override;
-  void on_pulled(Pull& pull) override;
-  void on_pull_failed(WorkStatus status) override;
-  void on_pull_starved() override;
+  void on_chunks_read(ChunkReads& chunk_reads) override;
+  void on_read_failed(WorkStatus status) override;
+  void on_reads_starved() override;
   void on_transmitted(const Transmission& transmission) override;
   void on_transmission_failed(WorkStatus status) override;
 
@@ -111,7 +111,7 @@ class RdmaConnection final : public rpc::Connection,
   void take_message(const Header& header, Arrival arrival);
   void take_call(const Header& header, Arrival arrival);
   void take_reply(const Header& header, Arrival arrival);
-  void take_pulled();
+  void take_read_calls();
   void deliver(CallState& call);
 
   CallState& begin_call(std::uint32_t xid, base::TimePoint arrived);
@@ -169,7 +169,7 @@ class RdmaConnection final : public rpc::Connection,
 
   PostQueue posts_;
   ReceiveQueue receives_;
-  ReadQueue pulls_;
+  ReadQueue read_queue_;
   SendQueue sends_;
   Placement placement_;
   std::uint32_t pieces_max_ = 1;
@@ -178,7 +178,7 @@ class RdmaConnection final : public rpc::Connection,
   bool readable_ = false;     // the peer answers RDMA Reads
 
   std::deque<Arrival> inbox_;
-  std::deque<CallState*> pulled_;  // their data is here, and they wait for the turn of their address
+  std::deque<CallState*> read_calls_;  // their data is here, and they wait for the turn of their address
   std::vector<std::unique_ptr<CallState>> calls_;
   std::vector<CallState*> free_calls_;
   std::size_t running_calls_ = 0;

@@ -9,15 +9,15 @@ namespace braid::rdma {
 
 void RdmaConnection::process(base::TimePoint now) {
   if (waits_for_turn_) return;
-  for (bool worked = false; state_ == State::open && (!pulled_.empty() || may_take()); worked = true) {
+  for (bool worked = false; state_ == State::open && (!read_calls_.empty() || may_take()); worked = true) {
     if (worked) now = worker_.reactor_.clock().now();
     if (!worker_.turns_.admits(turn_, now)) {
       // Others of its address come first.
       if (worked) worker_.turns_.end(turn_);
       return wait_for_turn();
     }
-    if (!pulled_.empty()) {
-      take_pulled();
+    if (!read_calls_.empty()) {
+      take_read_calls();
       continue;
     }
     Arrival arrival = std::move(inbox_.front());
@@ -35,12 +35,12 @@ bool RdmaConnection::may_take() {
 }
 
 // It was let in when it was taken, so it goes on whether or not the receiver is ready for another one.
-void RdmaConnection::take_pulled() {
-  CallState& call = *pulled_.front();
-  pulled_.pop_front();
-  pulls_.taken(call);
+void RdmaConnection::take_read_calls() {
+  CallState& call = *read_calls_.front();
+  read_calls_.pop_front();
+  read_queue_.taken(call);
   deliver(call);
-  if (state_ == State::open) pulls_.run();
+  if (state_ == State::open) read_queue_.run();
 }
 
 void RdmaConnection::wait_for_turn() {
@@ -114,7 +114,7 @@ void RdmaConnection::take_call(const Header& header, Arrival arrival) {
   }
   if (call.lists.read_bytes() == 0) return deliver(call);
   call.chunks = &call.lists;
-  pulls_.add(call);
+  read_queue_.add(call);
 }
 
 }  // namespace braid::rdma

@@ -22,7 +22,7 @@ struct RdmaOptions {
   std::uint64_t message_bytes_max = base::MiB + 64 * base::KiB;  // that a call may bring by RDMA Read
   std::uint32_t reads_max = 16;  // RDMA Reads of a connection at once, as far as device and peer allow
   // Of slabs of a connection for calls that are being read: each RDMA Read may be for another long call.
-  std::size_t pull_bytes_max = 16 * base::MiB;
+  std::size_t chunk_reads_bytes_max = 16 * base::MiB;
   // As with TCP: no call and no reply for so long, and the connection is closed.
   base::Duration idle_limit = std::chrono::minutes(6);
   // A peer that is silent for so long is asked whether it is still there: by an RDMA Write of no bytes.

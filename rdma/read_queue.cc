@@ -18,7 +18,7 @@ std::size_t slab_bytes_of(const Chunks& chunks) {
 
 }  // namespace
 
-void Pull::clear() {
+void ChunkReads::clear() {
   chunks = nullptr;
   data.clear();
   call.clear();
@@ -35,51 +35,52 @@ void ReadQueue::set_up(PostQueue& posts, MemoryMap& map, const ReadLimits& limit
   limits_ = limits;
 }
 
-void ReadQueue::add(Pull& pull) {
-  waiting_.push_back(&pull);
+void ReadQueue::add(ChunkReads& chunk_reads) {
+  waiting_.push_back(&chunk_reads);
   run();
 }
 
-void ReadQueue::taken(Pull& pull) { held_bytes_ -= std::exchange(pull.held_bytes, 0); }
+void ReadQueue::taken(ChunkReads& chunk_reads) { held_bytes_ -= std::exchange(chunk_reads.held_bytes, 0); }
 
 void ReadQueue::abandon() { waiting_.clear(); }
 
 void ReadQueue::run() {
   while (!waiting_.empty() && reads_out_ < limits_.reads_max) {
-    Pull& pull = *waiting_.front();
-    if (pull.reads.empty()) {
-      const std::size_t bytes = slab_bytes_of(*pull.chunks);
+    ChunkReads& chunk_reads = *waiting_.front();
+    if (chunk_reads.reads.empty()) {
+      const std::size_t bytes = slab_bytes_of(*chunk_reads.chunks);
       if (held_bytes_ > 0 && held_bytes_ + bytes > limits_.bytes_max) return;
-      if (!prepare(pull)) {
-        pull.reads.clear();
-        pull.data.clear();
-        pull.call.clear();
-        return user_.on_pull_starved();
+      if (!prepare(chunk_reads)) {
+        chunk_reads.reads.clear();
+        chunk_reads.data.clear();
+        chunk_reads.call.clear();
+        return user_.on_reads_starved();
       }
-      pull.held_bytes = bytes;
+      chunk_reads.held_bytes = bytes;
       held_bytes_ += bytes;
     }
-    if (!post_some(pull)) return user_.on_pull_failed(WorkStatus::local_error);
-    if (pull.posted == pull.reads.size()) waiting_.pop_front();
+    if (!post_some(chunk_reads)) return user_.on_read_failed(WorkStatus::local_error);
+    if (chunk_reads.posted == chunk_reads.reads.size()) waiting_.pop_front();
   }
 }
 
-base::Result<void> ReadQueue::prepare(Pull& pull) {
-  const Chunks& chunks = *pull.chunks;
+base::Result<void> ReadQueue::prepare(ChunkReads& chunk_reads) {
+  const Chunks& chunks = *chunk_reads.chunks;
   if (chunks.call()) {
-    auto room = plan(pull, *chunks.call(), chunks.call()->bytes);
+    auto room = plan(chunk_reads, *chunks.call(), chunks.call()->bytes);
     if (!room) return base::fail(room.error());
-    pull.call = std::move(*room);
+    chunk_reads.call = std::move(*room);
   }
   for (const Chunk& chunk : chunks.reads()) {
-    auto room = plan(pull, chunk, xdr::padded(chunk.bytes));
+    auto room = plan(chunk_reads, chunk, xdr::padded(chunk.bytes));
     if (!room) return base::fail(room.error());
-    pull.data.push_back({chunk.position, std::move(*room)});
+    chunk_reads.data.push_back({chunk.position, std::move(*room)});
   }
   return {};
 }
 
-base::Result<io::Payload> ReadQueue::plan(Pull& pull, const Chunk& chunk, std::size_t room_bytes) {
+base::Result<io::Payload> ReadQueue::plan(ChunkReads& chunk_reads, const Chunk& chunk,
+                                          std::size_t room_bytes) {
   auto room = take_room(cursor_, room_bytes);
   if (!room) return base::fail(room.error());
   // The padding that the peer need not send; it lies in the last piece.
@@ -88,32 +89,32 @@ base::Result<io::Payload> ReadQueue::plan(Pull& pull, const Chunk& chunk, std::s
     std::memset(last.data() + last.size() - padding, 0, padding);
   }
   std::size_t offset = 0;
-  for (const Segment& segment : pull.chunks->segments(chunk)) {
-    pull.reads.push_back({segment.key, segment.address, room->slice(offset, segment.bytes)});
+  for (const Segment& segment : chunk_reads.chunks->segments(chunk)) {
+    chunk_reads.reads.push_back({segment.key, segment.address, room->slice(offset, segment.bytes)});
     offset += segment.bytes;
   }
   return room;
 }
 
 // As many reads of the call as may be on their way, as one batch.
-bool ReadQueue::post_some(Pull& pull) {
+bool ReadQueue::post_some(ChunkReads& chunk_reads) {
   if (free_.empty()) {
     free_.push_back(batches_.emplace_back(std::make_unique<Batch>()).get());
     free_.back()->queue = this;
   }
   Batch& batch = *free_.back();
-  batch.pull = &pull;
-  const std::size_t first = pull.posted;
-  while (pull.posted < pull.reads.size() &&
+  batch.chunk_reads = &chunk_reads;
+  const std::size_t first = chunk_reads.posted;
+  while (chunk_reads.posted < chunk_reads.reads.size() &&
          (batch.chain.size() == 0 || reads_out_ + batch.chain.size() < limits_.reads_max)) {
-    const Pull::Read& read = pull.reads[pull.posted];
+    const ChunkReads::Read& read = chunk_reads.reads[chunk_reads.posted];
     const auto added =
         batch.chain.transfer(Opcode::read, read.to, read.key, read.address, *map_, limits_.pieces_max);
     if (!added) break;
-    ++pull.posted;
+    ++chunk_reads.posted;
   }
   batch.reads = batch.chain.size();
-  if (pull.posted == first) {
+  if (chunk_reads.posted == first) {
     batch.chain.clear();
     return false;
   }
@@ -121,21 +122,22 @@ bool ReadQueue::post_some(Pull& pull) {
   free_.pop_back();
   reads_out_ += batch.reads;
   ++running_;
-  ++pull.running;
+  ++chunk_reads.running;
   return true;
 }
 
 void ReadQueue::Batch::completed(WorkStatus status, std::uint32_t) { queue->ended(*this, status); }
 
 void ReadQueue::ended(Batch& batch, WorkStatus status) {
-  Pull& pull = *batch.pull;
+  ChunkReads& chunk_reads = *batch.chunk_reads;
   batch.chain.clear();
   free_.push_back(&batch);
   reads_out_ -= batch.reads;
   --running_;
-  --pull.running;
-  if (status != WorkStatus::success) return user_.on_pull_failed(status);
-  if (pull.running == 0 && pull.posted == pull.reads.size()) user_.on_pulled(pull);
+  --chunk_reads.running;
+  if (status != WorkStatus::success) return user_.on_read_failed(status);
+  if (chunk_reads.running == 0 && chunk_reads.posted == chunk_reads.reads.size())
+    user_.on_chunks_read(chunk_reads);
   run();
 }
 

@@ -18,9 +18,9 @@
 
 namespace braid::rdma {
 
-// What is to be read for one call. Its owner keeps it and the chunks until on_pulled(), and says then when it
-// takes the results.
-struct Pull {
+// What is to be read for one call. Its owner keeps it and the chunks until on_chunks_read(), and says then
+// when it takes the results.
+struct ChunkReads {
   const Chunks* chunks = nullptr;
   // Results: the data of each read chunk, padded, in the order of positions; that of the call chunk.
   std::vector<ChunkData> data;
@@ -40,13 +40,13 @@ struct Pull {
   void clear();
 };
 
-class PullUser {
+class ReadQueueUser {
  public:
-  virtual ~PullUser() = default;
-  virtual void on_pulled(Pull& pull) = 0;
-  virtual void on_pull_failed(WorkStatus status) = 0;
+  virtual ~ReadQueueUser() = default;
+  virtual void on_chunks_read(ChunkReads& chunk_reads) = 0;
+  virtual void on_read_failed(WorkStatus status) = 0;
   // There is no memory now: run() is to be called again.
-  virtual void on_pull_starved() = 0;
+  virtual void on_reads_starved() = 0;
 };
 
 struct ReadLimits {
@@ -60,14 +60,14 @@ struct ReadLimits {
 // In the order of arrival: the reads of several calls overlap, and a call is complete when its last one is.
 class ReadQueue {
  public:
-  ReadQueue(io::SlabPool& pool, PullUser& user) : cursor_(pool), user_(user) {}
+  ReadQueue(io::SlabPool& pool, ReadQueueUser& user) : cursor_(pool), user_(user) {}
   ReadQueue(const ReadQueue&) = delete;
   ReadQueue& operator=(const ReadQueue&) = delete;
 
   void set_up(PostQueue& posts, MemoryMap& map, const ReadLimits& limits);
-  void add(Pull& pull);
-  // Its results leave it, after on_pulled(): others have room, so run() is to be called.
-  void taken(Pull& pull);
+  void add(ChunkReads& chunk_reads);
+  // Its results leave it, after on_chunks_read(): others have room, so run() is to be called.
+  void taken(ChunkReads& chunk_reads);
   // Posts what may be posted.
   void run();
   // Drops what has not been posted.
@@ -79,24 +79,24 @@ class ReadQueue {
   struct Batch final : Work {
     void completed(WorkStatus status, std::uint32_t bytes) override;
     ReadQueue* queue = nullptr;
-    Pull* pull = nullptr;
+    ChunkReads* chunk_reads = nullptr;
     std::uint32_t reads = 0;
     Chain chain;
   };
 
   // Memory for all data of the call, and the reads that fill it.
-  base::Result<void> prepare(Pull& pull);
-  base::Result<io::Payload> plan(Pull& pull, const Chunk& chunk, std::size_t room_bytes);
-  bool post_some(Pull& pull);
+  base::Result<void> prepare(ChunkReads& chunk_reads);
+  base::Result<io::Payload> plan(ChunkReads& chunk_reads, const Chunk& chunk, std::size_t room_bytes);
+  bool post_some(ChunkReads& chunk_reads);
   void ended(Batch& batch, WorkStatus status);
 
   io::SlabCursor cursor_;
-  PullUser& user_;
+  ReadQueueUser& user_;
   PostQueue* posts_ = nullptr;
   MemoryMap* map_ = nullptr;
   ReadLimits limits_;
-  std::deque<Pull*> waiting_;   // not all of their reads are posted
-  std::size_t held_bytes_ = 0;  // as ReadLimits says
+  std::deque<ChunkReads*> waiting_;  // not all of their reads are posted
+  std::size_t held_bytes_ = 0;       // as ReadLimits says
   std::uint32_t reads_out_ = 0;
   std::size_t running_ = 0;  // batches
   std::vector<std::unique_ptr<Batch>> batches_;

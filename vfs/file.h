@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "vfs/types.h"
@@ -18,6 +20,9 @@ class File {
   File& operator=(const File&) = delete;
   // The wire handle of this object.
   [[nodiscard]] virtual const FileHandle& handle() const = 0;
+  // Where it is on this machine, for who administers it; nothing if that cannot be said without a look at the
+  // medium.
+  [[nodiscard]] virtual std::optional<std::string> path() const { return std::nullopt; }
 
  protected:
   File() = default;

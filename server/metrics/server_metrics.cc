@@ -131,7 +131,7 @@ void register_exports(Server& server) {
                  [](const Stats& s) { return number(s.cache.parkings); });
   add_export_sum(server, "braid_descriptor_shortages",
                  "Times that no descriptor could be had, since the last reload",
-                 [](const Stats& s) { return number(s.cache.crowded); });
+                 [](const Stats& s) { return number(s.cache.too_many_open_files); });
   add_export_sum(
       server, "braid_nameless_files_refused",
       "Last names of open files that were not removed for want of descriptors, since the last reload",

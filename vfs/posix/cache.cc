@@ -156,19 +156,19 @@ std::optional<DescriptorSlot> FileCache::reserve(std::uint32_t held) {
       if (!pool_->make_room()) break;
     if (!pool_->full()) return DescriptorSlot(descriptors_, held);
   }
-  note_crowded();
+  note_too_many_open_files();
   return std::nullopt;
 }
 
-void FileCache::note_crowded() {
-  crowded_.fetch_add(1, std::memory_order_relaxed);
+void FileCache::note_too_many_open_files() {
+  too_many_open_files_.fetch_add(1, std::memory_order_relaxed);
   pool_->note_short(base::TimePoint(base::Duration(now_.load(std::memory_order_relaxed))));
 }
 
 // Beside its own: that of the file, and one that opens share.
 std::optional<DescriptorSlot> FileCache::reserve_to_keep() {
   if (!few_to_keep()) return reserve(parks_ ? 3 : 1);
-  note_crowded();
+  note_too_many_open_files();
   return std::nullopt;
 }
 
@@ -209,7 +209,7 @@ FileRef FileCache::insert(const FileIdentity& identity, base::UniqueFd fd, Opene
   const std::uint64_t mac = HandleCodec::mac_of(identity.handle.view());
   while (pool_->full())
     if (!pool_->make_room()) {
-      note_crowded();
+      note_too_many_open_files();
       break;
     }
   FileRef fresh(
@@ -322,7 +322,7 @@ void FileCache::shrink(std::size_t count) {
 FileCacheStats FileCache::stats() const {
   FileCacheStats out;
   out.descriptors = descriptors_->own.load(std::memory_order_relaxed);
-  out.crowded = crowded_.load(std::memory_order_relaxed);
+  out.too_many_open_files = too_many_open_files_.load(std::memory_order_relaxed);
   out.nameless_refused = nameless_refused_.load(std::memory_order_relaxed);
   for (const Shard& shard : shards_) {
     std::scoped_lock lock(shard.mutex);

@@ -27,10 +27,10 @@ struct FileCacheOptions {
 struct FileCacheStats {
   std::size_t descriptors = 0;  // open now
   std::uint64_t hits = 0, misses = 0;
-  std::uint64_t evicted = 0;  // to make room
-  std::uint64_t expired = 0;  // idle
-  std::uint64_t crowded = 0;  // times that no descriptor could be given up: all were in use
-  std::size_t parked = 0;     // open files without descriptors, now
+  std::uint64_t evicted = 0;              // to make room
+  std::uint64_t expired = 0;              // idle
+  std::uint64_t too_many_open_files = 0;  // times that no descriptor could be given up: all were in use
+  std::size_t parked = 0;                 // open files without descriptors, now
   std::uint64_t parkings = 0;
   std::uint64_t nameless_refused = 0;  // last names of open files that were not removed for want of room
 };
@@ -126,7 +126,7 @@ class FileCache {
   // Descriptors that are not to be kept.
   [[nodiscard]] std::size_t reserve_of_all() const;
   std::optional<DescriptorSlot> reserve(std::uint32_t held);
-  void note_crowded();
+  void note_too_many_open_files();
   Shard& shard_of(std::uint64_t mac) { return shards_[mac % shards_max]; }
   [[nodiscard]] const Shard& shard_of(std::uint64_t mac) const { return shards_[mac % shards_max]; }
   static PosixFile*& bucket_of(Shard& shard, std::uint64_t mac);
@@ -151,7 +151,7 @@ class FileCache {
   const std::shared_ptr<DescriptorPool> pool_;
   const std::shared_ptr<DescriptorCount> descriptors_ = std::make_shared<DescriptorCount>(pool_);
   std::atomic<std::int64_t> now_{0};  // of the last sweep
-  std::atomic<std::uint64_t> crowded_{0}, nameless_refused_{0};
+  std::atomic<std::uint64_t> too_many_open_files_{0}, nameless_refused_{0};
   std::atomic<std::size_t> next_{0};  // where evict() looks first, in turn
   std::array<Shard, shards_max> shards_;
 };

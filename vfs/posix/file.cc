@@ -1,6 +1,10 @@
 #include "vfs/posix/file.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
+
+#include <array>
+#include <climits>
 
 #include "vfs/posix/contents.h"
 
@@ -44,6 +48,13 @@ SharedDescription PosixFile::leave(Holdings& held, OpenAccess access) {
   SharedDescription last = std::exchange((*held.shared)[index_of(access)], SharedDescription{});
   if (held.opens.empty()) held.shared.reset();
   return last;
+}
+
+std::optional<std::string> PosixFile::path() const {
+  std::array<char, PATH_MAX> text;
+  const ssize_t length = ::readlink(fmt::format("/proc/self/fd/{}", fd()).c_str(), text.data(), text.size());
+  if (length <= 0) return std::nullopt;
+  return std::string(text.data(), static_cast<std::size_t>(length));
 }
 
 PosixFile::~PosixFile() {

@@ -214,6 +214,8 @@ class PosixFile final : public File {
 
   // The number stays the same as long as the object; what it is good for only grows.
   [[nodiscard]] int fd() const { return fd_.load(std::memory_order_acquire); }
+  // As the kernel has it; a file without a name has " (deleted)" behind its last one.
+  [[nodiscard]] std::optional<std::string> path() const override;
   // It has no descriptor, or loses it in this moment: Tree::unpark(). To be asked by who has got a FileRef by
   // an open.
   [[nodiscard]] bool parked() const { return standing_.load(std::memory_order_seq_cst) != Standing::open; }

@@ -147,7 +147,7 @@ Outcome<bool> Tree::describe_locks(const PosixOpenFile& open, LockType type, Hol
 }
 
 Outcome<std::optional<LockAttempt>> Tree::lock(const PosixOpenFile& open, LockOwnerId owner,
-                                               const LockRange& range, LockType type, bool& crowded) {
+                                               const LockRange& range, LockType type, bool& others_first) {
   const auto span = bytes_of(range);
   const OpenAccess needed = type == LockType::write ? OpenAccess::write : OpenAccess::read;
   if (!span || !includes(open.access(), needed)) return base::fail(Error::inval);
@@ -158,7 +158,7 @@ Outcome<std::optional<LockAttempt>> Tree::lock(const PosixOpenFile& open, LockOw
     const Look look(kept, lock_entries_max_);
     if (const auto* holder = kept.locks.conflict(owner, *span, type))
       return LockAttempt{conflict_of(*holder)};
-    crowded = kept.locks.size() > crowd;
+    others_first = kept.locks.size() > crowd;
     const auto ready = describe_locks(open, type, held);
     if (!ready) return base::fail(ready.error());
     if (!*ready) return std::nullopt;
@@ -259,13 +259,13 @@ Outcome<FileRef> Tree::cached_victim(const Credentials& who, const std::optional
 }
 
 Outcome<bool> Tree::unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
-                           std::optional<LockTable::Freed>& freed, bool& crowded) {
+                           std::optional<LockTable::Freed>& freed, bool& others_first) {
   const auto span = bytes_of(range);
   if (!span) return base::fail(Error::inval);
   return file.hold([&](Holdings& held) -> Outcome<bool> {
     Holdings::Kept& kept = held.kept();
     const Look look(kept, lock_entries_max_);
-    crowded = kept.locks.size() > crowd;
+    others_first = kept.locks.size() > crowd;
     if (!freed) freed.emplace(kept.locks.unlock(owner, *span));
     if (!kept.lock_description) return true;
     Outcome<> done;

@@ -41,11 +41,11 @@ VfsOp<> PosixFileSystem::close(OpenFileRef open) {
 VfsOp<std::optional<LockConflict>> PosixFileSystem::lock(const OpenFileRef& open, LockOwnerId owner,
                                                          LockRange range, LockType type) {
   for (;;) {
-    bool crowded = false;
-    auto attempt = co_await placement_.run(Call::lock, [this, &open, owner, range, type, &crowded] {
-      return tree_.lock(opened(open), owner, range, type, crowded);
+    bool many_locks = false;
+    auto attempt = co_await placement_.run(Call::lock, [this, &open, owner, range, type, &many_locks] {
+      return tree_.lock(opened(open), owner, range, type, many_locks);
     });
-    if (crowded || !attempt) co_await others_first();
+    if (many_locks || !attempt) co_await others_first();
     if (attempt) co_return attempt->conflict;
   }
 }
@@ -59,13 +59,13 @@ VfsOp<std::optional<LockConflict>> PosixFileSystem::test_lock(const FileRef& fil
 
 VfsOp<> PosixFileSystem::unlock(const FileRef& file, LockOwnerId owner, LockRange range) {
   std::optional<LockTable::Freed> freed;
-  bool crowded = false;
-  const auto part = [this, &file, owner, range, &freed, &crowded] {
-    return tree_.unlock(node(file), owner, range, freed, crowded);
+  bool many_locks = false;
+  const auto part = [this, &file, owner, range, &freed, &many_locks] {
+    return tree_.unlock(node(file), owner, range, freed, many_locks);
   };
   for (;;) {
     const bool done = co_await placement_.run(Call::lock, part);
-    if (crowded || !done) co_await others_first();
+    if (many_locks || !done) co_await others_first();
     if (done) co_return;
   }
 }

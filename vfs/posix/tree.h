@@ -138,16 +138,16 @@ class Tree {
   Outcome<OpenFileRef> open(const Credentials& who, const FileRef& file, OpenAccess access, OpenRule rule);
   Outcome<OpenCreated> open_create(const Credentials& who, PosixFile& directory, std::string_view name,
                                    OpenAccess access, const CreateHow& how, Wcc& wcc);
-  // `crowded`: the file has so many locks that others should run before the next call. Nothing: only a part
-  // of what has to be done before was done, and the call is to be made again.
+  // `others_first`: the file has so many locks that others should run before the next call. Nothing: only a
+  // part of what has to be done before was done, and the call is to be made again.
   Outcome<std::optional<LockAttempt>> lock(const PosixOpenFile& open, LockOwnerId owner,
-                                           const LockRange& range, LockType type, bool& crowded);
+                                           const LockRange& range, LockType type, bool& others_first);
   Outcome<std::optional<LockConflict>> test_lock(PosixFile& file, LockOwnerId owner, const LockRange& range,
                                                  LockType type);
   // The owner has none of the range from the first call on, with `freed` empty. False: local processes are
   // still kept out of a part of it, and the call is to be made again.
   Outcome<bool> unlock(PosixFile& file, LockOwnerId owner, const LockRange& range,
-                       std::optional<LockTable::Freed>& freed, bool& crowded);
+                       std::optional<LockTable::Freed>& freed, bool& others_first);
   // Locks that the call of lock() or unlock() has looked at that has looked at the most.
   [[nodiscard]] std::uint64_t lock_entries_max() const {
     return lock_entries_max_.load(std::memory_order_relaxed);

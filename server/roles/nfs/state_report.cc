@@ -1,7 +1,6 @@
 #include "server/roles/nfs/state_report.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <array>
 #include <charconv>
@@ -15,7 +14,6 @@
 #include "nfs4/state/states.h"
 #include "server/roles/nfs/commands.h"
 #include "server/roles/nfs/nfs4_report.h"
-#include "vfs/posix/file.h"
 
 namespace braid::server::roles::nfs {
 namespace {
@@ -129,15 +127,10 @@ std::string sessions_page(const nfs4::ServerState& state, const admin::AdminRequ
 std::string file_text(const StateLine& line, const vfs::ExportTable& exports) {
   const vfs::Export* const home = exports.by_handle(line.file.view());
   const vfs::FileRef held = line.open == nullptr ? line.held : line.open->file();
-  const auto* const file = dynamic_cast<const vfs::posix::PosixFile*>(held.get());
-  std::array<char, 4096> path;
-  const ssize_t length = file == nullptr ? -1
-                                         : ::readlink(fmt::format("/proc/self/fd/{}", file->fd()).c_str(),
-                                                      path.data(), path.size());
-  if (length <= 0) return "handle " + hex_text(line.file.view());
-  const std::string_view inside(path.data(), static_cast<std::size_t>(length));
+  const std::optional<std::string> inside = held ? held->path() : std::nullopt;
+  if (!inside) return "handle " + hex_text(line.file.view());
   // An export that a reload has taken away has no path any more.
-  return fmt::format("{}:{}", home == nullptr ? "(no export)" : home->path, inside);
+  return fmt::format("{}:{}", home == nullptr ? "(no export)" : home->path, *inside);
 }
 
 std::string access_text(std::uint8_t bits) {

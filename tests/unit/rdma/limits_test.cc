@@ -236,7 +236,7 @@ TEST_F(MemoryTest, without_memory_an_error_waits_but_not_for_ever) {
 // 70,000 bytes take a slab of 1 MiB.
 TEST_F(ConnectionTest, calls_that_are_being_read_hold_no_more_slabs_than_they_may) {
   WorldOptions options;
-  options.rdma.pull_bytes_max = 4 * base::MiB;
+  options.rdma.chunk_reads_bytes_max = 4 * base::MiB;
   run(
       [&]() -> io::Op<> {
         const ClientOptions keeps_keys{.private_data = PrivateData{4096, 4096, false}};

@@ -143,7 +143,7 @@ class FewReadsTest : public TurnsTest {
   static constexpr std::uint32_t at_once = 4;
   static WorldOptions few() {
     WorldOptions options;
-    options.rdma.pull_bytes_max = at_once * base::MiB;
+    options.rdma.chunk_reads_bytes_max = at_once * base::MiB;
     return options;
   }
   FewReadsTest() : TurnsTest(few()) {}

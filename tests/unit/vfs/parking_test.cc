@@ -78,7 +78,7 @@ TEST_P(ParkingTest, many_more_files_are_open_than_there_are_descriptors_and_each
     ASSERT_LE(stats().descriptors, descriptors_max + 1);
   }
   EXPECT_EQ(local_read("file77"), "77");
-  EXPECT_EQ(stats().crowded, 0U);
+  EXPECT_EQ(stats().too_many_open_files, 0U);
   opens.clear();
   EXPECT_EQ(stats().parked, 0U);
   EXPECT_EQ(read(find("file77")), "77");
@@ -246,7 +246,7 @@ TEST_P(ParkingTest, files_that_are_locked_leave_descriptors_for_those_that_are_o
   EXPECT_EQ(last.error(), Error::delay);
   EXPECT_GT(locked, descriptors_max / 8);
   EXPECT_LT(before_half, locked);
-  EXPECT_GT(stats().crowded, 0U);
+  EXPECT_GT(stats().too_many_open_files, 0U);
   EXPECT_FALSE(fs_->few_opens_left());
   for (const OpenFileRef& open : opens) ASSERT_TRUE(write_open(open, "text"));
   for (std::size_t i = 0; i < locked; ++i) ASSERT_TRUE(run(fs_->unlock(opens[i]->file(), owner, {0, 10})));
