@@ -23,14 +23,15 @@ function(braid_test_library name)
   set_target_properties(braid_${name} PROPERTIES EXCLUDE_FROM_ALL ON)
 endfunction()
 
-# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS] [OPTIMISED] [ONE_THREAD PATTERN...]): a Google Test
-# program, run as one ctest; those with the longest limits begin first. With ThreadSanitizer, one with the label
-# `single_threaded` is built only by name, and tests whose name one of these patterns matches, which have one thread or the
-# threads of others that run, are left out. That a planted mistake is found (PlantTest) says something of the checker, which is the same in every build: with
-# sanitizers, these tests are left out. Without BRAID_UNIT_TESTS, only a program that is OPTIMISED is built and run: a build
-# with sanitizers lacks what it tests (allocations, plants, benchmarks), or compiles it differently (vector instructions).
+# braid_test(NAME SOURCES ... DEPS ... [LABELS ...] [TIMEOUT SECONDS] [OPTIMISED] [EXHAUSTIVE PATTERN...] [ONE_THREAD PATTERN...]):
+# a Google Test program, run as one ctest; those with the longest limits begin first. Without BRAID_UNIT_TESTS, only a
+# program that is OPTIMISED is built and run: a build with sanitizers lacks what it tests (allocations, plants, benchmarks), or
+# compiles it differently (vector instructions). Tests that a pattern of EXHAUSTIVE matches look at each case of many, or
+# whether planted mistakes are found, which is the same in every build: with sanitizers, they are left out. With
+# ThreadSanitizer, a program with the label `single_threaded` is built only by name, and tests that a pattern of ONE_THREAD
+# matches are left out: they have one thread, or the threads of others that run.
 function(braid_test name)
-  cmake_parse_arguments(ARG "OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS;ONE_THREAD" ${ARGN})
+  cmake_parse_arguments(ARG "OPTIMISED" "TIMEOUT" "SOURCES;DEPS;LABELS;EXHAUSTIVE;ONE_THREAD" ${ARGN})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
@@ -52,11 +53,14 @@ function(braid_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${ARG_TIMEOUT} COST ${ARG_TIMEOUT} LABELS "unit;${ARG_LABELS}")
+  set(left_out)
   if(BRAID_SANITIZE)
-    set(left_out "*PlantTest*")
-    if(BRAID_SANITIZE STREQUAL "thread")
-      list(APPEND left_out ${ARG_ONE_THREAD})
-    endif()
+    set(left_out ${ARG_EXHAUSTIVE})
+  endif()
+  if(BRAID_SANITIZE STREQUAL "thread")
+    list(APPEND left_out ${ARG_ONE_THREAD})
+  endif()
+  if(left_out)
     list(JOIN left_out ":" left_out)
     set_tests_properties(${name} PROPERTIES ENVIRONMENT "GTEST_FILTER=-${left_out}")
   endif()
