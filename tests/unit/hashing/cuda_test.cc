@@ -265,6 +265,9 @@ constexpr std::array functions{"cuDevicePrimaryCtxRetain",
                                "cuEventQuery",
                                "cuLaunchKernel"};
 
+// There are many faults, and all that is hashed is hashed three times more to be compared.
+constexpr std::size_t few = 20'000;
+
 class CudaFaultTest : public CudaTest, public testing::WithParamInterface<const char*> {
  protected:
   static bool is_put_into_a_stream() {
@@ -276,8 +279,8 @@ class CudaFaultTest : public CudaTest, public testing::WithParamInterface<const 
   bool run_with(Fault::Kind kind, unsigned call) {
     settings.fault = {.kind = kind, .function = GetParam(), .call = call};
     make_engine_with_cuda();
-    std::vector<Job> jobs = many_jobs(12);
-    jobs.push_back(pooled_job(1 << 20));
+    std::vector<Job> jobs = many_jobs(12, few);
+    jobs.push_back(pooled_job(256 << 10));
     expect_right(jobs, submit(jobs));
     // Used again, if it was lost.
     wait_until([this] { return !card().quarantined; });
@@ -312,7 +315,7 @@ TEST_P(CudaFaultTest, what_never_ends_does_not_keep_the_engine_from_stopping) {
   settings.fault = {.kind = Fault::Kind::hang, .function = GetParam(), .call = 2};
   options.cards.late_after = std::chrono::milliseconds(20);
   make_engine_with_cuda();
-  submit_and_stop(many_jobs(12));
+  submit_and_stop(many_jobs(12, few));
 }
 
 // Of those that are called while there is work, or before: what waits is done by the CPU, however long it
@@ -326,7 +329,7 @@ TEST_P(CudaFaultTest, a_call_that_does_not_return_holds_up_nobody) {
   for (const unsigned call : {1U, 2U, 6U, 11U}) {
     settings.fault = {.kind = Fault::Kind::hang, .function = GetParam(), .call = call};
     make_engine_with_cuda();
-    const std::vector<Job> jobs = many_jobs(12);
+    const std::vector<Job> jobs = many_jobs(12, few);
     expect_right(jobs, submit(jobs));
     release();
     wait_until([this] { return !card().quarantined; });
@@ -344,7 +347,7 @@ class CudaEndTest : public CudaTest {
     options.cards.stop_patience = std::chrono::milliseconds(20);
     options.cards.late_after = for_a_batch ? options.cards.stop_patience : std::chrono::hours(1);
     make_engine_with_cuda();
-    const std::vector<Job> jobs = many_jobs(12);
+    const std::vector<Job> jobs = many_jobs(12, few);
     expect_right(jobs, submit(jobs));
     engine.reset();
     std::_Exit(HasFailure() ? 1 : 0);

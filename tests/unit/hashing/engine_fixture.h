@@ -72,10 +72,11 @@ class EngineFixture : public testing::Test {
   Job stream_job(std::size_t at, std::size_t length) const {
     return {.params = &params, .key = key, .spans = {base::BytesView(data).subspan(at, length)}};
   }
-  std::vector<Job> many_jobs(std::size_t count) const {
+  // Of so many bytes each, and some more.
+  std::vector<Job> many_jobs(std::size_t count, std::size_t bytes = 100'000) const {
     std::vector<Job> jobs;
     for (std::size_t i = 0; i < count; ++i) {
-      jobs.push_back(stream_job(i * 1000, 100'000 + i * 777));
+      jobs.push_back(stream_job(i * 1000, bytes + i * 777));
       jobs.back().priority = static_cast<Priority>(i % 3);
     }
     return jobs;
