@@ -66,17 +66,20 @@ bool Clients::holds_state(clientid4 client) const {
   return std::ranges::any_of(observers_, [&](const auto* observer) { return observer->holds_state(client); });
 }
 
-bool Clients::stopping(clientid4 client) const {
-  return std::ranges::any_of(observers_, [&](const auto* observer) { return observer->stopping(client); });
+bool Clients::stopping(Client& client) const {
+  return client.changes().any() ||
+         std::ranges::any_of(observers_, [&](const auto* observer) { return observer->stopping(client.id); });
 }
 
-void Clients::stop(clientid4 client) const {
-  for (state::ClientObserver* const observer : observers_) observer->stop(client);
+void Clients::stop(Client& client) const {
+  client.changes().bar();
+  for (state::ClientObserver* const observer : observers_) observer->stop(client.id);
 }
 
-io::Op<> Clients::stopped(clientid4 client) const {
+io::Op<> Clients::stopped(ClientRef client) const {
   for (state::ClientObserver* const observer : observers_)
-    (void)co_await observer->stopped(client).as_result();
+    (void)co_await observer->stopped(client->id).as_result();
+  co_await client->changes().ended();
 }
 
 void Clients::release(clientid4 client) const {
@@ -97,10 +100,10 @@ void Clients::dismiss(const std::vector<ClientTable::Gone>& gone) {
     base::log_event(source_of(*client), base::Level::info, "client_gone",
                     "client={:#x} peer={} minor_version={} reason={}", client->id, client->intro.peer,
                     client->minor_version(), name_of(why));
-    stop(client->id);
+    stop(*client);
     if (!replaced) grace_.with([&](Grace& grace) { grace.forget(*client); });
     const bool on_record = client->recorded() && !replaced;
-    if (on_record || stopping(client->id))
+    if (on_record || stopping(*client))
       departing_.with([&](auto& all) { all.push_back({client, on_record}); });
     else
       release(client->id);
@@ -223,7 +226,7 @@ Op4<> Clients::reclaim_complete(ClientRef client) {
 
 Op4<> Clients::depart(Departing one) {
   const Client& client = *one.client;
-  (void)co_await stopped(client.id).as_result();
+  (void)co_await stopped(one.client).as_result();
   if (one.on_record) {
     RecordChange change{RecordChange::What::forget, state::known_as(client), client.id};
     co_await change_record(std::move(change));
@@ -235,9 +238,8 @@ Op4<> Clients::depart(Departing one) {
 Op4<> Clients::depart_all(std::optional<clientid4> only) {
   const std::vector<Departing> due = departing_.with([](const auto& all) { return all; });
   for (const Departing& one : due) {
-    const clientid4 id = one.client->id;
     // Nobody waits for one whose disk takes long, unless it is the one.
-    if (only ? id == *only : !stopping(id)) co_await depart(one);
+    if (only ? one.client->id == *only : !stopping(*one.client)) co_await depart(one);
   }
 }
 
@@ -278,9 +280,10 @@ Op4<> Clients::revoke(clientid4 id) {
   grace_.with([&](Grace& grace) { grace.forget(*client); });
   base::log_event(base::Level::info, "client_revoked", "client={:#x} peer={}", client->id,
                   client->intro.peer);
-  stop(id);
-  (void)co_await stopped(id).as_result();
+  stop(*client);
+  (void)co_await stopped(client).as_result();
   for (state::ClientObserver* const observer : observers_) observer->revoke(id);
+  client->changes().admit();
 }
 
 std::vector<state::KnownClient> Clients::reclaiming(std::size_t most) const {

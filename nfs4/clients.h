@@ -157,9 +157,10 @@ class Clients {
   void dismiss(const std::vector<state::ClientTable::Gone>& gone);
   // What the observers have to say, or to be told.
   [[nodiscard]] bool holds_state(clientid4 client) const;
-  [[nodiscard]] bool stopping(clientid4 client) const;
-  void stop(clientid4 client) const;
-  io::Op<> stopped(clientid4 client) const;
+  [[nodiscard]] bool stopping(state::Client& client) const;
+  // The client is barred from changes of bytes, until whoever calls this admits them.
+  void stop(state::Client& client) const;
+  io::Op<> stopped(state::ClientRef client) const;
   void release(clientid4 client) const;
   struct Departing {
     state::ClientRef client;

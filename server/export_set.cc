@@ -95,6 +95,11 @@ std::string nested_mount_text(std::string_view export_path, std::string_view mou
 
 std::string held_text(const ExportSet::Entry& entry) {
   const auto held = entry.let_go.lock();
+  const auto unsynced = entry.unsynced.lock();
+  if (held == nullptr && unsynced != nullptr && unsynced->kept() > 0)
+    return fmt::format(
+        "its disk is in use by files whose bytes are not all on it yet ({} of them); they are being synced",
+        unsynced->kept());
   if (held == nullptr) return {};
   return fmt::format(
       "its disk is in use by what clients have open there ({} descriptors): braid opens and braid "
@@ -270,6 +275,27 @@ void ExportSet::sweep() {
   if (changed) publish();
 }
 
+std::vector<std::shared_ptr<vfs::posix::WriteBack>> ExportSet::unserved() const {
+  std::vector<const vfs::posix::WriteBack*> served;
+  for (const Entry& entry : entries_) {
+    if (entry.file_system != nullptr) served.push_back(&entry.file_system->tree().write_back());
+    // What clients still have open there may be resumed.
+    if (const auto held = entry.let_go.lock()) served.push_back(&held->tree().write_back());
+  }
+  return write_backs_->keeping_beside(served);
+}
+
+io::Op<> ExportSet::let_go_unserved() const {
+  const auto all = unserved();
+  if (all.empty()) co_return;
+  const auto let_go = [&all] {
+    for (const auto& one : all) one->let_go_kept();
+    return true;
+  };
+  // When the pool takes no more of it, the next sweep comes to it.
+  (void)co_await resources_.pool.own().run_for_all(*io::Reactor::current(), io::BlockingReason::sync, let_go);
+}
+
 ExportSet::Entry* ExportSet::find(std::string_view export_path) {
   const auto entry = std::ranges::find(entries_, export_path,
                                        [](const Entry& e) -> std::string_view { return e.config.path; });
@@ -283,6 +309,7 @@ std::expected<std::string, std::string> ExportSet::suspend(std::string_view expo
     entry->suspended = true;
     entry->unavailable = fmt::format("it is suspended; to serve it again: braid export resume {}",
                                      base::shell_word(entry->config.path));
+    if (entry->file_system != nullptr) entry->unsynced = entry->file_system->tree().shared_write_back();
     entry->let_go = std::exchange(entry->file_system, nullptr);
     entry->seen.reset();
     log_standing(*entry);
@@ -301,6 +328,7 @@ std::expected<std::string, std::string> ExportSet::resume(std::string_view expor
   const auto kept = entry->let_go.lock();
   if (kept != nullptr && kept->in_place()) entry->file_system = kept;
   entry->let_go.reset();
+  entry->unsynced.reset();
   if (entry->file_system == nullptr) {
     if (auto opened = open(*entry); !opened) entry->unavailable = std::move(opened.error());
     // Nobody has heard what became of bytes that were not synced.

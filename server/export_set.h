@@ -63,10 +63,17 @@ class ExportSet {
     bool suspended = false;  // by an administrator, for as long as that lasts
     // What has been let go, and stays until clients have closed the files that they have open there.
     std::weak_ptr<vfs::posix::PosixFileSystem> let_go;
+    // Of that file system.
+    std::weak_ptr<vfs::posix::WriteBack> unsynced;
   };
   [[nodiscard]] const std::vector<Entry>& entries() const { return entries_; }
   // Closes what has been idle, and looks whether the directories are what they were; about every second.
   void sweep();
+  // True if files are kept open for the sake of unsynced bytes in file systems of which nothing is served any
+  // more: suspended, or not among the exports any more.
+  [[nodiscard]] bool keeps_unserved() const { return !unserved().empty(); }
+  // Syncs and closes these, on the blocking pool. Waits for the medium.
+  io::Op<> let_go_unserved() const;
   // By an administrator: what is at the directory of this export now is meant. A sentence if it cannot be.
   std::expected<void, std::string> accept(std::string_view export_path);
   // Lets go of its disk, and serves it again. What is still to be done about it, in a sentence, if anything.
@@ -78,6 +85,7 @@ class ExportSet {
   [[nodiscard]] std::map<std::string, std::vector<std::string>> nested_mounts() const;
 
  private:
+  [[nodiscard]] std::vector<std::shared_ptr<vfs::posix::WriteBack>> unserved() const;
   std::expected<Entry, std::string> offer(const config::ExportConfig& config);
   Entry* find(std::string_view export_path);
   void warn_of_nested_mounts() const;

@@ -161,6 +161,13 @@ const PseudoNode* Compound::junction_at(const Place& at, std::string_view name) 
   return node == nullptr ? nullptr : node->child(name);
 }
 
+Result4<void> Compound::check_no_junction(const Place& at, std::string_view name, nfsstat4 there,
+                                          nfsstat4 hidden) const {
+  const PseudoNode* const node = junction_at(at, name);
+  if (node == nullptr) return {};
+  return refuse(place_of(*node) ? there : hidden);
+}
+
 Op4<LookedUp> Compound::look_up(Place at, std::string_view name) const {
   if (const PseudoNode* node = junction_at(at, name); node != nullptr) {
     auto found = place_of(*node);

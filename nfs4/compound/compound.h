@@ -103,6 +103,10 @@ class Compound {
   // What goes before the entry `name` of the directory `at`: an export, or a directory on the way to one.
   // Null: nothing, the name means what the file system says.
   [[nodiscard]] const PseudoNode* junction_at(const Place& at, std::string_view name) const;
+  // For an operation that would make, move or remove `name`: `there` if the name is that of another export,
+  // or leads to one; `hidden` if it is, and the caller is not to know.
+  [[nodiscard]] Result4<void> check_no_junction(const Place& at, std::string_view name, nfsstat4 there,
+                                                nfsstat4 hidden) const;
   // Where a node of the pseudo file system leads: NOENT, ACCESS.
   [[nodiscard]] Result4<Place> place_of(const PseudoNode& node) const;
   [[nodiscard]] const PseudoTree& pseudo_tree() const;

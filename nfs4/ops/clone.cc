@@ -14,6 +14,8 @@ Op4<> clone(Compound& compound, const CLONE4args& args) {
   const vfs::OpenFileRef target =
       co_await open_for_io(compound, to, args.cl_dst_stateid, vfs::OpenAccess::write);
   if (&from.fs() != &to.fs()) co_await refuse(nfsstat4::NFS4ERR_XDEV);
+  const ByteChange change(compound, nullptr);
+  co_await change.admitted();
   const auto done =
       co_await target->clone_from(to.who, *source, args.cl_src_offset, args.cl_dst_offset, args.cl_count)
           .as_result();

@@ -63,8 +63,12 @@ Result4<std::optional<COPY4resok>> begin_in_background(Compound& compound, const
 Op4<std::uint64_t> copy_now(const CopyWork& work) {
   const std::uint64_t wanted = std::min(work.length, synchronous_bytes_max);
   std::uint64_t copied = 0;
-  // Who is gone has lost the right to write: others may have what it held.
-  while (copied < wanted && (work.client == nullptr || !work.client->gone())) {
+  while (copied < wanted) {
+    // Who is gone has lost the right to write: others may have what it held.
+    const ByteChange change(work.client);
+    const auto admitted = change.admitted();
+    if (!admitted && copied == 0) co_await refuse(admitted.error());
+    if (!admitted) break;
     const auto slice = co_await work.to
                            ->copy_from(work.who, *work.from, work.from_offset + copied,
                                        work.to_offset + copied, wanted - copied)

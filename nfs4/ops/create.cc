@@ -58,7 +58,7 @@ Op4<CREATE4resok> create(Compound& compound, const CREATE4args& args) {
   co_await check_type(args.objtype);
   co_await check_name(args.objname);
   const Place dir = *co_await compound.current_in_export();
-  if (compound.junction_at(dir, args.objname) != nullptr) co_await refuse(nfsstat4::NFS4ERR_EXIST);
+  co_await compound.check_no_junction(dir, args.objname, nfsstat4::NFS4ERR_EXIST, nfsstat4::NFS4ERR_ACCESS);
   co_await break_directory_delegations(compound, dir, args.objname, EntryChange::comes);
   const bool directory = args.objtype.type == nfs_ftype4::NF4DIR;
   const auto creation = co_await attributes::begin_creation(compound, dir, args.createattrs, directory,

@@ -105,4 +105,19 @@ Op4<vfs::OpenFileRef> open_for_io(Compound& compound, const Place& at, const sta
   co_return std::move(*open);
 }
 
+ByteChange::ByteChange(const Compound& compound, const IoGrant* grant)
+    : ByteChange(grant != nullptr && grant->client != nullptr ? grant->client : compound.client()) {}
+
+ByteChange::ByteChange(state::ClientRef client)
+    : client_(std::move(client)), begun_(client_ != nullptr && client_->changes().begin()) {}
+
+ByteChange::~ByteChange() {
+  if (begun_) client_->changes().end();
+}
+
+Result4<void> ByteChange::admitted() const {
+  if (begun_ || client_ == nullptr) return {};
+  return refuse(client_->gone() ? nfsstat4::NFS4ERR_EXPIRED : nfsstat4::NFS4ERR_DELAY);
+}
+
 }  // namespace braid::nfs4::ops

@@ -54,4 +54,21 @@ class GrantedFile {
   vfs::OpenFile& file_;
 };
 
+// A change of bytes that is under way for a client: whoever ends that client waits for it before others get
+// what it held. `grant`: null for an operation that only clients with sessions have.
+class ByteChange {
+ public:
+  ByteChange(const Compound& compound, const state::IoGrant* grant);
+  explicit ByteChange(state::ClientRef client);
+  ~ByteChange();
+  ByteChange(const ByteChange&) = delete;
+  ByteChange& operator=(const ByteChange&) = delete;
+  // EXPIRED: the client is gone; DELAY: what it holds is being revoked. Nothing may be changed then.
+  [[nodiscard]] Result4<void> admitted() const;
+
+ private:
+  const state::ClientRef client_;
+  const bool begun_;
+};
+
 }  // namespace braid::nfs4::ops

@@ -10,7 +10,7 @@ Op4<LINK4resok> link(Compound& compound, const LINK4args& args) {
   const Place dir = compound.current();
   if (file.from != dir.from) co_await refuse(nfsstat4::NFS4ERR_XDEV);
   if (dir.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ROFS);
-  if (compound.junction_at(dir, args.newname) != nullptr) co_await refuse(nfsstat4::NFS4ERR_EXIST);
+  co_await compound.check_no_junction(dir, args.newname, nfsstat4::NFS4ERR_EXIST, nfsstat4::NFS4ERR_ACCESS);
   // The file's link count and change attribute are about to change.
   const auto free = co_await break_delegations(compound, file).as_result();
   co_await break_directory_delegations(compound, dir, args.newname, EntryChange::comes);

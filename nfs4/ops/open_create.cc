@@ -95,8 +95,8 @@ Op4<> open_existing(Compound& compound, const Place& dir, std::string_view name,
 Op4<> create_name(Compound& compound, const Place& dir, std::string_view name, const createhow4& how,
                   Opening& opening) {
   const bool unchecked = how.mode == createmode4::UNCHECKED4;
-  if (compound.junction_at(dir, name) != nullptr)
-    co_await refuse(unchecked ? nfsstat4::NFS4ERR_ISDIR : nfsstat4::NFS4ERR_EXIST);
+  co_await compound.check_no_junction(
+      dir, name, unchecked ? nfsstat4::NFS4ERR_ISDIR : nfsstat4::NFS4ERR_EXIST, nfsstat4::NFS4ERR_ACCESS);
   opening.directory = dir;
   opening.name = name;
   Plan plan = co_await plan_of(compound, dir, how);

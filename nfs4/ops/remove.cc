@@ -6,7 +6,7 @@ namespace braid::nfs4::ops {
 Op4<REMOVE4resok> remove(Compound& compound, const REMOVE4args& args) {
   co_await check_name(args.target);
   const Place& dir = *co_await compound.current_in_export();
-  if (compound.junction_at(dir, args.target) != nullptr) co_await refuse(nfsstat4::NFS4ERR_FILE_OPEN);
+  co_await compound.check_no_junction(dir, args.target, nfsstat4::NFS4ERR_FILE_OPEN, nfsstat4::NFS4ERR_NOENT);
   // All are asked before anybody is waited for.
   const auto free = co_await break_delegations_of(compound, dir, args.target).as_result();
   co_await break_directory_delegations(compound, dir, args.target, EntryChange::goes);

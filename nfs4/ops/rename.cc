@@ -28,9 +28,10 @@ Op4<RENAME4resok> rename(Compound& compound, const RENAME4args& args) {
   const Place to = compound.current();
   if (from.from != to.from) co_await refuse(nfsstat4::NFS4ERR_XDEV);
   if (to.pseudo()) co_await refuse(nfsstat4::NFS4ERR_ROFS);
-  if (compound.junction_at(from, args.oldname) != nullptr ||
-      compound.junction_at(to, args.newname) != nullptr)
-    co_await refuse(nfsstat4::NFS4ERR_FILE_OPEN);
+  co_await compound.check_no_junction(from, args.oldname, nfsstat4::NFS4ERR_FILE_OPEN,
+                                      nfsstat4::NFS4ERR_NOENT);
+  co_await compound.check_no_junction(to, args.newname, nfsstat4::NFS4ERR_FILE_OPEN,
+                                      nfsstat4::NFS4ERR_ACCESS);
   // All are asked before anybody is waited for.
   const auto moved_free = co_await break_delegations_of(compound, from, args.oldname).as_result();
   const auto replaced_free = co_await break_delegations_of(compound, to, args.newname).as_result();

@@ -84,7 +84,7 @@ Op4<> gain_access(Compound& compound, Change& change) {
 
 // The size goes first and by itself, since it may be changed with the rights of an open. The server's time as
 // mtime goes with it: whoever may write need not own the file.
-Op4<> set_size(Change& change) {
+Op4<> set_size(const Compound& compound, Change& change) {
   if (!change.set.size) co_return;
   vfs::SetAttributes sizing;
   sizing.size = change.set.size;
@@ -96,6 +96,8 @@ Op4<> set_size(Change& change) {
     bits.add(FATTR4_TIME_MODIFY_SET);
   }
   const GrantedFile file(change.grant, change.at);
+  const ByteChange under_way(compound, &change.grant);
+  co_await under_way.admitted();
   const auto set = co_await file->set(change.at.who, sizing).as_result();
   if (!set) co_await refuse(set.error());
   change.done = change.done | bits;
@@ -140,7 +142,7 @@ Op4<> set_acl(Change& change) {
 Op4<> run(Compound& compound, const fattr4& wire, Change& change) {
   co_await understand(compound, wire, change);
   co_await gain_access(compound, change);
-  co_await set_size(change);
+  co_await set_size(compound, change);
   co_await set_delegated_times(compound, change);
   co_await set_others(change);
   co_await set_acl(change);

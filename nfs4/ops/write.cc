@@ -48,6 +48,8 @@ Op4<WRITE4resok> write(Compound& compound, const WRITE4args& args) {
   if (args.data.size() > count) front = args.data.slice(0, count);
   const io::Payload& data = args.data.size() > count ? front : args.data;
   const GrantedFile file(grant, at);
+  const ByteChange change(compound, &grant);
+  co_await change.admitted();
   const auto done = co_await file->write(at.who, args.offset, data, stability_of(args.stable)).as_result();
   if (!done) co_await refuse_on_file(compound, at, done.error());
   compound.wrote(done->count);

@@ -42,7 +42,11 @@ io::Op<std::string> suspend(Server& server, admin::AdminRequest request) {
   constexpr base::Duration patience = std::chrono::seconds(5);
   for (const auto& hosted : server.roles())
     (void)co_await hosted->role->take_back(request.path, patience).as_result();
-  co_return with_export(request, "suspended", [&] { return server.exports().suspend(request.path); });
+  const auto suspend_it = [&] { return server.exports().suspend(request.path); };
+  std::string answer = with_export(request, "suspended", suspend_it);
+  if (!server.exports().keeps_unserved()) co_return answer;
+  (void)co_await server.exports().let_go_unserved().as_result();
+  co_return with_export(request, "suspended", suspend_it);
 }
 
 std::vector<admin::AdminCommand> export_commands(Server& server) {

@@ -82,12 +82,20 @@ io::Op<> Control::attend() {
   reactor_.stop();
 }
 
+io::Op<> Control::let_go() {
+  letting_go_ = true;
+  (void)co_await server_.exports().let_go_unserved().as_result();
+  letting_go_ = false;
+}
+
 io::Op<> Control::sweep() {
   constexpr base::Duration interval = std::chrono::seconds(1);
   bool ending = false;
   while (!gate_.closed()) {
     (void)co_await sweep_timer_.until(reactor_.clock().now() + interval);
     (void)co_await server_.tick().as_result();
+    // A medium that takes long holds up nothing else.
+    if (!letting_go_ && server_.exports().keeps_unserved()) io::spawn(gate_, let_go());
     // As if somebody had told the process to.
     if (!ending && !server_.failure().empty()) {
       ending = true;

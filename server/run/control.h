@@ -39,6 +39,7 @@ class Control {
   admin::Dialogue metrics_dialogue();
   io::Op<> attend();
   io::Op<> sweep();
+  io::Op<> let_go();
 
   io::Reactor& reactor_;
   Server& server_;
@@ -50,6 +51,7 @@ class Control {
   io::Timer sweep_timer_;
   io::Gate gate_;
   int last_signal_ = 0;
+  bool letting_go_ = false;  // files of exports that are not served any more
 };
 
 }  // namespace braid::server::run

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <optional>
 
 #include "base/arith.h"
+#include "vfs/posix/byte_changing.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -18,37 +18,51 @@ constexpr std::size_t copied_piece_bytes = 256 * base::KiB;
 // The files are on different file systems, or on one that cannot do it.
 bool kernel_cannot_copy(int error) { return error == EXDEV || error == EOPNOTSUPP || error == ENOSYS; }
 
-// pwrite(2) until all is written; how much was, if it is something.
-Outcome<std::size_t> write_piece(int fd, base::BytesView bytes, off_t at) {
+// How far a copy got.
+struct Copied {
+  std::uint64_t count = 0;
+  int failure = 0;            // the errno that ended it; 0: none
+  bool write_failed = false;  // it is that of writing, not of reading
+};
+
+// pwrite(2) until all is written, or nothing more is.
+void write_piece(int fd, base::BytesView bytes, off_t at, Copied& copied) {
   std::size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t wrote =
         ::pwrite(fd, bytes.data() + done, bytes.size() - done, at + static_cast<off_t>(done));
-    if (wrote < 0 && done == 0) return failed_call();
+    copied.write_failed = wrote < 0;
+    if (wrote < 0) copied.failure = errno;
     if (wrote <= 0) break;
     done += static_cast<std::size_t>(wrote);
   }
-  return done;
+  copied.count += done;
 }
 
-// What copy_file_range(2) does, by reading and writing. An error after the first bytes is the next call's.
-Outcome<std::uint64_t> copy_by_hand(int from, off_t at, int to, off_t onto, std::uint64_t length) {
+// What copy_file_range(2) does, by reading and writing.
+Copied copy_by_hand(int from, off_t at, int to, off_t onto, std::uint64_t length) {
   base::Bytes piece(std::min<std::uint64_t>(length, copied_piece_bytes));
-  std::uint64_t copied = 0;
-  while (copied < length) {
-    const auto done = static_cast<off_t>(copied);
-    const std::size_t wanted = std::min<std::uint64_t>(length - copied, piece.size());
+  Copied copied;
+  while (copied.count < length) {
+    const auto done = static_cast<off_t>(copied.count);
+    const std::size_t wanted = std::min<std::uint64_t>(length - copied.count, piece.size());
     const ssize_t got = ::pread(from, piece.data(), wanted, at + done);
-    if (got < 0 && copied == 0) return failed_call();
+    if (got < 0) copied.failure = errno;
     if (got <= 0) break;
-    const auto wrote =
-        write_piece(to, base::BytesView(piece).first(static_cast<std::size_t>(got)), onto + done);
-    if (!wrote && copied == 0) return base::fail(wrote.error());
-    if (!wrote) break;
-    copied += *wrote;
-    if (*wrote < static_cast<std::size_t>(got)) break;
+    const std::uint64_t whole = copied.count + static_cast<std::uint64_t>(got);
+    write_piece(to, base::BytesView(piece).first(static_cast<std::size_t>(got)), onto + done, copied);
+    if (copied.count < whole) break;
   }
   return copied;
+}
+
+Copied copy_range(int from, off_t at, int to, off_t onto, std::uint64_t length) {
+  off_t read_at = at;
+  off_t write_at = onto;
+  const ssize_t copied = ::copy_file_range(from, &read_at, to, &write_at, length, 0);
+  if (copied >= 0) return {.count = static_cast<std::uint64_t>(copied)};
+  if (kernel_cannot_copy(errno)) return copy_by_hand(from, at, to, onto, length);
+  return {.failure = errno, .write_failed = true};
 }
 
 }  // namespace
@@ -74,11 +88,13 @@ Outcome<> FileData::clone_from(const Credentials& who, OpenFile& from, std::uint
   range.src_length = length;
   range.dest_offset = to_offset;
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
-  std::optional<FileSyncs::UnsyncedWrite> unsynced;
-  if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
-    unsynced.emplace(file_.syncs(tree_.write_back()), use->fd);
-  const auto done =
-      tree_.identity().as(who, [&] { return outcome_of(::ioctl(use->fd, FICLONERANGE, &range)); });
+  ByteChanging changing(*this, use->fd, plan.syncs == nullptr);
+  int failure = 0;
+  const auto done = tree_.identity().as(who, [&] {
+    if (::ioctl(use->fd, FICLONERANGE, &range) != 0) failure = errno;
+    return failure == 0 ? Outcome<>() : base::fail(error_of(failure));
+  });
+  changing.end(failure != 0 && !kernel_cannot_copy(failure), false);
   file_.changes().changed();
   if (!done) return done;
   return Tree::carry_out(plan);
@@ -94,18 +110,17 @@ Outcome<std::uint64_t> FileData::copy_from(const Credentials& who, OpenFile& fro
   const auto source = from.descriptor();
   if (!source) return base::fail(source.error());
   const std::uint64_t wanted = std::min(length == 0 ? copy_slice_bytes : length, copy_slice_bytes);
-  auto at = static_cast<off_t>(from_offset);
-  auto onto = static_cast<off_t>(to_offset);
-  std::optional<FileSyncs::UnsyncedWrite> unsynced;
-  if (!tree_.base().traits.in_memory) unsynced.emplace(file_.syncs(tree_.write_back()), use->fd);
-  const auto done = tree_.identity().as(who, [&]() -> Outcome<std::uint64_t> {
-    const ssize_t copied = ::copy_file_range(source->fd, &at, use->fd, &onto, wanted, 0);
-    if (copied >= 0) return static_cast<std::uint64_t>(copied);
-    if (!kernel_cannot_copy(errno)) return failed_call();
-    return copy_by_hand(source->fd, at, use->fd, onto, wanted);
+  ByteChanging changing(*this, use->fd, true);
+  const auto copied = tree_.identity().as(who, [&]() -> Outcome<Copied> {
+    return copy_range(source->fd, static_cast<off_t>(from_offset), use->fd, static_cast<off_t>(to_offset),
+                      wanted);
   });
   file_.changes().changed();
-  return done;
+  if (!copied) return base::fail(copied.error());
+  changing.end(copied->write_failed, copied->count > 0);
+  // An error after the first bytes is the next call's, but for what it says of the bytes before.
+  if (copied->failure != 0 && copied->count == 0) return base::fail(error_of(copied->failure));
+  return copied->count;
 }
 
 }  // namespace braid::vfs::posix

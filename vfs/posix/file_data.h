@@ -110,6 +110,8 @@ class FileData {
   Outcome<std::uint32_t> put(const Credentials* who, int fd, std::uint64_t offset, const io::Payload& data,
                              int flags) const;
   Outcome<> sync() const;
+  // A change of bytes other than WRITE, for its length: what it leaves unsynced, and what it may hear of.
+  class ByteChanging;
 
   Tree& tree_;
   PosixFile& file_;

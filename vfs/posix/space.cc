@@ -1,9 +1,8 @@
 // SEEK, ALLOCATE, DEALLOCATE and IO_ADVISE.
 #include <unistd.h>
 
-#include <optional>
-
 #include "base/arith.h"
+#include "vfs/posix/byte_changing.h"
 #include "vfs/posix/tree.h"
 
 namespace braid::vfs::posix {
@@ -65,13 +64,12 @@ Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::
 Outcome<> FileData::space_through(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
                                   int mode) const {
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
-  std::optional<FileSyncs::UnsyncedWrite> unsynced;
-  if (plan.syncs == nullptr && !tree_.base().traits.in_memory)
-    unsynced.emplace(file_.syncs(tree_.write_back()), fd);
+  ByteChanging changing(*this, fd, plan.syncs == nullptr);
   const auto done = tree_.identity().as(who, [&] {
     return outcome_of(::fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });
   file_.changes().changed();
+  changing.end(!done && done.error() != Error::notsupp, false);
   if (!done) return done;
   return Tree::carry_out(plan);
 }

@@ -79,6 +79,7 @@ class Tree {
   [[nodiscard]] bool opens_sync() const { return opens_->sync && !root_.traits.in_memory; }
   [[nodiscard]] const OpensOptions& opens() const { return *opens_; }
   [[nodiscard]] WriteBack& write_back() const { return *write_back_; }
+  [[nodiscard]] std::weak_ptr<WriteBack> shared_write_back() const { return write_back_; }
   [[nodiscard]] Verifier write_verifier() const { return write_back_->verifier(); }
   // Opens the root; once, before anything else. `owner`: the file system that this belongs to.
   base::Result<void> start(std::weak_ptr<PosixFileSystem> owner);

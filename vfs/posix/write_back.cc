@@ -60,14 +60,20 @@ std::shared_ptr<FileSyncs> WriteBack::let_go(const Inode& inode) {
   return out;
 }
 
+std::vector<std::shared_ptr<FileSyncs>> WriteBack::kept_files() {
+  std::vector<std::shared_ptr<FileSyncs>> files;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [inode, file] : kept_) files.push_back(file);
+  return files;
+}
+
 void WriteBack::forget_removed() {
   if (kept() == 0) return;
-  std::vector<std::shared_ptr<FileSyncs>> files;
-  {
-    const std::scoped_lock lock(mutex_);
-    for (const auto& [inode, file] : kept_) files.push_back(file);
-  }
-  for (const std::shared_ptr<FileSyncs>& file : files) file->release_if_removed();
+  for (const std::shared_ptr<FileSyncs>& file : kept_files()) file->release_if_removed();
+}
+
+void WriteBack::let_go_kept() {
+  for (const std::shared_ptr<FileSyncs>& file : kept_files()) file->sync_and_release();
 }
 
 std::shared_ptr<WriteBack> WriteBacks::of(std::uint64_t filesystem) {
@@ -75,6 +81,15 @@ std::shared_ptr<WriteBack> WriteBacks::of(std::uint64_t filesystem) {
   std::shared_ptr<WriteBack>& found = all_[filesystem];
   if (found == nullptr) found = std::make_shared<WriteBack>();
   return found;
+}
+
+std::vector<std::shared_ptr<WriteBack>> WriteBacks::keeping_beside(
+    const std::vector<const WriteBack*>& served) {
+  std::vector<std::shared_ptr<WriteBack>> out;
+  const std::scoped_lock lock(mutex_);
+  for (const auto& [filesystem, one] : all_)
+    if (one->kept() > 0 && std::ranges::find(served, one.get()) == served.end()) out.push_back(one);
+  return out;
 }
 
 FileSyncs::~FileSyncs() {
@@ -254,6 +269,19 @@ void FileSyncs::closing(int fd, const DescriptorSlot& slot) {
   witness_ = stand_in.get();
   kept_ = Kept{std::move(stand_in), slot.beside()};
   back->keep(inode_, shared_from_this());
+}
+
+void FileSyncs::sync_and_release() {
+  Released released;
+  base::UniqueFd copy;
+  Lock lock(mutex_);
+  if (!kept_) return;
+  // Whoever commits meanwhile closes the other one.
+  copy = base::UniqueFd(::fcntl(kept_->fd.get(), F_DUPFD_CLOEXEC, 0));
+  if (!copy) return;
+  sync_before_closing(lock, copy.get());
+  if (kept_ && witness_ == kept_->fd.get()) released = release();
+  lock.unlock();
 }
 
 FileSyncs::Released FileSyncs::release_if_removed() {

@@ -64,6 +64,10 @@ class WriteBack : public std::enable_shared_from_this<WriteBack> {
   std::shared_ptr<FileSyncs> file(std::uint64_t device, std::uint64_t inode);
   // Files whose last name is gone are not kept open for their bytes' sake: to be called when one may be so.
   void forget_removed();
+  // Files with unsynced bytes are kept open no longer, as where nothing of the file system is served any
+  // more: their bytes are synced, and where that fails the verifier changes. One for which there is no
+  // descriptor now stays. Waits for the medium.
+  void let_go_kept();
   [[nodiscard]] std::size_t kept() const { return kept_count_.load(std::memory_order_relaxed); }
 
  private:
@@ -72,6 +76,7 @@ class WriteBack : public std::enable_shared_from_this<WriteBack> {
   // Descriptors that stand in for closed ones: beyond so many, bytes are synced when one is closed.
   static constexpr std::size_t kept_max = 256;
   void forget(const Inode& inode);
+  [[nodiscard]] std::vector<std::shared_ptr<FileSyncs>> kept_files();
   void keep(const Inode& inode, std::shared_ptr<FileSyncs> file);
   // The reference is to end outside of all locks.
   std::shared_ptr<FileSyncs> let_go(const Inode& inode);
@@ -92,6 +97,9 @@ class WriteBacks {
   // The same object for the same number, from then on: a file system that is exported again, as by a reload,
   // goes on with its verifier.
   std::shared_ptr<WriteBack> of(std::uint64_t filesystem);
+  // Those that keep files open, but for `served`.
+  [[nodiscard]] std::vector<std::shared_ptr<WriteBack>> keeping_beside(
+      const std::vector<const WriteBack*>& served);
 
  private:
   std::mutex mutex_;
@@ -181,6 +189,7 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   };
   Released release();
   Released release_if_removed();
+  void sync_and_release();
   std::uint64_t announce();
   // `loss`: a failure may be that of unsynced bytes.
   void leave(std::uint64_t ticket, bool failed, bool loss);

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "nfs4/nfs4.x.h"
+#include "nfs4/state/clients/byte_changes.h"
 #include "nfs4/state/clients/ids.h"
 
 namespace braid::nfs4::state {
@@ -125,6 +126,9 @@ class Client {
     return false;
   }
 
+  // Of files, in its name.
+  [[nodiscard]] ByteChanges& changes() { return changes_; }
+
   // SEQ4_STATUS_* bits that SEQUENCE reports until they are lowered (RFC 8881 18.46.3): revoked state.
   void raise_status(std::uint32_t bits) { status_.fetch_or(bits, std::memory_order_relaxed); }
   void lower_status(std::uint32_t bits) { status_.fetch_and(~bits, std::memory_order_relaxed); }
@@ -151,6 +155,7 @@ class Client {
   std::atomic<bool> reclaimed_{false};
   std::atomic<bool> off_record_{false};
   std::atomic<bool> had_back_channel_{false};
+  ByteChanges changes_;
 };
 
 using ClientRef = std::shared_ptr<Client>;

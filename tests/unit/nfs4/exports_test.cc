@@ -1,5 +1,6 @@
 // The name space that joins exports: RFC 8881 section 7.
 #include <string>
+#include <vector>
 
 #include "tests/unit/nfs4/support/world.h"
 
@@ -129,6 +130,40 @@ TEST(PseudoFileSystem, export_below_an_export_goes_before_what_is_in_the_directo
     EXPECT_EQ(up.status_of(number), NFS4_OK);
   EXPECT_EQ(base::text_of(up.result<GETFH4res>(OP_GETFH).resok4()->object), root);
   EXPECT_EQ(status_after(world, walk({}).add(OP_REMOVE, REMOVE4args{"sub"})), NFS4ERR_FILE_OPEN);
+}
+
+TEST(PseudoFileSystem, what_is_hidden_below_an_export_is_neither_removed_nor_made_nor_told_of) {
+  World world({}, {{.path = "/"}, {.path = "/sub", .clients = {"192.0.2.1"}}});
+  world.write_local("file", "");
+  const Caller stranger{.address = "198.51.100.9"};
+  const auto statuses = [&](const Caller& caller) {
+    CREATE4args directory;
+    directory.objtype = createtype4::with_NF4SOCK(nfs_ftype4::NF4DIR);
+    directory.objname = "sub";
+    std::vector<nfsstat4> out;
+    out.push_back(status_after(world, walk({}).add(OP_REMOVE, REMOVE4args{"sub"}), caller));
+    out.push_back(
+        status_after(world, walk({}).add(OP_SAVEFH).add(OP_RENAME, RENAME4args{"sub", "other"}), caller));
+    out.push_back(
+        status_after(world, walk({}).add(OP_SAVEFH).add(OP_RENAME, RENAME4args{"file", "sub"}), caller));
+    out.push_back(status_after(world, walk({}).add(OP_CREATE, directory), caller));
+    Request link = walk({"file"});
+    link.add(OP_SAVEFH).add(OP_PUTROOTFH).add(OP_LINK, LINK4args{"sub"});
+    out.push_back(status_after(world, link, caller));
+    SessionClient client(world, 2, caller.address, caller);
+    Request open = client.request();
+    OPEN4args creating;
+    creating.share_access = OPEN4_SHARE_ACCESS_BOTH | OPEN4_SHARE_ACCESS_WANT_NO_DELEG;
+    creating.owner = {client.id(), base::bytes_of("owner")};
+    creating.claim = open_claim4::with_file("sub");
+    creating.openhow = openflag4::with_how(createhow4::with_createattrs(createmode4::UNCHECKED4, {}));
+    out.push_back(client.send(open.add(OP_PUTROOTFH).add(OP_OPEN, creating)).status());
+    return out;
+  };
+  EXPECT_EQ(statuses(stranger), (std::vector{NFS4ERR_NOENT, NFS4ERR_NOENT, NFS4ERR_ACCESS, NFS4ERR_ACCESS,
+                                             NFS4ERR_ACCESS, NFS4ERR_ACCESS}));
+  EXPECT_EQ(statuses({}), (std::vector{NFS4ERR_FILE_OPEN, NFS4ERR_FILE_OPEN, NFS4ERR_FILE_OPEN, NFS4ERR_EXIST,
+                                       NFS4ERR_EXIST, NFS4ERR_ISDIR}));
 }
 
 TEST(Handles, of_nobody_are_bad_and_of_vanished_exports_stale) {

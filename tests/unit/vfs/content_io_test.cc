@@ -1,4 +1,5 @@
 // Files whose bytes are a content's: which they are, reading, writing, CLONE and COPY.
+#include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -70,6 +71,14 @@ TEST_P(ContentIoTest, a_write_by_others_than_root_takes_the_set_id_bits) {
   ASSERT_TRUE(setattr(file_, with_mode(06777)));
   ASSERT_TRUE(write(file_, "x", 0, user(4000, 4000)));
   EXPECT_EQ(attributes(file_).mode, 0777U);
+}
+
+TEST_P(ContentIoTest, set_id_bits_are_gone_before_the_first_byte_changes) {
+  ASSERT_TRUE(setattr(file_, with_mode(06777)));
+  struct stat during{};
+  source_.before_write = [&] { EXPECT_EQ(::stat(local("file").c_str(), &during), 0); };
+  ASSERT_TRUE(write(file_, "x", 0, user(4000, 4000)));
+  EXPECT_EQ(during.st_mode & 07777U, 0777U);
 }
 
 TEST_P(ContentIoTest, wcc_shows_the_file_before_and_after_a_write) {

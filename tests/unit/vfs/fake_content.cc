@@ -70,6 +70,7 @@ VfsOp<WriteResult> FakeContent::write(Stub& stub, const Credentials& /*who*/, st
   if (punched.load()) ++source_.wrong;
   if (data.piped()) ++source_.wrong;
   co_await linger(source_);
+  if (source_.before_write) source_.before_write();
   std::string text(data.size(), '\0');
   data.in_memory().value().copy_to(0, std::as_writable_bytes(std::span(text)));
   put(offset, text);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -92,6 +93,7 @@ class FakeSource final : public ContentSource {
     log_.with([&](std::vector<std::string>& log) { log.push_back(std::move(line)); });
   }
 
+  std::function<void()> before_write;
   bool places = false;
   bool pipes = false;
   bool copies = true;  // by itself

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <array>
@@ -21,6 +22,7 @@ struct Script {
   bool on = false;
   std::list<SystemFault> faults;
   std::array<unsigned, system_calls> calls{};
+  std::optional<std::int64_t> magic;
 };
 Script script;
 
@@ -71,6 +73,7 @@ SystemFaults::~SystemFaults() {
   clear();
   const std::scoped_lock lock(script.mutex);
   script.on = false;
+  script.magic.reset();
 }
 
 void SystemFaults::add(SystemFault fault) {
@@ -82,6 +85,11 @@ void SystemFaults::clear() {
   const std::scoped_lock lock(script.mutex);
   script.faults.clear();
   script.calls = {};
+}
+
+void SystemFaults::pretend(std::int64_t magic) {
+  const std::scoped_lock lock(script.mutex);
+  script.magic = magic;
 }
 
 unsigned SystemFaults::calls(SystemCall call) const {
@@ -223,6 +231,31 @@ int __real_setxattr(const char* path, const char* name, const void* value, std::
 int __wrap_setxattr(const char* path, const char* name, const void* value, std::size_t bytes, int flags);
 int __wrap_setxattr(const char* path, const char* name, const void* value, std::size_t bytes, int flags) {
   return meet(SystemCall::setxattr, [=] { return __real_setxattr(path, name, value, bytes, flags); });
+}
+
+ssize_t __real_pwrite(int fd, const void* bytes, std::size_t count, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void* bytes, std::size_t count, off_t offset);
+ssize_t __wrap_pwrite(int fd, const void* bytes, std::size_t count, off_t offset) {
+  return meet(SystemCall::pwrite, [=] { return __real_pwrite(fd, bytes, count, offset); });
+}
+
+ssize_t __real_copy_file_range(int in, off64_t* from, int out, off64_t* to, std::size_t bytes,
+                               unsigned flags);
+ssize_t __wrap_copy_file_range(int in, off64_t* from, int out, off64_t* to, std::size_t bytes,
+                               unsigned flags);
+ssize_t __wrap_copy_file_range(int in, off64_t* from, int out, off64_t* to, std::size_t bytes,
+                               unsigned flags) {
+  return meet(SystemCall::copy_file_range,
+              [=] { return __real_copy_file_range(in, from, out, to, bytes, flags); });
+}
+
+int __real_fstatfs(int fd, struct statfs* out);
+int __wrap_fstatfs(int fd, struct statfs* out);
+int __wrap_fstatfs(int fd, struct statfs* out) {
+  const int done = __real_fstatfs(fd, out);
+  const std::scoped_lock lock(braid::vfs::test::script.mutex);
+  if (done == 0 && braid::vfs::test::script.magic) out->f_type = *braid::vfs::test::script.magic;
+  return done;
 }
 }
 // NOLINTEND(bugprone-reserved-identifier)

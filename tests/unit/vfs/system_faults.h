@@ -27,9 +27,11 @@ enum class SystemCall : std::uint8_t {
   linkat,
   mknodat,
   setxattr,
-  getxattr
+  getxattr,
+  pwrite,
+  copy_file_range
 };
-constexpr std::size_t system_calls = 20;
+constexpr std::size_t system_calls = 22;
 
 constexpr unsigned every = 0;  // in place of a number of calls
 
@@ -51,6 +53,8 @@ class SystemFaults {
 
   void add(SystemFault fault);
   void clear();
+  // What fstatfs(2) says of every file system, in f_type.
+  void pretend(std::int64_t magic);
   // Since the object was made or cleared.
   [[nodiscard]] unsigned calls(SystemCall call) const;
 };

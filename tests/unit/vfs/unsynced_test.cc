@@ -83,6 +83,23 @@ TEST_P(UnsyncedTest, a_closed_open_leaves_one_too_but_not_after_a_commit) {
   }
 }
 
+TEST_P(UnsyncedTest, what_is_let_go_is_synced_and_a_failure_changes_the_verifier) {
+  for (const bool fails : {false, true}) {
+    const FileHandle handle = written("file" + std::to_string(fails));
+    fs_->sweep();
+    ASSERT_EQ(unsynced(), 1U);
+    const Verifier before = verifier();
+    SystemFaults faults;
+    if (fails) faults.add({.call = SystemCall::fsync, .error = EIO});
+    fs_->tree().write_back().let_go_kept();
+    EXPECT_EQ(faults.calls(SystemCall::fsync), 1U);
+    EXPECT_EQ(unsynced(), 0U);
+    EXPECT_EQ(verifier() != before, fails);
+    ASSERT_TRUE(commit(resolve(handle)));
+    EXPECT_EQ(faults.calls(SystemCall::fsync), 1U) << "nothing is left to be synced";
+  }
+}
+
 TEST_P(UnsyncedTest, what_cannot_be_kept_open_is_synced) {
   const FileHandle handle = written("file");
   SystemFaults faults;

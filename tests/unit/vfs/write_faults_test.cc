@@ -185,6 +185,46 @@ TEST_P(WriteFaultsTest, exports_of_one_file_system_have_one_verifier) {
   EXPECT_EQ(verifier(), verifier_of(*sub)) << "as after a reload";
 }
 
+TEST_P(WriteFaultsTest, a_copy_that_ends_after_its_first_bytes_changes_the_verifier) {
+  const auto from = create("from")->file;
+  const auto to = create("to")->file;
+  const io::Payload data = payload(std::string(600'000, 'x'));
+  ASSERT_TRUE(write_to(from, 0, data, Stability::unstable));
+  const auto source = run(fs_->open({}, from, OpenAccess::read, OpenRule::caller)).value();
+  const auto target = run(fs_->open({}, to, OpenAccess::both, OpenRule::caller)).value();
+  for (const unsigned nth : {1U, 2U}) {
+    const Verifier before = verifier();
+    SystemFaults faults;
+    faults.add({.call = SystemCall::copy_file_range, .error = EXDEV});
+    faults.add({.call = SystemCall::pwrite, .error = EIO, .nth = nth});
+    const auto copied = run(target->copy_from({}, *source, 0, 0, data.size()));
+    EXPECT_EQ(copied.has_value(), nth == 2);
+    EXPECT_EQ(verifier() != before, nth == 2) << "nothing was written, nothing is lost";
+  }
+}
+
+// Of a network file system, where whoever writes is told of what others wrote.
+TEST_P(WriteFaultsTest, a_copy_and_an_allocation_hear_of_lost_bytes) {
+  constexpr std::int64_t nfs_magic = 0x6969;
+  SystemFaults faults;
+  faults.pretend(nfs_magic);
+  restart();
+  const auto from = create("from")->file;
+  const auto to = create("to")->file;
+  ASSERT_TRUE(write(from, "text"));
+  const auto source = run(fs_->open({}, from, OpenAccess::read, OpenRule::caller)).value();
+  const auto target = run(fs_->open({}, to, OpenAccess::both, OpenRule::caller)).value();
+  ASSERT_TRUE(write(to, "unsynced"));
+  Verifier before = verifier();
+  faults.add({.call = SystemCall::copy_file_range, .error = EIO});
+  EXPECT_FALSE(run(target->copy_from({}, *source, 0, 0, 4)));
+  EXPECT_NE(verifier(), before);
+  before = verifier();
+  faults.add({.call = SystemCall::fallocate, .error = EIO});
+  EXPECT_FALSE(run(target->allocate({}, 0, 4)));
+  EXPECT_NE(verifier(), before);
+}
+
 // A failing fsync(2) that has taken the error but not returned, while another call is made.
 class OvertakingTest : public WriteFaultsTest {
  protected:

@@ -1,7 +1,9 @@
 // COPY that goes on after its answer, and what the client hears of it: RFC 7862 section 4.8.
+#include <array>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -145,6 +147,97 @@ TEST_F(Offload, who_wants_to_wait_or_cannot_be_called_waits) {
     EXPECT_TRUE(done->cr_requirements.cr_synchronous);
   }
   EXPECT_TRUE(peer_.calls().empty());
+}
+
+// A file system that takes its time for one operation, and a client that is evicted, or whose state is
+// revoked, meanwhile.
+class Departure : public Offload {
+ protected:
+  using End = std::function<io::Op<>(Nfs4Engine&)>;
+  Request to_file(SessionClient& client) {
+    return client.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"to"});
+  }
+  // As eight bytes.
+  static io::Payload three() {
+    io::SlabCursor cursor(test_slabs());
+    xdr::Encoder out(cursor);
+    out.u64(3);
+    return out.finish().bytes;
+  }
+  Request copying() {
+    COPY4args args;
+    args.ca_src_stateid = args.ca_dst_stateid = anonymous();
+    args.ca_consecutive = args.ca_synchronous = true;
+    return from_to().add(OP_COPY, args);
+  }
+  Request from_to() {
+    Request request = bob_.request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"from"}).add(OP_SAVEFH);
+    return request.add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"to"});
+  }
+  // What `request` does takes a second; ends when `end` has waited for it.
+  Reply changes_and_ends(vfs::Operation slow, const Request& request, const End& end) {
+    vfs::FaultyFileSystem& watched = world_.watched();
+    watched.inject({.operation = slow, .delay = 1s});
+    const auto changing = world_.start(request, bob_.caller());
+    CallbackWorld::until([&] { return watched.calls(slow) > 0; });
+    std::optional<io::Op<>> ending;
+    bool ended = false;
+    world_.on_reactor([&] {
+      ending.emplace(end(world_.engine()));
+      ending->start({});
+    });
+    world_.tick();
+    world_.on_reactor([&] { ended = ending->done(); });
+    EXPECT_FALSE(ended) << "a change is on its way";
+    EXPECT_FALSE(world_.ended(changing));
+    world_.advance(1s);
+    CallbackWorld::until([&] {
+      world_.on_reactor([&] { ended = ending->done(); });
+      return ended;
+    });
+    return world_.wait(changing);
+  }
+  End evict() {
+    return [id = bob_.id()](Nfs4Engine& engine) -> io::Op<> { (void)co_await engine.evict(id).as_result(); };
+  }
+  End revoke() {
+    return [id = bob_.id()](Nfs4Engine& engine) -> io::Op<> { (void)co_await engine.revoke(id).as_result(); };
+  }
+};
+
+TEST_F(Departure, waits_for_the_slice_of_a_copy_and_nothing_is_copied_after_it) {
+  changes_and_ends(vfs::Operation::copy, copying(), evict());
+  EXPECT_EQ(std::filesystem::file_size(world_.directory() + "/to"), slice_bytes);
+}
+
+TEST_F(Departure, waits_for_a_clone) {
+  CLONE4args args;
+  args.cl_src_stateid = args.cl_dst_stateid = anonymous();
+  changes_and_ends(vfs::Operation::clone, from_to().add(OP_CLONE, args), evict());
+}
+
+TEST_F(Departure, waits_for_a_write) {
+  WRITE4args args;
+  args.stateid = anonymous();
+  args.data = three();
+  changes_and_ends(vfs::Operation::write, to_file(bob_).add(OP_WRITE, args), evict());
+  EXPECT_EQ(std::filesystem::file_size(world_.directory() + "/to"), 8U);
+}
+
+TEST_F(Departure, waits_for_a_change_of_the_size) {
+  static constexpr std::array<std::uint32_t, 1> size{1U << FATTR4_SIZE};
+  const io::Payload bytes = three();
+  const SETATTR4args args{.stateid = anonymous(), .obj_attributes = {.attrmask = size, .attr_vals = bytes}};
+  changes_and_ends(vfs::Operation::set, to_file(bob_).add(OP_SETATTR, args), evict());
+  EXPECT_EQ(std::filesystem::file_size(world_.directory() + "/to"), 3U);
+}
+
+TEST_F(Departure, of_state_alone_lets_its_client_change_bytes_again) {
+  ALLOCATE4args args;
+  args.aa_stateid = anonymous();
+  args.aa_length = 10;
+  changes_and_ends(vfs::Operation::allocate, to_file(bob_).add(OP_ALLOCATE, args), revoke());
+  EXPECT_EQ(bob_.send(to_file(bob_).add(OP_ALLOCATE, args)).status(), NFS4_OK);
 }
 
 }  // namespace
