@@ -7,6 +7,8 @@ from harness.client import Lab, drop_caches, equal, expect, join, read_file, sta
 RUNS = ("ext4", "ext4,4.2")
 TAKES_S = 15
 
+UNSYNCED = bytes(range(256)) * 16384
+
 lab = Lab()
 lab.export()
 lab.serve(config=lab.config(server='delegations = "none"', limits="lease_seconds = 10"))
@@ -25,6 +27,15 @@ def reads(wanted):
 
 step("suspended, unmounted, changed elsewhere, and back")
 read_file(f"{mnt}/file")
+unsynced = None
+if lab.version == "3":
+    # More than one WRITE, which are UNSTABLE then; the client sends its COMMIT when it closes the file, and the
+    # server closes it before. NFSv4 would have it open.
+    unsynced = os.open(f"{mnt}/unsynced", os.O_RDWR | os.O_CREAT)
+    os.write(unsynced, UNSYNCED)
+    os.posix_fadvise(unsynced, 0, 0, os.POSIX_FADV_DONTNEED)
+    until(lambda: lab.host(f"stat -c %s {lab.path}/unsynced").strip() == str(len(UNSYNCED)), "nothing was written")
+    lab.host("sleep 4")
 # The client closes files when it gets to it, and cannot once the export is suspended.
 until(lambda: "No opens" in braid("opens"), "a file is still open")
 expect("is suspended" in braid("export suspend /"), "it is not suspended")
@@ -40,6 +51,10 @@ equal(os.waitpid(reader, os.WNOHANG)[0], 0, "whether a reader goes on without th
 lab.host(f"mount -o loop {lab.path}.img {lab.path} && printf after! >{lab.path}/file")
 braid("export resume /")
 join(reader)
+if unsynced is not None:
+    os.close(unsynced)
+    drop_caches()
+    expect(read_file(f"{mnt}/unsynced") == UNSYNCED, "bytes that were not synced are lost")
 
 step("a file that is open keeps it in use, and is named")
 if lab.version != "3":
