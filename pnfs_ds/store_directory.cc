@@ -94,6 +94,13 @@ base::Result<std::optional<std::string>> read_identity(int directory) {
   return text;
 }
 
+// Who has the lock, as they wrote it there.
+std::string user_of(int lock) {
+  std::array<char, 256> text{};
+  const ssize_t size = ::pread(lock, text.data(), text.size(), 0);
+  return size <= 0 ? "another data server" : std::string(text.data(), static_cast<std::size_t>(size));
+}
+
 }  // namespace
 
 std::string hex_of(const pnfs::ServerId& id) {
@@ -102,11 +109,13 @@ std::string hex_of(const pnfs::ServerId& id) {
   return out;
 }
 
-std::expected<std::unique_ptr<StoreDirectory>, std::string> StoreDirectory::open(const std::string& path) {
+std::expected<std::unique_ptr<StoreDirectory>, std::string> StoreDirectory::open(const std::string& path,
+                                                                                 std::string_view who,
+                                                                                 const Wait& wait) {
   base::UniqueFd directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!directory) return trouble(path, "cannot be opened", base::last_errno());
   std::unique_ptr<StoreDirectory> store(new StoreDirectory(path, std::move(directory)));
-  if (auto locked = store->lock(); !locked) return std::unexpected(std::move(locked.error()));
+  if (auto locked = store->lock(who, wait); !locked) return std::unexpected(std::move(locked.error()));
   auto identity = read_identity(store->fd());
   if (!identity) return trouble(path, "cannot be read", identity.error());
   auto done = *identity ? store->load(**identity) : store->make();
@@ -114,13 +123,17 @@ std::expected<std::unique_ptr<StoreDirectory>, std::string> StoreDirectory::open
   return store;
 }
 
-std::expected<void, std::string> StoreDirectory::lock() {
+std::expected<void, std::string> StoreDirectory::lock(std::string_view who, const Wait& wait) {
   lock_ = base::UniqueFd(::openat(fd(), "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!lock_) return trouble(path_, "cannot be locked", base::last_errno());
-  if (::flock(lock_.get(), LOCK_EX | LOCK_NB) == 0) return {};
-  if (errno == EWOULDBLOCK)
-    return std::unexpected(fmt::format("another data server uses the directory {}", path_));
-  return trouble(path_, "cannot be locked", base::last_errno());
+  while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return trouble(path_, "cannot be locked", base::last_errno());
+    const std::string user = user_of(lock_.get());
+    if (!wait || !wait(user)) return std::unexpected(fmt::format("{} uses the directory {}", user, path_));
+  }
+  // Only for people: that it cannot be written is no reason to do without the directory.
+  if (::ftruncate(lock_.get(), 0) == 0) (void)!::pwrite(lock_.get(), who.data(), who.size(), 0);
+  return {};
 }
 
 std::expected<void, std::string> StoreDirectory::make() {

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <expected>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -15,8 +17,13 @@ namespace braid::pnfs_ds {
 // Locked as long as this exists. Thread-safe; open() and join() block.
 class StoreDirectory {
  public:
+  // Asked while somebody else has the directory: whether it is tried again.
+  using Wait = std::function<bool(std::string_view user)>;
   // The directory of a store, or an empty one, which becomes a store. The error is a sentence for the user.
-  static std::expected<std::unique_ptr<StoreDirectory>, std::string> open(const std::string& path);
+  // `who`: what others are told who want it, too. Without `wait` it is tried once.
+  static std::expected<std::unique_ptr<StoreDirectory>, std::string> open(const std::string& path,
+                                                                          std::string_view who = {},
+                                                                          const Wait& wait = {});
 
   [[nodiscard]] int fd() const { return directory_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }
@@ -31,7 +38,7 @@ class StoreDirectory {
   StoreDirectory(std::string path, base::UniqueFd directory)
       : path_(std::move(path)), directory_(std::move(directory)) {}
   // Sentences, as open().
-  std::expected<void, std::string> lock();
+  std::expected<void, std::string> lock(std::string_view who, const Wait& wait);
   std::expected<void, std::string> make();
   std::expected<void, std::string> load(const std::string& text);
   base::Result<void> write_identity(const pnfs::ClusterId& cluster);

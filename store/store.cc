@@ -62,9 +62,11 @@ std::expected<std::unique_ptr<Store>, std::string> Store::open(const std::string
                      : "it has no file FORMAT: it is no store");
   std::string holder;
   auto lock = StoreLock::take(directory, options.who, holder);
-  if (!lock && lock.error() == base::errno_of(EBUSY))
-    return wrong(directory,
-                 fmt::format("the store is in use by {}", holder.empty() ? "another process" : holder));
+  const auto in_use = [&] { return !lock && lock.error() == base::errno_of(EBUSY); };
+  const auto user = [&] { return holder.empty() ? std::string("another process") : holder; };
+  while (in_use() && options.wait && options.wait(user()))
+    lock = StoreLock::take(directory, options.who, holder);
+  if (in_use()) return wrong(directory, fmt::format("the store is in use by {}", user()));
   if (!lock) return wrong(directory, "lock", lock.error());
   out->lock_.emplace(std::move(*lock));
   if (auto begun = out->begin(options, is_store); !begun) return std::unexpected(begun.error());

@@ -5,10 +5,12 @@
 #include <atomic>
 #include <cstdint>
 #include <expected>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -26,6 +28,8 @@ struct StoreOptions {
   OpenFor what = OpenFor::reading;
   // What others are told who want the store, too: a command and a process.
   std::string who{};
+  // Asked while somebody else has the store: whether it is tried again. None: it is not.
+  std::function<bool(std::string_view user)> wait{};
   std::size_t cache_bytes = 64 * base::MiB;  // of what was read of recipes, and of what was found elsewhere
   IndexOptions index{};
   std::uint32_t container_bytes = Location::offset_end;

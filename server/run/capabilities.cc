@@ -15,7 +15,7 @@ std::expected<roles::nfs::Capabilities, std::string> capabilities_of(const confi
                                                                      const base::Clock& clock) {
   roles::nfs::Capabilities all;
   if (!config.stores.empty()) {
-    auto stores = roles::stores::Stores::open(config);
+    auto stores = roles::stores::Stores::open(config, clock);
     if (!stores) return std::unexpected(std::move(stores.error()));
     all.push_back(std::move(*stores));
   }

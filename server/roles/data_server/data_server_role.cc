@@ -19,6 +19,7 @@
 #include "rpc/socket_address.h"
 #include "server/config/endpoint.h"
 #include "server/control_path.h"
+#include "server/patience.h"
 #include "server/process.h"
 #include "server/roles/nfs/nfs4_options.h"
 #include "server/roles/nfs/nfs4_report.h"
@@ -83,12 +84,16 @@ nfs4::EngineOptions engine_options(const config::Config& config, std::size_t ope
 }  // namespace
 
 std::expected<DataServerRole::Opened, std::string> DataServerRole::open(
-    const Shared& shared, const config::DataServerConfig& config, std::size_t open_files_max) {
+    const Shared& shared, const config::DataServerConfig& config, std::size_t open_files_max,
+    unsigned drain_seconds) {
   auto secret = pnfs::read_secret(config.secret);
   if (!secret) return std::unexpected(std::move(secret.error()));
   auto mds = resolve(config.mds);
   if (!mds) return std::unexpected(std::move(mds.error()));
-  auto store = pnfs_ds::StoreDirectory::open(config.directory);
+  Patience patience(shared.clock, "the directory " + config.directory, drain_seconds);
+  auto store = pnfs_ds::StoreDirectory::open(config.directory,
+                                             fmt::format("another data server (process {})", ::getpid()),
+                                             [&](std::string_view user) { return patience.lasts(user); });
   if (!store) return std::unexpected(std::move(store.error()));
   vfs::posix::PosixOptions options;
   options.directory = (*store)->objects_path();
@@ -116,7 +121,7 @@ std::expected<std::unique_ptr<Role>, std::string> DataServerRole::make(const Sha
                                                                        const config::Config& config,
                                                                        const config::DataServerConfig& own) {
   const std::size_t open_files_max = objects_open_max(config, shared.open_files_max);
-  auto opened = open(shared, own, open_files_max);
+  auto opened = open(shared, own, open_files_max, config.limits.drain_seconds);
   if (!opened) return std::unexpected(std::move(opened.error()));
   std::unique_ptr<DataServerRole> role(new DataServerRole(shared, own, std::move(*opened), open_files_max));
   if (auto done = role->assemble(shared, config, open_files_max); !done)

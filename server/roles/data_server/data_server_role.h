@@ -61,7 +61,7 @@ class DataServerRole final : public Role {
     std::unique_ptr<pnfs_ds::FenceLog> log;
   };
   static std::expected<Opened, std::string> open(const Shared& shared, const config::DataServerConfig& config,
-                                                 std::size_t open_files_max);
+                                                 std::size_t open_files_max, unsigned drain_seconds);
 
   DataServerRole(const Shared& shared, const config::DataServerConfig& own, Opened opened,
                  std::size_t open_files_max);

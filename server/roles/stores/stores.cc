@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "server/patience.h"
 #include "server/process.h"
 #include "server/roles/stores/paths.h"
 
@@ -36,7 +37,8 @@ std::string mistake_about_place(const config::Config& config, const config::Stor
 
 }  // namespace
 
-std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::Config& config) {
+std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::Config& config,
+                                                                 const base::Clock& clock) {
   if (!may_keep_trusted_attributes())
     return std::unexpected(
         "a store needs root (CAP_SYS_ADMIN): what is sealed is noted in an extended attribute trusted.*; "
@@ -46,9 +48,11 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
   for (const config::StoreConfig& wanted : config.stores) {
     if (std::string mistake = mistake_about_place(config, wanted); !mistake.empty())
       return std::unexpected(std::move(mistake));
-    auto opened = store::Store::open(
-        wanted.directory,
-        {.what = use_of(config, wanted), .who = fmt::format("braid serve (process {})", ::getpid())});
+    Patience patience(clock, fmt::format("the store {}", wanted.directory), config.limits.drain_seconds);
+    auto opened = store::Store::open(wanted.directory,
+                                     {.what = use_of(config, wanted),
+                                      .who = fmt::format("braid serve (process {})", ::getpid()),
+                                      .wait = [&](std::string_view user) { return patience.lasts(user); }});
     if (!opened) return std::unexpected(fmt::format("the store {}: {}", wanted.name, opened.error()));
     Entry& entry = out->by_name_[wanted.name];
     entry.store = std::move(*opened);

@@ -22,7 +22,8 @@ namespace braid::server::roles::stores {
 class Stores final : public nfs::Capability {
  public:
   // Opens those of the configuration, which has some. The error is a sentence for the user.
-  static std::expected<std::shared_ptr<Stores>, std::string> open(const config::Config& config);
+  static std::expected<std::shared_ptr<Stores>, std::string> open(const config::Config& config,
+                                                                  const base::Clock& clock);
 
   std::vector<vfs::ContentSource*> sources(const config::ExportConfig& config) override;
   [[nodiscard]] bool takes_pipes() const override { return true; }

@@ -73,6 +73,22 @@ TEST_F(StoreDirectoryTest, two_servers_do_not_use_one_store) {
   EXPECT_THAT(trouble(), testing::HasSubstr("another data server uses"));
 }
 
+TEST_F(StoreDirectoryTest, who_waits_gets_it_when_its_user_has_ended) {
+  auto first = StoreDirectory::open(directory_, "a data server (process 1)");
+  ASSERT_TRUE(first);
+  EXPECT_THAT(trouble(), testing::HasSubstr("a data server (process 1) uses the directory"));
+  int waits = 0;
+  const auto second =
+      StoreDirectory::open(directory_, "a data server (process 2)", [&](std::string_view user) {
+        EXPECT_EQ(user, "a data server (process 1)");
+        if (++waits == 2) first->reset();
+        return true;
+      });
+  EXPECT_TRUE(second) << second.error();
+  EXPECT_EQ(waits, 2);
+  EXPECT_THAT(trouble(), testing::HasSubstr("a data server (process 2) uses the directory"));
+}
+
 TEST_F(StoreDirectoryTest, a_store_whose_making_was_cut_off_is_made) {
   fs::create_directory(directory_ / "objects");
   write("identity.new", "half");

@@ -211,30 +211,50 @@ class ProcessTest(unittest.TestCase):
 
 
 class Serving(ProcessTest):
-    def test_one_that_starts_while_another_ends_waits_for_it_and_says_so(self):
-        first = self.serve()
+    def second_waits(self, first, said, *arguments, state="state"):
+        """Another one, started with these arguments, says that it waits for the first one, and serves after that."""
         other = os.path.join(self.scratch, "other")
         os.mkdir(other)
         command = [BRAID, "serve", other, "--listen", "127.0.0.1", "--port", "0", "--state",
-                   os.path.join(self.scratch, "state"), "--admin", os.path.join(self.scratch, "second.sock")]
+                   os.path.join(self.scratch, state), "--admin", os.path.join(self.scratch, "second.sock"), *arguments]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as second:
             line = ""
-            while "state_directory_in_use" not in line:
+            while "directory_in_use" not in line:
                 line = second.stderr.readline()
                 self.assertTrue(line, "it has ended")
-            self.assertIn(f"another server (process {first.process.pid}) uses the state directory", line)
+            self.assertIn(said, line)
             self.assertEqual(first.stop(), 0)
             self.assertIn("Serving", second.stdout.readline())
             second.send_signal(signal.SIGTERM)
             second.communicate(timeout=PATIENCE_S)
             self.assertEqual(second.returncode, 0)
 
+    def test_one_that_starts_while_another_ends_waits_for_it_and_says_so(self):
+        first = self.serve()
+        self.second_waits(first, f"another server (process {first.process.pid}) uses the state directory")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_so_does_one_that_wants_the_same_store(self):
+        store = os.path.join(self.scratch, "store")
+        first = self.serve(self.directory, "--store", store)
+        self.second_waits(first, f"braid serve (process {first.process.pid}) uses the store {store}", "--store", store,
+                          state="another")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_so_does_one_that_wants_the_same_directory_of_objects(self):
+        objects = os.path.join(self.scratch, "objects")
+        os.mkdir(objects)
+        arguments = ("--data-servers", "2", "--data-directory", objects)
+        first = self.serve(self.directory, *arguments)
+        self.second_waits(first, f"another data server (process {first.process.pid}) uses the directory {objects}",
+                          *arguments, state="another")
+
     def test_the_one_that_waits_ends_when_it_is_told_to(self):
         self.serve()
         command = [BRAID, "serve", self.directory, "--listen", "127.0.0.1", "--port", "0", "--state",
                    os.path.join(self.scratch, "state"), "--admin", os.path.join(self.scratch, "second.sock")]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as second:
-            while "state_directory_in_use" not in second.stderr.readline():
+            while "directory_in_use" not in second.stderr.readline():
                 self.assertIsNone(second.poll())
             second.send_signal(signal.SIGTERM)
             _, said = second.communicate(timeout=PATIENCE_S)

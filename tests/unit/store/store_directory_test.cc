@@ -57,6 +57,22 @@ TEST_F(StoreDirectoryTest, has_one_user) {
   EXPECT_THAT(error(), testing::HasSubstr("in use by braid test (pid 1)"));
 }
 
+TEST_F(StoreDirectoryTest, who_waits_gets_it_when_its_user_has_ended) {
+  auto first = Store::open(path_ / "s", {.what = OpenFor::creating, .who = "braid test (pid 1)"});
+  ASSERT_TRUE(first);
+  std::vector<std::string> users;
+  const auto wait = [&](std::string_view user) {
+    users.emplace_back(user);
+    if (users.size() == 2) first->reset();
+    return true;
+  };
+  const auto second =
+      Store::open(path_ / "s", {.what = OpenFor::writing, .who = "braid test (pid 2)", .wait = wait});
+  EXPECT_TRUE(second) << second.error();
+  EXPECT_THAT(users, testing::ElementsAre("braid test (pid 1)", "braid test (pid 1)"));
+  EXPECT_THAT(error(), testing::HasSubstr("in use by braid test (pid 2)"));
+}
+
 TEST_F(StoreDirectoryTest, what_is_of_a_later_version_or_has_another_key_is_refused) {
   ASSERT_EQ(error(OpenFor::creating), "");
   std::ifstream in(path_ / "s" / "FORMAT");
