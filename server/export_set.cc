@@ -275,18 +275,8 @@ void ExportSet::sweep() {
   if (changed) publish();
 }
 
-std::vector<std::shared_ptr<vfs::posix::WriteBack>> ExportSet::unserved() const {
-  std::vector<const vfs::posix::WriteBack*> served;
-  for (const Entry& entry : entries_) {
-    if (entry.file_system != nullptr) served.push_back(&entry.file_system->tree().write_back());
-    // What clients still have open there may be resumed.
-    if (const auto held = entry.let_go.lock()) served.push_back(&held->tree().write_back());
-  }
-  return write_backs_->keeping_beside(served);
-}
-
 io::Op<> ExportSet::let_go_unserved() const {
-  const auto all = unserved();
+  const auto all = write_backs_->unserved();
   if (all.empty()) co_return;
   const auto let_go = [&all] {
     for (const auto& one : all) one->let_go_kept();

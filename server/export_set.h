@@ -71,9 +71,11 @@ class ExportSet {
   void sweep();
   // True if files are kept open for the sake of unsynced bytes in file systems of which nothing is served any
   // more: suspended, or not among the exports any more.
-  [[nodiscard]] bool keeps_unserved() const { return !unserved().empty(); }
+  [[nodiscard]] bool keeps_unserved() const { return !write_backs_->unserved().empty(); }
   // Syncs and closes these, on the blocking pool. Waits for the medium.
   io::Op<> let_go_unserved() const;
+  // For whatever else serves from the same disks: bytes that one loses others may have lost, too.
+  [[nodiscard]] const std::shared_ptr<vfs::posix::WriteBacks>& write_backs() const { return write_backs_; }
   // By an administrator: what is at the directory of this export now is meant. A sentence if it cannot be.
   std::expected<void, std::string> accept(std::string_view export_path);
   // Lets go of its disk, and serves it again. What is still to be done about it, in a sentence, if anything.
@@ -85,7 +87,6 @@ class ExportSet {
   [[nodiscard]] std::map<std::string, std::vector<std::string>> nested_mounts() const;
 
  private:
-  [[nodiscard]] std::vector<std::shared_ptr<vfs::posix::WriteBack>> unserved() const;
   std::expected<Entry, std::string> offer(const config::ExportConfig& config);
   Entry* find(std::string_view export_path);
   void warn_of_nested_mounts() const;

@@ -26,6 +26,10 @@
 #include "server/server_thread.h"
 #include "vfs/export.h"
 
+namespace braid::vfs::posix {
+class WriteBacks;
+}
+
 namespace braid::server {
 
 // What the roles of a server share, and a role's part of it; what is referred to outlives the role.
@@ -34,6 +38,7 @@ struct Shared {
   io::BlockingPool& pool;
   io::SlabPool& slabs;
   const vfs::Exports& exports;
+  std::shared_ptr<vfs::posix::WriteBacks> write_backs;
   base::MetricRegistry& metrics;   // the series that a role registers carry its label
   std::string state_dir;           // exists
   std::size_t open_files_max = 0;  // descriptors for files in use, of all roles

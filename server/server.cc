@@ -82,6 +82,7 @@ std::expected<void, std::string> Server::open_roles(const std::vector<RoleMaker>
                             .pool = pool_,
                             .slabs = slabs_,
                             .exports = exports_.table(),
+                            .write_backs = exports_.write_backs(),
                             .metrics = hosted->metrics,
                             .state_dir = state_dir,
                             .open_files_max = plan_.open_files_max,

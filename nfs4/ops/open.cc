@@ -86,6 +86,7 @@ state::OpenRequest request_of(const Compound& compound, const Opening& opening) 
           .wish = opening.wish,
           .reclaim = opening.reclaim,
           .also_writes = opening.truncate,
+          .made = opening.made,
           .now = compound.now()};
 }
 

@@ -75,6 +75,7 @@ Op4<bool> make(Compound& compound, const Place& dir, std::string_view name, cons
   opening.cinfo = change_info_of(wcc);
   const bool exclusive = plan.how.mode == Mode::exclusive || plan.how.mode == Mode::exclusive_with_attributes;
   if (made->created || exclusive) opening.attrset = plan.creation.attrset;
+  opening.made = made->created;
   if (made->created) co_await attributes::finish_creation(compound, opening.at, plan.creation);
   if (!plan.creation.acl) opening.seen = made->attributes;
   co_return true;

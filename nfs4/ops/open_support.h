@@ -43,6 +43,7 @@ struct Opening {
   Bitmap attrset;
   // An existing file is to become empty; not before nobody denies that (UNCHECKED4 with size 0).
   bool truncate = false;
+  bool made = false;  // the file, by this OPEN
 
   [[nodiscard]] vfs::OpenAccess access() const { return static_cast<vfs::OpenAccess>(share.access); }
   // The holder of a write delegation reads, too.

@@ -132,9 +132,15 @@ class StateRegistry {
   // Null when a limit is reached.
   template <class T, class... Args>
   T* make(ClientStates& states, Args&&... args) {
-    T* made = nullptr;
     if (room_for_state(&states.peer, states.count))
-      made = ids_.add(std::make_unique<T>(states.client, std::forward<Args>(args)...));
+      return make_over_share<T>(states, std::forward<Args>(args)...);
+    note_refused();
+    return nullptr;
+  }
+  // The same whatever the client and its address have. Null when all clients together have what they may.
+  template <class T, class... Args>
+  T* make_over_share(ClientStates& states, Args&&... args) {
+    T* const made = ids_.add(std::make_unique<T>(states.client, std::forward<Args>(args)...));
     if (made != nullptr)
       note_made(states, *made);
     else

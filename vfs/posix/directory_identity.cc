@@ -1,9 +1,7 @@
 #include "vfs/posix/directory_identity.h"
 
 #include <fmt/format.h>
-#include <linux/btrfs.h>
 #include <linux/magic.h>
-#include <sys/ioctl.h>
 #include <sys/vfs.h>
 
 #include <span>
@@ -34,9 +32,8 @@ std::string file_system_name(int fd, const struct statfs& status, std::string_vi
   const auto magic = static_cast<std::uint32_t>(status.f_type);
   // ext2 to ext4 and tmpfs make f_fsid of their UUID; that of btrfs depends on the subvolume, too.
   if (magic == EXT4_SUPER_MAGIC) return "ext:" + fsid_text(status);
-  if (btrfs_ioctl_fs_info_args info{};
-      magic == BTRFS_SUPER_MAGIC && ::ioctl(fd, BTRFS_IOC_FS_INFO, &info) == 0)
-    return "btrfs:" + hex_of(std::as_bytes(std::span(info.fsid)));
+  if (magic == BTRFS_SUPER_MAGIC)
+    if (const auto uuid = btrfs_uuid(fd)) return "btrfs:" + hex_of(*uuid);
   if (const auto geometry = xfs_geometry(fd)) return "xfs:" + hex_of(geometry->uuid);
   if (traits_of(magic, {}).in_memory) return fmt::format("memory:{}-{}", fsid_text(status), device);
   if (const auto uuid = file_system_uuid(fd)) return "uuid:" + hex_of(*uuid);

@@ -22,11 +22,17 @@ std::uint64_t hash(base::BytesView bytes) {
   return base::siphash24(fixed, bytes);
 }
 
+// As the names in directory_identity.cc, the same on every kernel: clients do not meet another `fsid` after
+// its update.
 std::uint64_t filesystem_of(int fd, const struct statfs& status) {
-  if (const auto uuid = file_system_uuid(fd)) return hash(*uuid);
-  // The f_fsid of XFS is a device number, which may change.
+  const auto magic = static_cast<std::uint32_t>(status.f_type);
+  const auto f_fsid = std::as_bytes(std::span(&status.f_fsid, 1));
+  if (magic == EXT4_SUPER_MAGIC) return hash(f_fsid);
+  if (magic == BTRFS_SUPER_MAGIC)
+    if (const auto uuid = btrfs_uuid(fd)) return hash(*uuid);
   if (const auto geometry = xfs_geometry(fd)) return hash(geometry->uuid);
-  return hash(std::as_bytes(std::span(&status.f_fsid, 1)));
+  if (const auto uuid = file_system_uuid(fd)) return hash(*uuid);
+  return hash(f_fsid);
 }
 
 std::string transient_because(const ExportRoot& root) {

@@ -83,12 +83,11 @@ std::shared_ptr<WriteBack> WriteBacks::of(std::uint64_t filesystem) {
   return found;
 }
 
-std::vector<std::shared_ptr<WriteBack>> WriteBacks::keeping_beside(
-    const std::vector<const WriteBack*>& served) {
+std::vector<std::shared_ptr<WriteBack>> WriteBacks::unserved() {
   std::vector<std::shared_ptr<WriteBack>> out;
   const std::scoped_lock lock(mutex_);
   for (const auto& [filesystem, one] : all_)
-    if (one->kept() > 0 && std::ranges::find(served, one.get()) == served.end()) out.push_back(one);
+    if (one->kept() > 0 && one.use_count() == 1) out.push_back(one);
   return out;
 }
 

@@ -91,15 +91,14 @@ class WriteBack : public std::enable_shared_from_this<WriteBack> {
   std::map<Inode, std::shared_ptr<FileSyncs>> kept_;  // those that have a descriptor of their own
 };
 
-// The file systems that a server exports. Thread-safe.
+// The file systems that a server serves from, in all its roles. Thread-safe.
 class WriteBacks {
  public:
   // The same object for the same number, from then on: a file system that is exported again, as by a reload,
   // goes on with its verifier.
   std::shared_ptr<WriteBack> of(std::uint64_t filesystem);
-  // Those that keep files open, but for `served`.
-  [[nodiscard]] std::vector<std::shared_ptr<WriteBack>> keeping_beside(
-      const std::vector<const WriteBack*>& served);
+  // Those that keep files open, and that nothing has that serves from the file system, or may again.
+  [[nodiscard]] std::vector<std::shared_ptr<WriteBack>> unserved();
 
  private:
   std::mutex mutex_;

@@ -70,10 +70,10 @@ Opens::Opens(StateRegistry& registry)
             .sequence_flag = SEQ4_STATUS_ADMIN_STATE_REVOKED}),
       registry_(registry) {}
 
-OpenOwner* Opens::owner_for(ClientStates& states, std::string_view name, base::TimePoint now) {
+OpenOwner* Opens::owner_for(ClientStates& states, std::string_view name, base::TimePoint now, bool admitted) {
   auto found = states.open_owners.find(name);
   if (found == states.open_owners.end()) {
-    if (!registry_.room_for_owner(&states.peer, states.open_owners.size())) {
+    if (!admitted && !registry_.room_for_owner(&states.peer, states.open_owners.size())) {
       registry_.note_refused();
       return nullptr;
     }
@@ -86,9 +86,11 @@ OpenOwner* Opens::owner_for(ClientStates& states, std::string_view name, base::T
   return found->second.get();
 }
 
-OpenState* Opens::state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool& fresh) {
+OpenState* Opens::state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool admitted,
+                            bool& fresh) {
   if (OpenState* const known = file.opens.of(owner)) return known;
-  auto* open = registry_.make<OpenState>(states, file, owner);
+  auto* const open = admitted ? registry_.make_over_share<OpenState>(states, file, owner)
+                              : registry_.make<OpenState>(states, file, owner);
   if (open == nullptr) return nullptr;
   fresh = true;
   open->made = owner.used;
@@ -135,16 +137,17 @@ base::Result<OpenAnswer, Refusal> Opens::open(OpenRequest request, DeferredWork&
     return base::Failure<Refusal>{std::move(admitted.error())};
   }
   ClientStates& states = registry_.states_of(request.client);
-  OpenOwner* owner = owner_for(states, request.owner, request.now);
+  OpenOwner* owner = owner_for(states, request.owner, request.now, request.made);
   if (owner == nullptr) return refused(limit_status(request.minor_version));
   FileState& file = registry_.file_of(request.file);
   bool fresh = false;
-  OpenState* open = state_for(states, file, *owner, fresh);
+  OpenState* open = state_for(states, file, *owner, request.made, fresh);
   if (open == nullptr) {
     registry_.forget_if_unused(request.file);
     if (request.minor_version > 0 && owner->opens == 0)
       states.open_owners.erase(states.open_owners.find(request.owner));
-    return refused(limit_status(request.minor_version));
+    // Who comes again would find the file that was made.
+    return refused(request.made ? nfsstat4::NFS4ERR_SERVERFAULT : limit_status(request.minor_version));
   }
   if (request.reclaim) owner->confirmed = true;  // RFC 7530 9.1.11: who reclaims has been confirmed before
   OpenAnswer answer{.id = {},

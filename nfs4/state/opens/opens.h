@@ -32,6 +32,9 @@ struct OpenRequest {
   DelegationWish wish = DelegationWish::none;
   bool reclaim = false;
   bool also_writes = false;  // the OPEN itself changes the file, whatever the owner may do later
+  // The file was made for it, which admit_one_more() allowed. What others got since keeps it from nothing: it
+  // would be told to come again, and find its own file in its way.
+  bool made = false;
   base::TimePoint now{};
 
   // What others must not deny.
@@ -79,8 +82,10 @@ class Opens final : public Kind {
   // what was made is not unmade. RESOURCE (DELAY in 4.1).
   [[nodiscard]] base::Result<void, nfsstat4> admit_one_more(const Client& client, std::string_view owner);
 
-  // The open owner of this name, which is made if need be. Null when a limit is reached.
-  OpenOwner* owner_for(ClientStates& states, std::string_view name, base::TimePoint now);
+  // The open owner of this name, which is made if need be. Null when a limit is reached, unless it was
+  // admitted before.
+  OpenOwner* owner_for(ClientStates& states, std::string_view name, base::TimePoint now,
+                       bool admitted = false);
   // RFC 7530 9.1.7: the owner's next operation shows that it has the answer to its CLOSE.
   void drop_closed(OpenOwner& owner, DeferredWork& work);
   // Whether a 4.0 owner without state, that was not used since `before`, is to be forgotten; what it never
@@ -93,7 +98,7 @@ class Opens final : public Kind {
   [[nodiscard]] bool describe(const State& state, StateLine& line) const override;
 
  private:
-  OpenState* state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool& fresh);
+  OpenState* state_for(ClientStates& states, FileState& file, OpenOwner& owner, bool admitted, bool& fresh);
   // Takes the open off its file: it holds nothing any more, only its stateid remains.
   void detach(OpenState& open, DeferredWork& work);
 

@@ -100,6 +100,7 @@ std::expected<DataServerRole::Opened, std::string> DataServerRole::open(
   options.tree.key = base::random_sip_key();
   options.tree.export_path = "/";
   options.tree.cache.descriptors_max = open_files_max;
+  options.tree.write_backs = shared.write_backs;
   options.pool = &shared.pool;
   options.slabs = &shared.slabs;
   auto files = vfs::posix::PosixFileSystem::open(options, shared.clock);

@@ -1,7 +1,9 @@
 // How many system calls the content of a file costs.
 #include "content_fixture.h"
 #include "posix_fixture.h"
+#include "sandbox.h"
 #include "system_faults.h"
+#include "vfs/posix/export_root.h"
 
 namespace braid::vfs {
 namespace {
@@ -86,6 +88,23 @@ TEST_P(ContentCallsTest, a_size_that_fails_after_its_file_was_made_is_no_delay) 
   faults.add({.call = SystemCall::ftruncate, .error = ENOMEM, .nth = test::every});
   EXPECT_EQ(run(fs_->create({}, root_, "created", how, wcc_)).error(), Error::io);
   EXPECT_EQ(run(fs_->open_create({}, root_, "opened", OpenAccess::both, how, wcc_)).error(), Error::io);
+}
+
+// What clients know an export by must survive an update of the kernel: Linux 6.9 tells the UUID of every file
+// system by one call.
+TEST(FileSystemId, does_not_depend_on_what_newer_kernels_tell) {
+  constexpr unsigned long get_fs_uuid = 0x80111500;
+  for (const std::string& kind : file_system_kinds()) {
+    SCOPED_TRACE(kind);
+    const auto at = mounted(kind);
+    if (!at || kind == "tmpfs") continue;
+    SystemFaults faults;
+    const auto now = posix::open_export_root(*at, {});
+    faults.refuse_ioctl(get_fs_uuid);
+    const auto before = posix::open_export_root(*at, {});
+    ASSERT_TRUE(now && before);
+    EXPECT_EQ(now->filesystem, before->filesystem);
+  }
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Script {
   std::list<SystemFault> faults;
   std::array<unsigned, system_calls> calls{};
   std::optional<std::int64_t> magic;
+  std::optional<unsigned long> refused_ioctl;
 };
 Script script;
 
@@ -74,6 +75,7 @@ SystemFaults::~SystemFaults() {
   const std::scoped_lock lock(script.mutex);
   script.on = false;
   script.magic.reset();
+  script.refused_ioctl.reset();
 }
 
 void SystemFaults::add(SystemFault fault) {
@@ -90,6 +92,11 @@ void SystemFaults::clear() {
 void SystemFaults::pretend(std::int64_t magic) {
   const std::scoped_lock lock(script.mutex);
   script.magic = magic;
+}
+
+void SystemFaults::refuse_ioctl(unsigned long request) {
+  const std::scoped_lock lock(script.mutex);
+  script.refused_ioctl = request;
 }
 
 unsigned SystemFaults::calls(SystemCall call) const {
@@ -247,6 +254,20 @@ ssize_t __wrap_copy_file_range(int in, off64_t* from, int out, off64_t* to, std:
                                unsigned flags) {
   return meet(SystemCall::copy_file_range,
               [=] { return __real_copy_file_range(in, from, out, to, bytes, flags); });
+}
+
+// Variadic in the C library; the third argument lies where it does for these.
+int __real_ioctl(int fd, unsigned long request, void* argument);
+int __wrap_ioctl(int fd, unsigned long request, void* argument);
+int __wrap_ioctl(int fd, unsigned long request, void* argument) {
+  {
+    const std::scoped_lock lock(braid::vfs::test::script.mutex);
+    if (braid::vfs::test::script.refused_ioctl == request) {
+      errno = ENOTTY;
+      return -1;
+    }
+  }
+  return __real_ioctl(fd, request, argument);
 }
 
 int __real_fstatfs(int fd, struct statfs* out);

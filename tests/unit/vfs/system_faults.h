@@ -55,6 +55,8 @@ class SystemFaults {
   void clear();
   // What fstatfs(2) says of every file system, in f_type.
   void pretend(std::int64_t magic);
+  // ioctl(2) with this request is ENOTTY, as on a kernel that does not have it.
+  void refuse_ioctl(unsigned long request);
   // Since the object was made or cleared.
   [[nodiscard]] unsigned calls(SystemCall call) const;
 };

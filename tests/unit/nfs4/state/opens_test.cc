@@ -294,6 +294,17 @@ TEST_F(SharesTest, clients_of_one_address_share_what_it_may_have_of_all_states) 
   EXPECT_GE(open_all(far, true), 16U) << "there is room for others";
 }
 
+// Two were admitted, and both have made their files.
+TEST_F(SharesTest, an_open_whose_file_was_made_for_it_is_not_refused) {
+  open_all(one, false);
+  EXPECT_FALSE(states.opens().admit_one_more(*one, "another"));
+  OpenRequest request{
+      .client = one, .minor_version = 1, .owner = "another", .file = handle(250), .share = reads};
+  EXPECT_FALSE(states.opens().open(request, after));
+  request.made = true;
+  EXPECT_TRUE(states.opens().open(request, after));
+}
+
 TEST_F(SharesTest, what_an_address_gives_back_it_may_have_again) {
   const stateid4 first = opened(one, "o", reads, handle(250));
   EXPECT_EQ(open_all(one, true), 31U);
