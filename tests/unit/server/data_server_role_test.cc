@@ -21,6 +21,8 @@
 #include "server/run/roles.h"
 #include "server/server.h"
 #include "tests/unit/rpc/tcp_fixture.h"
+#include "vfs/posix/export_root.h"
+#include "vfs/posix/write_back.h"
 
 namespace braid::server {
 namespace {
@@ -240,6 +242,9 @@ TEST_F(DataServerRoleTest, it_serves_beside_exports_under_a_label) {
            std::string::npos;
   }));
   EXPECT_NE(server_->roles()[0]->listening.addresses, server_->roles()[1]->listening.addresses);
+  // One write verifier for one disk: the table has it, the export, the data server, and this.
+  const auto root = vfs::posix::open_export_root(directory_, {});
+  EXPECT_EQ(server_->exports().write_backs()->of(root.value().filesystem).use_count(), 4);
 }
 
 }  // namespace
