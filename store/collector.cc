@@ -401,6 +401,7 @@ base::Result<void> Collector::put_moving(Moving& moving) {
     if (auto required = store_.require(FormatFile::runs); !required) return required;
   const auto entries = std::span(moving.entries).last(data.size());
   std::vector<NewChunk> chunks;
+  chunks.reserve(data.size());
   for (std::size_t i = 0; i < data.size(); ++i) chunks.push_back({entries[i].id, *data[i]});
   const auto put =
       store_.chunks().put_data_anew(chunks, std::uint64_t{entries.front().offset} + ChunkHeader::bytes);

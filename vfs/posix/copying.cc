@@ -88,13 +88,13 @@ Outcome<> FileData::clone_from(const Credentials& who, OpenFile& from, std::uint
   range.src_length = length;
   range.dest_offset = to_offset;
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
-  ByteChanging changing(*this, use->fd, plan.syncs == nullptr);
+  ByteChanging change(*this, use->fd, plan.syncs == nullptr);
   int failure = 0;
   const auto done = tree_.identity().as(who, [&] {
     if (::ioctl(use->fd, FICLONERANGE, &range) != 0) failure = errno;
     return failure == 0 ? Outcome<>() : base::fail(error_of(failure));
   });
-  changing.end(failure != 0 && !kernel_cannot_copy(failure), false);
+  change.end(failure != 0 && !kernel_cannot_copy(failure), false);
   file_.changes().changed();
   if (!done) return done;
   return Tree::carry_out(plan);
@@ -110,14 +110,14 @@ Outcome<std::uint64_t> FileData::copy_from(const Credentials& who, OpenFile& fro
   const auto source = from.descriptor();
   if (!source) return base::fail(source.error());
   const std::uint64_t wanted = std::min(length == 0 ? copy_slice_bytes : length, copy_slice_bytes);
-  ByteChanging changing(*this, use->fd, true);
+  ByteChanging change(*this, use->fd, true);
   const auto copied = tree_.identity().as(who, [&]() -> Outcome<Copied> {
     return copy_range(source->fd, static_cast<off_t>(from_offset), use->fd, static_cast<off_t>(to_offset),
                       wanted);
   });
   file_.changes().changed();
   if (!copied) return base::fail(copied.error());
-  changing.end(copied->write_failed, copied->count > 0);
+  change.end(copied->write_failed, copied->count > 0);
   // An error after the first bytes is the next call's, but for what it says of the bytes before.
   if (copied->failure != 0 && copied->count == 0) return base::fail(error_of(copied->failure));
   return copied->count;

@@ -64,12 +64,12 @@ Outcome<> FileData::allocate(const Credentials& who, std::uint64_t offset, std::
 Outcome<> FileData::space_through(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
                                   int mode) const {
   const Tree::PlannedSync plan = tree_.plan_sync(*this);
-  ByteChanging changing(*this, fd, plan.syncs == nullptr);
+  ByteChanging change(*this, fd, plan.syncs == nullptr);
   const auto done = tree_.identity().as(who, [&] {
     return outcome_of(::fallocate(fd, mode, static_cast<off_t>(offset), static_cast<off_t>(length)));
   });
   file_.changes().changed();
-  changing.end(!done && done.error() != Error::notsupp, false);
+  change.end(!done && done.error() != Error::notsupp, false);
   if (!done) return done;
   return Tree::carry_out(plan);
 }
