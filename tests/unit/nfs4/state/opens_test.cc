@@ -298,8 +298,13 @@ TEST_F(SharesTest, clients_of_one_address_share_what_it_may_have_of_all_states) 
 TEST_F(SharesTest, an_open_whose_file_was_made_for_it_is_not_refused) {
   open_all(one, false);
   EXPECT_FALSE(states.opens().admit_one_more(*one, "another"));
-  OpenRequest request{
-      .client = one, .minor_version = 1, .owner = "another", .file = handle(250), .share = reads};
+  OpenRequest request{.client = one,
+                      .minor_version = 1,
+                      .owner = "another",
+                      .file = handle(250),
+                      .share = reads,
+                      .opener = {},
+                      .descriptor = {}};
   EXPECT_FALSE(states.opens().open(request, after));
   request.made = true;
   EXPECT_TRUE(states.opens().open(request, after));
