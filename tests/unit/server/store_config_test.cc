@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/clock.h"
 #include "server/config/config.h"
 #include "server/process.h"
 #include "server/roles/stores/stores.h"
@@ -91,12 +92,13 @@ TEST(Config, a_store_does_not_lie_in_an_exported_directory) {
   exported.store = "s";
   config.exports.push_back(exported);
   config.stores.push_back({.name = "s", .directory = place / "link" / "store", .make = true});
-  const auto inside = roles::stores::Stores::open(config);
+  const base::SystemClock clock;
+  const auto inside = roles::stores::Stores::open(config, clock);
   ASSERT_FALSE(inside);
   EXPECT_THAT(inside.error(), HasSubstr("which is exported as /a"));
   EXPECT_TRUE(std::filesystem::is_empty(place / "exported"));
   config.stores.front().directory = place / "exported-store";
-  EXPECT_TRUE(roles::stores::Stores::open(config)) << "beside it";
+  EXPECT_TRUE(roles::stores::Stores::open(config, clock)) << "beside it";
   EXPECT_TRUE(std::filesystem::exists(place / "exported-store" / "FORMAT")) << "it was made";
   std::filesystem::remove_all(place);
 }
