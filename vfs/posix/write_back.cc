@@ -63,6 +63,7 @@ std::shared_ptr<FileSyncs> WriteBack::let_go(const Inode& inode) {
 std::vector<std::shared_ptr<FileSyncs>> WriteBack::kept_files() {
   std::vector<std::shared_ptr<FileSyncs>> files;
   const std::scoped_lock lock(mutex_);
+  files.reserve(kept_.size());
   for (const auto& [inode, file] : kept_) files.push_back(file);
   return files;
 }
