@@ -14,93 +14,25 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, base::BytesView bytes) {
   return put(kind, keys_.id_of(kind, *named), bytes);
 }
 
-// With the lock on its id.
-std::optional<ChunkRef> ChunkStore::found(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+  ChunkRef chunk{.id = id, .at = {}, .bytes = static_cast<std::uint32_t>(bytes.size())};
+  const std::scoped_lock lock(putting_[std::hash<hashing::Digest>{}(id) % puts_at_once]);
   const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(id);
   // Where it lies, not where it was: what a recipe names is what is kept.
   const auto place = known ? containers_.place_of(*known) : base::fail(ENOENT);
-  if (!place) return std::nullopt;
-  const ChunkRef chunk{.id = id, .at = *place, .bytes = static_cast<std::uint32_t>(bytes.size())};
-  if (!is_there(kind, chunk, bytes) || !pins_.refer(place->container)) return std::nullopt;
-  ++chunks_found_;
-  bytes_found_ += bytes.size();
-  return chunk;
-}
-
-base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  const std::scoped_lock lock(putting_[std::hash<hashing::Digest>{}(id) % puts_at_once]);
-  if (const auto there = found(kind, id, bytes)) return *there;
+  if (place) {
+    chunk.at = *place;
+    if (is_there(kind, chunk, bytes) && pins_.refer(place->container)) {
+      ++chunks_found_;
+      bytes_found_ += bytes.size();
+      return chunk;
+    }
+  }
   const auto added = append(kind, id, bytes);
   if (!added) return added;
   ++chunks_added_;
   bytes_added_ += ChunkHeader::bytes + bytes.size();
   return added;
-}
-
-// In order, so that no two wait for each other.
-std::vector<std::unique_lock<std::mutex>> ChunkStore::locked(std::span<const NewChunk> chunks) {
-  std::array<bool, puts_at_once> wanted{};
-  for (const NewChunk& chunk : chunks) wanted[std::hash<hashing::Digest>{}(chunk.id) % puts_at_once] = true;
-  std::vector<std::unique_lock<std::mutex>> out;
-  for (std::size_t i = 0; i < puts_at_once; ++i)
-    if (wanted[i]) out.emplace_back(putting_[i]);
-  return out;
-}
-
-base::Result<std::vector<ChunkRef>> ChunkStore::put_data(std::span<const NewChunk> chunks,
-                                                         std::uint64_t offset) {
-  const auto locks = locked(chunks);
-  std::vector<ChunkRef> out;
-  std::unordered_set<hashing::Digest> added;
-  std::size_t fresh = 0;  // the last so many of those before are to be added
-  const auto add = [&](std::size_t end) {
-    const auto done = append_run(chunks.subspan(end - fresh, fresh), offset, out);
-    for (const NewChunk& chunk : chunks.subspan(end - fresh, fresh)) offset += chunk.bytes.size();
-    chunks_added_ += done ? fresh : 0;
-    for (const NewChunk& chunk : chunks.subspan(end - fresh, fresh))
-      if (done) bytes_added_ += ChunkHeader::bytes + chunk.bytes.size();
-    fresh = 0;
-    return done;
-  };
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const NewChunk& chunk = chunks[i];
-    // The same bytes twice: from then on the index knows them.
-    if (!added.insert(chunk.id).second)
-      if (auto done = add(i); !done) return base::fail(done.error());
-    const auto there = found(ChunkKind::data, chunk.id, chunk.bytes);
-    if (!there) {
-      ++fresh;
-      continue;
-    }
-    if (auto done = add(i); !done) return base::fail(done.error());
-    out.push_back(*there);
-    offset += chunk.bytes.size();
-  }
-  if (auto done = add(chunks.size()); !done) return base::fail(done.error());
-  return out;
-}
-
-base::Result<std::vector<ChunkRef>> ChunkStore::put_data_anew(std::span<const NewChunk> chunks,
-                                                              std::uint64_t offset) {
-  const auto locks = locked(chunks);
-  std::vector<ChunkRef> out;
-  if (auto done = append_run(chunks, offset, out); !done) return base::fail(done.error());
-  return out;
-}
-
-base::Result<void> ChunkStore::append_run(std::span<const NewChunk> chunks, std::uint64_t offset,
-                                          std::vector<ChunkRef>& out) {
-  if (chunks.empty()) return {};
-  const auto places = containers_.append_run(chunks, offset);
-  if (!places) return base::fail(places.error());
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    (void)pins_.refer((*places)[i].container);
-    if (index_ != nullptr) index_->put(chunks[i].id, (*places)[i]);
-    out.push_back({.id = chunks[i].id,
-                   .at = (*places)[i],
-                   .bytes = static_cast<std::uint32_t>(chunks[i].bytes.size())});
-  }
-  return {};
 }
 
 base::Result<ChunkRef> ChunkStore::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
@@ -147,29 +79,20 @@ ChunkStore::Bytes ChunkStore::at_place(ChunkKind kind, const ChunkRef& chunk, Lo
   return std::make_shared<const base::Bytes>(std::move(*read));
 }
 
-// What is said of it is damaged, and its bytes are not.
-ChunkStore::Bytes ChunkStore::without_head(const ChunkRef& chunk) {
-  auto bytes = containers_.bytes_at(chunk.at, chunk.bytes);
-  if (!bytes || keys_.id_of(ChunkKind::data, *bytes) != chunk.id) return nullptr;
-  return std::make_shared<const base::Bytes>(std::move(*bytes));
-}
-
 // It is not where the recipe says: there past the kernel's cache; elsewhere, by id.
 ChunkStore::Bytes ChunkStore::find_damaged(ChunkKind kind, const ChunkRef& chunk, bool& elsewhere) {
   ++mismatches_;
   containers_.forget_cached(chunk.at, chunk.bytes);
   Bytes found = at_place(kind, chunk, chunk.at);
-  if (found == nullptr && kind == ChunkKind::data) found = without_head(chunk);
   if (found == nullptr) {
     note_bad(chunk.at);
     elsewhere = true;
     if (const auto place = places_of(chunk)[1]) found = at_place(kind, chunk, *place);
   }
-  base::log_event(base::Level::error, "store_chunk_damaged", "container={} offset={} bytes={}: {}",
-                  Containers::name_of(chunk.at.container), chunk.at.offset, chunk.bytes,
-                  found == nullptr ? "it is not what the recipe names, and cannot be read"
-                  : elsewhere      ? "it was found elsewhere"
-                                   : "it can be read");
+  base::log_event(
+      base::Level::error, "store_chunk_damaged", "container={} offset={} bytes={}: {}",
+      Containers::name_of(chunk.at.container), chunk.at.offset, chunk.bytes,
+      found == nullptr ? "it is not what the recipe names, and cannot be read" : "it was found elsewhere");
   return found;
 }
 
@@ -213,7 +136,7 @@ base::Result<ChunkStore::NodeRef> ChunkStore::node(const ChunkRef& chunk) {
 }
 
 std::optional<ChunkRef> ChunkStore::root_at(const hashing::Digest& id, Location at) {
-  const auto header = containers_.head_at(at);
+  const auto header = containers_.look(at);
   if (!header || header->kind != ChunkKind::root || header->id != id) return std::nullopt;
   return ChunkRef{.id = id, .at = at, .bytes = header->length};
 }

@@ -6,9 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <unordered_set>
-#include <vector>
 
 #include "base/bytes.h"
 #include "base/guarded.h"
@@ -44,12 +42,8 @@ class ChunkStore {
   // will refer to it holds pins().use() since before.
   base::Result<ChunkRef> put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   base::Result<ChunkRef> put(ChunkKind kind, base::BytesView bytes);
-  // The same of several chunks of data whose bytes follow each other in a file, from `offset` on. Those that
-  // are new and neighbours lie one behind the other, for which the store requires FormatFile::runs.
-  base::Result<std::vector<ChunkRef>> put_data(std::span<const NewChunk> chunks, std::uint64_t offset);
-  // The same in a container behind all others, though they are there already: for what moves.
+  // The same in a container behind all others, though it is there already: for what moves.
   base::Result<ChunkRef> put_anew(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
-  base::Result<std::vector<ChunkRef>> put_data_anew(std::span<const NewChunk> chunks, std::uint64_t offset);
   base::Result<void> sync() { return containers_.sync(); }
 
   using Bytes = std::shared_ptr<const base::Bytes>;
@@ -83,11 +77,6 @@ class ChunkStore {
  private:
   std::optional<ChunkRef> root_at(const hashing::Digest& id, Location at);
   base::Result<ChunkRef> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
-  std::optional<ChunkRef> found(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
-  base::Result<void> append_run(std::span<const NewChunk> chunks, std::uint64_t offset,
-                                std::vector<ChunkRef>& out);
-  std::vector<std::unique_lock<std::mutex>> locked(std::span<const NewChunk> chunks);
-  Bytes without_head(const ChunkRef& chunk);
   bool is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes);
   Bytes find_damaged(ChunkKind kind, const ChunkRef& chunk, bool& elsewhere);
 

@@ -363,51 +363,22 @@ base::Result<bool> Collector::rewrite_one(std::uint32_t number) {
   return true;
 }
 
-// Chunks of data that lie one behind the other stay so.
 base::Result<std::optional<std::vector<ForwardingEntry>>> Collector::move_chunks(std::uint32_t number) {
-  Moving moving;
+  std::vector<ForwardingEntry> out;
   for (const std::uint32_t offset : live_.offsets_of(number)) {
     if (!goes_on()) return std::nullopt;
     const Location at{.volume = 0, .container = number, .offset = offset};
     const auto header = store_.containers().look(at);
     if (!header) return std::nullopt;
     const ChunkRef chunk{.id = header->id, .at = at, .bytes = header->length};
-    auto bytes = store_.chunks().at_place(header->kind, chunk, at);
+    const auto bytes = store_.chunks().at_place(header->kind, chunk, at);
     if (bytes == nullptr) return std::nullopt;
-    const bool goes_along = header->kind == ChunkKind::data && !moving.data.empty() &&
-                            moving.end() == offset && moving.bytes + bytes->size() <= RunHeader::bytes_max;
-    base::Result<void> done = goes_along ? base::Result<void>() : put_moving(moving);
-    if (!done) return base::fail(done.error());
-    moving.bytes += bytes->size();
-    if (options_.pace) options_.pace(bytes->size());
-    if (header->kind == ChunkKind::data) {
-      moving.entries.push_back({offset, header->kind, header->length, header->id, {}});
-      moving.data.push_back(std::move(bytes));
-      continue;
-    }
     const auto put = store_.chunks().put_anew(header->kind, chunk.id, *bytes);
     if (!put) return base::fail(put.error());
-    moving.entries.push_back({offset, header->kind, header->length, header->id, put->at});
+    out.push_back({offset, header->kind, header->length, header->id, put->at});
+    if (options_.pace) options_.pace(bytes->size());
   }
-  if (auto done = put_moving(moving); !done) return base::fail(done.error());
-  return std::move(moving.entries);
-}
-
-base::Result<void> Collector::put_moving(Moving& moving) {
-  const auto data = std::exchange(moving.data, {});
-  moving.bytes = 0;
-  if (data.empty()) return {};
-  if (data.size() > 1)
-    if (auto required = store_.require(FormatFile::runs); !required) return required;
-  const auto entries = std::span(moving.entries).last(data.size());
-  std::vector<NewChunk> chunks;
-  chunks.reserve(data.size());
-  for (std::size_t i = 0; i < data.size(); ++i) chunks.push_back({entries[i].id, *data[i]});
-  const auto put =
-      store_.chunks().put_data_anew(chunks, std::uint64_t{entries.front().offset} + ChunkHeader::bytes);
-  if (!put) return base::fail(put.error());
-  for (std::size_t i = 0; i < data.size(); ++i) entries[i].to = (*put)[i].at;
-  return {};
+  return out;
 }
 
 base::Result<void> Collector::remove_one(std::uint32_t number) {

@@ -117,16 +117,6 @@ class Collector {
   // False: it stays, since something in it cannot be read.
   base::Result<bool> rewrite_one(std::uint32_t number);
   // Nothing: a chunk cannot be read.
-  // What moves out of a container: entries, of which the last ones are of `data`, which has no place yet.
-  struct Moving {
-    std::vector<ForwardingEntry> entries{};
-    std::vector<ChunkStore::Bytes> data{};
-    std::uint64_t bytes = 0;
-    [[nodiscard]] std::uint64_t end() const {
-      return std::uint64_t{entries.back().offset} + entries.back().length;
-    }
-  };
-  base::Result<void> put_moving(Moving& moving);
   base::Result<std::optional<std::vector<ForwardingEntry>>> move_chunks(std::uint32_t number);
   base::Result<void> forget_in_index(std::uint32_t number);
   [[nodiscard]] std::uint64_t now() const;

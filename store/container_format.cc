@@ -22,9 +22,6 @@ constexpr std::size_t magic = 0, kind = 4, compression = 5, length = 8, stored =
 namespace listed_at {
 constexpr std::size_t offset = 0, kind = 4, reserved = 5, length = 8, id = 12;
 }
-namespace run_at {
-constexpr std::size_t magic = 0, chunks = 4, begin = 8, length = 12, heads = 16, checksum = 24;
-}
 namespace footer_at {
 constexpr std::size_t directory = 8, reserved = 12, checksum = 16;
 }
@@ -33,7 +30,6 @@ constexpr std::array<char, 8> container_magic{'B', 'r', 'a', 'i', 'd', 'C', 'o',
 constexpr std::array<char, 8> footer_magic{'B', 'r', 'a', 'i', 'd', 'D', 'i', 'r'};
 constexpr std::uint32_t container_version = 1;
 constexpr std::uint32_t chunk_magic = 0x43686e6b;  // "Chnk"
-constexpr std::uint32_t run_magic = 0x52756e73;    // "Runs"
 
 bool has_zeros(base::BytesView bytes, std::size_t begin, std::size_t end) {
   return std::ranges::all_of(bytes.subspan(begin, end - begin),
@@ -101,14 +97,9 @@ std::optional<ContainerHeader> decode_container_header(base::BytesView bytes) {
   return out;
 }
 
-base::Bytes encode_head(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
   base::Bytes out = header_without_checksum(kind, id, static_cast<std::uint32_t>(bytes.size()));
   base::store_be<std::uint64_t>(out, chunk_at::checksum, checksum_of(out, bytes));
-  return out;
-}
-
-base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  base::Bytes out = encode_head(kind, id, bytes);
   out.insert(out.end(), bytes.begin(), bytes.end());
   return out;
 }
@@ -137,54 +128,6 @@ bool is_whole(const ChunkHeader& header, base::BytesView bytes) {
              header.checksum;
 }
 
-base::Bytes encode_run(std::uint32_t at, std::uint32_t begin, std::uint32_t length, base::BytesView heads) {
-  base::Bytes out(begin - at);
-  base::store_be<std::uint32_t>(out, run_at::magic, run_magic);
-  base::store_be<std::uint32_t>(out, run_at::chunks,
-                                static_cast<std::uint32_t>(heads.size() / ChunkHeader::bytes));
-  base::store_be<std::uint32_t>(out, run_at::begin, begin);
-  base::store_be<std::uint32_t>(out, run_at::length, length);
-  base::store_be<std::uint64_t>(out, run_at::heads, base::xxhash64(heads));
-  base::store_be<std::uint64_t>(out, run_at::checksum,
-                                base::xxhash64(base::BytesView(out).first(run_at::checksum)));
-  std::ranges::copy(heads, out.begin() + RunHeader::bytes);
-  return out;
-}
-
-std::optional<RunHeader> decode_run_header(base::BytesView bytes, std::uint64_t at) {
-  if (bytes.size() < RunHeader::bytes || base::load_be<std::uint32_t>(bytes, run_at::magic) != run_magic ||
-      base::load_be<std::uint64_t>(bytes, run_at::checksum) != base::xxhash64(bytes.first(run_at::checksum)))
-    return std::nullopt;
-  const RunHeader out{.chunks = base::load_be<std::uint32_t>(bytes, run_at::chunks),
-                      .begin = base::load_be<std::uint32_t>(bytes, run_at::begin),
-                      .length = base::load_be<std::uint32_t>(bytes, run_at::length),
-                      .heads = base::load_be<std::uint64_t>(bytes, run_at::heads)};
-  const std::uint64_t behind_heads = at + RunHeader::bytes + out.heads_bytes();
-  if (out.chunks < 2 || out.chunks > RunHeader::chunks_max || out.length > RunHeader::bytes_max ||
-      out.begin < behind_heads || out.begin - behind_heads >= RunHeader::align ||
-      out.end() > Location::offset_end)
-    return std::nullopt;
-  return out;
-}
-
-std::optional<std::vector<ChunkHeader>> decode_run_heads(const RunHeader& run, base::BytesView bytes) {
-  if (bytes.size() < run.heads_bytes()) return std::nullopt;
-  base::BytesView heads = bytes.first(static_cast<std::size_t>(run.heads_bytes()));
-  if (base::xxhash64(heads) != run.heads || !has_zeros(bytes, heads.size(), bytes.size()))
-    return std::nullopt;
-  std::vector<ChunkHeader> out;
-  out.reserve(run.chunks);
-  std::uint64_t length = 0;
-  for (; !heads.empty(); heads = heads.subspan(ChunkHeader::bytes)) {
-    const auto head = decode_chunk_header(heads);
-    if (!head || head->kind != ChunkKind::data) return std::nullopt;
-    length += head->length;
-    out.push_back(*head);
-  }
-  if (length != run.length) return std::nullopt;
-  return out;
-}
-
 base::Bytes encode(const std::vector<DirectoryEntry>& directory) {
   base::Bytes out(directory.size() * DirectoryEntry::bytes);
   for (std::size_t i = 0; i < directory.size(); ++i) {
@@ -201,19 +144,19 @@ std::optional<std::vector<DirectoryEntry>> decode_directory(base::BytesView byte
   if (bytes.size() % DirectoryEntry::bytes != 0) return std::nullopt;
   std::vector<DirectoryEntry> out;
   out.reserve(bytes.size() / DirectoryEntry::bytes);
-  std::uint64_t end = ContainerHeader::bytes + ChunkHeader::bytes;  // of the bytes before
+  std::uint64_t at = ContainerHeader::bytes;
   for (; !bytes.empty(); bytes = bytes.subspan(DirectoryEntry::bytes)) {
     const auto kind = kind_of(base::load_be<std::uint8_t>(bytes, listed_at::kind));
     DirectoryEntry entry;
     entry.offset = base::load_be<std::uint32_t>(bytes, listed_at::offset);
     entry.length = base::load_be<std::uint32_t>(bytes, listed_at::length);
-    if (!kind || *kind == ChunkKind::directory || std::uint64_t{entry.offset} + ChunkHeader::bytes < end ||
+    if (!kind || *kind == ChunkKind::directory || entry.offset != at ||
         entry.length > chunk_bytes_limit(*kind) || !has_zeros(bytes, listed_at::reserved, listed_at::length))
       return std::nullopt;
     entry.kind = *kind;
     std::ranges::copy(bytes.subspan(listed_at::id, hashing::digest_bytes), entry.id.bytes.begin());
-    end = std::uint64_t{entry.offset} + ChunkHeader::bytes + entry.length;
-    if (end > Location::offset_end) return std::nullopt;
+    at += ChunkHeader::bytes + entry.length;
+    if (at > Location::offset_end) return std::nullopt;
     out.push_back(entry);
   }
   return out;

@@ -41,35 +41,12 @@ struct ChunkHeader {
   std::uint64_t checksum = 0;  // of all of it and of the chunk's bytes
   friend bool operator==(const ChunkHeader&, const ChunkHeader&) = default;
 };
-// A header, of these bytes; and the same with the bytes behind it.
-base::Bytes encode_head(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+// A header and the bytes behind it.
 base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
 // Nothing: it is none, or longer than any of its kind. Its checksum is not looked at.
 std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes);
 // Whether the checksum is that of header and bytes.
 bool is_whole(const ChunkHeader& header, base::BytesView bytes);
-
-// Several chunks of data whose heads stand together, so that their bytes lie one behind the other. The place
-// of each is where its bytes are less ChunkHeader::bytes, as of one that has its head there.
-struct RunHeader {
-  static constexpr std::size_t bytes = 32;
-  static constexpr std::uint32_t chunks_max = 4096, bytes_max = 8U << 20U;
-  static constexpr std::uint32_t align = 4096;
-  std::uint32_t chunks = 0;  // from 2 on
-  std::uint32_t begin = 0;   // in the container: of the first chunk's bytes; zeros before it
-  std::uint32_t length = 0;  // of all of them
-  std::uint64_t heads = 0;   // checksum of the heads
-  friend bool operator==(const RunHeader&, const RunHeader&) = default;
-
-  [[nodiscard]] std::uint64_t end() const { return std::uint64_t{begin} + length; }
-  [[nodiscard]] std::uint64_t heads_bytes() const { return std::uint64_t{chunks} * ChunkHeader::bytes; }
-};
-// The header and the heads, which lie at `at`, and zeros up to `begin`. `heads` as encode_head() makes them.
-base::Bytes encode_run(std::uint32_t at, std::uint32_t begin, std::uint32_t length, base::BytesView heads);
-// Nothing: there is none at `at`, or it has no room there.
-std::optional<RunHeader> decode_run_header(base::BytesView bytes, std::uint64_t at);
-// The heads of it, from what lies between the header and the first chunk. Nothing: they are damaged.
-std::optional<std::vector<ChunkHeader>> decode_run_heads(const RunHeader& run, base::BytesView bytes);
 
 // What a container has, in its last chunk when it is full.
 struct DirectoryEntry {
@@ -81,7 +58,7 @@ struct DirectoryEntry {
   friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
 };
 base::Bytes encode(const std::vector<DirectoryEntry>& directory);
-// Nothing unless the chunks are in order, and none lies over another.
+// Nothing unless the entries lie one behind the other.
 std::optional<std::vector<DirectoryEntry>> decode_directory(base::BytesView bytes);
 
 // The last bytes of a full container: where its directory begins.

@@ -18,8 +18,7 @@ base::Result<ContainerRole> Containers::role_of(File& file, std::uint32_t number
   if (there.size() < head.size()) return base::fail(EBADMSG);
   const base::BytesView behind = there.subspan(ContainerHeader::bytes);
   if (decode_forwarding_entry(behind, number)) return ContainerRole::forwarding;
-  if (decode_chunk_header(behind) || decode_run_header(behind, ContainerHeader::bytes))
-    return ContainerRole::chunks;
+  if (decode_chunk_header(behind)) return ContainerRole::chunks;
   return base::fail(EBADMSG);
 }
 

@@ -16,11 +16,38 @@ namespace {
 constexpr std::size_t number_digits = 8;
 // So that a directory fits into one chunk.
 constexpr std::size_t listed_max = 1U << 18U;
-// From so many bytes on a run begins where its file's pages do: a page lost to that counts for little.
-constexpr std::uint64_t aligned_from = 256 * base::KiB;
+constexpr std::size_t look_bytes = 1U << 16U;
 
 bool may_pass(base::Errno error) {
   return error == base::errno_of(ENOSPC) || error == base::errno_of(EDQUOT);
+}
+
+// Nothing: there is no whole chunk at `at`. `bytes` is what it says.
+base::Result<std::optional<ChunkHeader>> whole_chunk_at(File& file, std::uint64_t at, base::Bytes& bytes) {
+  bytes.resize(ChunkHeader::bytes);
+  const auto head = file.read(at, bytes);
+  if (!head) return base::fail(head.error());
+  const auto header = decode_chunk_header(base::BytesView(bytes).first(*head));
+  if (!header) return std::nullopt;
+  bytes.resize(header->length);
+  const auto got = file.read(at + ChunkHeader::bytes, bytes);
+  if (!got) return base::fail(got.error());
+  if (*got != bytes.size() || !is_whole(*header, bytes)) return std::nullopt;
+  return header;
+}
+
+// Where the next thing begins that looks like a chunk.
+base::Result<std::optional<std::uint64_t>> next_magic(File& file, std::uint64_t at) {
+  base::Bytes window(look_bytes);
+  for (;;) {
+    const auto got = file.read(at, window);
+    if (!got) return base::fail(got.error());
+    const std::string_view text = base::text_of(base::BytesView(window).first(*got));
+    const std::size_t found = text.find("Chnk");
+    if (found != std::string_view::npos) return at + found;
+    if (*got < window.size()) return std::nullopt;
+    at += *got - 3;
+  }
 }
 
 }  // namespace
@@ -92,7 +119,6 @@ base::Result<void> Containers::remove(std::uint32_t number) {
   {
     const std::scoped_lock lock(opening_);
     open_.erase(number);
-    listed_.erase(number);
     ++replaced_;
   }
   verified_.forget(number);
@@ -113,7 +139,6 @@ base::Result<void> Containers::forward(std::uint32_t number, std::span<const For
   {
     const std::scoped_lock lock(opening_);
     open_.erase(number);
-    listed_.erase(number);
     ++replaced_;
   }
   verified_.forget(number);
@@ -194,113 +219,28 @@ base::Result<void> Containers::close_current() {
   return done;
 }
 
-// Ends the one that chunks are added to if there is no room for `bytes` more, and begins one if there is
-// none.
-base::Result<void> Containers::make_room(std::size_t bytes) {
-  if (broken_) return base::fail(EIO);
-  const bool full = current_.file != nullptr &&
-                    (current_.end + bytes > bytes_max_ || current_.directory.size() >= listed_max);
-  if (full) {
-    auto done = close_current();
-    broken_ = !done;
-    if (!done) return done;
-  }
-  return current_.file == nullptr ? begin(number_max_ + 1) : base::Result<void>();
-}
-
-base::Result<void> Containers::write_at_end(base::BytesView record) {
-  auto done = current_.file->write(current_.end, record);
-  if (!done && !may_pass(done.error())) broken_ = true;
-  // Else a part of it might be at the end where the footer is looked for.
-  if (!done && !broken_) (void)current_.file->resize(current_.end);
-  return done;
-}
-
-Location Containers::listed(std::uint32_t offset, ChunkKind kind, const hashing::Digest& id,
-                            base::BytesView bytes) {
-  current_.directory.push_back({offset, kind, static_cast<std::uint32_t>(bytes.size()), id});
-  ++appended_;
-  return {.volume = 0, .container = current_.number, .offset = offset};
-}
-
 base::Result<Location> Containers::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
   const base::Bytes record = encode_chunk(kind, id, bytes);
   const std::scoped_lock lock(adding_);
-  base::Result<void> done = make_room(record.size());
-  if (done) done = write_at_end(record);
+  if (broken_) return base::fail(EIO);
+  base::Result<void> done;
+  const bool full = current_.file != nullptr &&
+                    (current_.end + record.size() > bytes_max_ || current_.directory.size() >= listed_max);
+  if (full) {
+    done = close_current();
+    broken_ = !done;
+  }
+  if (done && current_.file == nullptr) done = begin(number_max_ + 1);
+  if (done) {
+    done = current_.file->write(current_.end, record);
+    if (!done && !may_pass(done.error())) broken_ = true;
+  }
   if (!done) return base::fail(done.error());
-  const Location at = listed(current_.end, kind, id, bytes);
+  const Location at{.volume = 0, .container = current_.number, .offset = current_.end};
+  current_.directory.push_back({at.offset, kind, static_cast<std::uint32_t>(bytes.size()), id});
   current_.end += static_cast<std::uint32_t>(record.size());
+  ++appended_;
   return at;
-}
-
-// How many of them have room in one run behind `end`.
-std::size_t Containers::room_for(std::span<const NewChunk> chunks, std::uint64_t end) const {
-  std::uint64_t length = 0;
-  for (std::size_t n = 0; n < chunks.size(); ++n) {
-    length += chunks[n].bytes.size();
-    const std::uint64_t heads = RunHeader::bytes + (n + 1) * ChunkHeader::bytes + RunHeader::align;
-    if (n == RunHeader::chunks_max || length > RunHeader::bytes_max || end + heads + length > bytes_max_)
-      return n;
-  }
-  return chunks.size();
-}
-
-std::size_t Containers::room_now(std::span<const NewChunk> chunks) {
-  const std::scoped_lock lock(adding_);
-  return room_for(chunks, current_.file == nullptr ? ContainerHeader::bytes : current_.end);
-}
-
-base::Result<std::vector<Location>> Containers::append_run(std::span<const NewChunk> chunks,
-                                                           std::uint64_t offset) {
-  std::vector<Location> out;
-  while (out.size() < chunks.size()) {
-    const auto left = chunks.subspan(out.size());
-    // What has no room behind the others ends a container.
-    const std::size_t here = room_now(left);
-    const std::size_t taken = here < 2 ? room_for(left, ContainerHeader::bytes) : here;
-    if (taken < 2) {
-      const auto at = append(ChunkKind::data, left.front().id, left.front().bytes);
-      if (!at) return base::fail(at.error());
-      out.push_back(*at);
-      offset += left.front().bytes.size();
-      continue;
-    }
-    const auto run = left.first(taken);
-    if (auto done = add_run(run, offset, out); !done) return base::fail(done.error());
-    for (const NewChunk& chunk : run) offset += chunk.bytes.size();
-  }
-  return out;
-}
-
-// Whoever came meanwhile has taken room: then it lies in the next one.
-base::Result<void> Containers::add_run(std::span<const NewChunk> chunks, std::uint64_t offset,
-                                       std::vector<Location>& out) {
-  base::Bytes heads;
-  std::uint64_t length = 0;
-  for (const NewChunk& chunk : chunks) {
-    const base::Bytes head = encode_head(ChunkKind::data, chunk.id, chunk.bytes);
-    heads.insert(heads.end(), head.begin(), head.end());
-    length += chunk.bytes.size();
-  }
-  const std::scoped_lock lock(adding_);
-  base::Result<void> done = make_room(RunHeader::bytes + heads.size() + RunHeader::align + length);
-  if (!done) return done;
-  std::uint64_t begin = std::uint64_t{current_.end} + RunHeader::bytes + heads.size();
-  if (length >= aligned_from) begin += (offset - begin) % RunHeader::align;
-  base::Bytes record =
-      encode_run(current_.end, static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(length), heads);
-  record.reserve(record.size() + static_cast<std::size_t>(length));
-  for (const NewChunk& chunk : chunks) record.insert(record.end(), chunk.bytes.begin(), chunk.bytes.end());
-  done = write_at_end(record);
-  if (!done) return done;
-  for (const NewChunk& chunk : chunks) {
-    out.push_back(listed(static_cast<std::uint32_t>(begin - ChunkHeader::bytes), ChunkKind::data, chunk.id,
-                         chunk.bytes));
-    begin += chunk.bytes.size();
-  }
-  current_.end = static_cast<std::uint32_t>(begin);
-  return {};
 }
 
 base::Result<void> Containers::sync() {
@@ -339,7 +279,6 @@ Location Containers::end() {
   return {.volume = 0, .container = current_.number, .offset = current_.end};
 }
 
-// The bytes of one in a run have those of another before them, which say nothing.
 base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const hashing::Digest& id,
                                            std::uint32_t length) {
   if (length > chunk_bytes_limit(kind)) return base::fail(EBADMSG);
@@ -348,15 +287,10 @@ base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const ha
   base::Bytes bytes(ChunkHeader::bytes + length);
   const auto got = place->file->read(place->at.offset, bytes);
   if (!got) return base::fail(got.error());
-  const base::BytesView chunk = base::BytesView(bytes).subspan(ChunkHeader::bytes);
   const auto header = decode_chunk_header(base::BytesView(bytes).first(*got));
-  bool is_it = header && header->kind == kind && header->id == id && header->length == length;
-  if (*got != bytes.size() || (is_it && !is_whole(*header, chunk))) return base::fail(EBADMSG);
-  if (!is_it && kind == ChunkKind::data) {
-    const auto listed = look(place->at);
-    is_it = listed && listed->id == id && listed->length == length;
-  }
-  if (!is_it) return base::fail(EBADMSG);
+  if (!header || header->kind != kind || header->id != id || header->length != length ||
+      *got != bytes.size() || !is_whole(*header, base::BytesView(bytes).subspan(ChunkHeader::bytes)))
+    return base::fail(EBADMSG);
   bytes.erase(bytes.begin(), bytes.begin() + ChunkHeader::bytes);
   return bytes;
 }
@@ -372,17 +306,7 @@ bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::
   return false;
 }
 
-base::Result<base::Bytes> Containers::bytes_at(Location at, std::uint32_t length) {
-  if (length > chunk_bytes_limit(ChunkKind::data)) return base::fail(EBADMSG);
-  const auto place = find(at);
-  if (!place) return base::fail(place.error());
-  base::Bytes bytes(length);
-  const auto got = place->file->read(std::uint64_t{place->at.offset} + ChunkHeader::bytes, bytes);
-  if (!got) return base::fail(got.error());
-  return *got == length ? base::Result<base::Bytes>(std::move(bytes)) : base::fail(EBADMSG);
-}
-
-base::Result<ChunkHeader> Containers::head_at(Location at) {
+base::Result<ChunkHeader> Containers::look(Location at) {
   const auto place = find(at);
   if (!place) return base::fail(place.error());
   base::Bytes bytes(ChunkHeader::bytes);
@@ -394,6 +318,96 @@ base::Result<ChunkHeader> Containers::head_at(Location at) {
 
 void Containers::forget_cached(Location at, std::uint32_t length) {
   if (const auto place = find(at)) place->file->forget_cached(place->at.offset, ChunkHeader::bytes + length);
+}
+
+base::Result<std::optional<std::vector<DirectoryEntry>>> Containers::directory_of(File& file) {
+  const auto now = file.status();
+  if (!now) return base::fail(now.error());
+  if (now->size < ContainerHeader::bytes + ChunkHeader::bytes + container_footer_bytes) return std::nullopt;
+  base::Bytes footer(container_footer_bytes);
+  const std::uint64_t footer_begin = now->size - footer.size();
+  const auto got = file.read(footer_begin, footer);
+  if (!got) return base::fail(got.error());
+  const auto begin = decode_footer(base::BytesView(footer).first(*got));
+  if (!begin || *begin > footer_begin || footer_begin - *begin < ChunkHeader::bytes ||
+      footer_begin - *begin > ChunkHeader::bytes + chunk_bytes_limit(ChunkKind::directory))
+    return std::nullopt;
+  base::Bytes record(footer_begin - *begin);
+  const auto read = file.read(*begin, record);
+  if (!read) return base::fail(read.error());
+  const auto header = decode_chunk_header(base::BytesView(record).first(*read));
+  const base::BytesView listed = base::BytesView(record).subspan(ChunkHeader::bytes);
+  if (*read != record.size() || !header || header->kind != ChunkKind::directory || !is_whole(*header, listed))
+    return std::nullopt;
+  return decode_directory(listed);
+}
+
+base::Result<bool> Containers::has_head(File& file, std::uint32_t number) const {
+  base::Bytes head(ContainerHeader::bytes);
+  const auto got = file.read(0, head);
+  if (!got) return base::fail(got.error());
+  const auto container = decode_container_header(base::BytesView(head).first(*got));
+  return container && container->role == ContainerRole::chunks && container->store == store_ &&
+         container->number == number;
+}
+
+// From chunk to chunk. Behind one that is not whole the next that is, at any byte, is looked for.
+base::Result<Containers::Scanned> Containers::scan(File& file, std::uint32_t number, const Take& take) {
+  const auto ours = has_head(file, number);
+  if (!ours) return base::fail(ours.error());
+  Scanned out{.end = *ours ? std::uint32_t{ContainerHeader::bytes} : 0, .damaged = *ours ? 0U : 1U};
+  base::Bytes bytes;
+  bool gap = false;
+  for (std::uint64_t at = ContainerHeader::bytes; at < Location::offset_end;) {
+    const auto header = whole_chunk_at(file, at, bytes);
+    if (!header) return base::fail(header.error());
+    if (!*header) {
+      gap = true;
+      const auto next = next_magic(file, at + 1);
+      if (!next) return base::fail(next.error());
+      if (!*next) break;
+      at = **next;
+      continue;
+    }
+    if (gap) ++out.damaged;
+    gap = false;
+    // Behind a directory there is the footer, and nothing else.
+    if ((*header)->kind == ChunkKind::directory) break;
+    take({.volume = 0, .container = number, .offset = static_cast<std::uint32_t>(at)}, **header, bytes);
+    at += ChunkHeader::bytes + bytes.size();
+    if (out.damaged == 0) out.end = static_cast<std::uint32_t>(at);
+  }
+  return out;
+}
+
+base::Result<Containers::Walked> Containers::walk(std::uint32_t number, bool with_bytes, const Take& take) {
+  const auto found = opened(number);
+  if (!found) return base::fail(found.error());
+  Walked out;
+  if (found->forwarding != nullptr)
+    return Walked{
+        .damaged = found->forwarding->damaged(), .forwarding = true, .entries = found->forwarding->size()};
+  const auto listed = directory_of(*found->file);
+  if (!listed) return base::fail(listed.error());
+  out.full = listed->has_value();
+  if (out.full && !with_bytes) {
+    for (const DirectoryEntry& entry : **listed)
+      take({.volume = 0, .container = number, .offset = entry.offset},
+           {.kind = entry.kind, .length = entry.length, .id = entry.id}, {});
+    out.chunks = (*listed)->size();
+    return out;
+  }
+  const auto scanned =
+      scan(*found->file, number, [&](Location at, const ChunkHeader& header, base::BytesView bytes) {
+        ++out.chunks;
+        take(at, header, bytes);
+      });
+  if (!scanned) return base::fail(scanned.error());
+  out.damaged = scanned->damaged;
+  // What the directory has and the scan did not find.
+  if (out.full && out.chunks < (*listed)->size())
+    out.damaged = std::max<std::uint64_t>(out.damaged, (*listed)->size() - out.chunks);
+  return out;
 }
 
 }  // namespace braid::store

@@ -23,12 +23,6 @@
 
 namespace braid::store {
 
-// Of data, to be kept.
-struct NewChunk {
-  hashing::Digest id{};
-  base::BytesView bytes{};
-};
-
 // Thread-safe. One process has them open for writing.
 class Containers {
  public:
@@ -47,28 +41,21 @@ class Containers {
   // Not on the medium on return. After an error of the medium nothing is added any more: EIO. ENOSPC and
   // EDQUOT: nothing was added, and later there may be room.
   base::Result<Location> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
-  // The same of chunks of data whose bytes follow each other in a file, from `offset` on: so they do here, as
-  // far as containers and RunHeader have room. After an error some of them may have been added.
-  base::Result<std::vector<Location>> append_run(std::span<const NewChunk> chunks, std::uint64_t offset);
   // What was appended before this began is on the medium on return. Who comes meanwhile shares the next sync.
   base::Result<void> sync();
 
   // Here and below a chunk is looked for where it was moved to, if its container was rewritten.
   // The bytes of the chunk with this id and length. EBADMSG: there is none there, or it is damaged. That the
-  // id is that of the bytes is for the caller to check: in a run nothing else tells whether they are whole.
+  // id is that of the bytes is for the caller to check.
   base::Result<base::Bytes> read(Location at, ChunkKind kind, const hashing::Digest& id,
                                  std::uint32_t length);
-  // What lies where the bytes of a chunk there would, whatever says so.
-  base::Result<base::Bytes> bytes_at(Location at, std::uint32_t length);
   // Bytes [from, from + to.size()) of a chunk of data that has been verified. False: it has not been, or
   // cannot be read.
   bool read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to);
   // What is known so. A container that is removed or rewritten is forgotten.
   [[nodiscard]] Verified& verified() { return verified_; }
-  // What is said of the chunk there, whatever its bytes are, but for the checksum; EBADMSG as above.
+  // What stands before the chunk there, whatever its bytes are; EBADMSG as above.
   base::Result<ChunkHeader> look(Location at);
-  // What stands there, though it may be among the bytes of a chunk in a run: of a chunk whose id tells.
-  base::Result<ChunkHeader> head_at(Location at);
   // Where it lies now; EBADMSG: the container is gone, or was rewritten without it. And the next place on the
   // way there; nothing: this one is the last.
   base::Result<Location> place_of(Location at);
@@ -127,12 +114,6 @@ class Containers {
     bool unknown = false;                            // its head cannot be read, or says nothing
     std::uint64_t used = 0;                          // when, as uses_ counts
   };
-  // Of a container that nothing is added to.
-  using Listed = std::vector<DirectoryEntry>;
-  struct ListedAt {
-    std::shared_ptr<const Listed> chunks{};
-    std::uint64_t used = 0;  // as above
-  };
   struct Scanned {
     std::uint32_t end = 0;      // of the last whole chunk before one that is not; 0: the head is damaged
     std::uint64_t damaged = 0;  // places that are not whole, and have a whole chunk behind them
@@ -144,13 +125,6 @@ class Containers {
   base::Result<void> take_up(std::uint32_t number);
   base::Result<void> begin(std::uint32_t number);
   base::Result<void> close_current();
-  base::Result<void> make_room(std::size_t bytes);
-  base::Result<void> write_at_end(base::BytesView record);
-  Location listed(std::uint32_t offset, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
-  [[nodiscard]] std::size_t room_for(std::span<const NewChunk> chunks, std::uint64_t end) const;
-  [[nodiscard]] std::size_t room_now(std::span<const NewChunk> chunks);
-  base::Result<void> add_run(std::span<const NewChunk> chunks, std::uint64_t offset,
-                             std::vector<Location>& out);
   base::Result<void> sync_current();
   base::Result<Opened> opened(std::uint32_t number);
   // Nothing: it is not open.
@@ -158,14 +132,6 @@ class Containers {
   base::Result<ContainerRole> role_of(File& file, std::uint32_t number) const;
   static base::Result<std::shared_ptr<const Forwarding>> forwarding_of(File& file, std::uint32_t number);
   base::Result<Place> find(Location at);
-  enum class Run : std::uint8_t {
-    none,     // no chunk of it is whole
-    whole,    // all are
-    damaged,  // some are, or nobody can tell
-  };
-  base::Result<Run> scan_run(File& file, std::uint32_t number, std::uint64_t at, const RunHeader& run,
-                             const Take& take);
-  base::Result<std::shared_ptr<const Listed>> listed_in(std::uint32_t number);
   base::Result<Scanned> scan(File& file, std::uint32_t number, const Take& take);
   base::Result<bool> has_head(File& file, std::uint32_t number) const;
   base::Result<std::optional<std::vector<DirectoryEntry>>> directory_of(File& file);
@@ -186,8 +152,6 @@ class Containers {
   std::mutex opening_;
   static constexpr std::size_t open_max = 256;
   std::map<std::uint32_t, Opened> open_;
-  static constexpr std::size_t listed_kept = 16;
-  std::map<std::uint32_t, ListedAt> listed_;
   std::uint64_t uses_ = 0;
   Verified verified_;
   std::uint64_t replaced_ = 0;  // times that a file went away, or another one came in its place

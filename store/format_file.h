@@ -15,8 +15,7 @@ struct FormatFile {
   static constexpr unsigned version = 1;
   // Bits of `required` that this program knows. Who does not know one may not even read.
   static constexpr std::uint64_t forwarding = 1;  // containers were rewritten
-  static constexpr std::uint64_t runs = 2;        // chunks have their heads together
-  static constexpr std::uint64_t known_features = forwarding | runs;
+  static constexpr std::uint64_t known_features = forwarding;
 
   StoreId store{};
   hashing::Digest key{};       // StoreKeys::fingerprint()

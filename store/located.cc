@@ -26,8 +26,9 @@ class Locator {
       where_.kept.push_back(found->file);
     }
     verified_.push_back(lies);
-    add_slice(std::uint64_t{lies.at.offset} + ChunkHeader::bytes + piece.slice,
-              static_cast<std::uint32_t>(piece.length));
+    where_.slices.push_back({.fd = fd_,
+                             .length = static_cast<std::uint32_t>(piece.length),
+                             .offset = std::uint64_t{lies.at.offset} + ChunkHeader::bytes + piece.slice});
     at_ = piece.offset + piece.length;
     return {};
   }
@@ -39,14 +40,6 @@ class Locator {
   [[nodiscard]] bool all_verified() { return chunks_.containers().verified().has(verified_); }
 
  private:
-  // Chunks of a run are one slice.
-  void add_slice(std::uint64_t offset, std::uint32_t length) {
-    auto& slices = where_.slices;
-    if (!slices.empty() && slices.back().fd == fd_ && slices.back().offset + slices.back().length == offset)
-      slices.back().length += length;
-    else
-      slices.push_back({.fd = fd_, .length = length, .offset = offset});
-  }
   // Of the chunk before, and neither of them was moved.
   [[nodiscard]] bool in_same_container(Location at) const {
     return at.volume == 0 && at.container == asked_ && asked_ == there_;

@@ -220,40 +220,17 @@ base::Result<std::uint64_t> Sealer::keep(base::BytesView bytes, std::uint64_t of
                          .priority = hashing::Priority::background};
   const auto cut = hash_ ? hash_(job, hasher_) : hasher_.run(job);
   if (!cut) return base::fail(cut.error());
-  const std::span<const hashing::Chunk> chunks = cut->chunks;
-  for (std::size_t i = 0; i < chunks.size();) {
-    const auto is_zero = [](const hashing::Chunk& chunk) { return (chunk.flags & hashing::zero_chunk) != 0; };
-    const auto begin = chunks.begin() + static_cast<std::ptrdiff_t>(i);
-    const auto end = std::find_if(begin, chunks.end(), is_zero);
-    const std::span neighbours(begin, end);
-    if (auto done = keep_neighbours(bytes, offset, neighbours, recipe); !done)
-      return base::fail(done.error());
-    i += std::max<std::size_t>(neighbours.size(), 1);
+  for (const hashing::Chunk& chunk : cut->chunks) {
+    if ((chunk.flags & hashing::zero_chunk) != 0) continue;
+    const auto kept =
+        store_.chunks().put(ChunkKind::data, chunk.id,
+                            bytes.subspan(static_cast<std::size_t>(chunk.offset - offset), chunk.length));
+    if (!kept) return base::fail(kept.error());
+    const NodeEntry entry{
+        .offset = chunk.offset, .length = chunk.length, .kind = EntryKind::chunk, .slice = 0, .chunk = *kept};
+    if (auto added = recipe.add(entry); !added) return base::fail(added.error());
   }
   return cut->consumed;
-}
-
-// `bytes` begins at `offset`; the chunks follow each other.
-base::Result<void> Sealer::keep_neighbours(base::BytesView bytes, std::uint64_t offset,
-                                           std::span<const hashing::Chunk> chunks, RecipeBuilder& recipe) {
-  if (chunks.empty()) return {};
-  // Who does not know runs refuses the store from now on.
-  if (chunks.size() > 1)
-    if (auto required = store_.require(FormatFile::runs); !required) return required;
-  std::vector<NewChunk> data;
-  for (const hashing::Chunk& chunk : chunks)
-    data.push_back({chunk.id, bytes.subspan(static_cast<std::size_t>(chunk.offset - offset), chunk.length)});
-  const auto kept = store_.chunks().put_data(data, chunks.front().offset);
-  if (!kept) return base::fail(kept.error());
-  for (std::size_t i = 0; i < chunks.size(); ++i) {
-    const NodeEntry entry{.offset = chunks[i].offset,
-                          .length = chunks[i].length,
-                          .kind = EntryKind::chunk,
-                          .slice = 0,
-                          .chunk = (*kept)[i]};
-    if (auto added = recipe.add(entry); !added) return added;
-  }
-  return {};
 }
 
 base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {

@@ -94,8 +94,6 @@ class Sealer {
   void choose_params(SealDraft& draft);
   base::Result<std::uint64_t> keep(base::BytesView bytes, std::uint64_t offset, bool is_end,
                                    RecipeBuilder& recipe);
-  base::Result<void> keep_neighbours(base::BytesView bytes, std::uint64_t offset,
-                                     std::span<const hashing::Chunk> chunks, RecipeBuilder& recipe);
 
   Store& store_;
   const std::uint32_t tree_;

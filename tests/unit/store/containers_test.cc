@@ -19,12 +19,6 @@ class ContainersTest : public ScratchTest {
     return containers.read(at, ChunkKind::data, keys_.id_of(ChunkKind::data, bytes),
                            static_cast<std::uint32_t>(bytes.size()));
   }
-  std::vector<Location> append_run(Containers& containers, const std::vector<base::Bytes>& chunks,
-                                   std::uint64_t offset = 0) const {
-    std::vector<NewChunk> run;
-    for (const base::Bytes& bytes : chunks) run.push_back({keys_.id_of(ChunkKind::data, bytes), bytes});
-    return *containers.append_run(run, offset);
-  }
   static std::string first() { return Containers::name_of(1); }
 };
 
@@ -123,114 +117,6 @@ TEST_F(ContainersTest, a_full_one_has_a_directory_and_another_one_is_begun) {
   const auto walked = opened()->walk(1, false, [](Location, const ChunkHeader&, base::BytesView) {});
   EXPECT_FALSE(walked->full);
   EXPECT_EQ(walked->chunks, places.size()) << "they are found without it";
-}
-
-TEST_F(ContainersTest, chunks_of_a_run_lie_one_behind_the_other) {
-  const std::vector<base::Bytes> run{noise(100, 1), noise(60, 2), noise(5000, 3)};
-  const base::Bytes before = noise(70, 4), behind = noise(80, 5);
-  Location before_at, behind_at;
-  std::vector<Location> places;
-  const auto check = [&](Containers& containers) {
-    EXPECT_EQ(read(containers, before_at, before), before);
-    EXPECT_EQ(read(containers, behind_at, behind), behind);
-    for (std::size_t i = 0; i < run.size(); ++i) {
-      EXPECT_EQ(read(containers, places[i], run[i]), run[i]);
-      EXPECT_FALSE(read(containers, {0, 1, places[i].offset + 1}, run[i]));
-      const auto head = containers.look(places[i]);
-      ASSERT_TRUE(head);
-      EXPECT_EQ(head->length, run[i].size());
-      EXPECT_EQ(head->id, keys_.id_of(ChunkKind::data, run[i]));
-    }
-    EXPECT_EQ(read(containers, places[1], run[2]).error(), base::errno_of(EBADMSG));
-    EXPECT_FALSE(containers.look({0, 1, places[1].offset - 1}));
-    std::vector<Location> seen;
-    const auto walked = containers.walk(
-        1, true, [&](Location at, const ChunkHeader&, base::BytesView) { seen.push_back(at); });
-    EXPECT_EQ(walked->damaged, 0U);
-    EXPECT_EQ(seen, (std::vector<Location>{before_at, places[0], places[1], places[2], behind_at}));
-  };
-  {
-    const auto containers = opened();
-    before_at = append(*containers, before);
-    places = append_run(*containers, run);
-    behind_at = append(*containers, behind);
-    ASSERT_EQ(places.size(), 3U);
-    EXPECT_EQ(places[1].offset, places[0].offset + run[0].size());
-    EXPECT_EQ(places[2].offset, places[1].offset + run[1].size());
-    check(*containers);
-  }
-  check(*opened());
-  check(*opened(OpenFor::reading));
-}
-
-TEST_F(ContainersTest, a_long_run_begins_where_the_pages_of_its_file_do) {
-  const auto containers = opened();
-  append(*containers, noise(77, 1));
-  const auto places = append_run(*containers, {noise(200'000, 2), noise(200'000, 3)}, (5U << 20U) + 1234);
-  EXPECT_EQ((places[0].offset + ChunkHeader::bytes) % 4096, 1234U);
-}
-
-TEST_F(ContainersTest, a_run_that_is_cut_short_anywhere_is_taken_off) {
-  const std::vector<base::Bytes> run{noise(100, 1), noise(60, 2)};
-  const base::Bytes a = noise(40, 3), c = noise(5, 4);
-  Location begin;
-  {
-    const auto containers = opened();
-    append(*containers, a);
-    begin = containers->end();
-    append_run(*containers, run);
-  }
-  const std::string whole = content(first());
-  for (std::size_t size = begin.offset; size < whole.size(); ++size) {
-    put(first(), whole.substr(0, size));
-    const auto containers = opened();
-    EXPECT_EQ(append(*containers, c), begin) << size;
-    EXPECT_EQ(read(*containers, begin, c), c);
-  }
-  // Its bytes are not there yet.
-  put(first(), whole.substr(0, whole.size() - 160) + std::string(160, '\0'));
-  EXPECT_EQ(append(*opened(), c), begin);
-}
-
-TEST_F(ContainersTest, a_damaged_run_is_not_taken_off) {
-  const std::vector<base::Bytes> run{noise(100, 1), noise(60, 2), noise(70, 3)};
-  const std::vector<Location> places = append_run(*opened(), run);
-  const std::string whole = content(first());
-  const auto chunks_of = [](Containers& containers) {
-    const auto walked = containers.walk(1, true, [](Location, const ChunkHeader&, base::BytesView) {});
-    EXPECT_EQ(walked->damaged, 1U);
-    return walked->chunks;
-  };
-  // A byte of the last chunk, then one of a head.
-  for (const auto& [at, left] :
-       {std::pair(whole.size() - 1, 2U), std::pair<std::size_t, unsigned>(64 + 40, 0U)}) {
-    std::string bytes = whole;
-    bytes[at] = static_cast<char>(bytes[at] ^ 1);
-    put(first(), bytes);
-    const auto containers = opened();
-    EXPECT_EQ(append(*containers, run[0]).container, 2U);
-    EXPECT_EQ(content(first()), bytes);
-    EXPECT_EQ(chunks_of(*containers), left);
-    EXPECT_EQ(containers->bytes_at(places[1], 60), run[1]) << "who knows its place finds it";
-    std::filesystem::remove(path_ / Containers::name_of(2));
-  }
-}
-
-TEST_F(ContainersTest, a_run_goes_on_in_the_next_container) {
-  std::vector<base::Bytes> run;
-  for (std::uint64_t i = 0; i < 50; ++i) run.push_back(noise(2000, i));
-  const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::writing, 30'000));
-  append(*containers, noise(4000, 99));
-  const auto places = append_run(*containers, run);
-  ASSERT_EQ(places.size(), run.size());
-  EXPECT_GT(places.back().container, 3U);
-  for (std::size_t i = 0; i < run.size(); ++i) {
-    EXPECT_EQ(read(*containers, places[i], run[i]), run[i]) << i;
-    EXPECT_EQ(containers->look(places[i])->length, 2000U);
-  }
-  const auto walked = containers->walk(2, false, [](Location, const ChunkHeader&, base::BytesView) {});
-  EXPECT_TRUE(walked->full);
-  EXPECT_LE(containers->bytes_of(2).value(), 30'000U + 2000);
 }
 
 TEST_F(ContainersTest, a_container_of_another_store_is_none) {

@@ -32,16 +32,9 @@ void must(const T& result, const char* what) {
   if (!result) throw CallFailed{std::string(what) + " failed"};
 }
 
-// One chunk has room in it, or a run of several.
-constexpr std::uint32_t small_containers = 20 << 10, larger_containers = 48 << 10;
-
 class World {
  public:
-  explicit World(std::uint32_t seed, Plant plant = Plant::none,
-                 std::uint32_t container_bytes = small_containers)
-      : random_(seed), plant_(plant), container_bytes_(container_bytes) {
-    start();
-  }
+  explicit World(std::uint32_t seed, Plant plant = Plant::none) : random_(seed), plant_(plant) { start(); }
 
   // False: the power went.
   bool run(const Step& step) {
@@ -57,8 +50,6 @@ class World {
   }
   // That a call failed; empty: none did.
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
-  // As it was when the store was opened last.
-  [[nodiscard]] bool has_runs() const { return (store_->format().required & FormatFile::runs) != 0; }
   CrashDisk& disk() { return disk_; }
   std::mt19937& random() { return random_; }
   std::uint64_t removed = 0, rewritten = 0;  // containers
@@ -115,7 +106,7 @@ class World {
   }
   std::unique_ptr<Store> opened() {
     auto out = Store::open(disk_.medium(), std::make_unique<KnownIndex>(known_, index_is_broken_),
-                           {.what = OpenFor::creating, .container_bytes = container_bytes_});
+                           {.what = OpenFor::creating, .container_bytes = 20 << 10});
     must(out, "opening the store");
     return std::move(*out);
   }
@@ -324,7 +315,6 @@ class World {
   const base::SystemClock clock_;
   std::mt19937 random_;
   const Plant plant_;
-  const std::uint32_t container_bytes_;
   CrashDisk disk_;
   Known known_;
   bool index_is_broken_ = false;
@@ -338,12 +328,12 @@ class World {
 constexpr std::array every_left{Left::nothing, Left::metadata, Left::data, Left::everything};
 
 // The first thing that a crash at some step of some script leaves which may not be.
-std::string first_violation(Plant plant, std::uint32_t container_bytes = small_containers) {
+std::string first_violation(Plant plant) {
   for (std::size_t script = first_script_of(plant); script < scripts.size(); ++script) {
     bool ended = false;
     for (std::uint64_t cut = 0; !ended; ++cut) {
       for (unsigned how = 0; how < every_left.size() * every_left.size() + 4; ++how) {
-        World world(static_cast<std::uint32_t>(cut * 100 + how), plant, container_bytes);
+        World world(static_cast<std::uint32_t>(cut * 100 + how), plant);
         world.disk().cut_power_before(cut);
         ended = std::ranges::all_of(scripts[script], [&](const Step& step) { return world.run(step); });
         const bool any = how >= every_left.size() * every_left.size();
@@ -373,7 +363,7 @@ Step step_of(std::mt19937& random) {
 }
 
 std::string violation_of_seed(std::uint32_t seed, Plant plant) {
-  World world(seed, plant, seed % 2 == 0 ? small_containers : larger_containers);
+  World world(seed, plant);
   for (int crashes = 0; crashes < 6; ++crashes) {
     world.disk().cut_power_before(world.random()() % 150);
     bool on = true;
@@ -387,14 +377,6 @@ std::string violation_of_seed(std::uint32_t seed, Plant plant) {
 }
 
 TEST(CrashTest, at_every_change_of_short_scripts) { EXPECT_EQ(first_violation(Plant::none), ""); }
-
-TEST(CrashTest, at_every_change_where_chunks_are_added_in_runs) {
-  EXPECT_EQ(first_violation(Plant::none, larger_containers), "");
-  World world(1, Plant::none, larger_containers);
-  for (const Step& step : scripts.front()) ASSERT_TRUE(world.run(step));
-  EXPECT_EQ(world.crash(Left::everything, Left::everything), "");
-  EXPECT_TRUE(world.has_runs());
-}
 
 TEST(CrashTest, the_scripts_remove_garbage) {
   World world(1);

@@ -78,48 +78,13 @@ TEST(StoreFormats, a_chunk_has_a_head) {
   EXPECT_FALSE(is_whole(*header, base::bytes_of("chuck")));
 }
 
-base::Bytes heads_of_two() {
-  base::Bytes out = encode_head(ChunkKind::data, digest_of_aa(), base::bytes_of("chunk"));
-  const base::Bytes other = encode_head(ChunkKind::data, digest_of_aa(), base::bytes_of("other"));
-  out.insert(out.end(), other.begin(), other.end());
-  return out;
-}
-
-TEST(StoreFormats, a_run_has_the_heads_of_its_chunks) {
-  const base::Bytes heads = heads_of_two();
-  const base::Bytes bytes = encode_run(64, 210, 10, heads);
-  ASSERT_EQ(bytes.size(), 146U);
-  EXPECT_EQ(hex_text(base::BytesView(bytes).first(16)), "52756e7300000002000000d20000000a");
-  EXPECT_EQ(hex_text(base::BytesView(bytes).subspan(32, 56)), hex_text(base::BytesView(heads).first(56)));
-  EXPECT_EQ(hex_text(base::BytesView(bytes).subspan(144)), "0000");
-  const auto run = decode_run_header(bytes, 64);
-  ASSERT_TRUE(run);
-  EXPECT_EQ(run->end(), 220U);
-  const auto decoded = decode_run_heads(*run, base::BytesView(bytes).subspan(RunHeader::bytes));
-  ASSERT_TRUE(decoded && decoded->size() == 2);
-  EXPECT_TRUE(is_whole((*decoded)[1], base::bytes_of("other")));
-  EXPECT_FALSE(decode_run_header(bytes, 67)) << "the heads have no room there";
-  EXPECT_FALSE(decode_run_header(encode_run(64, 210 + 4096, 10, heads), 64)) << "too much room";
-  const base::Bytes longer = encode_run(64, 210, 11, heads);
-  EXPECT_FALSE(
-      decode_run_heads(*decode_run_header(longer, 64), base::BytesView(longer).subspan(RunHeader::bytes)));
-  const base::Bytes one = encode_run(64, 210, 5, base::BytesView(heads).first(ChunkHeader::bytes));
-  EXPECT_FALSE(decode_run_header(one, 64)) << "one chunk is no run";
-}
-
 TEST(StoreFormats, a_container_ends_with_a_directory) {
   const std::vector<DirectoryEntry> entries{{64, ChunkKind::data, 5, digest_of_aa()}};
   EXPECT_EQ(hex_text(encode(entries)), "000000400100000000000005" + aa_32);
   EXPECT_EQ(decode_directory(encode(entries)), entries);
   EXPECT_EQ(hex_text(encode_footer(125)), "42726169644469720000007d000000006d94f7a8e87f64ca");
   EXPECT_EQ(decode_footer(encode_footer(125)), 125U);
-  EXPECT_TRUE(decode_directory(
-      encode({{96, ChunkKind::data, 5, digest_of_aa()}, {101, ChunkKind::data, 7, digest_of_aa()}})))
-      << "a run";
-  EXPECT_FALSE(decode_directory(
-      encode({{96, ChunkKind::data, 5, digest_of_aa()}, {100, ChunkKind::data, 7, digest_of_aa()}})))
-      << "one lies over the other";
-  EXPECT_FALSE(decode_directory(encode({{63, ChunkKind::data, 5, digest_of_aa()}}))) << "over the head";
+  EXPECT_FALSE(decode_directory(encode({{65, ChunkKind::data, 5, digest_of_aa()}}))) << "there is a gap";
 }
 
 TEST(StoreFormats, an_entry_of_the_registry) {
@@ -197,10 +162,6 @@ TEST(StoreFormats, no_bit_can_change) {
   each_bit(encode_chunk(ChunkKind::data, digest_of_aa(), base::bytes_of("chunk")), [](base::BytesView bytes) {
     const auto header = decode_chunk_header(bytes);
     return !header || !is_whole(*header, bytes.subspan(ChunkHeader::bytes));
-  });
-  each_bit(encode_run(64, 210, 10, heads_of_two()), [](base::BytesView bytes) {
-    const auto run = decode_run_header(bytes, 64);
-    return !run || !decode_run_heads(*run, bytes.subspan(RunHeader::bytes));
   });
   const std::string format = encode(FormatFile{.store = counting_id(), .key = digest_of_aa()});
   const base::BytesView view = base::bytes_of(format);
@@ -310,9 +271,7 @@ TEST(StoreFormats, the_file_format_tells_versions_and_features) {
   later[12] = '2';
   EXPECT_EQ(decode_format(later).error(), "is of a later version of braid");
   FormatFile featured = format;
-  featured.required = FormatFile::forwarding | FormatFile::runs;
-  EXPECT_EQ(decode_format(encode(featured)), featured);
-  featured.required = 4;
+  featured.required = 2;
   EXPECT_THAT(decode_format(encode(featured)).error(), testing::HasSubstr("features"));
 }
 

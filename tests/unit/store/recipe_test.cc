@@ -4,7 +4,6 @@
 #include <map>
 #include <utility>
 
-#include "store/located.h"
 #include "store/recipe_edit.h"
 #include "tests/unit/store/scratch.h"
 
@@ -34,58 +33,6 @@ class RecipeTest : public ScratchTest {
   std::unique_ptr<Index> index_ = std::move(*Index::open(path_ / "index", {}));
   ChunkStore chunks_{*containers_, index_.get(), keys_, base::MiB};
 };
-
-// New ones, one that is there twice, and one that was there before.
-TEST_F(RecipeTest, neighbours_that_are_new_are_one_slice) {
-  std::vector<base::Bytes> bytes;
-  for (std::uint64_t i = 0; i < 6; ++i) bytes.push_back(noise(5000 + i, i));
-  bytes[4] = bytes[3];
-  const auto old = chunks_.put(ChunkKind::data, bytes[5]);
-  std::vector<NewChunk> data;
-  for (const base::Bytes& one : bytes) data.push_back({keys_.id_of(ChunkKind::data, one), one});
-  const auto kept = chunks_.put_data(data, 0);
-  ASSERT_TRUE(kept && kept->size() == 6);
-  EXPECT_EQ((*kept)[4], (*kept)[3]);
-  EXPECT_EQ((*kept)[5], *old);
-  EXPECT_EQ(chunks_.counts().chunks_added, 5U);
-  EXPECT_EQ(chunks_.counts().chunks_found, 2U);
-  Node top;
-  for (std::size_t i = 0; i < 6; ++i) {
-    const std::uint64_t size = bytes[i].size();
-    top.entries.push_back(
-        {.offset = top.span, .length = size, .kind = EntryKind::chunk, .slice = 0, .chunk = (*kept)[i]});
-    top.span += size;
-    const auto got = chunks_.get(ChunkKind::data, (*kept)[i]);
-    ASSERT_TRUE(got);
-    EXPECT_EQ(**got, bytes[i]);
-  }
-  vfs::Located where;
-  ASSERT_TRUE(locate_recipe(chunks_, top, 100, top.entries[4].offset, where));
-  ASSERT_EQ(where.slices.size(), 1U);
-  EXPECT_EQ(where.slices[0].length, top.entries[4].offset - 100);
-  EXPECT_EQ(where.slices[0].offset, (*kept)[0].at.offset + ChunkHeader::bytes + 100);
-  vfs::Located all;
-  ASSERT_TRUE(locate_recipe(chunks_, top, 0, top.span, all));
-  EXPECT_EQ(all.slices.size(), 3U);
-}
-
-// What a head is worth to who knows place and id.
-TEST_F(RecipeTest, a_chunk_of_a_run_is_read_without_its_head) {
-  const std::vector<base::Bytes> bytes{noise(5000, 1), noise(5000, 2)};
-  std::vector<NewChunk> data;
-  for (const base::Bytes& one : bytes) data.push_back({keys_.id_of(ChunkKind::data, one), one});
-  const auto kept = chunks_.put_data(data, 0);
-  ASSERT_TRUE(kept);
-  std::string container = content(Containers::name_of(1));
-  container[64 + 40] = static_cast<char>(container[64 + 40] ^ 1);
-  put(Containers::name_of(1), container);
-  const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::writing));
-  ChunkStore chunks(*containers, index_.get(), keys_, 0);
-  EXPECT_FALSE(containers->look((*kept)[1].at));
-  const auto got = chunks.get(ChunkKind::data, (*kept)[1]);
-  ASSERT_TRUE(got);
-  EXPECT_EQ(**got, bytes[1]);
-}
 
 TEST_F(RecipeTest, finds_any_byte_in_a_tree_of_any_height) {
   for (const std::uint64_t count : {0U, 1U, 31U, 240U, 241U, 5000U, 60'000U}) {

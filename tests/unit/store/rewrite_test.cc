@@ -116,24 +116,7 @@ TEST_F(RewriteTest, what_is_in_use_is_found_where_its_recipe_says_and_where_it_i
   expect_whole("i", 4);
   EXPECT_EQ(collect().rewritten, 0U);
   // Who does not know about that does not open the store.
-  EXPECT_NE(slurp(store_path_ / "FORMAT").find("required 0000000000000003"), std::string::npos);
-}
-
-TEST_F(RewriteTest, chunks_of_a_run_stay_together) {
-  const auto entries = entries_of("h");
-  ASSERT_GT(entries.size(), 1U);
-  remove("f");
-  remove("g");
-  ASSERT_EQ(collect().rewritten, 1U);
-  std::size_t neighbours = 0;
-  for (std::size_t i = 1; i < entries.size(); ++i) {
-    const auto a = store_->containers().place_of(entries[i - 1].chunk.at);
-    const auto b = store_->containers().place_of(entries[i].chunk.at);
-    ASSERT_TRUE(a && b);
-    if (a->container == b->container && b->offset == a->offset + entries[i - 1].chunk.bytes) ++neighbours;
-  }
-  EXPECT_GT(neighbours, 0U);
-  expect_whole("h", 3);
+  EXPECT_NE(slurp(store_path_ / "FORMAT").find("required 0000000000000001"), std::string::npos);
 }
 
 TEST_F(RewriteTest, what_leads_there_goes_with_the_last_recipe_that_needs_it) {
