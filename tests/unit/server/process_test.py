@@ -240,15 +240,6 @@ class Serving(ProcessTest):
         self.second_waits(first, f"braid serve (process {first.process.pid}) uses the store {store}", "--store", store,
                           state="another")
 
-    @unittest.skipUnless(os.geteuid() == 0, "needs root")
-    def test_so_does_one_that_wants_the_same_directory_of_objects(self):
-        objects = os.path.join(self.scratch, "objects")
-        os.mkdir(objects)
-        arguments = ("--data-servers", "2", "--data-directory", objects)
-        first = self.serve(self.directory, *arguments)
-        self.second_waits(first, f"another data server (process {first.process.pid}) uses the directory {objects}",
-                          *arguments, state="another")
-
     def test_the_one_that_waits_ends_when_it_is_told_to(self):
         self.serve()
         command = [BRAID, "serve", self.directory, "--listen", "127.0.0.1", "--port", "0", "--state",
