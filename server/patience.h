@@ -1,7 +1,6 @@
 // Another process that has a directory which this one wants, and may be about to end.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <string_view>
 
