@@ -203,7 +203,7 @@ ssize_t __wrap_pwrite(int fd, const void* from, size_t count, off_t at) {
   auto& content = to->file->content;
   const auto begin = static_cast<std::size_t>(at);
   if (content.size() < begin + count) content.resize(begin + count);
-  std::memcpy(content.data() + begin, from, count);
+  if (count > 0) std::memcpy(content.data() + begin, from, count);
   return static_cast<ssize_t>(count);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/unique_fd.h"
 #include "io/gate.h"
+#include "page_cache.h"
 #include "posix_fixture.h"
 
 namespace braid::vfs {
@@ -84,6 +85,7 @@ TEST_P(PlacementTest, the_guard_of_setattr_need_not_outlive_the_call) {
 }
 
 TEST_P(PlacementTest, attributes_and_cached_data_cost_no_thread_switch) {
+  const test::ReadsNeverRefused cached;
   const FileRef file = create("file")->file;
   ASSERT_TRUE(write(file, "text"));
   for (int i = 0; i < 10; ++i) {
@@ -96,6 +98,7 @@ TEST_P(PlacementTest, attributes_and_cached_data_cost_no_thread_switch) {
 }
 
 TEST_P(PlacementTest, data_of_a_file_held_open_costs_no_thread_switch) {
+  const test::ReadsNeverRefused cached;
   const FileRef file = create("file")->file;
   const auto open = run(fs_->open(who_, file, OpenAccess::both, OpenRule::caller)).value();
   const io::Payload data = payload("text");
