@@ -3,12 +3,10 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <charconv>
 #include <cstdio>
 #include <optional>
@@ -94,13 +92,6 @@ base::Result<std::optional<std::string>> read_identity(int directory) {
   return text;
 }
 
-// Who has the lock, as they wrote it there.
-std::string user_of(int lock) {
-  std::array<char, 256> text{};
-  const ssize_t size = ::pread(lock, text.data(), text.size(), 0);
-  return size <= 0 ? "another data server" : std::string(text.data(), static_cast<std::size_t>(size));
-}
-
 }  // namespace
 
 std::string hex_of(const pnfs::ServerId& id) {
@@ -124,15 +115,17 @@ std::expected<std::unique_ptr<StoreDirectory>, std::string> StoreDirectory::open
 }
 
 std::expected<void, std::string> StoreDirectory::lock(std::string_view who, const Wait& wait) {
-  lock_ = base::UniqueFd(::openat(fd(), "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (!lock_) return trouble(path_, "cannot be locked", base::last_errno());
-  while (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return trouble(path_, "cannot be locked", base::last_errno());
-    const std::string user = user_of(lock_.get());
-    if (!wait || !wait(user)) return std::unexpected(fmt::format("{} uses the directory {}", user, path_));
-  }
-  // Only for people: that it cannot be written is no reason to do without the directory.
-  if (::ftruncate(lock_.get(), 0) == 0) (void)!::pwrite(lock_.get(), who.data(), who.size(), 0);
+  const auto named = [](std::string_view holder) {
+    return holder.empty() ? std::string_view("another data server") : holder;
+  };
+  Wait again;
+  if (wait) again = [&](std::string_view holder) { return wait(named(holder)); };
+  std::string holder;
+  auto lock = base::LockFile::take(path_ + "/lock", who, again, holder);
+  if (!lock && lock.error() == base::errno_of(EBUSY))
+    return std::unexpected(fmt::format("{} uses the directory {}", named(holder), path_));
+  if (!lock) return trouble(path_, "cannot be locked", lock.error());
+  lock_.emplace(std::move(*lock));
   return {};
 }
 

@@ -2,12 +2,13 @@
 #pragma once
 
 #include <expected>
-#include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/lock_file.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 #include "pnfs/keys.h"
@@ -18,7 +19,7 @@ namespace braid::pnfs_ds {
 class StoreDirectory {
  public:
   // Asked while somebody else has the directory: whether it is tried again.
-  using Wait = std::function<bool(std::string_view user)>;
+  using Wait = base::LockFile::Wait;
   // The directory of a store, or an empty one, which becomes a store. The error is a sentence for the user.
   // `who`: what others are told who want it, too. Without `wait` it is tried once.
   static std::expected<std::unique_ptr<StoreDirectory>, std::string> open(const std::string& path,
@@ -45,7 +46,7 @@ class StoreDirectory {
 
   const std::string path_;
   const base::UniqueFd directory_;
-  base::UniqueFd lock_;
+  std::optional<base::LockFile> lock_;
   pnfs::ServerId server_{};
   mutable std::mutex mutex_;
   pnfs::ClusterId cluster_{};

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -219,23 +218,6 @@ base::Result<std::unique_ptr<Medium>> open_posix_medium(const std::string& direc
   base::UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) return base::fail(base::last_errno());
   return std::make_unique<PosixMedium>(std::move(fd));
-}
-
-base::Result<StoreLock> StoreLock::take(const std::string& directory, std::string_view who,
-                                        std::string& holder) {
-  base::UniqueFd file(
-      ::open((directory + "/lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, private_file));
-  if (!file) return base::fail(base::last_errno());
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    const int why = errno;
-    holder.resize(256);
-    const ssize_t size = ::pread(file.get(), holder.data(), holder.size(), 0);
-    holder.resize(static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
-    return base::fail(why == EWOULDBLOCK ? EBUSY : why);
-  }
-  // Only for people: that it cannot be written is no reason to do without the store.
-  if (::ftruncate(file.get(), 0) == 0) (void)!::pwrite(file.get(), who.data(), who.size(), 0);
-  return StoreLock(std::move(file));
 }
 
 base::Result<FileLease> FileLease::take(int fd) {

@@ -12,18 +12,6 @@ namespace braid::store {
 // Of a directory that exists. Errors: those of open(2).
 base::Result<std::unique_ptr<Medium>> open_posix_medium(const std::string& directory);
 
-// One process has a store. Held as long as this lives.
-class StoreLock {
- public:
-  // Makes the file if there is none. EBUSY: another process has it; `holder` then is what that process wrote.
-  static base::Result<StoreLock> take(const std::string& directory, std::string_view who,
-                                      std::string& holder);
-
- private:
-  explicit StoreLock(base::UniqueFd file) : file_(std::move(file)) {}
-  base::UniqueFd file_;
-};
-
 // Nobody else has the file open, and who opens it waits (fcntl(2), F_SETLEASE), for
 // /proc/sys/fs/lease-break-time seconds at most.
 class FileLease {

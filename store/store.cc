@@ -60,13 +60,15 @@ std::expected<std::unique_ptr<Store>, std::string> Store::open(const std::string
                  names->empty()
                      ? "it is empty, and no store: braid store seal, or braid serve with --store, makes one"
                      : "it has no file FORMAT: it is no store");
+  const auto named = [](std::string_view holder) {
+    return holder.empty() ? std::string_view("another process") : holder;
+  };
+  base::LockFile::Wait wait;
+  if (options.wait) wait = [&](std::string_view holder) { return options.wait(named(holder)); };
   std::string holder;
-  auto lock = StoreLock::take(directory, options.who, holder);
-  const auto in_use = [&] { return !lock && lock.error() == base::errno_of(EBUSY); };
-  const auto user = [&] { return holder.empty() ? std::string("another process") : holder; };
-  while (in_use() && options.wait && options.wait(user()))
-    lock = StoreLock::take(directory, options.who, holder);
-  if (in_use()) return wrong(directory, fmt::format("the store is in use by {}", user()));
+  auto lock = base::LockFile::take(directory + "/lock", options.who, wait, holder);
+  if (!lock && lock.error() == base::errno_of(EBUSY))
+    return wrong(directory, fmt::format("the store is in use by {}", named(holder)));
   if (!lock) return wrong(directory, "lock", lock.error());
   out->lock_.emplace(std::move(*lock));
   if (auto begun = out->begin(options, is_store); !begun) return std::unexpected(begun.error());

@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <expected>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/lock_file.h"
 #include "store/chunk_store.h"
 #include "store/format_file.h"
 #include "store/marks_file.h"
@@ -29,7 +29,7 @@ struct StoreOptions {
   // What others are told who want the store, too: a command and a process.
   std::string who{};
   // Asked while somebody else has the store: whether it is tried again. None: it is not.
-  std::function<bool(std::string_view user)> wait{};
+  base::LockFile::Wait wait{};
   std::size_t cache_bytes = 64 * base::MiB;  // of what was read of recipes, and of what was found elsewhere
   IndexOptions index{};
   std::uint32_t container_bytes = Location::offset_end;
@@ -91,7 +91,7 @@ class Store {
 
   const std::string directory_;
   std::unique_ptr<Medium> medium_;
-  std::optional<StoreLock> lock_;
+  std::optional<base::LockFile> lock_;
   FormatFile format_;
   std::optional<StoreKeys> keys_;
   std::unique_ptr<Containers> containers_;

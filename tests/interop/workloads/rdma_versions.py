@@ -1,4 +1,4 @@
-"""RDMA: every version of NFS mounts, and 64 MiB that were written are read back from the server as they were."""
+"""RDMA: every version of NFS mounts, and 16 MiB that were written are read back from the server as they were."""
 
 import os
 
@@ -11,7 +11,7 @@ VERSIONS = ("4.2", "4.1", "4.0", "3")
 TAKES_S = 120
 TIMEOUT_S = 400
 
-BYTES = 64 << 20
+BYTES = 16 << 20
 DATA = "/run/tmp/data"
 
 lab = Lab()
