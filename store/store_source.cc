@@ -117,6 +117,12 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
                                                   std::uint64_t offset, const io::Payload& data,
                                                   vfs::Stability stability) {
   vfs::WriteResult written;
+  if (source_.windows() != nullptr && stability == vfs::Stability::unstable) {
+    const vfs::Verifier before = stub.own_verifier();
+    const bool taken = co_await write_to_window(stub, who, offset, data);
+    if (taken)
+      co_return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), vfs::Stability::unstable, before};
+  }
   co_await change(stub, [&](File& file, int fd, StubCall& call) {
     return inode_->write(file, offset, data.size(), filler(stub, who, fd, call),
                          [&](base::BytesView before, base::BytesView after) {
@@ -132,8 +138,60 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
   co_return written;
 }
 
-vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& stub, const vfs::Credentials& /*who*/,
+// The size is set as the caller; what goes wrong there the write that follows meets, too.
+vfs::VfsOp<bool> SealedContent::write_to_window(vfs::Stub& stub, const vfs::Credentials& who,
+                                                std::uint64_t offset, const io::Payload& data) {
+  if (!has_window() && data.size() < SealedInode::window_begins_with) co_return false;
+  vfs::Stub::Kept kept = stub.keep();
+  if (kept.file_system == nullptr || !source_.windows()->tree_of(stub.handle())) co_return false;
+  std::optional<hashing::Profile> profile;
+  if (!has_window()) {
+    const auto inherited = co_await stub.inherited(profile_attribute);
+    if (inherited) profile = hashing::parse_profile(inherited->value);
+  }
+  bool taken = false;
+  co_await change(stub, [&](File& file, int fd, StubCall& call) {
+    const auto resize = [&](std::uint64_t size) -> base::Result<void> {
+      if (stub.resize_own(who, fd, size)) return {};
+      return base::fail(ECANCELED);
+    };
+    const auto done = inode_->take(file, offset, data, profile, filler(stub, who, fd, call), resize);
+    taken = done && *done;
+    if (taken) inode_->cut_window();
+    return done ? base::Result<void>() : base::fail(done.error());
+  });
+  const base::SystemClock clock;
+  if (taken) source_.windows()->note(inode_, std::move(kept), clock.now());
+  co_return taken;
+}
+
+vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials& who) {
+  if (!has_window()) co_return;
+  const auto tree = source_.windows()->tree_of(stub.handle());
+  const int fd = co_await stub.descriptor(vfs::OpenAccess::both);
+  const auto file = source_.store_.medium().file_of(fd);
+  StubCall call;
+  bool sealed = false;
+  const base::Result<void> done = co_await on_pool(source_.group_, io::BlockingReason::sync, [&] {
+    return inode_->close_window(*file, tree, filler(stub, who, fd, call), sealed);
+  });
+  const bool later = !done && !call && call.error() == vfs::Error::delay;
+  if (!done && !later) {
+    log_failure("store_window_lost", stub, done.error());
+    stub.lost();
+    co_await on_pool(source_.group_, io::BlockingReason::other, [&] {
+      inode_->lose_window();
+      return true;
+    });
+  }
+  // Of the file's own bytes somebody else may be told that they are on the medium.
+  if (sealed) co_await stub.sync();
+  if (later) co_await base::fail(vfs::Error::delay);
+}
+
+vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& stub, const vfs::Credentials& who,
                                                 std::uint64_t /*offset*/, std::uint32_t /*count*/) {
+  co_await close_window(stub, who);
   const auto sync = [&] { return stub.commit_own(); };
   base::Result<vfs::Verifier, vfs::Error> done =
       co_await on_pool(source_.group_, io::BlockingReason::sync, sync);
@@ -144,7 +202,7 @@ vfs::VfsOp<> SealedContent::resize(vfs::Stub& stub, const vfs::Credentials& who,
   co_await change(stub, [&](File& file, int fd, StubCall& call) {
     return inode_->resize(file, size, filler(stub, who, fd, call), [&] {
       call = stub.resize_own(who, fd, size);
-      return base::Result<void>();
+      return call ? base::Result<void>() : base::fail(ECANCELED);
     });
   });
 }
@@ -177,7 +235,7 @@ vfs::VfsOp<> SealedContent::deallocate(vfs::Stub& stub, const vfs::Credentials& 
   co_await change(stub, [&](File& file, int fd, StubCall& call) {
     return inode_->deallocate(file, offset, length, filler(stub, who, fd, call), [&] {
       call = stub.space_own(who, fd, offset, length, true);
-      return base::Result<void>();
+      return call ? base::Result<void>() : base::fail(ECANCELED);
     });
   });
 }
@@ -193,7 +251,7 @@ void add_space(vfs::Attributes& attributes, std::uint64_t mapped) {
 }  // namespace
 
 void SealedContent::adjust(vfs::Attributes& attributes) const {
-  add_space(attributes, inode_->mapped());
+  add_space(attributes, inode_->mapped() + inode_->window_bytes());
   if (hidden_) hidden_->hide(attributes);
 }
 
@@ -207,10 +265,11 @@ std::shared_ptr<SealedInode> StoreSource::inode_of(std::uint64_t device, const K
   std::weak_ptr<SealedInode>& known = inodes_[name];
   auto out = known.lock();
   if (out != nullptr) return out;
-  out = std::shared_ptr<SealedInode>(new SealedInode(store_, file), [this, name](SealedInode* inode) {
-    delete inode;
-    forget(name);
-  });
+  out = std::shared_ptr<SealedInode>(new SealedInode(store_, file, windows_.get()),
+                                     [this, name](SealedInode* inode) {
+                                       delete inode;
+                                       forget(name);
+                                     });
   known = out;
   return out;
 }
@@ -295,9 +354,15 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::replace(vfs::FileSystem& fs, const vfs:
   co_return co_await std::move(placed);
 }
 
-// For replace() alone; nobody else places files in stores.
+bool StoreSource::begins_window(const vfs::FileHandle& file, const vfs::PlacementHint& hint) const {
+  return windows_ != nullptr && store_.writable() && hint.bytes >= SealedInode::window_begins_with &&
+         windows_->has_room(hint.bytes) && windows_->tree_of(file).has_value();
+}
+
+// Of a file that is to have a window nothing is on the medium yet: without one it is plain when it comes back
+// into the descriptor cache.
 vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::ContentRef& former,
-                                               const vfs::PlacementHint& /*hint*/) {
+                                               const vfs::PlacementHint& hint) {
   const auto handle = kernel_handle_of(stub.handle());
   Replacement work;
   {
@@ -305,8 +370,13 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
     const auto found = handle ? replacements_.find(name_of(stub.device(), *handle)) : replacements_.end();
     if (found != replacements_.end()) work = std::move(found->second);
   }
-  if (!work) co_return former;
+  if (!work && !(former == nullptr && handle && begins_window(stub.handle(), hint))) co_return former;
   std::shared_ptr<SealedInode> inode = inode_of(stub.device(), *handle);
+  if (!work) {
+    const base::Result<void> loaded = inode->load(std::nullopt);
+    if (!loaded) co_return former;
+    co_return std::make_shared<SealedContent>(*this, std::move(inode), std::nullopt);
+  }
   const int fd = co_await stub.descriptor(vfs::OpenAccess::read);
   const auto file = store_.medium().file_of(fd);
   co_await stub.hide_changes();
@@ -314,12 +384,26 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
     auto loaded = former != nullptr ? base::Result<void>() : inode->load(std::nullopt);
     return loaded ? inode->replace(*file, [&] { return work(stub); }) : loaded;
   });
+  if (!done && done.error() == base::errno_of(EAGAIN)) co_return former;
   if (!done) log_failure("store_replace_failed", stub, done.error());
   const auto hidden = co_await stub.hidden();
   if (inode->is_plain()) co_return vfs::ContentRef();
   if (hidden && store_.index() != nullptr)
     store_.index()->put_note(note_key(stub.handle()), encode(FileNote{*hidden, inode->mapped()}));
   co_return std::make_shared<SealedContent>(*this, std::move(inode), hidden);
+}
+
+io::Op<> StoreSource::close_windows(base::TimePoint before) {
+  if (windows_ == nullptr) co_return;
+  const vfs::Credentials server;
+  for (const Windows::Open& open : windows_->idle_since(before)) {
+    const auto stub = co_await open.kept.file_system->stub(open.kept.file, *this).as_result();
+    if (!stub) continue;
+    SealedContent content(*this, open.inode, std::nullopt);
+    (void)co_await content.close_window(**stub, server).as_result();
+  }
+  // Those that are closed are let go.
+  (void)windows_->idle_since(base::TimePoint::min());
 }
 
 void StoreSource::changing(const vfs::FileHandle& file) {

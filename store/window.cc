@@ -128,8 +128,14 @@ void Window::erase_up_to(std::uint64_t number) {
     at = at->second.number <= number ? remove(at) : std::next(at);
 }
 
+void Window::erase_chunks(std::uint64_t begin, std::uint64_t end, std::uint64_t number) {
+  for (const WindowPiece& piece : pieces(begin, end))
+    if (piece.number <= number && in_chunks(piece)) erase(piece.begin, piece.end);
+}
+
 std::vector<WindowPiece> Window::pieces(std::uint64_t begin, std::uint64_t end) const {
   std::vector<WindowPiece> out;
+  if (begin >= end) return out;
   for (auto at = first_touching(begin); at != pieces_.end() && at->second.begin < end; ++at)
     out.push_back(clipped_to(at->second, begin, end));
   return out;

@@ -53,7 +53,9 @@ class Window {
   void erase(std::uint64_t begin, std::uint64_t end);
   // Pieces that came with this put() or one before it.
   void erase_up_to(std::uint64_t number);
-  void clear() { *this = Window(); }
+  // Of [begin, end) what came with this put() or one before it, and is not in memory.
+  void erase_chunks(std::uint64_t begin, std::uint64_t end, std::uint64_t number);
+  void clear() { erase_up_to(last_number_); }
 
   // What it has within [begin, end), in order.
   [[nodiscard]] std::vector<WindowPiece> pieces(std::uint64_t begin, std::uint64_t end) const;
