@@ -32,20 +32,24 @@ std::optional<hashing::Profile> own_profile(File& stub) {
 }  // namespace
 
 SealedInode::~SealedInode() {
-  if (windows_ != nullptr) windows_->held(window_.slab_bytes(), 0);
+  if (windows_ == nullptr || window_.empty()) return;
+  const std::uint64_t before = window_.slab_bytes();
+  window_.clear();
+  window_changed(before);
 }
 
 void SealedInode::window_changed(std::uint64_t slab_bytes_before) {
   windows_->held(slab_bytes_before, window_.slab_bytes());
-  window_bytes_.store(window_.bytes(), std::memory_order_relaxed);
+  const bool was_empty = window_bytes_.exchange(window_.bytes(), std::memory_order_relaxed) == 0;
+  if (was_empty != window_.empty()) windows_->opened(was_empty ? 1 : -1);
   if (!window_.empty()) return;
   use_.reset();
   cutting_failed_ = false;
-  run_wanted_ = run_bytes;
+  run_wanted_ = 0;
 }
 
 bool SealedInode::wants(std::uint64_t begin, std::uint64_t end) const {
-  if (window_.empty()) return !keeps_no_window_ && end - begin >= window_begins_with;
+  if (window_.empty()) return !keeps_no_window_ && end - begin >= windows_->options().begins_with;
   return window_.continues(begin, end);
 }
 
@@ -53,10 +57,10 @@ bool SealedInode::wants(std::uint64_t begin, std::uint64_t end) const {
 base::Result<bool> SealedInode::take(File& stub, std::uint64_t offset, const io::Payload& data,
                                      std::optional<hashing::Profile> profile, const Fill& fill,
                                      const Resize& resize) {
-  if (windows_ == nullptr || data.empty() || !windows_->has_room(data.size())) return false;
+  if (windows_ == nullptr || data.empty()) return false;
   const std::uint64_t end = offset + data.size();
   const Alone lock = alone();
-  if (now_->record().pending || !wants(offset, end)) return false;
+  if (now_->record().pending || !wants(offset, end) || !windows_->has_room(data.size())) return false;
   const auto status = stub.status();
   if (!status) return base::fail(status.error());
   const auto own = now_->newer(stub, offset, std::min(end, status->size));
@@ -67,7 +71,7 @@ base::Result<bool> SealedInode::take(File& stub, std::uint64_t offset, const io:
   if (!resize(std::max(end, status->size))) return false;
   if (window_.empty()) {
     use_ = store_.chunks().pins().use();
-    profile_ = own_profile(stub).value_or(profile.value_or(windows_->profile()));
+    profile_ = own_profile(stub).value_or(profile.value_or(windows_->options().profile));
   }
   const std::uint64_t before = window_.slab_bytes();
   const bool taken = window_.put(offset, data);
@@ -144,7 +148,7 @@ base::Result<bool> SealedInode::cut_some(bool all) {
   std::uint64_t number = 0;
   hashing::Profile profile{};
   bool is_end = false;
-  const std::uint64_t wanted = run_wanted_;
+  const std::uint64_t wanted = std::max(run_wanted_.load(), windows_->options().run_bytes);
   {
     const Shared lock = shared();
     const auto run = window_.next_in_memory(0);
@@ -159,7 +163,7 @@ base::Result<bool> SealedInode::cut_some(bool all) {
   if (!cuts) cutting_failed_ = true;
   if (!cuts) return base::fail(cuts.error());
   // Its first chunk is longer than that.
-  run_wanted_ = cuts->empty() ? 2 * wanted : run_bytes;
+  run_wanted_ = cuts->empty() ? 2 * wanted : 0;
   const Alone lock = alone();
   const std::uint64_t before = window_.slab_bytes();
   for (const Windows::Cut& cut : *cuts)
@@ -219,7 +223,7 @@ base::Result<bool> SealedInode::into_recipe(File& stub, std::uint64_t number, st
   const Pins::Use use = store_.chunks().pins().use();
   auto draft = draft_window(stub, number);
   if (!draft) return base::fail(draft.error());
-  if (draft->bytes < window_seal_bytes_min || draft->base->record().pending) return false;
+  if (draft->bytes < windows_->options().seal_bytes_min || draft->base->record().pending) return false;
   if (auto put = put_recipe(*draft); !put) return base::fail(put.error());
   if (draft->root.top.entries.empty()) return false;
   const bool first = draft->base->record().root == hashing::Digest();
@@ -260,9 +264,10 @@ base::Result<void> SealedInode::close_window(File& stub, std::optional<std::uint
     bytes = window_.bytes();
   }
   if (bytes == 0) return {};
-  if (tree && store_.registry() != nullptr && bytes >= window_seal_bytes_min && !cutting_failed_) {
+  if (tree && store_.registry() != nullptr && bytes >= windows_->options().seal_bytes_min &&
+      !cutting_failed_) {
     const base::SystemClock clock;
-    const base::TimePoint until = clock.now() + windows_->patience();
+    const base::TimePoint until = clock.now() + windows_->options().patience;
     for (auto more = cut_some(true); more && *more && clock.now() < until;) more = cut_some(true);
     const auto put = into_recipe(stub, number, *tree, fill);
     sealed = put && *put;

@@ -85,10 +85,6 @@ class SealedInode {
   // Bytes of the file that are in chunks, those that were overwritten too. No waiting.
   [[nodiscard]] std::uint64_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
 
-  // A window begins with this many bytes at once.
-  static constexpr std::uint64_t window_begins_with = 64 * base::KiB;
-  // With less of a window to seal, the stub gets it.
-  static constexpr std::uint64_t window_seal_bytes_min = 1 * base::MiB;
   // In the window. No waiting.
   [[nodiscard]] std::uint64_t window_bytes() const { return window_bytes_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool has_window() const { return window_bytes() > 0; }
@@ -184,8 +180,7 @@ class SealedInode {
   std::atomic<std::uint64_t> window_bytes_{0};
   std::mutex cutting_;  // before users_
   std::atomic<bool> cutting_failed_{false};
-  std::atomic<std::uint64_t> run_wanted_{run_bytes};  // what is cut at once
-  static constexpr std::uint64_t run_bytes = 4 * base::MiB;
+  std::atomic<std::uint64_t> run_wanted_{0};  // what is cut at once, if more than usual
 };
 
 }  // namespace braid::store

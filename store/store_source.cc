@@ -1,6 +1,8 @@
 #include "store/store_source.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -117,13 +119,24 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
                                                   std::uint64_t offset, const io::Payload& data,
                                                   vfs::Stability stability) {
   vfs::WriteResult written;
-  if (source_.windows() != nullptr && stability == vfs::Stability::unstable) {
-    const vfs::Verifier before = stub.own_verifier();
-    const bool taken = co_await write_to_window(stub, who, offset, data);
-    if (taken)
-      co_return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), vfs::Stability::unstable, before};
-  }
-  co_await change(stub, [&](File& file, int fd, StubCall& call) {
+  std::optional<Windowed> windowed;
+  if (source_.windows() != nullptr && stability == vfs::Stability::unstable)
+    windowed = co_await begin_window(stub, data);
+  bool taken = false;
+  // What goes wrong with the size the write that follows meets, too.
+  const auto resize = [&](int fd, std::uint64_t size) -> base::Result<void> {
+    if (stub.resize_own(who, fd, size)) return {};
+    return base::fail(ECANCELED);
+  };
+  co_await change(stub, [&](File& file, int fd, StubCall& call) -> base::Result<void> {
+    if (windowed) {
+      const auto took = inode_->take(file, offset, data, windowed->profile, filler(stub, who, fd, call),
+                                     [&](std::uint64_t size) { return resize(fd, size); });
+      if (!took) return base::fail(took.error());
+      taken = *took;
+      if (taken) inode_->cut_window();
+      if (taken) return {};
+    }
     return inode_->write(file, offset, data.size(), filler(stub, who, fd, call),
                          [&](base::BytesView before, base::BytesView after) {
                            const auto put = stub.write_own(who, fd, offset, data,
@@ -135,34 +148,24 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
                            return base::Result<void>();
                          });
   });
-  co_return written;
+  if (!taken) co_return written;
+  const base::SystemClock clock;
+  source_.windows()->note(inode_, std::move(windowed->kept), clock.now());
+  co_return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), vfs::Stability::unstable,
+                             windowed->verifier};
 }
 
-// The size is set as the caller; what goes wrong there the write that follows meets, too.
-vfs::VfsOp<bool> SealedContent::write_to_window(vfs::Stub& stub, const vfs::Credentials& who,
-                                                std::uint64_t offset, const io::Payload& data) {
-  if (!has_window() && data.size() < SealedInode::window_begins_with) co_return false;
-  vfs::Stub::Kept kept = stub.keep();
-  if (kept.file_system == nullptr || !source_.windows()->tree_of(stub.handle())) co_return false;
-  std::optional<hashing::Profile> profile;
-  if (!has_window()) {
-    const auto inherited = co_await stub.inherited(profile_attribute);
-    if (inherited) profile = hashing::parse_profile(inherited->value);
-  }
-  bool taken = false;
-  co_await change(stub, [&](File& file, int fd, StubCall& call) {
-    const auto resize = [&](std::uint64_t size) -> base::Result<void> {
-      if (stub.resize_own(who, fd, size)) return {};
-      return base::fail(ECANCELED);
-    };
-    const auto done = inode_->take(file, offset, data, profile, filler(stub, who, fd, call), resize);
-    taken = done && *done;
-    if (taken) inode_->cut_window();
-    return done ? base::Result<void>() : base::fail(done.error());
-  });
-  const base::SystemClock clock;
-  if (taken) source_.windows()->note(inode_, std::move(kept), clock.now());
-  co_return taken;
+vfs::VfsOp<std::optional<SealedContent::Windowed>> SealedContent::begin_window(vfs::Stub& stub,
+                                                                               const io::Payload& data) {
+  const bool goes_on = has_window();
+  if (!goes_on && data.size() < source_.windows()->options().begins_with) co_return std::nullopt;
+  if (!source_.windows()->tree_of(stub.handle())) co_return std::nullopt;
+  Windowed out{.kept = stub.keep(), .verifier = stub.own_verifier()};
+  if (out.kept.file_system == nullptr) co_return std::nullopt;
+  if (goes_on) co_return std::move(out);
+  const auto inherited = co_await stub.inherited(profile_attribute);
+  if (inherited) out.profile = hashing::parse_profile(inherited->value);
+  co_return std::move(out);
 }
 
 vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials& who) {
@@ -355,7 +358,7 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::replace(vfs::FileSystem& fs, const vfs:
 }
 
 bool StoreSource::begins_window(const vfs::FileHandle& file, const vfs::PlacementHint& hint) const {
-  return windows_ != nullptr && store_.writable() && hint.bytes >= SealedInode::window_begins_with &&
+  return windows_ != nullptr && store_.writable() && hint.bytes >= windows_->options().begins_with &&
          windows_->has_room(hint.bytes) && windows_->tree_of(file).has_value();
 }
 
@@ -404,6 +407,25 @@ io::Op<> StoreSource::close_windows(base::TimePoint before) {
   }
   // Those that are closed are let go.
   (void)windows_->idle_since(base::TimePoint::min());
+}
+
+// On a thread without a reactor everything runs at once. Who was about to take bytes when it began has told
+// of the window soon after.
+void StoreSource::end_windows() {
+  constexpr int attempts = 200;
+  static constexpr std::chrono::milliseconds pause(5);
+  if (windows_ == nullptr) return;
+  windows_->stop();
+  std::thread([this] {
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+      auto closing = close_windows(base::TimePoint::max());
+      closing.start({});
+      if (windows_->counts().windows == 0) return;
+      std::this_thread::sleep_for(pause);
+    }
+    base::log_event(base::Level::error, "store_windows_left", "{}: some cannot be closed",
+                    store_.directory());
+  }).join();
 }
 
 void StoreSource::changing(const vfs::FileHandle& file) {

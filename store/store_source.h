@@ -66,9 +66,13 @@ class SealedContent final : public vfs::Content {
   using StubCall = base::Result<void, vfs::Error>;
   using Work = std::function<base::Result<void>(File& file, int fd, StubCall& call)>;
   vfs::VfsOp<> change(vfs::Stub& stub, Work work);
-  // False: it does not go into the window.
-  vfs::VfsOp<bool> write_to_window(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
-                                   const io::Payload& data);
+  // Of a write that may go into the window.
+  struct Windowed {
+    vfs::Stub::Kept kept{};
+    vfs::Verifier verifier{};
+    std::optional<hashing::Profile> profile{};
+  };
+  vfs::VfsOp<std::optional<Windowed>> begin_window(vfs::Stub& stub, const io::Payload& data);
   static auto filler(vfs::Stub& stub, const vfs::Credentials& who, int fd, StubCall& failed);
 
   StoreSource& source_;
@@ -93,6 +97,9 @@ class StoreSource final : public vfs::ContentSource {
   [[nodiscard]] Windows* windows() const { return windows_.get(); }
   // Those to which nobody has written since `before`. What cannot be closed now is there next time.
   io::Op<> close_windows(base::TimePoint before);
+  // There are no windows any more when it returns, and will be none. It blocks. Before another file system
+  // serves the same files: that one would not see them.
+  void end_windows();
 
   [[nodiscard]] std::string_view record() const override { return vfs::sealed_record; }
   [[nodiscard]] bool places_at_first_write() const override { return windows_ != nullptr; }

@@ -1,5 +1,7 @@
 #include "store/windows.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "store/sealed_inode.h"
@@ -17,7 +19,7 @@ WindowCounts Windows::counts() const {
           .spilled_bytes = spilled_bytes_.load(std::memory_order_relaxed),
           .lost_bytes = lost_bytes_.load(std::memory_order_relaxed),
           .held_bytes = held_bytes_.load(std::memory_order_relaxed),
-          .windows = open_.with([](const auto& open) { return open.size(); })};
+          .windows = static_cast<std::uint64_t>(std::max(windows_.load(), 0))};
 }
 
 const hashing::ChunkParams* Windows::params_of(hashing::Profile profile) {

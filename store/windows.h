@@ -34,6 +34,9 @@ struct WindowOptions {
   HashJob hash{};
   // Who commits waits so long for what is not hashed yet; the file gets the rest.
   base::Duration patience = std::chrono::milliseconds(5);
+  // A window begins with so many bytes at once; so many in a row are cut before anybody commits them; with
+  // less of a window to seal, the file gets it.
+  std::uint64_t begins_with = 64 * base::KiB, run_bytes = 4 * base::MiB, seal_bytes_min = 1 * base::MiB;
   // Of what has no attribute of its own that says it.
   hashing::Profile profile = hashing::Profile::general;
 };
@@ -62,6 +65,8 @@ class Windows {
   // From now on nothing is taken.
   void stop() { stopped_.store(true, std::memory_order_relaxed); }
   void held(std::uint64_t before, std::uint64_t now) { held_bytes_.fetch_add(now - before); }
+  // So many windows more have bytes.
+  void opened(int windows) { windows_.fetch_add(windows); }
   void taken(std::uint64_t bytes) { taken_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   void sealed(std::uint64_t bytes) { sealed_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
   void spilled(std::uint64_t bytes) { spilled_bytes_.fetch_add(bytes, std::memory_order_relaxed); }
@@ -76,8 +81,7 @@ class Windows {
   };
   base::Result<std::vector<Cut>> cut(std::span<const WindowPiece> pieces, bool is_end,
                                      hashing::Profile profile);
-  [[nodiscard]] hashing::Profile profile() const { return options_.profile; }
-  [[nodiscard]] base::Duration patience() const { return options_.patience; }
+  [[nodiscard]] const WindowOptions& options() const { return options_; }
 
   // A file that has a window, with what keeps it; again at each write.
   void note(const std::shared_ptr<SealedInode>& inode, vfs::Stub::Kept kept, base::TimePoint now);
@@ -108,6 +112,7 @@ class Windows {
   };
   base::Guarded<std::vector<std::unique_ptr<Cutter>>> cutters_;  // that are not in use
   base::Guarded<std::map<hashing::Profile, std::unique_ptr<hashing::ChunkParams>>> params_;
+  std::atomic<int> windows_{0};
   base::Guarded<std::map<const SealedInode*, Open>> open_;
 };
 

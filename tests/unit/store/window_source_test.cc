@@ -235,7 +235,11 @@ TEST_P(WindowSourceTest, what_nobody_goes_on_with_leaves_memory) {
   fs_->tree().cache().shrink(1000);
   EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'000'000));
   EXPECT_TRUE(all_of("small") == noise_.substr(0, 300'000));
-  source_->windows()->stop();
+  stream("f", noise_.substr(2'000'000, 500'000), 2'000'000);
+  EXPECT_EQ(counts().windows, 1U);
+  source_->end_windows();
+  EXPECT_EQ(counts().windows, 0U);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'500'000));
   make("late");
   stream("late", noise_.substr(0, 300'000));
   EXPECT_TRUE(local_read("late") == noise_.substr(0, 300'000));
