@@ -53,6 +53,8 @@ vfs::VfsOp<SealOutcome> LiveSealer::seal(vfs::FileSystem& fs, std::uint32_t tree
   if (!at_rest) co_return SealOutcome::in_use;
   const vfs::ContentRef known = co_await fs.content(file);
   if (known != nullptr && &known->source() != &source_) co_await base::fail(vfs::Error::notsupp);
+  if (known != nullptr && static_cast<const SealedContent&>(*known).has_window())
+    co_return SealOutcome::in_use;
   const int fd = co_await stub->descriptor(vfs::OpenAccess::read);
   auto own = opened_again(fd);
   if (!own) co_await base::fail(error_of_store(*stub, "store_seal_failed", own.error()));
@@ -70,14 +72,17 @@ vfs::VfsOp<SealOutcome> LiveSealer::seal(vfs::FileSystem& fs, std::uint32_t tree
   });
   if (!done) co_await base::fail(error_of_store(*stub, "store_seal_failed", done.error()));
   if (draft.outcome != SealOutcome::sealed) co_return draft.outcome;
+  bool ran = false;
   const auto carry_out = [&](vfs::Stub& placed) {
+    ran = true;
     draft.punch = punch_of(placed);
     done = sealer.carry_out(std::span(&draft, 1));
     return done;
   };
   (void)co_await source_.replace(fs, file, *stub, carry_out);
   if (!done) co_await base::fail(error_of_store(*stub, "store_seal_failed", done.error()));
-  co_return draft.outcome;
+  // It has got a window since, or somebody else seals it.
+  co_return ran ? draft.outcome : SealOutcome::changed;
 }
 
 vfs::VfsOp<bool> LiveSealer::unseal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file) {
@@ -88,13 +93,17 @@ vfs::VfsOp<bool> LiveSealer::unseal(vfs::FileSystem& fs, std::uint32_t tree, con
   const bool at_rest = co_await stub->at_rest();
   if (!at_rest) co_await base::fail(vfs::Error::delay);
   const int fd = co_await stub->descriptor(vfs::OpenAccess::both);
+  if (static_cast<const SealedContent&>(*known).has_window()) co_await base::fail(vfs::Error::delay);
   UnsealDraft draft;
   draft.file = store_.medium().file_of(fd);
+  bool ran = false;
   const auto carry_out = [&](vfs::Stub& /*placed*/) -> base::Result<void> {
+    ran = true;
     store::unseal(store_, tree, std::span(&draft, 1));
     return draft.outcome ? base::Result<void>() : base::fail(draft.outcome.error());
   };
   (void)co_await source_.replace(fs, file, *stub, carry_out);
+  if (!ran) co_await base::fail(vfs::Error::delay);
   if (!draft.outcome)
     co_await base::fail(error_of_store(*stub, "store_unseal_failed", draft.outcome.error()));
   co_return *draft.outcome;

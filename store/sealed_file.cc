@@ -146,8 +146,8 @@ base::Result<void> SealedFile::fill(File& stub, std::uint64_t begin, std::uint64
 }
 
 // Piece by piece from the front: a file with many pieces is seldom asked for its last hole.
-base::Result<std::uint64_t> SealedFile::seek(File& stub, std::uint64_t offset, bool data,
-                                             std::uint64_t size) const {
+base::Result<std::uint64_t> SealedFile::seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size,
+                                             std::span<const Extent> more) const {
   constexpr std::uint64_t step = 64 * base::MiB;
   for (std::uint64_t begin = offset; begin < size;) {
     const std::uint64_t end = size - begin > step ? begin + step : size;
@@ -158,6 +158,9 @@ base::Result<std::uint64_t> SealedFile::seek(File& stub, std::uint64_t offset, b
       return base::Result<void>();
     });
     if (!walked) return base::fail(walked.error());
+    for (const Extent& extent : more)
+      if (extent.begin < end && extent.end > begin)
+        mapped->push_back({std::max(extent.begin, begin), std::min(extent.end, end)});
     std::ranges::sort(*mapped, {}, &Extent::begin);
     std::uint64_t at = begin;
     for (const Extent& extent : *mapped) {

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -38,8 +39,9 @@ class SealedFile {
     return locate_recipe(chunks_, root_.top, begin, end, where);
   }
   // The first byte at `offset` or behind it, and before `size`, that is of this kind; `size` if there is
-  // none.
-  base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size) const;
+  // none. `more`: what is data besides, in order.
+  base::Result<std::uint64_t> seek(File& stub, std::uint64_t offset, bool data, std::uint64_t size,
+                                   std::span<const Extent> more = {}) const;
   // Where the stub has newer bytes within [begin, end).
   base::Result<std::vector<Extent>> newer(File& stub, std::uint64_t begin, std::uint64_t end) const;
 

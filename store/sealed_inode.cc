@@ -38,15 +38,17 @@ void SealedInode::set(std::shared_ptr<const SealedFile> next) {
 
 base::Result<void> SealedInode::load(const std::optional<base::Bytes>& record) {
   const Alone lock = alone();
-  return now_ != nullptr ? base::Result<void>() : take(record);
+  return now_ != nullptr ? base::Result<void>() : take_record(record);
 }
 
 base::Result<void> SealedInode::replace(File& stub, const std::function<base::Result<void>()>& work) {
   const Alone lock = alone();
+  if (!window_.empty()) return base::fail(EAGAIN);
+  ++edits_;
   const base::Result<void> done = work();
   const auto record = stub.attribute(record_name);
   if (!record) return base::fail(record.error());
-  const base::Result<void> taken = take(*record);
+  const base::Result<void> taken = take_record(*record);
   return done ? taken : done;
 }
 
@@ -61,7 +63,7 @@ std::optional<Record> SealedInode::record() {
   return now_->record();
 }
 
-base::Result<void> SealedInode::take(const std::optional<base::Bytes>& record) {
+base::Result<void> SealedInode::take_record(const std::optional<base::Bytes>& record) {
   if (!record) {
     set(std::make_shared<const SealedFile>(store_.chunks(), Record{}, Root{}));
     return {};
@@ -74,7 +76,12 @@ base::Result<void> SealedInode::take(const std::optional<base::Bytes>& record) {
 
 base::Result<void> SealedInode::read(File& stub, std::uint64_t offset, base::MutableBytes to) {
   const Shared lock = shared();
-  return now_->read(stub, offset, to);
+  const std::vector<WindowPiece> newest = window_.pieces(offset, offset + to.size());
+  std::uint64_t bytes = 0;
+  for (const WindowPiece& piece : newest) bytes += piece.end - piece.begin;
+  const base::Result<void> done =
+      bytes == to.size() && bytes > 0 ? base::Result<void>() : now_->read(stub, offset, to);
+  return done && bytes > 0 ? overlay(newest, offset, to) : done;
 }
 
 // Who comes so does not stand at the gate: it gives way to those who wait to be alone.
@@ -82,7 +89,7 @@ bool SealedInode::locate(std::uint64_t offset, std::uint32_t count, const vfs::C
                          vfs::Located& where) {
   if (waiting_.load() > 0) return false;
   const Shared lock(users_, std::try_to_lock);
-  if (!lock.owns_lock() || now_ == nullptr || now_->record().pending) return false;
+  if (!lock.owns_lock() || now_ == nullptr || now_->record().pending || !window_.empty()) return false;
   const auto inode = look();
   if (!inode || inode->space > 0) return false;
   where.size = inode->size;
@@ -96,6 +103,7 @@ bool SealedInode::as_plain(std::uint64_t offset, std::uint64_t length, const vfs
   {
     const Shared lock(users_, std::try_to_lock);
     if (!lock.owns_lock() || now_ == nullptr || now_->record().pending) return false;
+    if (windows_ != nullptr && wants(offset, offset + length)) return false;
     const bool plain = now_->root().top.entries.empty();
     if (plain || own_.has(offset, offset + length)) {
       const auto inode = plain ? vfs::Content::Inode() : look();
@@ -114,6 +122,7 @@ bool SealedInode::over_whole_blocks(std::uint64_t begin, std::uint64_t end, cons
   if (begin % OwnBlocks::block_bytes != 0 || end % OwnBlocks::block_bytes != 0) return false;
   const Alone lock(users_, std::try_to_lock);
   if (!lock.owns_lock() || now_->record().pending) return false;
+  if (windows_ != nullptr && wants(begin, end)) return false;
   const auto inode = look();
   if (!inode || end > inode->size || inode->block_bytes > OwnBlocks::block_bytes) return false;
   work();
@@ -123,7 +132,10 @@ bool SealedInode::over_whole_blocks(std::uint64_t begin, std::uint64_t end, cons
 base::Result<std::uint64_t> SealedInode::seek(File& stub, std::uint64_t offset, bool data,
                                               std::uint64_t size) {
   const Shared lock = shared();
-  return now_->seek(stub, offset, data, size);
+  std::vector<Extent> newest;
+  for (const WindowPiece& piece : window_.pieces(offset, size))
+    if (piece.kind != WindowPiece::Kind::zeros) newest.push_back({piece.begin, piece.end});
+  return now_->seek(stub, offset, data, size, newest);
 }
 
 bool SealedInode::reaches_behind(std::uint64_t offset) const {
@@ -134,7 +146,7 @@ bool SealedInode::reaches_behind(std::uint64_t offset) const {
 // A block that nobody has written to yet is zeros in the stub until write(2) has ended, and its other bytes
 // come from the recipe: nobody may look meanwhile.
 base::Result<bool> SealedInode::waits_for_others(File& stub, std::uint64_t offset, std::uint64_t end) {
-  if (now_->record().pending) return true;
+  if (now_->record().pending || window_.touches(offset, end)) return true;
   if (now_->root().top.entries.empty()) return false;
   const auto status = stub.status();
   if (!status) return base::fail(status.error());
@@ -157,7 +169,8 @@ base::Result<void> SealedInode::write(File& stub, std::uint64_t offset, std::uin
     if (!*waits) return put({}, {});
   }
   const Alone lock = alone();
-  return write_alone(stub, offset, end, fill, put);
+  const auto spilled = spill(stub, offset, end, window_.last_number(), fill);
+  return spilled ? write_alone(stub, offset, end, fill, put) : spilled;
 }
 
 base::Result<void> SealedInode::write_alone(File& stub, std::uint64_t offset, std::uint64_t end,
@@ -188,7 +201,9 @@ base::Result<void> SealedInode::resize(File& stub, std::uint64_t size, const Fil
   const auto status = done ? stub.status() : base::fail(done.error());
   if (!status) return base::fail(status.error());
   if (size < status->size) done = own_block(stub, size, *status, fill);
-  return done ? resize() : done;
+  if (done) done = resize();
+  if (done) erase_window(size, no_end);
+  return done;
 }
 
 base::Result<void> SealedInode::deallocate(File& stub, std::uint64_t offset, std::uint64_t length,
@@ -201,7 +216,9 @@ base::Result<void> SealedInode::deallocate(File& stub, std::uint64_t offset, std
   done = take_out(stub, offset, end, status->size);
   if (done && offset < status->size) done = own_block(stub, offset, *status, fill);
   if (done && end < status->size) done = own_block(stub, end, *status, fill);
-  return done ? punch() : done;
+  if (done) done = punch();
+  if (done) erase_window(offset, end);
+  return done;
 }
 
 base::Result<void> SealedInode::allocate(File& stub, std::uint64_t offset, std::uint64_t length,
@@ -211,6 +228,8 @@ base::Result<void> SealedInode::allocate(File& stub, std::uint64_t offset, std::
   for (std::uint64_t at = offset;;) {
     const Alone lock = alone();
     base::Result<void> done = finish(stub);
+    if (done) done = spill(stub, offset, end, window_.last_number(), fill);
+    if (!done) return done;
     const auto status = done ? stub.status() : base::fail(done.error());
     if (!status) return base::fail(status.error());
     const std::uint64_t begin = block_begin(at, status->block_bytes);

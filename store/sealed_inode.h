@@ -6,6 +6,9 @@
 // What a recipe has behind the end of the file counts for nothing; before the file gets longer it is taken
 // out. A record is set when its chunks are on the medium. The file systems keep the order of what is done to
 // one inode, so nothing else is waited for.
+//
+// Where there are windows, the newest bytes of a stream may be in one, and nowhere else: they are looked for
+// there first. Who writes to the stub, or takes bytes out of the file, takes them out of the window, too.
 #pragma once
 
 #include <atomic>
@@ -15,12 +18,16 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <span>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
 #include "store/own_blocks.h"
 #include "store/sealed_file.h"
 #include "store/store.h"
+#include "store/window.h"
+#include "store/windows.h"
 #include "vfs/content.h"
 
 namespace braid::store {
@@ -29,15 +36,19 @@ namespace braid::store {
 // The store outlives it.
 class SealedInode {
  public:
-  SealedInode(Store& store, const KernelHandle& file)
-      : store_(store), file_(file), own_(store.own_block_groups()) {}
+  // `windows`: null: it has none.
+  SealedInode(Store& store, const KernelHandle& file, Windows* windows = nullptr)
+      : store_(store), file_(file), own_(store.own_block_groups()), windows_(windows) {}
+  ~SealedInode();
+  SealedInode(const SealedInode&) = delete;
+  SealedInode& operator=(const SealedInode&) = delete;
 
   // Once before everything else; more often does nothing. `record`: nothing, if the file has none any more.
   // Errors as those of SealedFile::open().
   base::Result<void> load(const std::optional<base::Bytes>& record);
 
   // Runs `work`, which may give the file another record, while nobody else uses it. Its error, or that of
-  // what the file has afterwards.
+  // what the file has afterwards. EAGAIN: it has a window, and nothing was done.
   base::Result<void> replace(File& stub, const std::function<base::Result<void>()>& work);
   // Nothing of it is in chunks.
   [[nodiscard]] bool is_plain();
@@ -74,6 +85,24 @@ class SealedInode {
   // Bytes of the file that are in chunks, those that were overwritten too. No waiting.
   [[nodiscard]] std::uint64_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
 
+  // In the window. No waiting.
+  [[nodiscard]] std::uint64_t window_bytes() const { return window_bytes_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool has_window() const { return window_bytes() > 0; }
+  // Takes the bytes of an UNSTABLE write into the window; the stub gets the size of the file, and its times
+  // move. False: they do not belong there, and are to be written. `profile`: of a window that begins.
+  using Resize = std::function<base::Result<void>(std::uint64_t size)>;
+  base::Result<bool> take(File& stub, std::uint64_t offset, const io::Payload& data,
+                          std::optional<hashing::Profile> profile, const Fill& fill, const Resize& resize);
+  // Cuts and hashes what has come of the stream, if that is enough: others go on meanwhile.
+  void cut_window();
+  // What is in the window when it is called is in the recipe or in the stub when it ends, though not on the
+  // medium. `tree`: of the file; nothing: it may not be sealed. `sealed`: the record is another one. EAGAIN
+  // and errors of `fill`: some is in the window still.
+  base::Result<void> close_window(File& stub, std::optional<std::uint32_t> tree, const Fill& fill,
+                                  bool& sealed);
+  // Nobody can keep what is in the window, and there will be none any more.
+  void lose_window();
+
  private:
   using Shared = std::shared_lock<std::shared_mutex>;
   using Alone = std::unique_lock<std::shared_mutex>;
@@ -100,7 +129,34 @@ class SealedInode {
   base::Result<std::uint64_t> mapped_within(std::uint64_t begin, std::uint64_t end) const;
   base::Result<void> write_alone(File& stub, std::uint64_t offset, std::uint64_t end, const Fill& fill,
                                  const Put& put);
-  base::Result<void> take(const std::optional<base::Bytes>& record);
+  base::Result<void> take_record(const std::optional<base::Bytes>& record);
+  // Whether such a write goes into the window.
+  [[nodiscard]] bool wants(std::uint64_t begin, std::uint64_t end) const;
+  // After each change of the window, of whose slabs it had so many before.
+  void window_changed(std::uint64_t slab_bytes_before);
+  // What the window has there, up to a number, becomes the stub's; the mtime stays.
+  base::Result<void> spill(File& stub, std::uint64_t begin, std::uint64_t end, std::uint64_t number,
+                           const Fill& fill);
+  base::Result<void> spill_piece(File& stub, const WindowPiece& piece, const Fill& fill);
+  void erase_window(std::uint64_t begin, std::uint64_t end);
+  base::Result<void> overlay(std::span<const WindowPiece> pieces, std::uint64_t offset,
+                             base::MutableBytes to) const;
+
+  // For who has cutting_, and is not alone. False: there is nothing more to cut.
+  base::Result<bool> cut_some(bool all);
+  // What a recipe is made of that takes the chunks of the window in.
+  struct Draft {
+    std::shared_ptr<const SealedFile> base{};
+    std::uint64_t edits = 0, number = 0, bytes = 0;
+    std::vector<WindowPiece> pieces{};
+    FileStatus status{};
+    Record record{};
+    Root root{};
+  };
+  [[nodiscard]] base::Result<Draft> draft_window(File& stub, std::uint64_t number);
+  base::Result<void> put_recipe(Draft& draft);
+  base::Result<bool> into_recipe(File& stub, std::uint64_t number, std::uint32_t tree, const Fill& fill);
+
   void set(std::shared_ptr<const SealedFile> next);
 
   Store& store_;
@@ -114,6 +170,17 @@ class SealedInode {
   // Of the recipe that it has now. What the stub loses was taken out of the recipe first, which is another
   // one then.
   OwnBlocks own_;
+
+  Windows* const windows_;
+  Window window_;
+  std::optional<Pins::Use> use_;  // of the chunks of the window
+  std::uint64_t edits_ = 0;       // how often bytes were taken out of the file
+  hashing::Profile profile_{};    // of the window
+  bool keeps_no_window_ = false;  // one was lost
+  std::atomic<std::uint64_t> window_bytes_{0};
+  std::mutex cutting_;  // before users_
+  std::atomic<bool> cutting_failed_{false};
+  std::atomic<std::uint64_t> run_wanted_{0};  // what is cut at once, if more than usual
 };
 
 }  // namespace braid::store

@@ -1,6 +1,8 @@
 #include "store/store_source.h"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -117,7 +119,24 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
                                                   std::uint64_t offset, const io::Payload& data,
                                                   vfs::Stability stability) {
   vfs::WriteResult written;
-  co_await change(stub, [&](File& file, int fd, StubCall& call) {
+  std::optional<Windowed> windowed;
+  if (source_.windows() != nullptr && stability == vfs::Stability::unstable)
+    windowed = co_await begin_window(stub, data);
+  bool taken = false;
+  // What goes wrong with the size the write that follows meets, too.
+  const auto resize = [&](int fd, std::uint64_t size) -> base::Result<void> {
+    if (stub.resize_own(who, fd, size)) return {};
+    return base::fail(ECANCELED);
+  };
+  co_await change(stub, [&](File& file, int fd, StubCall& call) -> base::Result<void> {
+    if (windowed) {
+      const auto took = inode_->take(file, offset, data, windowed->profile, filler(stub, who, fd, call),
+                                     [&](std::uint64_t size) { return resize(fd, size); });
+      if (!took) return base::fail(took.error());
+      taken = *took;
+      if (taken) inode_->cut_window();
+      if (taken) return {};
+    }
     return inode_->write(file, offset, data.size(), filler(stub, who, fd, call),
                          [&](base::BytesView before, base::BytesView after) {
                            const auto put = stub.write_own(who, fd, offset, data,
@@ -129,11 +148,53 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
                            return base::Result<void>();
                          });
   });
-  co_return written;
+  if (!taken) co_return written;
+  const base::SystemClock clock;
+  source_.windows()->note(inode_, std::move(windowed->kept), clock.now());
+  co_return vfs::WriteResult{static_cast<std::uint32_t>(data.size()), vfs::Stability::unstable,
+                             windowed->verifier};
 }
 
-vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& stub, const vfs::Credentials& /*who*/,
+vfs::VfsOp<std::optional<SealedContent::Windowed>> SealedContent::begin_window(vfs::Stub& stub,
+                                                                               const io::Payload& data) {
+  const bool goes_on = has_window();
+  if (!goes_on && data.size() < source_.windows()->options().begins_with) co_return std::nullopt;
+  if (!source_.windows()->tree_of(stub.handle())) co_return std::nullopt;
+  Windowed out{.kept = stub.keep(), .verifier = stub.own_verifier()};
+  if (out.kept.file_system == nullptr) co_return std::nullopt;
+  if (goes_on) co_return std::move(out);
+  const auto inherited = co_await stub.inherited(profile_attribute);
+  if (inherited) out.profile = hashing::parse_profile(inherited->value);
+  co_return std::move(out);
+}
+
+vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials& who) {
+  if (!has_window()) co_return;
+  const auto tree = source_.windows()->tree_of(stub.handle());
+  const int fd = co_await stub.descriptor(vfs::OpenAccess::both);
+  const auto file = source_.store_.medium().file_of(fd);
+  StubCall call;
+  bool sealed = false;
+  const base::Result<void> done = co_await on_pool(source_.group_, io::BlockingReason::sync, [&] {
+    return inode_->close_window(*file, tree, filler(stub, who, fd, call), sealed);
+  });
+  const bool later = !done && !call && call.error() == vfs::Error::delay;
+  if (!done && !later) {
+    log_failure("store_window_lost", stub, done.error());
+    stub.lost();
+    co_await on_pool(source_.group_, io::BlockingReason::other, [&] {
+      inode_->lose_window();
+      return true;
+    });
+  }
+  // Of the file's own bytes somebody else may be told that they are on the medium.
+  if (sealed) co_await stub.sync();
+  if (later) co_await base::fail(vfs::Error::delay);
+}
+
+vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& stub, const vfs::Credentials& who,
                                                 std::uint64_t /*offset*/, std::uint32_t /*count*/) {
+  co_await close_window(stub, who);
   const auto sync = [&] { return stub.commit_own(); };
   base::Result<vfs::Verifier, vfs::Error> done =
       co_await on_pool(source_.group_, io::BlockingReason::sync, sync);
@@ -144,7 +205,7 @@ vfs::VfsOp<> SealedContent::resize(vfs::Stub& stub, const vfs::Credentials& who,
   co_await change(stub, [&](File& file, int fd, StubCall& call) {
     return inode_->resize(file, size, filler(stub, who, fd, call), [&] {
       call = stub.resize_own(who, fd, size);
-      return base::Result<void>();
+      return call ? base::Result<void>() : base::fail(ECANCELED);
     });
   });
 }
@@ -177,7 +238,7 @@ vfs::VfsOp<> SealedContent::deallocate(vfs::Stub& stub, const vfs::Credentials& 
   co_await change(stub, [&](File& file, int fd, StubCall& call) {
     return inode_->deallocate(file, offset, length, filler(stub, who, fd, call), [&] {
       call = stub.space_own(who, fd, offset, length, true);
-      return base::Result<void>();
+      return call ? base::Result<void>() : base::fail(ECANCELED);
     });
   });
 }
@@ -193,7 +254,7 @@ void add_space(vfs::Attributes& attributes, std::uint64_t mapped) {
 }  // namespace
 
 void SealedContent::adjust(vfs::Attributes& attributes) const {
-  add_space(attributes, inode_->mapped());
+  add_space(attributes, inode_->mapped() + inode_->window_bytes());
   if (hidden_) hidden_->hide(attributes);
 }
 
@@ -207,10 +268,11 @@ std::shared_ptr<SealedInode> StoreSource::inode_of(std::uint64_t device, const K
   std::weak_ptr<SealedInode>& known = inodes_[name];
   auto out = known.lock();
   if (out != nullptr) return out;
-  out = std::shared_ptr<SealedInode>(new SealedInode(store_, file), [this, name](SealedInode* inode) {
-    delete inode;
-    forget(name);
-  });
+  out = std::shared_ptr<SealedInode>(new SealedInode(store_, file, windows_.get()),
+                                     [this, name](SealedInode* inode) {
+                                       delete inode;
+                                       forget(name);
+                                     });
   known = out;
   return out;
 }
@@ -295,9 +357,15 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::replace(vfs::FileSystem& fs, const vfs:
   co_return co_await std::move(placed);
 }
 
-// For replace() alone; nobody else places files in stores.
+bool StoreSource::begins_window(const vfs::FileHandle& file, const vfs::PlacementHint& hint) const {
+  return windows_ != nullptr && store_.writable() && hint.bytes >= windows_->options().begins_with &&
+         windows_->has_room(hint.bytes) && windows_->tree_of(file).has_value();
+}
+
+// Of a file that is to have a window nothing is on the medium yet: without one it is plain when it comes back
+// into the descriptor cache.
 vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::ContentRef& former,
-                                               const vfs::PlacementHint& /*hint*/) {
+                                               const vfs::PlacementHint& hint) {
   const auto handle = kernel_handle_of(stub.handle());
   Replacement work;
   {
@@ -305,8 +373,13 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
     const auto found = handle ? replacements_.find(name_of(stub.device(), *handle)) : replacements_.end();
     if (found != replacements_.end()) work = std::move(found->second);
   }
-  if (!work) co_return former;
+  if (!work && !(former == nullptr && handle && begins_window(stub.handle(), hint))) co_return former;
   std::shared_ptr<SealedInode> inode = inode_of(stub.device(), *handle);
+  if (!work) {
+    const base::Result<void> loaded = inode->load(std::nullopt);
+    if (!loaded) co_return former;
+    co_return std::make_shared<SealedContent>(*this, std::move(inode), std::nullopt);
+  }
   const int fd = co_await stub.descriptor(vfs::OpenAccess::read);
   const auto file = store_.medium().file_of(fd);
   co_await stub.hide_changes();
@@ -314,12 +387,45 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
     auto loaded = former != nullptr ? base::Result<void>() : inode->load(std::nullopt);
     return loaded ? inode->replace(*file, [&] { return work(stub); }) : loaded;
   });
+  if (!done && done.error() == base::errno_of(EAGAIN)) co_return former;
   if (!done) log_failure("store_replace_failed", stub, done.error());
   const auto hidden = co_await stub.hidden();
   if (inode->is_plain()) co_return vfs::ContentRef();
   if (hidden && store_.index() != nullptr)
     store_.index()->put_note(note_key(stub.handle()), encode(FileNote{*hidden, inode->mapped()}));
   co_return std::make_shared<SealedContent>(*this, std::move(inode), hidden);
+}
+
+io::Op<> StoreSource::close_windows(base::TimePoint before) {
+  if (windows_ == nullptr) co_return;
+  const vfs::Credentials server;
+  for (const Windows::Open& open : windows_->idle_since(before)) {
+    const auto stub = co_await open.kept.file_system->stub(open.kept.file, *this).as_result();
+    if (!stub) continue;
+    SealedContent content(*this, open.inode, std::nullopt);
+    (void)co_await content.close_window(**stub, server).as_result();
+  }
+  // Those that are closed are let go.
+  (void)windows_->idle_since(base::TimePoint::min());
+}
+
+// On a thread without a reactor everything runs at once. Who was about to take bytes when it began has told
+// of the window soon after.
+void StoreSource::end_windows() {
+  constexpr int attempts = 200;
+  static constexpr std::chrono::milliseconds pause(5);
+  if (windows_ == nullptr) return;
+  windows_->stop();
+  std::thread([this] {
+    for (int attempt = 0; attempt < attempts; ++attempt) {
+      auto closing = close_windows(base::TimePoint::max());
+      closing.start({});
+      if (windows_->counts().windows == 0) return;
+      std::this_thread::sleep_for(pause);
+    }
+    base::log_event(base::Level::error, "store_windows_left", "{}: some cannot be closed",
+                    store_.directory());
+  }).join();
 }
 
 void StoreSource::changing(const vfs::FileHandle& file) {

@@ -17,6 +17,7 @@
 #include "store/file_note.h"
 #include "store/sealed_inode.h"
 #include "store/store.h"
+#include "store/windows.h"
 #include "vfs/content.h"
 #include "vfs/file_system.h"
 #include "vfs/sealed.h"
@@ -54,6 +55,9 @@ class SealedContent final : public vfs::Content {
                         std::uint64_t length) override;
   vfs::VfsOp<> deallocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                           std::uint64_t length) override;
+  // What is in the window goes into the recipe or to the stub. Where neither can be, the verifier changes.
+  vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who);
+  [[nodiscard]] bool has_window() const { return inode_->has_window(); }
   // Space: bytes that are no holes. Of what was overwritten both are counted, but no more than the size.
   void adjust(vfs::Attributes& attributes) const override;
 
@@ -62,6 +66,13 @@ class SealedContent final : public vfs::Content {
   using StubCall = base::Result<void, vfs::Error>;
   using Work = std::function<base::Result<void>(File& file, int fd, StubCall& call)>;
   vfs::VfsOp<> change(vfs::Stub& stub, Work work);
+  // Of a write that may go into the window.
+  struct Windowed {
+    vfs::Stub::Kept kept{};
+    vfs::Verifier verifier{};
+    std::optional<hashing::Profile> profile{};
+  };
+  vfs::VfsOp<std::optional<Windowed>> begin_window(vfs::Stub& stub, const io::Payload& data);
   static auto filler(vfs::Stub& stub, const vfs::Credentials& who, int fd, StubCall& failed);
 
   StoreSource& source_;
@@ -78,7 +89,20 @@ class StoreSource final : public vfs::ContentSource {
   // `name`: of the store, whose share of the threads it has.
   void use(io::BlockingPool& pool, std::string name) { group_.emplace(pool, std::move(name)); }
 
+  // From now on streams are sealed while they are written; before the first file system has this source.
+  void use_windows(WindowOptions options) {
+    windows_ = std::make_unique<Windows>(store_, std::move(options));
+  }
+  // Null: they are not.
+  [[nodiscard]] Windows* windows() const { return windows_.get(); }
+  // Those to which nobody has written since `before`. What cannot be closed now is there next time.
+  io::Op<> close_windows(base::TimePoint before);
+  // There are no windows any more when it returns, and will be none. It blocks. Before another file system
+  // serves the same files: that one would not see them.
+  void end_windows();
+
   [[nodiscard]] std::string_view record() const override { return vfs::sealed_record; }
+  [[nodiscard]] bool places_at_first_write() const override { return windows_ != nullptr; }
   vfs::VfsOp<vfs::ContentRef> load(vfs::Stub& stub, base::BytesView record) override;
   // What gives a file another record, or takes it away: `stub` is the file, which nobody else uses meanwhile.
   // It blocks.
@@ -113,11 +137,14 @@ class StoreSource final : public vfs::ContentSource {
   static Inode name_of(std::uint64_t device, const KernelHandle& file);
   [[nodiscard]] std::optional<FileNote> note_of(const vfs::FileHandle& file) const;
   [[nodiscard]] hashing::Digest note_key(const vfs::FileHandle& file) const;
+  // Whether an empty plain file, of which such bytes are the first, is to have a window.
+  [[nodiscard]] bool begins_window(const vfs::FileHandle& file, const vfs::PlacementHint& hint) const;
   // The same for all who have the file now.
   std::shared_ptr<SealedInode> inode_of(std::uint64_t device, const KernelHandle& file);
   void forget(const Inode& inode);
 
   Store& store_;
+  std::unique_ptr<Windows> windows_;
   std::optional<io::BlockingGroup> group_;
   std::mutex mutex_;
   std::map<Inode, std::weak_ptr<SealedInode>> inodes_;

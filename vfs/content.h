@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "vfs/file.h"
 #include "vfs/open_file.h"
 #include "vfs/types.h"
 
@@ -18,6 +19,7 @@ namespace braid::vfs {
 
 class Content;
 class ContentSource;
+class FileSystem;
 
 // Changes of an inode by its source, which change nothing that it says: for clients it is as before.
 struct HiddenChanges {
@@ -97,9 +99,21 @@ class Stub {
   // Makes a hole, as the source, with whatever descriptor; the size stays. It blocks.
   virtual base::Result<void, Error> punch_own(std::uint64_t offset, std::uint64_t length);
 
+  // For contents that keep bytes in memory which were answered UNSTABLE. As long as the result lives the file
+  // has its content and can be reached, whatever clients close; who has the file system let go waits for it.
+  struct Kept {
+    std::shared_ptr<FileSystem> file_system{};  // null: this file cannot be kept
+    FileRef file{};                             // ends before it
+  };
+  [[nodiscard]] virtual Kept keep() { return {}; }
+  // What an UNSTABLE write that begins now answers; lost(): such bytes are gone, and it is another one from
+  // now on.
+  [[nodiscard]] virtual Verifier own_verifier() const { return {}; }
+  virtual void lost() {}
+
   // The file's own bytes, for contents that leave some of them there: what the call does that the stub was
-  // made for, as it does it to a plain file. `fd` is a descriptor() for writing. These block. notsupp: the
-  // file system has no descriptors.
+  // made for, as it does it to a plain file; a stub that was made for none (FileSystem::stub) does it as
+  // `who`. `fd` is a descriptor() for writing. These block. notsupp: the file system has no descriptors.
   //
   // Bytes of the content's that are written in the same system call, in front of the caller's and behind
   // them. WriteResult::count is of the caller's alone.

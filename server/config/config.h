@@ -87,6 +87,9 @@ enum class Data : std::uint8_t { local, striped };
 // one works.
 enum class StoreHashing : std::uint8_t { automatic, cpu, cuda };
 
+// When what clients write is sealed: after it was left alone; or streams while they are written, too.
+enum class StoreIngest : std::uint8_t { after, window };
+
 // A content-addressed store, docs/store.md.
 struct StoreConfig {
   std::string name;                              // by which exports refer to it
@@ -96,6 +99,9 @@ struct StoreConfig {
   std::size_t gc_bytes_per_second = 32U << 20U;  // that are moved out of containers in use in part
   unsigned scrub_days = 30;                      // every chunk is read once in that time; 0: never
   StoreHashing hashing = StoreHashing::automatic;
+  StoreIngest ingest = StoreIngest::after;
+  std::size_t window_bytes_max =
+      0;              // of buffers that all windows hold; 0: a quarter of Limits::buffer_bytes_max
   bool make = false;  // a directory that is empty, or not there, becomes one
 };
 

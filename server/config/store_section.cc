@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t store_name_bytes_max = 64;
 constexpr unsigned scrub_days_max = 3650;
+constexpr std::uint64_t window_bytes_least = 1U << 20U, window_bytes_most = std::uint64_t{1} << 40U;
 constexpr std::uint64_t gc_rate_min = 64U << 10U, gc_rate_max = std::uint64_t{1} << 40U;
 
 void read_hashing(TomlReader& table, StoreConfig& config) {
@@ -24,6 +25,15 @@ void read_hashing(TomlReader& table, StoreConfig& config) {
     config.hashing = StoreHashing::cuda;
   else if (hashing != "auto")
     table.problem("hashing", fmt::format(R"('hashing' is "{}"; write "auto", "cpu" or "cuda")", hashing));
+}
+
+void read_ingest(TomlReader& table, StoreConfig& config) {
+  std::string ingest;
+  if (!table.text("ingest", ingest, R"(ingest = "after")")) return;
+  if (ingest == "window")
+    config.ingest = StoreIngest::window;
+  else if (ingest != "after")
+    table.problem("ingest", fmt::format(R"('ingest' is "{}"; write "after" or "window")", ingest));
 }
 
 StoreConfig read_store(TomlReader table) {
@@ -41,6 +51,8 @@ StoreConfig read_store(TomlReader table) {
   if (!table.has("directory"))
     table.problem("directory", fmt::format("[[store]] has no 'directory'; write {}", directory_example));
   read_hashing(table, config);
+  read_ingest(table, config);
+  table.bytes("window_bytes_max", config.window_bytes_max, window_bytes_least, window_bytes_most);
   table.integer("seal_seconds", config.seal_seconds, 0U, std::numeric_limits<unsigned>::max());
   table.integer("gc_keep_seconds", config.gc_keep_seconds, 0U, std::numeric_limits<unsigned>::max());
   table.bytes("gc_bytes_per_second", config.gc_bytes_per_second, gc_rate_min, gc_rate_max);

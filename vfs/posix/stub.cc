@@ -190,18 +190,30 @@ VfsOp<> PosixStub::drop_privileges() {
     co_await fs_.placement().run_blocking(Call::sync, [this] { return fs_.tree().drop_privileges(file_); });
 }
 
+FileData PosixStub::data_of(const Credentials& who) const {
+  return open_ != nullptr ? *open_ : FileData(fs_.tree(), file_, who);
+}
+
+Stub::Kept PosixStub::keep() {
+  std::shared_ptr<PosixFileSystem> owner = fs_.tree().owner();
+  return owner == nullptr ? Kept{} : Kept{.file_system = std::move(owner), .file = FileRef(&file_)};
+}
+
+Verifier PosixStub::own_verifier() const { return fs_.tree().write_verifier(); }
+
+void PosixStub::lost() { fs_.tree().write_back().lost(); }
+
 // The count of what is written includes the edges: what of it is the caller's.
 Outcome<WriteResult> PosixStub::write_own(const Credentials& who, int fd, std::uint64_t offset,
                                           const io::Payload& data, const Edges& edges, Stability stability) {
-  if (open_ == nullptr) return base::fail(Error::notsupp);
-  if (edges.before.empty() && edges.after.empty())
-    return open_->write_through(who, fd, offset, data, stability);
+  const FileData own = data_of(who);
+  if (edges.before.empty() && edges.after.empty()) return own.write_through(who, fd, offset, data, stability);
   io::Payload all;
   bool copied = append_copy(all, edges.before, fs_.slabs());
   all.append(data);
   copied = copied && append_copy(all, edges.after, fs_.slabs());
   if (!copied) return base::fail(Error::delay);
-  auto written = open_->write_through(who, fd, offset - edges.before.size(), all, stability);
+  auto written = own.write_through(who, fd, offset - edges.before.size(), all, stability);
   if (!written) return written;
   const std::uint64_t count = written->count, before = edges.before.size();
   if (count < before || (count == before && data.size() > 0)) return base::fail(Error::nospc);
@@ -214,13 +226,12 @@ Outcome<Verifier> PosixStub::commit_own() {
 }
 
 Outcome<> PosixStub::resize_own(const Credentials& who, int fd, std::uint64_t size) {
-  return open_ == nullptr ? base::fail(Error::notsupp) : open_->resize_through(who, fd, size);
+  return data_of(who).resize_through(who, fd, size);
 }
 
 Outcome<> PosixStub::space_own(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
                                bool hole) {
-  if (open_ == nullptr) return base::fail(Error::notsupp);
-  return open_->space_through(who, fd, offset, length, hole ? FileData::hole : 0);
+  return data_of(who).space_through(who, fd, offset, length, hole ? FileData::hole : 0);
 }
 
 PosixStub::~PosixStub() {

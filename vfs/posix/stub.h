@@ -52,7 +52,9 @@ class PosixStub final : public Stub {
   VfsOp<> hide_changes() override;
   VfsOp<std::optional<HiddenChanges>> hidden() override;
   Outcome<> punch_own(std::uint64_t offset, std::uint64_t length) override;
-  // Where the stub was made with what its call came through.
+  [[nodiscard]] Kept keep() override;
+  [[nodiscard]] Verifier own_verifier() const override;
+  void lost() override;
   Outcome<WriteResult> write_own(const Credentials& who, int fd, std::uint64_t offset,
                                  const io::Payload& data, const Edges& edges, Stability stability) override;
   Outcome<Verifier> commit_own() override;
@@ -63,6 +65,8 @@ class PosixStub final : public Stub {
   [[nodiscard]] std::uint64_t frozen() const { return hiding_ ? hiding_->frozen : 0; }
 
  private:
+  // As what the call came through; as `who`, if there was no call.
+  [[nodiscard]] FileData data_of(const Credentials& who) const;
   Outcome<> begin_hiding();
   Outcome<std::optional<HiddenChanges>> end_hiding();
 

@@ -83,6 +83,8 @@ class Tree {
   [[nodiscard]] Verifier write_verifier() const { return write_back_->verifier(); }
   // Opens the root; once, before anything else. `owner`: the file system that this belongs to.
   base::Result<void> start(std::weak_ptr<PosixFileSystem> owner);
+  // Null: it ends.
+  [[nodiscard]] std::shared_ptr<PosixFileSystem> owner() const { return owner_.lock(); }
 
   // badhandle, or the open object, or null if resolve() has to open it. Does not block.
   Outcome<FileRef> find(base::BytesView handle);

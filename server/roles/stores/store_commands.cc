@@ -197,6 +197,22 @@ constexpr std::array<Figure<ScrubCounts>, 4> scrub_figures{{
      "When all chunks had been read last, since 1970; 0: never", FigureKind::gauge},
 }};
 
+using store::WindowCounts;
+
+constexpr std::array<Figure<WindowCounts>, 6> window_figures{{
+    {&WindowCounts::taken_bytes, "windowed_bytes", "braid_store_windowed_bytes_total",
+     "Bytes of streams that came into windows"},
+    {&WindowCounts::sealed_bytes, "window_sealed_bytes", "braid_store_window_sealed_bytes_total",
+     "Bytes that went from windows into the store"},
+    {&WindowCounts::spilled_bytes, "spilled_bytes", "braid_store_spilled_bytes_total",
+     "Bytes that went from windows to the files, to be sealed later"},
+    {&WindowCounts::lost_bytes, "window_lost_bytes", "braid_store_window_lost_bytes_total",
+     "Bytes of windows that neither could keep: clients write them once more"},
+    {&WindowCounts::held_bytes, "window_held_bytes", "braid_store_window_held_bytes",
+     "Buffers that windows hold", FigureKind::gauge},
+    {&WindowCounts::windows, "windows", "braid_store_windows", "Files that have a window", FigureKind::gauge},
+}};
+
 json members_of(const UpkeepCounts& counts) {
   json out = {{"running", counts.collecting}, {"alarm", counts.alarm}};
   add_figures<UpkeepCounts>(out, upkeep_figures, counts);
@@ -225,6 +241,8 @@ void add_store(json& report, const ServedStore& served) {
                   {"scrub", members_of(served.upkeep->scrub_counts())}};
   add_figures<ChunkCounts>(members, chunk_figures, store.chunks().counts());
   add_figures<WorkerCounts>(members, worker_figures, counts);
+  if (const store::Windows* const windows = served.source->windows(); windows != nullptr)
+    add_figures<WindowCounts>(members, window_figures, windows->counts());
   report["stores"].push_back(std::move(members));
 }
 
@@ -243,6 +261,8 @@ void register_metrics(base::MetricRegistry& metrics, const ServedStore& served) 
   register_figures<UpkeepCounts>(metrics, label, upkeep_figures, [&upkeep] { return upkeep.counts(); });
   metrics.gauge("braid_store_gc_alarm", "1: the last one could not look at everything; the log says why",
                 label, [&upkeep] { return upkeep.counts().alarm.empty() ? 0.0 : 1.0; });
+  if (const store::Windows* const windows = served.source->windows(); windows != nullptr)
+    register_figures<WindowCounts>(metrics, label, window_figures, [windows] { return windows->counts(); });
   register_figures<ScrubCounts>(metrics, label, scrub_figures, [&upkeep] { return upkeep.scrub_counts(); });
 }
 

@@ -22,6 +22,7 @@ constexpr admin::CommandName job_command{"store-job", "How far that is"};
 struct ServedStore {
   std::string name;
   store::Store* store = nullptr;
+  store::StoreSource* source = nullptr;
   StoreWorker* worker = nullptr;
   Upkeep* upkeep = nullptr;
 };

@@ -21,6 +21,8 @@ constexpr std::size_t files_at_once = 64;
 // The server's own descriptors for writing are gone after this.
 constexpr base::Duration writers_idle = std::chrono::seconds(3);
 constexpr std::size_t names_at_once = 1024;
+// A stream is not gone on with after this.
+constexpr base::Duration window_idle = std::chrono::seconds(5);
 
 // What a process on this machine would find there, in the order of the path.
 std::vector<std::string> components(const std::string& path, const std::string& directory) {
@@ -44,6 +46,11 @@ StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store,
       source_(source),
       resting_(std::chrono::seconds(config.seal_seconds)),
       sealer_(store, source, [this] { return stopping(); }) {
+  if (config.ingest == config::StoreIngest::window && store.writable()) {
+    store::WindowOptions options{.bytes_max = config.window_bytes_max, .hash = hash};
+    options.tree_of = [this](const vfs::FileHandle& file) { return window_tree(file); };
+    source_.use_windows(std::move(options));
+  }
   sealer_.hash_by(std::move(hash));
   source_.on_change([this](const vfs::FileHandle& file) {
     if (clock_ != nullptr) resting_.note(file, clock_->now());
@@ -51,11 +58,13 @@ StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store,
 }
 
 void StoreWorker::add_export(const config::ExportConfig& config) {
-  shared_.with([&](Shared& shared) {
+  const bool reopened = shared_.with([&](Shared& shared) {
     Place place{.config = config, .whole_path = whole_path(config.directory), .tree = std::nullopt};
     place.reopened = shared.places.contains(config.path);
-    shared.places.insert_or_assign(config.path, std::move(place));
+    shared.places.insert_or_assign(config.path, place);
+    return place.reopened;
   });
+  if (reopened) source_.end_windows();
 }
 
 void StoreWorker::add_other(const config::ExportConfig& config) {
@@ -79,6 +88,9 @@ void StoreWorker::wake() {
       const bool begins = !gate_.closed() &&
                           shared_.with([](Shared& shared) { return !std::exchange(shared.working, true); });
       if (begins) io::spawn(gate_, work());
+      const bool sweeps = source_.windows() != nullptr && !gate_.closed() &&
+                          shared_.with([](Shared& shared) { return !std::exchange(shared.sweeping, true); });
+      if (sweeps) io::spawn(gate_, sweep_windows());
     });
   });
 }
@@ -88,6 +100,43 @@ io::Op<> StoreWorker::close() {
   shared_.with([](Shared& shared) { shared.stopping = true; });
   gate_.close();
   co_await gate_.drained();
+  if (source_.windows() == nullptr) co_return;
+  source_.windows()->stop();
+  co_await close_windows();
+  source_.windows()->forget_all();
+}
+
+io::Op<> StoreWorker::close_windows() { return source_.close_windows(base::TimePoint::max()); }
+
+io::Op<> StoreWorker::sweep_windows() {
+  look_at_exports();
+  co_await source_.close_windows(clock_->now() - window_idle);
+  shared_.with([](Shared& shared) { shared.sweeping = false; });
+}
+
+// Of a file with several names, another export may have one of them: there, its window is not seen.
+void StoreWorker::look_at_exports() {
+  std::shared_ptr<const vfs::ExportTable> table = exports_->current();
+  if (table == looked_at_) return;
+  std::map<vfs::ExportId, std::uint32_t> trees;
+  for (const vfs::Export& served : table->all()) {
+    std::string why;
+    const auto target = target_of(served, why);
+    if (target && !target->shared) trees.emplace(served.id, target->tree);
+  }
+  window_trees_.with([&](auto& known) { known = std::move(trees); });
+  looked_at_ = std::move(table);
+}
+
+std::optional<std::uint32_t> StoreWorker::window_tree(const vfs::FileHandle& file) const {
+  if (exports_ == nullptr) return std::nullopt;
+  const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
+  const vfs::Export* const served = table->by_handle(file.view());
+  if (served == nullptr) return std::nullopt;
+  return window_trees_.with([&](const auto& known) -> std::optional<std::uint32_t> {
+    const auto found = known.find(served->id);
+    return found == known.end() ? std::nullopt : std::optional(found->second);
+  });
 }
 
 io::Op<> StoreWorker::work() {

@@ -60,6 +60,11 @@ class StoreWorker {
   // Ends soon, with what it has begun on a file; then there is no work any more. On the reactor.
   io::Op<> close();
 
+  // Nobody goes on with any stream: what is in windows leaves memory. On a reactor.
+  io::Op<> close_windows();
+  // From any thread, without waiting: the tree of a file whose streams may be sealed while they are written.
+  [[nodiscard]] std::optional<std::uint32_t> window_tree(const vfs::FileHandle& file) const;
+
   // From any thread. The number of the job, or a sentence why there is none.
   std::expected<std::uint64_t, std::string> begin(const std::string& path, bool unseals);
   [[nodiscard]] std::optional<SealJob> job(std::uint64_t number) const;
@@ -80,7 +85,7 @@ class StoreWorker {
     std::vector<std::string> others{};      // directories of exports without this store
     std::map<std::uint64_t, SealJob> jobs{};
     std::uint64_t last_job = 0;
-    bool stopping = false, working = false;
+    bool stopping = false, working = false, sweeping = false;
     WorkerCounts counts{};
   };
   // Of what there is to do on one file.
@@ -92,6 +97,9 @@ class StoreWorker {
 
   [[nodiscard]] bool stopping() const;
   io::Op<> work();
+  // Windows that are idle, and whose files may have one.
+  io::Op<> sweep_windows();
+  void look_at_exports();
   io::Op<> seal_resting(const vfs::FileHandle& file);
   io::Op<std::optional<store::SealOutcome>> seal_file(const Target& target, const vfs::FileRef& file);
   io::Op<> run(SealJob job);
@@ -110,6 +118,8 @@ class StoreWorker {
   store::LiveSealer sealer_;
   base::Guarded<Shared> shared_;
   std::set<std::string> complained_;  // exports
+  std::shared_ptr<const vfs::ExportTable> looked_at_;
+  base::Guarded<std::map<vfs::ExportId, std::uint32_t>> window_trees_;  // of exports
   const vfs::Exports* exports_ = nullptr;
   const base::Clock* clock_ = nullptr;
   base::Guarded<io::Reactor*> home_{std::in_place, nullptr};

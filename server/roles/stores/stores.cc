@@ -57,7 +57,9 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
     Entry& entry = out->by_name_[wanted.name];
     entry.store = std::move(*opened);
     entry.source = std::make_unique<store::StoreSource>(*entry.store);
-    entry.worker = std::make_unique<StoreWorker>(wanted, *entry.store, *entry.source,
+    config::StoreConfig used = wanted;
+    if (used.window_bytes_max == 0) used.window_bytes_max = config.limits.buffer_bytes_max / 4;
+    entry.worker = std::make_unique<StoreWorker>(used, *entry.store, *entry.source,
                                                  out->hashing_.hash_as(wanted.hashing));
     entry.upkeep = std::make_unique<Upkeep>(wanted, *entry.store, *entry.source);
   }
@@ -65,7 +67,7 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
 }
 
 ServedStore Stores::served(const std::string& name, const Entry& entry) {
-  return {name, entry.store.get(), entry.worker.get(), entry.upkeep.get()};
+  return {name, entry.store.get(), entry.source.get(), entry.worker.get(), entry.upkeep.get()};
 }
 
 std::vector<vfs::ContentSource*> Stores::sources(const config::ExportConfig& config) {
@@ -105,6 +107,17 @@ io::Op<> Stores::tick() {
     entry.upkeep->look();
   }
   co_return;
+}
+
+bool Stores::takes_pipes() const {
+  return std::ranges::none_of(by_name_,
+                              [](const auto& one) { return one.second.source->windows() != nullptr; });
+}
+
+// What is let go has no windows then; one that begins after that is closed when it is idle.
+io::Op<bool> Stores::take_back(vfs::ExportId /*from*/) {
+  for (auto& [name, entry] : by_name_) co_await entry.worker->close_windows();
+  co_return false;
 }
 
 io::Op<> Stores::close() {

@@ -26,11 +26,13 @@ class Stores final : public nfs::Capability {
                                                                   const base::Clock& clock);
 
   std::vector<vfs::ContentSource*> sources(const config::ExportConfig& config) override;
-  [[nodiscard]] bool takes_pipes() const override { return true; }
+  // Bytes that will be hashed come in memory.
+  [[nodiscard]] bool takes_pipes() const override;
   void join(const Shared& shared, nfs4::EngineParts& parts) override;
   [[nodiscard]] std::vector<rpc::Program> programs() override { return {}; }
   void start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4::Nfs4Engine& engine) override;
   io::Op<> tick() override;
+  io::Op<bool> take_back(vfs::ExportId from) override;
   io::Op<> close() override;
   void describe(std::vector<admin::AdminCommand>& commands) override;
   void report(nlohmann::json& members) const override;

@@ -60,6 +60,13 @@ TEST(Config, what_rests_is_sealed_after_a_time) {
   EXPECT_EQ(parse_config(store + "hashing = \"cuda\"\n" + export_text)->stores.front().hashing,
             StoreHashing::cuda);
   EXPECT_THAT(complaints_of(store + "hashing = \"gpu\"\n" + export_text), HasSubstr("braid.toml:4: "));
+  EXPECT_EQ(parse_config(store + export_text)->stores.front().ingest, StoreIngest::after);
+  EXPECT_EQ(parse_config(store + "ingest = \"window\"\nwindow_bytes_max = \"64MiB\"\n" + export_text)
+                ->stores.front()
+                .ingest,
+            StoreIngest::window);
+  EXPECT_THAT(complaints_of(store + "ingest = \"pieces\"\n" + export_text), HasSubstr("braid.toml:4: "));
+  EXPECT_THAT(complaints_of(store + "window_bytes_max = 1\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "seal_seconds = -1\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "gc_bytes_per_second = 1\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "scrub_days = 5000\n" + export_text), HasSubstr("braid.toml:4: "));

@@ -40,6 +40,7 @@ class KnownIndex final : public Index {
 
 enum class What : std::uint8_t {
   write,
+  stream,  // a write that a window may take
   stable_write,
   commit,
   resize,
@@ -74,6 +75,8 @@ enum class Plant : std::uint8_t {
   tree_taken_for_empty,       // its files are not there, so they need nothing
   moved_and_not_synced,       // a container is rewritten before what moved is on the medium
   forwarding_lost,            // nothing leads from where a chunk was to where it is
+  window_forgotten_on_cut,    // what is cut off is still in the window
+  window_not_committed,       // COMMIT leaves the window as it is
   hits_not_pinned             // a chunk is found in the index, and its container goes away
 };
 

@@ -32,6 +32,11 @@ void must(const T& result, const char* what) {
   if (!result) throw CallFailed{std::string(what) + " failed"};
 }
 
+io::SlabPool& slabs() {
+  static io::SlabPool pool({.bytes_max = 16 * base::MiB, .huge_pages = false});
+  return pool;
+}
+
 class World {
  public:
   explicit World(std::uint32_t seed, Plant plant = Plant::none) : random_(seed), plant_(plant) { start(); }
@@ -58,6 +63,7 @@ class World {
   std::string crash(Left of_store, Left of_exported) {
     if (!wrong_.empty()) return wrong_;
     inode_.reset();
+    windows_.reset();
     store_.reset();
     disk_.crash(of_store, of_exported, random_);
     // Nothing but duplicates depends on the index.
@@ -93,10 +99,25 @@ class World {
   }
 
  private:
+  // Everything is a stream, however short it is.
+  static WindowOptions window_options() {
+    return {.bytes_max = base::MiB,
+            .patience = std::chrono::hours(1),
+            .begins_with = 1,
+            .run_bytes = 8 * KiB,
+            .seal_bytes_min = KiB,
+            .profile = hashing::Profile::block};
+  }
+  // As before whatever does not know of it.
+  void close_window(File& stub, const SealedInode::Fill& fill) {
+    bool sealed = false;
+    must(inode_->close_window(stub, 1, fill, sealed), "closing the window");
+  }
   void start() {
     disk_.containers_are_not_synced = plant_ == Plant::containers_not_synced;
     disk_.forwarding_is_lost = plant_ == Plant::forwarding_lost;
     store_ = opened();
+    windows_ = std::make_unique<Windows>(*store_, window_options());
     bool cut = false;
     must(store_->registry()->walk(
              [&](const RegistryEntry& entry) { cut = cut || entry.kind == RegistryKind::cut; }),
@@ -120,12 +141,14 @@ class World {
                              return add({RegistryKind::sealed, 1, 0, *stub->handle()});
                            }),
          "making the registry anew");
+    windows_.reset();
     store_.reset();
     store_ = opened();
+    windows_ = std::make_unique<Windows>(*store_, window_options());
   }
   void load() {
     const std::unique_ptr<File> stub = disk_.exported();
-    inode_ = std::make_unique<SealedInode>(*store_, *stub->handle());
+    inode_ = std::make_unique<SealedInode>(*store_, *stub->handle(), windows_.get());
     must(inode_->load(*stub->attribute(record_name)), "loading the recipe");
   }
   // As the call leaves it, before it begins: a crash may leave any part of it.
@@ -137,16 +160,18 @@ class World {
     const auto fill = [&](std::uint64_t offset, base::BytesView bytes) { return stub->write(offset, bytes); };
     switch (step.what) {
       case What::write:
+      case What::stream:
       case What::stable_write:
         write(*stub, step, fill);
         break;
       case What::commit:
+        if (plant_ != Plant::window_not_committed) close_window(*stub, fill);
         must(stub->sync(), "COMMIT");
         synced();
         break;
       case What::resize:
         next_state().resize(step.offset);
-        if (plant_ == Plant::grown_behind_its_back) {
+        if (plant_ == Plant::grown_behind_its_back || plant_ == Plant::window_forgotten_on_cut) {
           must(stub->resize(step.offset), "a size");
         } else {
           must(inode_->resize(*stub, step.offset, fill, [&] { return stub->resize(step.offset); }),
@@ -167,14 +192,17 @@ class World {
         break;
       }
       case What::seal:
+        close_window(*stub, fill);
         seal(*stub);
         load();
         break;
       case What::prepare: {
+        close_window(*stub, fill);
         SealDraft draft = prepared(*stub);
         break;
       }
       case What::live_seal:
+        close_window(*stub, fill);
         live_seal(*stub, step, fill);
         break;
       default:
@@ -184,6 +212,7 @@ class World {
   void carry_out_on_store(File& stub, const Step& step, const SealedInode::Fill& fill) {
     switch (step.what) {
       case What::unseal: {
+        close_window(stub, fill);
         UnsealDraft draft;
         draft.file = disk_.exported();
         unseal(*store_, 1, std::span(&draft, 1));
@@ -192,7 +221,9 @@ class World {
         break;
       }
       case What::restart:
+        close_window(stub, fill);
         inode_.reset();
+        windows_.reset();
         store_.reset();
         start();
         break;
@@ -206,6 +237,7 @@ class World {
         collect({}, false);
         break;
       case What::seal_collecting:
+        close_window(stub, fill);
         seal_collecting(step);
         load();
         break;
@@ -258,14 +290,27 @@ class World {
           edges ? std::string(base::text_of(before)) + bytes + std::string(base::text_of(after)) : bytes;
       return stub.write(step.offset - (edges ? before.size() : 0), base::bytes_of(all));
     };
+    if (what == What::stream) {
+      const auto taken = inode_->take(stub, offset, payload_of(bytes), std::nullopt, fill,
+                                      [&](std::uint64_t size) { return stub.resize(size); });
+      must(taken, "WRITE into a window");
+      inode_->cut_window();
+      if (*taken) return;
+    }
     if (plant_ == Plant::enters_announced_ranges) {
       must(put({}, {}), "WRITE");
     } else {
       must(inode_->write(stub, step.offset, step.length, fill, put), "WRITE");
     }
-    if (step.what == What::write) return;
-    must(stub.sync(), "COMMIT");
-    synced();
+    if (step.what != What::stable_write) return;
+    must(stub.sync(), "WRITE");
+    // What others wrote is not on the medium if it is in the window.
+    if (!inode_->has_window()) synced();
+  }
+  io::Payload payload_of(const std::string& bytes) {
+    io::SlabRange range{*slabs_.acquire(io::SlabSize::small), 0, static_cast<std::uint32_t>(bytes.size())};
+    std::ranges::copy(base::bytes_of(bytes), range.writable().begin());
+    return io::Payload(std::move(range));
   }
   void punch(File& stub, const Step& step, const SealedInode::Fill& fill) {
     std::string& state = next_state();
@@ -318,7 +363,9 @@ class World {
   CrashDisk disk_;
   Known known_;
   bool index_is_broken_ = false;
+  io::SlabPool& slabs_ = slabs();
   std::unique_ptr<Store> store_;
+  std::unique_ptr<Windows> windows_;
   std::unique_ptr<SealedInode> inode_;
   std::unique_ptr<Sealer> sealer_;
   // That the file may have after a crash, byte by byte: the last one that was synced, and those since.
@@ -355,10 +402,10 @@ std::string first_violation(Plant plant) {
 Step step_of(std::mt19937& random) {
   const std::uint64_t offset = random() % (48 * KiB);
   const std::uint64_t length = 1 + random() % (random() % 3 == 0 ? 20 * KiB : KiB);
-  constexpr std::array often{What::write,   What::write,          What::stable_write, What::commit,
-                             What::resize,  What::punch,          What::seal,         What::live_seal,
-                             What::unseal,  What::restart,        What::allocate,     What::again,
-                             What::collect, What::seal_collecting};
+  constexpr std::array often{
+      What::stream,  What::stream,   What::stream, What::write,   What::write,          What::stable_write,
+      What::commit,  What::resize,   What::punch,  What::seal,    What::live_seal,      What::unseal,
+      What::restart, What::allocate, What::again,  What::collect, What::seal_collecting};
   return {often[random() % often.size()], offset, length};
 }
 
@@ -408,7 +455,8 @@ INSTANTIATE_TEST_SUITE_P(, PlantTest,
                                          Plant::punched_before_the_record, Plant::hits_not_synced,
                                          Plant::not_looked_at_again, Plant::marked_and_not_synced,
                                          Plant::tree_taken_for_empty, Plant::hits_not_pinned,
-                                         Plant::moved_and_not_synced, Plant::forwarding_lost));
+                                         Plant::moved_and_not_synced, Plant::forwarding_lost,
+                                         Plant::window_forgotten_on_cut, Plant::window_not_committed));
 
 }  // namespace
 }  // namespace braid::store::test

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,7 @@ class SourceTest : public vfs::PosixTest {
     store_path_ = ::mkdtemp(pattern.data());
     store_ = std::move(*Store::open(store_path_, store_options_));
     source_ = std::make_unique<StoreSource>(*store_);
+    if (before_opened_) before_opened_();
     options_.sources = {source_.get()};
     PosixTest::SetUp();
     if (IsSkipped()) return;
@@ -138,6 +140,7 @@ class SourceTest : public vfs::PosixTest {
     return opened();
   }
 
+  std::function<void()> before_opened_;
   StoreOptions store_options_{.what = OpenFor::creating};
   std::filesystem::path store_path_;
   std::unique_ptr<Store> store_;

@@ -267,6 +267,43 @@ TEST_P(ContentAttributesTest, privileges_go_and_nobody_is_told) {
   EXPECT_EQ(::getxattr(local("file").c_str(), "security.capability", nullptr, 0), -1);
 }
 
+TEST_P(ContentAttributesTest, a_source_may_write_while_nobody_calls) {
+  const auto stub = run(fs_->stub(file_, source_));
+  ASSERT_TRUE(stub);
+  const auto fd = run((*stub)->descriptor(OpenAccess::both));
+  ASSERT_TRUE(fd);
+  const Verifier before = (*stub)->own_verifier();
+  const auto written = (*stub)->write_own({}, *fd, 0, payload("of its own"), {}, Stability::unstable);
+  ASSERT_TRUE(written);
+  EXPECT_EQ(written->count, 10U);
+  EXPECT_EQ(written->verifier, before);
+  EXPECT_TRUE((*stub)->resize_own({}, *fd, 6));
+  EXPECT_EQ(local_read("file"), "of its");
+  (*stub)->lost();
+  EXPECT_NE((*stub)->own_verifier(), before);
+}
+
+TEST_P(ContentAttributesTest, what_a_content_keeps_outlives_its_cache_and_the_export) {
+  Stub::Kept kept;
+  {
+    const auto stub = run(fs_->stub(file_, source_));
+    ASSERT_TRUE(stub);
+    kept = (*stub)->keep();
+  }
+  ASSERT_TRUE(kept.file);
+  FakeContent& placed = content();
+  close_cached();
+  EXPECT_EQ(&content(), &placed);
+  std::weak_ptr<FileSystem> let_go = fs_;
+  file_ = root_ = {};
+  fs_.reset();
+  ASSERT_FALSE(let_go.expired());
+  EXPECT_TRUE(run(kept.file_system->stub(kept.file, source_)));
+  kept.file = {};
+  kept.file_system.reset();
+  EXPECT_TRUE(let_go.expired());
+}
+
 TEST_P(ContentAttributesTest, what_is_put_and_synced_stays) {
   const auto stub = run(fs_->stub(file_, source_));
   ASSERT_TRUE(stub);

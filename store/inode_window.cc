@@ -1,0 +1,292 @@
+// The window of an inode: what comes into it, and what becomes of it.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/log.h"
+#include "store/recipe.h"
+#include "store/sealed_inode.h"
+
+namespace braid::store {
+namespace {
+
+constexpr std::uint64_t whole_file = std::numeric_limits<std::uint64_t>::max();
+
+base::Result<void> add_recipe_pieces(ChunkStore& chunks, const SealedFile& from, const Extent& range,
+                                     RecipeBuilder& recipe) {
+  return walk_recipe(chunks, from.root().top, range.begin, range.end, [&](const RecipePiece& piece) {
+    return recipe.add({.offset = piece.offset,
+                       .length = piece.length,
+                       .kind = piece.kind,
+                       .slice = piece.slice,
+                       .chunk = piece.chunk});
+  });
+}
+
+std::optional<hashing::Profile> own_profile(File& stub) {
+  const auto text = stub.attribute(profile_attribute);
+  if (!text || !*text) return std::nullopt;
+  return hashing::parse_profile(base::text_of(**text));
+}
+
+}  // namespace
+
+SealedInode::~SealedInode() {
+  if (windows_ == nullptr || window_.empty()) return;
+  const std::uint64_t before = window_.slab_bytes();
+  window_.clear();
+  window_changed(before);
+}
+
+void SealedInode::window_changed(std::uint64_t slab_bytes_before) {
+  windows_->held(slab_bytes_before, window_.slab_bytes());
+  const bool was_empty = window_bytes_.exchange(window_.bytes(), std::memory_order_relaxed) == 0;
+  if (was_empty != window_.empty()) windows_->opened(was_empty ? 1 : -1);
+  if (!window_.empty()) return;
+  use_.reset();
+  cutting_failed_ = false;
+  run_wanted_ = 0;
+}
+
+bool SealedInode::wants(std::uint64_t begin, std::uint64_t end) const {
+  if (window_.empty()) return !keeps_no_window_ && end - begin >= windows_->options().begins_with;
+  return window_.continues(begin, end);
+}
+
+// A block that is the stub's own stays so: what it has is newer than any recipe.
+base::Result<bool> SealedInode::take(File& stub, std::uint64_t offset, const io::Payload& data,
+                                     std::optional<hashing::Profile> profile, const Fill& fill,
+                                     const Resize& resize) {
+  if (windows_ == nullptr || data.empty()) return false;
+  const std::uint64_t end = offset + data.size();
+  const Alone lock = alone();
+  if (now_->record().pending || !wants(offset, end) || !windows_->has_room(data.size())) return false;
+  const auto status = stub.status();
+  if (!status) return base::fail(status.error());
+  const auto own = now_->newer(stub, offset, std::min(end, status->size));
+  if (!own) return base::fail(own.error());
+  if (!own->empty()) return false;
+  if (end > status->size)
+    if (auto ready = before_growing(stub, end, fill); !ready) return base::fail(ready.error());
+  if (!resize(std::max(end, status->size))) return false;
+  if (window_.empty()) {
+    use_ = store_.chunks().pins().use();
+    profile_ = own_profile(stub).value_or(profile.value_or(windows_->options().profile));
+  }
+  const std::uint64_t before = window_.slab_bytes();
+  const bool taken = window_.put(offset, data);
+  window_changed(before);
+  if (taken) windows_->taken(data.size());
+  return taken;
+}
+
+base::Result<void> SealedInode::overlay(std::span<const WindowPiece> pieces, std::uint64_t offset,
+                                        base::MutableBytes to) const {
+  for (const WindowPiece& piece : pieces) {
+    const base::MutableBytes room = to.subspan(static_cast<std::size_t>(piece.begin - offset),
+                                               static_cast<std::size_t>(piece.end - piece.begin));
+    base::Result<void> done;
+    if (piece.kind == WindowPiece::Kind::memory)
+      std::ranges::copy(*piece.bytes.memory(), room.begin());
+    else if (piece.kind == WindowPiece::Kind::zeros)
+      std::ranges::fill(room, std::byte{});
+    else
+      done = store_.chunks().read_data(piece.chunk, piece.slice, room);
+    if (!done) return done;
+  }
+  return {};
+}
+
+void SealedInode::erase_window(std::uint64_t begin, std::uint64_t end) {
+  ++edits_;
+  if (window_.empty()) return;
+  const std::uint64_t before = window_.slab_bytes();
+  window_.erase(begin, end);
+  window_changed(before);
+}
+
+// A piece at a time is gone from the window when the stub has it.
+base::Result<void> SealedInode::spill(File& stub, std::uint64_t begin, std::uint64_t end,
+                                      std::uint64_t number, const Fill& fill) {
+  if (!window_.touches(begin, end)) return {};
+  const auto before = stub.status();
+  if (!before) return base::fail(before.error());
+  // A local process may have cut it short.
+  if (window_.touches(before->size, whole_file)) erase_window(before->size, whole_file);
+  base::Result<void> done;
+  for (const WindowPiece& piece : window_.pieces(begin, end)) {
+    if (piece.number > number || !done) continue;
+    done = spill_piece(stub, piece, fill);
+    if (!done) continue;
+    windows_->spilled(piece.end - piece.begin);
+    const std::uint64_t slab_bytes = window_.slab_bytes();
+    window_.erase(piece.begin, piece.end);
+    window_changed(slab_bytes);
+  }
+  const auto kept = stub.set_times(before->atime, before->mtime);
+  return done ? kept : done;
+}
+
+base::Result<void> SealedInode::spill_piece(File& stub, const WindowPiece& piece, const Fill& fill) {
+  base::Bytes bytes(static_cast<std::size_t>(piece.end - piece.begin));
+  if (auto read = overlay(std::span(&piece, 1), piece.begin, bytes); !read) return read;
+  return write_alone(stub, piece.begin, piece.end, fill, [&](base::BytesView before, base::BytesView after) {
+    bytes.insert(bytes.begin(), before.begin(), before.end());
+    bytes.insert(bytes.end(), after.begin(), after.end());
+    return fill(piece.begin - before.size(), bytes);
+  });
+}
+
+void SealedInode::cut_window() {
+  const std::unique_lock cutting(cutting_, std::try_to_lock);
+  // Who cannot be cut now is spilled when it is committed.
+  if (cutting.owns_lock() && !cutting_failed_) (void)cut_some(false);
+}
+
+base::Result<bool> SealedInode::cut_some(bool all) {
+  std::vector<WindowPiece> pieces;
+  std::uint64_t number = 0;
+  hashing::Profile profile{};
+  bool is_end = false;
+  const std::uint64_t wanted = std::max(run_wanted_.load(), windows_->options().run_bytes);
+  {
+    const Shared lock = shared();
+    const auto run = window_.next_in_memory(0);
+    if (!run || (!all && run->end - run->begin < wanted)) return false;
+    const std::uint64_t end = std::min(run->end, run->begin + 2 * wanted);
+    is_end = all && end == run->end;
+    pieces = window_.pieces(run->begin, end);
+    number = window_.last_number();
+    profile = profile_;
+  }
+  const auto cuts = windows_->cut(pieces, is_end, profile);
+  if (!cuts) cutting_failed_ = true;
+  if (!cuts) return base::fail(cuts.error());
+  // Its first chunk is longer than that.
+  run_wanted_ = cuts->empty() ? 2 * wanted : 0;
+  const Alone lock = alone();
+  const std::uint64_t before = window_.slab_bytes();
+  for (const Windows::Cut& cut : *cuts)
+    window_.put_chunk(cut.begin, cut.end, cut.chunk ? &*cut.chunk : nullptr, number);
+  window_changed(before);
+  return true;
+}
+
+base::Result<SealedInode::Draft> SealedInode::draft_window(File& stub, std::uint64_t number) {
+  const Shared lock = shared();
+  Draft draft{.base = now_, .edits = edits_, .number = number};
+  const auto status = stub.status();
+  if (!status) return base::fail(status.error());
+  draft.status = *status;
+  for (WindowPiece& piece : window_.pieces(0, draft.status.size)) {
+    if (piece.kind == WindowPiece::Kind::memory || piece.number > number) continue;
+    draft.bytes += piece.end - piece.begin;
+    draft.pieces.push_back(std::move(piece));
+  }
+  return draft;
+}
+
+// Chunks, nodes and root are on the medium then.
+base::Result<void> SealedInode::put_recipe(Draft& draft) {
+  ChunkStore& chunks = store_.chunks();
+  RecipeBuilder recipe(chunks);
+  std::uint64_t at = 0;
+  base::Result<void> done;
+  for (const WindowPiece& piece : draft.pieces) {
+    if (done) done = add_recipe_pieces(chunks, *draft.base, {at, piece.begin}, recipe);
+    if (done && piece.kind == WindowPiece::Kind::chunk)
+      done = recipe.add({.offset = piece.begin,
+                         .length = piece.end - piece.begin,
+                         .kind = EntryKind::chunk,
+                         .slice = piece.slice,
+                         .chunk = piece.chunk});
+    at = piece.end;
+  }
+  if (done) done = add_recipe_pieces(chunks, *draft.base, {at, draft.status.size}, recipe);
+  if (!done) return done;
+  auto top = recipe.finish();
+  if (!top) return base::fail(top.error());
+  draft.root = {.size = draft.status.size,
+                .mtime = draft.status.mtime,
+                .ctime = draft.status.ctime,
+                .steps = {},
+                .top = std::move(*top)};
+  const auto root = chunks.put(ChunkKind::root, encode(draft.root));
+  if (!root) return base::fail(root.error());
+  draft.record = {.root = root->id, .at = root->at, .mapped = recipe.mapped()};
+  return chunks.sync();
+}
+
+// False: something was taken out of the file meanwhile, or there is too little.
+base::Result<bool> SealedInode::into_recipe(File& stub, std::uint64_t number, std::uint32_t tree,
+                                            const Fill& fill) {
+  const Pins::Use use = store_.chunks().pins().use();
+  auto draft = draft_window(stub, number);
+  if (!draft) return base::fail(draft.error());
+  if (draft->bytes < windows_->options().seal_bytes_min || draft->base->record().pending) return false;
+  if (auto put = put_recipe(*draft); !put) return base::fail(put.error());
+  if (draft->root.top.entries.empty()) return false;
+  const bool first = draft->base->record().root == hashing::Digest();
+  const RegistryEntry entry{RegistryKind::sealed, tree, draft->record.mapped, file_};
+  if (first)
+    if (auto noted = store_.registry()->append(std::span(&entry, 1)); !noted)
+      return base::fail(noted.error());
+  const Alone lock = alone();
+  if (now_ != draft->base || edits_ != draft->edits) return false;
+  // Blocks that the stub has bytes of are its own.
+  for (const WindowPiece& piece : draft->pieces) {
+    const auto own = now_->newer(stub, piece.begin, piece.end);
+    if (!own) return base::fail(own.error());
+    for (const Extent& extent : *own)
+      if (auto spilled = spill(stub, extent.begin, extent.end, number, fill); !spilled)
+        return base::fail(spilled.error());
+  }
+  if (now_ != draft->base) return false;
+  base::Result<void> done = first ? stub.set_hint(true) : base::Result<void>();
+  if (done) done = stub.set_attribute(record_name, encode(draft->record, store_.keys(), file_));
+  if (!done) return base::fail(done.error());
+  set(std::make_shared<const SealedFile>(store_.chunks(), draft->record, std::move(draft->root)));
+  const std::uint64_t before = window_.slab_bytes();
+  for (const WindowPiece& piece : draft->pieces) window_.erase_chunks(piece.begin, piece.end, number);
+  window_changed(before);
+  windows_->sealed(draft->bytes);
+  return true;
+}
+
+base::Result<void> SealedInode::close_window(File& stub, std::optional<std::uint32_t> tree, const Fill& fill,
+                                             bool& sealed) {
+  if (windows_ == nullptr) return {};
+  const std::scoped_lock cutting(cutting_);
+  std::uint64_t number = 0, bytes = 0;
+  {
+    const Shared lock = shared();
+    number = window_.last_number();
+    bytes = window_.bytes();
+  }
+  if (bytes == 0) return {};
+  if (tree && store_.registry() != nullptr && bytes >= windows_->options().seal_bytes_min &&
+      !cutting_failed_) {
+    const base::SystemClock clock;
+    const base::TimePoint until = clock.now() + windows_->options().patience;
+    for (auto more = cut_some(true); more && *more && clock.now() < until;) more = cut_some(true);
+    const auto put = into_recipe(stub, number, *tree, fill);
+    sealed = put && *put;
+    if (!put)
+      base::log_event(base::Level::warning, "store_window_not_sealed", "{}; the file has its bytes",
+                      base::message_of(put.error()));
+  }
+  const Alone lock = alone();
+  return spill(stub, 0, whole_file, number, fill);
+}
+
+void SealedInode::lose_window() {
+  const Alone lock = alone();
+  if (windows_ == nullptr) return;
+  keeps_no_window_ = true;
+  windows_->lost(window_.bytes());
+  const std::uint64_t before = window_.slab_bytes();
+  window_.clear();
+  window_changed(before);
+}
+
+}  // namespace braid::store

@@ -1,0 +1,104 @@
+"""Clients write streams to an export that seals them while they are written; the server ends, and is killed, in between."""
+
+import os
+import random
+
+from harness.client import Lab, drop_caches, equal, expect, read_file, run, step, until, write_file
+from harness.store import Store
+
+RUNS = ("ext4", "xfs,4.2", "btrfs,4.2")
+TAKES_S = 40
+TIMEOUT_S = 300
+
+MIB = 1 << 20
+FIO = ("fio", "--name=over", "--size=8m", "--bs=256k", "--rw=randwrite", "--ioengine=psync", "--fsync=8", "--randseed=9",
+       "--verify=crc32c", "--verify_fatal=1", "--output=/run/tmp/fio")
+
+lab = Lab()
+lab.ready(size_mib=1024)
+store = Store(lab, 'ingest = "window"\nhashing = "cpu"')
+mnt = lab.mount()
+source = random.Random(4)
+wanted = {}
+
+
+def write(name, data):
+    write_file(f"{mnt}/{name}", bytes(data))
+    wanted[name] = bytearray(data)
+
+
+def same(what):
+    drop_caches()
+    for name, data in wanted.items():
+        expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs {what}")
+
+
+def begins():
+    """Whether new files have windows by now: the server looks once a second which exports may."""
+    name = f"probe{len(wanted)}"
+    write(name, source.randbytes(3 * MIB))  # one WRITE alone is a stable one
+    return store.figure("windowed_bytes_total") > 0
+
+
+step("two copies of a tree of files: the second one is in the store already")
+until(begins, "streams to have windows", pause_s=0.2)
+for number in range(6):
+    write(f"first{number}", source.randbytes(source.randrange(3 * MIB, 9 * MIB)))
+found = store.figure("bytes_found_total")
+for number in range(6):
+    write(f"second{number}", wanted[f"first{number}"])
+expect(store.figure("window_sealed_bytes_total") > 0, "nothing was sealed while it was written")
+expect(store.figure("bytes_found_total") > found, "nothing of the second copy was known")
+equal(store.figure("window_lost_bytes_total"), 0, "bytes lost")
+same("after it was written")
+
+step("times that a client sets stay, and what it reads before a COMMIT is what it wrote")
+with open(f"{mnt}/open", "wb") as file:
+    data = source.randbytes(5 * MIB)
+    file.write(data)
+    file.flush()
+    equal(os.fstat(file.fileno()).st_size, len(data), "the size of what is open")
+    expect(read_file(f"{mnt}/open") == data, "what is open differs")
+    os.utime(file.fileno(), (1000, 2000))
+wanted["open"] = bytearray(data)
+drop_caches()
+equal(os.stat(f"{mnt}/open").st_mtime, 2000, "the mtime that was set")
+run(*FIO, f"--directory={mnt}", "--do_verify=1")
+
+step("files are cut, gone on with, and written over")
+for number in range(6):
+    name = f"first{number}"
+    with open(f"{mnt}/{name}", "r+b") as file:
+        for _ in range(4):
+            at, fresh = source.randrange(len(wanted[name])), source.randbytes(source.randrange(1, 2 * MIB))
+            file.seek(at)
+            file.write(fresh)
+            wanted[name][at:at + len(fresh)] = fresh
+            if source.randrange(2):
+                os.fsync(file.fileno())
+        size = source.randrange(MIB, 3 * MIB)
+        file.truncate(size)
+        del wanted[name][size:]
+        file.seek(size)
+        fresh = source.randbytes(2 * MIB)
+        file.write(fresh)
+        wanted[name].extend(fresh)
+same("after it was cut and gone on with")
+
+step("the server is killed while a stream is written: the client writes once more what was not committed")
+for end in (lab.kill, lab.stop, lab.kill):
+    name = f"killed{len(wanted)}"
+    data = source.randbytes(12 * MIB)
+    with open(f"{mnt}/{name}", "wb") as file:
+        for at in range(0, len(data), MIB):
+            file.write(data[at:at + MIB])
+            if at == 6 * MIB:
+                file.flush()
+                end()
+                lab.start()
+    wanted[name] = bytearray(data)
+    same("after the server has ended")
+run(*FIO, f"--directory={mnt}", "--verify_only=1")
+
+step("every byte of the store, and the files without it")
+store.end(wanted)

@@ -1,0 +1,320 @@
+// Streams that are sealed while they are written.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <random>
+
+#include "tests/unit/store/source_fixture.h"
+
+namespace braid::store::test {
+namespace {
+
+constexpr std::uint64_t piece_bytes = 256 * base::KiB;
+
+class WindowSourceTest : public SourceTest {
+ protected:
+  WindowSourceTest() {
+    before_opened_ = [this] {
+      WindowOptions options{.bytes_max = 64 * base::MiB, .patience = std::chrono::hours(1)};
+      options.tree_of = [this](const vfs::FileHandle&) { return tree_; };
+      source_->use_windows(std::move(options));
+    };
+  }
+  void SetUp() override {
+    SourceTest::SetUp();
+    if (IsSkipped()) return;
+    std::mt19937_64 random(11);
+    while (noise_.size() < 6 * base::MiB) {
+      const std::uint64_t some = random();
+      noise_.append(reinterpret_cast<const char*>(&some), sizeof some);
+    }
+  }
+  void TearDown() override {
+    if (source_ != nullptr && source_->windows() != nullptr) {
+      close_windows();
+      source_->windows()->forget_all();
+    }
+    SourceTest::TearDown();
+  }
+  // By one stream, whose pieces arrive in any order.
+  void stream(const std::string& name, const std::string& text, std::uint64_t at = 0, bool in_order = true) {
+    const auto put = [&](std::uint64_t offset) {
+      const auto written = write(find(name), text.substr(offset, piece_bytes), at + offset);
+      ASSERT_TRUE(written);
+      ASSERT_EQ(written->count, std::min<std::size_t>(piece_bytes, text.size() - offset));
+    };
+    std::vector<std::uint64_t> offsets;
+    for (std::uint64_t offset = 0; offset < text.size(); offset += piece_bytes) offsets.push_back(offset);
+    if (!in_order)
+      for (std::size_t i = 0; i + 1 < offsets.size(); i += 2) std::swap(offsets[i], offsets[i + 1]);
+    for (const std::uint64_t offset : offsets) put(offset);
+  }
+  void make(const std::string& name) { ASSERT_TRUE(create(name)); }
+  void close_windows() {
+    auto closed = source_->close_windows(base::TimePoint::max());
+    closed.start({});
+    ASSERT_TRUE(closed.done());
+  }
+  [[nodiscard]] WindowCounts counts() const { return source_->windows()->counts(); }
+  [[nodiscard]] std::uint64_t blocks_of(const std::string& name) const {
+    struct stat now{};
+    EXPECT_EQ(::stat(local(name).c_str(), &now), 0);
+    return static_cast<std::uint64_t>(now.st_blocks);
+  }
+  bool has_record(const std::string& name) const {
+    const base::UniqueFd fd(::open(local(name).c_str(), O_RDONLY | O_CLOEXEC));
+    const auto found = store_->medium().file_of(fd.get())->attribute(record_name);
+    return found && found->has_value();
+  }
+  // As after a clean end of the server.
+  void start_anew() {
+    close_windows();
+    root_ = {};
+    fs_.reset();
+    fs_ = opened();
+    root_ = fs_->root();
+  }
+  // As kill(2) by SIGKILL ends it.
+  void kill_and_start_anew() {
+    root_ = {};
+    fs_.reset();
+    source_->windows()->forget_all();
+    fs_ = opened();
+    root_ = fs_->root();
+  }
+
+  std::optional<std::uint32_t> tree_ = 1;
+  std::string noise_;
+};
+BRAID_ON_EVERY_FILE_SYSTEM(WindowSourceTest);
+
+TEST_P(WindowSourceTest, a_stream_is_seen_before_it_is_anywhere_but_in_memory) {
+  make("f");
+  const vfs::Attributes before = attributes(find("f"));
+  const auto first = write(find("f"), noise_.substr(0, piece_bytes));
+  ASSERT_TRUE(first);
+  EXPECT_EQ(first->committed, vfs::Stability::unstable);
+  EXPECT_EQ(first->verifier, verifier());
+  stream("f", noise_.substr(0, 3'000'001), 0, false);
+  EXPECT_EQ(counts().taken_bytes, 3'000'001U + piece_bytes);
+  EXPECT_EQ(counts().windows, 1U);
+  EXPECT_GT(counts().held_bytes, 2'000'000U);
+  EXPECT_EQ(blocks_of("f"), 0U);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 3'000'001));
+  const vfs::Attributes now = attributes(find("f"));
+  EXPECT_EQ(now.size, 3'000'001U);
+  EXPECT_GE(now.space, 3'000'001U);
+  EXPECT_GT(now.mtime, before.mtime);
+  EXPECT_NE(now.change, before.change);
+  ASSERT_TRUE(write(find("f"), noise_.substr(0, 100), 5000));
+  EXPECT_NE(attributes(find("f")).change, now.change) << "the size is the same";
+  expect_holes_are_zeros("f", all_of("f"));
+}
+
+TEST_P(WindowSourceTest, what_is_committed_is_in_the_store_and_nowhere_else) {
+  make("f");
+  stream("f", noise_);
+  EXPECT_LT(counts().held_bytes, noise_.size()) << "some of it is cut already";
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_EQ(counts().sealed_bytes, noise_.size());
+  EXPECT_EQ(counts().spilled_bytes, 0U);
+  EXPECT_EQ(counts().held_bytes, 0U);
+  EXPECT_EQ(blocks_of("f"), 0U);
+  EXPECT_TRUE(has_record("f"));
+  EXPECT_TRUE(all_of("f") == noise_);
+  start_anew();
+  EXPECT_TRUE(all_of("f") == noise_);
+  EXPECT_EQ(attributes(find("f")).size, noise_.size());
+  const ChunkCounts chunks = store_->chunks().counts();
+  make("again");
+  stream("again", noise_);
+  ASSERT_TRUE(commit(find("again")));
+  EXPECT_GE(store_->chunks().counts().bytes_found - chunks.bytes_found, noise_.size());
+  EXPECT_TRUE(all_of("again") == noise_);
+}
+
+TEST_P(WindowSourceTest, a_stream_goes_on_after_a_commit) {
+  make("f");
+  stream("f", noise_.substr(0, 2'500'001));
+  ASSERT_TRUE(commit(find("f")));
+  stream("f", noise_.substr(2'500'001), 2'500'001);
+  EXPECT_TRUE(all_of("f") == noise_);
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_LT(counts().spilled_bytes, 64 * base::KiB) << "but for the block in which both are";
+  start_anew();
+  EXPECT_TRUE(all_of("f") == noise_);
+}
+
+TEST_P(WindowSourceTest, little_that_is_committed_goes_to_the_file_and_its_times_stay) {
+  make("f");
+  stream("f", noise_.substr(0, 500'000));
+  vfs::SetAttributes set;
+  set.mtime = vfs::SetTime{.how = vfs::SetTime::How::client, .value = {.seconds = 1000, .nanoseconds = 5}};
+  ASSERT_TRUE(setattr(find("f"), set));
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_TRUE(local_read("f") == noise_.substr(0, 500'000));
+  EXPECT_FALSE(has_record("f"));
+  EXPECT_EQ(counts().spilled_bytes, 500'000U);
+  EXPECT_EQ(attributes(find("f")).mtime.seconds, 1000);
+  EXPECT_EQ(attributes(find("f")).mtime.nanoseconds, 5U);
+}
+
+TEST_P(WindowSourceTest, small_writes_and_what_may_not_be_sealed_have_no_window) {
+  make("f");
+  ASSERT_TRUE(write(find("f"), "small", 0));
+  EXPECT_EQ(local_read("f"), "small");
+  tree_.reset();
+  make("g");
+  stream("g", noise_.substr(0, 2'000'000));
+  EXPECT_TRUE(local_read("g") == noise_.substr(0, 2'000'000));
+  EXPECT_EQ(counts().taken_bytes, 0U);
+}
+
+TEST_P(WindowSourceTest, a_stable_write_is_newer_than_the_window) {
+  make("f");
+  stream("f", noise_.substr(0, 3'000'000));
+  std::string wanted = noise_.substr(0, 3'000'000);
+  const std::string text(10'000, 's');
+  ASSERT_TRUE(write(find("f"), text, 1'000'005, {}, vfs::Stability::file_sync));
+  wanted.replace(1'000'005, text.size(), text);
+  EXPECT_TRUE(all_of("f") == wanted);
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_TRUE(all_of("f") == wanted);
+  EXPECT_GT(counts().sealed_bytes, 2'900'000U) << "the rest is not concerned";
+  start_anew();
+  EXPECT_TRUE(all_of("f") == wanted);
+}
+
+TEST_P(WindowSourceTest, what_is_cut_off_and_punched_is_gone_from_the_window) {
+  make("f");
+  stream("f", noise_.substr(0, 3'000'000));
+  std::string wanted = noise_.substr(0, 3'000'000);
+  ASSERT_TRUE(resize("f", 2'500'003));
+  ASSERT_TRUE(resize("f", 2'800'000));
+  wanted.resize(2'500'003);
+  wanted.resize(2'800'000);
+  ASSERT_TRUE(vfs::run(file("f")->deallocate({}, 100'001, 50'000)));
+  wanted.replace(100'001, 50'000, 50'000, '\0');
+  EXPECT_TRUE(all_of("f") == wanted);
+  expect_holes_are_zeros("f", wanted);
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_TRUE(all_of("f") == wanted);
+  start_anew();
+  EXPECT_TRUE(all_of("f") == wanted);
+}
+
+// Nobody was told that it is on the medium, and the verifier tells that it is not.
+TEST_P(WindowSourceTest, a_killed_server_loses_the_window_and_nothing_else) {
+  make("f");
+  stream("f", noise_.substr(0, 2'000'000));
+  ASSERT_TRUE(commit(find("f")));
+  stream("f", noise_.substr(2'000'000, 2'000'000), 2'000'000);
+  const vfs::Verifier before = verifier();
+  kill_and_start_anew();
+  EXPECT_NE(verifier(), before);
+  EXPECT_TRUE(all_of("f").substr(0, 2'000'000) == noise_.substr(0, 2'000'000));
+  EXPECT_TRUE(all_of("f").substr(2'000'000).find_first_not_of('\0') == std::string::npos);
+}
+
+TEST_P(WindowSourceTest, what_nobody_goes_on_with_leaves_memory) {
+  make("f");
+  stream("f", noise_.substr(0, 2'000'000));
+  make("small");
+  stream("small", noise_.substr(0, 300'000));
+  fs_->tree().cache().shrink(1000);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'000'000)) << "it is kept in the cache";
+  EXPECT_EQ(counts().windows, 2U);
+  close_windows();
+  EXPECT_EQ(counts().windows, 0U);
+  EXPECT_EQ(counts().held_bytes, 0U);
+  EXPECT_TRUE(has_record("f"));
+  EXPECT_TRUE(local_read("small") == noise_.substr(0, 300'000));
+  fs_->tree().cache().shrink(1000);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'000'000));
+  EXPECT_TRUE(all_of("small") == noise_.substr(0, 300'000));
+  stream("f", noise_.substr(2'000'000, 500'000), 2'000'000);
+  EXPECT_EQ(counts().windows, 1U);
+  source_->end_windows();
+  EXPECT_EQ(counts().windows, 0U);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'500'000));
+  make("late");
+  stream("late", noise_.substr(0, 300'000));
+  EXPECT_TRUE(local_read("late") == noise_.substr(0, 300'000));
+}
+
+TEST_P(WindowSourceTest, a_file_with_a_window_is_in_use) {
+  make("f");
+  stream("f", noise_.substr(0, 2'000'000));
+  LiveSealer sealer(*store_, *source_, [] { return false; });
+  fs_->tree().cache().shrink(1000);
+  const auto sealed = vfs::run(sealer.seal(*fs_, 1, find("f")));
+  ASSERT_TRUE(sealed);
+  EXPECT_EQ(*sealed, SealOutcome::in_use);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'000'000));
+}
+
+// All operations, against a string.
+TEST_P(WindowSourceTest, it_is_like_a_plain_file) {
+  for (const std::uint32_t seed : {1U, 2U, 3U}) {
+    std::mt19937 random(seed);
+    const auto below = [&](std::uint64_t end) { return random() % end; };
+    std::string wanted;
+    make("f");
+    for (int step = 0; step < 90; ++step) {
+      SCOPED_TRACE(fmt::format("seed {} step {}", seed, step));
+      const std::uint64_t at = below(std::min<std::uint64_t>(wanted.size(), 3 * base::MiB) + 20'000);
+      const std::uint64_t length = 1 + below(below(3) == 0 ? 900'000 : 90'000);
+      switch (below(12)) {
+        case 0:
+          ASSERT_TRUE(resize("f", at));
+          wanted.resize(at);
+          break;
+        case 1: {
+          ASSERT_TRUE(vfs::run(file("f")->deallocate({}, at, length)));
+          const std::uint64_t end = std::min<std::uint64_t>(at + length, wanted.size());
+          if (at < end) wanted.replace(at, end - at, end - at, '\0');
+          break;
+        }
+        case 2:
+          ASSERT_TRUE(vfs::run(file("f")->allocate({}, at, length)));
+          wanted.resize(std::max<std::size_t>(wanted.size(), at + length));
+          break;
+        case 3:
+          ASSERT_TRUE(commit(find("f")));
+          break;
+        case 4:
+          close_windows();
+          again(below(6));
+          break;
+        case 5:
+          EXPECT_EQ(collect().alarm, "");
+          break;
+        default: {
+          const std::string text =
+              below(8) == 0 ? std::string(length, '\0') : noise_.substr(below(5'000'000), length);
+          const auto stability = below(5) == 0 ? vfs::Stability::file_sync : vfs::Stability::unstable;
+          const auto written = write(find("f"), text, at, {}, stability);
+          ASSERT_TRUE(written);
+          ASSERT_EQ(written->count, text.size());
+          wanted.resize(std::max<std::size_t>(wanted.size(), at + text.size()));
+          wanted.replace(at, text.size(), text);
+        }
+      }
+      ASSERT_EQ(attributes(find("f")).size, wanted.size());
+      ASSERT_TRUE(all_of("f") == wanted);
+      expect_holes_are_zeros("f", wanted);
+    }
+    close_windows();
+    ASSERT_TRUE(remove("f"));
+  }
+  EXPECT_GT(counts().sealed_bytes, 0U);
+  EXPECT_GT(counts().spilled_bytes, 0U);
+  EXPECT_EQ(counts().lost_bytes, 0U);
+  EXPECT_EQ(counts().held_bytes, 0U);
+}
+
+}  // namespace
+}  // namespace braid::store::test
