@@ -172,14 +172,15 @@ base::Result<bool> SealedInode::cut_some(bool all) {
   return true;
 }
 
-base::Result<SealedInode::Draft> SealedInode::draft_window(File& stub, std::uint64_t number) {
+base::Result<SealedInode::Draft> SealedInode::draft_window(File& stub) {
   const Shared lock = shared();
-  Draft draft{.base = now_, .edits = edits_, .number = number};
+  Draft draft{.base = now_, .edits = edits_, .number = window_.last_number()};
   const auto status = stub.status();
   if (!status) return base::fail(status.error());
   draft.status = *status;
   for (WindowPiece& piece : window_.pieces(0, draft.status.size)) {
-    if (piece.kind == WindowPiece::Kind::memory || piece.number > number) continue;
+    if (piece.kind == WindowPiece::Kind::memory) draft.whole = false;
+    if (piece.kind == WindowPiece::Kind::memory) continue;
     draft.bytes += piece.end - piece.begin;
     draft.pieces.push_back(std::move(piece));
   }
@@ -217,11 +218,35 @@ base::Result<void> SealedInode::put_recipe(Draft& draft) {
   return chunks.sync();
 }
 
+// Space without bytes, which XFS puts behind the end of a file that grows, is a hole only until somebody has
+// read it: from then on the kernel says that it has bytes, which are zeros.
+base::Result<void> SealedInode::make_holes(File& stub, const Draft& draft) {
+  const auto now = stub.status();
+  if (!now) return base::fail(now.error());
+  if (now->allocated == 0) return {};
+  const std::uint64_t block = now->block_bytes;
+  std::vector<Extent> ranges;
+  for (const WindowPiece& piece : draft.pieces) {
+    const Extent blocks{piece.begin / block * block, rounded_up(piece.end, block)};
+    if (!ranges.empty() && blocks.begin <= ranges.back().end)
+      ranges.back().end = blocks.end;
+    else
+      ranges.push_back(blocks);
+  }
+  for (const Extent& range : ranges) {
+    const auto own = now_->newer(stub, range.begin, range.end);
+    if (!own) return base::fail(own.error());
+    for (const Extent& hole : without(range, *own))
+      if (auto made = stub.punch(hole.begin, hole.end - hole.begin); !made) return made;
+  }
+  return stub.set_times(now->atime, now->mtime);
+}
+
 // False: something was taken out of the file meanwhile, or there is too little.
-base::Result<bool> SealedInode::into_recipe(File& stub, std::uint64_t number, std::uint32_t tree,
-                                            const Fill& fill) {
+base::Result<bool> SealedInode::into_recipe(File& stub, std::uint32_t tree, const Fill& fill,
+                                            std::uint64_t& number) {
   const Pins::Use use = store_.chunks().pins().use();
-  auto draft = draft_window(stub, number);
+  auto draft = draft_window(stub);
   if (!draft) return base::fail(draft.error());
   if (draft->bytes < windows_->options().seal_bytes_min || draft->base->record().pending) return false;
   if (auto put = put_recipe(*draft); !put) return base::fail(put.error());
@@ -238,18 +263,20 @@ base::Result<bool> SealedInode::into_recipe(File& stub, std::uint64_t number, st
     const auto own = now_->newer(stub, piece.begin, piece.end);
     if (!own) return base::fail(own.error());
     for (const Extent& extent : *own)
-      if (auto spilled = spill(stub, extent.begin, extent.end, number, fill); !spilled)
+      if (auto spilled = spill(stub, extent.begin, extent.end, draft->number, fill); !spilled)
         return base::fail(spilled.error());
   }
   if (now_ != draft->base) return false;
-  base::Result<void> done = first ? stub.set_hint(true) : base::Result<void>();
+  base::Result<void> done = make_holes(stub, *draft);
+  if (done && first) done = stub.set_hint(true);
   if (done) done = stub.set_attribute(record_name, encode(draft->record, store_.keys(), file_));
   if (!done) return base::fail(done.error());
   set(std::make_shared<const SealedFile>(store_.chunks(), draft->record, std::move(draft->root)));
   const std::uint64_t before = window_.slab_bytes();
-  for (const WindowPiece& piece : draft->pieces) window_.erase_chunks(piece.begin, piece.end, number);
+  for (const WindowPiece& piece : draft->pieces) window_.erase_chunks(piece.begin, piece.end, draft->number);
   window_changed(before);
   windows_->sealed(draft->bytes);
+  if (draft->whole) number = draft->number;
   return true;
 }
 
@@ -257,19 +284,16 @@ base::Result<void> SealedInode::close_window(File& stub, std::optional<std::uint
                                              bool& sealed) {
   if (windows_ == nullptr) return {};
   const std::scoped_lock cutting(cutting_);
-  std::uint64_t number = 0, bytes = 0;
-  {
-    const Shared lock = shared();
-    number = window_.last_number();
-    bytes = window_.bytes();
-  }
+  // What came meanwhile may lie over what is to be kept, and goes with it.
+  std::uint64_t number = whole_file;
+  const std::uint64_t bytes = window_bytes();
   if (bytes == 0) return {};
   if (tree && store_.registry() != nullptr && bytes >= windows_->options().seal_bytes_min &&
       !cutting_failed_) {
     const base::SystemClock clock;
     const base::TimePoint until = clock.now() + windows_->options().patience;
     for (auto more = cut_some(true); more && *more && clock.now() < until;) more = cut_some(true);
-    const auto put = into_recipe(stub, number, *tree, fill);
+    const auto put = into_recipe(stub, *tree, fill, number);
     sealed = put && *put;
     if (!put)
       base::log_event(base::Level::warning, "store_window_not_sealed", "{}; the file has its bytes",

@@ -148,14 +148,17 @@ class SealedInode {
   struct Draft {
     std::shared_ptr<const SealedFile> base{};
     std::uint64_t edits = 0, number = 0, bytes = 0;
+    bool whole = true;  // nothing is left in memory
     std::vector<WindowPiece> pieces{};
     FileStatus status{};
     Record record{};
     Root root{};
   };
-  [[nodiscard]] base::Result<Draft> draft_window(File& stub, std::uint64_t number);
+  [[nodiscard]] base::Result<Draft> draft_window(File& stub);
   base::Result<void> put_recipe(Draft& draft);
-  base::Result<bool> into_recipe(File& stub, std::uint64_t number, std::uint32_t tree, const Fill& fill);
+  base::Result<void> make_holes(File& stub, const Draft& draft);
+  // `number`: up to which the window is in the recipe, or has gone to the stub.
+  base::Result<bool> into_recipe(File& stub, std::uint32_t tree, const Fill& fill, std::uint64_t& number);
 
   void set(std::shared_ptr<const SealedFile> next);
 

@@ -136,6 +136,22 @@ TEST_P(WindowSourceTest, what_is_committed_is_in_the_store_and_nowhere_else) {
   EXPECT_TRUE(all_of("again") == noise_);
 }
 
+// XFS has such space behind the end of a file that grows.
+TEST_P(WindowSourceTest, space_without_bytes_below_a_stream_does_not_come_to_light) {
+  make("f");
+  {
+    const base::UniqueFd fd(::open(local("f").c_str(), O_RDWR | O_CLOEXEC));
+    if (::fallocate(fd.get(), FALLOC_FL_KEEP_SIZE, 0, 5'000'000) != 0) GTEST_SKIP() << "no fallocate(2) here";
+  }
+  stream("f", noise_.substr(0, 3'000'001));
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_GT(counts().sealed_bytes, 2'900'000U);
+  EXPECT_EQ(local_read("f"), std::string(3'000'001, '\0'));
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 3'000'001));
+  start_anew();
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 3'000'001));
+}
+
 TEST_P(WindowSourceTest, a_stream_goes_on_after_a_commit) {
   make("f");
   stream("f", noise_.substr(0, 2'500'001));
