@@ -9,9 +9,9 @@
 
 namespace braid::base {
 
-Result<LockFile> LockFile::take(const std::string& path, std::string_view who, const Wait& wait,
-                                std::string& holder) {
-  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+Result<LockFile> LockFile::take(int directory, const std::string& path, std::string_view who,
+                                const Wait& wait, std::string& holder) {
+  UniqueFd file(::openat(directory, path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!file) return fail(last_errno());
   while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return fail(last_errno());

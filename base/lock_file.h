@@ -16,9 +16,10 @@ class LockFile {
   // Asked while another process has the lock: whether it is tried again. `holder` is what that process wrote,
   // the first 256 bytes of it, or nothing.
   using Wait = std::function<bool(std::string_view holder)>;
-  // Makes the file `path` if there is none, and writes there `who` has it, for people. EBUSY: another process
+  // Makes the file `path`, of that directory (openat(2)), if there is none, and writes there `who` has it,
+  // for people. EBUSY: another process
   // has it, who `holder` is then; without `wait` it is tried once.
-  static Result<LockFile> take(const std::string& path, std::string_view who, const Wait& wait,
+  static Result<LockFile> take(int directory, const std::string& path, std::string_view who, const Wait& wait,
                                std::string& holder);
 
  private:

@@ -121,7 +121,7 @@ std::expected<void, std::string> StoreDirectory::lock(std::string_view who, cons
   Wait again;
   if (wait) again = [&](std::string_view holder) { return wait(named(holder)); };
   std::string holder;
-  auto lock = base::LockFile::take(path_ + "/lock", who, again, holder);
+  auto lock = base::LockFile::take(fd(), "lock", who, again, holder);
   if (!lock && lock.error() == base::errno_of(EBUSY))
     return std::unexpected(fmt::format("{} uses the directory {}", named(holder), path_));
   if (!lock) return trouble(path_, "cannot be locked", lock.error());

@@ -1,5 +1,6 @@
 #include "store/store.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -66,7 +67,7 @@ std::expected<std::unique_ptr<Store>, std::string> Store::open(const std::string
   base::LockFile::Wait wait;
   if (options.wait) wait = [&](std::string_view holder) { return options.wait(named(holder)); };
   std::string holder;
-  auto lock = base::LockFile::take(directory + "/lock", options.who, wait, holder);
+  auto lock = base::LockFile::take(AT_FDCWD, directory + "/lock", options.who, wait, holder);
   if (!lock && lock.error() == base::errno_of(EBUSY))
     return wrong(directory, fmt::format("the store is in use by {}", named(holder)));
   if (!lock) return wrong(directory, "lock", lock.error());

@@ -1,5 +1,6 @@
 #include "base/lock_file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -19,7 +20,7 @@ class LockFileTest : public testing::Test {
   LockFileTest() : path_(::testing::TempDir() + "lock_file_" + std::to_string(::getpid())) {}
   ~LockFileTest() override { std::filesystem::remove_all(path_); }
   Result<LockFile> take(std::string_view who, const LockFile::Wait& wait = {}) {
-    return LockFile::take(path_, who, wait, holder_);
+    return LockFile::take(AT_FDCWD, path_, who, wait, holder_);
   }
 
   const std::string path_;
