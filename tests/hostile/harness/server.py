@@ -11,10 +11,13 @@ import time
 import urllib.request
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+def reserved_port():
+    """(a socket, its port): as long as the socket is open, nobody gets the port but who asks for it by its number, as the
+    server does (SO_REUSEADDR on both; this one does not listen)."""
+    one = socket.socket()
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    one.bind(("127.0.0.1", 0))
+    return one, one.getsockname()[1]
 
 
 CLIENTS = ("127.0.0.1", "127.0.0.2", "127.0.4.0/24")
@@ -29,12 +32,14 @@ class Server:
     def __init__(self, binary):
         self.folder = tempfile.mkdtemp(prefix="hostile-", dir=self.PLACE)
         self.log = open(f"{self.folder}/log", "w+b")
-        self.metrics = f"127.0.0.1:{free_port()}"
+        reservation, port = reserved_port()
+        self.metrics = f"127.0.0.1:{port}"
         self.process = subprocess.Popen([binary, "serve", *self._served(), "--port", "0", "--listen", "127.0.0.1",
                                          "--metrics", self.metrics, "--state", f"{self.folder}/state", "--admin", f"{self.folder}/admin"],
                                         stdout=self.log, stderr=subprocess.STDOUT, env=self._environment(),
                                         preexec_fn=self._limit if self.DESCRIPTORS else None)
-        self.port = self._found(rb"serving port=(\d+)")
+        with reservation:
+            self.port = self._found(rb"serving port=(\d+)")
 
     def _limit(self):
         resource.setrlimit(resource.RLIMIT_NOFILE, (self.DESCRIPTORS, self.DESCRIPTORS))
