@@ -160,8 +160,10 @@ base::Result<bool> SealedInode::cut_some(bool all) {
     profile = profile_;
   }
   const auto cuts = windows_->cut(pieces, is_end, profile);
-  if (!cuts) cutting_failed_ = true;
-  if (!cuts) return base::fail(cuts.error());
+  if (!cuts) {
+    cutting_failed_ = true;
+    return base::fail(cuts.error());
+  }
   // Its first chunk is longer than that.
   run_wanted_ = cuts->empty() ? 2 * wanted : 0;
   const Alone lock = alone();
@@ -179,8 +181,10 @@ base::Result<SealedInode::Draft> SealedInode::draft_window(File& stub) {
   if (!status) return base::fail(status.error());
   draft.status = *status;
   for (WindowPiece& piece : window_.pieces(0, draft.status.size)) {
-    if (piece.kind == WindowPiece::Kind::memory) draft.whole = false;
-    if (piece.kind == WindowPiece::Kind::memory) continue;
+    if (piece.kind == WindowPiece::Kind::memory) {
+      draft.whole = false;
+      continue;
+    }
     draft.bytes += piece.end - piece.begin;
     draft.pieces.push_back(std::move(piece));
   }
