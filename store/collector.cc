@@ -191,7 +191,7 @@ Collector::Seen Collector::add_live(Location at, std::uint64_t bytes) {
 // to be there.
 bool Collector::mark_root(const ChunkRef& root) {
   bool any = false;
-  for (const auto& at : store_.chunks().places_of(root)) {
+  for (const auto& at : {std::optional(root.at), elsewhere(ChunkKind::root, root)}) {
     if (!at) continue;
     if (!add_live(*at, ChunkHeader::bytes + root.bytes).fresh) {
       any = true;
@@ -216,7 +216,7 @@ bool Collector::mark_node(const Node& node) {
 
 bool Collector::mark_child(const ChunkRef& chunk) {
   bool any = false;
-  for (const auto& at : store_.chunks().places_of(chunk)) {
+  for (const auto& at : {std::optional(chunk.at), elsewhere(ChunkKind::node, chunk)}) {
     if (!at) continue;
     if (!add_live(*at, ChunkHeader::bytes + chunk.bytes).fresh) {
       any = true;
@@ -231,22 +231,22 @@ bool Collector::mark_child(const ChunkRef& chunk) {
   return any;
 }
 
-// A copy that the index knows is what READ finds when the other one is bad.
 bool Collector::mark_data(const ChunkRef& chunk) {
   const Seen seen = add_live(chunk.at, ChunkHeader::bytes + chunk.bytes);
   if (!seen.fresh) return true;
   bool any = seen.there;
-  const auto elsewhere = store_.chunks().places_of(chunk)[1];
-  if (elsewhere && is_there(*elsewhere, ChunkKind::data, chunk.id)) {
-    add_live(*elsewhere, ChunkHeader::bytes + chunk.bytes);
+  if (const auto at = elsewhere(ChunkKind::data, chunk)) {
+    add_live(*at, ChunkHeader::bytes + chunk.bytes);
     any = true;
   }
   return any;
 }
 
-bool Collector::is_there(Location at, ChunkKind kind, const hashing::Digest& id) {
-  const auto header = store_.containers().look(at);
-  return header && header->kind == kind && header->id == id;
+std::optional<Location> Collector::elsewhere(ChunkKind kind, const ChunkRef& chunk) {
+  const auto at = store_.chunks().places_of(chunk)[1];
+  if (!at) return std::nullopt;
+  const auto header = store_.containers().look(*at);
+  return header && header->kind == kind && header->id == chunk.id ? at : std::nullopt;
 }
 
 base::Result<void> Collector::note_missed() {

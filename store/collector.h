@@ -103,7 +103,9 @@ class Collector {
   bool mark_node(const Node& node);
   bool mark_child(const ChunkRef& chunk);
   bool mark_data(const ChunkRef& chunk);
-  bool is_there(Location at, ChunkKind kind, const hashing::Digest& id);
+  // Another place that READ finds it in, when what the recipe names is bad: that of the index, which may be
+  // ahead of what a crash has left of containers.
+  std::optional<Location> elsewhere(ChunkKind kind, const ChunkRef& chunk);
   // What the last mark has missed, or nearly so, and the time since when each has.
   base::Result<void> note_missed();
   base::Result<void> put_marks();

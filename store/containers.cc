@@ -157,6 +157,7 @@ base::Result<void> Containers::take_up(std::uint32_t number) {
   auto opened = medium_.open(name_of(number), OpenFor::writing);
   if (!opened) return base::fail(opened.error());
   const std::shared_ptr<File> file(std::move(*opened));
+  if (auto headed = mend_head(*file, number); !headed) return headed;
   if (auto synced = file->sync(); !synced) return synced;
   // If it was rewritten, those behind it are lost. Nothing is added here.
   const auto role = role_of(*file, number);
@@ -186,6 +187,15 @@ base::Result<void> Containers::take_up(std::uint32_t number) {
   found.end = scanned->end;
   current_ = std::move(found);
   return {};
+}
+
+base::Result<void> Containers::mend_head(File& file, std::uint32_t number) {
+  base::Bytes head(ContainerHeader::bytes);
+  const auto got = file.read(0, head);
+  if (!got) return base::fail(got.error());
+  const auto found = std::span(head).first(*got);
+  if (std::ranges::any_of(found, [](std::byte byte) { return byte != std::byte{0}; })) return {};
+  return file.write(0, encode(ContainerHeader{.store = store_, .volume = 0, .number = number}));
 }
 
 base::Result<void> Containers::begin(std::uint32_t number) {

@@ -123,6 +123,8 @@ class Containers {
       : medium_(medium), store_(store), bytes_max_(bytes_max) {}
   base::Result<void> begin_writing();
   base::Result<void> take_up(std::uint32_t number);
+  // A crash before the first sync may have left zeros in place of the head, or nothing, and chunks behind it.
+  base::Result<void> mend_head(File& file, std::uint32_t number);
   base::Result<void> begin(std::uint32_t number);
   base::Result<void> close_current();
   base::Result<void> sync_current();

@@ -169,6 +169,34 @@ TEST_F(CollectorTest, a_place_that_is_known_to_be_bad_is_never_a_hit) {
   EXPECT_NE(store_->chunks().put(ChunkKind::data, base::bytes_of("some bytes"))->at, first.at);
 }
 
+// The index may outlive what a crash has taken of containers: the chunk, and the container's head with it.
+TEST_F(CollectorTest, a_place_that_only_the_index_knows_and_that_is_lost_is_none) {
+  const std::uint32_t lost = store_->containers().last_number() + 1;
+  std::ofstream(store_path_ / Containers::name_of(lost), std::ios::binary);
+  reopen();
+  const std::string bytes = noise(6 << 20, 4);  // so many chunks that there are nodes below the root
+  write("large", bytes);
+  ASSERT_EQ(seal({"large"}, hashing::Profile::block), SealOutcome::sealed);
+  ASSERT_GT(store_->containers().last_number(), lost);
+  const base::UniqueFd fd = opened("large");
+  const auto stub = store_->medium().file_of(fd.get());
+  const auto record = decode_record(**stub->attribute(record_name), store_->keys(), *stub->handle());
+  ASSERT_TRUE(record);
+  const auto root = store_->chunks().get_root(record->root, record->at);
+  ASSERT_TRUE(root);
+  const NodeEntry child = decode_root(**root)->top.entries.front();
+  ASSERT_EQ(child.kind, EntryKind::child);
+  for (const hashing::Digest& id : {record->root, child.chunk.id}) {
+    const Location known = *store_->index()->find(id);
+    store_->index()->put(id, {.volume = 0, .container = lost, .offset = 64});
+    const GcReport report = collect();
+    EXPECT_EQ(report.alarm, "");
+    EXPECT_EQ(report.files, 4U);
+    store_->index()->put(id, known);
+  }
+  EXPECT_TRUE(read("large") == bytes);
+}
+
 TEST_F(CollectorTest, on_a_full_medium_garbage_goes_all_the_same) {
   const auto small = vfs::mount_tmpfs("size=16m");
   ASSERT_TRUE(small) << small.error();

@@ -60,6 +60,32 @@ TEST_F(ContainersTest, a_tail_that_is_cut_short_anywhere_is_taken_off) {
   }
 }
 
+TEST_F(ContainersTest, a_head_that_a_crash_has_left_out_is_written_again) {
+  const base::Bytes a = noise(100, 1), b = noise(60, 2);
+  const Location at = append(*opened(), a);
+  const std::string whole = content(first());
+  std::string blank = whole;
+  blank.replace(0, at.offset, at.offset, '\0');
+  for (const std::string& left : {blank, blank.substr(0, 10), std::string()}) {
+    put(first(), left);
+    const bool is_there = left.size() == whole.size();
+    {
+      const auto containers = opened();
+      EXPECT_EQ(append(*containers, b).offset, is_there ? whole.size() : at.offset);
+      EXPECT_EQ(read(*containers, at, a).has_value(), is_there);
+    }
+    EXPECT_EQ(content(first()).substr(0, at.offset), whole.substr(0, at.offset));
+    const auto containers = opened();
+    EXPECT_EQ(append(*containers, b).container, 1U);
+    EXPECT_EQ(*containers->is_forwarding(1), false);
+    const auto walked = containers->walk(1, true, [](Location, const ChunkHeader&, base::BytesView) {});
+    EXPECT_EQ(walked->damaged, 0U);
+  }
+  blank[0] = 'x';
+  put(first(), blank);
+  EXPECT_EQ(append(*opened(), b).container, 2U) << "damage";
+}
+
 TEST_F(ContainersTest, damage_before_whole_chunks_is_no_cut_tail) {
   const base::Bytes a = noise(100, 1), b = noise(60, 2);
   Location first_at, at;
