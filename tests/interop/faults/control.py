@@ -29,6 +29,9 @@ CALLS = {
     "ftruncate": (13, (*MEDIUM, "EACCES", "EBADF", "EFBIG", "EINVAL", "EISDIR", "EPERM", "ETXTBSY")),
     "setxattr": (14, (*MEDIUM, *PATHS, "E2BIG", "EEXIST", "ENODATA", "ENOTSUP", "ERANGE")),
     "statx": (15, (*MEDIUM, *PATHS)),
+    "pwrite": (16, (*MEDIUM, "EBADF", "EFAULT", "EFBIG", "EINVAL", "ENXIO", "EOVERFLOW", "EPERM", "EPIPE", "ESPIPE")),
+    "copy_file_range": (17, (*MEDIUM, "EBADF", "EFBIG", "EINVAL", "EISDIR", "EOPNOTSUPP", "EOVERFLOW", "EPERM", "ETXTBSY",
+                             "EXDEV")),
 }
 SYNCS = ("fsync", "fdatasync", "syncfs", "pwritev2")
 

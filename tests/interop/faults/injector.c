@@ -24,7 +24,7 @@
 enum Call {
   CALL_FSYNC = 1, CALL_FDATASYNC, CALL_SYNCFS, CALL_PWRITEV2, CALL_SPLICE, CALL_OPENAT,
   CALL_OPEN_BY_HANDLE_AT, CALL_RENAMEAT, CALL_UNLINKAT, CALL_MKDIRAT, CALL_SYMLINKAT, CALL_LINKAT, CALL_FTRUNCATE,
-  CALL_SETXATTR, CALL_STATX
+  CALL_SETXATTR, CALL_STATX, CALL_PWRITE, CALL_COPY_FILE_RANGE
 };
 
 struct Control {
@@ -138,7 +138,7 @@ static void lose(int fd) {
   const struct OnDisk* file = on_disk(again);
   // The size stays: the kernel keeps what it has in memory of the inode.
   if (REAL(fallocate)(again, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, what.st_size + 1) != 0) abort();
-  if (file->bytes > 0 && pwrite(again, file->data, file->bytes, 0) < 0) abort();
+  if (file->bytes > 0 && REAL(pwrite)(again, file->data, file->bytes, 0) < 0) abort();
   if (REAL(fsync)(again) != 0) abort();
   close(again);
 }
@@ -178,6 +178,14 @@ ssize_t pwritev2(int fd, const struct iovec* vectors, int count, off_t offset, i
   if (flags & (RWF_DSYNC | RWF_SYNC))
     SYNC(CALL_PWRITEV2, fd, (size_t)offset, (size_t)done_, REAL(pwritev2)(fd, vectors, count, offset, flags));
   MEET(CALL_PWRITEV2, fd_is_ours(fd), REAL(pwritev2)(fd, vectors, count, offset, flags));
+}
+
+ssize_t pwrite(int fd, const void* from, size_t bytes, off_t offset) {
+  MEET(CALL_PWRITE, fd_is_ours(fd), REAL(pwrite)(fd, from, bytes, offset));
+}
+
+ssize_t copy_file_range(int in, off64_t* from, int out, off64_t* to, size_t bytes, unsigned flags) {
+  MEET(CALL_COPY_FILE_RANGE, fd_is_ours(out), REAL(copy_file_range)(in, from, out, to, bytes, flags));
 }
 
 ssize_t splice(int in, off64_t* from, int out, off64_t* to, size_t bytes, unsigned flags) {

@@ -2,10 +2,11 @@
 
 import hashlib
 import os
+import random
 import shlex
 
 from faults.control import CALLS, EVERY, MEDIUM
-from harness.client import Failure, Lab, expect, step
+from harness.client import Failure, Lab, expect, step, write_file
 
 RUNS = ("ext4", "xfs,4.0", "ext4,4.2")
 TAKES_S = 60
@@ -14,8 +15,9 @@ TIMEOUT_S = 300
 # More than one WRITE, or Linux asks for no COMMIT; large ones, or their data does not go through a pipe.
 WRITE = 256 << 10
 PIECE = 2 * WRITE + (64 << 10)
+COPIED = random.Random(1).randbytes(5 << 20)
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-NOT_IN_NFS3 = ("setxattr",)
+NOT_IN_NFS3 = ("setxattr", "pwrite", "copy_file_range")
 # To be called again for ever is no answer that can be tried with every call.
 AGAIN = ("EINTR", "EAGAIN", "ENOMEM", "ETIMEDOUT", "ENOBUFS")
 
@@ -149,11 +151,57 @@ def marked_by_linux():
     return marked
 
 
+def copied_by_linux():
+    """COPY within a file system is copy_file_range(2) of the server, one to another is pwrite(2). Returns the copies that an
+    fsync() has acknowledged: {file: bytes of the source}."""
+    other = lab.mount("/other", at="/run/other")
+    copies = {}
+    for call, source in (("copy_file_range", f"{mnt}/source"), ("pwrite", f"{other}/source")):
+        step(f"{call} fails, and Linux copies")
+        write_file(source, COPIED)
+        failed = {1: 0, 2: 0, EVERY: 0}
+        for error in CALLS[call][1]:
+            for nth in failed:
+                if nth == EVERY and error in AGAIN:
+                    continue
+                # The server copies 4 MiB by a call of copy_file_range(2), and 256 KiB by one of pwrite(2).
+                size = len(COPIED) if nth == 2 and call == "copy_file_range" else 1 << 20
+                name = f"{call}-{error}-of-{nth or 'EVERY'}-copy"
+                with open(source, "rb") as reader, open(f"{mnt}/{name}", "wb") as writer:
+                    lab.arm(call, error, nth)
+                    done = copied(reader, writer, 0, size)
+                    failed[nth] += lab.clear()
+                    while done < size:
+                        more = copied(reader, writer, done, size)
+                        expect(more > done, f"{name}: no copy succeeds any more, after {done} bytes")
+                        done = more
+                    os.fsync(writer.fileno())
+                copies[name] = size
+        expect(all(failed.values()), f"{call} failed so often as the 1st, the 2nd and every call: {failed}")
+    return copies
+
+
+def copied(reader, writer, begin, end):
+    """How far what is copied and synced reaches."""
+    try:
+        count = os.copy_file_range(reader.fileno(), writer.fileno(), end - begin, begin, begin)
+        os.fsync(writer.fileno())
+        return begin + count
+    except OSError:
+        return begin
+
+
 def with_linux():
     files = written_by_linux()
     there, gone = changed_by_linux()
     marked = marked_by_linux() if lab.version == "4.2" else set()
+    copies = copied_by_linux() if lab.version == "4.2" else {}
     lab.power_cut()
+    if copies:
+        sums = dict(reversed(line.split()) for line in lab.host(f"cd {lab.path} && sha256sum *-copy").splitlines())
+        wrong = [name for name, size in copies.items()
+                 if sums.get(name) != hashlib.sha256(memoryview(COPIED)[:size]).hexdigest()]
+        expect(not wrong, f"acknowledged copies are lost: {wrong}")
     found = dict(reversed(line.split()) for line in lab.host(f"cd {lab.path} && sha256sum *-EVERY *-[12]").splitlines())
     lost = [file.name for file in files if found.get(file.name) != file.sha256()]
     expect(not lost, f"acknowledged bytes are lost: {lost}")
@@ -168,7 +216,12 @@ def with_linux():
 lab = Lab()
 base = os.path.dirname(lab.control)
 lab.export(size_mib=512)
-lab.serve(faults=True)
+if lab.version == "4.2":
+    apart = os.path.join(base, "apart")
+    lab.host(f"mkdir {apart} && mount -t tmpfs none {apart}")
+    lab.serve(faults=True, config=lab.config() + f'[[export]]\npath = "/other"\ndirectory = "{apart}"\nsquash = "none"\n')
+else:
+    lab.serve(faults=True)
 if lab.version == "3":
     table_of_nfs3()
 else:
