@@ -93,13 +93,18 @@ std::string nested_mount_text(std::string_view export_path, std::string_view mou
       mount_point, export_path, mount_point);
 }
 
-std::string held_text(const ExportSet::Entry& entry) {
-  const auto held = entry.let_go.lock();
+// Of an export that was suspended: how many files are kept for the sake of unsynced bytes alone.
+std::size_t kept_unsynced(const ExportSet::Entry& entry) {
   const auto unsynced = entry.unsynced.lock();
-  if (held == nullptr && unsynced != nullptr && unsynced->kept() > 0)
+  return entry.let_go.expired() && unsynced != nullptr ? unsynced->kept() : 0;
+}
+
+std::string held_text(const ExportSet::Entry& entry) {
+  if (const std::size_t files = kept_unsynced(entry); files > 0)
     return fmt::format(
         "its disk is in use by files whose bytes are not all on it yet ({} of them); they are being synced",
-        unsynced->kept());
+        files);
+  const auto held = entry.let_go.lock();
   if (held == nullptr) return {};
   return fmt::format(
       "its disk is in use by what clients have open there ({} descriptors): braid opens and braid "
@@ -306,6 +311,11 @@ std::expected<std::string, std::string> ExportSet::suspend(std::string_view expo
     publish();
   }
   return held_text(*entry);
+}
+
+bool ExportSet::is_syncing(std::string_view export_path) {
+  const Entry* const entry = find(export_path);
+  return entry != nullptr && entry->suspended && kept_unsynced(*entry) > 0;
 }
 
 std::expected<std::string, std::string> ExportSet::resume(std::string_view export_path) {

@@ -80,6 +80,8 @@ class ExportSet {
   std::expected<void, std::string> accept(std::string_view export_path);
   // Lets go of its disk, and serves it again. What is still to be done about it, in a sentence, if anything.
   std::expected<std::string, std::string> suspend(std::string_view export_path);
+  // Whether its disk is still in use for no other reason than that bytes are not synced yet.
+  [[nodiscard]] bool is_syncing(std::string_view export_path);
   std::expected<std::string, std::string> resume(std::string_view export_path);
 
   // The file systems that are mounted below exports now, by the path of the export; those without have no

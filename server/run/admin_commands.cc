@@ -37,16 +37,22 @@ std::string reload_answer(const ReloadOutcome& outcome) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-// What clients do not give back in time keeps the disk in use, and is told.
+// What clients do not give back in time keeps the disk in use, and is told; so do bytes that it does not take
+// in time.
 io::Op<std::string> suspend(Server& server, admin::AdminRequest request) {
   constexpr base::Duration patience = std::chrono::seconds(5);
   for (const auto& hosted : server.roles())
     (void)co_await hosted->role->take_back(request.path, patience).as_result();
   const auto suspend_it = [&] { return server.exports().suspend(request.path); };
   std::string answer = with_export(request, "suspended", suspend_it);
-  if (!server.exports().keeps_unserved()) co_return answer;
-  (void)co_await server.exports().let_go_unserved().as_result();
-  co_return with_export(request, "suspended", suspend_it);
+  // The control thread has them synced, and closes the files.
+  io::Reactor& reactor = *io::Reactor::current();
+  const base::TimePoint until = reactor.clock().now() + patience;
+  while (server.exports().is_syncing(request.path) && reactor.clock().now() < until) {
+    (void)co_await reactor.sleep(std::chrono::milliseconds(20)).as_result();
+    answer = with_export(request, "suspended", suspend_it);
+  }
+  co_return answer;
 }
 
 std::vector<admin::AdminCommand> export_commands(Server& server) {

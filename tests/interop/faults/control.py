@@ -36,6 +36,7 @@ CALLS = {
 SYNCS = ("fsync", "fdatasync", "syncfs", "pwritev2")
 
 EVERY = 0  # in place of the number of a call
+HANGS = "HANGS"  # in place of an errno: until clear()
 
 
 def build(base):
@@ -62,7 +63,8 @@ class Control:
     def arm(self, call, error, nth):
         """From now on the nth call fails, or each with EVERY."""
         self.file.seek(0)
-        self.file.write(FIELDS.pack(CALLS[call][0], getattr(errno, error), nth, 0, 0))
+        number = 0xFFFFFFFF if error == HANGS else getattr(errno, error)
+        self.file.write(FIELDS.pack(CALLS[call][0], number, nth, 0, 0))
 
     def clear(self):
         """From now on none fails. Returns how many failed since arm()."""

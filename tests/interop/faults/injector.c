@@ -27,9 +27,12 @@ enum Call {
   CALL_SETXATTR, CALL_STATX, CALL_PWRITE, CALL_COPY_FILE_RANGE
 };
 
+// In place of an errno: the call does not return as long as it is told so, and then it is made.
+#define HANGS 0xFFFFFFFFu
+
 struct Control {
   uint32_t call;   // 0: none fails
-  uint32_t error;  // the errno
+  uint32_t error;  // the errno, or HANGS
   uint32_t nth;    // the n-th call from now on; 0: every one
   uint32_t met;    // calls since then
   uint32_t failed; // of these
@@ -86,7 +89,12 @@ static int next(enum Call call) {
   const uint32_t number = ++control->met;
   if (control->nth != 0 && control->nth != number) return 0;
   ++control->failed;
-  return (int)control->error;
+  if (control->error != HANGS) return (int)control->error;
+  const volatile uint32_t* armed = &control->call;
+  pthread_mutex_unlock(&mutex);
+  while (*armed == (uint32_t)call) usleep(10000);
+  pthread_mutex_lock(&mutex);
+  return 0;
 }
 
 static struct OnDisk* on_disk(int fd) {
