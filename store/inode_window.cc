@@ -11,6 +11,8 @@ namespace braid::store {
 namespace {
 
 constexpr std::uint64_t whole_file = std::numeric_limits<std::uint64_t>::max();
+// Of taking a window into the recipe, while others change the file.
+constexpr int attempts_max = 3;
 
 base::Result<void> add_recipe_pieces(ChunkStore& chunks, const SealedFile& from, const Extent& range,
                                      RecipeBuilder& recipe) {
@@ -137,13 +139,20 @@ base::Result<void> SealedInode::spill_piece(File& stub, const WindowPiece& piece
   });
 }
 
-void SealedInode::cut_window() {
-  const std::unique_lock cutting(cutting_, std::try_to_lock);
-  // Who cannot be cut now is spilled when it is committed.
-  if (cutting.owns_lock() && !cutting_failed_) (void)cut_some(false);
+bool SealedInode::is_behind() {
+  const Shared lock = shared();
+  return window_.bytes_in_memory() > windows_->options().run_bytes;
 }
 
-base::Result<bool> SealedInode::cut_some(bool all) {
+void SealedInode::cut_window() {
+  std::unique_lock cutting(cutting_, std::try_to_lock);
+  // Who writes faster than is hashed waits: what is behind at a COMMIT would go to the stub.
+  if (!cutting.owns_lock() && is_behind()) cutting.lock();
+  // Who cannot be cut now is spilled when it is committed.
+  if (cutting.owns_lock() && !cutting_failed_) (void)cut_some(std::nullopt);
+}
+
+base::Result<bool> SealedInode::cut_some(std::optional<std::uint64_t> up_to) {
   std::vector<WindowPiece> pieces;
   std::uint64_t number = 0;
   hashing::Profile profile{};
@@ -151,11 +160,17 @@ base::Result<bool> SealedInode::cut_some(bool all) {
   const std::uint64_t wanted = std::max(run_wanted_.load(), windows_->options().run_bytes);
   {
     const Shared lock = shared();
-    const auto run = window_.next_in_memory(0);
-    if (!run || (!all && run->end - run->begin < wanted)) return false;
-    const std::uint64_t end = std::min(run->end, run->begin + 2 * wanted);
-    is_end = all && end == run->end;
-    pieces = window_.pieces(run->begin, end);
+    auto run = window_.next_in_memory(0);
+    for (; run && pieces.empty(); run = window_.next_in_memory(run->end)) {
+      if (!up_to && run->end - run->begin < wanted) continue;
+      const std::uint64_t end = std::min(run->end, run->begin + 2 * wanted);
+      pieces = window_.pieces(run->begin, end);
+      const std::size_t found = pieces.size();
+      while (up_to && !pieces.empty() && pieces.back().number > *up_to) pieces.pop_back();
+      // Behind it there is a hole, or what came after the COMMIT that this is for.
+      is_end = up_to && (end == run->end || pieces.size() < found);
+    }
+    if (pieces.empty()) return false;
     number = window_.last_number();
     profile = profile_;
   }
@@ -181,10 +196,7 @@ base::Result<SealedInode::Draft> SealedInode::draft_window(File& stub) {
   if (!status) return base::fail(status.error());
   draft.status = *status;
   for (WindowPiece& piece : window_.pieces(0, draft.status.size)) {
-    if (piece.kind == WindowPiece::Kind::memory) {
-      draft.whole = false;
-      continue;
-    }
+    if (piece.kind == WindowPiece::Kind::memory) continue;
     draft.bytes += piece.end - piece.begin;
     draft.pieces.push_back(std::move(piece));
   }
@@ -247,8 +259,7 @@ base::Result<void> SealedInode::make_holes(File& stub, const Draft& draft) {
 }
 
 // False: something was taken out of the file meanwhile, or there is too little.
-base::Result<bool> SealedInode::into_recipe(File& stub, std::uint32_t tree, const Fill& fill,
-                                            std::uint64_t& number) {
+base::Result<bool> SealedInode::into_recipe(File& stub, std::uint32_t tree, const Fill& fill) {
   const Pins::Use use = store_.chunks().pins().use();
   auto draft = draft_window(stub);
   if (!draft) return base::fail(draft.error());
@@ -280,31 +291,38 @@ base::Result<bool> SealedInode::into_recipe(File& stub, std::uint32_t tree, cons
   for (const WindowPiece& piece : draft->pieces) window_.erase_chunks(piece.begin, piece.end, draft->number);
   window_changed(before);
   windows_->sealed(draft->bytes);
-  if (draft->whole) number = draft->number;
   return true;
 }
 
 base::Result<void> SealedInode::close_window(File& stub, std::optional<std::uint32_t> tree, const Fill& fill,
                                              bool& sealed) {
   if (windows_ == nullptr) return {};
+  // What is here now is to be kept; what comes later may wait for the next one.
+  std::uint64_t begun = 0;
+  {
+    const Shared lock = shared();
+    begun = window_.last_number();
+  }
   const std::scoped_lock cutting(cutting_);
-  // What came meanwhile may lie over what is to be kept, and goes with it.
-  std::uint64_t number = whole_file;
   const std::uint64_t bytes = window_bytes();
   if (bytes == 0) return {};
   if (tree && store_.registry() != nullptr && bytes >= windows_->options().seal_bytes_min &&
       !cutting_failed_) {
     const base::SystemClock clock;
     const base::TimePoint until = clock.now() + windows_->options().patience;
-    for (auto more = cut_some(true); more && *more && clock.now() < until;) more = cut_some(true);
-    const auto put = into_recipe(stub, *tree, fill, number);
+    for (auto more = cut_some(begun); more && *more && clock.now() < until;) more = cut_some(begun);
+    base::Result<bool> put = false;
+    for (int attempts = 0; put && !*put && attempts < attempts_max; ++attempts)
+      put = into_recipe(stub, *tree, fill);
     sealed = put && *put;
     if (!put)
       base::log_event(base::Level::warning, "store_window_not_sealed", "{}; the file has its bytes",
                       base::message_of(put.error()));
   }
   const Alone lock = alone();
-  return spill(stub, 0, whole_file, number, fill);
+  // Later bytes that lie over what is to be kept are kept in its place.
+  const bool is_apart = sealed && window_.last_overlay() <= begun;
+  return spill(stub, 0, whole_file, is_apart ? begun : whole_file, fill);
 }
 
 void SealedInode::lose_window() {

@@ -143,12 +143,14 @@ class SealedInode {
                              base::MutableBytes to) const;
 
   // For who has cutting_, and is not alone. False: there is nothing more to cut.
-  base::Result<bool> cut_some(bool all);
+  // More is to be hashed than who commits should wait for.
+  bool is_behind();
+  // Of what came with the put() of `up_to` or before, if there is one; else of runs that are long enough.
+  base::Result<bool> cut_some(std::optional<std::uint64_t> up_to);
   // What a recipe is made of that takes the chunks of the window in.
   struct Draft {
     std::shared_ptr<const SealedFile> base{};
     std::uint64_t edits = 0, number = 0, bytes = 0;
-    bool whole = true;  // nothing is left in memory
     std::vector<WindowPiece> pieces{};
     FileStatus status{};
     Record record{};
@@ -157,8 +159,7 @@ class SealedInode {
   [[nodiscard]] base::Result<Draft> draft_window(File& stub);
   base::Result<void> put_recipe(Draft& draft);
   base::Result<void> make_holes(File& stub, const Draft& draft);
-  // `number`: up to which the window is in the recipe, or has gone to the stub.
-  base::Result<bool> into_recipe(File& stub, std::uint32_t tree, const Fill& fill, std::uint64_t& number);
+  base::Result<bool> into_recipe(File& stub, std::uint32_t tree, const Fill& fill);
 
   void set(std::shared_ptr<const SealedFile> next);
 

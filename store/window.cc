@@ -74,8 +74,9 @@ bool Window::continues(std::uint64_t begin, std::uint64_t end) const {
 bool Window::put(std::uint64_t offset, const io::Payload& data) {
   base::check(!data.empty() && !data.piped(), "a window is of bytes in memory");
   if (pieces_.size() + data.ranges().size() + 1 > pieces_max) return false;
-  erase(offset, offset + data.size());
   ++last_number_;
+  if (touches(offset, offset + data.size())) last_overlay_ = last_number_;
+  erase(offset, offset + data.size());
   for (const io::SlabRange& range : data.ranges()) {
     insert({.begin = offset,
             .end = offset + range.length,

@@ -46,6 +46,8 @@ class Window {
   bool put(std::uint64_t offset, const io::Payload& data);
   // The number of the last put().
   [[nodiscard]] std::uint64_t last_number() const { return last_number_; }
+  // That of the last put() that took the place of bytes which were here.
+  [[nodiscard]] std::uint64_t last_overlay() const { return last_overlay_; }
   // Bytes [begin, end), as put() had left them when its number was `number`, are in a chunk now, or zeros
   // (null). What has been put or erased since stays as it is.
   void put_chunk(std::uint64_t begin, std::uint64_t end, const ChunkRef* chunk, std::uint64_t number);
@@ -82,7 +84,7 @@ class Window {
 
   Pieces pieces_;
   std::unordered_map<const io::Slab*, std::size_t> slabs_;  // how many pieces hold each
-  std::uint64_t last_number_ = 0;
+  std::uint64_t last_number_ = 0, last_overlay_ = 0;
   std::uint64_t bytes_ = 0, bytes_in_memory_ = 0, slab_bytes_ = 0;
 };
 

@@ -5,7 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <functional>
 #include <random>
+#include <thread>
+#include <utility>
 
 #include "tests/unit/store/source_fixture.h"
 
@@ -20,6 +25,10 @@ class WindowSourceTest : public SourceTest {
     before_opened_ = [this] {
       WindowOptions options{.bytes_max = 64 * base::MiB, .patience = std::chrono::hours(1)};
       options.tree_of = [this](const vfs::FileHandle&) { return tree_; };
+      options.hash = [this](const hashing::Job& job, hashing::CpuHasher& hasher) {
+        if (while_hashed_) std::thread(std::exchange(while_hashed_, {})).join();
+        return hasher.run(job);
+      };
       source_->use_windows(std::move(options));
     };
   }
@@ -87,6 +96,7 @@ class WindowSourceTest : public SourceTest {
   }
 
   std::optional<std::uint32_t> tree_ = 1;
+  std::function<void()> while_hashed_;  // another thread, once
   std::string noise_;
 };
 BRAID_ON_EVERY_FILE_SYSTEM(WindowSourceTest);
@@ -162,6 +172,59 @@ TEST_P(WindowSourceTest, a_stream_goes_on_after_a_commit) {
   EXPECT_LT(counts().spilled_bytes, 64 * base::KiB) << "but for the block in which both are";
   start_anew();
   EXPECT_TRUE(all_of("f") == noise_);
+}
+
+TEST_P(WindowSourceTest, what_comes_while_others_are_committed_may_wait_for_the_next_commit) {
+  make("f");
+  stream("f", noise_.substr(0, 3 * base::MiB));
+  while_hashed_ = [this] { stream("f", noise_.substr(3 * base::MiB, 500'000), 3 * base::MiB); };
+  EXPECT_TRUE(commit(find("f")));
+  EXPECT_FALSE(while_hashed_);
+  EXPECT_EQ(counts().sealed_bytes, 3 * base::MiB);
+  EXPECT_EQ(counts().spilled_bytes, 0U);
+  EXPECT_EQ(counts().windows, 1U);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 3 * base::MiB + 500'000));
+  kill_and_start_anew();
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 3 * base::MiB) + std::string(500'000, '\0'));
+}
+
+TEST_P(WindowSourceTest, what_comes_over_bytes_that_are_committed_is_kept_in_their_place) {
+  make("f");
+  stream("f", noise_.substr(0, 3'000'000));
+  while_hashed_ = [this] { stream("f", noise_.substr(5'000'000, 500'000), 1'000'000); };
+  EXPECT_TRUE(commit(find("f")));
+  EXPECT_FALSE(while_hashed_);
+  EXPECT_EQ(counts().windows, 0U);
+  kill_and_start_anew();
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 1'000'000) + noise_.substr(5'000'000, 500'000) +
+                                 noise_.substr(1'500'000, 1'500'000));
+}
+
+TEST_P(WindowSourceTest, who_writes_faster_than_is_hashed_waits) {
+  make("f");
+  const std::string more = noise_ + noise_;
+  std::atomic<std::size_t> written = 0;
+  std::thread writer;
+  const auto write_more = [&] {
+    for (std::uint64_t at = 0; at < more.size(); at += piece_bytes, ++written)
+      ASSERT_TRUE(write(find("f"), more.substr(at, piece_bytes), 4 * base::MiB + at));
+  };
+  std::size_t written_meanwhile = 0;
+  while_hashed_ = [&] {
+    writer = std::thread(write_more);
+    // Until it has written all, or stands still.
+    for (int still = 0; still < 200 && written * piece_bytes < more.size(); ++still) {
+      const std::size_t before = written;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (written != before) still = 0;
+    }
+    written_meanwhile = written;
+  };
+  stream("f", noise_.substr(0, 4 * base::MiB));
+  writer.join();
+  EXPECT_LT(written_meanwhile * piece_bytes, more.size());
+  EXPECT_EQ(written * piece_bytes, more.size());
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 4 * base::MiB) + more);
 }
 
 TEST_P(WindowSourceTest, little_that_is_committed_goes_to_the_file_and_its_times_stay) {

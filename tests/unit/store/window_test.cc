@@ -62,6 +62,17 @@ TEST_F(WindowTest, what_is_put_last_is_there) {
   EXPECT_FALSE(window_.touches(31, 31));
 }
 
+TEST_F(WindowTest, it_is_known_when_bytes_took_the_place_of_others_last) {
+  EXPECT_TRUE(put(10, "abc"));
+  EXPECT_TRUE(put(13, "def"));
+  EXPECT_EQ(window_.last_overlay(), 0U);
+  EXPECT_TRUE(put(12, "X"));
+  EXPECT_EQ(window_.last_overlay(), 3U);
+  EXPECT_TRUE(put(20, "y"));
+  EXPECT_EQ(window_.last_number(), 4U);
+  EXPECT_EQ(window_.last_overlay(), 3U);
+}
+
 TEST_F(WindowTest, what_is_erased_is_gone_and_its_slabs_are_free) {
   put(0, "abcdef");
   put(6, "ghijkl");
