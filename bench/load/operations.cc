@@ -13,6 +13,7 @@ const Handle& random_file(Worker& worker) {
 
 Extent next_extent(Worker& worker) {
   const Options& options = worker.shared.options;
+  if (options.fresh) return {worker.shared.next_block++ * options.size, options.size};
   const std::uint64_t blocks = options.file_bytes / options.size;
   const std::uint64_t block =
       options.sequential ? worker.shared.next_block++ % blocks : worker.random.below(blocks);
@@ -33,16 +34,20 @@ LoadOp<Done> access(Worker& worker) { return worker.protocol.access(random_file(
 
 LoadOp<Done> read(Worker& worker) { return worker.protocol.read(next_extent(worker)); }
 
-LoadOp<Done> write_and_commit(Worker& worker) {
+LoadOp<Done> write_on(Worker& worker) {
   const Options& options = worker.shared.options;
-  const Done done =
-      co_await worker.protocol.write(next_extent(worker), worker.shared.workspace.data(), options.stability);
-  if (++worker.shared.writes % options.commit_every == 0) co_await worker.protocol.commit();
+  const Extent extent = next_extent(worker);
+  const Workspace& workspace = worker.shared.workspace;
+  io::Payload data = workspace.data();
+  if (options.fresh) data = co_await workspace.fresh(extent.offset / options.size);
+  const Done done = co_await worker.protocol.write(extent, data, options.stability);
+  if (options.commit_every > 0 && ++worker.shared.writes % options.commit_every == 0)
+    co_await worker.protocol.commit();
   co_return done;
 }
 
 LoadOp<Done> write(Worker& worker) {
-  if (worker.shared.options.commit_every > 0) return write_and_commit(worker);
+  if (worker.shared.options.commit_every > 0 || worker.shared.options.fresh) return write_on(worker);
   return worker.protocol.write(next_extent(worker), worker.shared.workspace.data(),
                                worker.shared.options.stability);
 }

@@ -103,6 +103,10 @@ void add_data_options(CLI::App& app, Options& options) {
       ->transform(CLI::AsSizeValue(false));
   app.add_flag("--sequential,!--random", options.sequential,
                "order of READ and WRITE offsets (default: random)");
+  app.add_flag(
+      "--fresh", options.fresh,
+      "WRITEs begin with an empty file, and make it longer, each with bytes of its own, which are the "
+      "same with the same --seed; --file-size is how far they are to come");
   const std::map<std::string, Stability> stabilities{{"unstable", Stability::unstable},
                                                      {"data_sync", Stability::data_sync},
                                                      {"file_sync", Stability::file_sync}};
@@ -143,6 +147,10 @@ Parsed parse_options(int argc, char** argv) {
     options.mix = parse_mix(mix);
     if (options.size == 0 || options.size > io_bytes_max || options.size > options.file_bytes)
       throw CLI::ValidationError("--size", "must be between 1 and 1 MiB and not above --file-size");
+    if (options.fresh && std::ranges::any_of(options.mix, [](const Share& share) {
+          return share.operation != Operation::write;
+        }))
+      throw CLI::ValidationError("--fresh", "is for --op write alone");
     if (options.listed_bytes > io_bytes_max)
       throw CLI::ValidationError("--listed-size", "must not be above 1 MiB");
     if (options.layouts && (options.nfs == NfsVersion::v3 || minor_of(options.nfs) == 0))
@@ -150,6 +158,8 @@ Parsed parse_options(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return {std::nullopt, app.exit(error)};
   }
+  if (options.fresh && options.count == 0) options.count = options.file_bytes / options.size;
+  if (options.fresh) options.warmup_seconds = 0;
   if (options.mount_port == 0) options.mount_port = options.port;
   return {options, 0};
 }

@@ -69,6 +69,7 @@ struct Options {
   // The data.
   std::uint32_t size = 4096;  // bytes per READ and WRITE
   bool sequential = false;
+  bool fresh = false;  // WRITEs fill an empty file, in order, each with bytes of its own
   Stability stability = Stability::unstable;
   std::uint64_t commit_every = 0;  // WRITEs, after which COMMIT follows; 0: none does
   std::uint64_t file_bytes = 256 * base::MiB;

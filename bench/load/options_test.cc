@@ -57,6 +57,14 @@ TEST(Options, processes_of_a_cluster_are_named_one_by_one) {
   EXPECT_EQ(parsed.options->pids, (std::vector{12, 13}));
 }
 
+TEST(Options, a_fresh_file_is_written_once_from_its_first_byte) {
+  const auto parsed = parse({"--op", "write", "--fresh", "--size", "1m", "--file-size", "64m"});
+  ASSERT_TRUE(parsed.options.has_value());
+  EXPECT_EQ(parsed.options->count, 64U);
+  EXPECT_EQ(parsed.options->warmup_seconds, 0);
+  EXPECT_EQ(parse({"--op", "write", "--fresh", "--count", "3"}).options->count, 3U);
+}
+
 class Mistakes : public testing::TestWithParam<std::vector<std::string>> {};
 
 TEST_P(Mistakes, are_refused_with_a_failing_exit_code) {
@@ -76,6 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"--op", "null", "--nfs", "4.3"},
                     std::vector<std::string>{"--op", "null", "--depth", "0"},
                     std::vector<std::string>{"--op", "read", "--layouts"},
+                    std::vector<std::string>{"--op", "read", "--fresh"},
                     std::vector<std::string>{"--op", "getattr", "--listed-size", "2m"},
                     std::vector<std::string>{"--op", "read", "--nfs", "4.0", "--layouts"},
                     std::vector<std::string>{"--op", "null", "--alloc-count", "x"},

@@ -75,13 +75,19 @@ base::Result<io::Payload, Fault> Workspace::block_of(std::uint64_t number) const
   return io::Payload(io::SlabRange{std::move(*slab), 0, block_bytes});
 }
 
+base::Result<io::Payload, Fault> Workspace::fresh(std::uint64_t number) const {
+  auto block = block_of(number);
+  if (!block) return block;
+  return block->slice(0, options_.size);
+}
+
 // The file that is read and written has all its blocks before the run, so that no operation meets a hole, and
-// no two of them are equal.
+// no two of them are equal; or none, with `fresh`.
 LoadOp<> Workspace::make_data() {
   data_ = co_await block_of(0);
   data_file_ = co_await make_file(base_, data_name);
   co_await attach(protocol_);
-  const std::uint64_t blocks = (options_.file_bytes + block_bytes - 1) / block_bytes;
+  const std::uint64_t blocks = options_.fresh ? 0 : (options_.file_bytes + block_bytes - 1) / block_bytes;
   co_await for_each(reactor_, blocks, width(), [this](std::uint64_t block) { return write_block(block); });
   data_ = data_.slice(0, options_.size);
 }

@@ -56,7 +56,9 @@ class Workspace {
   // Where CREATE and REMOVE happen.
   [[nodiscard]] const Handle& playground() const { return playground_; }
   [[nodiscard]] const Handle& data_file() const { return data_file_; }
-  // What a WRITE carries.
+  // What the WRITE of that number carries, where each has bytes of its own. Fails when there is no memory.
+  [[nodiscard]] base::Result<io::Payload, Fault> fresh(std::uint64_t number) const;
+  // What a WRITE carries otherwise.
   [[nodiscard]] const io::Payload& data() const { return data_; }
 
   // The number of a name in the playground that nobody has used.
