@@ -54,8 +54,7 @@ base::Result<ChunkRef> ChunkStore::put_anew(ChunkKind kind, const hashing::Diges
 bool ChunkStore::is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes) {
   const std::uint64_t place = chunk.at.packed();
   if (bad_.with([place](const auto& bad) { return bad.contains(place); })) return false;
-  const auto found = containers_.read(chunk.at, kind, chunk.id, chunk.bytes);
-  return found && base::equal(*found, bytes);
+  return containers_.holds(chunk.at, kind, chunk.id, bytes);
 }
 
 void ChunkStore::note_bad(Location at) {

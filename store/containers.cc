@@ -305,6 +305,19 @@ base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const ha
   return bytes;
 }
 
+bool Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+  const auto place = find(at);
+  if (!place) return false;
+  const std::size_t count = ChunkHeader::bytes + bytes.size();
+  const auto room = std::make_unique_for_overwrite<std::byte[]>(count);
+  const auto got = place->file->read(place->at.offset, {room.get(), count});
+  if (!got || *got != count) return false;
+  const base::BytesView found(room.get(), count);
+  const auto header = decode_chunk_header(found.first(ChunkHeader::bytes));
+  return header && header->kind == kind && header->id == id && header->length == bytes.size() &&
+         base::equal(found.subspan(ChunkHeader::bytes), bytes) && is_whole(*header, bytes);
+}
+
 bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {
   const auto place = find(chunk.at);
   if (!place) return false;
