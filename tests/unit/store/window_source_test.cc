@@ -207,7 +207,8 @@ TEST_P(WindowSourceTest, who_writes_faster_than_is_hashed_waits) {
   std::thread writer;
   const auto write_more = [&] {
     for (std::uint64_t at = 0; at < more.size(); at += piece_bytes, ++written)
-      ASSERT_TRUE(write(find("f"), more.substr(at, piece_bytes), 4 * base::MiB + at));
+      ASSERT_TRUE(write_to(find("f"), 4 * base::MiB + at, payload(more.substr(at, piece_bytes)),
+                           vfs::Stability::unstable));
   };
   std::size_t written_meanwhile = 0;
   while_hashed_ = [&] {
