@@ -142,10 +142,10 @@ class SealedInode {
   base::Result<void> overlay(std::span<const WindowPiece> pieces, std::uint64_t offset,
                              base::MutableBytes to) const;
 
-  // For who has cutting_, and is not alone. False: there is nothing more to cut.
   // More is to be hashed than who commits should wait for.
   bool is_behind();
-  // Of what came with the put() of `up_to` or before, if there is one; else of runs that are long enough.
+  // For who has cutting_, and is not alone: of what came with the put() of `up_to` or before, if there is
+  // one; else of runs that are long enough. False: there is nothing more to cut.
   base::Result<bool> cut_some(std::optional<std::uint64_t> up_to);
   // What a recipe is made of that takes the chunks of the window in.
   struct Draft {
