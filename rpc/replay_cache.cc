@@ -12,6 +12,8 @@ namespace braid::rpc {
 namespace {
 
 constexpr std::size_t hashed_args_max = base::KiB;
+// Of a call with more than that, which has data in it: as much as Linux's server takes of any call.
+constexpr std::size_t hashed_args_of_data = 256;
 // Of a call so long that bulk data in it may have stayed in a pipe. Repeated it may be in memory, so what is
 // hashed must lie before it: an NFSv4 WRITE has no less.
 constexpr std::size_t hashed_args_of_bulk = 56;
@@ -33,7 +35,10 @@ ReplayKey replay_key_of(const Call& call, const base::SipKey& key) {
   const io::InMemory front = call.message.front_in_memory();
   const std::size_t start = call.args.position();
   const std::size_t in_memory = front.size() - std::min(front.size(), start);
-  const std::size_t hashed = std::min(in_memory, bulk ? hashed_args_of_bulk : hashed_args_max);
+  const std::size_t wanted = bulk                           ? hashed_args_of_bulk
+                             : args_bytes > hashed_args_max ? hashed_args_of_data
+                                                            : args_bytes;
+  const std::size_t hashed = std::min(in_memory, wanted);
   CallerWords caller;
   caller.flavor = static_cast<std::uint32_t>(call.auth.index());
   caller.args_bytes = static_cast<std::uint32_t>(args_bytes);
@@ -117,13 +122,17 @@ void ReplayShard::remove(std::uint32_t index) {
   --stats_.entries;
   Peer& peer = *entry.peer;
   peer.bytes -= bytes;
-  if (--peer.entries == 0) {
-    if (most_ == &peer) most_ = nullptr;
-    peers_.erase(PeerKey(peer.key));
-  }
+  if (--peer.entries == 0) set_empty(peer);
   entry = {};
   entry.chain = free_;
   free_ = index;
+}
+
+// The last one stays: its next call is often the next one of all.
+void ReplayShard::set_empty(Peer& peer) {
+  if (most_ == &peer) most_ = nullptr;
+  Peer* const before = std::exchange(empty_, &peer);
+  if (before != nullptr && before != &peer && before->entries == 0) peers_.erase(PeerKey(before->key));
 }
 
 void ReplayShard::evict(std::uint32_t index) {

@@ -32,8 +32,8 @@ struct ReplayKey {
   friend bool operator==(const ReplayKey&, const ReplayKey&) = default;
 };
 
-// The key of a call whose header has been decoded. The first KiB of the arguments and their length count: for
-// calls that are worth caching that is all, or nearly.
+// The key of a call whose header has been decoded. All arguments count, or if there is more than a KiB, as
+// with data, their beginning and length.
 ReplayKey replay_key_of(const Call& call, const base::SipKey& key);
 
 // An encoded reply without headroom; a copy of its own, so that the cache pins no slab. Null when there is
@@ -127,6 +127,7 @@ class ReplayShard {
   void evict(std::uint32_t index);
   void charge(Peer& peer, std::size_t bytes);
   void remove(std::uint32_t index);
+  void set_empty(Peer& peer);
   void link_newest(std::uint32_t index);
   void unlink(std::uint32_t index);
 
@@ -136,7 +137,8 @@ class ReplayShard {
   std::uint32_t free_ = none;
   std::uint32_t oldest_ = none;
   std::uint32_t newest_ = none;
-  std::map<PeerKey, Peer> peers_;  // that have entries
+  std::map<PeerKey, Peer> peers_;  // that have entries, and `empty_`
+  Peer* empty_ = nullptr;          // the last one that had none any more; it may have some again
   Peer* most_ = nullptr;           // the one that had the most when somebody got more
   ReplayStats stats_;
 };

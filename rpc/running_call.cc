@@ -55,8 +55,6 @@ void RunningCall::route() {
       session_.worker().server_.table().find(call_.program, call_.version, call_.procedure);
   if (found.stat != accept_stat::SUCCESS) return refuse(found);
   route_ = found.route;
-  reserved_ = call_.message.size() + route_->reply_bytes_max;
-  session_.reserve(reserved_);
   if (route_->replay == Replay::cached && (route_->keeps == nullptr || route_->keeps(call_))) {
     key_ = replay_key_of(call_, session_.worker().server_.replays().key());
     if (!look_up_replay()) return;
@@ -74,6 +72,7 @@ bool RunningCall::look_up_replay() {
     case ReplayState::uncached:
       return true;
     case ReplayState::running:
+      reserve();
       return false;
     case ReplayState::done:
       repeat(looked.reply);
@@ -90,7 +89,15 @@ void RunningCall::execute() {
   op_ = route_->handler(*route_->service, call_, *this);
   op_.start(call_.peer_id);
   if (op_.done()) return handler_ended();
+  reserve();
   op_.set_continuation({[](void* self) { static_cast<RunningCall*>(self)->handler_ended(); }, this});
+}
+
+// A call that does not wait is the only one of its thread, and over before anybody could look at the budgets.
+void RunningCall::reserve() {
+  if (reserved_ > 0) return;
+  reserved_ = call_.message.size() + route_->reply_bytes_max;
+  session_.reserve(reserved_);
 }
 
 void RunningCall::handler_ended() {

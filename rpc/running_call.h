@@ -34,6 +34,8 @@ class RunningCall final : private Reply, private ReplayWaiter {
   // False when the call is not to be executed (now): it has been answered, or waits for one like it.
   bool look_up_replay();
   void execute();
+  // Counts what it arrived in and the most that it may answer, from now until its end: it is about to wait.
+  void reserve();
   void handler_ended();
   xdr::Encoder& begin() override;
   void finish(Answer answer);
@@ -58,7 +60,7 @@ class RunningCall final : private Reply, private ReplayWaiter {
   Call call_;
   const CallTag tag_;
   const Route* route_ = nullptr;  // null until the procedure is known to exist
-  std::size_t reserved_ = 0;      // bytes of the budgets held by this call
+  std::size_t reserved_ = 0;      // bytes of the budgets held by this call; 0: it has not waited
   bool has_entry_ = false;        // of the duplicate-request cache
   std::uint32_t entry_ = 0;
   ReplayKey key_;   // of a call that is to be cached

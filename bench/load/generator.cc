@@ -110,6 +110,7 @@ void Generator::note(Operation operation, base::TimePoint due, const base::Resul
 
 void Generator::begin_measuring() {
   phase_ = Phase::measuring;
+  shared_.commits = {};
   measured_from_ = reactor_.clock().now();
   if (auto reading = meters_.client.read()) client_before_ = *reading;
   for (const ProcessMeter& server : meters_.servers)
@@ -118,6 +119,7 @@ void Generator::begin_measuring() {
 
 void Generator::end_measuring() {
   report_.elapsed = reactor_.clock().now() - measured_from_;
+  report_.commits = shared_.commits;
   if (auto reading = meters_.client.read(); reading && client_before_)
     report_.client = cost_between(*client_before_, *reading);
   if (servers_before_.size() != meters_.servers.size()) return;

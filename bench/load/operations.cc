@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "io/reactor.h"
+
 namespace braid::load {
 
 namespace {
@@ -41,8 +43,12 @@ LoadOp<Done> write_on(Worker& worker) {
   io::Payload data = workspace.data();
   if (options.fresh) data = co_await workspace.fresh(extent.offset / options.size);
   const Done done = co_await worker.protocol.write(extent, data, options.stability);
-  if (options.commit_every > 0 && ++worker.shared.writes % options.commit_every == 0)
+  if (options.commit_every > 0 && ++worker.shared.writes % options.commit_every == 0) {
+    const base::Clock& clock = io::Reactor::current()->clock();
+    const base::TimePoint began = clock.now();
     co_await worker.protocol.commit();
+    worker.shared.commits.add(clock.now() - began);
+  }
   co_return done;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "bench/load/histogram.h"
 #include "bench/load/options.h"
 #include "bench/load/protocol.h"
 #include "bench/load/random.h"
@@ -17,6 +18,7 @@ struct Shared {
   Workspace& workspace;
   std::uint64_t next_block = 0;  // of the data file, in sequential order
   std::uint64_t writes = 0;      // that were answered
+  Histogram commits{};           // how long COMMITs took, since the measurement began
 };
 
 // One operation at a time: what those of one worker keep.

@@ -74,15 +74,18 @@ std::string cost_line(std::string_view who, const Cost& cost, const Report& repo
   return text + "\n";
 }
 
-std::string tally_line(Operation operation, const Tally& tally, double seconds) {
-  std::string text = fmt::format("{:<12}{:>10.0f}{:>10.1f}", name_of(operation),
-                                 static_cast<double>(tally.latency.count()) / seconds,
-                                 static_cast<double>(tally.bytes) / seconds / 1e6);
-  fmt::format_to(std::back_inserter(text), "{:>10.1f}", microseconds_of(tally.latency.mean()));
+std::string latency_line(std::string_view name, const Histogram& latency, std::uint64_t bytes,
+                         double seconds) {
+  std::string text =
+      fmt::format("{:<12}{:>10.0f}{:>10.1f}{:>10.1f}", name, static_cast<double>(latency.count()) / seconds,
+                  static_cast<double>(bytes) / seconds / 1e6, microseconds_of(latency.mean()));
   for (const Quantile& q : quantiles)
-    fmt::format_to(std::back_inserter(text), "{:>10.1f}",
-                   microseconds_of(tally.latency.quantile(q.fraction)));
-  fmt::format_to(std::back_inserter(text), "{:>10.1f}\n", microseconds_of(tally.latency.max()));
+    fmt::format_to(std::back_inserter(text), "{:>10.1f}", microseconds_of(latency.quantile(q.fraction)));
+  return text + fmt::format("{:>10.1f}\n", microseconds_of(latency.max()));
+}
+
+std::string tally_line(Operation operation, const Tally& tally, double seconds) {
+  std::string text = latency_line(name_of(operation), tally.latency, tally.bytes, seconds);
   for (const auto& [status, count] : tally.failures)
     fmt::format_to(std::back_inserter(text), "    failed with {}: {}\n", status, count);
   return text;
@@ -138,6 +141,7 @@ std::string table_of(const Report& report, const Options& options) {
     if (tally.latency.count() + tally.failed() > 0)
       text += tally_line(static_cast<Operation>(i), tally, seconds);
   }
+  if (report.commits.count() > 0) text += latency_line("COMMIT", report.commits, 0, seconds);
   for (const Cost& server : report.servers) text += cost_line("server", server, report);
   return text + cost_line("client", report.client, report);
 }
@@ -163,6 +167,7 @@ std::string json_of(const Report& report, const Options& options) {
       report.late, report.delayed, report.ran_out, report.calls(), report.failed(),
       static_cast<double>(report.calls()) / seconds, static_cast<double>(bytes_of(report)) / seconds,
       latency_json(all), operations, cost_json(report.client, report));
+  if (report.commits.count() > 0) text += ", \"commit_us\": " + latency_json(report.commits);
   if (!report.servers.empty()) text += ", \"server\": " + cost_json(report.servers.front(), report);
   if (report.servers.size() > 1) {
     std::string each;

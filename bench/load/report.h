@@ -36,6 +36,7 @@ Cost cost_between(const ProcessReading& before, const ProcessReading& after);
 
 struct Report {
   std::array<Tally, operation_count> tallies;
+  Histogram commits;  // latencies of the COMMITs, which count as part of the WRITE that they follow, too
   base::Duration elapsed{};
   std::vector<Cost> servers;
   Cost client;

@@ -80,21 +80,22 @@ ClientStates* StateRegistry::find_client(clientid4 client) const {
   return found == clients_.end() ? nullptr : found->second.get();
 }
 
-std::size_t FileTable::part_of(const vfs::FileHandle& handle) {
+std::size_t FileTable::part_of(const HashedHandle& handle) {
   constexpr std::uint64_t golden = 0x9e3779b97f4a7c15;  // the parts have tables that use the lower bits
   constexpr unsigned shift = 64 - 10;
   static_assert(parts == std::size_t{1} << (64 - shift));
-  return (FileHandleHash{}(handle)*golden) >> shift;
+  return (handle.hash * golden) >> shift;
 }
 
 FileState* FileTable::find(const vfs::FileHandle& handle) const {
-  const Part& part = parts_[part_of(handle)];
-  const auto found = part.find(handle);
+  const HashedHandle hashed(handle);
+  const Part& part = parts_[part_of(hashed)];
+  const auto found = part.find(hashed);
   return found == part.end() ? nullptr : found->get();
 }
 
 FileState& FileTable::add(const vfs::FileHandle& handle, StepCounter& steps) {
-  Part& part = parts_[part_of(handle)];
+  Part& part = parts_[part_of(HashedHandle(handle))];
   auto file = std::make_unique<FileState>();
   file->handle = handle;
   const std::size_t before = part.bucket_count();
@@ -104,8 +105,9 @@ FileState& FileTable::add(const vfs::FileHandle& handle, StepCounter& steps) {
 }
 
 void FileTable::erase(const FileState& file) {
-  Part& part = parts_[part_of(file.handle)];
-  part.erase(part.find(file.handle));
+  const HashedHandle hashed(file.handle);
+  Part& part = parts_[part_of(hashed)];
+  part.erase(part.find(hashed));
 }
 
 FileState& StateRegistry::file_of(const vfs::FileHandle& handle) {

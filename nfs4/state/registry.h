@@ -33,15 +33,24 @@ struct FileHandleHash {
   }
 };
 
+// A handle that is looked for, hashed once.
+struct HashedHandle {
+  explicit HashedHandle(const vfs::FileHandle& it) : handle(it), hash(FileHandleHash{}(it)) {}
+  const vfs::FileHandle& handle;
+  const std::size_t hash;
+};
+
 // Files with state, by their handles: each has its own, and there are many.
-struct FileStateHash : FileHandleHash {
+struct FileStateHash {
   using is_transparent = void;
-  using FileHandleHash::operator();
-  std::size_t operator()(const std::unique_ptr<FileState>& file) const { return (*this)(file->handle); }
+  std::size_t operator()(const HashedHandle& handle) const { return handle.hash; }
+  std::size_t operator()(const std::unique_ptr<FileState>& file) const {
+    return FileHandleHash{}(file->handle);
+  }
 };
 struct SameFile {
   using is_transparent = void;
-  static const vfs::FileHandle& handle_of(const vfs::FileHandle& handle) { return handle; }
+  static const vfs::FileHandle& handle_of(const HashedHandle& handle) { return handle.handle; }
   static const vfs::FileHandle& handle_of(const std::unique_ptr<FileState>& file) { return file->handle; }
   bool operator()(const auto& a, const auto& b) const { return handle_of(a) == handle_of(b); }
 };
@@ -65,7 +74,7 @@ class FileTable {
  private:
   using Part = std::unordered_set<std::unique_ptr<FileState>, FileStateHash, SameFile>;
   static constexpr std::size_t parts = 1024;
-  static std::size_t part_of(const vfs::FileHandle& handle);
+  static std::size_t part_of(const HashedHandle& handle);
 
   std::array<Part, parts> parts_;
 };

@@ -13,10 +13,10 @@ namespace braid::vfs::posix {
 PosixFile::PosixFile(const FileIdentity& identity, base::UniqueFd fd, Opened opened, DescriptorSlot slot,
                      bool may_have_content)
     : fd_(fd.release()),
-      identity_(identity),
+      opened_(opened),
       content_(may_have_content && identity.type == FileType::regular ? std::make_unique<FileContent>()
                                                                       : nullptr),
-      opened_(opened),
+      identity_(identity),
       slot_(std::move(slot)) {}
 
 Outcome<> PosixFile::upgrade(const base::UniqueFd& fresh, Opened opened) {

@@ -309,15 +309,25 @@ class PosixFile final : public File {
     parking,  // whoever holds the lock of its shard looks whether it can be parked
     parked,   // it has no descriptor
   };
-  // In an order without gaps: there are many of them.
+  struct Link {
+    PosixFile* previous = nullptr;
+    PosixFile* next = nullptr;
+  };
+  // In an order without gaps, since there are many of them; what each lookup looks at comes first, and takes
+  // a line of the processor's cache.
   std::atomic<int> fd_;  // -1: parked
-  const FileIdentity identity_;
-  const std::unique_ptr<FileContent> content_;
+  // Of the cache, under its shard's lock.
+  PosixFile* hash_next_ = nullptr;
+  Link by_use_;  // most recently used first
+  base::TimePoint used_{};
+  std::uint32_t opens_ = 0;  // those that have no FileRef; a parked file is there for them, and in no list
+  bool writer_ = false;      // in by_writing_
+
   std::atomic<Standing> standing_{Standing::open};
   std::atomic<Opened> opened_;
   std::atomic<bool> lists_long_{false};
-  bool writer_ = false;      // in by_writing_
-  std::uint32_t opens_ = 0;  // those that have no FileRef; a parked file is there for them, and in no list
+  const std::unique_ptr<FileContent> content_;
+  const FileIdentity identity_;
   std::atomic<std::uint64_t> size_seen_{0};
   std::shared_ptr<FileSyncs> syncs_held_;  // ends before the descriptor, which keeps the inode's number
   std::atomic<FileSyncs*> syncs_{nullptr};
@@ -333,15 +343,8 @@ class PosixFile final : public File {
   std::optional<DescriptorSlot> slot_;  // none: parked
 
   // Of the cache, under its shard's lock.
-  struct Link {
-    PosixFile* previous = nullptr;
-    PosixFile* next = nullptr;
-  };
   FileRef held_by_cache_;
-  PosixFile* hash_next_ = nullptr;
-  Link by_use_;      // most recently used first
   Link by_writing_;  // those with an O_RDWR descriptor
-  base::TimePoint used_{};
 };
 
 // What this file system hands out as File is always one.

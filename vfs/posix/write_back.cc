@@ -172,13 +172,12 @@ FileSyncs::UnsyncedWrite::UnsyncedWrite(FileSyncs& file, int fd) : file_(file) {
   const std::scoped_lock lock(file_.mutex_);
   if (file_.witness_ < 0) file_.witness_ = fd;
   ++file_.begun_;
-  ++file_.writing_;
+  file_.writing_.fetch_add(1, std::memory_order_relaxed);
 }
 
-FileSyncs::UnsyncedWrite::~UnsyncedWrite() {
-  const std::scoped_lock lock(file_.mutex_);
-  --file_.writing_;
-}
+// Who finds no write under way finds the bytes of all of them in the page cache. Who finds this one yet takes
+// it for one that goes on.
+FileSyncs::UnsyncedWrite::~UnsyncedWrite() { file_.writing_.fetch_sub(1, std::memory_order_release); }
 
 bool FileSyncs::kept() const {
   const std::scoped_lock lock(mutex_);
@@ -216,7 +215,7 @@ Outcome<FileSyncs::Synced> FileSyncs::commit(int held) {
     through = copy.get();
   }
   const std::uint64_t covers = begun_;
-  const bool quiet = writing_ == 0;
+  const bool quiet = nobody_writes();
   const std::uint64_t since = failures();
   lock.unlock();
   Synced done = sync(How::fsync, through, since);
@@ -236,7 +235,7 @@ Outcome<FileSyncs::Synced> FileSyncs::commit(int held) {
 // verifier has changed, and there is nothing left to hear of.
 void FileSyncs::sync_before_closing(Lock& lock, int fd) {
   const std::uint64_t covers = begun_;
-  const bool quiet = writing_ == 0;
+  const bool quiet = nobody_writes();
   const std::uint64_t since = failures();
   lock.unlock();
   const Synced done = sync(How::fsync, fd, since);
@@ -253,7 +252,7 @@ void FileSyncs::closing(int fd, const DescriptorSlot& slot) {
   struct stat now{};
   const bool removed = ::fstat(fd, &now) == 0 && now.st_nlink == 0;
   // Without a file system there is nobody who could commit any more.
-  if ((removed && writing_ == 0) || back == nullptr) {
+  if ((removed && nobody_writes()) || back == nullptr) {
     released = release();
     return;
   }
@@ -287,7 +286,7 @@ void FileSyncs::sync_and_release() {
 FileSyncs::Released FileSyncs::release_if_removed() {
   const std::scoped_lock lock(mutex_);
   struct stat now{};
-  if (!kept_ || writing_ != 0 || ::fstat(kept_->fd.get(), &now) != 0 || now.st_nlink != 0) return {};
+  if (!kept_ || !nobody_writes() || ::fstat(kept_->fd.get(), &now) != 0 || now.st_nlink != 0) return {};
   return release();
 }
 

@@ -175,6 +175,7 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   friend class WriteBack;
   using Lock = std::unique_lock<std::mutex>;
   [[nodiscard]] bool clean() const { return begun_ == synced_; }
+  [[nodiscard]] bool nobody_writes() const { return writing_.load(std::memory_order_acquire) == 0; }
   void sync_before_closing(Lock& lock, int fd);
   void ask(int fd);
   // The bytes need nobody any more; what is returned ends outside of the lock.
@@ -209,10 +210,10 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   std::atomic<std::uint64_t> failures_{0};
   // Unsynced writes.
   std::uint64_t begun_ = 0;
-  std::uint64_t synced_ = 0;  // of them those that are on the medium
-  std::size_t writing_ = 0;   // under way now
-  int witness_ = -1;          // while there are unsynced ones
-  std::optional<Kept> kept_;  // it, if nobody else has it open
+  std::uint64_t synced_ = 0;             // of them those that are on the medium
+  std::atomic<std::size_t> writing_{0};  // under way now; grows with the lock held
+  int witness_ = -1;                     // while there are unsynced ones
+  std::optional<Kept> kept_;             // it, if nobody else has it open
 };
 
 }  // namespace braid::vfs::posix

@@ -213,6 +213,7 @@ void Delegations::end_leases(DeferredWork& work) {
 }
 
 std::optional<WriteHolder> Delegations::write_holder(const vfs::FileHandle& handle, const Client* by) const {
+  if (stats_.writing == 0) return std::nullopt;
   const FileState* file = registry_.find_file(handle);
   if (file == nullptr) return std::nullopt;
   for (const DelegationState* one : file->delegations) {

@@ -89,6 +89,10 @@ TEST_F(AllocationTest, calls_that_wait_allocate_nothing) {
   EXPECT_EQ(allocations_of(test::proc_sleepy, 20'000, 16, 100), 0U);
 }
 
+TEST_F(AllocationTest, calls_whose_replies_are_not_kept_after_all_allocate_nothing) {
+  EXPECT_EQ(allocations_of(test::proc_weak, 20'000, 16, 0), 0U);
+}
+
 TEST_F(AllocationTest, the_client_allocates_nothing_per_call) {
   test::Loop loop(clock_);
   std::uint64_t counted_allocations = ~std::uint64_t{0};

@@ -175,6 +175,30 @@ TEST_F(ReplayShardTest, aged_entries_go_when_others_come) {
   EXPECT_EQ(shard.stats().evictions, 10U);
 }
 
+TEST_F(ReplayShardTest, addresses_come_and_go_with_their_calls) {
+  ReplayShard shard(wide_);
+  const auto key_from = [](std::uint32_t address, std::uint32_t xid) {
+    ReplayKey key = key_of(xid, address * 0x9e37'79b9'7f4a'7c15U);
+    key.client[0] = static_cast<std::uint8_t>(address);
+    return key;
+  };
+  for (std::uint32_t round = 0; round < 3; ++round)
+    for (std::uint32_t address = 1; address <= 3; ++address) {
+      const ReplayLookup looked = shard.look_up(key_from(address, round), &waiter_, clock_.now());
+      ASSERT_EQ(looked.state, ReplayState::execute);
+      if (address == 2)
+        EXPECT_EQ(shard.finish(looked.entry, reply_of("two"), clock_.now()), nullptr);
+      else
+        EXPECT_EQ(shard.abandon(looked.entry), nullptr);
+    }
+  EXPECT_EQ(shard.stats().entries, 3U);
+  for (std::uint32_t round = 0; round < 3; ++round)
+    EXPECT_EQ(state_of(shard, key_from(2, round), clock_.now()), ReplayState::done);
+  clock_.advance(61s);
+  EXPECT_EQ(state_of(shard, key_from(1, 0), clock_.now()), ReplayState::execute);
+  EXPECT_EQ(shard.stats().entries, 1U);
+}
+
 TEST_F(ReplayShardTest, many_calls_come_and_go) {
   ReplayShard shard({.entries_max = 64, .bytes_max = 100'000, .age_max = 60s});
   for (std::uint32_t i = 0; i < 10'000; ++i) {
@@ -224,14 +248,18 @@ TEST_F(ReplayKeyTest, the_user_and_the_arguments_matter) {
   EXPECT_NE(key, key_of_message(as_user(1, 5, test::words({1, 2, 3, 0}))));
 }
 
-TEST_F(ReplayKeyTest, of_long_arguments_the_first_kib_and_the_length_matter) {
-  base::Bytes args(5000);
-  const ReplayKey key = key_of_message(as_user(1, 5, args));
-  args[1023] = std::byte{1};
-  EXPECT_NE(key, key_of_message(as_user(1, 5, args)));
-  args[1023] = std::byte{0};
-  args.resize(5004);
-  EXPECT_NE(key, key_of_message(as_user(1, 5, args)));
+TEST_F(ReplayKeyTest, of_a_kib_all_matters_and_of_more_the_beginning_and_the_length) {
+  const auto differs_at = [&](std::size_t size, std::size_t at) {
+    base::Bytes args(size);
+    const ReplayKey key = key_of_message(as_user(1, 5, args));
+    args[at] = std::byte{1};
+    return key_of_message(as_user(1, 5, args)) != key;
+  };
+  EXPECT_TRUE(differs_at(1024, 1023));
+  EXPECT_TRUE(differs_at(5000, 255));
+  EXPECT_FALSE(differs_at(5000, 256));
+  EXPECT_NE(key_of_message(as_user(1, 5, base::Bytes(5000))),
+            key_of_message(as_user(1, 5, base::Bytes(5004))));
 }
 
 TEST_F(ReplayKeyTest, bulk_data_does_not_matter_whether_it_is_in_a_pipe_or_in_memory) {

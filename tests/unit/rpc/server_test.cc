@@ -320,6 +320,22 @@ TEST_F(ServerTest, a_client_that_does_not_take_its_replies_is_not_read_from) {
   });
 }
 
+TEST_F(ServerTest, a_call_that_does_not_wait_is_charged_nothing_but_its_reply) {
+  std::int64_t while_it_ran = -1;
+  service_.at_bulk = [&] { while_it_ran = server_->budget().used(); };
+  serve({}, [&]() -> io::Op<> {
+    Peer& peer = connect();
+    peer.take_replies(false);
+    peer.send(test_call(1, test::proc_bulk, words({1'000'000})));
+    co_await settle();
+    EXPECT_EQ(while_it_ran, 0);
+    EXPECT_GE(server_->budget().used(), 1'000'000);
+    peer.take_replies(true);
+    co_await settle();
+    EXPECT_EQ(peer.replies.size(), 1U);
+  });
+}
+
 TEST_F(ServerTest, all_connections_together_stay_in_the_common_budget) {
   ServerOptions options;
   options.bytes_max = 10 * 44;

@@ -38,7 +38,9 @@ io::Op<Answer> fail(Service&, Call&, Reply&) { return Answer::system_err; }
 io::Op<Answer> end_with_errno(Service&, Call&, Reply&) { return base::fail(EIO); }
 
 io::Op<Answer> bulk(Service& service, Call& call, Reply& reply) {
-  ++static_cast<TestService&>(service).bulk;
+  auto& test = static_cast<TestService&>(service);
+  ++test.bulk;
+  if (test.at_bulk) test.at_bulk();
   std::uint32_t left;
   if (!call.args.u32(left) || left > TestService::bulk_bytes_max) return Answer::garbage_args;
   io::Payload data;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <coroutine>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -44,6 +45,7 @@ class TestService final : public Service {
   std::atomic<std::uint32_t> bulk_before_count{0};  // calls of proc_bulk at the last call of proc_count
   std::atomic<std::uint32_t> waited{0};
   std::atomic<std::uint32_t> piped{0};  // replies of proc_piped, calls of proc_store
+  std::function<void()> at_bulk;        // called by each proc_bulk; set before the first call
   int file = -1;                        // of proc_piped and proc_store; set before the first call
 
   // Ends every waiting call of proc_wait; on the reactor's thread.
