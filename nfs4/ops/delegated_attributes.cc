@@ -7,6 +7,7 @@
 
 #include "nfs4/callback/callbacks.h"
 #include "nfs4/ops/state_access.h"
+#include "nfs4/state/clients/session.h"
 
 namespace braid::nfs4::ops {
 
@@ -24,10 +25,9 @@ bool is_own(const Compound& compound, const state::WriteHolder& holder) {
 }
 
 std::optional<state::WriteHolder> holder_of(Compound& compound, const Place& at) {
-  const state::ClientRef by = compound.client();
-  auto holder = compound.server().states.with([&](const state::States& states) {
-    return states.delegations().write_holder(at.file->handle(), by.get());
-  });
+  const state::Client* const by = compound.in_session ? compound.in_session->session->client.get() : nullptr;
+  auto holder = compound.server().states.with(
+      [&](const state::States& states) { return states.delegations().write_holder(at.file->handle(), by); });
   if (holder && is_own(compound, *holder)) holder.reset();
   return holder;
 }

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/siphash.h"
 #include "nfs4/clients.h"
@@ -56,7 +57,7 @@ Result4<void> check_limits(const Compound& compound, const SEQUENCE4args& args,
 Op4<SEQUENCE4resok> sequence(Compound& compound, const SEQUENCE4args& args) {
   if (compound.index() != 0) co_return refuse(nfsstat4::NFS4ERR_SEQUENCE_POS);
   Clients& clients = compound.server().clients;
-  const state::SessionRef session = clients.find_session(args.sa_sessionid);
+  state::SessionRef session = clients.find_session(args.sa_sessionid);
   if (!session) co_return refuse(nfsstat4::NFS4ERR_BADSESSION);
   co_await check_limits(compound, args, session->fore);
   const state::SlotRequest request{
@@ -87,12 +88,13 @@ Op4<SEQUENCE4resok> sequence(Compound& compound, const SEQUENCE4args& args) {
     compound.replay = std::move(start.reply);
     co_return out;
   }
-  compound.in_session = InSession{.session = session,
+  const state::ChannelAttributes& fore = session->fore;
+  compound.in_session = InSession{.session = std::move(session),
                                   .slot = args.sa_slotid,
                                   .sequence = args.sa_sequenceid,
                                   .cache_this = args.sa_cachethis,
-                                  .response_bytes_max = session->fore.response_bytes_max,
-                                  .cached_response_bytes_max = session->fore.cached_bytes_max,
+                                  .response_bytes_max = fore.response_bytes_max,
+                                  .cached_response_bytes_max = fore.cached_bytes_max,
                                   .retry_uncached = start.verdict == state::SlotVerdict::uncached};
   co_return out;
 }

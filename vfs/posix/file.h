@@ -253,11 +253,11 @@ class PosixFile final : public File {
 
   // The size that was seen last: local processes may have changed it since.
   [[nodiscard]] std::uint64_t size_seen() const { return size_seen_.load(std::memory_order_relaxed); }
-  void note_size(std::uint64_t bytes) { size_seen_.store(bytes, std::memory_order_relaxed); }
+  void note_size(std::uint64_t bytes) { note(size_seen_, bytes); }
 
   // Whether it had the flag nodump when it was looked at last.
   [[nodiscard]] bool no_dump() const { return no_dump_.load(std::memory_order_relaxed); }
-  void note_no_dump(bool on) { no_dump_.store(on, std::memory_order_relaxed); }
+  void note_no_dump(bool on) { note(no_dump_, on); }
 
   [[nodiscard]] ChangeCounter& changes() { return changes_; }
   // The change attribute of a state with this ctime (ChangeStamp).
@@ -295,6 +295,11 @@ class PosixFile final : public File {
  private:
   friend class FileCache;
 
+  // What stays the same is not written: others have the line of the cache, too.
+  template <class T>
+  static void note(std::atomic<T>& what, T now) {
+    if (what.load(std::memory_order_relaxed) != now) what.store(now, std::memory_order_relaxed);
+  }
   // Of the cache, under its shard's lock, as the only one that has a FileRef. False: somebody got one in this
   // moment, or something hangs on a descriptor: a lock, a lease, a file without a name.
   bool park(const FileRef& only, GivenBack& out);
