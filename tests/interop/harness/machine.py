@@ -23,6 +23,9 @@ QUICK = ("pty.legacy_count=0", "initcall_blacklist=raid6_select_algo")
 # The kernel's messages before this line are those of its start.
 READY = "lab: ready"
 
+# Memory that a program has freed it keeps: what it gets anew is a page fault for each page.
+KEPT_MEMORY = 256 << 20
+
 # Starting a program is what takes long in this machine, since each of its page faults stops the process for the kernel.
 # So these are applets of busybox, which finds itself in /proc once that is this machine's own.
 INIT = """#!{busybox} sh
@@ -38,6 +41,7 @@ echo "<4>{ready}" >/dev/kmsg
 stty raw -echo -F /dev/ttyS0
 while sleep {pulse_s}; do echo >{pulse}; done &
 export HOME=/run/home TMPDIR=/run/tmp PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8
+export MALLOC_MMAP_THRESHOLD_={kept_memory} MALLOC_TRIM_THRESHOLD_={kept_memory}
 export INTEROP_CONTROL={control} INTEROP_MACHINE={name} PYTHONPATH={library} PYTHONDONTWRITEBYTECODE=1
 {environment}
 cd /run/tmp
@@ -134,7 +138,8 @@ class Machine:
         init = os.path.join(directory, "init")
         with open(init, "w", encoding="utf-8") as script:
             script.write(INIT.format(
-                busybox=shutil.which("busybox"), modprobe=quote(kernel.modprobe), load=kernel.load, ready=READY, address=wire.client_address, route=wire.route, name=name,
+                busybox=shutil.which("busybox"), modprobe=quote(kernel.modprobe), load=kernel.load, ready=READY,
+                address=wire.client_address, route=wire.route, name=name, kept_memory=KEPT_MEMORY,
                 modules=" ".join(modules), control=quote(kernel.control), status=quote(self.status_path),
                 pulse=quote(self.pulse_path), pulse_s=PULSE_S,
                 library=quote(library),

@@ -146,6 +146,15 @@ TEST_P(WindowSourceTest, what_is_committed_is_in_the_store_and_nowhere_else) {
   EXPECT_TRUE(all_of("again") == noise_);
 }
 
+TEST_P(WindowSourceTest, a_short_run_hides_no_longer_one_behind_it) {
+  make("f");
+  stream("f", noise_.substr(0, piece_bytes));
+  stream("f", noise_, 2 * base::MiB);
+  EXPECT_LT(counts().held_bytes, 5 * base::MiB) << "some of it is cut already";
+  EXPECT_TRUE(all_of("f") ==
+              noise_.substr(0, piece_bytes) + std::string(2 * base::MiB - piece_bytes, '\0') + noise_);
+}
+
 // XFS has such space behind the end of a file that grows.
 TEST_P(WindowSourceTest, space_without_bytes_below_a_stream_does_not_come_to_light) {
   make("f");
