@@ -1,7 +1,5 @@
 #include "server/run/control.h"
 
-#include <unistd.h>
-
 #include <csignal>
 #include <utility>
 
@@ -70,10 +68,13 @@ int Control::run() {
 }
 
 io::Op<> Control::attend() {
-  do {
-    last_signal_ = co_await signals_.next(reactor_);
-    if (last_signal_ == SIGHUP) (void)reload_();
-  } while (last_signal_ == SIGHUP);
+  for (;;) {
+    const auto signal = co_await signals_.next(reactor_).as_result();
+    if (!signal) break;  // by sweep()
+    last_signal_ = *signal;
+    if (last_signal_ != SIGHUP) break;
+    (void)reload_();
+  }
   co_await admin_.stop();
   if (metrics_) co_await metrics_->stop();
   gate_.close();
@@ -90,17 +91,14 @@ io::Op<> Control::let_go() {
 
 io::Op<> Control::sweep() {
   constexpr base::Duration interval = std::chrono::seconds(1);
-  bool ending = false;
   while (!gate_.closed()) {
     (void)co_await sweep_timer_.until(reactor_.clock().now() + interval);
     (void)co_await server_.tick().as_result();
     // A medium that takes long holds up nothing else.
     if (!letting_go_ && server_.exports().keeps_unserved()) io::spawn(gate_, let_go());
-    // As if somebody had told the process to.
-    if (!ending && !server_.failure().empty()) {
-      ending = true;
-      ::kill(::getpid(), SIGTERM);
-    }
+    // The server ends as after a signal. A signal sent to this process itself could come after the one that
+    // somebody else sent, and a second one ends the process at once.
+    if (!server_.failure().empty()) signals_.cancel(reactor_);
   }
 }
 

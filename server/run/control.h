@@ -31,7 +31,8 @@ struct ControlOptions {
 class Control {
  public:
   Control(io::Reactor& reactor, Server& server, Signals& signals, ControlOptions options);
-  // Until SIGTERM or SIGINT; returns which.
+  // Until SIGTERM or SIGINT, or until a role says that it cannot go on (Role::failure()). Returns the last
+  // signal; 0: none.
   int run();
 
  private:

@@ -400,6 +400,29 @@ class DataServers(ProcessTest):
         self.assertIn("Data server ds3: objects in", second.status().stdout)
         self.assertEqual(second.stop(), 0, second.log())
 
+    def refused(self):
+        """A server whose data server has just been told that its store is another one than that of before."""
+        arguments = (self.directory, "--data-servers", "2")
+        first = self.serve(*arguments)
+        self.known(first, 2)
+        self.assertEqual(first.stop(), 0, first.log())
+        shutil.rmtree(os.path.join(self.scratch, "state/data-servers/ds2"))
+        second = self.serve(*arguments)
+        second.await_log("data_server_refused")
+        return second
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_one_that_is_refused_ends_the_process_with_the_reason(self):
+        server = self.refused()
+        self.assertEqual(server.wait(), 1, server.log())
+        self.assertIn("braid: the metadata server", server.log())
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_and_who_tells_the_process_to_end_meanwhile_does_not_end_it_at_once(self):
+        server = self.refused()
+        self.assertEqual(server.stop(), 1, server.log())
+        self.assertIn("every call was answered", server.log())
+
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_an_ordinary_user_is_told_that_they_need_root(self):
         nobody = 65534
