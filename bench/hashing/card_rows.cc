@@ -180,7 +180,7 @@ int print_card_rows(CardSource source) {
     table.print(row_name(fmt::format("{} cores", workers), large_bytes, 1), m.gb_per_second,
                 fmt::format("p50 {:.0f} us", m.p50_us));
   }
-  print_engine_row(table.data());
+  print_engine_rows();
   return have_card ? 0 : 1;
 }
 

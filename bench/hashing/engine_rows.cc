@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <random>
 #include <vector>
 
 #include "base/clock.h"
@@ -32,26 +33,32 @@ namespace {
 
 using namespace hashing;
 
+constexpr unsigned first_jobs = 1000;
 constexpr base::Duration card_time =
     std::chrono::microseconds(100);  // as long as a card takes for a mebibyte
 
-// Has computed the one job before: it answers again what it did then, a while after it was asked.
+// Of jobs that are all the same: answers again what was computed when a batch had as many of them for the
+// first time, a while after it was asked.
 class RepeatingCard final : public Card {
  public:
   explicit RepeatingCard(const base::Clock& clock) : clock_(clock) {}
   [[nodiscard]] std::string name() const override { return "repeating"; }
   base::Result<void> open(const CardLimits& limits) override {
-    started_.resize(limits.slots);
+    slots_.resize(limits.slots);
     return host_.open(limits);
   }
   void close() override { host_.close(); }
   void gather(unsigned slot, const CardWork& work) override {
-    if (records_.empty()) {
+    const std::size_t jobs = work.streams.size();
+    Slot& its = slots_[slot];
+    if (its.records.size() <= jobs) its.records.resize(jobs + 1);
+    its.current = &its.records[jobs];
+    if (its.current->empty()) {
       (void)host_.start(slot, work);
       const auto records = host_.records(slot);
-      records_.assign(records.begin(), records.end());
+      its.current->assign(records.begin(), records.end());
     }
-    for (card::Record& record : records_) {
+    for (card::Record& record : *its.current) {
       if ((record.flags & card::is_used) == 0) continue;
       record.flags &= ~(card::sequence_mask << card::sequence_shift);
       record.flags |= work.batch.sequence << card::sequence_shift;
@@ -59,66 +66,116 @@ class RepeatingCard final : public Card {
   }
   base::Result<void> load(unsigned) override { return {}; }
   base::Result<void> run(unsigned slot) override {
-    started_[slot] = clock_.now();
+    slots_[slot].started = clock_.now();
     return {};
   }
-  base::Result<bool> finished(unsigned slot) override { return clock_.now() - started_[slot] >= card_time; }
-  [[nodiscard]] std::span<const card::Record> records(unsigned) override { return records_; }
+  base::Result<bool> finished(unsigned slot) override {
+    return clock_.now() - slots_[slot].started >= card_time;
+  }
+  [[nodiscard]] std::span<const card::Record> records(unsigned slot) override {
+    return *slots_[slot].current;
+  }
   base::Result<void> slide(unsigned, const SlidingWindow&) override { return base::fail(ENOTSUP); }
   base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned) override { return base::fail(ENOTSUP); }
 
  private:
+  struct Slot {
+    std::vector<std::vector<card::Record>> records{};  // by the number of jobs
+    std::vector<card::Record>* current = nullptr;
+    base::TimePoint started{};
+  };
+
   const base::Clock& clock_;
   HostCard host_;
-  std::vector<card::Record> records_;
-  std::vector<base::TimePoint> started_;
+  std::vector<Slot> slots_;
 };
 
-double cpu_us() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  const auto us = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
-  };
-  return us(usage.ru_utime) + us(usage.ru_stime);
+base::Bytes random_bytes(std::size_t size) {
+  base::Bytes out(size);
+  std::mt19937_64 random(1);
+  for (std::byte& byte : out) byte = static_cast<std::byte>(random());
+  return out;
 }
 
-// One job at a time; what all of them took is counted after the first ones.
-io::Op<> run_jobs(Engine& engine, const Job& job, unsigned count, io::Reactor& reactor) {
-  constexpr unsigned first_jobs = 100;
-  double cpu_before = 0;
-  std::uint64_t allocations_before = 0;
-  for (unsigned i = 0; i < first_jobs + count; ++i) {
-    if (i == first_jobs) {
-      cpu_before = cpu_us();
-      allocations_before = allocations;
-    }
-    (void)co_await engine.submit(job).as_result();
+// Of all threads, and of this one.
+struct CpuTime {
+  double all_us = 0;
+  double own_us = 0;
+
+  static CpuTime now() { return {of(RUSAGE_SELF), of(RUSAGE_THREAD)}; }
+
+ private:
+  static double of(int whose) {
+    rusage usage{};
+    ::getrusage(whose, &usage);
+    const auto us = [](const timeval& t) {
+      return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
+    };
+    return us(usage.ru_utime) + us(usage.ru_stime);
   }
-  const double cpu = (cpu_us() - cpu_before) / count;
-  const auto taken = static_cast<double>(allocations - allocations_before) / count;
-  fmt::print("{:<62} {:.1f} us of CPU, {:.1f} allocations, per job\n", row_engine, cpu, taken);
+};
+
+// Jobs by several submitters, each of which has one at a time. What all of them took is counted after the
+// first ones.
+struct Submitters {
+  Engine& engine;
+  const Job& job;
+  unsigned left;
+  unsigned counted_from;  // when so many are left
+  CpuTime cpu_before{};
+  std::uint64_t allocations_before = 0;
+};
+
+io::Op<> submit_jobs(Submitters& run) {
+  while (run.left > 0) {
+    if (--run.left == run.counted_from) {
+      run.cpu_before = CpuTime::now();
+      run.allocations_before = allocations;
+    }
+    (void)co_await run.engine.submit(run.job).as_result();
+  }
+}
+
+io::Op<> run_jobs(Submitters& run, unsigned at_once, const char* row, io::Reactor& reactor) {
+  io::Gate gate;
+  for (unsigned i = 0; i < at_once; ++i) io::spawn(gate, submit_jobs(run));
+  co_await gate.drained();
+  const CpuTime now = CpuTime::now();
+  const double all = (now.all_us - run.cpu_before.all_us) / run.counted_from;
+  const double own = (now.own_us - run.cpu_before.own_us) / run.counted_from;
+  const auto taken = static_cast<double>(allocations - run.allocations_before) / run.counted_from;
+  fmt::print("{:<62} {:.1f} us of CPU ({:.1f} of them the submitter's), {:.1f} allocations, per job\n", row,
+             all, own, taken);
   reactor.stop();
 }
 
 }  // namespace
 
-void print_engine_row(base::BytesView data) {
+void print_engine_rows() {
   const base::SystemClock clock;
-  std::vector<std::unique_ptr<Card>> cards;
-  cards.push_back(std::make_unique<RepeatingCard>(clock));
-  const auto engine =
-      Engine::create({.mode = EngineMode::card, .workers = 1, .inline_bytes = 0}, clock, std::move(cards))
-          .value();
-  const auto reactor = io::Reactor::create({}, clock).value();
+  const base::Bytes data = random_bytes(base::MiB);
   const ChunkParams params = ChunkParams::of(Profile::general, Key());
-  const Job job{.params = &params, .spans = {data.first(base::MiB)}};
-  io::Gate gate;
-  reactor->post(std::function<void()>(
-      [&] { io::spawn(gate, run_jobs(*engine, job, is_quick() ? 100 : 10'000, *reactor)); }));
-  reactor->run();
-  const CardStats card = engine->stats().cards.at(0);
-  if (card.failures > 0) fmt::print("  {} failures, {} wrong\n", card.failures, card.wrong);
+  const Job job{.params = &params, .spans = {data}};
+  const struct {
+    const char* name;
+    unsigned at_once;
+  } rows[] = {{row_engine, 1}, {row_engine_busy, 16}};
+  for (const auto& row : rows) {
+    std::vector<std::unique_ptr<Card>> cards;
+    cards.push_back(std::make_unique<RepeatingCard>(clock));
+    const auto engine =
+        Engine::create({.mode = EngineMode::card, .workers = 1, .inline_bytes = 0}, clock, std::move(cards))
+            .value();
+    const auto reactor = io::Reactor::create({}, clock).value();
+    const unsigned counted = is_quick() ? 100 : 10'000;
+    Submitters run{.engine = *engine, .job = job, .left = counted + first_jobs, .counted_from = counted};
+    io::Gate gate;
+    reactor->post(
+        std::function<void()>([&] { io::spawn(gate, run_jobs(run, row.at_once, row.name, *reactor)); }));
+    reactor->run();
+    const CardStats card = engine->stats().cards.at(0);
+    if (card.failures > 0) fmt::print("  {} failures, {} wrong\n", card.failures, card.wrong);
+  }
 }
 
 }  // namespace braid::bench

@@ -28,10 +28,10 @@ constexpr const char* row_taken = "direct hashing from the host, buffers taken";
 constexpr const char* resident_rows[] = {row_link,    row_blake3, row_fused, row_direct,
                                          row_sliding, row_kept,   row_taken};
 
-// The engine beside a card that takes 100 us and no CPU: what is left is the engine's own. `data`: a mebibyte
-// at least.
+// The engine beside a card that takes 100 us and no CPU: what is left is the engine's own.
 constexpr const char* row_engine = "engine beside a card: 1024 KiB, 1 at a time";
-void print_engine_row(base::BytesView data);
+constexpr const char* row_engine_busy = "engine beside a card: 1024 KiB, 16 at a time";
+void print_engine_rows();
 
 // `data` is memory of the pool, whose pieces are multiples of 4096 bytes.
 void print_resident_rows(const Table& table, hashing::Card& card, std::span<const base::BytesView> data);
