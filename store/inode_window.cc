@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "store/recipe.h"
+#include "store/recipe_edit.h"
 #include "store/sealed_inode.h"
 
 namespace braid::store {
@@ -13,17 +13,6 @@ namespace {
 constexpr std::uint64_t whole_file = std::numeric_limits<std::uint64_t>::max();
 // Of taking a window into the recipe, while others change the file.
 constexpr int attempts_max = 3;
-
-base::Result<void> add_recipe_pieces(ChunkStore& chunks, const SealedFile& from, const Extent& range,
-                                     RecipeBuilder& recipe) {
-  return walk_recipe(chunks, from.root().top, range.begin, range.end, [&](const RecipePiece& piece) {
-    return recipe.add({.offset = piece.offset,
-                       .length = piece.length,
-                       .kind = piece.kind,
-                       .slice = piece.slice,
-                       .chunk = piece.chunk});
-  });
-}
 
 std::optional<hashing::Profile> own_profile(File& stub) {
   const auto text = stub.attribute(profile_attribute);
@@ -206,31 +195,27 @@ base::Result<SealedInode::Draft> SealedInode::draft_window(File& stub) {
 // Chunks, nodes and root are on the medium then.
 base::Result<void> SealedInode::put_recipe(Draft& draft) {
   ChunkStore& chunks = store_.chunks();
-  RecipeBuilder recipe(chunks);
-  std::uint64_t at = 0;
-  base::Result<void> done;
-  for (const WindowPiece& piece : draft.pieces) {
-    if (done) done = add_recipe_pieces(chunks, *draft.base, {at, piece.begin}, recipe);
-    if (done && piece.kind == WindowPiece::Kind::chunk)
-      done = recipe.add({.offset = piece.begin,
-                         .length = piece.end - piece.begin,
-                         .kind = EntryKind::chunk,
-                         .slice = piece.slice,
-                         .chunk = piece.chunk});
-    at = piece.end;
-  }
-  if (done) done = add_recipe_pieces(chunks, *draft.base, {at, draft.status.size}, recipe);
-  if (!done) return done;
-  auto top = recipe.finish();
-  if (!top) return base::fail(top.error());
+  std::vector<Extent> ranges;
+  for (const WindowPiece& piece : draft.pieces) ranges.push_back({piece.begin, piece.end});
+  auto recipe = with_replaced(chunks, {draft.base->root().top, draft.base->record().mapped}, ranges,
+                              draft.status.size, [&](std::size_t index, RecipeBuilder& out) {
+                                const WindowPiece& piece = draft.pieces[index];
+                                if (piece.kind != WindowPiece::Kind::chunk) return base::Result<void>();
+                                return out.add({.offset = piece.begin,
+                                                .length = piece.end - piece.begin,
+                                                .kind = EntryKind::chunk,
+                                                .slice = piece.slice,
+                                                .chunk = piece.chunk});
+                              });
+  if (!recipe) return base::fail(recipe.error());
   draft.root = {.size = draft.status.size,
                 .mtime = draft.status.mtime,
                 .ctime = draft.status.ctime,
                 .steps = {},
-                .top = std::move(*top)};
+                .top = std::move(recipe->top)};
   const auto root = chunks.put(ChunkKind::root, encode(draft.root));
   if (!root) return base::fail(root.error());
-  draft.record = {.root = root->id, .at = root->at, .mapped = recipe.mapped()};
+  draft.record = {.root = root->id, .at = root->at, .mapped = recipe->mapped};
   return chunks.sync();
 }
 

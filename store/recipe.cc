@@ -36,14 +36,16 @@ base::Result<ChunkStore::NodeRef> child_of(const Walk& walk, const Node& node, c
   return child;
 }
 
-base::Result<void> take_clipped(const Walk& walk, const NodeEntry& entry, std::uint64_t at) {
-  const std::uint64_t begin = std::max(at, walk.begin), end = std::min(at + entry.length, walk.end);
-  return walk.take(
-      {.offset = begin,
-       .length = end - begin,
-       .kind = entry.kind,
-       .slice = entry.slice + static_cast<std::uint32_t>(entry.kind == EntryKind::chunk ? begin - at : 0),
-       .chunk = entry.chunk});
+// What bytes [begin, end) have of a chunk or a plain range that lies at `at`.
+RecipePiece clipped(const NodeEntry& entry, std::uint64_t at, std::uint64_t begin, std::uint64_t end) {
+  begin = std::max(at, begin);
+  end = std::min(at + entry.length, end);
+  const std::uint64_t cut = entry.kind == EntryKind::chunk ? begin - at : 0;
+  return {.offset = begin,
+          .length = end - begin,
+          .kind = entry.kind,
+          .slice = entry.slice + static_cast<std::uint32_t>(cut),
+          .chunk = entry.chunk};
 }
 
 // `base` is where the node's range begins in the file.
@@ -53,7 +55,7 @@ base::Result<void> visit(const Walk& walk, const Node& node, std::uint64_t base)
   for (auto entry = first; entry != node.entries.end() && base + entry->offset < walk.end; ++entry) {
     const std::uint64_t at = base + entry->offset;
     if (entry->kind != EntryKind::child) {
-      if (auto taken = take_clipped(walk, *entry, at); !taken) return taken;
+      if (auto taken = walk.take(clipped(*entry, at, walk.begin, walk.end)); !taken) return taken;
       continue;
     }
     const auto child = child_of(walk, node, *entry);
@@ -80,12 +82,60 @@ base::Result<void> RecipeBuilder::add(NodeEntry entry) {
 
 base::Result<void> RecipeBuilder::add_to(std::size_t height, const NodeEntry& entry) {
   if (height > Node::height_max) return base::fail(EFBIG);
-  if (height == levels_.size()) levels_.emplace_back();
+  if (height >= levels_.size()) levels_.resize(height + 1);
   Level& level = levels_[height];
   if (level.entries.empty()) level.begin = entry.offset;
   level.end = entry.end();
   level.entries.push_back(entry);
   return ends_node(level.entries) ? close(height) : base::Result<void>();
+}
+
+struct RecipeBuilder::Kept {
+  std::uint64_t begin, end;
+};
+
+base::Result<void> RecipeBuilder::keep(const Node& top, std::uint64_t begin, std::uint64_t end) {
+  if (begin >= end) return {};
+  return keep_some({.begin = begin, .end = end}, top, 0, true);
+}
+
+// The next entry of that height begins a node.
+bool RecipeBuilder::begins_node(std::size_t height) const {
+  const std::size_t count = std::min(height + 1, levels_.size());
+  return std::all_of(levels_.begin(), levels_.begin() + static_cast<std::ptrdiff_t>(count),
+                     [](const Level& level) { return level.entries.empty(); });
+}
+
+// A node at the right edge of its recipe (`at_the_end`) ended because nothing followed, others where they end
+// here, too.
+base::Result<void> RecipeBuilder::keep_some(const Kept& kept, const Node& node, std::uint64_t base,
+                                            bool at_the_end) {
+  const auto first = std::ranges::partition_point(
+      node.entries, [&](const NodeEntry& entry) { return base + entry.end() <= kept.begin; });
+  for (auto entry = first; entry != node.entries.end() && base + entry->offset < kept.end; ++entry) {
+    const std::uint64_t at = base + entry->offset;
+    const bool is_last = at_the_end && std::next(entry) == node.entries.end();
+    base::Result<void> done;
+    if (entry->kind != EntryKind::child) {
+      const RecipePiece piece = clipped(*entry, at, kept.begin, kept.end);
+      done = add_to(0, {.offset = piece.offset,
+                        .length = piece.length,
+                        .kind = piece.kind,
+                        .slice = piece.slice,
+                        .chunk = piece.chunk});
+    } else if (!is_last && at >= kept.begin && at + entry->length <= kept.end &&
+               begins_node(node.height - 1U)) {
+      NodeEntry whole = *entry;
+      whole.offset = at;
+      done = add_to(node.height, whole);
+    } else if (const auto child = store::child_of(chunks_, node, *entry)) {
+      done = keep_some(kept, **child, at, is_last);
+    } else {
+      return base::fail(child.error());
+    }
+    if (!done) return done;
+  }
+  return {};
 }
 
 Node RecipeBuilder::node_of(std::size_t height) const {
@@ -134,6 +184,17 @@ base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLos
                               const TakePiece& take) {
   constexpr auto all = std::numeric_limits<std::uint64_t>::max();
   return visit({.chunks = chunks, .begin = 0, .end = all, .take = take, .lost = &lost}, top, 0);
+}
+
+base::Result<std::uint64_t> mapped_within(ChunkStore& chunks, const Node& top, std::uint64_t begin,
+                                          std::uint64_t end) {
+  std::uint64_t out = 0;
+  const auto walked = walk_recipe(chunks, top, begin, end, [&](const RecipePiece& piece) {
+    if (piece.kind == EntryKind::chunk) out += piece.length;
+    return base::Result<void>();
+  });
+  if (!walked) return base::fail(walked.error());
+  return out;
 }
 
 base::Result<Root> read_root(ChunkStore& chunks, const Record& record) {

@@ -20,9 +20,12 @@ class RecipeBuilder {
 
   // Behind everything that was added before; kind, slice and chunk as in the entry of a leaf.
   base::Result<void> add(NodeEntry entry);
+  // What another recipe says of bytes [begin, end), behind everything that was added before. Its nodes that
+  // lie within them are taken as they are, unread, where one begins here, too.
+  base::Result<void> keep(const Node& top, std::uint64_t begin, std::uint64_t end);
   // The top node; nothing is added after that.
   base::Result<Node> finish();
-  // Bytes of what was added that are in chunks.
+  // Bytes of what add() was given that are in chunks.
   [[nodiscard]] std::uint64_t mapped() const { return mapped_; }
 
  private:
@@ -32,6 +35,9 @@ class RecipeBuilder {
     std::vector<NodeEntry> entries{};
   };
   base::Result<void> add_to(std::size_t height, const NodeEntry& entry);
+  struct Kept;
+  base::Result<void> keep_some(const Kept& kept, const Node& node, std::uint64_t base, bool at_the_end);
+  [[nodiscard]] bool begins_node(std::size_t height) const;
   base::Result<void> close(std::size_t height);
   Node node_of(std::size_t height) const;
 
@@ -62,6 +68,9 @@ using TakeLost = std::function<void(std::uint64_t offset, std::uint64_t length)>
 base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLost& lost,
                               const TakePiece& take);
 
+// Bytes of [begin, end) that are in chunks.
+base::Result<std::uint64_t> mapped_within(ChunkStore& chunks, const Node& top, std::uint64_t begin,
+                                          std::uint64_t end);
 // The node that an entry of `node` names; EIO: it cannot be read, or is another than its parent says.
 base::Result<ChunkStore::NodeRef> child_of(ChunkStore& chunks, const Node& node, const NodeEntry& entry);
 

@@ -1,10 +1,9 @@
 #include "store/recipe_edit.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
-
-#include "store/recipe.h"
 
 namespace braid::store {
 namespace {
@@ -111,6 +110,27 @@ base::Result<Node> without_range(ChunkStore& chunks, const Node& top, std::uint6
     above.span += part.span;
   }
   return above;
+}
+
+base::Result<RevisedRecipe> with_replaced(ChunkStore& chunks, const RevisedRecipe& old,
+                                          std::span<const Extent> ranges, std::uint64_t size,
+                                          const AddReplacement& add) {
+  RecipeBuilder recipe(chunks);
+  std::uint64_t at = 0, gone = 0;
+  for (std::size_t i = 0; i <= ranges.size(); ++i) {
+    const bool is_end = i == ranges.size();
+    const Extent range = is_end ? Extent{size, std::numeric_limits<std::uint64_t>::max()} : ranges[i];
+    if (auto kept = recipe.keep(old.top, at, range.begin); !kept) return base::fail(kept.error());
+    const auto taken = mapped_within(chunks, old.top, range.begin, range.end);
+    if (!taken) return base::fail(taken.error());
+    gone += *taken;
+    at = range.end;
+    if (is_end) break;
+    if (auto added = add(i, recipe); !added) return base::fail(added.error());
+  }
+  auto top = recipe.finish();
+  if (!top) return base::fail(top.error());
+  return RevisedRecipe{std::move(*top), old.mapped - std::min(old.mapped, gone) + recipe.mapped()};
 }
 
 }  // namespace braid::store

@@ -272,27 +272,18 @@ base::Result<void> SealedInode::own_block(File& stub, std::uint64_t offset, cons
   return now_->fill(stub, begin, offset, status.size, fill);
 }
 
-base::Result<std::uint64_t> SealedInode::mapped_within(std::uint64_t begin, std::uint64_t end) const {
-  std::uint64_t out = 0;
-  const auto walked =
-      walk_recipe(store_.chunks(), now_->root().top, begin, end, [&](const RecipePiece& piece) {
-        if (piece.kind == EntryKind::chunk) out += piece.length;
-        return base::Result<void>();
-      });
-  if (!walked) return base::fail(walked.error());
-  return out;
-}
-
 base::Result<void> SealedInode::take_out(File& stub, std::uint64_t begin, std::uint64_t end,
                                          std::uint64_t size) {
   if (end >= size) end = no_end;
   begin = std::min(begin, size);
   if (!reaches_behind(begin)) return {};
   if (begin == 0 && end == no_end) return give_up_record(stub);
-  const auto taken = mapped_within(begin, end), behind = mapped_within(std::max(end, size), no_end);
+  ChunkStore& chunks = store_.chunks();
+  const Node& old = now_->root().top;
+  const auto taken = mapped_within(chunks, old, begin, end),
+             behind = mapped_within(chunks, old, std::max(end, size), no_end);
   if (!taken || !behind) return base::fail(taken ? behind.error() : taken.error());
   if (*taken + *behind == 0) return {};
-  ChunkStore& chunks = store_.chunks();
   const Pins::Use use = chunks.pins().use();
   auto top = without_range(chunks, now_->root().top, begin, end);
   if (top && end != no_end) top = without_range(chunks, *top, size, no_end);

@@ -126,7 +126,6 @@ class SealedInode {
   // one no more, and btrfs then makes zeros of the rest of a hole.
   base::Result<void> own_block(File& stub, std::uint64_t offset, const FileStatus& status, const Fill& fill);
   base::Result<void> give_up_record(File& stub);
-  base::Result<std::uint64_t> mapped_within(std::uint64_t begin, std::uint64_t end) const;
   base::Result<void> write_alone(File& stub, std::uint64_t offset, std::uint64_t end, const Fill& fill,
                                  const Put& put);
   base::Result<void> take_record(const std::optional<base::Bytes>& record);

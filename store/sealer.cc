@@ -105,7 +105,9 @@ base::Result<void> Sealer::prepare(SealDraft& draft) {
   RecipeBuilder recipe(store_.chunks());
   auto extents = read_all(file, now->size, recipe);
   if (!extents) return base::fail(extents.error());
-  return draft_of(draft, recipe, std::move(*extents));
+  auto top = recipe.finish();
+  if (!top) return base::fail(top.error());
+  return draft_of(draft, {std::move(*top), recipe.mapped()}, std::move(*extents));
 }
 
 // One that was written to since it was sealed: the new bytes, and the rest of the recipe.
@@ -129,43 +131,24 @@ base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView reco
   for (const Extent& extent : *extents) bytes += extent.end - extent.begin;
   if (bytes < seal_bytes_min) return {};
   choose_params(draft);
-  RecipeBuilder recipe(store_.chunks());
-  std::uint64_t at = 0;
-  base::Result<void> done;
-  for (const Extent& extent : *extents) {
-    if (done) done = add_pieces(sealed, {at, extent.begin}, recipe);
-    if (done) done = read_extent(file, extent, recipe);
-    at = extent.end;
-  }
-  if (done) done = add_pieces(sealed, {at, now->size}, recipe);
-  if (!done) return done;
-  return draft_of(draft, recipe, std::move(*extents));
-}
-
-base::Result<void> Sealer::add_pieces(const SealedFile& sealed, const Extent& range, RecipeBuilder& recipe) {
-  return walk_recipe(store_.chunks(), sealed.root().top, range.begin, range.end,
-                     [&](const RecipePiece& piece) {
-                       return recipe.add({.offset = piece.offset,
-                                          .length = piece.length,
-                                          .kind = piece.kind,
-                                          .slice = piece.slice,
-                                          .chunk = piece.chunk});
-                     });
+  auto recipe = with_replaced(
+      store_.chunks(), {sealed.root().top, sealed.record().mapped}, *extents, now->size,
+      [&](std::size_t index, RecipeBuilder& out) { return read_extent(file, (*extents)[index], out); });
+  if (!recipe) return base::fail(recipe.error());
+  return draft_of(draft, std::move(*recipe), std::move(*extents));
 }
 
 // `extents`: what the file has of its own.
-base::Result<void> Sealer::draft_of(SealDraft& draft, RecipeBuilder& recipe, std::vector<Extent> extents) {
-  auto top = recipe.finish();
-  if (!top) return base::fail(top.error());
-  if (recipe.mapped() < seal_bytes_min) return {};
+base::Result<void> Sealer::draft_of(SealDraft& draft, RevisedRecipe recipe, std::vector<Extent> extents) {
+  if (recipe.mapped < seal_bytes_min) return {};
   draft.root = {.size = draft.before.size,
                 .mtime = draft.before.mtime,
                 .ctime = draft.before.ctime,
                 .steps = punches_of(std::move(extents), draft.before.size),
-                .top = std::move(*top)};
+                .top = std::move(recipe.top)};
   const auto root = store_.chunks().put(ChunkKind::root, encode(draft.root));
   if (!root) return base::fail(root.error());
-  draft.record = {.root = root->id, .at = root->at, .mapped = recipe.mapped(), .pending = true};
+  draft.record = {.root = root->id, .at = root->at, .mapped = recipe.mapped, .pending = true};
   draft.outcome = SealOutcome::sealed;
   return {};
 }

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "hashing/chunk_params.h"
 #include "hashing/cpu_hasher.h"
+#include "store/recipe_edit.h"
 #include "store/sealed_file.h"
 #include "store/store.h"
 
@@ -86,8 +87,7 @@ class Sealer {
 
  private:
   base::Result<void> prepare_sealed(SealDraft& draft, base::BytesView record);
-  base::Result<void> add_pieces(const SealedFile& sealed, const Extent& range, RecipeBuilder& recipe);
-  base::Result<void> draft_of(SealDraft& draft, RecipeBuilder& recipe, std::vector<Extent> extents);
+  base::Result<void> draft_of(SealDraft& draft, RevisedRecipe recipe, std::vector<Extent> extents);
   base::Result<std::vector<Extent>> read_all(File& file, std::uint64_t size, RecipeBuilder& recipe);
   base::Result<void> read_extent(File& file, const Extent& extent, RecipeBuilder& recipe);
   void give_back_what_is_wanted(std::span<SealDraft> drafts);

@@ -145,6 +145,67 @@ TEST_F(RecipeTest, nodes_that_are_full_become_two) {
   EXPECT_EQ(sum, 2'000'000 - 10 * holes);
 }
 
+TEST_F(RecipeTest, with_something_replaced_it_is_as_if_it_had_been_made_so) {
+  constexpr std::uint64_t count = 20'000;
+  for (const unsigned holes_one_in : {1'000'000U, 7U}) {
+    const auto entry = [&](std::uint64_t i, std::uint64_t first) { return chunk(i * 100, 100, first + i); };
+    const auto is_hole = [&](std::uint64_t i) { return i % holes_one_in == 3; };
+    RecipeBuilder old(chunks_);
+    for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(is_hole(i) || old.add(entry(i, 0)));
+    const RevisedRecipe before{*old.finish(), old.mapped()};
+    using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // of entries
+    const Ranges all[] = {{},
+                          {{0, 1}},
+                          {{5, 5}},
+                          {{count - 1, count}},
+                          {{count, count + 500}},
+                          {{0, count}},
+                          {{100, 900}, {900, 1500}, {7000, 7001}, {count - 3000, count - 10}}};
+    for (const Ranges& ranges : all)
+      for (const std::uint64_t size : {count + 500, count, count - 5, std::uint64_t{8000}}) {
+        std::vector<Extent> extents;
+        for (const auto& [begin, end] : ranges)
+          if (end <= size) extents.push_back({begin * 100, end * 100});
+        RecipeBuilder anew(chunks_);
+        std::size_t next = 0;
+        for (std::uint64_t i = 0; i < size; ++i) {
+          while (next < extents.size() && extents[next].end <= i * 100) ++next;
+          const bool is_new = next < extents.size() && extents[next].begin <= i * 100;
+          if (is_new || (i < count && !is_hole(i))) {
+            ASSERT_TRUE(anew.add(entry(i, is_new ? 1'000'000 : 0)));
+          }
+        }
+        const auto got =
+            with_replaced(chunks_, before, extents, size * 100, [&](std::size_t index, RecipeBuilder& out) {
+              base::Result<void> done;
+              for (auto i = extents[index].begin / 100; i < extents[index].end / 100; ++i)
+                if (done) done = out.add(entry(i, 1'000'000));
+              return done;
+            });
+        ASSERT_TRUE(got);
+        EXPECT_EQ(got->top, *anew.finish()) << ranges.size() << " ranges, size " << size;
+        EXPECT_EQ(got->mapped, anew.mapped()) << ranges.size() << " ranges, size " << size;
+      }
+  }
+}
+
+TEST_F(RecipeTest, what_stays_of_a_long_one_is_not_looked_at) {
+  RecipeBuilder old(chunks_);
+  constexpr std::uint64_t count = 60'000;
+  for (std::uint64_t i = 0; i < count; ++i) ASSERT_TRUE(old.add(chunk(i * 100, 100, i)));
+  const RevisedRecipe before{*old.finish(), old.mapped()};
+  const ChunkCounts counts = chunks_.counts();
+  const Extent behind[] = {{count * 100, count * 100 + 100}};
+  const auto got =
+      with_replaced(chunks_, before, behind, count * 100 + 100,
+                    [&](std::size_t, RecipeBuilder& out) { return out.add(chunk(count * 100, 100, count)); });
+  ASSERT_TRUE(got);
+  const ChunkCounts after = chunks_.counts();
+  EXPECT_LE(after.chunks_found + after.chunks_added - counts.chunks_found - counts.chunks_added, 4U)
+      << "nodes along its right edge";
+  EXPECT_EQ(chunks_.node_in_memory(before.top.entries.front().chunk), nullptr) << "nobody has read it";
+}
+
 TEST_F(RecipeTest, a_node_that_is_lost_is_an_error_or_told) {
   RecipeBuilder builder(chunks_);
   for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(builder.add(chunk(i * 100, 100, i)));
