@@ -17,8 +17,8 @@ class CpuHasher {
  public:
   explicit CpuHasher(const base::Clock& clock, Simd simd = best_simd())
       : clock_(clock), simd_(simd), batch_(simd) {}
-  // The errors of checked_bytes(); EIO when OpenSSL fails. A chunk job's bytes are copied when they are not
-  // in one span.
+  // The errors of checked_bytes(); EIO when OpenSSL fails. Of a chunk job those bytes are copied that lie
+  // around the end of a span; all, if its spans are not much longer than its chunks.
   base::Result<JobResult> run(const Job& job) { return run_until(job, {}); }
   // Ends where one of `known`, in order of offsets, begins: from there on they are the job's chunks.
   base::Result<JobResult> run_until(const Job& job, std::span<const Chunk> known);
@@ -29,12 +29,14 @@ class CpuHasher {
   base::Result<void> hash_spans(const Job& job, JobResult& result);
   base::Result<void> cut(const Job& job, std::span<const Chunk> known, JobResult& result);
   base::Result<void> hash_pending(const Job& job, JobResult& result);
-  base::BytesView in_one_piece(const Job& job);
+  std::span<const base::BytesView> in_long_pieces(const Job& job);
 
   const base::Clock& clock_;
   const Simd simd_;
   Blake3Batch batch_;
   base::Bytes gathered_;
+  base::BytesView gathered_view_;
+  std::vector<base::Bytes> across_;       // chunks that lie in more than one span, and what follows them
   std::vector<base::BytesView> pending_;  // cut, not yet hashed: the last chunks of the result
   std::vector<Digest> ids_;
 };
