@@ -1,6 +1,8 @@
 #include "store/chunk_store.h"
 
+#include <bitset>
 #include <cstring>
+#include <unordered_map>
 #include <utility>
 
 #include "base/assert.h"
@@ -14,25 +16,84 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, base::BytesView bytes) {
   return put(kind, keys_.id_of(kind, *named), bytes);
 }
 
+// Where it lies, not where it was: what a recipe names is what is kept.
+std::optional<ChunkRef> ChunkStore::found(ChunkKind kind, const Containers::NewChunk& chunk) {
+  const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(chunk.id);
+  if (!known) return std::nullopt;
+  const auto place = containers_.place_of(*known);
+  if (!place) return std::nullopt;
+  const ChunkRef out{.id = chunk.id, .at = *place, .bytes = static_cast<std::uint32_t>(chunk.bytes.size())};
+  if (!is_there(kind, out, chunk.bytes) || !pins_.refer(place->container)) return std::nullopt;
+  ++chunks_found_;
+  bytes_found_ += chunk.bytes.size();
+  return out;
+}
+
 base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  ChunkRef chunk{.id = id, .at = {}, .bytes = static_cast<std::uint32_t>(bytes.size())};
-  const std::scoped_lock lock(putting_[std::hash<hashing::Digest>{}(id) % puts_at_once]);
-  const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(id);
-  // Where it lies, not where it was: what a recipe names is what is kept.
-  const auto place = known ? containers_.place_of(*known) : base::fail(ENOENT);
-  if (place) {
-    chunk.at = *place;
-    if (is_there(kind, chunk, bytes) && pins_.refer(place->container)) {
-      ++chunks_found_;
-      bytes_found_ += bytes.size();
-      return chunk;
-    }
-  }
+  const std::scoped_lock lock(putting(id));
+  if (const auto there = found(kind, {.id = id, .bytes = bytes})) return *there;
   const auto added = append(kind, id, bytes);
   if (!added) return added;
   ++chunks_added_;
   bytes_added_ += ChunkHeader::bytes + bytes.size();
   return added;
+}
+
+base::Result<std::vector<ChunkRef>> ChunkStore::put_all(ChunkKind kind,
+                                                        std::span<const Containers::NewChunk> chunks) {
+  // Most that are there are found before anybody is kept from putting.
+  std::vector<std::optional<ChunkRef>> refs;
+  refs.reserve(chunks.size());
+  for (const Containers::NewChunk& chunk : chunks) refs.push_back(found(kind, chunk));
+  if (auto done = append_missing(kind, chunks, refs); !done) return base::fail(done.error());
+  std::vector<ChunkRef> out;
+  out.reserve(refs.size());
+  for (const std::optional<ChunkRef>& ref : refs) out.push_back(*ref);
+  return out;
+}
+
+// Who puts one of them at the same time waits. The locks are taken in one order.
+base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
+                                              std::vector<std::optional<ChunkRef>>& out) {
+  std::bitset<puts_at_once> wanted;
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    if (!out[i]) wanted.set(std::hash<hashing::Digest>{}(chunks[i].id) % puts_at_once);
+  if (wanted.none()) return {};
+  std::vector<std::unique_lock<std::mutex>> locks;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) locks.emplace_back(putting_[i]);
+  std::vector<Containers::NewChunk> missing;
+  std::unordered_map<hashing::Digest, std::size_t> first;  // with that id, in `missing`
+  std::vector<std::size_t> which(chunks.size());
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    if (!out[i]) out[i] = found(kind, chunks[i]);
+    if (out[i]) continue;
+    which[i] = first.emplace(chunks[i].id, missing.size()).first->second;
+    // An id is not believed here either.
+    if (which[i] < missing.size() && base::equal(missing[which[i]].bytes, chunks[i].bytes)) {
+      ++chunks_found_;
+      bytes_found_ += chunks[i].bytes.size();
+      continue;
+    }
+    which[i] = missing.size();
+    missing.push_back(chunks[i]);
+  }
+  const auto lie = containers_.append_all(kind, missing);
+  if (!lie) return base::fail(lie.error());
+  std::vector<Index::Entry> entries;
+  for (std::size_t i = 0; i < missing.size(); ++i) {
+    (void)pins_.refer((*lie)[i].container);
+    entries.push_back({missing[i].id, (*lie)[i]});
+    ++chunks_added_;
+    bytes_added_ += ChunkHeader::bytes + missing[i].bytes.size();
+  }
+  if (index_ != nullptr) index_->put_all(entries);
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    if (!out[i])
+      out[i] = ChunkRef{.id = chunks[i].id,
+                        .at = (*lie)[which[i]],
+                        .bytes = static_cast<std::uint32_t>(chunks[i].bytes.size())};
+  return {};
 }
 
 base::Result<ChunkRef> ChunkStore::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
@@ -45,7 +106,7 @@ base::Result<ChunkRef> ChunkStore::append(ChunkKind kind, const hashing::Digest&
 
 base::Result<ChunkRef> ChunkStore::put_anew(ChunkKind kind, const hashing::Digest& id,
                                             base::BytesView bytes) {
-  const std::scoped_lock lock(putting_[std::hash<hashing::Digest>{}(id) % puts_at_once]);
+  const std::scoped_lock lock(putting(id));
   return append(kind, id, bytes);
 }
 

@@ -6,7 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_set>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/guarded.h"
@@ -42,6 +45,8 @@ class ChunkStore {
   // will refer to it holds pins().use() since before.
   base::Result<ChunkRef> put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   base::Result<ChunkRef> put(ChunkKind kind, base::BytesView bytes);
+  // The same of several, which cost less together. After an error some of them may be there.
+  base::Result<std::vector<ChunkRef>> put_all(ChunkKind kind, std::span<const Containers::NewChunk> chunks);
   // The same in a container behind all others, though it is there already: for what moves.
   base::Result<ChunkRef> put_anew(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   base::Result<void> sync() { return containers_.sync(); }
@@ -77,6 +82,9 @@ class ChunkStore {
  private:
   std::optional<ChunkRef> root_at(const hashing::Digest& id, Location at);
   base::Result<ChunkRef> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+  std::optional<ChunkRef> found(ChunkKind kind, const Containers::NewChunk& chunk);
+  base::Result<void> append_missing(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
+                                    std::vector<std::optional<ChunkRef>>& out);
   bool is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes);
   Bytes find_damaged(ChunkKind kind, const ChunkRef& chunk, bool& elsewhere);
 
@@ -89,7 +97,10 @@ class ChunkStore {
   static constexpr std::size_t bad_max = 1U << 20U;
   base::Guarded<std::unordered_set<std::uint64_t>> bad_;  // locations
   // Whoever puts a chunk looks for it first: the same one is not put twice at a time.
-  static constexpr std::size_t puts_at_once = 64;
+  static constexpr std::size_t puts_at_once = 32;
+  std::mutex& putting(const hashing::Digest& id) {
+    return putting_[std::hash<hashing::Digest>{}(id) % puts_at_once];
+  }
   std::array<std::mutex, puts_at_once> putting_;
   std::atomic<std::uint64_t> chunks_added_{0}, bytes_added_{0}, chunks_found_{0}, bytes_found_{0},
       mismatches_{0};

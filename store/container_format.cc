@@ -97,9 +97,14 @@ std::optional<ContainerHeader> decode_container_header(base::BytesView bytes) {
   return out;
 }
 
-base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
   base::Bytes out = header_without_checksum(kind, id, static_cast<std::uint32_t>(bytes.size()));
   base::store_be<std::uint64_t>(out, chunk_at::checksum, checksum_of(out, bytes));
+  return out;
+}
+
+base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+  base::Bytes out = encode_header(kind, id, bytes);
   out.insert(out.end(), bytes.begin(), bytes.end());
   return out;
 }

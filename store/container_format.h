@@ -41,6 +41,8 @@ struct ChunkHeader {
   std::uint64_t checksum = 0;  // of all of it and of the chunk's bytes
   friend bool operator==(const ChunkHeader&, const ChunkHeader&) = default;
 };
+// What stands before these bytes.
+base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
 // A header and the bytes behind it.
 base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
 // Nothing: it is none, or longer than any of its kind. Its checksum is not looked at.

@@ -229,28 +229,70 @@ base::Result<void> Containers::close_current() {
   return done;
 }
 
-base::Result<Location> Containers::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  const base::Bytes record = encode_chunk(kind, id, bytes);
-  const std::scoped_lock lock(adding_);
+bool Containers::has_room(std::uint64_t bytes, std::size_t listed) const {
+  return current_.end + bytes <= bytes_max_ && current_.directory.size() + listed <= listed_max;
+}
+
+// A chunk of any length has room in an empty one.
+base::Result<void> Containers::make_room(std::uint64_t bytes) {
   if (broken_) return base::fail(EIO);
   base::Result<void> done;
-  const bool full = current_.file != nullptr &&
-                    (current_.end + record.size() > bytes_max_ || current_.directory.size() >= listed_max);
-  if (full) {
+  if (current_.file != nullptr && !has_room(bytes, 1)) {
     done = close_current();
     broken_ = !done;
   }
   if (done && current_.file == nullptr) done = begin(number_max_ + 1);
-  if (done) {
-    done = current_.file->write(current_.end, record);
-    if (!done && !may_pass(done.error())) broken_ = true;
+  return done;
+}
+
+// `parts`: a header and the bytes of each. The container has room for them.
+base::Result<void> Containers::append_some(ChunkKind kind, std::span<const NewChunk> chunks,
+                                           std::span<const base::BytesView> parts,
+                                           std::vector<Location>& out) {
+  const auto done = current_.file->write_all(current_.end, parts);
+  if (!done && !may_pass(done.error())) broken_ = true;
+  if (!done) return done;
+  for (const NewChunk& chunk : chunks) {
+    const auto length = static_cast<std::uint32_t>(chunk.bytes.size());
+    out.push_back({.volume = 0, .container = current_.number, .offset = current_.end});
+    current_.directory.push_back({current_.end, kind, length, chunk.id});
+    current_.end += static_cast<std::uint32_t>(ChunkHeader::bytes) + length;
+    ++appended_;
   }
-  if (!done) return base::fail(done.error());
-  const Location at{.volume = 0, .container = current_.number, .offset = current_.end};
-  current_.directory.push_back({at.offset, kind, static_cast<std::uint32_t>(bytes.size()), id});
-  current_.end += static_cast<std::uint32_t>(record.size());
-  ++appended_;
-  return at;
+  return {};
+}
+
+base::Result<std::vector<Location>> Containers::append_all(ChunkKind kind, std::span<const NewChunk> chunks) {
+  std::vector<base::Bytes> headers;
+  std::vector<base::BytesView> parts;
+  headers.reserve(chunks.size());
+  for (const NewChunk& chunk : chunks) {
+    parts.emplace_back(headers.emplace_back(encode_header(kind, chunk.id, chunk.bytes)));
+    parts.push_back(chunk.bytes);
+  }
+  std::vector<Location> out;
+  out.reserve(chunks.size());
+  const std::scoped_lock lock(adding_);
+  while (out.size() < chunks.size()) {
+    const std::span<const NewChunk> left = chunks.subspan(out.size());
+    std::uint64_t bytes = ChunkHeader::bytes + left.front().bytes.size();
+    if (auto ready = make_room(bytes); !ready) return base::fail(ready.error());
+    std::size_t count = 1;
+    for (; count < left.size(); ++count) {
+      bytes += ChunkHeader::bytes + left[count].bytes.size();
+      if (!has_room(bytes, count + 1)) break;
+    }
+    const auto these = std::span<const base::BytesView>(parts).subspan(2 * out.size(), 2 * count);
+    if (auto done = append_some(kind, left.first(count), these, out); !done) return base::fail(done.error());
+  }
+  return out;
+}
+
+base::Result<Location> Containers::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
+  const NewChunk chunk{.id = id, .bytes = bytes};
+  const auto at = append_all(kind, std::span(&chunk, 1));
+  if (!at) return base::fail(at.error());
+  return at->front();
 }
 
 base::Result<void> Containers::sync() {

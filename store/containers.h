@@ -41,6 +41,12 @@ class Containers {
   // Not on the medium on return. After an error of the medium nothing is added any more: EIO. ENOSPC and
   // EDQUOT: nothing was added, and later there may be room.
   base::Result<Location> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+  // The same of several of one kind, in one write for each container that they come into; where each lies.
+  struct NewChunk {
+    hashing::Digest id{};
+    base::BytesView bytes{};
+  };
+  base::Result<std::vector<Location>> append_all(ChunkKind kind, std::span<const NewChunk> chunks);
   // What was appended before this began is on the medium on return. Who comes meanwhile shares the next sync.
   base::Result<void> sync();
 
@@ -129,6 +135,10 @@ class Containers {
   base::Result<void> mend_head(File& file, std::uint32_t number);
   base::Result<void> begin(std::uint32_t number);
   base::Result<void> close_current();
+  [[nodiscard]] bool has_room(std::uint64_t bytes, std::size_t listed) const;
+  base::Result<void> make_room(std::uint64_t bytes);
+  base::Result<void> append_some(ChunkKind kind, std::span<const NewChunk> chunks,
+                                 std::span<const base::BytesView> parts, std::vector<Location>& out);
   base::Result<void> sync_current();
   base::Result<Opened> opened(std::uint32_t number);
   // Nothing: it is not open.

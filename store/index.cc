@@ -5,6 +5,7 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
 #include <rocksdb/table.h>
+#include <rocksdb/write_batch.h>
 
 #include <array>
 #include <atomic>
@@ -74,6 +75,12 @@ class RocksIndex final : public Index {
 
   std::optional<Location> find(const hashing::Digest& id) override { return get(slice_of(id.bytes)); }
   void put(const hashing::Digest& id, Location at) override { put_bits(slice_of(id.bytes), at); }
+  void put_all(std::span<const Entry> entries) override {
+    rocksdb::WriteBatch batch;
+    for (const Entry& entry : entries)
+      complain(batch.Put(slice_of(entry.id.bytes), slice_of(bits_of(entry.at))));
+    complain(db_->Write(unsynced_, &batch));
+  }
   void remove(const hashing::Digest& id) override { complain(db_->Delete(unsynced_, slice_of(id.bytes))); }
   std::optional<Location> known_to() override { return get(marker_key); }
   void put_known_to(Location at) override { put_bits(marker_key, at); }
@@ -102,10 +109,13 @@ class RocksIndex final : public Index {
     if (!status.ok() || value.size() != sizeof(std::uint64_t)) return std::nullopt;
     return Location::unpacked(base::load_be<std::uint64_t>(base::bytes_of(value), 0));
   }
+  static std::array<std::byte, sizeof(std::uint64_t)> bits_of(Location at) {
+    std::array<std::byte, sizeof(std::uint64_t)> out{};
+    base::store_be<std::uint64_t>(out, 0, at.packed());
+    return out;
+  }
   void put_bits(const rocksdb::Slice& key, Location at) {
-    std::array<std::byte, sizeof(std::uint64_t)> bits{};
-    base::store_be<std::uint64_t>(bits, 0, at.packed());
-    complain(db_->Put(unsynced_, key, slice_of(bits)));
+    complain(db_->Put(unsynced_, key, slice_of(bits_of(at))));
   }
   // Once: every call may fail from then on.
   void complain(const rocksdb::Status& status) {

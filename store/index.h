@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "base/bytes.h"
@@ -33,6 +34,14 @@ class Index {
   // What cannot be kept is not found later. In the order in which they were put they survive a crash, up to
   // some moment.
   virtual void put(const hashing::Digest& id, Location at) = 0;
+  // The same of several.
+  struct Entry {
+    hashing::Digest id{};
+    Location at{};
+  };
+  virtual void put_all(std::span<const Entry> entries) {
+    for (const Entry& entry : entries) put(entry.id, entry.at);
+  }
   // Nobody finds it any more.
   virtual void remove(const hashing::Digest& id) = 0;
   // How far the containers are known to the index: the chunks before it were put, unless they were lost.

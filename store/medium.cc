@@ -2,6 +2,12 @@
 
 namespace braid::store {
 
+base::Result<void> File::write_all(std::uint64_t offset, std::span<const base::BytesView> parts) {
+  base::Bytes all;
+  for (const base::BytesView part : parts) all.insert(all.end(), part.begin(), part.end());
+  return write(offset, all);
+}
+
 base::Result<base::Bytes> read_small(Medium& medium, const std::string& name, std::size_t bytes_max) {
   const auto file = medium.open(name, OpenFor::reading);
   if (!file) return base::fail(file.error());

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,8 @@ class File {
   virtual base::Result<std::size_t> read(std::uint64_t offset, base::MutableBytes to) = 0;
   // All of it, or an error: then nobody knows what is there.
   virtual base::Result<void> write(std::uint64_t offset, base::BytesView bytes) = 0;
+  // The same of several, one behind the other.
+  virtual base::Result<void> write_all(std::uint64_t offset, std::span<const base::BytesView> parts);
   virtual base::Result<void> resize(std::uint64_t size) = 0;
   // Makes a hole; the size stays.
   virtual base::Result<void> punch(std::uint64_t offset, std::uint64_t length) = 0;

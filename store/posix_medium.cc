@@ -2,10 +2,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include <bit>
 #include <csignal>
 #include <utility>
+#include <vector>
 
 #include "vfs/posix/kernel.h"
 
@@ -47,6 +50,16 @@ std::uint64_t block_of(blksize_t told) {
                     block_bytes_max);
 }
 
+// The first one that has bytes left when so many are done.
+std::vector<iovec>::iterator behind(std::vector<iovec>::iterator at, std::size_t done) {
+  for (; done > 0 && done >= at->iov_len; ++at) done -= at->iov_len;
+  if (done > 0) {
+    at->iov_base = static_cast<std::byte*>(at->iov_base) + done;
+    at->iov_len -= done;
+  }
+  return at;
+}
+
 class PosixFile final : public File {
  public:
   explicit PosixFile(base::UniqueFd owned) : owned_(std::move(owned)), fd_(owned_.get()) {}
@@ -72,6 +85,21 @@ class PosixFile final : public File {
       if (put == 0) return base::fail(ENOSPC);
       offset += static_cast<std::uint64_t>(put);
       bytes = bytes.subspan(static_cast<std::size_t>(put));
+    }
+    return {};
+  }
+  base::Result<void> write_all(std::uint64_t offset, std::span<const base::BytesView> parts) override {
+    std::vector<iovec> left;
+    for (const base::BytesView part : parts)
+      if (!part.empty()) left.push_back({const_cast<std::byte*>(part.data()), part.size()});
+    for (auto at = left.begin(); at != left.end();) {
+      const auto count = static_cast<int>(std::min<std::ptrdiff_t>(left.end() - at, IOV_MAX));
+      const ssize_t put =
+          uninterrupted([&] { return ::pwritev(fd_, &*at, count, static_cast<off_t>(offset)); });
+      if (put < 0) return base::fail(base::last_errno());
+      if (put == 0) return base::fail(ENOSPC);
+      offset += static_cast<std::uint64_t>(put);
+      at = behind(at, static_cast<std::size_t>(put));
     }
     return {};
   }

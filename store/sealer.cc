@@ -203,15 +203,20 @@ base::Result<std::uint64_t> Sealer::keep(base::BytesView bytes, std::uint64_t of
                          .priority = hashing::Priority::background};
   const auto cut = hash_ ? hash_(job, hasher_) : hasher_.run(job);
   if (!cut) return base::fail(cut.error());
+  std::vector<NodeEntry> entries;
+  std::vector<Containers::NewChunk> chunks;
   for (const hashing::Chunk& chunk : cut->chunks) {
     if ((chunk.flags & hashing::zero_chunk) != 0) continue;
-    const auto kept =
-        store_.chunks().put(ChunkKind::data, chunk.id,
-                            bytes.subspan(static_cast<std::size_t>(chunk.offset - offset), chunk.length));
-    if (!kept) return base::fail(kept.error());
-    const NodeEntry entry{
-        .offset = chunk.offset, .length = chunk.length, .kind = EntryKind::chunk, .slice = 0, .chunk = *kept};
-    if (auto added = recipe.add(entry); !added) return base::fail(added.error());
+    entries.push_back(
+        {.offset = chunk.offset, .length = chunk.length, .kind = EntryKind::chunk, .slice = 0, .chunk = {}});
+    chunks.push_back(
+        {chunk.id, bytes.subspan(static_cast<std::size_t>(chunk.offset - offset), chunk.length)});
+  }
+  const auto kept = store_.chunks().put_all(ChunkKind::data, chunks);
+  if (!kept) return base::fail(kept.error());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i].chunk = (*kept)[i];
+    if (auto added = recipe.add(entries[i]); !added) return base::fail(added.error());
   }
   return cut->consumed;
 }

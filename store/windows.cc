@@ -7,6 +7,28 @@
 #include "store/sealed_inode.h"
 
 namespace braid::store {
+namespace {
+
+// Bytes [begin, end) of the pieces, of which `first` is the one that they begin in or one before it, and
+// becomes that. What lies in more than one piece is copied to `across`.
+base::BytesView bytes_between(std::span<const WindowPiece> pieces, std::size_t& first, std::uint64_t begin,
+                              std::uint64_t end, std::vector<base::Bytes>& across) {
+  const auto part_of = [&](const WindowPiece& piece) {
+    const std::uint64_t from = std::max(piece.begin, begin), to = std::min(piece.end, end);
+    return piece.bytes.memory()->subspan(static_cast<std::size_t>(from - piece.begin),
+                                         static_cast<std::size_t>(to - from));
+  };
+  while (pieces[first].end <= begin) ++first;
+  if (end <= pieces[first].end) return part_of(pieces[first]);
+  base::Bytes& out = across.emplace_back();
+  for (std::size_t i = first; i < pieces.size() && pieces[i].begin < end; ++i) {
+    const base::BytesView part = part_of(pieces[i]);
+    out.insert(out.end(), part.begin(), part.end());
+  }
+  return out;
+}
+
+}  // namespace
 
 bool Windows::has_room(std::uint64_t bytes) const {
   return !stopped_.load(std::memory_order_relaxed) &&
@@ -41,39 +63,36 @@ base::Result<std::vector<Windows::Cut>> Windows::cut(std::span<const WindowPiece
     return one;
   });
   if (cutter == nullptr) cutter = std::make_unique<Cutter>(clock_);
-  base::Bytes& bytes = cutter->bytes;
-  bytes.clear();
-  for (const WindowPiece& piece : pieces) {
-    const base::BytesView part = *piece.bytes.memory();
-    bytes.insert(bytes.end(), part.begin(), part.end());
-  }
-  const std::uint64_t offset = pieces.front().begin;
-  auto out = cut_bytes(bytes, offset, is_end, profile, cutter->hasher);
+  auto out = cut_by(*cutter, pieces, is_end, profile);
   cutters_.with([&](auto& all) { all.push_back(std::move(cutter)); });
   return out;
 }
 
-base::Result<std::vector<Windows::Cut>> Windows::cut_bytes(base::BytesView bytes, std::uint64_t offset,
-                                                           bool is_end, hashing::Profile profile,
-                                                           hashing::CpuHasher& hasher) {
-  const hashing::Job job{.params = params_of(profile),
-                         .key = store_.keys().data_key(),
-                         .spans = {bytes},
-                         .stream_offset = offset,
-                         .is_end = is_end,
-                         .priority = hashing::Priority::urgent};
-  const auto done = options_.hash ? options_.hash(job, hasher) : hasher.run(job);
+base::Result<std::vector<Windows::Cut>> Windows::cut_by(Cutter& cutter, std::span<const WindowPiece> pieces,
+                                                        bool is_end, hashing::Profile profile) {
+  hashing::Job job{.params = params_of(profile),
+                   .key = store_.keys().data_key(),
+                   .stream_offset = pieces.front().begin,
+                   .is_end = is_end,
+                   .priority = hashing::Priority::urgent};
+  for (const WindowPiece& piece : pieces) job.spans.push_back(*piece.bytes.memory());
+  const auto done = options_.hash ? options_.hash(job, cutter.hasher) : cutter.hasher.run(job);
   if (!done) return base::fail(done.error());
   std::vector<Cut> out;
+  std::vector<Containers::NewChunk> chunks;
+  std::vector<base::Bytes> across;
+  std::size_t first = 0;
   for (const hashing::Chunk& chunk : done->chunks) {
-    Cut& cut = out.emplace_back(Cut{.begin = chunk.offset, .end = chunk.offset + chunk.length, .chunk = {}});
+    out.push_back({.begin = chunk.offset, .end = chunk.offset + chunk.length, .chunk = {}});
     if ((chunk.flags & hashing::zero_chunk) != 0) continue;
-    const auto kept =
-        store_.chunks().put(ChunkKind::data, chunk.id,
-                            bytes.subspan(static_cast<std::size_t>(chunk.offset - offset), chunk.length));
-    if (!kept) return base::fail(kept.error());
-    cut.chunk = *kept;
+    chunks.push_back({chunk.id, bytes_between(pieces, first, out.back().begin, out.back().end, across)});
+    out.back().chunk.emplace();
   }
+  const auto kept = store_.chunks().put_all(ChunkKind::data, chunks);
+  if (!kept) return base::fail(kept.error());
+  auto next = kept->begin();
+  for (Cut& cut : out)
+    if (cut.chunk) cut.chunk = *next++;
   return out;
 }
 

@@ -96,8 +96,9 @@ class Windows {
 
  private:
   const hashing::ChunkParams* params_of(hashing::Profile profile);
-  base::Result<std::vector<Cut>> cut_bytes(base::BytesView bytes, std::uint64_t offset, bool is_end,
-                                           hashing::Profile profile, hashing::CpuHasher& hasher);
+  struct Cutter;
+  base::Result<std::vector<Cut>> cut_by(Cutter& cutter, std::span<const WindowPiece> pieces, bool is_end,
+                                        hashing::Profile profile);
 
   Store& store_;
   const WindowOptions options_;
@@ -108,7 +109,6 @@ class Windows {
   struct Cutter {
     explicit Cutter(const base::Clock& clock) : hasher(clock) {}
     hashing::CpuHasher hasher;
-    base::Bytes bytes;
   };
   base::Guarded<std::vector<std::unique_ptr<Cutter>>> cutters_;  // that are not in use
   base::Guarded<std::map<hashing::Profile, std::unique_ptr<hashing::ChunkParams>>> params_;
