@@ -125,13 +125,8 @@ FileSyncs& PosixFile::syncs(WriteBack& back) {
 
 Rights PosixFile::granted(std::uint64_t who, Rights rights, const Attributes& now,
                           base::TimePoint time) const {
-  constexpr std::array<Rights, 3> each{R_OK, W_OK, X_OK};
   return seen_.with([&](const Seen& seen) {
-    Rights known = 0;
-    if (seen.grants == nullptr) return known;
-    for (const Rights right : each)
-      if ((rights & right) != 0 && seen.grants->holds(who, right, now, time)) known |= right;
-    return known;
+    return seen.grants == nullptr ? Rights{0} : seen.grants->held(who, rights, now, time);
   });
 }
 

@@ -9,11 +9,11 @@ bool Grants::fits(const Grant& grant, const Attributes& now, base::TimePoint tim
   return (grant.settled && grant.ctime == now.ctime) || time - grant.checked < trust;
 }
 
-bool Grants::holds(std::uint64_t who, Rights rights, const Attributes& now, base::TimePoint time) const {
-  return std::ranges::any_of(grants_, [&](const Grant& grant) {
-    return grant.who == who && (grant.rights & rights) == rights && grant.rights != 0 &&
-           fits(grant, now, time);
-  });
+// There is one of each who at most.
+Rights Grants::held(std::uint64_t who, Rights rights, const Attributes& now, base::TimePoint time) const {
+  for (const Grant& grant : grants_)
+    if (grant.who == who && grant.rights != 0) return fits(grant, now, time) ? grant.rights & rights : 0;
+  return 0;
 }
 
 void Grants::remember(std::uint64_t who, Rights rights, const Attributes& now, base::TimePoint time,

@@ -21,9 +21,10 @@ class Grants {
   // A ctime younger than this at the check may hide a change within the same tick of the file system's clock.
   static constexpr base::Duration tick = std::chrono::milliseconds(20);
 
-  // `who` is a keyed hash of credentials; `now` is what the attributes say in this call.
-  [[nodiscard]] bool holds(std::uint64_t who, Rights rights, const Attributes& now,
-                           base::TimePoint time) const;
+  // Those of these rights that are granted. `who` is a keyed hash of credentials; `now` is what the
+  // attributes say in this call.
+  [[nodiscard]] Rights held(std::uint64_t who, Rights rights, const Attributes& now,
+                            base::TimePoint time) const;
   void remember(std::uint64_t who, Rights rights, const Attributes& now, base::TimePoint time,
                 base::WallTime wall);
 

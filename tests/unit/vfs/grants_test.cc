@@ -22,7 +22,7 @@ class GrantsTest : public testing::Test {
     grants_.remember(who, rights, file_, clock_.now(), clock_.wall());
   }
   [[nodiscard]] bool holds(Rights rights, std::uint64_t who = 42) const {
-    return grants_.holds(who, rights, file_, clock_.now());
+    return rights != 0 && grants_.held(who, rights, file_, clock_.now()) == rights;
   }
 
   Grants grants_;
