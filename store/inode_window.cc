@@ -196,6 +196,7 @@ base::Result<SealedInode::Draft> SealedInode::draft_window(File& stub) {
 base::Result<void> SealedInode::put_recipe(Draft& draft) {
   ChunkStore& chunks = store_.chunks();
   std::vector<Extent> ranges;
+  ranges.reserve(draft.pieces.size());
   for (const WindowPiece& piece : draft.pieces) ranges.push_back({piece.begin, piece.end});
   auto recipe = with_replaced(chunks, {draft.base->root().top, draft.base->record().mapped}, ranges,
                               draft.status.size, [&](std::size_t index, RecipeBuilder& out) {
