@@ -57,7 +57,7 @@ base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Co
                                               std::vector<std::optional<ChunkRef>>& out) {
   std::bitset<puts_at_once> wanted;
   for (std::size_t i = 0; i < chunks.size(); ++i)
-    if (!out[i]) wanted.set(std::hash<hashing::Digest>{}(chunks[i].id) % puts_at_once);
+    if (!out[i]) wanted.set(turn_of(chunks[i].id));
   if (wanted.none()) return {};
   std::vector<std::unique_lock<std::mutex>> locks;
   for (std::size_t i = 0; i < wanted.size(); ++i)

@@ -98,9 +98,10 @@ class ChunkStore {
   base::Guarded<std::unordered_set<std::uint64_t>> bad_;  // locations
   // Whoever puts a chunk looks for it first: the same one is not put twice at a time.
   static constexpr std::size_t puts_at_once = 32;
-  std::mutex& putting(const hashing::Digest& id) {
-    return putting_[std::hash<hashing::Digest>{}(id) % puts_at_once];
+  static std::size_t turn_of(const hashing::Digest& id) {
+    return std::hash<hashing::Digest>{}(id) % puts_at_once;
   }
+  std::mutex& putting(const hashing::Digest& id) { return putting_[turn_of(id)]; }
   std::array<std::mutex, puts_at_once> putting_;
   std::atomic<std::uint64_t> chunks_added_{0}, bytes_added_{0}, chunks_found_{0}, bytes_found_{0},
       mismatches_{0};

@@ -90,10 +90,6 @@ base::Result<void> RecipeBuilder::add_to(std::size_t height, const NodeEntry& en
   return ends_node(level.entries) ? close(height) : base::Result<void>();
 }
 
-struct RecipeBuilder::Kept {
-  std::uint64_t begin, end;
-};
-
 base::Result<void> RecipeBuilder::keep(const Node& top, std::uint64_t begin, std::uint64_t end) {
   if (begin >= end) return {};
   return keep_some({.begin = begin, .end = end}, top, 0, true);
@@ -108,7 +104,7 @@ bool RecipeBuilder::begins_node(std::size_t height) const {
 
 // A node at the right edge of its recipe (`at_the_end`) ended because nothing followed, others where they end
 // here, too.
-base::Result<void> RecipeBuilder::keep_some(const Kept& kept, const Node& node, std::uint64_t base,
+base::Result<void> RecipeBuilder::keep_some(const Extent& kept, const Node& node, std::uint64_t base,
                                             bool at_the_end) {
   const auto first = std::ranges::partition_point(
       node.entries, [&](const NodeEntry& entry) { return base + entry.end() <= kept.begin; });

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "store/chunk_store.h"
+#include "store/medium.h"
 #include "store/node.h"
 #include "store/record.h"
 
@@ -35,8 +36,7 @@ class RecipeBuilder {
     std::vector<NodeEntry> entries{};
   };
   base::Result<void> add_to(std::size_t height, const NodeEntry& entry);
-  struct Kept;
-  base::Result<void> keep_some(const Kept& kept, const Node& node, std::uint64_t base, bool at_the_end);
+  base::Result<void> keep_some(const Extent& kept, const Node& node, std::uint64_t base, bool at_the_end);
   [[nodiscard]] bool begins_node(std::size_t height) const;
   base::Result<void> close(std::size_t height);
   Node node_of(std::size_t height) const;

@@ -223,32 +223,41 @@ JobResult run(CpuHasher& hasher, const Job& job) {
   return result ? std::move(*result) : JobResult{};
 }
 
+// Jobs up to `job_max` bytes, of spans up to `span_max`: the chunks of them all.
+std::vector<Chunk> in_jobs(CpuHasher& hasher, const ChunkParams& params, const Key& key,
+                           base::BytesView stream, std::size_t job_max, std::size_t span_max,
+                           std::mt19937_64& random) {
+  std::vector<Chunk> out;
+  std::size_t done = 0, end = 0;
+  while (end < stream.size()) {
+    end = std::min(stream.size(), end + 1 + random() % job_max);
+    Job job{.params = &params, .key = key, .stream_offset = done, .is_end = end == stream.size()};
+    for (std::size_t at = done; at < end;) {
+      const std::size_t take = std::min<std::size_t>(end - at, random() % span_max);
+      job.spans.push_back(stream.subspan(at, take));
+      at += take;
+    }
+    const JobResult part = run(hasher, job);
+    out.insert(out.end(), part.chunks.begin(), part.chunks.end());
+    done += part.consumed;
+  }
+  return out;
+}
+
+// Short spans are cut as one; long ones where they lie, but for the chunks over their ends.
 TEST(CpuHasher, any_split_of_a_stream_into_jobs_and_spans_gives_the_same_chunks) {
   const base::SystemClock clock;
   CpuHasher hasher(clock);
   std::mt19937_64 random(12);
-  const ChunkParams params = small_params(key_of(10)), fixed = ChunkParams::fixed(16384).value();
+  const Key key = key_of(10);
+  const ChunkParams params = small_params(key), fixed = ChunkParams::fixed(16384).value();
   for (const base::Bytes& stream : streams())
     for (const ChunkParams* p : {&params, &fixed}) {
-      Job whole{.params = p, .key = key_of(10), .spans = {stream}};
-      const JobResult expected = run(hasher, whole);
+      const JobResult expected = run(hasher, {.params = p, .key = key, .spans = {stream}});
       ASSERT_EQ(expected.consumed, stream.size());
       for (int round = 0; round < 3; ++round) {
-        std::vector<Chunk> chunks;
-        std::size_t done = 0, end = 0;
-        while (end < stream.size()) {
-          end = std::min(stream.size(), end + 1 + random() % 100'000);
-          Job job{.params = p, .key = key_of(10), .stream_offset = done, .is_end = end == stream.size()};
-          for (std::size_t at = done; at < end;) {
-            const std::size_t take = std::min<std::size_t>(end - at, random() % 20'000);
-            job.spans.push_back(base::BytesView(stream).subspan(at, take));
-            at += take;
-          }
-          const JobResult part = run(hasher, job);
-          chunks.insert(chunks.end(), part.chunks.begin(), part.chunks.end());
-          done += part.consumed;
-        }
-        ASSERT_EQ(chunks, expected.chunks);
+        ASSERT_EQ(in_jobs(hasher, *p, key, stream, 100'000, 20'000, random), expected.chunks);
+        ASSERT_EQ(in_jobs(hasher, *p, key, stream, 1'500'000, 600'000, random), expected.chunks);
       }
     }
 }
