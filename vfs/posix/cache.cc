@@ -104,26 +104,19 @@ void FileCache::use(Shard& shard, PosixFile& file) {
   }
 }
 
-FileRef FileCache::find(base::BytesView handle) {
+FileRef FileCache::find(base::BytesView handle, bool& parked) {
   const std::uint64_t mac = HandleCodec::mac_of(handle);
   Shard& shard = shard_of(mac);
   std::scoped_lock lock(shard.mutex);
   PosixFile* const file = lookup(shard, handle, mac);
-  if (file == nullptr || file->parked()) {
+  parked = file != nullptr && file->parked();
+  if (file == nullptr || parked) {
     ++shard.misses;
     return {};
   }
   ++shard.hits;
   use(shard, *file);
   return FileRef(file);
-}
-
-bool FileCache::has_parked(base::BytesView handle) const {
-  const std::uint64_t mac = HandleCodec::mac_of(handle);
-  const Shard& shard = shard_of(mac);
-  std::scoped_lock lock(shard.mutex);
-  const PosixFile* const file = lookup(shard, handle, mac);
-  return file != nullptr && file->parked();
 }
 
 // What has left the cache cannot be found by its handle.

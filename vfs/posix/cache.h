@@ -54,11 +54,12 @@ class FileCache {
   void note_close(PosixFile& file);
   // Waits for who parks it in this moment, or finds that he cannot. The caller has a FileRef.
   void await_parking(PosixFile& file);
-  // Whether there is a parked object with this verified handle.
-  [[nodiscard]] bool has_parked(base::BytesView handle) const;
-
-  // The object with this verified handle, or null; also if it is parked.
-  FileRef find(base::BytesView handle);
+  // The object with this verified handle, or null; also if it is parked, which the second one tells.
+  FileRef find(base::BytesView handle) {
+    bool parked = false;
+    return find(handle, parked);
+  }
+  FileRef find(base::BytesView handle, bool& parked);
   // Makes room, then adds the object, unless another thread was faster: returns the one that is in the cache.
   // One that is parked there gets the descriptor.
   FileRef insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened);

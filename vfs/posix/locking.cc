@@ -248,8 +248,10 @@ FileRef Tree::cached(const std::optional<FileHandle>& handle) {
 }
 
 Outcome<FileRef> Tree::cached_victim(const Credentials& who, const std::optional<FileHandle>& handle) {
-  Outcome<FileRef> known = cached(handle);
-  if (!*known && handle && cache_.has_parked(handle->view())) known = resolve(handle->view());
+  if (!handle) return FileRef();
+  bool parked = false;
+  Outcome<FileRef> known = cache_.find(handle->view(), parked);
+  if (parked) known = resolve(handle->view());
   if (!known && known.error() == Error::stale) return FileRef();
   if (!known || !*known || cache_.room_for_nameless(who.peer) || !node(*known).held_open()) return known;
   const auto stat = stat_of(node(*known).fd());
