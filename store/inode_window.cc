@@ -244,8 +244,35 @@ base::Result<void> SealedInode::make_holes(File& stub, const Draft& draft) {
   return stub.set_times(now->atime, now->mtime);
 }
 
+base::Result<void> SealedInode::put_record(File& stub, Draft& draft, bool first) {
+  base::Result<void> done = make_holes(stub, draft);
+  if (done && first) done = stub.set_hint(true);
+  if (done) done = stub.set_attribute(record_name, encode(draft.record, store_.keys(), file_));
+  if (done) set(std::make_shared<const SealedFile>(store_.chunks(), draft.record, std::move(draft.root)));
+  return done;
+}
+
+// Blocks that the stub has bytes of are its own. False: that took something out of the file.
+base::Result<bool> SealedInode::take_in(File& stub, Draft& draft, bool first, const Fill& fill) {
+  for (const WindowPiece& piece : draft.pieces) {
+    const auto own = now_->newer(stub, piece.begin, piece.end);
+    if (!own) return base::fail(own.error());
+    for (const Extent& extent : *own)
+      if (auto spilled = spill(stub, extent.begin, extent.end, draft.number, fill); !spilled)
+        return base::fail(spilled.error());
+  }
+  if (now_ != draft.base) return false;
+  if (auto put = put_record(stub, draft, first); !put) return base::fail(put.error());
+  const std::uint64_t before = window_.slab_bytes();
+  for (const WindowPiece& piece : draft.pieces) window_.erase_chunks(piece.begin, piece.end, draft.number);
+  window_changed(before);
+  windows_->sealed(draft.bytes);
+  return true;
+}
+
 // False: something was taken out of the file meanwhile, or there is too little.
-base::Result<bool> SealedInode::into_recipe(File& stub, std::uint32_t tree, const Fill& fill) {
+base::Result<bool> SealedInode::into_recipe(File& stub, std::uint32_t tree, const Fill& fill,
+                                            const Around& around) {
   const Pins::Use use = store_.chunks().pins().use();
   auto draft = draft_window(stub);
   if (!draft) return base::fail(draft.error());
@@ -259,29 +286,17 @@ base::Result<bool> SealedInode::into_recipe(File& stub, std::uint32_t tree, cons
       return base::fail(noted.error());
   const Alone lock = alone();
   if (now_ != draft->base || edits_ != draft->edits) return false;
-  // Blocks that the stub has bytes of are its own.
-  for (const WindowPiece& piece : draft->pieces) {
-    const auto own = now_->newer(stub, piece.begin, piece.end);
-    if (!own) return base::fail(own.error());
-    for (const Extent& extent : *own)
-      if (auto spilled = spill(stub, extent.begin, extent.end, draft->number, fill); !spilled)
-        return base::fail(spilled.error());
-  }
-  if (now_ != draft->base) return false;
-  base::Result<void> done = make_holes(stub, *draft);
-  if (done && first) done = stub.set_hint(true);
-  if (done) done = stub.set_attribute(record_name, encode(draft->record, store_.keys(), file_));
+  base::Result<bool> taken = false;
+  const auto done = around([&]() -> base::Result<void> {
+    taken = take_in(stub, *draft, first, fill);
+    return taken ? base::Result<void>() : base::fail(taken.error());
+  });
   if (!done) return base::fail(done.error());
-  set(std::make_shared<const SealedFile>(store_.chunks(), draft->record, std::move(draft->root)));
-  const std::uint64_t before = window_.slab_bytes();
-  for (const WindowPiece& piece : draft->pieces) window_.erase_chunks(piece.begin, piece.end, draft->number);
-  window_changed(before);
-  windows_->sealed(draft->bytes);
-  return true;
+  return taken;
 }
 
 base::Result<void> SealedInode::close_window(File& stub, std::optional<std::uint32_t> tree, const Fill& fill,
-                                             bool& sealed) {
+                                             const Around& around, bool& sealed) {
   if (windows_ == nullptr) return {};
   // What is here now is to be kept; what comes later may wait for the next one.
   std::uint64_t begun = 0;
@@ -299,16 +314,17 @@ base::Result<void> SealedInode::close_window(File& stub, std::optional<std::uint
     for (auto more = cut_some(begun); more && *more && clock.now() < until;) more = cut_some(begun);
     base::Result<bool> put = false;
     for (int attempts = 0; put && !*put && attempts < attempts_max; ++attempts)
-      put = into_recipe(stub, *tree, fill);
+      put = into_recipe(stub, *tree, fill, around);
     sealed = put && *put;
     if (!put)
       base::log_event(base::Level::warning, "store_window_not_sealed", "{}; the file has its bytes",
                       base::message_of(put.error()));
   }
   const Alone lock = alone();
+  if (window_.empty()) return {};
   // Later bytes that lie over what is to be kept are kept in its place.
   const bool is_apart = sealed && window_.last_overlay() <= begun;
-  return spill(stub, 0, whole_file, is_apart ? begun : whole_file, fill);
+  return around([&] { return spill(stub, 0, whole_file, is_apart ? begun : whole_file, fill); });
 }
 
 void SealedInode::lose_window() {

@@ -97,9 +97,11 @@ class SealedInode {
   void cut_window();
   // What is in the window when it is called is in the recipe or in the stub when it ends, though not on the
   // medium. `tree`: of the file; nothing: it may not be sealed. `sealed`: the record is another one. EAGAIN
-  // and errors of `fill`: some is in the window still.
+  // and errors of `fill`: some is in the window still. What changes the inode, and nothing that clients have
+  // in it, is done through `around`.
+  using Around = std::function<base::Result<void>(const Change& change)>;
   base::Result<void> close_window(File& stub, std::optional<std::uint32_t> tree, const Fill& fill,
-                                  bool& sealed);
+                                  const Around& around, bool& sealed);
   // Nobody can keep what is in the window, and there will be none any more.
   void lose_window();
 
@@ -158,7 +160,9 @@ class SealedInode {
   [[nodiscard]] base::Result<Draft> draft_window(File& stub);
   base::Result<void> put_recipe(Draft& draft);
   base::Result<void> make_holes(File& stub, const Draft& draft);
-  base::Result<bool> into_recipe(File& stub, std::uint32_t tree, const Fill& fill);
+  base::Result<void> put_record(File& stub, Draft& draft, bool first);
+  base::Result<bool> take_in(File& stub, Draft& draft, bool first, const Fill& fill);
+  base::Result<bool> into_recipe(File& stub, std::uint32_t tree, const Fill& fill, const Around& around);
 
   void set(std::shared_ptr<const SealedFile> next);
 

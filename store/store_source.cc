@@ -168,15 +168,39 @@ vfs::VfsOp<std::optional<SealedContent::Windowed>> SealedContent::begin_window(v
   co_return std::move(out);
 }
 
-vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials& who) {
+void SealedContent::hide(const vfs::HiddenChanges& hidden) {
+  hidden_.with([&](vfs::HiddenChanges& now) { now = hidden; });
+  hides_.store(true, std::memory_order_release);
+}
+
+// It is hidden from the first moment on.
+base::Result<void> SealedContent::hiding(vfs::Stub& stub, const SealedInode::Change& change,
+                                         std::optional<vfs::HiddenChanges>& hidden) {
+  const bool hides = stub.hide_changes().has_value();
+  auto done = change();
+  if (!hides || !done) return done;
+  if (const auto found = stub.hidden(); found && *found) {
+    hide(**found);
+    hidden = *found;
+  }
+  return done;
+}
+
+vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides) {
   if (!has_window()) co_return;
   const auto tree = source_.windows()->tree_of(stub.handle());
   const int fd = co_await stub.descriptor(vfs::OpenAccess::both);
   const auto file = source_.store_.medium().file_of(fd);
   StubCall call;
   bool sealed = false;
+  std::optional<vfs::HiddenChanges> hidden;
+  const SealedInode::Around around = [&](const SealedInode::Change& change) {
+    return hides ? hiding(stub, change, hidden) : change();
+  };
   const base::Result<void> done = co_await on_pool(source_.group_, io::BlockingReason::sync, [&] {
-    return inode_->close_window(*file, tree, filler(stub, who, fd, call), sealed);
+    auto closed = inode_->close_window(*file, tree, filler(stub, who, fd, call), around, sealed);
+    if (hidden) source_.remember(stub, *hidden, *inode_);
+    return closed;
   });
   const bool later = !done && !call && call.error() == vfs::Error::delay;
   if (!done && !later) {
@@ -194,7 +218,7 @@ vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials
 
 vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& stub, const vfs::Credentials& who,
                                                 std::uint64_t /*offset*/, std::uint32_t /*count*/) {
-  co_await close_window(stub, who);
+  co_await close_window(stub, who, true);
   const auto sync = [&] { return stub.commit_own(); };
   base::Result<vfs::Verifier, vfs::Error> done =
       co_await on_pool(source_.group_, io::BlockingReason::sync, sync);
@@ -255,7 +279,8 @@ void add_space(vfs::Attributes& attributes, std::uint64_t mapped) {
 
 void SealedContent::adjust(vfs::Attributes& attributes) const {
   add_space(attributes, inode_->mapped() + inode_->window_bytes());
-  if (hidden_) hidden_->hide(attributes);
+  if (hides_.load(std::memory_order_acquire))
+    hidden_.with([&](const vfs::HiddenChanges& hidden) { hidden.hide(attributes); });
 }
 
 StoreSource::Inode StoreSource::name_of(std::uint64_t device, const KernelHandle& file) {
@@ -331,6 +356,12 @@ hashing::Digest StoreSource::note_key(const vfs::FileHandle& file) const {
   return store_.keys().id_of(ChunkKind::root, file.view());
 }
 
+void StoreSource::remember(const vfs::Stub& stub, const vfs::HiddenChanges& hidden,
+                           const SealedInode& inode) {
+  if (store_.index() == nullptr) return;
+  store_.index()->put_note(note_key(stub.handle()), encode(FileNote{hidden, inode.mapped()}));
+}
+
 void StoreSource::adjust_unloaded(const vfs::FileHandle& file, vfs::Attributes& attributes) const {
   const auto note = note_of(file);
   if (!note || attributes.change <= note->hidden.after || attributes.change > note->hidden.until) return;
@@ -382,17 +413,18 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
   }
   const int fd = co_await stub.descriptor(vfs::OpenAccess::read);
   const auto file = store_.medium().file_of(fd);
-  co_await stub.hide_changes();
+  std::optional<vfs::HiddenChanges> hidden;
   const base::Result<void> done = co_await on_pool(group_, io::BlockingReason::sync, [&] {
+    const bool hides = stub.hide_changes().has_value();
     auto loaded = former != nullptr ? base::Result<void>() : inode->load(std::nullopt);
-    return loaded ? inode->replace(*file, [&] { return work(stub); }) : loaded;
+    if (loaded) loaded = inode->replace(*file, [&] { return work(stub); });
+    if (const auto found = stub.hidden(); hides && found) hidden = *found;
+    return loaded;
   });
   if (!done && done.error() == base::errno_of(EAGAIN)) co_return former;
   if (!done) log_failure("store_replace_failed", stub, done.error());
-  const auto hidden = co_await stub.hidden();
   if (inode->is_plain()) co_return vfs::ContentRef();
-  if (hidden && store_.index() != nullptr)
-    store_.index()->put_note(note_key(stub.handle()), encode(FileNote{*hidden, inode->mapped()}));
+  if (hidden) remember(stub, *hidden, *inode);
   co_return std::make_shared<SealedContent>(*this, std::move(inode), hidden);
 }
 
@@ -403,7 +435,7 @@ io::Op<> StoreSource::close_windows(base::TimePoint before) {
     const auto stub = co_await open.kept.file_system->stub(open.kept.file, *this).as_result();
     if (!stub) continue;
     SealedContent content(*this, open.inode, std::nullopt);
-    (void)co_await content.close_window(**stub, server).as_result();
+    (void)co_await content.close_window(**stub, server, false).as_result();
   }
   // Those that are closed are let go.
   (void)windows_->idle_since(base::TimePoint::min());

@@ -1,6 +1,7 @@
 // Sealed files in an export: their contents, as vfs/content.h has them.
 #pragma once
 
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -13,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/guarded.h"
 #include "io/blocking_pool.h"
 #include "store/file_note.h"
 #include "store/sealed_inode.h"
@@ -31,7 +33,9 @@ class SealedContent final : public vfs::Content {
  public:
   SealedContent(StoreSource& source, std::shared_ptr<SealedInode> inode,
                 const std::optional<vfs::HiddenChanges>& hidden)
-      : source_(source), inode_(std::move(inode)), hidden_(hidden) {}
+      : source_(source), inode_(std::move(inode)) {
+    if (hidden) hide(*hidden);
+  }
 
   [[nodiscard]] vfs::ContentSource& source() const override;
   vfs::VfsOp<vfs::ReadResult> read(vfs::Stub& stub, std::uint64_t offset, std::uint32_t count,
@@ -56,7 +60,8 @@ class SealedContent final : public vfs::Content {
   vfs::VfsOp<> deallocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                           std::uint64_t length) override;
   // What is in the window goes into the recipe or to the stub. Where neither can be, the verifier changes.
-  vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who);
+  // `hides`: clients see no other times and change attribute than before; for the content that they use.
+  vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides);
   [[nodiscard]] bool has_window() const { return inode_->has_window(); }
   // Space: bytes that are no holes. Of what was overwritten both are counted, but no more than the size.
   void adjust(vfs::Attributes& attributes) const override;
@@ -75,9 +80,15 @@ class SealedContent final : public vfs::Content {
   vfs::VfsOp<std::optional<Windowed>> begin_window(vfs::Stub& stub, const io::Payload& data);
   static auto filler(vfs::Stub& stub, const vfs::Credentials& who, int fd, StubCall& failed);
 
+  void hide(const vfs::HiddenChanges& hidden);
+  // Hides what the change does to the inode; `hidden`: what is to be remembered of it.
+  base::Result<void> hiding(vfs::Stub& stub, const SealedInode::Change& change,
+                            std::optional<vfs::HiddenChanges>& hidden);
+
   StoreSource& source_;
   const std::shared_ptr<SealedInode> inode_;
-  const std::optional<vfs::HiddenChanges> hidden_;
+  std::atomic<bool> hides_{false};
+  base::Guarded<vfs::HiddenChanges> hidden_;  // where hides_
 };
 
 // Of one store, for all exports that have it. Thread-safe; the store outlives it.
@@ -137,6 +148,7 @@ class StoreSource final : public vfs::ContentSource {
   static Inode name_of(std::uint64_t device, const KernelHandle& file);
   [[nodiscard]] std::optional<FileNote> note_of(const vfs::FileHandle& file) const;
   [[nodiscard]] hashing::Digest note_key(const vfs::FileHandle& file) const;
+  void remember(const vfs::Stub& stub, const vfs::HiddenChanges& hidden, const SealedInode& inode);
   // Whether an empty plain file, of which such bytes are the first, is to have a window.
   [[nodiscard]] bool begins_window(const vfs::FileHandle& file, const vfs::PlacementHint& hint) const;
   // The same for all who have the file now.

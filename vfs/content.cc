@@ -10,9 +10,9 @@ VfsOp<std::optional<base::Bytes>> Stub::record() { return base::fail(Error::nots
 
 VfsOp<bool> Stub::at_rest() { return base::fail(Error::notsupp); }
 
-VfsOp<> Stub::hide_changes() { return base::fail(Error::notsupp); }
+base::Result<void, Error> Stub::hide_changes() { return base::fail(Error::notsupp); }
 
-VfsOp<std::optional<HiddenChanges>> Stub::hidden() { return base::fail(Error::notsupp); }
+base::Result<std::optional<HiddenChanges>, Error> Stub::hidden() { return std::nullopt; }
 
 base::Result<void, Error> Stub::punch_own(std::uint64_t /*offset*/, std::uint64_t /*length*/) {
   return base::fail(Error::notsupp);

@@ -90,12 +90,13 @@ class Stub {
   // Whether nobody is about to write: no open for writing, no lease for it, no local writer that the kernel
   // knows of.
   virtual VfsOp<bool> at_rest();
-  // In ContentSource::place(): from now on clients see times and change attribute as they are now, until
-  // place() has ended. No lease and no watch is told what happens to the inode.
-  virtual VfsOp<> hide_changes();
-  // For the content that place() returns: what it goes on hiding. Nothing: somebody else has changed the
-  // inode, too. Once.
-  virtual VfsOp<std::optional<HiddenChanges>> hidden();
+  // Around what the source does to the inode without changing what clients have in it. From
+  // hide_changes() on clients see times and change attribute as they are now, and no lease and no watch is
+  // told; until the stub's call has ended, or place(), or somebody else begins to change the file. hidden()
+  // says what the content is to go on hiding before that; nothing: somebody else has changed the inode, too.
+  // Both block.
+  virtual base::Result<void, Error> hide_changes();
+  virtual base::Result<std::optional<HiddenChanges>, Error> hidden();
   // Makes a hole, as the source, with whatever descriptor; the size stays. It blocks.
   virtual base::Result<void, Error> punch_own(std::uint64_t offset, std::uint64_t length);
 
@@ -116,7 +117,7 @@ class Stub {
   // `who`. `fd` is a descriptor() for writing. These block. notsupp: the file system has no descriptors.
   //
   // Bytes of the content's that are written in the same system call, in front of the caller's and behind
-  // them. WriteResult::count is of the caller's alone.
+  // them. WriteResult::count is of the caller's alone; without any it is no change that clients see.
   struct Edges {
     base::BytesView before{}, after{};
   };

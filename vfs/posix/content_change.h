@@ -16,12 +16,12 @@ namespace braid::vfs::posix {
 // bits along, as the kernel does where it sees the writing: before the first byte changes, so that whatever
 // fails later leaves nobody's bytes with somebody's privileges.
 template <class F>
-auto FileIo::changing(const Credentials& who, Wcc* wcc, SetId set_id, F work) -> std::invoke_result_t<F&> {
+auto FileIo::changing(const Credentials& who, Wcc* wcc, Changes what, F work) -> std::invoke_result_t<F&> {
   using T = typename std::invoke_result_t<F&>::value_type;
   std::optional<Change> change;
   const auto begin = [&]() -> Outcome<> {
     if (auto begun = data_.begin_change(who, wcc, change); !begun) return begun;
-    if (set_id == SetId::kept) return {};
+    if (what == Changes::nothing) return {};
     const auto now = fs_.tree().observe(data_.node());
     if (!now) return base::fail(now.error());
     if (auto done = fs_.tree().drop_set_id(who, data_.node(), now->mode); !done) return done;
@@ -34,7 +34,8 @@ auto FileIo::changing(const Credentials& who, Wcc* wcc, SetId set_id, F work) ->
   else
     result = base::fail(begun.error());
   const auto end = [&]() -> Outcome<> {
-    if (begun) data_.node().changes().changed();
+    if (begun && what != Changes::nothing) data_.node().changes().changed();
+    if (change && what == Changes::nothing) change->none();
     change.reset();
     return {};
   };

@@ -7,9 +7,9 @@
 #include "vfs/posix/stub.h"
 
 namespace braid::vfs::posix {
-std::uint64_t FrozenTimes::begin(const Attributes& now) {
+std::uint64_t FrozenTimes::begin(const Attributes& now, const ChangeCounter::Look& seen) {
   const std::uint64_t number = state_.with([&](State& state) {
-    state = {state.number + 1, true, now.mtime, now.ctime, now.change};
+    state = {state.number + 1, true, seen, now.mtime, now.ctime, now.change};
     return state.number;
   });
   on_.store(true, std::memory_order_release);
@@ -24,9 +24,9 @@ void FrozenTimes::end(std::uint64_t number) {
   });
 }
 
-void FrozenTimes::apply_now(Attributes& attributes) const {
+void FrozenTimes::apply_now(const ChangeCounter& changes, Attributes& attributes) const {
   state_.with([&](const State& state) {
-    if (!state.on) return;
+    if (!state.on || !changes.none_since(state.seen)) return;
     attributes.mtime = state.mtime;
     attributes.ctime = state.ctime;
     attributes.change = state.change;
@@ -37,7 +37,7 @@ void adjust(const PosixFile& file, Attributes& attributes) {
   if (file.content() == nullptr) return;
   const auto use = file.content()->slot.enter();
   if (use && use->content() != nullptr) use->content()->adjust(attributes);
-  file.content()->frozen.apply(attributes);
+  file.content()->frozen.apply(file.changes(), attributes);
 }
 
 bool is_behind(const PosixFile& file) {
@@ -199,7 +199,7 @@ VfsOp<ContentRef> Contents::replace(PosixFile& file, ContentSource& source, Plac
   if (former != nullptr && &former->source() != &source) co_await base::fail(Error::exist);
   PosixStub stub(fs_, file, source);
   base::Result<ContentRef, Error> placed = co_await source.place(stub, former, hint).as_result();
-  frozen = stub.frozen();
+  frozen = stub.leave_frozen();
   if (frozen == 0) file.changes().changed();
   co_return co_await std::move(placed);
 }

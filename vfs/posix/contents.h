@@ -16,24 +16,26 @@ namespace braid::vfs::posix {
 class FileData;
 class PosixFileSystem;
 
-// What clients see of a file while its source changes the inode (Stub::hide_changes). Thread-safe.
+// What clients see of a file while its source changes the inode (Stub::hide_changes), until anybody else
+// changes it. Thread-safe.
 class FrozenTimes {
  public:
-  // The number is for end(): another's freezing is not ended.
-  std::uint64_t begin(const Attributes& now);
+  // `seen`: before `now` was. The number is for end(): another's freezing is not ended.
+  std::uint64_t begin(const Attributes& now, const ChangeCounter::Look& seen);
   void end(std::uint64_t number);
-  void apply(Attributes& attributes) const {
+  void apply(const ChangeCounter& changes, Attributes& attributes) const {
     if (on_.load(std::memory_order_acquire)) [[unlikely]]
-      apply_now(attributes);
+      apply_now(changes, attributes);
   }
 
  private:
-  void apply_now(Attributes& attributes) const;
+  void apply_now(const ChangeCounter& changes, Attributes& attributes) const;
 
   std::atomic<bool> on_{false};
   struct State {
     std::uint64_t number = 0;
     bool on = false;
+    ChangeCounter::Look seen{};
     Time mtime{}, ctime{};
     std::uint64_t change = 0;
   };

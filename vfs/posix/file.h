@@ -50,6 +50,22 @@ class ChangeCounter {
     running_.fetch_sub(1);
     return ticket.alone && begun_.load() == ticket.number;
   }
+  // For who is no change, and wants to know of them.
+  struct Look {
+    std::uint32_t begun = 0, changes = 0;
+    bool alone = false;
+  };
+  // `own`: changes that the caller is a part of.
+  [[nodiscard]] Look look(std::uint32_t own) const {
+    const std::uint32_t begun = begun_.load();
+    return {begun, changes_.load(), running_.load() == own};
+  }
+  // No other change ran at any time since then.
+  [[nodiscard]] bool still_alone(const Look& look) const { return look.alone && none_since(look); }
+  // No other change has begun, and none has had an effect since then.
+  [[nodiscard]] bool none_since(const Look& look) const {
+    return begun_.load() == look.begun && changes_.load() == look.changes;
+  }
   // After a change, before its attributes are looked at.
   void changed() { changes_.fetch_add(1, std::memory_order_release); }
   [[nodiscard]] std::uint32_t changes() const { return changes_.load(std::memory_order_acquire); }
@@ -260,6 +276,7 @@ class PosixFile final : public File {
   void note_no_dump(bool on) { note(no_dump_, on); }
 
   [[nodiscard]] ChangeCounter& changes() { return changes_; }
+  [[nodiscard]] const ChangeCounter& changes() const { return changes_; }
   // The change attribute of a state with this ctime (ChangeStamp).
   std::uint64_t stamp(std::uint64_t ctime, std::uint32_t changes) {
     return seen_.with([&](Seen& seen) { return seen.stamp.observe(ctime, changes); });

@@ -203,6 +203,13 @@ Outcome<WriteResult> FileData::write_opened(const Credentials& who, std::uint64_
 
 Outcome<WriteResult> FileData::write_through(const Credentials& who, int fd, std::uint64_t offset,
                                              const io::Payload& data, Stability stability) const {
+  auto written = put_through(who, fd, offset, data, stability);
+  file_.changes().changed();
+  return written;
+}
+
+Outcome<WriteResult> FileData::put_through(const Credentials& who, int fd, std::uint64_t offset,
+                                           const io::Payload& data, Stability stability) const {
   const bool in_memory = tree_.base().traits.in_memory;
   const int flags = in_memory ? 0 : flags_of(stability);
   const Verifier verifier = tree_.write_verifier();  // before the data is written, as above
@@ -213,7 +220,6 @@ Outcome<WriteResult> FileData::write_through(const Credentials& who, int fd, std
     as_caller = (stat->stx_mode & set_id_bits) != 0;
   }
   const auto written = put(as_caller ? &who : nullptr, fd, offset, data, flags);
-  file_.changes().changed();
   if (!written) return base::fail(written.error());
   return WriteResult{*written, in_memory ? Stability::file_sync : stability, verifier};
 }
@@ -250,7 +256,7 @@ Outcome<> FileData::sync() const {
 }
 
 Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const {
-  if (lent() || wcc != nullptr) change.emplace(tree_, file_, wcc);
+  if (needs_change(wcc)) change.emplace(tree_, file_, wcc);
   if (!lent()) return may_write(who);
   if (auto allowed = change->allowed(who); !allowed) return allowed;
   if (auto regular = require_regular(file_); !regular) return regular;
@@ -268,7 +274,9 @@ Outcome<Verifier> FileData::commit(const Credentials& who, Wcc* wcc) const {
   const auto use = this->use();
   if (!use) return base::fail(use.error());
   std::optional<Change> change;
-  if (auto begun = begin_change(who, wcc, change); !begun) return base::fail(begun.error());
+  const auto begun = begin_change(who, wcc, change);
+  if (change) change->none();
+  if (!begun) return base::fail(begun.error());
   return commit_own();
 }
 

@@ -63,6 +63,9 @@ class FileData {
   // descriptor for writing.
   Outcome<WriteResult> write_through(const Credentials& who, int fd, std::uint64_t offset,
                                      const io::Payload& data, Stability stability) const;
+  // The same of bytes that the file has already, as clients see it: it does not count as a change.
+  Outcome<WriteResult> put_through(const Credentials& who, int fd, std::uint64_t offset,
+                                   const io::Payload& data, Stability stability) const;
   [[nodiscard]] Outcome<Verifier> commit_own() const;
   Outcome<> resize_through(const Credentials& who, int fd, std::uint64_t size) const;
   Outcome<> space_through(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
@@ -77,6 +80,7 @@ class FileData {
   // The same with the inode of an open, too, which its caller has in use().
   Outcome<Attributes> admit_and_look(Stat& inode) const;
   // Whether the caller may write. Before it, `change` begins if `wcc`, or a lent file, needs that.
+  [[nodiscard]] bool needs_change(const Wcc* wcc) const { return lent() || wcc != nullptr; }
   Outcome<> begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const;
   // Whether the caller may change the size; `now` as for resize().
   Outcome<> admit_resize(const Credentials& who, std::uint64_t size, const Attributes& now) const;

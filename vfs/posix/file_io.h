@@ -42,10 +42,10 @@ class FileIo : public OpenFile {
   VfsOp<> advise_content(std::uint64_t offset, std::uint64_t length, Advice advice);
   // Of an open: keeps its descriptor open, as FileData::use() does.
   VfsOp<FileRef> pinned();
-  // `work` is a change by `who`.
-  enum class SetId : std::uint8_t { kept, dropped };
+  // `work` is by `who`, and changes bytes of the file, or nothing that clients see of it.
+  enum class Changes : std::uint8_t { nothing, bytes };
   template <class F>
-  auto changing(const Credentials& who, Wcc* wcc, SetId set_id, F work) -> std::invoke_result_t<F&>;
+  auto changing(const Credentials& who, Wcc* wcc, Changes what, F work) -> std::invoke_result_t<F&>;
 
   PosixFileSystem& fs_;  // not null
   const FileData data_;

@@ -213,7 +213,9 @@ Outcome<WriteResult> PosixStub::write_own(const Credentials& who, int fd, std::u
   all.append(data);
   copied = copied && append_copy(all, edges.after, fs_.slabs());
   if (!copied) return base::fail(Error::delay);
-  auto written = own.write_through(who, fd, offset - edges.before.size(), all, stability);
+  const std::uint64_t begin = offset - edges.before.size();
+  auto written = data.empty() ? own.put_through(who, fd, begin, all, stability)
+                              : own.write_through(who, fd, begin, all, stability);
   if (!written) return written;
   const std::uint64_t count = written->count, before = edges.before.size();
   if (count < before || (count == before && data.size() > 0)) return base::fail(Error::nospc);
@@ -235,7 +237,7 @@ Outcome<> PosixStub::space_own(const Credentials& who, int fd, std::uint64_t off
 }
 
 PosixStub::~PosixStub() {
-  if (hiding_ && hiding_->ticket) file_.changes().end(*hiding_->ticket);
+  if (const std::uint64_t frozen = leave_frozen(); frozen != 0) file_.content()->frozen.end(frozen);
 }
 
 VfsOp<bool> PosixStub::at_rest() {
@@ -244,11 +246,8 @@ VfsOp<bool> PosixStub::at_rest() {
   return fs_.placement().run(Call::open, [this] { return fs_.tree().at_rest(file_); });
 }
 
-VfsOp<> PosixStub::hide_changes() {
-  return fs_.placement().run(Call::getattr, [this] { return begin_hiding(); });
-}
-
-Outcome<> PosixStub::begin_hiding() {
+Outcome<> PosixStub::hide_changes() {
+  const ChangeCounter::Look seen = file_.changes().look(own_changes_);
   const auto shown = fs_.tree().observe(file_);
   if (!shown) return base::fail(shown.error());
   const auto stat = stat_of(file_.fd());
@@ -256,24 +255,22 @@ Outcome<> PosixStub::begin_hiding() {
   hiding_.emplace();
   hiding_->before = *stat;
   hiding_->shown = *shown;
-  hiding_->ticket = file_.changes().begin();
+  hiding_->seen = seen;
   hiding_->own.emplace(fs_.tree().quietly(file_));
-  hiding_->frozen = file_.content()->frozen.begin(*shown);
+  hiding_->frozen = file_.content()->frozen.begin(*shown, seen);
   return {};
 }
 
-VfsOp<std::optional<HiddenChanges>> PosixStub::hidden() {
-  return fs_.placement().run(Call::getattr, [this] { return end_hiding(); });
-}
-
 // Later changes within the same tick of the clock are told apart by the stamp, which has seen this state.
-Outcome<std::optional<HiddenChanges>> PosixStub::end_hiding() {
+Outcome<std::optional<HiddenChanges>> PosixStub::hidden() {
+  if (!hiding_) return std::nullopt;
+  hiding_->own.reset();
+  const std::uint32_t counted = file_.changes().changes();
   const auto stat = stat_of(file_.fd());
   if (!stat) return base::fail(stat.error());
   const Stat& before = hiding_->before;
-  const std::uint64_t changes =
-      file_.stamp(nanoseconds_of(posix::ctime_of(*stat)), file_.changes().changes());
-  const bool alone = file_.changes().end(*std::exchange(hiding_->ticket, std::nullopt));
+  const std::uint64_t changes = file_.stamp(nanoseconds_of(posix::ctime_of(*stat)), counted);
+  const bool alone = file_.changes().still_alone(hiding_->seen);
   const bool same = stat->stx_mode == before.stx_mode && stat->stx_nlink == before.stx_nlink &&
                     stat->stx_uid == before.stx_uid && stat->stx_gid == before.stx_gid &&
                     stat->stx_size == before.stx_size && stat->stx_mtime.tv_sec == before.stx_mtime.tv_sec &&

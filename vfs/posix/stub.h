@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "vfs/content.h"
 #include "vfs/posix/file_data.h"
@@ -17,18 +18,20 @@ Outcome<std::optional<base::Bytes>> record_of(const PosixFile& file, std::string
 
 // Since Stub::hide_changes().
 struct StubHiding {
-  std::uint64_t frozen = 0;
-  Stat before{};                                // the inode
-  Attributes shown{};                           // what clients see of it
-  std::optional<ChangeCounter::Ticket> ticket;  // nothing: hidden() was asked
+  std::uint64_t frozen = 0;  // 0: it is not, or not for the stub to end
+  Stat before{};             // the inode
+  Attributes shown{};        // what clients see of it
+  ChangeCounter::Look seen{};
   std::optional<OwnChanges> own;
 };
 
 class PosixStub final : public Stub {
  public:
-  // For one call, which keeps the file. `open`: what the call came through, if somebody opened the file.
-  PosixStub(PosixFileSystem& fs, PosixFile& file, ContentSource& source, const FileData* open = nullptr)
-      : fs_(fs), file_(file), source_(source), open_(open) {}
+  // For one call, which keeps the file. `open`: what the call came through, if somebody opened the file;
+  // `own_changes`: as which it counts in file.changes().
+  PosixStub(PosixFileSystem& fs, PosixFile& file, ContentSource& source, const FileData* open = nullptr,
+            std::uint32_t own_changes = 0)
+      : fs_(fs), file_(file), source_(source), open_(open), own_changes_(own_changes) {}
   // Keeps the file itself.
   PosixStub(PosixFileSystem& fs, FileRef file, ContentSource& source, const FileData* open = nullptr)
       : fs_(fs), kept_(std::move(file)), file_(posix::node(kept_)), source_(source), open_(open) {}
@@ -49,8 +52,8 @@ class PosixStub final : public Stub {
   VfsOp<> sync() override;
   VfsOp<> drop_privileges() override;
   VfsOp<bool> at_rest() override;
-  VfsOp<> hide_changes() override;
-  VfsOp<std::optional<HiddenChanges>> hidden() override;
+  Outcome<> hide_changes() override;
+  Outcome<std::optional<HiddenChanges>> hidden() override;
   Outcome<> punch_own(std::uint64_t offset, std::uint64_t length) override;
   [[nodiscard]] Kept keep() override;
   [[nodiscard]] Verifier own_verifier() const override;
@@ -61,21 +64,21 @@ class PosixStub final : public Stub {
   Outcome<> resize_own(const Credentials& who, int fd, std::uint64_t size) override;
   Outcome<> space_own(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
                       bool hole) override;
-  // The number of what hide_changes() has frozen; 0: nothing.
-  [[nodiscard]] std::uint64_t frozen() const { return hiding_ ? hiding_->frozen : 0; }
+  // The number of what hide_changes() has frozen, which the caller ends; 0: nothing. Else it ends with the
+  // stub.
+  [[nodiscard]] std::uint64_t leave_frozen() { return hiding_ ? std::exchange(hiding_->frozen, 0) : 0; }
 
  private:
   // As what the call came through; as `who`, if there was no call.
   [[nodiscard]] FileData data_of(const Credentials& who) const;
-  Outcome<> begin_hiding();
-  Outcome<std::optional<HiddenChanges>> end_hiding();
 
   PosixFileSystem& fs_;
   const FileRef kept_;
   PosixFile& file_;
   ContentSource& source_;
   const FileData* const open_ = nullptr;  // null: nobody's
-  std::optional<Time> ctime_;             // that attributes() has seen last
+  const std::uint32_t own_changes_ = 0;
+  std::optional<Time> ctime_;  // that attributes() has seen last
   std::optional<StubHiding> hiding_;
 };
 

@@ -4,6 +4,7 @@ import os
 import random
 
 from harness.client import Lab, drop_caches, equal, expect, read_file, run, step, until, write_file
+from harness.mountstats import operations_sent
 from harness.store import Store
 
 RUNS = ("ext4", "xfs,4.2", "btrfs,4.2")
@@ -52,6 +53,16 @@ expect(store.figure("bytes_found_total") > found, "nothing of the second copy wa
 equal(store.figure("window_lost_bytes_total"), 0, "bytes lost")
 same("after it was written")
 
+step("a client that has written a file, and committed it, reads it from its own cache")
+reads, taken = operations_sent(mnt, "READ"), store.figure("windowed_bytes_total")
+for number in range(4):
+    write(f"own{number}", source.randbytes(4 * MIB))
+expect(store.figure("windowed_bytes_total") > taken, "they had no windows")
+run("sh", "-c", f"sleep 4; stat {mnt}/own0 >/dev/null")
+for number in range(4):
+    expect(read_file(f"{mnt}/own{number}") == bytes(wanted[f"own{number}"]), f"own{number} differs")
+equal(operations_sent(mnt, "READ"), reads, "READs on the wire")
+
 step("times that a client sets stay, and what it reads before a COMMIT is what it wrote")
 with open(f"{mnt}/open", "wb") as file:
     data = source.randbytes(5 * MIB)
@@ -84,6 +95,21 @@ for number in range(6):
         file.write(fresh)
         wanted[name].extend(fresh)
 same("after it was cut and gone on with")
+
+step("an export is suspended while a stream is in memory, and goes on")
+data = source.randbytes(12 * MIB)
+with open(f"{mnt}/suspended", "wb") as file:
+    file.write(data[:8 * MIB])
+    file.flush()
+    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # the client sends it, and no COMMIT
+    until(lambda: os.stat(f"{mnt}/suspended").st_size and store.figure("windows") > 0, "it to have a window")
+    lab.host(f"{store.braid} export suspend / --admin {store.admin}")
+    equal(store.figure("windows"), 0, "windows of an export that is suspended")
+    lab.host(f"{store.braid} export resume / --admin {store.admin}")
+    file.write(data[8 * MIB:])
+wanted["suspended"] = bytearray(data)
+equal(store.figure("window_lost_bytes_total"), 0, "bytes lost")
+same("after it was suspended")
 
 step("the server is killed while a stream is written: the client writes once more what was not committed")
 for end in (lab.kill, lab.stop, lab.kill):

@@ -73,6 +73,12 @@ class WindowSourceTest : public SourceTest {
     EXPECT_EQ(::stat(local(name).c_str(), &now), 0);
     return static_cast<std::uint64_t>(now.st_blocks);
   }
+  static void expect_same(const vfs::Attributes& now, const vfs::Attributes& before) {
+    EXPECT_EQ(now.change, before.change);
+    EXPECT_TRUE(now.mtime == before.mtime);
+    EXPECT_TRUE(now.ctime == before.ctime);
+    EXPECT_EQ(now.size, before.size);
+  }
   bool has_record(const std::string& name) const {
     const base::UniqueFd fd(::open(local(name).c_str(), O_RDONLY | O_CLOEXEC));
     const auto found = store_->medium().file_of(fd.get())->attribute(record_name);
@@ -144,6 +150,63 @@ TEST_P(WindowSourceTest, what_is_committed_is_in_the_store_and_nowhere_else) {
   ASSERT_TRUE(commit(find("again")));
   EXPECT_GE(store_->chunks().counts().bytes_found - chunks.bytes_found, noise_.size());
   EXPECT_TRUE(all_of("again") == noise_);
+}
+
+TEST_P(WindowSourceTest, clients_do_not_notice_what_a_commit_does_to_the_inode) {
+  make("f");
+  stream("f", noise_.substr(0, 3'000'000));
+  const vfs::Attributes written = attributes(find("f"));
+  // The one counts as a change that looks before and after, the other does not.
+  vfs::Wcc wcc;
+  ASSERT_TRUE(commit(find("f"), {}, &wcc));
+  EXPECT_GT(counts().sealed_bytes, 0U);
+  ASSERT_TRUE(wcc.before && wcc.after);
+  EXPECT_EQ(wcc.before->change, written.change);
+  expect_same(*wcc.after, written);
+  expect_same(attributes(find("f")), written);
+  start_anew();
+  expect_same(attributes(find("f")), written);
+  // What is written then is seen, and what that COMMIT does is not.
+  stream("f", noise_.substr(3'000'000), 3'000'000);
+  const vfs::Attributes more = attributes(find("f"));
+  EXPECT_GT(more.change, written.change);
+  ASSERT_TRUE(vfs::run(file("f")->commit({}, 0, 0, nullptr)));
+  EXPECT_GT(counts().spilled_bytes, 0U) << "it begins within a block";
+  expect_same(attributes(find("f")), more);
+  start_anew();
+  expect_same(attributes(find("f")), more);
+  EXPECT_TRUE(all_of("f") == noise_);
+  ASSERT_TRUE(setattr(find("f"), vfs::with_mode(0600)));
+  EXPECT_GT(attributes(find("f")).change, more.change);
+}
+
+TEST_P(WindowSourceTest, what_others_change_before_a_commit_has_ended_is_seen) {
+  make("f");
+  stream("f", noise_.substr(0, 2'000'000));
+  const vfs::Attributes written = attributes(find("f"));
+  // Until it has another ctime: the kernel's clock has ticks.
+  while_hashed_ = [this] {
+    const vfs::Attributes before = attributes(find("f"));
+    while (attributes(find("f")).ctime == before.ctime) EXPECT_EQ(::chmod(local("f").c_str(), 0600), 0);
+  };
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_EQ(while_hashed_, nullptr);
+  EXPECT_GT(attributes(find("f")).change, written.change);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'000'000));
+}
+
+// Nobody's content is told what becomes of the window: it shows once.
+TEST_P(WindowSourceTest, what_is_closed_without_a_commit_has_its_bytes_and_mtime) {
+  make("f");
+  stream("f", noise_.substr(0, 2'000'000));
+  const vfs::Attributes written = attributes(find("f"));
+  close_windows();
+  EXPECT_EQ(counts().windows, 0U);
+  const vfs::Attributes closed = attributes(find("f"));
+  EXPECT_TRUE(closed.mtime == written.mtime);
+  EXPECT_GE(closed.change, written.change);
+  start_anew();
+  EXPECT_EQ(attributes(find("f")).change, closed.change) << "it never goes back";
 }
 
 TEST_P(WindowSourceTest, a_short_run_hides_no_longer_one_behind_it) {

@@ -30,6 +30,44 @@ class ContentAttributesTest : public ContentFixture {
 };
 BRAID_ON_EVERY_FILE_SYSTEM(ContentAttributesTest);
 
+TEST_P(ContentAttributesTest, what_a_source_does_to_the_inode_is_hidden_until_somebody_changes_the_file) {
+  const Attributes before = attributes(file_);
+  const auto touch = [&] { ASSERT_EQ(::setxattr(local("file").c_str(), "trusted.test", "1", 1, 0), 0); };
+  HiddenChanges hidden;
+  {
+    const auto stub = run(fs_->stub(file_, source_));
+    ASSERT_TRUE(stub);
+    ASSERT_TRUE((*stub)->hide_changes());
+    touch();
+    EXPECT_EQ(attributes(file_).change, before.change);
+    EXPECT_TRUE(attributes(file_).ctime == before.ctime);
+    const auto found = (*stub)->hidden();
+    ASSERT_TRUE(found && *found);
+    hidden = **found;
+    EXPECT_EQ(hidden.change, before.change);
+  }
+  // The content does not go on hiding it.
+  Attributes now = attributes(file_);
+  EXPECT_GE(now.change, before.change);
+  hidden.hide(now);
+  EXPECT_EQ(now.change, before.change);
+  const auto stub = run(fs_->stub(file_, source_));
+  ASSERT_TRUE((*stub)->hide_changes());
+  touch();
+  Wcc wcc;
+  ASSERT_TRUE(run(fs_->setattr({}, file_, with_mode(0600), std::nullopt, &wcc)));
+  ASSERT_TRUE(wcc.after);
+  EXPECT_GT(wcc.after->change, before.change);
+  EXPECT_EQ(wcc.after->mode & 0777U, 0600U);
+  EXPECT_GT(attributes(file_).change, before.change);
+  const auto found = (*stub)->hidden();
+  ASSERT_TRUE(found);
+  EXPECT_FALSE(*found) << "somebody else has changed it, too";
+  now = attributes(file_);
+  hidden.hide(now);
+  EXPECT_GT(now.change, before.change);
+}
+
 TEST_P(ContentAttributesTest, whoever_looks_at_an_unsettled_file_sees_what_was_written) {
   const std::function<std::uint64_t()> looks[] = {
       [&] { return attributes(file_).size; },
