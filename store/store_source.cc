@@ -173,16 +173,18 @@ void SealedContent::hide(const vfs::HiddenChanges& hidden) {
   hides_.store(true, std::memory_order_release);
 }
 
-// It is hidden from the first moment on.
+// The content hides it when the stub ends to.
 base::Result<void> SealedContent::hiding(vfs::Stub& stub, const SealedInode::Change& change,
                                          std::optional<vfs::HiddenChanges>& hidden) {
   const bool hides = stub.hide_changes().has_value();
   auto done = change();
-  if (!hides || !done) return done;
-  if (const auto found = stub.hidden(); found && *found) {
-    hide(**found);
-    hidden = *found;
+  if (hides && done) {
+    if (const auto found = stub.hidden(); found && *found) {
+      hide(**found);
+      hidden = *found;
+    }
   }
+  stub.show_changes();
   return done;
 }
 

@@ -92,11 +92,12 @@ class Stub {
   virtual VfsOp<bool> at_rest();
   // Around what the source does to the inode without changing what clients have in it. From
   // hide_changes() on clients see times and change attribute as they are now, and no lease and no watch is
-  // told; until the stub's call has ended, or place(), or somebody else begins to change the file. hidden()
-  // says what the content is to go on hiding before that; nothing: somebody else has changed the inode, too.
-  // Both block.
+  // told; until show_changes(), or the end of the stub or of place(), or somebody else begins to change the
+  // file. hidden() says what the content is to go on hiding before that; nothing: somebody else has changed
+  // the inode, too. The two block.
   virtual base::Result<void, Error> hide_changes();
   virtual base::Result<std::optional<HiddenChanges>, Error> hidden();
+  virtual void show_changes() {}
   // Makes a hole, as the source, with whatever descriptor; the size stays. It blocks.
   virtual base::Result<void, Error> punch_own(std::uint64_t offset, std::uint64_t length);
 

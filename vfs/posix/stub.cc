@@ -236,8 +236,11 @@ Outcome<> PosixStub::space_own(const Credentials& who, int fd, std::uint64_t off
   return data_of(who).space_through(who, fd, offset, length, hole ? FileData::hole : 0);
 }
 
-PosixStub::~PosixStub() {
+PosixStub::~PosixStub() { PosixStub::show_changes(); }
+
+void PosixStub::show_changes() {
   if (const std::uint64_t frozen = leave_frozen(); frozen != 0) file_.content()->frozen.end(frozen);
+  hiding_.reset();
 }
 
 VfsOp<bool> PosixStub::at_rest() {

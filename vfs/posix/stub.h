@@ -54,6 +54,7 @@ class PosixStub final : public Stub {
   VfsOp<bool> at_rest() override;
   Outcome<> hide_changes() override;
   Outcome<std::optional<HiddenChanges>> hidden() override;
+  void show_changes() override;
   Outcome<> punch_own(std::uint64_t offset, std::uint64_t length) override;
   [[nodiscard]] Kept keep() override;
   [[nodiscard]] Verifier own_verifier() const override;
