@@ -96,21 +96,6 @@ for number in range(6):
         wanted[name].extend(fresh)
 same("after it was cut and gone on with")
 
-step("an export is suspended while a stream is in memory, and goes on")
-data = source.randbytes(12 * MIB)
-with open(f"{mnt}/suspended", "wb") as file:
-    file.write(data[:8 * MIB])
-    file.flush()
-    os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)  # the client sends it, and no COMMIT
-    until(lambda: os.stat(f"{mnt}/suspended").st_size and store.figure("windows") > 0, "it to have a window")
-    lab.host(f"{store.braid} export suspend / --admin {store.admin}")
-    equal(store.figure("windows"), 0, "windows of an export that is suspended")
-    lab.host(f"{store.braid} export resume / --admin {store.admin}")
-    file.write(data[8 * MIB:])
-wanted["suspended"] = bytearray(data)
-equal(store.figure("window_lost_bytes_total"), 0, "bytes lost")
-same("after it was suspended")
-
 step("the server is killed while a stream is written: the client writes once more what was not committed")
 for end in (lab.kill, lab.stop, lab.kill):
     name = f"killed{len(wanted)}"
