@@ -79,8 +79,8 @@ class FileData {
   Outcome<Attributes> admit_read(Stat* inode = nullptr) const;
   // The same with the inode of an open, too, which its caller has in use().
   Outcome<Attributes> admit_and_look(Stat& inode) const;
-  // Whether the caller may write. Before it, `change` begins if `wcc`, or a lent file, needs that.
   [[nodiscard]] bool needs_change(const Wcc* wcc) const { return lent() || wcc != nullptr; }
+  // Whether the caller may write. Before it, `change` begins if `wcc`, or a lent file, needs that.
   Outcome<> begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const;
   // Whether the caller may change the size; `now` as for resize().
   Outcome<> admit_resize(const Credentials& who, std::uint64_t size, const Attributes& now) const;
