@@ -30,7 +30,7 @@ struct HiddenChanges {
   std::uint64_t change = 0;
 
   void hide(Attributes& attributes) const {
-    if (attributes.change <= after || attributes.change > until) return;
+    if (attributes.change <= after || attributes.change > until || attributes.mtime != mtime) return;
     attributes.mtime = mtime;
     attributes.ctime = ctime;
     attributes.change = change;

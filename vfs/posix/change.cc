@@ -2,23 +2,28 @@
 
 namespace braid::vfs::posix {
 
-Change::Change(Tree& tree, PosixFile& file, Wcc* wcc)
+Change::Change(Tree& tree, PosixFile& file, Wcc* wcc, Changes what)
     : tree_(tree),
       file_(file),
       wcc_(wcc),
-      ticket_(file.changes().begin()),
+      what_(what),
+      begun_(what == Changes::nothing ? file.changes().look() : file.changes().begin()),
       before_(tree.live_attributes(file)) {}
 
 Change::~Change() {
-  if (!none_) file_.changes().changed();
+  ChangeCounter& changes = file_.changes();
+  const auto end = [&] {
+    return what_ == Changes::nothing ? changes.still_alone(begun_) : changes.end(begun_);
+  };
+  if (what_ != Changes::nothing && !none_) changes.changed();
   if (wcc_ == nullptr) {
-    file_.changes().end(ticket_);
+    end();
     return;
   }
   *wcc_ = {};
   if (const auto after = tree_.observe(file_)) wcc_->after = *after;
   // Asked last, so a change that began before the attributes were read is noticed.
-  const bool alone = file_.changes().end(ticket_);
+  const bool alone = end();
   if (alone && before_) wcc_->before = Before{before_->size, before_->mtime, before_->ctime, before_->change};
 }
 

@@ -20,7 +20,7 @@ auto FileIo::changing(const Credentials& who, Wcc* wcc, Changes what, F work) ->
   using T = typename std::invoke_result_t<F&>::value_type;
   std::optional<Change> change;
   const auto begin = [&]() -> Outcome<> {
-    if (auto begun = data_.begin_change(who, wcc, change); !begun) return begun;
+    if (auto begun = data_.begin_change(who, wcc, what, change); !begun) return begun;
     if (what == Changes::nothing) return {};
     const auto now = fs_.tree().observe(data_.node());
     if (!now) return base::fail(now.error());
@@ -35,7 +35,6 @@ auto FileIo::changing(const Credentials& who, Wcc* wcc, Changes what, F work) ->
     result = base::fail(begun.error());
   const auto end = [&]() -> Outcome<> {
     if (begun && what != Changes::nothing) data_.node().changes().changed();
-    if (change && what == Changes::nothing) change->none();
     change.reset();
     return {};
   };

@@ -71,7 +71,7 @@ VfsOp<> PosixOpenFile::clone_content(const Credentials& who, OpenFile& from, std
   const Content::Range range{*held.source(), *held.from->stub, from_offset, length};
   PosixStub stub(fs_, node(), held.target()->source(), &data_);
   const auto clone = [&]() -> VfsOp<> { return held.target()->clone_from(stub, who, range, to_offset); };
-  co_await changing(who, nullptr, Changes::bytes, clone);
+  co_await changing(who, nullptr, Changes::something, clone);
 }
 
 VfsOp<std::uint64_t> PosixOpenFile::copy_content(const Credentials& who, OpenFile& from,
@@ -98,7 +98,7 @@ VfsOp<std::uint64_t> PosixOpenFile::copy_content(const Credentials& who, OpenFil
       const auto copy = [&]() -> VfsOp<std::uint64_t> {
         return held.target()->copy_from(stub, who, range, to_offset);
       };
-      auto copied = co_await changing(who, nullptr, Changes::bytes, copy).as_result();
+      auto copied = co_await changing(who, nullptr, Changes::something, copy).as_result();
       if (copied || copied.error() != Error::notsupp) co_return co_await std::move(copied);
     }
   }

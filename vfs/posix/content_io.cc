@@ -78,7 +78,7 @@ VfsOp<WriteResult> FileIo::write_content(const Credentials& who, std::uint64_t o
     memory = std::move(*taken);
     return content.write(stub, who, offset, memory, stability);
   };
-  const WriteResult result = co_await changing(who, wcc, Changes::bytes, write);
+  const WriteResult result = co_await changing(who, wcc, Changes::something, write);
   // Whoever removed the last name meanwhile took the data along.
   if (data_.lent()) {
     const auto now = co_await fs_.placement()
@@ -95,7 +95,7 @@ VfsOp<Verifier> FileIo::commit_content(const Credentials& who, std::uint64_t off
   const FileRef keep = co_await pinned();
   const ContentSlot::Use use = co_await fs_.contents().use(data_.node());
   if (use.content() == nullptr) co_return co_await commit_own(who, wcc);
-  PosixStub stub(fs_, data_.node(), use.content()->source(), &data_, data_.needs_change(wcc) ? 1 : 0);
+  PosixStub stub(fs_, data_.node(), use.content()->source(), &data_);
   const auto commit = [&]() -> VfsOp<Verifier> { return use.content()->commit(stub, who, offset, count); };
   co_return co_await changing(who, wcc, Changes::nothing, commit);
 }
@@ -154,7 +154,7 @@ VfsOp<> FileIo::space_content(const Credentials& who, std::uint64_t offset, std:
     return space == Space::hole ? use.content()->deallocate(stub, who, offset, length)
                                 : use.content()->allocate(stub, who, offset, length);
   };
-  co_await changing(who, nullptr, Changes::bytes, change);
+  co_await changing(who, nullptr, Changes::something, change);
 }
 
 VfsOp<SeekResult> FileIo::seek_content(std::uint64_t offset, SeekTo what, std::uint64_t until) {

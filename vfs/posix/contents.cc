@@ -125,19 +125,19 @@ VfsOp<> Contents::settle_once(PosixFile& file) {
   const ContentSlot::Use use = co_await this->use(file);
   Content* const content = use.content();
   if (content == nullptr || !content->unsettled()) co_return;
-  const ChangeCounter::Ticket ticket = file.changes().begin();
+  const ChangeCounter::Look begun = file.changes().begin();
   PosixStub stub(fs_, file, content->source());
   base::Result<void, Error> settled = co_await content->settle(stub).as_result();
   file.changes().changed();
-  file.changes().end(ticket);
+  file.changes().end(begun);
   co_await std::move(settled);
 }
 
 // The rights are asked for here, too: who may not write places nothing.
 Outcome<bool> Contents::may_be_placed(const FileData& writer, const Credentials& who) const {
   std::optional<Change> change;
-  if (auto begun = writer.begin_change(who, nullptr, change); !begun) return base::fail(begun.error());
-  if (change) change->none();
+  if (auto begun = writer.begin_change(who, nullptr, Changes::nothing, change); !begun)
+    return base::fail(begun.error());
   const auto now = fs_.tree().observe(writer.node());
   if (!now) return base::fail(now.error());
   return now->size == 0;

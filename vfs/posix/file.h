@@ -34,31 +34,30 @@ enum class Opened : std::uint8_t {
 class PosixOpenFile;
 struct FileContent;
 
+// What a call does to an object, as clients see it.
+enum class Changes : std::uint8_t { nothing, something };
+
 // Tells whether changes of ours to one object overlapped, and whether there were any. Thread-safe.
 class ChangeCounter {
  public:
-  struct Ticket {
-    std::uint32_t number = 0;
-    bool alone = false;
-  };
-  Ticket begin() {
-    const std::uint32_t number = begun_.fetch_add(1) + 1;
-    return {number, running_.fetch_add(1) == 0};
-  }
-  // True if no other change ran at any time since begin().
-  bool end(const Ticket& ticket) {
-    running_.fetch_sub(1);
-    return ticket.alone && begun_.load() == ticket.number;
-  }
-  // For who is no change, and wants to know of them.
   struct Look {
     std::uint32_t begun = 0, changes = 0;
     bool alone = false;
   };
-  // `own`: changes that the caller is a part of.
-  [[nodiscard]] Look look(std::uint32_t own) const {
+  // A change begins.
+  Look begin() {
+    const std::uint32_t begun = begun_.fetch_add(1) + 1;
+    return {begun, changes_.load(std::memory_order_relaxed), running_.fetch_add(1) == 0};
+  }
+  // True if no other change ran at any time since begin().
+  bool end(const Look& begun) {
+    running_.fetch_sub(1);
+    return begun.alone && begun_.load() == begun.begun;
+  }
+  // For who is no change, and wants to know of them.
+  [[nodiscard]] Look look() const {
     const std::uint32_t begun = begun_.load();
-    return {begun, changes_.load(), running_.load() == own};
+    return {begun, changes_.load(), running_.load() == 0};
   }
   // No other change ran at any time since then.
   [[nodiscard]] bool still_alone(const Look& look) const { return look.alone && none_since(look); }

@@ -255,8 +255,9 @@ Outcome<> FileData::sync() const {
   return {};
 }
 
-Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const {
-  if (needs_change(wcc)) change.emplace(tree_, file_, wcc);
+Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, Changes what,
+                                 std::optional<Change>& change) const {
+  if (needs_change(wcc)) change.emplace(tree_, file_, wcc, what);
   if (!lent()) return may_write(who);
   if (auto allowed = change->allowed(who); !allowed) return allowed;
   if (auto regular = require_regular(file_); !regular) return regular;
@@ -274,9 +275,7 @@ Outcome<Verifier> FileData::commit(const Credentials& who, Wcc* wcc) const {
   const auto use = this->use();
   if (!use) return base::fail(use.error());
   std::optional<Change> change;
-  const auto begun = begin_change(who, wcc, change);
-  if (change) change->none();
-  if (!begun) return base::fail(begun.error());
+  if (auto begun = begin_change(who, wcc, Changes::nothing, change); !begun) return base::fail(begun.error());
   return commit_own();
 }
 

@@ -81,7 +81,7 @@ class FileData {
   Outcome<Attributes> admit_and_look(Stat& inode) const;
   [[nodiscard]] bool needs_change(const Wcc* wcc) const { return lent() || wcc != nullptr; }
   // Whether the caller may write. Before it, `change` begins if `wcc`, or a lent file, needs that.
-  Outcome<> begin_change(const Credentials& who, Wcc* wcc, std::optional<Change>& change) const;
+  Outcome<> begin_change(const Credentials& who, Wcc* wcc, Changes what, std::optional<Change>& change) const;
   // Whether the caller may change the size; `now` as for resize().
   Outcome<> admit_resize(const Credentials& who, std::uint64_t size, const Attributes& now) const;
   // `now`: the attributes as they are.

@@ -42,8 +42,7 @@ class FileIo : public OpenFile {
   VfsOp<> advise_content(std::uint64_t offset, std::uint64_t length, Advice advice);
   // Of an open: keeps its descriptor open, as FileData::use() does.
   VfsOp<FileRef> pinned();
-  // `work` is by `who`, and changes bytes of the file, or nothing that clients see of it.
-  enum class Changes : std::uint8_t { nothing, bytes };
+  // `work` is by `who`; what it changes is bytes.
   template <class F>
   auto changing(const Credentials& who, Wcc* wcc, Changes what, F work) -> std::invoke_result_t<F&>;
 

@@ -23,10 +23,10 @@ Outcome<> Tree::link(const Credentials& who, PosixFile& file, PosixFile& directo
     file_plan = plan_sync(file);
     directory_plan = plan_sync(directory);
     // The link count and ctime of the file change too.
-    const ChangeCounter::Ticket ticket = file.changes().begin();
+    const ChangeCounter::Look begun = file.changes().begin();
     const auto done = link_as(who, file, directory, *name);
     file.changes().changed();
-    file.changes().end(ticket);
+    file.changes().end(begun);
     if (!done) return done;
   }
   if (auto done = carry_out(file_plan); !done) return done;

@@ -250,7 +250,7 @@ VfsOp<bool> PosixStub::at_rest() {
 }
 
 Outcome<> PosixStub::hide_changes() {
-  const ChangeCounter::Look seen = file_.changes().look(own_changes_);
+  const ChangeCounter::Look seen = file_.changes().look();
   const auto shown = fs_.tree().observe(file_);
   if (!shown) return base::fail(shown.error());
   const auto stat = stat_of(file_.fd());

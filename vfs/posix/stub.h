@@ -27,11 +27,9 @@ struct StubHiding {
 
 class PosixStub final : public Stub {
  public:
-  // For one call, which keeps the file. `open`: what the call came through, if somebody opened the file;
-  // `own_changes`: as which it counts in file.changes().
-  PosixStub(PosixFileSystem& fs, PosixFile& file, ContentSource& source, const FileData* open = nullptr,
-            std::uint32_t own_changes = 0)
-      : fs_(fs), file_(file), source_(source), open_(open), own_changes_(own_changes) {}
+  // For one call, which keeps the file. `open`: what the call came through, if somebody opened the file.
+  PosixStub(PosixFileSystem& fs, PosixFile& file, ContentSource& source, const FileData* open = nullptr)
+      : fs_(fs), file_(file), source_(source), open_(open) {}
   // Keeps the file itself.
   PosixStub(PosixFileSystem& fs, FileRef file, ContentSource& source, const FileData* open = nullptr)
       : fs_(fs), kept_(std::move(file)), file_(posix::node(kept_)), source_(source), open_(open) {}
@@ -78,8 +76,7 @@ class PosixStub final : public Stub {
   PosixFile& file_;
   ContentSource& source_;
   const FileData* const open_ = nullptr;  // null: nobody's
-  const std::uint32_t own_changes_ = 0;
-  std::optional<Time> ctime_;  // that attributes() has seen last
+  std::optional<Time> ctime_;             // that attributes() has seen last
   std::optional<StubHiding> hiding_;
 };
 

@@ -387,10 +387,11 @@ class Tree {
 };
 
 // A change to an object, from the attributes before it to those after it: fills the Wcc, if there is one,
-// whatever happens in between.
+// whatever happens in between. Of a call that changes nothing it is the looks alone, and no change for
+// others.
 class Change {
  public:
-  Change(Tree& tree, PosixFile& file, Wcc* wcc);
+  Change(Tree& tree, PosixFile& file, Wcc* wcc, Changes what = Changes::something);
   ~Change();
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
@@ -408,7 +409,8 @@ class Change {
   Tree& tree_;
   PosixFile& file_;
   Wcc* const wcc_;
-  const ChangeCounter::Ticket ticket_;
+  const Changes what_;
+  const ChangeCounter::Look begun_;
   const Outcome<Attributes> before_;
   bool none_ = false;
 };

@@ -108,8 +108,10 @@ step("an export is suspended while a stream is in memory, and comes back with it
 WRITES_WITHOUT_COMMIT = ("from faults import nfs3; from harness.constants import ADDRESS, PORT; client = nfs3.Client(ADDRESS, PORT); "
                          "file = client.create(client.root, 'suspended')[1]; "
                          "[client.write(file, at << 18, bytes([at]) * (1 << 18), nfs3.UNSTABLE) for at in range(16)]")
+taken = store.figure("windowed_bytes_total")
 lab.host(f"cd / && PYTHONPATH={FOLDER} python3 -B -c \"{WRITES_WITHOUT_COMMIT}\" && "
          f"{store.braid} export suspend / --admin {store.admin}")
+expect(store.figure("windowed_bytes_total") > taken, "the stream had no window")
 equal(store.figure("windows"), 0, "windows of an export that is suspended")
 lab.host(f"{store.braid} export resume / --admin {store.admin}")
 equal(store.figure("window_lost_bytes_total"), 0, "bytes lost")

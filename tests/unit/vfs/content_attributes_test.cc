@@ -27,21 +27,25 @@ class ContentAttributesTest : public ContentFixture {
     file_ = find("file");
   }
   [[nodiscard]] std::string removing_line() { return "removing " + std::to_string(attributes(file_).fileid); }
+  // Changes the inode's ctime. The kernel's clock has ticks: until it is another one. The same value again is
+  // no change.
+  void touch() {
+    struct stat was{}, is{};
+    ASSERT_EQ(::stat(local("file").c_str(), &was), 0);
+    do {
+      touched_ = touched_ == 'a' ? 'b' : 'a';
+      ASSERT_EQ(::setxattr(local("file").c_str(), "trusted.test", &touched_, 1, 0), 0);
+      ASSERT_EQ(::stat(local("file").c_str(), &is), 0);
+    } while (is.st_ctim.tv_sec == was.st_ctim.tv_sec && is.st_ctim.tv_nsec == was.st_ctim.tv_nsec);
+  }
+
+ private:
+  char touched_ = 'a';
 };
 BRAID_ON_EVERY_FILE_SYSTEM(ContentAttributesTest);
 
 TEST_P(ContentAttributesTest, what_a_source_does_to_the_inode_is_hidden_until_somebody_changes_the_file) {
   const Attributes before = attributes(file_);
-  // The kernel's clock has ticks: until it is another one. The same value again is no change.
-  auto touch = [&, value = 'a']() mutable {
-    struct stat was{}, is{};
-    ASSERT_EQ(::stat(local("file").c_str(), &was), 0);
-    do {
-      value = value == 'a' ? 'b' : 'a';
-      ASSERT_EQ(::setxattr(local("file").c_str(), "trusted.test", &value, 1, 0), 0);
-      ASSERT_EQ(::stat(local("file").c_str(), &is), 0);
-    } while (is.st_ctim.tv_sec == was.st_ctim.tv_sec && is.st_ctim.tv_nsec == was.st_ctim.tv_nsec);
-  };
   HiddenChanges hidden;
   {
     const auto stub = run(fs_->stub(file_, source_));
@@ -61,6 +65,10 @@ TEST_P(ContentAttributesTest, what_a_source_does_to_the_inode_is_hidden_until_so
   }
   Attributes now = attributes(file_);
   EXPECT_GT(now.change, before.change);
+  Attributes written = now;
+  written.mtime = now.ctime;
+  hidden.hide(written);
+  EXPECT_EQ(written.change, now.change) << "within the same tick of the clock somebody has written, too";
   hidden.hide(now);
   EXPECT_EQ(now.change, before.change);
   const auto stub = run(fs_->stub(file_, source_));
@@ -78,6 +86,37 @@ TEST_P(ContentAttributesTest, what_a_source_does_to_the_inode_is_hidden_until_so
   now = attributes(file_);
   hidden.hide(now);
   EXPECT_GT(now.change, before.change);
+}
+
+TEST_P(ContentAttributesTest, a_commit_is_no_change_for_another_one_or_for_a_write) {
+  const Attributes before = attributes(file_);
+  std::optional<HiddenChanges> hidden;
+  Wcc outer, inner;
+  source_.in_commit = [&](Stub& stub) {
+    if (content().commits > 1) return;
+    EXPECT_TRUE(stub.hide_changes());
+    touch();
+    EXPECT_TRUE(commit(file_, {}, &inner));
+    const auto found = stub.hidden();
+    ASSERT_TRUE(found);
+    hidden = *found;
+  };
+  ASSERT_TRUE(commit(file_, {}, &outer));
+  EXPECT_EQ(content().commits, 2);
+  EXPECT_TRUE(hidden);
+  ASSERT_TRUE(inner.before && inner.after && outer.before);
+  EXPECT_EQ(inner.before->change, before.change);
+  EXPECT_EQ(inner.after->change, before.change);
+  EXPECT_EQ(outer.before->change, before.change);
+
+  Wcc committed;
+  source_.before_write = [&] { ASSERT_TRUE(commit(file_, {}, &committed)); };
+  const io::Payload data = payload("written");
+  Wcc written;
+  ASSERT_TRUE(write_to(file_, 0, data, Stability::unstable, &written));
+  EXPECT_TRUE(written.before);
+  EXPECT_TRUE(committed.after);
+  EXPECT_FALSE(committed.before) << "what it saw before may not be all that came before the write";
 }
 
 TEST_P(ContentAttributesTest, whoever_looks_at_an_unsettled_file_sees_what_was_written) {

@@ -176,6 +176,18 @@ TEST_P(DataTest, stable_writes_say_so) {
   EXPECT_EQ(local_read("file"), "c");
 }
 
+TEST_P(DataTest, a_commit_is_no_change) {
+  const auto file = create("file")->file;
+  ASSERT_TRUE(write(file, "abc"));
+  const std::uint64_t before = attributes(file).change;
+  Wcc wcc;
+  ASSERT_TRUE(commit(file, {}, &wcc));
+  ASSERT_TRUE(wcc.before && wcc.after);
+  EXPECT_EQ(wcc.before->change, before);
+  EXPECT_EQ(wcc.after->change, before);
+  EXPECT_EQ(attributes(file).change, before);
+}
+
 TEST_P(DataTest, a_restart_changes_the_write_verifier) {
   const Verifier before = verifier();
   restart();

@@ -78,9 +78,10 @@ VfsOp<WriteResult> FakeContent::write(Stub& stub, const Credentials& /*who*/, st
   co_return WriteResult{static_cast<std::uint32_t>(data.size()), stability, verifier};
 }
 
-VfsOp<Verifier> FakeContent::commit(Stub& /*stub*/, const Credentials& /*who*/, std::uint64_t /*offset*/,
+VfsOp<Verifier> FakeContent::commit(Stub& stub, const Credentials& /*who*/, std::uint64_t /*offset*/,
                                     std::uint32_t /*count*/) {
   ++commits;
+  if (source_.in_commit) source_.in_commit(stub);
   return Verifier(verifier);
 }
 

@@ -94,6 +94,7 @@ class FakeSource final : public ContentSource {
   }
 
   std::function<void()> before_write;
+  std::function<void(Stub&)> in_commit;
   bool places = false;
   bool pipes = false;
   bool copies = true;  // by itself
