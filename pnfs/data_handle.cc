@@ -97,6 +97,14 @@ std::optional<DataHandle> DataHandleCodec::open(base::BytesView wire) const {
   return out;
 }
 
+bool DataHandleCodec::same(base::BytesView a, base::BytesView b) {
+  if (a.size() != bytes_count || b.size() != bytes_count) return false;
+  Mac mac;
+  std::ranges::copy(a.subspan(handle_at::mac), mac.bytes.begin());
+  return equal(mac, b.subspan(handle_at::mac)) &&
+         base::equal(a.first(handle_at::mac), b.first(handle_at::mac));
+}
+
 std::optional<KeyNumber> DataHandleCodec::key_of(base::BytesView wire) {
   if (wire.size() != bytes_count || byte_at(wire, handle_at::version) != version) return std::nullopt;
   return KeyNumber(base::load_be<std::uint16_t>(wire, handle_at::key));

@@ -71,13 +71,20 @@ nfs4::Op4<nfs4::Place> DataServer::resolve(const nfs4::Compound& compound, base:
   const auto number = pnfs::DataHandleCodec::key_of(handle);
   if (!number) return nfs4::refuse(NFS4ERR_BADHANDLE);
   if (!contact_.there()) return deny(Denial::no_contact);
-  const auto codec = contact_.codec(*number);
-  const auto data = codec == nullptr ? std::nullopt : codec->open(handle);
-  if (!data) return deny(Denial::forged);
+  auto codec = contact_.codec(*number);
+  if (codec == nullptr) return deny(Denial::forged);
   const nfs4::state::ClientRef client = compound.client();
+  VerifiedHandles::Terms terms{client == nullptr ? nfs4::clientid4{} : client->id, std::move(codec)};
+  if (client != nullptr)
+    if (vfs::FileRef known = verified_.find(handle, terms))
+      return nfs4::Place{&nowhere_, {}, std::move(known), nullptr};
+  const auto data = terms.codec->open(handle);
+  if (!data) return deny(Denial::forged);
   if (client == nullptr || pnfs::client_tag(contact_.cluster(), client->intro.owner) != data->client)
     return deny(Denial::other_client);
-  return nfs4::Place{&nowhere_, {}, vfs::FileRef(new HandleFile(*this, *data, handle)), nullptr};
+  vfs::FileRef file(new HandleFile(*this, *data, handle));
+  verified_.add(file, std::move(terms));
+  return nfs4::Place{&nowhere_, {}, std::move(file), nullptr};
 }
 
 nfs4::Result4<void> DataServer::admit(const HandleFile& file, bool writes) {

@@ -19,6 +19,7 @@
 #include "pnfs_ds/contact.h"
 #include "pnfs_ds/metadata_server.h"
 #include "pnfs_ds/objects.h"
+#include "pnfs_ds/verified_handles.h"
 #include "vfs/export.h"
 #include "vfs/file.h"
 
@@ -96,6 +97,7 @@ class DataServer final : public nfs4::HandleResolver {
   Announcements announcements_;
   const io::SlabRange zeros_;
   const vfs::Export nowhere_;  // objects are in no export
+  VerifiedHandles verified_;
   std::vector<base::Counter*> denied_;
 };
 

@@ -92,6 +92,13 @@ TEST_F(ClientIo, a_handle_is_for_one_client_one_mode_and_one_server) {
   EXPECT_EQ(read(of_other, 0, 1), refused());
   EXPECT_FALSE(std::filesystem::exists(object_path()));
   vfs::FileHandle wire = sealed(handle());
+  // The second time it is known.
+  for (int i = 0; i < 2; ++i)
+    EXPECT_EQ(send_io(wire, OP_READ, nfs4::READ4args{some_stateid(), 0, 1}).status(), NFS4_OK);
+  nfs4::test::SessionClient other(world_, 1, "other", there_, false);
+  nfs4::test::Request request = other.request();
+  request.add(OP_PUTFH, nfs4::PUTFH4args{wire.view()}).add(OP_READ, nfs4::READ4args{some_stateid(), 0, 1});
+  EXPECT_EQ(other.send(request).status(), NFS4ERR_PNFS_NO_LAYOUT);
   for (std::size_t i = 1; i < wire.size; ++i) {
     vfs::FileHandle forged = wire;
     forged.bytes.at(i) ^= std::byte{4};
@@ -150,6 +157,12 @@ TEST_F(ClientIo, a_server_that_starts_serves_nobody_before_it_has_been_heard) {
 TEST_F(ClientIo, a_key_that_is_not_in_use_is_good_for_nothing) {
   EXPECT_EQ(write(handle(), 0, "x"), NFS4_OK);
   const base::TimePoint now = world_.clock().now();
+  const pnfs::HEARTBEATres same_number{
+      .sent = 0, .lowest_grant = 0, .key_oldest = 1, .key_newest = 1, .good_for_ms = good_for_ms};
+  EXPECT_TRUE(contact_->answered(now, pnfs::ClusterId{std::byte{6}}, same_number));
+  EXPECT_EQ(write(handle(), 0, "x"), NFS4ERR_PNFS_NO_LAYOUT) << "of another cluster";
+  EXPECT_TRUE(contact_->answered(now, cluster_id, same_number));
+  EXPECT_EQ(write(handle(), 0, "x"), NFS4_OK);
   EXPECT_TRUE(contact_->answered(
       now, cluster_id,
       {.sent = 0, .lowest_grant = 0, .key_oldest = 2, .key_newest = 3, .good_for_ms = good_for_ms}));
