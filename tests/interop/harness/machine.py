@@ -122,7 +122,8 @@ class Kernel:
         self.control = os.path.join(base, "control")
         self.root = make_root(base)
         self.modprobe = make_modprobe(base)
-        self.load = load_commands(base, ("nfsv3", "nfsv4"))
+        # A client asks for Kerberos at its first mount with NFSv4: by then modprobe would take it a second.
+        self.load = load_commands(base, ("nfsv3", "nfsv4", "rpcsec_gss_krb5"))
         self.processor_state = make_processor_state(base)
 
 
