@@ -17,9 +17,10 @@ class Store:
         lab.unmount()
         lab.stop()
         lab.host(f"{self.braid} store seal {lab.path} --store {self.directory}")
-        lab.serve(config=(f'[server]\nmetrics = "{METRICS}"\nadmin_socket = "{self.admin}"\n'
-                          f'[[store]]\nname = "s"\ndirectory = "{self.directory}"\nseal_seconds = 0\n{keys}\n'
-                          f'[[export]]\npath = "/"\ndirectory = "{lab.path}"\nsquash = "none"\nstore = "s"\n'))
+        self.config = (f'[server]\nmetrics = "{METRICS}"\nadmin_socket = "{self.admin}"\n'
+                       f'[[store]]\nname = "s"\ndirectory = "{self.directory}"\nseal_seconds = 0\n{keys}\n'
+                       f'[[export]]\npath = "/"\ndirectory = "{lab.path}"\nsquash = "none"\nstore = "s"\n')
+        lab.serve(config=self.config)
 
     def figure(self, name):
         """Of the metric braid_store_NAME."""

@@ -12,6 +12,7 @@ TAKES_S = 40
 TIMEOUT_S = 300
 
 MIB = 1 << 20
+RELOADED = " info reloaded"
 FOLDER = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 FIO = ("fio", "--name=over", "--size=8m", "--bs=256k", "--rw=randwrite", "--ioengine=psync", "--fsync=8", "--randseed=9",
        "--verify=crc32c", "--verify_fatal=1", "--output=/run/tmp/fio")
@@ -103,19 +104,43 @@ for number in range(6):
         wanted[name].extend(fresh)
 same("after it was cut and gone on with")
 
-step("an export is suspended while a stream is in memory, and comes back with it")
 # Linux sends a COMMIT when it likes to.
-WRITES_WITHOUT_COMMIT = ("from faults import nfs3; from harness.constants import ADDRESS, PORT; client = nfs3.Client(ADDRESS, PORT); "
-                         "file = client.create(client.root, 'suspended')[1]; "
-                         "[client.write(file, at << 18, bytes([at]) * (1 << 18), nfs3.UNSTABLE) for at in range(16)]")
-taken = store.figure("windowed_bytes_total")
-lab.host(f"cd / && PYTHONPATH={FOLDER} python3 -B -c \"{WRITES_WITHOUT_COMMIT}\" && "
-         f"{store.braid} export suspend / --admin {store.admin}")
-expect(store.figure("windowed_bytes_total") > taken, "the stream had no window")
+BY_HAND = "from faults import nfs3; from harness.constants import ADDRESS, PORT; client = nfs3.Client(ADDRESS, PORT); "
+UNIT = 256 << 10
+
+
+def by_hand(code):
+    return lab.host(f"cd / && PYTHONPATH={FOLDER} python3 -B -c \"{BY_HAND}{code}\"").strip()
+
+
+def stream_by_hand(name):
+    """A new file of 4 MiB that is not committed; the verifiers that its WRITEs were answered with."""
+    taken = store.figure("windowed_bytes_total")
+    verifiers = by_hand(f"file = client.create(client.root, '{name}')[1]; "
+                        f"print(*{{client.write(file, at * {UNIT}, bytes([at]) * {UNIT}, nfs3.UNSTABLE)[3] for at in range(16)}})")
+    expect(store.figure("windowed_bytes_total") > taken, "the stream had no window")
+    wanted[name] = b"".join(bytes([at]) * UNIT for at in range(16))
+    return verifiers
+
+
+step("an export is added while a stream is in memory, and taken away: a COMMIT has its bytes still")
+lab.host(f"mkdir {lab.path}-more")
+for number, more in enumerate((f'[[export]]\npath = "/more"\ndirectory = "{lab.path}-more"\n', "")):
+    reloads = lab.log().count(RELOADED)
+    verifiers = stream_by_hand(f"reloaded{number}")
+    lab.reload(store.config + more)
+    until(lambda: lab.log().count(RELOADED) > reloads, "the reload")
+    committed = by_hand(f"print(client.commit(client.lookup(client.root, 'reloaded{number}')[1])[1])")
+    equal(committed, verifiers, "the verifier")
+equal(store.figure("window_lost_bytes_total"), 0, "bytes lost")
+same("after a reload")
+
+step("an export is suspended while a stream is in memory, and comes back with it")
+stream_by_hand("suspended")
+lab.host(f"{store.braid} export suspend / --admin {store.admin}")
 equal(store.figure("windows"), 0, "windows of an export that is suspended")
 lab.host(f"{store.braid} export resume / --admin {store.admin}")
 equal(store.figure("window_lost_bytes_total"), 0, "bytes lost")
-wanted["suspended"] = b"".join(bytes([at]) * (1 << 18) for at in range(16))
 same("after it was suspended")
 
 step("the server is killed while a stream is written: the client writes once more what was not committed")

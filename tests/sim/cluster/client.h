@@ -60,13 +60,15 @@ struct Opened {
   std::uint32_t instance = 0;
   LayoutRef layout;
   stateid4 layout_id{};
-  std::optional<base::TimePoint> recalled;  // when the client was asked for the layout
+  // When the client was asked for the layout, or may have been had there been a way to it.
+  std::optional<base::TimePoint> recalled;
   // When it was first asked for one that may have been on its way, and said so.
   std::optional<base::TimePoint> put_off;
   bool disowned = false;  // and said, while it returned it, that it has none
   std::uint32_t io = 0;   // under way by the layout
   bool asking = false;    // for a layout
-  bool ending = false;    // the layout is about to be returned, or the file to be closed
+  base::TimePoint asked_at{};
+  bool ending = false;  // the layout is about to be returned, or the file to be closed
   std::map<std::uint32_t, base::Bytes> uncommitted;  // by server: the handle that it was written with
 };
 using OpenedRef = std::shared_ptr<Opened>;

@@ -117,7 +117,7 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
                    writes ? "rw" : "read", opened->layout != nullptr ? "that layout" : "its open");
   const LayoutRef before = opened->layout;
   const std::optional<base::TimePoint> recalled = opened->recalled;
-  const base::TimePoint sent = world_.scheduler.now();
+  const base::TimePoint sent = opened->asked_at = world_.scheduler.now();
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_LAYOUTGET, args);
   Answer done = co_await metadata_.call(std::move(request));
@@ -386,20 +386,21 @@ SessionOp<std::optional<std::uint64_t>> Client::read_in_band(OpenedRef opened, s
 // --- Recalls.
 
 nfsstat4 Client::recalled(const LayoutRecall& recall) {
+  const base::TimePoint since = metadata_.back_path().untold_since(world_.scheduler.now());
   bool any = false;
   for (const auto& [name, opened] : opens_) {
     if (opened->instance != metadata_.instance()) continue;
     if (!recall.handle.empty() && recall.handle != opened->handle) continue;
     // It may be on its way.
     if (opened->asking) {
-      if (!opened->put_off) opened->put_off = world_.scheduler.now();
+      if (!opened->put_off) opened->put_off = std::max(since, opened->asked_at);
       return NFS4ERR_DELAY;
     }
     opened->disowned = opened->layout == nullptr;
     if (opened->disowned) continue;
     any = true;
     if (!recall.handle.empty()) opened->layout_id = recall.id;
-    if (!opened->recalled) opened->recalled = world_.scheduler.now();
+    if (!opened->recalled) opened->recalled = since;
     world_.trace.add(traits_.index, opened->file, "is asked to return its layout");
     if (!traits_.stubborn) io::spawn(gate_, return_recalled(opened));
   }

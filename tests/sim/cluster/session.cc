@@ -38,6 +38,22 @@ nfsstat4 status_behind(Answer& answer, int before) {
   return result ? result->status : answer.response.status();
 }
 
+// One that is lost again so soon may have been of no use.
+void BackPath::lost(base::TimePoint now) {
+  if (!lost_) lost_ = back_ && now < *back_ + soon ? lost_before_ : now;
+}
+
+void BackPath::back(base::TimePoint now) {
+  if (!lost_) return;
+  lost_before_ = *std::exchange(lost_, std::nullopt);
+  back_ = now;
+}
+
+base::TimePoint BackPath::untold_since(base::TimePoint now) const {
+  if (lost_) return *lost_;
+  return back_ && now < *back_ + soon ? lost_before_ : now;
+}
+
 void Session::crash() {
   crashed_ = true;
   if (wire_) std::exchange(wire_, nullptr)->hang_up();
@@ -72,6 +88,7 @@ void Session::connect_again() {
 void Session::on_closed(const WireRef& wire) {
   if (wire != wire_) return;
   wire_ = nullptr;
+  back_path_.lost(world_.scheduler.now());
   connect_again();
 }
 
@@ -111,6 +128,7 @@ void Session::watch(std::uint32_t xid, base::TimePoint deadline) {
     // Another call may have done so already.
     if (wire_ && wire_ == old) {
       std::exchange(wire_, nullptr)->hang_up();
+      back_path_.lost(world_.scheduler.now());
       connect_again();
     }
     watch(xid, deadline);
@@ -279,6 +297,7 @@ SessionOp<bool> Session::create_session() {
   ++session_sequence_;
   session_life_ = done.life;
   slots_ = {};
+  if (traits_.state) back_path_.back(world_.scheduler.now());
   ++sessions_;
   there_ = true;
   if (known_id_ != asked) {
@@ -307,7 +326,10 @@ SessionOp<> Session::renew() {
               BIND_CONN_TO_SESSION4args{.bctsa_sessid = session_,
                                         .bctsa_dir = channel_dir_from_client4::CDFC4_FORE_OR_BOTH,
                                         .bctsa_use_conn_in_rdma_mode = false});
-  (void)co_await exchange(std::move(request));
+  const Exchanged done = co_await exchange(std::move(request));
+  Response response(done.reply);
+  const auto first = response.next();
+  if (first && first->status == NFS4_OK) back_path_.back(world_.scheduler.now());
 }
 
 }  // namespace braid::sim::cluster

@@ -50,6 +50,24 @@ struct SessionTraits {
   bool state = false;         // has a back channel, and says RECLAIM_COMPLETE
 };
 
+// When the server had no way to call the client.
+class BackPath {
+ public:
+  // As often as it likes to, both.
+  void lost(base::TimePoint now);
+  void back(base::TimePoint now);
+  // Of a call that comes now: it may have been for this long that the server had it to say.
+  [[nodiscard]] base::TimePoint untold_since(base::TimePoint now) const;
+
+ private:
+  // A server that had no way tries again soon after there is one.
+  static constexpr base::Duration soon = std::chrono::seconds(5);
+
+  std::optional<base::TimePoint> lost_;  // nothing: there is a way
+  base::TimePoint lost_before_{};        // when it was lost the last time
+  std::optional<base::TimePoint> back_;  // and when it was back
+};
+
 // As long as its client. crash() once; destroyed when ended().
 class Session final : private WireUser {
  public:
@@ -76,6 +94,7 @@ class Session final : private WireUser {
   [[nodiscard]] std::uint32_t lapses() const { return lapses_; }
   // Counts the server's processes: that of the session.
   [[nodiscard]] std::uint32_t life() const { return session_life_; }
+  [[nodiscard]] const BackPath& back_path() const { return back_path_; }
   // What a recall of layouts is answered. Null: OK.
   RecallAnswer on_recall;
 
@@ -124,6 +143,7 @@ class Session final : private WireUser {
   Random random_;
   bool crashed_ = false;
   WireRef wire_;
+  BackPath back_path_;
   bool connecting_ = false;
   std::uint32_t last_xid_;
   std::map<std::uint32_t, Call*> calls_;
