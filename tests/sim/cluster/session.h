@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <coroutine>
 #include <cstdint>
 #include <functional>
