@@ -400,7 +400,8 @@ nfsstat4 Client::recalled(const LayoutRecall& recall) {
     if (opened->disowned) continue;
     any = true;
     if (!recall.handle.empty()) opened->layout_id = recall.id;
-    if (!opened->recalled) opened->recalled = since;
+    // Not before it was asked for.
+    if (!opened->recalled) opened->recalled = std::max(since, opened->layout->asked);
     world_.trace.add(traits_.index, opened->file, "is asked to return its layout");
     if (!traits_.stubborn) io::spawn(gate_, return_recalled(opened));
   }
