@@ -134,7 +134,7 @@ ControlCalls::CallOp<pnfs::OBJECT_STATres> ControlCalls::stat(const pnfs::OBJECT
                                                               xdr::Arena& arena) {
   const auto results = results_of<pnfs::object_stat>(args.of.size(), arena);
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const auto one = co_await objects_.stat(key_of(args.of[i])).as_result();
+    const auto one = co_await objects_.stat(key_of(args.of[i]), args.stay_announced).as_result();
     results[i].status = number(one);
     if (!one) continue;
     results[i].end = one->end;

@@ -55,11 +55,11 @@ vfs::VfsOp<vfs::Verifier> Objects::commit(Use& use) {
   co_return co_await opened->open->commit(opened->owner, 0, 0);
 }
 
-vfs::VfsOp<Objects::Stat> Objects::stat(ObjectKey key) {
+vfs::VfsOp<Objects::Stat> Objects::stat(ObjectKey key, bool stay_announced) {
   Use use(*this, key);
   Stat out;
   // Before looking: what is written from now on is a change for the next one who asks.
-  use.object().note_asked();
+  if (!stay_announced) use.object().note_asked();
   out.changed = use.object().changed.exchange(false, std::memory_order_acq_rel);
   const Opened opened = co_await find(use);
   if (!opened) co_return out;

@@ -92,8 +92,9 @@ class Objects {
     std::uint64_t space = 0;
     bool changed = false;
   };
-  // What has changed is told once.
-  vfs::VfsOp<Stat> stat(ObjectKey key);
+  // What has changed is told once. `stay_announced`: the metadata server goes on taking the object to be
+  // written to; else it is to be announced before its next write.
+  vfs::VfsOp<Stat> stat(ObjectKey key, bool stay_announced);
   vfs::VfsOp<vfs::Attributes> stat_of(const OpenedObject& object) {
     const vfs::FileRef file = object.open->file();
     co_return co_await files_.file_system().getattr(file);

@@ -264,11 +264,12 @@ vfs::VfsOp<vfs::Verifier> ControlCalls::commit(pnfs::ServerNumber server, Object
   co_return out;
 }
 
-vfs::VfsOp<EachObject<ObjectStat>> ControlCalls::stat(pnfs::ServerNumber server, std::vector<ObjectKey> of) {
+vfs::VfsOp<EachObject<ObjectStat>> ControlCalls::stat(pnfs::ServerNumber server, std::vector<ObjectKey> of,
+                                                      NextWrite next) {
   std::vector<pnfs::object_key> keys;
   keys.reserve(of.size());
   for (const ObjectKey& key : of) keys.push_back(wire_of(key));
-  const auto args = pnfs::to_data_args::with_stat({keys});
+  const auto args = pnfs::to_data_args::with_stat({keys, next == NextWrite::is_expected});
   const Reply reply = co_await ask(server, About::bytes, args);
   const std::span<const pnfs::object_stat> stats = reply.result.stat()->objects;
   if (stats.size() != of.size()) co_await base::fail(vfs::Error::io);

@@ -57,7 +57,8 @@ class ControlCalls final : public ObjectCalls {
                               std::uint32_t count) override;
   vfs::VfsOp<ObjectWritten> write(pnfs::ServerNumber server, ObjectWrite what, io::Payload data) override;
   vfs::VfsOp<vfs::Verifier> commit(pnfs::ServerNumber server, ObjectKey of) override;
-  vfs::VfsOp<EachObject<ObjectStat>> stat(pnfs::ServerNumber server, std::vector<ObjectKey> of) override;
+  vfs::VfsOp<EachObject<ObjectStat>> stat(pnfs::ServerNumber server, std::vector<ObjectKey> of,
+                                          NextWrite next) override;
   vfs::VfsOp<EachObject<void>> truncate(pnfs::ServerNumber server,
                                         std::vector<ObjectTruncation> objects) override;
   vfs::VfsOp<EachObject<void>> remove(pnfs::ServerNumber server, std::vector<ObjectRemoval> objects) override;

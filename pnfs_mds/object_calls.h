@@ -36,6 +36,11 @@ struct ObjectWritten {
   vfs::Verifier verifier;
 };
 
+// Of objects that their server has said are written to, when it is asked where they end.
+enum class NextWrite {
+  is_announced,  // before it: from now on they count as settled
+  is_expected,   // the server need not say so again
+};
 struct ObjectStat {
   std::uint64_t end = 0;         // 0 for an object that was never written to
   std::uint64_t space_used = 0;  // bytes
@@ -107,7 +112,8 @@ class ObjectCalls {
   virtual vfs::VfsOp<ObjectWritten> write(pnfs::ServerNumber server, ObjectWrite what, io::Payload data) = 0;
   // All bytes of the object; the result is as that of vfs::OpenFile::commit().
   virtual vfs::VfsOp<vfs::Verifier> commit(pnfs::ServerNumber server, ObjectKey of) = 0;
-  virtual vfs::VfsOp<EachObject<ObjectStat>> stat(pnfs::ServerNumber server, std::vector<ObjectKey> of) = 0;
+  virtual vfs::VfsOp<EachObject<ObjectStat>> stat(pnfs::ServerNumber server, std::vector<ObjectKey> of,
+                                                  NextWrite next) = 0;
   // Fence and size are on the medium on return. An object that is not there is not made.
   virtual vfs::VfsOp<EachObject<void>> truncate(pnfs::ServerNumber server,
                                                 std::vector<ObjectTruncation> objects) = 0;

@@ -97,6 +97,17 @@ void StripedContent::note_behind() {
   show();
 }
 
+// The first one of those that a writer sends one after the other may be its last: after that the file is
+// settled, and whoever looks asks nobody.
+void StripedContent::note_commit() {
+  if (!unsettled()) return;
+  Calls& calls = this->calls();
+  with_facts([&](const Facts& /*facts*/) {
+    calls.commit_asks = true;
+    calls.commits = std::min(calls.commits + 1, 2U);
+  });
+}
+
 bool StripedContent::truncating() const { return source_.parts_.truncations.is_intended(object_); }
 
 vfs::VfsOp<Turns::Hold> StripedContent::enter(vfs::Stub& stub) {
@@ -123,6 +134,11 @@ vfs::VfsOp<StripedContent::Measured> StripedContent::measure() {
 
 vfs::VfsOp<> StripedContent::measure_once() {
   const pnfs::LayoutRecord record = this->record();
+  Calls& calls = this->calls();
+  const NextWrite next = with_facts([&](const Facts& /*facts*/) {
+    if (!std::exchange(calls.commit_asks, false)) calls.commits = 0;
+    return calls.commits > 1 ? NextWrite::is_expected : NextWrite::is_announced;
+  });
   // What lies behind the file's end on a server that has missed its truncation does not count; there is
   // nothing else of it that nobody has been told.
   const std::set<std::uint32_t> left_out = source_.parts_.truncations.left_out(object_);
@@ -132,11 +148,11 @@ vfs::VfsOp<> StripedContent::measure_once() {
   asked.reserve(record.servers.size());
   for (std::uint32_t i = 0; i < record.servers.size(); ++i) {
     if (left_out.contains(i)) continue;
-    ops.push_back(source_.parts_.calls.stat(record.servers[i], {key(i)}));
+    ops.push_back(source_.parts_.calls.stat(record.servers[i], {key(i)}, next));
     asked.push_back(i);
   }
   const auto results = co_await together(std::move(ops));
-  Measured now{.space = 0, .size = 0};
+  Measured now{.space = 0, .size = 0, .to_be_announced = next == NextWrite::is_announced};
   bool changed = false;
   for (std::uint32_t i = 0; i < results.size(); ++i) {
     if (!results[i]) co_await base::fail(error_of_object(results[i].error()));
@@ -149,7 +165,6 @@ vfs::VfsOp<> StripedContent::measure_once() {
     now.space = sum(*now.space, stat->space_used);
     changed = changed || stat->changed;
   }
-  Calls& calls = this->calls();
   with_facts([&](Facts& facts) {
     facts.changed = facts.changed || changed;
     calls.measured = now;
@@ -188,7 +203,7 @@ vfs::VfsOp<> StripedContent::settle(vfs::Stub& stub) {
   const base::Result<void, vfs::Error> done = co_await raise(stub, measured.size, changed).as_result();
   if (!done && changed) with_facts([](Facts& facts) { facts.changed = true; });
   co_await base::Result<void, vfs::Error>(done);
-  dirty.settled(object_, version);
+  if (measured.to_be_announced) dirty.settled(object_, version);
   show();
 }
 

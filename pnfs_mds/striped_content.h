@@ -63,6 +63,9 @@ class StripedContent final : public vfs::Content, public std::enable_shared_from
   [[nodiscard]] bool has_writers() const { return writers_.load(std::memory_order_relaxed) > 0; }
   // A server says that it is written to: size and times of the stub are behind. Any thread.
   void note_written();
+  // Who has a layout for writing is about to look, as LAYOUTCOMMIT does. If nobody else has since it did so
+  // before, it goes on writing: then servers need not say so again, and the file stays unsettled. Any thread.
+  void note_commit();
   // For so long a change through this server is only slow. Less than any lease.
   static constexpr base::Duration slow_change = std::chrono::seconds(2);
   // One has been under way for longer. It may be carried out at a data server when who sent it is gone, and
@@ -105,6 +108,7 @@ class StripedContent final : public vfs::Content, public std::enable_shared_from
   struct Measured {
     std::optional<std::uint64_t> space;  // bytes used; nothing: not asked yet
     std::uint64_t size = 0;              // of the file, by then
+    bool to_be_announced = true;         // what is written since: then this is all there is
   };
   struct Facts {
     std::shared_ptr<vfs::FileSystem> file_system{};  // as long as there are layouts
@@ -117,6 +121,8 @@ class StripedContent final : public vfs::Content, public std::enable_shared_from
     // With the lock of Facts held.
     Intended intended{};
     Measured measured{};
+    std::uint32_t commits = 0;  // note_commit() since anybody else has asked
+    bool commit_asks = false;   // the next round is for one
 
     vfs::SharedRounds measuring;
     Changes changes;
@@ -190,7 +196,8 @@ class StripedContent final : public vfs::Content, public std::enable_shared_from
     co_return co_await std::move(done);
   }
   vfs::VfsOp<> outlast(pnfs::ServerNumber server);
-  // Asks all servers where the objects end; one round for all who wait.
+  // Asks all servers where the objects end; one round for all who wait. What a later one has found is as
+  // good.
   vfs::VfsOp<Measured> measure();
   vfs::VfsOp<> measure_once();
   // The file's size; or the stub's, if `end` is before it.

@@ -44,7 +44,7 @@ struct OperationFlags {
   // duplicate-request cache keeps the reply of a 4.0 call with it.
   bool changes = false;
   // Changes nothing and does not wait: what the operations before have seen of the current filehandle is true
-  // after it.
+  // after it. Or it drops that by itself (Compound::seen()).
   bool looks = false;
   // In 4.0 it carries a seqid, which is used up by the first answer (RFC 7530 9.1.7): it is not executed
   // again within its COMPOUND.

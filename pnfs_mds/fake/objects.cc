@@ -126,6 +126,10 @@ void Objects::forget_calls() {
   state_.with([](State& state) { state.calls.clear(); });
 }
 
+std::size_t Objects::expecting() const {
+  return state_.with([](const State& state) { return state.expecting; });
+}
+
 vfs::VfsOp<> Objects::before(std::string_view operation, pnfs::ServerNumber server) {
   struct Fate {
     base::Duration time;
@@ -188,8 +192,10 @@ vfs::VfsOp<vfs::Verifier> Objects::commit(pnfs::ServerNumber server, ObjectKey o
   });
 }
 
-vfs::VfsOp<EachObject<ObjectStat>> Objects::stat(pnfs::ServerNumber server, std::vector<ObjectKey> of) {
+vfs::VfsOp<EachObject<ObjectStat>> Objects::stat(pnfs::ServerNumber server, std::vector<ObjectKey> of,
+                                                 NextWrite next) {
   co_await before("stat", server);
+  if (next == NextWrite::is_expected) state_.with([](State& state) { ++state.expecting; });
   co_return with(server, [&](Server& at) {
     EachObject<ObjectStat> out;
     out.reserve(of.size());

@@ -57,6 +57,8 @@ class Objects final : public ObjectCalls {
   [[nodiscard]] std::size_t calls(std::string_view operation) const;
   [[nodiscard]] std::size_t calls() const;
   void forget_calls();
+  // Those of stat() after which nothing need be announced; from the beginning.
+  [[nodiscard]] std::size_t expecting() const;
   // Bytes that room was asked for; they are zeros if nobody has written them.
   [[nodiscard]] std::uint64_t allocated(pnfs::ServerNumber server, ObjectKey of) const;
   // The last one that somebody asked for.
@@ -70,7 +72,8 @@ class Objects final : public ObjectCalls {
                               std::uint32_t count) override;
   vfs::VfsOp<ObjectWritten> write(pnfs::ServerNumber server, ObjectWrite what, io::Payload data) override;
   vfs::VfsOp<vfs::Verifier> commit(pnfs::ServerNumber server, ObjectKey of) override;
-  vfs::VfsOp<EachObject<ObjectStat>> stat(pnfs::ServerNumber server, std::vector<ObjectKey> of) override;
+  vfs::VfsOp<EachObject<ObjectStat>> stat(pnfs::ServerNumber server, std::vector<ObjectKey> of,
+                                          NextWrite next) override;
   vfs::VfsOp<EachObject<void>> truncate(pnfs::ServerNumber server,
                                         std::vector<ObjectTruncation> objects) override;
   vfs::VfsOp<EachObject<void>> remove(pnfs::ServerNumber server, std::vector<ObjectRemoval> objects) override;
@@ -104,6 +107,7 @@ class Objects final : public ObjectCalls {
   struct State {
     std::map<pnfs::ServerNumber, Server> servers;
     std::map<std::string, std::size_t, std::less<>> calls;
+    std::size_t expecting = 0;
     int seek_runs = 1024;
     ObjectAllocation last_allocation{};
   };

@@ -31,10 +31,11 @@ constexpr auto files_type = static_cast<std::uint32_t>(nfs4::layouttype4::LAYOUT
 constexpr std::uint64_t all_bytes = std::numeric_limits<std::uint64_t>::max();
 
 // RFC 8881 18.42.3. Layouts are not reclaimed after a restart of the server; what was written under one is
-// asked of the data servers.
-Op4<nfs4::LAYOUTCOMMIT4resok> settled_size(const Place& at) {
+// asked of the data servers. Linux asks for the attributes right behind it.
+Op4<nfs4::LAYOUTCOMMIT4resok> settled_size(Compound& compound, const Place& at) {
   const auto now = co_await at.attributes().as_result();
   if (!now) co_await refuse(now.error());
+  compound.seen() = *now;
   co_return nfs4::LAYOUTCOMMIT4resok{.locr_newsize = nfs4::newsize4::with_ns_size(now->size)};
 }
 
@@ -83,7 +84,7 @@ Op4<nfs4::LAYOUTCOMMIT4resok> layoutcommit(Compound& compound, const nfs4::LAYOU
   const nfs4::Clients& clients = compound.server().clients;
   if (args.loca_reclaim) {
     if (!clients.in_grace()) co_await refuse(NFS4ERR_NO_GRACE);
-    co_return co_await settled_size(at);
+    co_return co_await settled_size(compound, at);
   }
   const nfs4::stateid4 named = co_await compound.named(args.loca_stateid);
   const vfs::FileHandle file = at.file->handle();
@@ -94,9 +95,10 @@ Op4<nfs4::LAYOUTCOMMIT4resok> layoutcommit(Compound& compound, const nfs4::LAYOU
         const auto layout = layouts.find(use);
         if (!layout) return refuse(layout.error());
         if (!(*layout)->writes) return refuse(NFS4ERR_BADIOMODE);
+        (*layout)->hold->note_commit();
         return true;
       });
-  co_return co_await settled_size(at);
+  co_return co_await settled_size(compound, at);
 }
 
 Op4<nfs4::layoutreturn_stateid> layoutreturn(Compound& compound, const nfs4::LAYOUTRETURN4args& args) {
@@ -189,13 +191,15 @@ std::span<const nfs4::Operation> layout_operations() {
   using enum nfs4::nfs_opnum4;
   constexpr nfs4::OperationFlags none{};
   constexpr nfs4::OperationFlags on_current{.needs_current = true};
+  // It drops what was seen itself.
+  constexpr nfs4::OperationFlags after_looks{.needs_current = true, .looks = true};
   static constexpr std::array rows{
       nfs4::row<getdeviceinfo>(OP_GETDEVICEINFO, "GETDEVICEINFO", nfs4::from_41, none, 0, "RFC 8881 18.40"),
       nfs4::row<getdevicelist>(OP_GETDEVICELIST, "GETDEVICELIST", nfs4::only_41, on_current, 0,
                                "RFC 8881 18.41"),
       nfs4::row<layoutcommit>(OP_LAYOUTCOMMIT, "LAYOUTCOMMIT", nfs4::from_41, on_current, 0,
                               "RFC 8881 18.42"),
-      nfs4::row<layoutget>(OP_LAYOUTGET, "LAYOUTGET", nfs4::from_41, on_current, 0, "RFC 8881 18.43"),
+      nfs4::row<layoutget>(OP_LAYOUTGET, "LAYOUTGET", nfs4::from_41, after_looks, 0, "RFC 8881 18.43"),
       nfs4::row<layoutreturn>(OP_LAYOUTRETURN, "LAYOUTRETURN", nfs4::from_41, on_current, 0,
                               "RFC 8881 18.44"),
   };

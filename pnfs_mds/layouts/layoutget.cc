@@ -51,15 +51,18 @@ struct Striped {
 };
 
 // What the file's bytes are, and the file itself, held. An empty file is placed, for whoever is about to
-// write it, or waits for what others write.
-Op4<Striped> striped_file(Layouts& layouts, const Place& at) {
+// write it, or waits for what others write. `seen`: the attributes, if this COMPOUND has just looked.
+Op4<Striped> striped_file(Layouts& layouts, const Place& at, std::optional<vfs::Attributes> seen) {
   std::optional<vfs::Attributes> looked;
   auto content = co_await at.fs().content(at.file).as_result();
   if (content && *content == nullptr) {
-    const auto now = co_await at.attributes().as_result();
-    if (!now) co_await refuse(now.error());
-    if (now->type != vfs::FileType::regular || now->size != 0) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
-    looked = *now;
+    if (!seen) {
+      const auto now = co_await at.attributes().as_result();
+      if (!now) co_await refuse(now.error());
+      seen = *now;
+    }
+    if (seen->type != vfs::FileType::regular || seen->size != 0) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
+    looked = seen;
     content = co_await at.fs().place(at.file, layouts.cluster().source(), {}).as_result();
   }
   if (!content) {
@@ -167,7 +170,7 @@ Op4<LayoutGranted> grant(Compound& compound, const LAYOUTGET4args& args) {
   const nfs4::callback::Callbacks* const callbacks = compound.server().callbacks;
   if (callbacks == nullptr || !callbacks->reachable(client->id)) co_await refuse(NFS4ERR_LAYOUTUNAVAILABLE);
 
-  const Striped striped = co_await striped_file(layouts, at);
+  const Striped striped = co_await striped_file(layouts, at, std::exchange(compound.seen(), std::nullopt));
   const LayoutHold& held = striped.held;
   // Grants: the number first, then the epoch.
   LiveGrants::Hold live = layouts.grants().begin();

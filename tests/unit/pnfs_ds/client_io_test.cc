@@ -19,7 +19,7 @@ class ClientIo : public DataServerTest {
   // As the metadata server asks.
   void stat_object() {
     const std::array<pnfs::object_key, 1> of{key()};
-    EXPECT_EQ(call(pnfs::to_data_args::with_stat({of})).stat()->objects[0].status, 0U);
+    EXPECT_EQ(call(pnfs::to_data_args::with_stat({of, false})).stat()->objects[0].status, 0U);
   }
   void set_size(std::uint64_t size) { metadata_.files[pnfs::ObjectId(1)].size = size; }
 };

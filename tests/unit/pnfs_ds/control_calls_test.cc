@@ -19,9 +19,9 @@ class ControlCallsTest : public DataServerTest {
     if (end != nullptr) *end = res.read()->read()->end;
     return bulk_;
   }
-  pnfs::object_stat stat() {
+  pnfs::object_stat stat(bool stay_announced = false) {
     const std::array<pnfs::object_key, 1> of{key()};
-    const auto res = call(Args::with_stat({of}));
+    const auto res = call(Args::with_stat({of, stay_announced}));
     return res.stat()->objects[0];
   }
   pnfs::data_status truncate(std::uint64_t end, std::uint32_t epoch = 2) {
@@ -69,6 +69,29 @@ TEST_F(ControlCallsTest, a_change_is_told_once) {
   EXPECT_FALSE(stat().changed);
   EXPECT_EQ(write_in_band("x"), 0U);
   EXPECT_TRUE(stat().changed);
+}
+
+TEST_F(ControlCallsTest, an_object_stays_announced_if_the_metadata_server_says_so) {
+  EXPECT_EQ(write(handle(), 0, "12345"), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 1U);
+  EXPECT_TRUE(stat(true).changed);
+  EXPECT_EQ(write(handle(), 5, "678"), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 1U);
+  const pnfs::object_stat second = stat(true);
+  EXPECT_TRUE(second.changed);
+  EXPECT_EQ(second.end, 8U);
+  EXPECT_FALSE(stat().changed);
+  EXPECT_EQ(write(handle(), 8, "9"), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 2U);
+}
+
+// The metadata server has taken it for settled before.
+TEST_F(ControlCallsTest, nothing_is_announced_by_being_asked) {
+  EXPECT_EQ(write(handle(), 0, "12345"), NFS4_OK);
+  (void)stat();
+  (void)stat(true);
+  EXPECT_EQ(write(handle(), 5, "6"), NFS4_OK);
+  EXPECT_EQ(metadata_.told.size(), 2U);
 }
 
 TEST_F(ControlCallsTest, a_change_of_an_object_that_was_forgotten_is_told_too) {

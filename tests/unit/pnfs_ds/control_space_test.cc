@@ -43,7 +43,7 @@ class ControlSpaceTest : public DataServerTest {
   }
   pnfs::object_stat stat() {
     const std::array<pnfs::object_key, 1> of{key()};
-    return call(Args::with_stat({of})).stat()->objects[0];
+    return call(Args::with_stat({of, false})).stat()->objects[0];
   }
   pnfs::data_status truncate(std::uint64_t number, std::uint64_t end) {
     const std::array<pnfs::object_truncation, 1> one{

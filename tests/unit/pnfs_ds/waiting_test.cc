@@ -160,7 +160,7 @@ TEST_F(WaitingTest, a_truncation_waits_for_writes_that_are_under_way) {
     recorder.park(false);
     recorder.resume_one();
     co_await gate_.drained();
-    const auto now = co_await objects.stat(key).as_result();
+    const auto now = co_await objects.stat(key, false).as_result();
     EXPECT_EQ(now->end, 3U);
   });
   EXPECT_THAT(order_, testing::ElementsAre(1, 2, 3));

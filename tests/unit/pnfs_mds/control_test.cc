@@ -144,7 +144,7 @@ TEST_F(CallsOverTcp, each_thread_has_a_connection_of_its_own) {
 TEST_F(CallsOverTcp, each_object_of_a_batch_has_a_result_of_its_own) {
   objects_.put(first, some_object, 0, "bytes");
   const ObjectKey other{pnfs::ObjectId(6), 0};
-  const auto stats = call([&] { return calls_.stat(first, {some_object, other}); });
+  const auto stats = call([&] { return calls_.stat(first, {some_object, other}, NextWrite::is_announced); });
   ASSERT_EQ(stats->size(), 2U);
   EXPECT_EQ((*stats)[0]->end, 5U);
   EXPECT_TRUE((*stats)[0]->changed);
@@ -215,7 +215,8 @@ TEST_F(CallsOverTcp, errors_of_a_data_server_are_those_of_the_file) {
 
 TEST_F(CallsOverTcp, an_answer_of_another_shape_is_an_error) {
   data_.lies = true;
-  EXPECT_EQ(call([&] { return calls_.stat(first, {some_object}); }).error(), vfs::Error::io);
+  EXPECT_EQ(call([&] { return calls_.stat(first, {some_object}, NextWrite::is_expected); }).error(),
+            vfs::Error::io);
   const ObjectSearch search{
       .of = some_object, .striping = {}, .offset = 0, .end = 100, .to = vfs::SeekTo::data};
   EXPECT_EQ(call([&] { return calls_.seek(first, search); }).error(), vfs::Error::io);
@@ -282,7 +283,8 @@ TEST_F(CallsOverTcp, nobody_waits_for_a_server_that_is_lost) {
   hand_clock_.advance(1h);
   waiter.join();
   EXPECT_EQ(outlasted->error(), vfs::Error::io);
-  EXPECT_EQ(call([&] { return calls_.stat(first, {some_object}); }).error(), vfs::Error::io);
+  EXPECT_EQ(call([&] { return calls_.stat(first, {some_object}, NextWrite::is_expected); }).error(),
+            vfs::Error::io);
   EXPECT_EQ(call([&] { return calls_.remove(first, {{some_object, pnfs::GrantNumber(9)}}); }).error(),
             vfs::Error::delay)
       << "that can wait";

@@ -65,7 +65,10 @@ class DataSide final : public pnfs::ControlHandler {
     } else if (const auto* const stat = args.stat()) {
       std::vector<ObjectKey> of;
       for (const pnfs::object_key& key : stat->of) of.push_back(key_of(key));
-      const auto got = co_await objects_.stat(server, of).as_result();
+      const auto got =
+          co_await objects_
+              .stat(server, of, stat->stay_announced ? NextWrite::is_expected : NextWrite::is_announced)
+              .as_result();
       for (const auto& one : *got) stats.push_back({0, one->end, one->space_used, one->changed});
       if (of.size() > 1) stats.back().status = 70;
       if (lies) stats.pop_back();

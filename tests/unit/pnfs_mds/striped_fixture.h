@@ -176,6 +176,9 @@ class StripedTest : public ScratchTest {
   // As a client with a layout writes.
   void write_elsewhere(std::string_view name, std::uint64_t offset, std::string_view bytes) {
     announce(name);
+    write_unannounced(name, offset, bytes);
+  }
+  void write_unannounced(std::string_view name, std::uint64_t offset, std::string_view bytes) {
     const auto [server, key] = place_of(name, offset);
     objects_.put(server, key, content(name)->record().striping.to_object(offset), bytes);
   }

@@ -58,6 +58,44 @@ TEST_F(StripedSizes, servers_are_asked_after_they_said_that_they_are_written_to)
   EXPECT_EQ(attributes("f")->size, 2 * unit + 25);
 }
 
+// The striped content as LAYOUTCOMMIT finds it.
+TEST_F(StripedSizes, a_writer_that_commits_again_and_again_need_not_be_announced_again) {
+  StripedContent& striped = *content("f");
+  const auto commit = [&] {
+    striped.note_commit();
+    return attributes("f");
+  };
+  write_elsewhere("f", 0, "bytes");
+  EXPECT_EQ(commit()->size, 5U);
+  EXPECT_FALSE(striped.unsettled()) << "the first may be the last";
+  EXPECT_EQ(objects_.expecting(), 0U);
+  write_elsewhere("f", 5, "bytes");
+  const auto second = commit();
+  EXPECT_EQ(second->size, 10U);
+  EXPECT_EQ(objects_.expecting(), 3U);
+  EXPECT_TRUE(striped.unsettled()) << "the servers say nothing of what is written next";
+  write_unannounced("f", 10, "bytes");
+  const auto third = commit();
+  EXPECT_EQ(third->size, 15U);
+  EXPECT_GT(third->change, second->change);
+  EXPECT_EQ(objects_.expecting(), 6U);
+  write_unannounced("f", 15, "bytes");
+  EXPECT_EQ(attributes("f")->size, 20U) << "somebody else looks";
+  EXPECT_EQ(objects_.expecting(), 6U);
+  EXPECT_FALSE(striped.unsettled());
+  write_elsewhere("f", 20, "bytes");
+  EXPECT_EQ(commit()->size, 25U);
+  EXPECT_FALSE(striped.unsettled()) << "it begins anew";
+}
+
+TEST_F(StripedSizes, a_commit_of_what_is_settled_asks_for_nobody) {
+  StripedContent& striped = *content("f");
+  for (int i = 0; i < 3; ++i) striped.note_commit();
+  write_elsewhere("f", 0, "bytes");
+  EXPECT_EQ(attributes("f")->size, 5U);
+  EXPECT_FALSE(striped.unsettled());
+}
+
 TEST_F(StripedSizes, what_was_written_elsewhere_changes_the_times) {
   EXPECT_TRUE(now(write("f", 0, pattern(0, 10))));
   const auto before = attributes("f");

@@ -145,6 +145,43 @@ TEST_F(LayoutsTest, what_was_written_under_a_layout_is_in_the_size) {
     }
 }
 
+// As Linux sends it.
+TEST_F(LayoutsTest, a_getattr_behind_layoutcommit_takes_what_that_has_found) {
+  const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
+  const auto granted = layoutget(*alice_, "file", layoutget_args(id));
+  ASSERT_TRUE(granted);
+  Reply found =
+      alice_->send(alice_->request().add(OP_PUTROOTFH).add(OP_LOOKUP, LOOKUP4args{"file"}).add(OP_GETFH));
+  EXPECT_EQ(found.status_of(OP_PUTROOTFH), NFS4_OK);
+  EXPECT_EQ(found.status_of(OP_LOOKUP), NFS4_OK);
+  const auto getfh = found.result<GETFH4res>(OP_GETFH);
+  ASSERT_EQ(getfh.status, NFS4_OK);
+  const base::Bytes handle(getfh.resok4()->object.begin(), getfh.resok4()->object.end());
+  const std::array<std::uint32_t, 1> wanted{1U << FATTR4_SIZE};
+  const auto commit = [&] {
+    Reply reply = alice_->send(alice_->request()
+                                   .add(OP_PUTFH, PUTFH4args{handle})
+                                   .add(OP_LAYOUTCOMMIT, layoutcommit_args(granted->id))
+                                   .add(OP_GETATTR, GETATTR4args{wanted}));
+    EXPECT_EQ(reply.status_of(OP_PUTFH), NFS4_OK);
+    const auto newsize = reply.result<LAYOUTCOMMIT4res>(OP_LAYOUTCOMMIT);
+    EXPECT_EQ(newsize.locr_status, NFS4_OK);
+    const std::uint64_t size = size_in(reply);
+    EXPECT_EQ(*newsize.locr_resok4()->locr_newsize.ns_size(), size);
+    return size;
+  };
+  write_by(*granted, 1000);
+  EXPECT_EQ(commit(), 1000U);
+  write_by(*granted, 2000);
+  EXPECT_EQ(commit(), 2000U);
+  EXPECT_EQ(objects_.expecting(), servers) << "the second in a row";
+  write_unannounced(*granted, 3000);
+  EXPECT_EQ(commit(), 3000U);
+  EXPECT_EQ(objects_.calls("stat"), 3 * servers) << "LAYOUTCOMMIT alone asks";
+  write_unannounced(*granted, 4000);
+  EXPECT_EQ(size_of(*bob_, "file"), 4000U);
+}
+
 TEST_F(LayoutsTest, a_truncation_raises_the_epoch_of_what_is_granted_next) {
   const stateid4 id = open(*alice_, "file", OPEN4_SHARE_ACCESS_BOTH);
   const auto before = layoutget(*alice_, "file", layoutget_args(id));

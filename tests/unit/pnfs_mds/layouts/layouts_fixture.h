@@ -271,12 +271,15 @@ class LayoutsTest : public testing::Test {
   nfsstat4 give_back(SessionClient& client, std::string_view name, const LAYOUTRETURN4args& args) {
     return on_file(client, name, OP_LAYOUTRETURN, args).status();
   }
-  nfsstat4 layoutcommit(SessionClient& client, std::string_view name, const stateid4& id) {
+  static LAYOUTCOMMIT4args layoutcommit_args(const stateid4& id) {
     LAYOUTCOMMIT4args args;
     args.loca_length = to_the_end;
     args.loca_stateid = id;
     args.loca_layoutupdate.lou_type = files_type;
-    return on_file(client, name, OP_LAYOUTCOMMIT, args).status();
+    return args;
+  }
+  nfsstat4 layoutcommit(SessionClient& client, std::string_view name, const stateid4& id) {
+    return on_file(client, name, OP_LAYOUTCOMMIT, layoutcommit_args(id)).status();
   }
   nfsstat4 close(SessionClient& client, std::string_view name, const stateid4& id) {
     return on_file(client, name, OP_CLOSE, CLOSE4args{.seqid = 0, .open_stateid = id}).status();
@@ -285,6 +288,9 @@ class LayoutsTest : public testing::Test {
   std::uint64_t size_of(SessionClient& client, std::string_view name) {
     const std::array<std::uint32_t, 1> wanted{1U << FATTR4_SIZE};
     Reply reply = on_file(client, name, OP_GETATTR, GETATTR4args{wanted});
+    return size_in(reply);
+  }
+  static std::uint64_t size_in(Reply& reply) {
     const auto result = reply.result<GETATTR4res>(OP_GETATTR);
     const GETATTR4resok* const ok = result.resok4();
     if (ok == nullptr || ok->obj_attributes.attr_vals.size() != 8) return to_the_end;
@@ -322,6 +328,9 @@ class LayoutsTest : public testing::Test {
   // on the server that the layout begins with.
   void write_by(const Granted& granted, std::size_t bytes) {
     written(object_of(granted));
+    write_unannounced(granted, bytes);
+  }
+  void write_unannounced(const Granted& granted, std::size_t bytes) {
     for (std::uint32_t server = 1; server <= servers; ++server) {
       const auto handle = opened(server, granted.handles[granted.file.nfl_first_stripe_index]);
       if (handle)
