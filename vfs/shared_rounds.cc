@@ -16,6 +16,16 @@ bool SharedRounds::waits(Caller& caller) {
   });
 }
 
+void SharedRounds::begin(Caller& leader) {
+  state_.with([&](State& state) {
+    while (state.waiting != nullptr) {
+      Caller& caller = *state.waiting;
+      state.waiting = std::exchange(caller.next, leader.next);
+      leader.next = &caller;
+    }
+  });
+}
+
 void SharedRounds::done(Caller& leader) {
   Caller* const next = state_.with([](State& state) {
     Caller* const first = std::exchange(state.waiting, nullptr);

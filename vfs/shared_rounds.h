@@ -11,7 +11,7 @@
 namespace braid::vfs {
 
 // Thread-safe; outlives its calls. One round of the work runs at a time. Whoever comes meanwhile needs what a
-// later one finds, so all of them share the next round, with its error.
+// later one finds, so all of them share the next round, with its error; so do those who come before it begins.
 class SharedRounds {
  public:
   // `work`, a VfsOp<>(), is done from its beginning to its end after this was called, by this caller or by
@@ -21,6 +21,9 @@ class SharedRounds {
     Caller self;
     co_await Turn(*this, self);
     if (self.leads) {
+      // Calls often come together: whatever else is ready on this thread may be one more.
+      if (self.reactor != nullptr) co_await self.reactor->yield();
+      begin(self);
       self.outcome = co_await work().as_result();
       done(self);
     }
@@ -57,6 +60,8 @@ class SharedRounds {
 
   // False: the caller is to do the work.
   bool waits(Caller& caller);
+  // Those who wait by now share the round of `leader`.
+  void begin(Caller& leader);
   // Answers those who shared the round of `leader`, and has the next one begin.
   void done(Caller& leader);
 

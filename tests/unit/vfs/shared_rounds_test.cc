@@ -32,12 +32,29 @@ class SharedRoundsTest : public testing::Test {
   bool running_ = false;
 };
 
-TEST_F(SharedRoundsTest, who_comes_during_a_round_shares_the_next_one) {
+TEST_F(SharedRoundsTest, who_comes_at_the_same_time_shares_the_round) {
   rpc::test::Loop loop(clock_);
   loop.run([&]() -> io::Op<> {
     std::vector<VfsOp<>> callers;
     for (int i = 0; i < 5; ++i) callers.push_back(shared_.run(work()));
     for (VfsOp<>& caller : callers) caller.start({});
+    EXPECT_EQ(rounds_, 0);
+    for (VfsOp<>& caller : callers) {
+      const auto done = co_await std::move(caller).as_result();
+      EXPECT_TRUE(done.has_value());
+    }
+    EXPECT_EQ(rounds_, 1);
+  });
+}
+
+TEST_F(SharedRoundsTest, who_comes_during_a_round_shares_the_next_one) {
+  rpc::test::Loop loop(clock_);
+  loop.run([&]() -> io::Op<> {
+    std::vector<VfsOp<>> callers;
+    for (int i = 0; i < 5; ++i) callers.push_back(shared_.run(work()));
+    callers[0].start({});
+    while (!running_) co_await io::Reactor::current()->yield();
+    for (std::size_t i = 1; i < callers.size(); ++i) callers[i].start({});
     for (VfsOp<>& caller : callers) {
       const auto done = co_await std::move(caller).as_result();
       EXPECT_TRUE(done.has_value());
@@ -56,6 +73,7 @@ TEST_F(SharedRoundsTest, the_error_of_a_round_is_that_of_all_who_share_it) {
     VfsOp<> first = shared_.run(work());
     VfsOp<> second = shared_.run(work(&failure)), third = shared_.run(work(&failure));
     first.start({});
+    while (!running_) co_await io::Reactor::current()->yield();
     second.start({});
     third.start({});
     const auto one = co_await std::move(first).as_result();
