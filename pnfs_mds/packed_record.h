@@ -20,30 +20,44 @@ class PackedRecord {
         width_(static_cast<std::uint8_t>(record.striping.width)),
         first_(static_cast<std::uint8_t>(record.striping.first)),
         packing_(record.striping.packing) {
-    if (width_ > few) rest_ = std::make_unique<Rest>();
-    for (std::size_t i = 0; i < width_; ++i) (i < few ? servers_[i] : (*rest_)[i - few]) = record.servers[i];
+    if (width_ > few) std::construct_at(&servers_.all, std::make_unique<pnfs::ServerNumber[]>(width_));
+    std::ranges::copy_n(record.servers.begin(), width_, servers());
   }
+  ~PackedRecord() {
+    if (width_ > few) std::destroy_at(&servers_.all);
+  }
+  PackedRecord(const PackedRecord&) = delete;
+  PackedRecord& operator=(const PackedRecord&) = delete;
   [[nodiscard]] pnfs::LayoutRecord record(pnfs::ObjectId object, pnfs::Epoch epoch) const {
-    pnfs::LayoutRecord out{
-        .object = object,
-        .epoch = epoch,
-        .striping = {.unit = unit_, .width = width_, .first = first_, .packing = packing_},
-        .servers = {servers_.begin(), servers_.begin() + std::min<std::size_t>(width_, few)}};
-    if (rest_ != nullptr)
-      out.servers.insert(out.servers.end(), rest_->begin(), rest_->begin() + (width_ - few));
-    return out;
+    return {.object = object,
+            .epoch = epoch,
+            .striping = {.unit = unit_, .width = width_, .first = first_, .packing = packing_},
+            .servers = {servers(), servers() + width_}};
   }
 
  private:
   static constexpr std::size_t few = 4;
-  using Rest = std::array<pnfs::ServerNumber, pnfs::Striping::width_max - few>;
+  // `all` of more than `few`.
+  union Servers {
+    Servers() : here{} {}
+    ~Servers() {}
+    Servers(const Servers&) = delete;
+    Servers& operator=(const Servers&) = delete;
+    std::array<pnfs::ServerNumber, few> here;
+    std::unique_ptr<pnfs::ServerNumber[]> all;
+  };
+  [[nodiscard]] pnfs::ServerNumber* servers() {
+    return width_ > few ? servers_.all.get() : servers_.here.data();
+  }
+  [[nodiscard]] const pnfs::ServerNumber* servers() const {
+    return width_ > few ? servers_.all.get() : servers_.here.data();
+  }
 
   const std::uint32_t unit_;
   const std::uint8_t width_;
   const std::uint8_t first_;
   const pnfs::Packing packing_;
-  std::array<pnfs::ServerNumber, few> servers_{};
-  std::unique_ptr<Rest> rest_;  // null: there are no more
+  Servers servers_;
 };
 
 }  // namespace braid::pnfs_mds

@@ -73,16 +73,16 @@ pnfs::LayoutRecord StripedContent::record() const {
 }
 
 void StripedContent::show() {
-  with_facts([&](const Facts& /*facts*/) {
+  with_facts([&](Facts& facts) {
     const bool shown = source_.parts_.dirty.unsettled(object_) || truncating();
-    unsettled_.store(shown, std::memory_order_relaxed);
+    facts.unsettled.store(shown, std::memory_order_relaxed);
   });
 }
 
-void StripedContent::begin_writing() { ++writers_; }
+void StripedContent::begin_writing() { ++facts_.writers; }
 
 void StripedContent::end_writing() {
-  const std::uint32_t before = writers_--;
+  const std::uint32_t before = facts_.writers--;
   base::check(before > 0, "a layout for writing ends once");
 }
 

@@ -60,7 +60,7 @@ class StripedContent final : public vfs::Content, public std::enable_shared_from
   // A layout for writing was granted, or is gone; any thread. They are counted.
   void begin_writing();
   void end_writing();
-  [[nodiscard]] bool has_writers() const { return writers_.load(std::memory_order_relaxed) > 0; }
+  [[nodiscard]] bool has_writers() const { return facts_.writers.load(std::memory_order_relaxed) > 0; }
   // A server says that it is written to: size and times of the stub are behind. Any thread.
   void note_written();
   // Who has a layout for writing is about to look, as LAYOUTCOMMIT does. If nobody else has since it did so
@@ -94,7 +94,7 @@ class StripedContent final : public vfs::Content, public std::enable_shared_from
                         std::uint64_t length) override;
   vfs::VfsOp<> deallocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                           std::uint64_t length) override;
-  [[nodiscard]] bool unsettled() const override { return unsettled_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool unsettled() const override { return facts_.unsettled.load(std::memory_order_relaxed); }
   vfs::VfsOp<> settle(vfs::Stub& stub) override;
   void adjust(vfs::Attributes& attributes) const override;
 
@@ -115,6 +115,9 @@ class StripedContent final : public vfs::Content, public std::enable_shared_from
     std::uint32_t layouts = 0;
     pnfs::Epoch epoch{};
     bool changed = false;  // written to since the stub's times were set
+    // To be read without the lock. They are here as there is room for them.
+    std::atomic<bool> unsettled{false};
+    std::atomic<std::uint32_t> writers{0};
   };
   // What calls need that go through this server, or ask the others. Most files that have layouts see none.
   struct Calls {
@@ -227,8 +230,6 @@ class StripedContent final : public vfs::Content, public std::enable_shared_from
   Facts facts_;
   EpochHolders::State holders_;
   std::atomic<Calls*> calls_{nullptr};  // its own; null: nobody has asked for it
-  std::atomic<std::uint32_t> writers_{0};
-  std::atomic<bool> unsettled_{false};  // written with the lock of facts_ held
   friend class LivingContents;
   StripedContent* next_living_ = nullptr;  // of LivingContents, under its lock
 };

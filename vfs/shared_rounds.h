@@ -11,7 +11,8 @@
 namespace braid::vfs {
 
 // Thread-safe; outlives its calls. One round of the work runs at a time. Whoever comes meanwhile needs what a
-// later one finds, so all of them share the next round, with its error; so do those who come before it begins.
+// later one finds, so all of them share the next round, with its error; so do those who come before it
+// begins.
 class SharedRounds {
  public:
   // `work`, a VfsOp<>(), is done from its beginning to its end after this was called, by this caller or by

@@ -27,6 +27,10 @@ class Slow final : public MetadataServer {
     if (lies) out.pop_back();
     co_return std::move(out);
   }
+  // One is under way.
+  [[nodiscard]] io::Op<> begun() const {
+    while (running == 0) co_await io::Reactor::current()->yield();
+  }
   std::vector<std::size_t> calls;
   int running = 0;
   bool lies = false;
@@ -50,7 +54,10 @@ TEST(Announcements, one_call_is_under_way_and_the_others_share_the_next) {
     objects.emplace_back(ObjectKey{pnfs::ObjectId(number), 0});
   loop.run([&]() -> io::Op<> {
     io::Gate gate;
-    for (Object& object : objects) io::spawn(gate, tell(announcements, object, told));
+    for (Object& object : objects) {
+      io::spawn(gate, tell(announcements, object, told));
+      if (metadata.calls.empty()) co_await metadata.begun();
+    }
     co_await gate.drained();
   });
   EXPECT_EQ(told, 2500);
@@ -66,7 +73,10 @@ TEST(Announcements, who_comes_while_its_object_is_told_of_needs_no_call) {
   Object object(ObjectKey{pnfs::ObjectId(2), 0});
   const auto tell_of_eight = [&]() -> io::Op<> {
     io::Gate gate;
-    for (int i = 0; i < 8; ++i) io::spawn(gate, tell(announcements, object, told));
+    for (int i = 0; i < 8; ++i) {
+      io::spawn(gate, tell(announcements, object, told));
+      if (i == 0) co_await metadata.begun();
+    }
     co_await gate.drained();
   };
   loop.run([&]() -> io::Op<> {
@@ -89,11 +99,13 @@ TEST(Announcements, who_comes_after_it_was_asked_for_shares_a_call_for_each_obje
   Object object(ObjectKey{pnfs::ObjectId(2), 0}), other(ObjectKey{pnfs::ObjectId(3), 0});
   loop.run([&]() -> io::Op<> {
     io::Gate gate;
-    for (int i = 0; i < 4; ++i)
+    for (int i = 0; i < 4; ++i) {
       io::spawn(gate, [](Announcements& to, Object& of, int& done) -> io::Op<> {
         (void)co_await to.announce(of).as_result();
         ++done;
       }(announcements, i % 2 == 0 ? object : other, told));
+      if (i == 0) co_await metadata.begun();
+    }
     object.note_asked();
     co_await gate.drained();
   });

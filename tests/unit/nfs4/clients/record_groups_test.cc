@@ -70,7 +70,10 @@ class RecordGroupsTest : public testing::Test {
   void complete_many() {
     auto all = [this]() -> io::Op<> {
       io::Gate gate;
-      for (int i = 0; i < count; ++i) io::spawn(gate, complete(client(i)));
+      for (int i = 0; i < count; ++i) {
+        io::spawn(gate, complete(client(i)));
+        while (records_.applied == 0) co_await reactor_->yield();
+      }
       records_.go.count_down();
       co_await gate.drained();
       reactor_->stop();
