@@ -132,6 +132,7 @@ TEST_P(ContentLocatedTest, what_is_not_in_the_page_cache_is_left_to_the_content)
   ASSERT_TRUE(read_of(*io, 0, 100'000, {*cursor_, &pipes}));
   EXPECT_EQ(content().reads, 1);
   content().slices = {slice(100'000, 10)};
+  const test::ReadsRefused uncached;
   const auto got = read_of(*io, 0, 10, *cursor_);
   ASSERT_TRUE(got);
   EXPECT_EQ(text_of(*got), "0123456789");

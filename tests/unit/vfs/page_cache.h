@@ -15,4 +15,15 @@ class ReadsNeverRefused {
   ReadsNeverRefused& operator=(const ReadsNeverRefused&) = delete;
 };
 
+// While it lives, such a read gets nothing: the kernel refuses it, as it does where the page cache does not
+// have the bytes. By itself it need not: the read begins to read ahead, and gets them where that is quick. As
+// above.
+class ReadsRefused {
+ public:
+  ReadsRefused();
+  ~ReadsRefused();
+  ReadsRefused(const ReadsRefused&) = delete;
+  ReadsRefused& operator=(const ReadsRefused&) = delete;
+};
+
 }  // namespace braid::vfs::test
