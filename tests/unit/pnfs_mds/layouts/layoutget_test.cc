@@ -166,7 +166,7 @@ TEST_F(LayoutsTest, a_getattr_behind_layoutcommit_takes_what_that_has_found) {
     EXPECT_EQ(reply.status_of(OP_PUTFH), NFS4_OK);
     const auto newsize = reply.result<LAYOUTCOMMIT4res>(OP_LAYOUTCOMMIT);
     EXPECT_EQ(newsize.locr_status, NFS4_OK);
-    const std::uint64_t size = size_in(reply);
+    const std::uint64_t size = number_in(reply);
     EXPECT_EQ(*newsize.locr_resok4()->locr_newsize.ns_size(), size);
     return size;
   };
@@ -180,6 +180,31 @@ TEST_F(LayoutsTest, a_getattr_behind_layoutcommit_takes_what_that_has_found) {
   EXPECT_EQ(objects_.calls("stat"), 3 * servers) << "LAYOUTCOMMIT alone asks";
   write_unannounced(*granted, 4000);
   EXPECT_EQ(size_of(*bob_, "file"), 4000U);
+}
+
+// As Linux opens a new file. It is placed by that LAYOUTGET, which moves the change attribute.
+TEST_F(LayoutsTest, a_getattr_behind_layoutget_tells_what_is_so_then) {
+  OPEN4args args;
+  args.share_access = OPEN4_SHARE_ACCESS_BOTH;
+  args.owner.owner = base::bytes_of(std::string_view("owner"));
+  args.openhow = openflag4::with_how(createhow4::with_createattrs(createmode4::UNCHECKED4, fattr4()));
+  args.claim = open_claim4::with_file("new");
+  const stateid4 of_open{.seqid = 1, .other = {}};  // RFC 8881 16.2.3.1.2: the current one
+  const std::array<std::uint32_t, 1> wanted{1U << FATTR4_CHANGE};
+  Reply reply = alice_->send(alice_->request()
+                                 .add(OP_PUTROOTFH)
+                                 .add(OP_OPEN, args)
+                                 .add(OP_GETATTR, GETATTR4args{wanted})
+                                 .add(OP_LAYOUTGET, layoutget_args(of_open))
+                                 .add(OP_GETATTR, GETATTR4args{wanted}));
+  EXPECT_EQ(reply.status_of(OP_PUTROOTFH), NFS4_OK);
+  EXPECT_EQ(reply.result<OPEN4res>(OP_OPEN).status, NFS4_OK);
+  const std::uint64_t before = number_in(reply);
+  EXPECT_EQ(reply.result<LAYOUTGET4res>(OP_LAYOUTGET).logr_status, NFS4_OK);
+  const std::uint64_t behind = number_in(reply);
+  Reply later = on_file(*alice_, "new", OP_GETATTR, GETATTR4args{wanted});
+  EXPECT_EQ(number_in(later), behind);
+  EXPECT_GT(behind, before);
 }
 
 TEST_F(LayoutsTest, a_truncation_raises_the_epoch_of_what_is_granted_next) {

@@ -288,9 +288,9 @@ class LayoutsTest : public testing::Test {
   std::uint64_t size_of(SessionClient& client, std::string_view name) {
     const std::array<std::uint32_t, 1> wanted{1U << FATTR4_SIZE};
     Reply reply = on_file(client, name, OP_GETATTR, GETATTR4args{wanted});
-    return size_in(reply);
+    return number_in(reply);
   }
-  static std::uint64_t size_in(Reply& reply) {
+  static std::uint64_t number_in(Reply& reply) {
     const auto result = reply.result<GETATTR4res>(OP_GETATTR);
     const GETATTR4resok* const ok = result.resok4();
     if (ok == nullptr || ok->obj_attributes.attr_vals.size() != 8) return to_the_end;
