@@ -16,14 +16,15 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, base::BytesView bytes) {
   return put(kind, keys_.id_of(kind, *named), bytes);
 }
 
-// Where it lies, not where it was: what a recipe names is what is kept.
+// Where it lies, not where it was: what a recipe names is what is kept. From when it is referred to, it does
+// not move any more.
 std::optional<ChunkRef> ChunkStore::found(ChunkKind kind, const Containers::NewChunk& chunk) {
   const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(chunk.id);
   if (!known) return std::nullopt;
   const auto place = containers_.place_of(*known);
-  if (!place) return std::nullopt;
+  if (!place || !pins_.refer(place->container) || containers_.place_of(*place) != *place) return std::nullopt;
   const ChunkRef out{.id = chunk.id, .at = *place, .bytes = static_cast<std::uint32_t>(chunk.bytes.size())};
-  if (!is_there(kind, out, chunk.bytes) || !pins_.refer(place->container)) return std::nullopt;
+  if (!is_there(kind, out, chunk.bytes)) return std::nullopt;
   ++chunks_found_;
   bytes_found_ += chunk.bytes.size();
   return out;

@@ -335,7 +335,8 @@ void Collector::rewrite(const std::vector<std::uint32_t>& containers, GcProgress
     if (pins.condemn(std::span(&number, 1), pinned_since_).empty()) continue;
     const auto before = store_.containers().bytes_of(number);
     const auto done = before ? rewrite_one(number) : base::fail(before.error());
-    if (!done || !*done) pins.pardon(number);
+    // What is left of it says where its chunks are: it may be referred to.
+    pins.pardon(number);
     if (!done && is_full(done.error())) return;
     if (!done)
       return give_up(fmt::format("{}: {}", Containers::name_of(number), base::message_of(done.error())));

@@ -90,9 +90,10 @@ base::Result<void> RecipeBuilder::add_to(std::size_t height, const NodeEntry& en
   return ends_node(level.entries) ? close(height) : base::Result<void>();
 }
 
-base::Result<void> RecipeBuilder::keep(const Node& top, std::uint64_t begin, std::uint64_t end) {
+base::Result<void> RecipeBuilder::keep(const Node& top, std::uint64_t begin, std::uint64_t end,
+                                       std::uint64_t to) {
   if (begin >= end) return {};
-  return keep_some({.begin = begin, .end = end}, top, 0, true);
+  return keep_some({.begin = begin, .end = end, .shift = to - begin}, top, 0, true);
 }
 
 // The next entry of that height begins a node.
@@ -104,7 +105,7 @@ bool RecipeBuilder::begins_node(std::size_t height) const {
 
 // A node at the right edge of its recipe (`at_the_end`) ended because nothing followed, others where they end
 // here, too.
-base::Result<void> RecipeBuilder::keep_some(const Extent& kept, const Node& node, std::uint64_t base,
+base::Result<void> RecipeBuilder::keep_some(const Kept& kept, const Node& node, std::uint64_t base,
                                             bool at_the_end) {
   const auto first = std::ranges::partition_point(
       node.entries, [&](const NodeEntry& entry) { return base + entry.end() <= kept.begin; });
@@ -114,7 +115,7 @@ base::Result<void> RecipeBuilder::keep_some(const Extent& kept, const Node& node
     base::Result<void> done;
     if (entry->kind != EntryKind::child) {
       const RecipePiece piece = clipped(*entry, at, kept.begin, kept.end);
-      done = add_to(0, {.offset = piece.offset,
+      done = add_to(0, {.offset = piece.offset + kept.shift,
                         .length = piece.length,
                         .kind = piece.kind,
                         .slice = piece.slice,
@@ -122,7 +123,7 @@ base::Result<void> RecipeBuilder::keep_some(const Extent& kept, const Node& node
     } else if (!is_last && at >= kept.begin && at + entry->length <= kept.end &&
                begins_node(node.height - 1U)) {
       NodeEntry whole = *entry;
-      whole.offset = at;
+      whole.offset = at + kept.shift;
       done = add_to(node.height, whole);
     } else if (const auto child = store::child_of(chunks_, node, *entry)) {
       done = keep_some(kept, **child, at, is_last);
@@ -180,6 +181,29 @@ base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLos
                               const TakePiece& take) {
   constexpr auto all = std::numeric_limits<std::uint64_t>::max();
   return visit({.chunks = chunks, .begin = 0, .end = all, .take = take, .lost = &lost}, top, 0);
+}
+
+namespace {
+
+base::Result<void> visit_chunks(ChunkStore& chunks, const Node& node, const Extent& range, std::uint64_t base,
+                                const TakeChunk& take) {
+  for (const NodeEntry& entry : node.entries) {
+    const std::uint64_t at = base + entry.offset;
+    if (entry.kind == EntryKind::plain || at + entry.length <= range.begin || at >= range.end) continue;
+    if (auto taken = take(entry.chunk); !taken) return taken;
+    if (entry.kind != EntryKind::child) continue;
+    const auto child = child_of(chunks, node, entry);
+    if (!child) return base::fail(child.error());
+    if (auto visited = visit_chunks(chunks, **child, range, at, take); !visited) return visited;
+  }
+  return {};
+}
+
+}  // namespace
+
+base::Result<void> walk_chunks(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
+                               const TakeChunk& take) {
+  return visit_chunks(chunks, top, {.begin = begin, .end = end}, 0, take);
 }
 
 base::Result<std::uint64_t> mapped_within(ChunkStore& chunks, const Node& top, std::uint64_t begin,

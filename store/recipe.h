@@ -21,9 +21,12 @@ class RecipeBuilder {
 
   // Behind everything that was added before; kind, slice and chunk as in the entry of a leaf.
   base::Result<void> add(NodeEntry entry);
-  // What another recipe says of bytes [begin, end), behind everything that was added before. Its nodes that
-  // lie within them are taken as they are, unread, where one begins here, too.
-  base::Result<void> keep(const Node& top, std::uint64_t begin, std::uint64_t end);
+  // What another recipe says of bytes [begin, end), which are at `to` here, behind everything that was added
+  // before. Its nodes that lie within them are taken as they are, unread, where one begins here, too.
+  base::Result<void> keep(const Node& top, std::uint64_t begin, std::uint64_t end, std::uint64_t to);
+  base::Result<void> keep(const Node& top, std::uint64_t begin, std::uint64_t end) {
+    return keep(top, begin, end, begin);
+  }
   // The top node; nothing is added after that.
   base::Result<Node> finish();
   // Bytes of what add() was given that are in chunks.
@@ -36,7 +39,12 @@ class RecipeBuilder {
     std::vector<NodeEntry> entries{};
   };
   base::Result<void> add_to(std::size_t height, const NodeEntry& entry);
-  base::Result<void> keep_some(const Extent& kept, const Node& node, std::uint64_t base, bool at_the_end);
+  // What is kept of another recipe, and how much further it lies here, modulo 2^64.
+  struct Kept {
+    std::uint64_t begin = 0, end = 0;
+    std::uint64_t shift = 0;
+  };
+  base::Result<void> keep_some(const Kept& kept, const Node& node, std::uint64_t base, bool at_the_end);
   [[nodiscard]] bool begins_node(std::size_t height) const;
   base::Result<void> close(std::size_t height);
   Node node_of(std::size_t height) const;
@@ -67,6 +75,11 @@ base::Result<void> walk_in_memory(ChunkStore& chunks, const Node& top, std::uint
 using TakeLost = std::function<void(std::uint64_t offset, std::uint64_t length)>;
 base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLost& lost,
                               const TakePiece& take);
+
+// Calls take() for each chunk that [begin, end) of a recipe refers to, nodes among them; the top is none.
+using TakeChunk = std::function<base::Result<void>(const ChunkRef& chunk)>;
+base::Result<void> walk_chunks(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
+                               const TakeChunk& take);
 
 // Bytes of [begin, end) that are in chunks.
 base::Result<std::uint64_t> mapped_within(ChunkStore& chunks, const Node& top, std::uint64_t begin,

@@ -133,4 +133,28 @@ base::Result<RevisedRecipe> with_replaced(ChunkStore& chunks, const RevisedRecip
   return RevisedRecipe{std::move(*top), old.mapped - std::min(old.mapped, gone) + recipe.mapped()};
 }
 
+base::Result<RevisedRecipe> with_spliced(ChunkStore& chunks, const RevisedRecipe& old,
+                                         const RevisedRecipe& other, const Extent& from, std::uint64_t to,
+                                         std::uint64_t size) {
+  constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+  const std::uint64_t end = to + (from.end - from.begin);
+  RecipeBuilder recipe(chunks);
+  base::Result<void> kept = recipe.keep(old.top, 0, std::min(to, size));
+  if (kept) kept = recipe.keep(other.top, from.begin, from.end, to);
+  if (kept) kept = recipe.keep(old.top, end, size);
+  if (!kept) return base::fail(kept.error());
+  const auto gone = mapped_within(chunks, old.top, to, end);
+  const auto behind = mapped_within(chunks, old.top, std::max(end, size), all);
+  // A whole recipe need not be read to be counted.
+  const bool is_whole =
+      from.begin == 0 && (other.top.entries.empty() || other.top.entries.back().end() <= from.end);
+  const auto come = is_whole ? base::Result<std::uint64_t>(other.mapped)
+                             : mapped_within(chunks, other.top, from.begin, from.end);
+  for (const auto* counted : {&gone, &behind, &come})
+    if (!*counted) return base::fail(counted->error());
+  auto top = recipe.finish();
+  if (!top) return base::fail(top.error());
+  return RevisedRecipe{std::move(*top), old.mapped - std::min(old.mapped, *gone + *behind) + *come};
+}
+
 }  // namespace braid::store

@@ -29,4 +29,10 @@ base::Result<RevisedRecipe> with_replaced(ChunkStore& chunks, const RevisedRecip
                                           std::span<const Extent> ranges, std::uint64_t size,
                                           const AddReplacement& add);
 
+// The same recipe with bytes [from.begin, from.end) of another one at `to`, and without what is behind
+// `size`.
+base::Result<RevisedRecipe> with_spliced(ChunkStore& chunks, const RevisedRecipe& old,
+                                         const RevisedRecipe& other, const Extent& from, std::uint64_t to,
+                                         std::uint64_t size);
+
 }  // namespace braid::store

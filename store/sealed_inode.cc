@@ -245,6 +245,89 @@ base::Result<void> SealedInode::allocate(File& stub, std::uint64_t offset, std::
   }
 }
 
+base::Result<SealedInode::Sealed> SealedInode::sealed_from(File& stub, std::uint64_t begin,
+                                                           std::uint64_t end) {
+  const Shared lock = shared();
+  if (now_->record().pending) return Sealed{.of = now_, .range = {begin, begin}};
+  const std::vector<WindowPiece> newest = window_.pieces(begin, end);
+  if (!newest.empty()) end = newest.front().begin;
+  const auto own = now_->newer(stub, begin, end);
+  if (!own) return base::fail(own.error());
+  if (!own->empty()) end = std::max(begin, own->front().begin);
+  if (auto referred = refer_to(now_->root().top, begin, end); !referred) return base::fail(referred.error());
+  return Sealed{.of = now_, .range = {begin, end}};
+}
+
+// Where a container was rewritten, what is left of it says where its chunks are: both are kept.
+base::Result<void> SealedInode::refer_to(const Node& top, std::uint64_t begin, std::uint64_t end) {
+  std::map<std::uint32_t, bool> known;  // whether it was rewritten
+  return walk_chunks(store_.chunks(), top, begin, end, [&](const ChunkRef& chunk) -> base::Result<void> {
+    for (Location at = chunk.at;;) {
+      auto found = known.find(at.container);
+      if (found == known.end()) {
+        if (!store_.chunks().pins().refer(at.container)) return base::fail(EAGAIN);
+        const auto rewritten = store_.containers().is_forwarding(at.container);
+        if (!rewritten) return base::fail(rewritten.error());
+        found = known.emplace(at.container, *rewritten).first;
+      }
+      if (!found->second) return {};
+      const auto next = store_.containers().forwarded(at);
+      if (!next) return base::fail(next.error());
+      if (!*next) return {};
+      at = **next;
+    }
+  });
+}
+
+base::Result<bool> SealedInode::splice(File& stub, const Sealed& from, std::uint64_t to, std::uint32_t tree,
+                                       const Fill& fill, const Resize& resize) {
+  const std::uint64_t end = to + (from.range.end - from.range.begin);
+  const Alone lock = alone();
+  base::Result<void> done = finish(stub);
+  const auto status = done ? stub.status() : base::fail(done.error());
+  if (!status) return base::fail(status.error());
+  const std::uint64_t block = status->block_bytes;
+  // The block that the file ends in becomes the stub's own when it grows.
+  const bool ends_within = status->size % block != 0 && to < rounded_up(status->size, block);
+  if (end > status->size && ends_within) return false;
+  if (done = before_growing(stub, end, fill); !done) return base::fail(done.error());
+  const auto own = now_->newer(stub, block_begin(to, block), std::min(rounded_up(end, block), status->size));
+  if (!own) return base::fail(own.error());
+  if (!own->empty()) return false;
+  if (done = resize(std::max(end, status->size)); !done) return base::fail(done.error());
+  if (done = put_spliced(stub, from, to, tree); !done) return base::fail(done.error());
+  erase_window(to, end);
+  return true;
+}
+
+base::Result<void> SealedInode::put_spliced(File& stub, const Sealed& from, std::uint64_t to,
+                                            std::uint32_t tree) {
+  ChunkStore& chunks = store_.chunks();
+  const auto status = stub.status();
+  if (!status) return base::fail(status.error());
+  auto recipe = with_spliced(chunks, {now_->root().top, now_->record().mapped},
+                             {from.of->root().top, from.of->record().mapped}, from.range, to, status->size);
+  if (!recipe) return base::fail(recipe.error());
+  if (recipe->top.entries.empty()) return {};
+  Root root{.size = status->size,
+            .mtime = status->mtime,
+            .ctime = status->ctime,
+            .steps = {},
+            .top = std::move(recipe->top)};
+  const auto kept = chunks.put(ChunkKind::root, encode(root));
+  if (!kept) return base::fail(kept.error());
+  const Record record{.root = kept->id, .at = kept->at, .mapped = recipe->mapped};
+  base::Result<void> done = chunks.sync();
+  if (done && now_->record().root == hashing::Digest()) {
+    const RegistryEntry entry{RegistryKind::sealed, tree, record.mapped, file_};
+    done = store_.registry()->append(std::span(&entry, 1));
+    if (done) done = stub.set_hint(true);
+  }
+  if (done) done = stub.set_attribute(record_name, encode(record, store_.keys(), file_));
+  if (done) set(std::make_shared<const SealedFile>(chunks, record, std::move(root)));
+  return done;
+}
+
 base::Result<void> SealedInode::finish(File& stub) {
   if (!now_->record().pending) return {};
   const auto finished = finish_steps(store_, stub, file_, *now_);

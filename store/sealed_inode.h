@@ -14,6 +14,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -73,6 +74,7 @@ class SealedInode {
   using Put = std::function<base::Result<void>(base::BytesView before, base::BytesView after)>;
   // Writes bytes that the recipe has, as the caller.
   using Fill = SealedFile::Write;
+  using Resize = std::function<base::Result<void>(std::uint64_t size)>;
   base::Result<void> write(File& stub, std::uint64_t offset, std::uint64_t length, const Fill& fill,
                            const Put& put);
   base::Result<void> resize(File& stub, std::uint64_t size, const Fill& fill, const Change& resize);
@@ -82,6 +84,21 @@ class SealedInode {
   base::Result<void> allocate(File& stub, std::uint64_t offset, std::uint64_t length, const Fill& fill,
                               const Change& allocate);
 
+  // What the recipe of a file says of its bytes [range.begin, range.end), for splice() of another.
+  struct Sealed {
+    std::shared_ptr<const SealedFile> of{};
+    Extent range{};
+  };
+  // From `begin` on as far as the recipe has the newest bytes of the file, or it has a hole; not behind
+  // `end`, which the file reaches to. The caller has a Pins::Use since before, as long as it uses the chunks:
+  // they are referred to. EAGAIN: some are about to be somewhere else.
+  base::Result<Sealed> sealed_from(File& stub, std::uint64_t begin, std::uint64_t end);
+  // The recipe has these bytes, at `to`; the file reaches to their end then, and its times move. `tree`: that
+  // the file is in. False: the stub has bytes of its own there, and nothing was done. What is written is
+  // not on the medium.
+  base::Result<bool> splice(File& stub, const Sealed& from, std::uint64_t to, std::uint32_t tree,
+                            const Fill& fill, const Resize& resize);
+
   // Bytes of the file that are in chunks, those that were overwritten too. No waiting.
   [[nodiscard]] std::uint64_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
 
@@ -90,7 +107,6 @@ class SealedInode {
   [[nodiscard]] bool has_window() const { return window_bytes() > 0; }
   // Takes the bytes of an UNSTABLE write into the window; the stub gets the size of the file, and its times
   // move. False: they do not belong there, and are to be written. `profile`: of a window that begins.
-  using Resize = std::function<base::Result<void>(std::uint64_t size)>;
   base::Result<bool> take(File& stub, std::uint64_t offset, const io::Payload& data,
                           std::optional<hashing::Profile> profile, const Fill& fill, const Resize& resize);
   // Cuts and hashes what has come of the stream, if that is enough: others go on meanwhile.
@@ -128,6 +144,10 @@ class SealedInode {
   // one no more, and btrfs then makes zeros of the rest of a hole.
   base::Result<void> own_block(File& stub, std::uint64_t offset, const FileStatus& status, const Fill& fill);
   base::Result<void> give_up_record(File& stub);
+  // The containers of these bytes of a recipe are referred to; EAGAIN as sealed_from().
+  base::Result<void> refer_to(const Node& top, std::uint64_t begin, std::uint64_t end);
+  // The file reaches to the end of it.
+  base::Result<void> put_spliced(File& stub, const Sealed& from, std::uint64_t to, std::uint32_t tree);
   base::Result<void> write_alone(File& stub, std::uint64_t offset, std::uint64_t end, const Fill& fill,
                                  const Put& put);
   base::Result<void> take_record(const std::optional<base::Bytes>& record);

@@ -28,6 +28,9 @@ namespace braid::store {
 
 class StoreSource;
 
+// To the space of the stub, that of so many bytes of the file which are in chunks.
+void add_space(vfs::Attributes& attributes, std::uint64_t mapped);
+
 // One for each time that a file comes into the descriptor cache.
 class SealedContent final : public vfs::Content {
  public:
@@ -59,6 +62,13 @@ class SealedContent final : public vfs::Content {
                         std::uint64_t length) override;
   vfs::VfsOp<> deallocate(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,
                           std::uint64_t length) override;
+  // Chunks are shared, and no bytes copied, where the source has them in chunks and this stub has none of its
+  // own; elsewhere notsupp. clone_from() is on the medium on return, and
+  // fails with delay while garbage collection moves some of them.
+  vfs::VfsOp<> clone_from(vfs::Stub& stub, const vfs::Credentials& who, const Range& from,
+                          std::uint64_t to_offset) override;
+  vfs::VfsOp<std::uint64_t> copy_from(vfs::Stub& stub, const vfs::Credentials& who, const Range& from,
+                                      std::uint64_t to_offset) override;
   // What is in the window goes into the recipe or to the stub. Where neither can be, the verifier changes.
   // `hides`: clients see no other times and change attribute than before; for the content that they use.
   vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides);
@@ -80,6 +90,10 @@ class SealedContent final : public vfs::Content {
   vfs::VfsOp<std::optional<Windowed>> begin_window(vfs::Stub& stub, const io::Payload& data);
   static auto filler(vfs::Stub& stub, const vfs::Credentials& who, int fd, StubCall& failed);
 
+  // Bytes of `from`, all of them or as many as can be shared from its first one on; 0: none can be.
+  vfs::VfsOp<std::uint64_t> share(vfs::Stub& stub, const vfs::Credentials& who, const Range& from,
+                                  std::uint64_t to_offset, bool all);
+
   void hide(const vfs::HiddenChanges& hidden);
   // Hides what the change does to the inode; `hidden`: what is to be remembered of it.
   base::Result<void> hiding(vfs::Stub& stub, const SealedInode::Change& change,
@@ -99,6 +113,11 @@ class StoreSource final : public vfs::ContentSource {
   // From now on threads of this pool read, if that is asked for on a reactor; before that the calling one.
   // `name`: of the store, whose share of the threads it has.
   void use(io::BlockingPool& pool, std::string name) { group_.emplace(pool, std::move(name)); }
+
+  // From now on files can share chunks that nothing of is sealed yet. The tree of the store that a file is
+  // in; nothing: it may not be sealed. No waiting. Before the first file system has this source.
+  using TreeOf = std::function<std::optional<std::uint32_t>(const vfs::FileHandle& file)>;
+  void use_trees(TreeOf tree_of) { tree_of_ = std::move(tree_of); }
 
   // From now on streams are sealed while they are written; before the first file system has this source.
   void use_windows(WindowOptions options) {
@@ -130,6 +149,7 @@ class StoreSource final : public vfs::ContentSource {
   std::vector<Record> records();
   void adjust_unloaded(const vfs::FileHandle& file, vfs::Attributes& attributes) const override;
   [[nodiscard]] std::optional<io::BlockingGroup>& group() { return group_; }
+  [[nodiscard]] bool shares_bytes() const override { return tree_of_ != nullptr; }
   vfs::VfsOp<vfs::ContentRef> place(vfs::Stub& stub, const vfs::ContentRef& former,
                                     const vfs::PlacementHint& hint) override;
   // What was a file's is garbage when its record is gone: nobody needs to be told.
@@ -151,12 +171,15 @@ class StoreSource final : public vfs::ContentSource {
   void remember(const vfs::Stub& stub, const vfs::HiddenChanges& hidden, const SealedInode& inode);
   // Whether an empty plain file, of which such bytes are the first, is to have a window.
   [[nodiscard]] bool begins_window(const vfs::FileHandle& file, const vfs::PlacementHint& hint) const;
+  // Whether a file can be given a recipe by SealedContent::share().
+  [[nodiscard]] std::optional<std::uint32_t> tree_to_share(const vfs::FileHandle& file) const;
   // The same for all who have the file now.
   std::shared_ptr<SealedInode> inode_of(std::uint64_t device, const KernelHandle& file);
   void forget(const Inode& inode);
 
   Store& store_;
   std::unique_ptr<Windows> windows_;
+  TreeOf tree_of_;
   std::optional<io::BlockingGroup> group_;
   std::mutex mutex_;
   std::map<Inode, std::weak_ptr<SealedInode>> inodes_;

@@ -229,6 +229,8 @@ class Content {
 struct PlacementHint {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
+  // They are those of another file of the source: see shares_bytes().
+  bool shares = false;
 };
 
 // Makes contents: a kind of them, in one process. Handed to a FileSystem when that is opened; outlives it,
@@ -253,6 +255,9 @@ class ContentSource {
   // Whether place() is to be asked about an empty plain file before it gets its first bytes (WRITE, COPY,
   // ALLOCATE, a size), once for each time that it comes into the descriptor cache.
   [[nodiscard]] virtual bool places_at_first_write() const { return false; }
+  // Whether files of the source can have bytes in common: then place() is asked about a plain file, empty or
+  // not, that is to get bytes of one of them by CLONE or COPY (PlacementHint::shares).
+  [[nodiscard]] virtual bool shares_bytes() const { return false; }
 
   // The bytes of a file, plain or of this source, are about to be changed; told once for each time that the
   // file comes into the descriptor cache, and after Stub::at_rest(). Does not block; any thread.

@@ -52,11 +52,27 @@ VfsOp<> PosixOpenFile::hold_both(OpenFile& from, BothHeld& held) {
   }
 }
 
+// A plain file that gets bytes of one with a content may have such a content before.
+VfsOp<> PosixOpenFile::hold_related(const Credentials& who, OpenFile& from, PlacementHint hint,
+                                    BothHeld& held) {
+  co_await hold_both(from, held);
+  if (held.source() == nullptr || held.target() != nullptr || !held.to) co_return;
+  ContentSource& source = held.source()->source();
+  if (!source.shares_bytes() || !fs_.contents().has(source)) co_return;
+  co_await data_.may_copy(who, from);
+  held.to.reset();
+  held.from.reset();
+  hint.shares = true;
+  // Where it is not placed the bytes are copied, or the call says so.
+  (void)co_await fs_.contents().place(node(), source, hint).as_result();
+  co_await hold_both(from, held);
+}
+
 VfsOp<> PosixOpenFile::clone_content(const Credentials& who, OpenFile& from, std::uint64_t from_offset,
                                      std::uint64_t to_offset, std::uint64_t length) {
   const FileRef keep = co_await pinned();
   BothHeld held;
-  co_await hold_both(from, held);
+  co_await hold_related(who, from, {.offset = to_offset, .bytes = length}, held);
   if (held.plain()) {
     co_await fs_.placement().run_long(Call::space, [this, &who, &from, from_offset, to_offset, length] {
       return data_.clone_from(who, from, from_offset, to_offset, length);
@@ -82,7 +98,7 @@ VfsOp<std::uint64_t> PosixOpenFile::copy_content(const Credentials& who, OpenFil
   if (node().content() != nullptr) co_await fs_.contents().offer(data_, who, hint);
   {
     BothHeld held;
-    co_await hold_both(from, held);
+    co_await hold_related(who, from, hint, held);
     if (held.plain())
       co_return co_await fs_.placement().run_long(
           Call::space, [this, &who, &from, from_offset, to_offset, length] {
@@ -91,9 +107,7 @@ VfsOp<std::uint64_t> PosixOpenFile::copy_content(const Credentials& who, OpenFil
     co_await data_.may_copy(who, from);
     if (from_offset > offset_max || to_offset > offset_max) co_await base::fail(Error::fbig);
     if (held.related()) {
-      const std::uint64_t slice = FileData::copy_slice_bytes;
-      const Content::Range range{*held.source(), *held.from->stub, from_offset,
-                                 std::min(length == 0 ? slice : length, slice)};
+      const Content::Range range{*held.source(), *held.from->stub, from_offset, length};
       PosixStub stub(fs_, node(), held.target()->source(), &data_);
       const auto copy = [&]() -> VfsOp<std::uint64_t> {
         return held.target()->copy_from(stub, who, range, to_offset);

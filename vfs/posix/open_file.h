@@ -64,6 +64,8 @@ class PosixOpenFile final : public FileIo, public std::enable_shared_from_this<P
   struct BothHeld;
   // Waits for neither while it holds the other.
   VfsOp<> hold_both(OpenFile& from, BothHeld& held);
+  // The same when this file may have got a content of the source that the other one has.
+  VfsOp<> hold_related(const Credentials& who, OpenFile& from, PlacementHint hint, BothHeld& held);
 
   const std::shared_ptr<PosixFileSystem> owner_;  // ends last
   FileRef kept_;                                  // null, usually: the cache keeps the file

@@ -46,9 +46,11 @@ StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store,
       source_(source),
       resting_(std::chrono::seconds(config.seal_seconds)),
       sealer_(store, source, [this] { return stopping(); }) {
+  const store::StoreSource::TreeOf tree_of = [this](const vfs::FileHandle& file) { return tree_alone(file); };
+  source_.use_trees(tree_of);
   if (config.ingest == config::StoreIngest::window && store.writable()) {
     store::WindowOptions options{.bytes_max = config.window_bytes_max, .hash = hash};
-    options.tree_of = [this](const vfs::FileHandle& file) { return window_tree(file); };
+    options.tree_of = tree_of;
     source_.use_windows(std::move(options));
   }
   sealer_.hash_by(std::move(hash));
@@ -88,7 +90,7 @@ void StoreWorker::wake() {
       const bool begins = !gate_.closed() &&
                           shared_.with([](Shared& shared) { return !std::exchange(shared.working, true); });
       if (begins) io::spawn(gate_, work());
-      const bool sweeps = source_.windows() != nullptr && !gate_.closed() &&
+      const bool sweeps = !gate_.closed() &&
                           shared_.with([](Shared& shared) { return !std::exchange(shared.sweeping, true); });
       if (sweeps) io::spawn(gate_, sweep_windows());
     });
@@ -114,7 +116,8 @@ io::Op<> StoreWorker::sweep_windows() {
   shared_.with([](Shared& shared) { shared.sweeping = false; });
 }
 
-// Of a file with several names, another export may have one of them: there, its window is not seen.
+// Of a file with several names, another export may have one of them: there, nobody would see that it has a
+// window or a recipe.
 void StoreWorker::look_at_exports() {
   std::shared_ptr<const vfs::ExportTable> table = exports_->current();
   if (table == looked_at_) return;
@@ -124,16 +127,16 @@ void StoreWorker::look_at_exports() {
     const auto target = target_of(served, why);
     if (target && !target->shared) trees.emplace(served.id, target->tree);
   }
-  window_trees_.with([&](auto& known) { known = std::move(trees); });
+  trees_alone_.with([&](auto& known) { known = std::move(trees); });
   looked_at_ = std::move(table);
 }
 
-std::optional<std::uint32_t> StoreWorker::window_tree(const vfs::FileHandle& file) const {
+std::optional<std::uint32_t> StoreWorker::tree_alone(const vfs::FileHandle& file) const {
   if (exports_ == nullptr) return std::nullopt;
   const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
   const vfs::Export* const served = table->by_handle(file.view());
   if (served == nullptr) return std::nullopt;
-  return window_trees_.with([&](const auto& known) -> std::optional<std::uint32_t> {
+  return trees_alone_.with([&](const auto& known) -> std::optional<std::uint32_t> {
     const auto found = known.find(served->id);
     return found == known.end() ? std::nullopt : std::optional(found->second);
   });

@@ -63,7 +63,7 @@ class StoreWorker {
   // Nobody goes on with any stream: what is in windows leaves memory. On a reactor.
   io::Op<> close_windows();
   // From any thread, without waiting: the tree of a file whose streams may be sealed while they are written.
-  [[nodiscard]] std::optional<std::uint32_t> window_tree(const vfs::FileHandle& file) const;
+  [[nodiscard]] std::optional<std::uint32_t> tree_alone(const vfs::FileHandle& file) const;
 
   // From any thread. The number of the job, or a sentence why there is none.
   std::expected<std::uint64_t, std::string> begin(const std::string& path, bool unseals);
@@ -119,7 +119,7 @@ class StoreWorker {
   base::Guarded<Shared> shared_;
   std::set<std::string> complained_;  // exports
   std::shared_ptr<const vfs::ExportTable> looked_at_;
-  base::Guarded<std::map<vfs::ExportId, std::uint32_t>> window_trees_;  // of exports
+  base::Guarded<std::map<vfs::ExportId, std::uint32_t>> trees_alone_;  // of exports
   const vfs::Exports* exports_ = nullptr;
   const base::Clock* clock_ = nullptr;
   base::Guarded<io::Reactor*> home_{std::in_place, nullptr};

@@ -3,9 +3,11 @@
 import os
 import subprocess
 import sys
+import threading
 
-from harness.client import Lab, step
+from harness.client import Lab, equal, step
 from harness.pnfs import configuration, events, in_band, serve_together, start_servers
+from harness.store import Store
 
 
 def serve_striped(lab, count, apart, stripe):
@@ -19,17 +21,60 @@ def serve_striped(lab, count, apart, stripe):
         serve_together(lab, count)
 
 
+class Collecting:
+    """Garbage of a store is collected as long as this is entered."""
+
+    def __init__(self, store):
+        self.store = store
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self.collect)
+
+    def collect(self):
+        while not self.ended.wait(1):
+            self.store.command("gc", ">/dev/null")
+
+    def __enter__(self):
+        self.thread.start()
+
+    def __exit__(self, *_):
+        self.ended.set()
+        self.thread.join()
+
+
+def run_with_store(lab, ingest):
+    """The same in an export with a store, of which every byte is there at the end."""
+    lab.serve()
+    lab.mount()
+    store = Store(lab, "gc_keep_seconds = 0\n" + (f'ingest = "{ingest}"' if ingest == "window" else ""))
+    mnt = lab.mount()
+    os.chmod(mnt, 0o777)
+    with Collecting(store):
+        status = run(mnt)
+    equal(store.figure("gc_alarm"), 0, "no alarm of the garbage collection")
+    streams = store.figure("windowed_bytes_total") if ingest == "window" else 0
+    step(f"bytes of sealed files: {store.figure('bytes_sealed_total'):.0f}, of streams: {streams:.0f}; "
+         f"collections of garbage: {store.figure('gc_total'):.0f}")
+    store.end({})
+    return status
+
+
+def run(mnt):
+    return subprocess.run(sys.argv[1:], cwd=mnt, env={**os.environ, "MNT": mnt}, check=False).returncode & 0xFF
+
+
 def main():
     lab = Lab()
     servers = int(os.environ["INTEROP_DATA_SERVERS"])
     lab.export(size_mib=int(os.environ["INTEROP_SIZE_MIB"]))
+    if os.environ["INTEROP_STORE"]:
+        return run_with_store(lab, os.environ["INTEROP_STORE"])
     if servers:
         serve_striped(lab, servers, bool(os.environ["INTEROP_APART"]), os.environ["INTEROP_STRIPE"])
     else:
         lab.serve()
     mnt = lab.mount()
     os.chmod(mnt, 0o777)
-    status = subprocess.run(sys.argv[1:], cwd=mnt, env={**os.environ, "MNT": mnt}, check=False).returncode & 0xFF
+    status = run(mnt)
     if servers and lab.version != "3":
         reads, writes = events(mnt)
         step(f"by layouts {reads} reads and {writes} writes; at the metadata server READ {in_band('READ'):.0f}, "

@@ -34,6 +34,12 @@ def space(name):
     return int(lab.host(f"sync -f {lab.path}; du -sk {lab.path}/{name}").split()[0])
 
 
+def copy_range(name, begin, to_name, at, count):
+    """By COPY; how much of it one call has copied."""
+    with open(f"{mnt}/{name}", "rb") as from_file, open(f"{mnt}/{to_name}", "wb") as to_file:
+        return os.copy_file_range(from_file.fileno(), to_file.fileno(), count, begin, at)
+
+
 def look(name):
     now = os.stat(f"{mnt}/{name}")
     return now.st_size, now.st_mtime_ns, now.st_ctime_ns, now.st_mode
@@ -61,6 +67,22 @@ expect(read_file(f"{mnt}/large") == large and read_file(f"{mnt}/copy") == large,
 expect(operations_sent(mnt, "READ") > reads, "the caches were dropped")
 stored = store.stored_kib()
 expect(stored < 4500, f"equal files are kept once: {stored} KiB")
+
+if lab.version == "4.2":
+    step("a clone and a copy of it share the chunks, and are there after the server was killed")
+    run("cp", "--reflink=always", f"{mnt}/large", f"{mnt}/clone")
+    equal(copy_range("large", 0, "shared", 0, len(large)), len(large), "bytes copied")
+    equal(copy_range("large", 5000, "part", 70_000, 1_000_000), 1_000_000, "bytes of a part copied")
+    lab.kill()
+    lab.start()
+    drop_caches()
+    for name in ("clone", "shared"):
+        expect(read_file(f"{mnt}/{name}") == large, f"{name} differs")
+        expect(space(name) < 100, f"{name} has {space(name)} KiB of its own")
+    expect(read_file(f"{mnt}/part") == bytes(70_000) + large[5000:1_005_000], "a part differs")
+    expect(store.stored_kib() < stored + 200, f"{store.stored_kib()} KiB are stored, {stored} before")
+    for name in ("clone", "shared", "part"):
+        os.unlink(f"{mnt}/{name}")
 
 step("clients write to what was sealed, and it is sealed again")
 run(*FIO, f"--directory={mnt}", "--do_verify=1")

@@ -246,6 +246,23 @@ TEST_P(ContentIoTest, between_a_content_and_a_plain_file_copies_go_through_memor
   EXPECT_TRUE(source_.log().empty());
 }
 
+TEST_P(ContentIoTest, a_plain_file_that_gets_bytes_of_a_content_is_placed_where_sources_share_them) {
+  source_.shares = true;
+  const OpenFileRef plain = open(find("plain")), placed = open(file_);
+  EXPECT_TRUE(run(plain->clone_from({}, *placed, 2, 9, 3)));
+  const FakeContent* const content = source_.of(attributes(find("plain")).fileid).get();
+  ASSERT_NE(content, nullptr);
+  EXPECT_EQ(content->bytes(), "own bytes234");
+  EXPECT_EQ(source_.log(), (std::vector<std::string>{"placed for 9+3 of another", "copied"}));
+  local_write("second", "");
+  EXPECT_EQ(run(open(find("second"))->copy_from({}, *placed, 2, 0, 3)), 3U);
+  EXPECT_NE(source_.of(attributes(find("second")).fileid), nullptr);
+  local_write("third", "");
+  const OpenFileRef readable = open(find("third"), OpenAccess::read);
+  EXPECT_FALSE(run(readable->clone_from({}, *placed, 2, 0, 3)));
+  EXPECT_EQ(source_.of(attributes(find("third")).fileid), nullptr) << "who may not write places nothing";
+}
+
 TEST_P(ContentIoTest, plain_files_beside_contents_are_copied_by_the_kernel) {
   local_write("target", "");
   const OpenFileRef plain = open(find("plain")), target = open(find("target"));

@@ -167,7 +167,8 @@ VfsOp<ContentRef> FakeSource::place(Stub& stub, const ContentRef& former, const 
   const Attributes now = co_await stub.attributes();
   std::string bytes(now.size, '\0');
   (void)!::pread(fd, bytes.data(), bytes.size(), 0);
-  if (hint.bytes > 0) note(fmt::format("placed for {}+{}", hint.offset, hint.bytes));
+  if (hint.bytes > 0)
+    note(fmt::format("placed for {}+{}{}", hint.offset, hint.bytes, hint.shares ? " of another" : ""));
   auto content = std::make_shared<FakeContent>(*this, std::move(bytes));
   contents_.with([&](auto& contents) { contents[stub.fileid()] = content; });
   co_await stub.put_record(base::bytes_of(std::string_view("here")));

@@ -79,6 +79,7 @@ class FakeSource final : public ContentSource {
   // Takes the file's own bytes along; gives them back if `former` is a content.
   VfsOp<ContentRef> place(Stub& stub, const ContentRef& former, const PlacementHint& hint) override;
   [[nodiscard]] bool places_at_first_write() const override { return places; }
+  [[nodiscard]] bool shares_bytes() const override { return shares; }
   VfsOp<> removing(Stub& stub, Content& content) override;
   void gone(ContentRef content) override;
   VfsOp<> adjust(FileSystemStatus& status) override;
@@ -96,6 +97,7 @@ class FakeSource final : public ContentSource {
   std::function<void()> before_write;
   std::function<void(Stub&)> in_commit;
   bool places = false;
+  bool shares = false;
   bool pipes = false;
   bool copies = true;  // by itself
   std::atomic<int> loads{0}, wrong{0};
