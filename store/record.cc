@@ -39,15 +39,19 @@ base::Bytes encode(const Record& record, const StoreKeys& keys, const KernelHand
   return out;
 }
 
-base::Result<Record, RecordFault> decode_record(base::BytesView bytes, const StoreKeys& keys,
-                                                const KernelHandle& file) {
+namespace {
+
+// Whether it is of a version that is known here.
+base::Result<void, RecordFault> check_version(base::BytesView bytes) {
   if (bytes.empty()) return base::fail(RecordFault::damaged);
   if (base::load_be<std::uint8_t>(bytes, record_at::version) > record_version)
     return base::fail(RecordFault::too_new);
   if (bytes.size() != record_bytes || base::load_be<std::uint8_t>(bytes, record_at::version) == 0)
     return base::fail(RecordFault::damaged);
-  if (!same_mac(keys.sign(bytes.first(record_at::mac), file), bytes.subspan(record_at::mac)))
-    return base::fail(RecordFault::damaged);
+  return {};
+}
+
+base::Result<Record, RecordFault> fields_of(base::BytesView bytes) {
   const auto flags = base::load_be<std::uint8_t>(bytes, record_at::flags);
   if ((flags & ~(flag_pending | flag_unsealing)) != 0) return base::fail(RecordFault::too_new);
   Record out;
@@ -57,6 +61,21 @@ base::Result<Record, RecordFault> decode_record(base::BytesView bytes, const Sto
   out.mapped = base::load_be<std::uint64_t>(bytes, record_at::mapped);
   std::ranges::copy(bytes.subspan(record_at::root, hashing::digest_bytes), out.root.bytes.begin());
   return out;
+}
+
+}  // namespace
+
+base::Result<Record, RecordFault> decode_record(base::BytesView bytes, const StoreKeys& keys,
+                                                const KernelHandle& file) {
+  if (const auto known = check_version(bytes); !known) return base::fail(known.error());
+  if (!same_mac(keys.sign(bytes.first(record_at::mac), file), bytes.subspan(record_at::mac)))
+    return base::fail(RecordFault::damaged);
+  return fields_of(bytes);
+}
+
+base::Result<Record, RecordFault> decode_copied_record(base::BytesView bytes) {
+  if (const auto known = check_version(bytes); !known) return base::fail(known.error());
+  return fields_of(bytes);
 }
 
 }  // namespace braid::store

@@ -39,5 +39,7 @@ inline constexpr std::size_t record_bytes = 60;
 base::Bytes encode(const Record& record, const StoreKeys& keys, const KernelHandle& file);
 base::Result<Record, RecordFault> decode_record(base::BytesView bytes, const StoreKeys& keys,
                                                 const KernelHandle& file);
+// The same of one that may have been copied from another file: nothing says that a store has made it.
+base::Result<Record, RecordFault> decode_copied_record(base::BytesView bytes);
 
 }  // namespace braid::store

@@ -1,4 +1,4 @@
-// braid store, store seal, unseal, gc, scrub, forget; braid check
+// braid store, store seal, unseal, adopt, gc, scrub, forget; braid check
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,11 @@ struct StoreSealCommand {
 struct StoreUnsealCommand {
   std::string store;
   std::string path;
+};
+struct StoreAdoptCommand {
+  std::string store;
+  std::string path;
+  bool zeros_were_written = false;  // those that files have of their own
 };
 struct StoreStatusCommand {
   std::string store;
@@ -37,9 +42,10 @@ struct StoreCheckCommand {
   bool repair = false;
 };
 
-// Each returns the exit code: that of the first two is 1 if some file could not be done.
+// Each returns the exit code: that of the first three is 1 if some file could not be done.
 int seal_tree(const StoreSealCommand& command);
 int unseal_tree(const StoreUnsealCommand& command);
+int adopt_tree(const StoreAdoptCommand& command);
 int show_store(const StoreStatusCommand& command);
 // 1: something cannot be looked at, and nothing was removed.
 int collect_garbage(const StoreGcCommand& command);

@@ -46,6 +46,20 @@ CLI::App* add_store_unseal(CLI::App& store, StoreUnsealCommand& command) {
   return unseal;
 }
 
+CLI::App* add_store_adopt(CLI::App& store, StoreAdoptCommand& command) {
+  CLI::App* adopt = store.add_subcommand(
+      "adopt",
+      "Take in sealed files that were copied to another file system, with their holes and attributes");
+  adopt->add_option("PATH", command.path, "Tree or file; no server uses the store meanwhile")
+      ->required()
+      ->type_name(" ");
+  add_store_choice(*adopt, command.store)->required();
+  adopt->add_flag("--zeros-were-written", command.zeros_were_written,
+                  "Zeros that files have of their own are what clients have written, not holes that were not "
+                  "kept when they were copied");
+  return adopt;
+}
+
 CLI::App* add_store_gc(CLI::App& store, StoreGcCommand& command) {
   CLI::App* gc = store.add_subcommand("gc",
                                       "Remove what no file needs any more; nothing, if anything cannot be "

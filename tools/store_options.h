@@ -11,6 +11,7 @@ namespace braid::tools {
 CLI::App* add_store_status(CLI::App& app, StoreStatusCommand& command);
 CLI::App* add_store_seal(CLI::App& store, StoreSealCommand& command);
 CLI::App* add_store_unseal(CLI::App& store, StoreUnsealCommand& command);
+CLI::App* add_store_adopt(CLI::App& store, StoreAdoptCommand& command);
 CLI::App* add_store_gc(CLI::App& store, StoreGcCommand& command);
 CLI::App* add_store_scrub(CLI::App& store, StoreScrubCommand& command);
 CLI::App* add_store_forget(CLI::App& store, StoreForgetCommand& command);

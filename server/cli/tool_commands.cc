@@ -82,6 +82,10 @@ void add_store(CLI::App& app, Chosen& chosen) {
     else
       choose(chosen, *unseal, tools::unseal_tree);
   });
+  const auto adopt = std::make_shared<tools::StoreAdoptCommand>();
+  tools::add_store_adopt(*store, *adopt)->callback([adopt, &chosen] {
+    choose(chosen, *adopt, tools::adopt_tree);
+  });
   add_upkeep(*store, chosen);
   const auto forget = std::make_shared<tools::StoreForgetCommand>();
   tools::add_store_forget(*store, *forget)->callback([forget, &chosen] {

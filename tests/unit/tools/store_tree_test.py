@@ -32,12 +32,21 @@ class StoreTree(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.place = tempfile.mkdtemp(prefix="braid-store-")
-        image, cls.mount = os.path.join(cls.place, "image"), os.path.join(cls.place, "mount")
-        os.mkdir(cls.mount)
-        for command in (f"truncate -s 512M {image}", f"mkfs.ext4 -q -F {image}", f"mount -o loop {image} {cls.mount}"):
+        cls.mount = os.path.join(cls.place, "mount")
+        failed = cls.mount_image("image", cls.mount)
+        if failed:
+            shutil.rmtree(cls.place)
+            raise unittest.SkipTest(f"{failed} does not work here")
+
+    @classmethod
+    def mount_image(cls, name, mount):
+        """A new ext4; the command that failed, if one has."""
+        image = os.path.join(cls.place, name)
+        os.mkdir(mount)
+        for command in (f"truncate -s 512M {image}", f"mkfs.ext4 -q -F {image}", f"mount -o loop {image} {mount}"):
             if subprocess.run(command.split(), check=False, capture_output=True).returncode != 0:
-                shutil.rmtree(cls.place)
-                raise unittest.SkipTest(f"{command} does not work here")
+                return command
+        return None
 
     @classmethod
     def tearDownClass(cls):
@@ -138,6 +147,35 @@ class StoreTree(unittest.TestCase):
         self.is_as_it_was()
         self.assertIn("forgot tree 1", run("store", "forget", "1", "--store", self.store)[1])
         self.assertEqual(json.loads(run("store", "--store", self.store, "--json")[1])["trees"], [])
+
+    def test_a_copy_on_another_file_system_is_adopted(self):
+        self.assertEqual(self.seal()[0], 0)
+        other = os.path.join(self.place, "other")
+        self.assertIsNone(self.mount_image("other-image", other))
+        self.addCleanup(subprocess.run, ["umount", other], check=True)
+        subprocess.run(["cp", "-a", self.tree + "/.", other], check=True)
+        subprocess.run(["cp", "-a", "--sparse=never", self.tree + "/braid", other + "/full"], check=True)
+        code, text = run("store", "unseal", other + "/braid", "--store", self.store)
+        self.assertEqual(code, 1, text)
+        self.assertIn("braid store adopt", text)
+        code, text = run("store", "adopt", other, "--store", self.store)
+        self.assertEqual(code, 1, text)
+        self.assertIn(f"{other}/full: it has zeros where the store has bytes", text)
+        self.assertIn("1 could not be adopted", text)
+        os.unlink(other + "/full")
+        code, text = run("store", "adopt", other, "--store", self.store)
+        self.assertEqual(code, 0, text)
+        self.assertIn("0 files adopted", text)
+        shutil.rmtree(self.tree)
+        os.mkdir(self.tree)
+        code, text = self.collect()
+        self.assertEqual(code, 0, text)
+        code, text = run("check", self.store, "--deep")
+        self.assertEqual(code, 0, text)
+        code, text = run("store", "unseal", other, "--store", self.store)
+        self.assertEqual(code, 0, text)
+        os.rmdir(other + "/lost+found")
+        subprocess.run(["diff", "-r", "--no-dereference", other, self.original], check=True)
 
     def test_scrub_finds_damage_before_somebody_reads(self):
         self.assertEqual(self.seal()[0], 0)
