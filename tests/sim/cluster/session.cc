@@ -38,9 +38,9 @@ nfsstat4 status_behind(Answer& answer, int before) {
   return result ? result->status : answer.response.status();
 }
 
-// One that is lost again so soon may have been of no use.
+// One that is lost again so soon may have been of no use. Who is cut off learns that much later.
 void BackPath::lost(base::TimePoint now) {
-  if (!lost_) lost_ = back_ && now < *back_ + soon ? lost_before_ : now;
+  if (!lost_) lost_ = back_ && now < *back_ + soon ? lost_before_ : heard_;
 }
 
 void BackPath::back(base::TimePoint now) {
@@ -94,6 +94,7 @@ void Session::on_closed(const WireRef& wire) {
 
 void Session::on_message(const WireRef& wire, base::Bytes message) {
   if (crashed_) return;
+  back_path_.heard(world_.scheduler.now());
   if (is_call(message)) {
     wire->send_to_server(answer_callback(message, on_recall).reply);
     return;

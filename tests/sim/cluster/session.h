@@ -57,6 +57,8 @@ class BackPath {
   // As often as it likes to, both.
   void lost(base::TimePoint now);
   void back(base::TimePoint now);
+  // Something came from the server: until now there was a way.
+  void heard(base::TimePoint now) { heard_ = now; }
   // Of a call that comes now: it may have been for this long that the server had it to say.
   [[nodiscard]] base::TimePoint untold_since(base::TimePoint now) const;
 
@@ -64,6 +66,7 @@ class BackPath {
   // A server that had no way tries again soon after there is one.
   static constexpr base::Duration soon = std::chrono::seconds(5);
 
+  base::TimePoint heard_{};
   std::optional<base::TimePoint> lost_;  // nothing: there is a way
   base::TimePoint lost_before_{};        // when it was lost the last time
   std::optional<base::TimePoint> back_;  // and when it was back
