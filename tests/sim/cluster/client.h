@@ -37,6 +37,9 @@ struct Layout {
   std::uint32_t first = 0;
   bool dense = false;
   base::TimePoint asked{}, granted{};  // when the client asked for it, and when it came
+  // Another layout of the client may have ended meanwhile. The server then does not know which ones of the
+  // client's handles are over, and keeps none of these through its truncations.
+  bool beside_an_end = false;
   // Returned, or its file closed, and that answered well.
   base::TimePoint given_up = base::TimePoint::max();
   std::uint32_t life = 0;      // of the metadata server
@@ -142,6 +145,8 @@ class Client {
                       std::string_view how);
   void refused(Opened& opened, const LayoutRef& layout);
   void hoard(const OpenedRef& opened);
+  // As a call is under way that ends a layout.
+  class LayoutEnds;
   // A data server has refused a WRITE.
   void check_refusal(const Opened& opened, const Layout& layout, std::uint32_t server,
                      const base::Bytes& handle);
@@ -155,6 +160,9 @@ class Client {
   const std::string owner_;
   Random random_;
   bool crashed_ = false;
+  // What ends a layout: under way, and when the last one was.
+  std::uint32_t ends_ = 0;
+  base::TimePoint last_end_{};
   base::TimePoint silent_until_{};
   Session metadata_;
   std::map<std::uint32_t, std::unique_ptr<Session>> data_;

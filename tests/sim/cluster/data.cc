@@ -117,6 +117,7 @@ SessionOp<> Client::write_by_layout(OpenedRef opened, LayoutRef layout) {
 void Client::check_refusal(const Opened& opened, const Layout& layout, std::uint32_t server,
                            const base::Bytes& handle) {
   if (!layout.writes || layout.life != world_.metadata_life || !world_.is_fenced(server, handle)) return;
+  if (layout.beside_an_end) return;
   if (!world_.oracle.keeps_layout(traits_.index, opened.file, {layout.asked, layout.granted})) return;
   world_.oracle.violation(
       "own_truncation", traits_.index, opened.file,

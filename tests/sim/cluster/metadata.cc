@@ -76,6 +76,20 @@ SessionOp<> Client::open() {
   if (OpenedRef before = std::exchange(known, std::move(opened))) co_await close(std::move(before));
 }
 
+class Client::LayoutEnds {
+ public:
+  explicit LayoutEnds(Client& client) : client_(client) { ++client_.ends_; }
+  LayoutEnds(const LayoutEnds&) = delete;
+  LayoutEnds& operator=(const LayoutEnds&) = delete;
+  ~LayoutEnds() {
+    --client_.ends_;
+    client_.last_end_ = client_.world_.scheduler.now();
+  }
+
+ private:
+  Client& client_;
+};
+
 // What is not committed is lost for the client, as after a failed fsync.
 SessionOp<> Client::close(OpenedRef opened) {
   if (!is_current(*opened)) co_return;
@@ -88,6 +102,7 @@ SessionOp<> Client::close(OpenedRef opened) {
   if (const auto found = opens_.find(opened->name); found != opens_.end() && found->second == opened)
     opens_.erase(found);
   world_.trace.add(traits_.index, opened->file, "is about to close");
+  const LayoutEnds ends(*this);
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_CLOSE, CLOSE4args{0, opened->open});
   Answer done = co_await metadata_.call(std::move(request));
@@ -121,6 +136,7 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   Request request = at(opened->handle);
   request.add(nfs_opnum4::OP_LAYOUTGET, args);
   Answer done = co_await metadata_.call(std::move(request));
+  const bool beside_an_end = ends_ > 0 || last_end_ >= sent;
   const nfsstat4 status = status_behind(done, 1);
   if (opened->layout == before) check_layout(*opened, before, done, status);
   // RFC 8881 12.5.5.2
@@ -148,6 +164,7 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   layout->first = files.nfl_first_stripe_index;
   layout->asked = sent;
   layout->granted = world_.scheduler.now();
+  layout->beside_an_end = beside_an_end;
   layout->life = done.life;
   layout->instance = done.client;
   layout->lapses = metadata_.lapses();
@@ -199,6 +216,7 @@ SessionOp<> Client::return_layout(OpenedRef opened) {
   const LayoutRef layout = std::exchange(opened->layout, nullptr);
   opened->disowned = false;
   world_.trace.add(traits_.index, opened->file, "is about to return its layout");
+  const LayoutEnds ends(*this);
   auto done = co_await send_return(opened).as_result();
   opened->ending = false;
   co_await base::Result<void, Fault>(done ? base::Result<void, Fault>() : base::fail(done.error()));
