@@ -36,6 +36,7 @@ struct Layout {
   std::uint32_t unit = 0;
   std::uint32_t first = 0;
   bool dense = false;
+  std::array<std::byte, 16> device{};
   base::TimePoint asked{}, granted{};  // when the client asked for it, and when it came
   // Another layout of the client may have ended meanwhile. The server then does not know which ones of the
   // client's handles are over, and keeps none of these through its truncations.

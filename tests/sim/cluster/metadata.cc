@@ -120,6 +120,29 @@ SessionOp<> Client::get_layout(OpenedRef opened, bool writes) {
   co_await done;
 }
 
+namespace {
+
+// Null: it says something else.
+LayoutRef layout_of(const LAYOUTGET4resok& given, bool writes) {
+  if (given.logr_layout.size() != 1) return nullptr;
+  const io::Payload body = payload_of(given.logr_layout[0].lo_content.loc_body);
+  xdr::Arena arena;
+  xdr::Decoder in(body, arena);
+  pnfs::nfsv4_1_file_layout4 files;
+  if (!decode(in, files)) return nullptr;
+  auto layout = std::make_shared<Layout>();
+  layout->writes = writes;
+  for (const pnfs::layout_handle& one : files.nfl_fh_list)
+    layout->handles.emplace_back(one.data.begin(), one.data.end());
+  layout->dense = (files.nfl_util & pnfs::NFL4_UFLG_DENSE) != 0;
+  layout->unit = files.nfl_util & ~std::uint32_t{63};
+  layout->first = files.nfl_first_stripe_index;
+  std::ranges::copy(files.nfl_deviceid, layout->device.begin());
+  return layout;
+}
+
+}  // namespace
+
 SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   LAYOUTGET4args args;
   args.loga_layout_type = files_type;
@@ -146,22 +169,12 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   world_.trace.add(traits_.index, opened->file, "asks for a {} layout: {}", writes ? "rw" : "read",
                    name_of(status));
   const auto given = status == NFS4_OK ? done.response.body<LAYOUTGET4resok>() : std::nullopt;
-  if (!given || given->logr_layout.size() != 1) {
+  if (!given) {
     if (status == NFS4ERR_BAD_STATEID) opened->layout = nullptr;
     co_return;
   }
-  const io::Payload body = payload_of(given->logr_layout[0].lo_content.loc_body);
-  xdr::Arena arena;
-  xdr::Decoder in(body, arena);
-  pnfs::nfsv4_1_file_layout4 files;
-  if (!decode(in, files)) co_return;
-  auto layout = std::make_shared<Layout>();
-  layout->writes = writes;
-  for (const pnfs::layout_handle& one : files.nfl_fh_list)
-    layout->handles.emplace_back(one.data.begin(), one.data.end());
-  layout->dense = (files.nfl_util & pnfs::NFL4_UFLG_DENSE) != 0;
-  layout->unit = files.nfl_util & ~std::uint32_t{63};
-  layout->first = files.nfl_first_stripe_index;
+  const LayoutRef layout = layout_of(*given, writes);
+  if (layout == nullptr) co_return;
   layout->asked = sent;
   layout->granted = world_.scheduler.now();
   layout->beside_an_end = beside_an_end;
@@ -169,12 +182,10 @@ SessionOp<> Client::ask_for_layout(OpenedRef opened, bool writes) {
   layout->instance = done.client;
   layout->lapses = metadata_.lapses();
   const stateid4 id = given->logr_stateid;
-  std::array<std::byte, 16> device{};
-  std::ranges::copy(files.nfl_deviceid, device.begin());
-  const bool known = co_await learn_device(device);
+  const bool known = co_await learn_device(layout->device);
   if (!known || !is_current(*opened) || done.client != opened->instance) co_return;
-  layout->servers = devices_.at(device);
-  opened->layout = std::move(layout);
+  layout->servers = devices_.at(layout->device);
+  opened->layout = layout;
   opened->layout_id = id;
   opened->recalled.reset();
   if (opened->put_off && *opened->put_off < sent) opened->put_off.reset();
