@@ -308,7 +308,8 @@ base::Result<void> SealedInode::put_spliced(File& stub, const Sealed& from, std:
   auto recipe = with_spliced(chunks, {now_->root().top, now_->record().mapped},
                              {from.of->root().top, from.of->record().mapped}, from.range, to, status->size);
   if (!recipe) return base::fail(recipe.error());
-  if (recipe->top.entries.empty()) return {};
+  const bool had_none = now_->record().root == hashing::Digest();
+  if (recipe->top.entries.empty()) return had_none ? base::Result<void>() : give_up_record(stub);
   Root root{.size = status->size,
             .mtime = status->mtime,
             .ctime = status->ctime,
@@ -318,7 +319,7 @@ base::Result<void> SealedInode::put_spliced(File& stub, const Sealed& from, std:
   if (!kept) return base::fail(kept.error());
   const Record record{.root = kept->id, .at = kept->at, .mapped = recipe->mapped};
   base::Result<void> done = chunks.sync();
-  if (done && now_->record().root == hashing::Digest()) {
+  if (done && had_none) {
     const RegistryEntry entry{RegistryKind::sealed, tree, record.mapped, file_};
     done = store_.registry()->append(std::span(&entry, 1));
     if (done) done = stub.set_hint(true);

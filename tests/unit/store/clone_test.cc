@@ -144,6 +144,22 @@ TEST_P(CloneTest, what_is_behind_the_end_is_none_of_it) {
   EXPECT_TRUE(all_of("h") == bytes_.substr(0, 499'712) + std::string(bytes_.size() - 499'712, '\0'));
 }
 
+TEST_P(CloneTest, a_hole_takes_the_place_of_what_was_there) {
+  ASSERT_TRUE(resize("f", 2'000'000));
+  const std::string text = text_of_numbers(100'000);
+  for (const std::uint64_t length : {text.size(), std::size_t{100'001}}) {
+    local_write("h", text);
+    seal("h");
+    ASSERT_TRUE(clone("f", 1'300'000, "h", 0, length));
+    std::string wanted = text;
+    wanted.replace(0, length, length, '\0');
+    EXPECT_TRUE(all_of("h") == wanted) << length;
+    again(0);
+    EXPECT_TRUE(all_of("h") == wanted) << length;
+    ASSERT_TRUE(remove("h"));
+  }
+}
+
 TEST_P(CloneTest, a_file_that_may_not_be_sealed_is_copied) {
   tree_ = std::nullopt;
   EXPECT_EQ(clone("f", 0, "g", 0, 0).error(), Error::notsupp);
