@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/xxhash64.h"
+#include "hashing/cpu_hasher.h"
 #include "store/sealed_file.h"
 
 namespace braid::store {
@@ -15,10 +16,6 @@ namespace {
 constexpr std::size_t zeros_looked_at_once = base::MiB;
 constexpr std::size_t block_bytes = 4096;  // the smallest hole
 constexpr std::uint64_t all_bytes = std::numeric_limits<std::uint64_t>::max();
-
-bool is_zero(base::BytesView bytes) {
-  return std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{0}; });
-}
 
 }  // namespace
 
@@ -54,8 +51,7 @@ base::Result<void> Adopter::prepare(AdoptDraft& draft) {
   if (record->pending && !is_own) return base::fail(EBUSY);
   const auto root = root_of(*record);
   if (!root) return base::fail(root.error());
-  if (auto checked = check_chunks(root->top); !checked) return checked;
-  const auto mapped = mapped_within(store_.chunks(), root->top, 0, all_bytes);
+  const auto mapped = check_chunks(root->top);
   if (!mapped) return base::fail(mapped.error());
   record->mapped = *mapped;
   draft.record = *record;
@@ -79,17 +75,22 @@ base::Result<Root> Adopter::root_of(Record& record) {
   return base::fail(EBADMSG);
 }
 
-base::Result<void> Adopter::check_chunks(const Node& top) {
-  return walk_recipe(store_.chunks(), top, 0, all_bytes, [this](const RecipePiece& piece) {
-    const bool there = piece.kind != EntryKind::chunk || has(ChunkKind::data, piece.chunk);
-    return there ? base::Result<void>() : base::fail(EIO);
+base::Result<std::uint64_t> Adopter::check_chunks(const Node& top) {
+  std::uint64_t mapped = 0;
+  const auto walked = walk_recipe(store_.chunks(), top, 0, all_bytes, [&](const RecipePiece& piece) {
+    if (piece.kind != EntryKind::chunk) return base::Result<void>();
+    mapped += piece.length;
+    return has(piece.chunk) ? base::Result<void>() : base::fail(EIO);
   });
+  if (!walked) return base::fail(walked.error());
+  return mapped;
 }
 
-bool Adopter::has(ChunkKind kind, const ChunkRef& chunk) {
+bool Adopter::has(const ChunkRef& chunk) {
   return std::ranges::any_of(store_.chunks().places_of(chunk), [&](const std::optional<Location>& at) {
     const auto header = at ? store_.containers().look(*at) : base::fail(ENOENT);
-    return header && header->kind == kind && header->id == chunk.id && header->length == chunk.bytes;
+    return header && header->kind == ChunkKind::data && header->id == chunk.id &&
+           header->length == chunk.bytes;
   });
 }
 
@@ -107,7 +108,7 @@ base::Result<void> Adopter::check_zeros(const AdoptDraft& draft, const Root& roo
       if (*got == 0) break;
       for (std::size_t i = 0; i < *got; i += block_bytes) {
         const base::BytesView block = base::BytesView(buffer).subspan(i, std::min(block_bytes, *got - i));
-        if (!is_zero(block)) continue;
+        if (!hashing::is_zero(block)) continue;
         const auto mapped = mapped_within(store_.chunks(), root.top, at + i, at + i + block.size());
         if (!mapped) return base::fail(mapped.error());
         if (*mapped > 0) return base::fail(EINVAL);

@@ -50,8 +50,9 @@ class Adopter {
   // What tells a file from the others.
   static std::uint64_t key_of(const KernelHandle& file);
   base::Result<Root> root_of(Record& record);
-  base::Result<void> check_chunks(const Node& top);
-  [[nodiscard]] bool has(ChunkKind kind, const ChunkRef& chunk);
+  // That all are there; how many bytes of the file are in them.
+  base::Result<std::uint64_t> check_chunks(const Node& top);
+  [[nodiscard]] bool has(const ChunkRef& chunk);
   base::Result<void> check_zeros(const AdoptDraft& draft, const Root& root);
 
   Store& store_;

@@ -349,7 +349,7 @@ base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const ha
 
 bool Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
   const auto place = find(at);
-  if (!place) return false;
+  if (!place || place->at != at) return false;
   const std::size_t count = ChunkHeader::bytes + bytes.size();
   const auto room = std::make_unique_for_overwrite<std::byte[]>(count);
   const auto got = place->file->read(place->at.offset, {room.get(), count});

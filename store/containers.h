@@ -55,7 +55,7 @@ class Containers {
   // id is that of the bytes is for the caller to check.
   base::Result<base::Bytes> read(Location at, ChunkKind kind, const hashing::Digest& id,
                                  std::uint32_t length);
-  // Whether the chunk with this id lies there whole, and these are its bytes.
+  // Whether the chunk with this id lies there whole, was not moved, and these are its bytes.
   bool holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   // Bytes [from, from + to.size()) of a chunk of data that has been verified. False: it has not been, or
   // cannot be read.

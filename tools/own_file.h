@@ -1,8 +1,12 @@
 // Files that a command of a store has for itself while it works on them.
 #pragma once
 
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
 #include <cstdint>
-#include <deque>
+#include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/unique_fd.h"
 #include "store/posix_medium.h"
+#include "tools/tree_files.h"
 
 namespace braid::tools {
 
@@ -35,7 +40,7 @@ struct FileBatch {
   static constexpr std::size_t files_max = 64;
   static constexpr std::uint64_t bytes_max = 256 * base::MiB;
 
-  std::deque<OwnFile> files{};  // end last
+  std::vector<OwnFile> files{};  // end last
   std::vector<Draft> drafts{};
   std::vector<std::string> paths{};
   std::uint64_t bytes = 0;
@@ -54,5 +59,27 @@ struct FileBatch {
     bytes = 0;
   }
 };
+
+// Has `worker` take each file below `path` on its file system, but for what is in the store, and commit the
+// last ones; draws progress on a terminal. How many could not be looked at.
+template <class Worker>
+std::uint64_t take_files(std::string_view command, const std::string& path, const std::string& store,
+                         Worker& worker) {
+  const TreeFiles files = list_files(path, {.one_file_system = true, .left_out = store},
+                                     [command](const std::string& where, base::Errno error) {
+                                       complain(command, where, base::message_of(error));
+                                     });
+  const bool draw = ::isatty(STDERR_FILENO) != 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (const std::string& file : files.paths) {
+    worker.take(file);
+    if (draw)
+      draw_progress(worker.bytes_done, files.bytes,
+                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  worker.commit();
+  if (draw) fmt::print(stderr, "\n");
+  return files.unreadable;
+}
 
 }  // namespace braid::tools

@@ -1,8 +1,6 @@
 // braid store adopt
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 
 #include "base/exit_code.h"
@@ -10,7 +8,6 @@
 #include "tools/own_file.h"
 #include "tools/store_command.h"
 #include "tools/store_tree.h"
-#include "tools/tree_files.h"
 
 namespace braid::tools {
 namespace {
@@ -86,20 +83,8 @@ int adopt_tree(const StoreAdoptCommand& command) {
                base::message_of(begun.error()));
     return base::exit_failed;
   }
-  const TreeFiles files = list_files(
-      command.path, {.one_file_system = true, .left_out = command.store},
-      [](const std::string& path, base::Errno error) { complain("adopt", path, base::message_of(error)); });
-  const bool draw = ::isatty(STDERR_FILENO) != 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (const std::string& path : files.paths) {
-    worker.take(path);
-    if (draw)
-      draw_progress(worker.bytes_done, files.bytes,
-                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  worker.commit();
-  if (draw) fmt::print(stderr, "\n");
-  const std::uint64_t failed = worker.failed + files.unreadable;
+  const std::uint64_t unreadable = take_files("adopt", command.path, command.store, worker);
+  const std::uint64_t failed = worker.failed + unreadable;
   fmt::print("{} files adopted, with {} bytes in the store; {} were known before\n", worker.adopted,
              worker.bytes, worker.already);
   if (failed > 0) fmt::print("{} could not be adopted\n", failed);

@@ -180,23 +180,9 @@ int unseal_tree(const StoreUnsealCommand& command) {
     fmt::print(stderr, "braid store unseal: {}\n", tree.error());
     return base::exit_failed;
   }
-  const auto walk_complaint = [](const std::string& path, base::Errno error) {
-    complain("unseal", path, base::message_of(error));
-  };
-  const TreeFiles files =
-      list_files(command.path, {.one_file_system = true, .left_out = command.store}, walk_complaint);
   UnsealWorker worker(*tree);
-  const bool draw = ::isatty(STDERR_FILENO) != 0;
-  const auto start = std::chrono::steady_clock::now();
-  for (const std::string& path : files.paths) {
-    worker.take(path);
-    if (draw)
-      draw_progress(worker.bytes_done, files.bytes,
-                    std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  worker.commit();
-  if (draw) fmt::print(stderr, "\n");
-  const std::uint64_t failed = worker.failed + files.unreadable;
+  const std::uint64_t unreadable = take_files("unseal", command.path, command.store, worker);
+  const std::uint64_t failed = worker.failed + unreadable;
   fmt::print("{} files unsealed\n", worker.unsealed);
   if (failed > 0) fmt::print("{} could not be unsealed\n", failed);
   return failed == 0 ? 0 : base::exit_failed;
