@@ -87,6 +87,9 @@ class ObjectCache {
     std::vector<std::shared_ptr<const OpenedObject>> forgotten;
   };
   [[nodiscard]] Got get(const ObjectKey& key);
+  // Forgets those that nobody has used for so many rounds, of which this call begins one; a few at a time.
+  // What was forgotten is to be closed.
+  [[nodiscard]] std::vector<std::shared_ptr<const OpenedObject>> forget_idle(std::uint32_t rounds);
   // All that something is under way on, at some moment during this call.
   [[nodiscard]] std::vector<ObjectRef> busy() const;
   [[nodiscard]] std::size_t size() const;
@@ -95,8 +98,12 @@ class ObjectCache {
   struct Entry {
     ObjectRef object;
     std::list<ObjectKey>::iterator place;
+    std::uint64_t used_in = 0;  // round
   };
+  using Place = std::list<ObjectKey>::iterator;
   void forget_surplus(std::vector<std::shared_ptr<const OpenedObject>>& forgotten);
+  // Unless somebody uses the object: then false, and `place` stays. Else `place` is what was used sooner.
+  bool forget(Place& place, std::vector<std::shared_ptr<const OpenedObject>>& forgotten);
   void remember_change(const Object& object);
 
   // Objects that were written to, forgotten, and not asked for since; above this number all are taken to be.
@@ -108,6 +115,7 @@ class ObjectCache {
   std::list<ObjectKey> by_use_;  // the last used first
   std::set<ObjectKey> changed_;
   bool all_changed_ = false;
+  std::uint64_t round_ = 0;
   std::uint64_t cuts_forgotten_ = 0;  // the largest Object::cut_begun() of those that were forgotten
 };
 

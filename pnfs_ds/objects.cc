@@ -6,13 +6,15 @@
 
 namespace braid::pnfs_ds {
 
-vfs::VfsOp<> Objects::close_forgotten(Use& use) {
-  for (Opened& one : std::exchange(use.got_.forgotten, {})) {
+vfs::VfsOp<> Objects::close_all(std::vector<Opened> forgotten) {
+  for (Opened& one : forgotten) {
     vfs::OpenFileRef last = one->open;
     one.reset();
     (void)co_await files_.close(std::move(last)).as_result();
   }
 }
+
+vfs::VfsOp<> Objects::close_idle(std::uint32_t rounds) { return close_all(cache_.forget_idle(rounds)); }
 
 vfs::VfsOp<Objects::Opened> Objects::find(Use& use) {
   if (!use.got_.forgotten.empty()) co_await close_forgotten(use);

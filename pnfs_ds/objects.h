@@ -110,11 +110,14 @@ class Objects {
   vfs::VfsOp<vfs::FileSystemStatus> room() { return files_.status(); }
   [[nodiscard]] const FenceTable& fences() const { return fences_; }
   [[nodiscard]] std::size_t open_objects() const { return cache_.size(); }
+  // Closes what nobody has used since this was called so many times, a few objects at a time.
+  vfs::VfsOp<> close_idle(std::uint32_t rounds);
   // Under way on objects.
   [[nodiscard]] std::uint32_t calls() const { return calls_.load(std::memory_order_relaxed); }
 
  private:
-  vfs::VfsOp<> close_forgotten(Use& use);
+  vfs::VfsOp<> close_all(std::vector<Opened> forgotten);
+  vfs::VfsOp<> close_forgotten(Use& use) { return close_all(std::exchange(use.got_.forgotten, {})); }
   vfs::VfsOp<Opened> open(Object& object);
 
   ObjectFiles files_;

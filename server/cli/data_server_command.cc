@@ -1,8 +1,10 @@
 #include "server/cli/data_server_command.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "rpc/socket_address.h"
@@ -19,6 +21,7 @@ struct DataServerOptions {
   config::DataServerConfig server;
   std::string control_transport;
   std::string control_integrity;
+  std::string store;
   ProcessOptions process;
 };
 
@@ -89,6 +92,25 @@ void add_control_integrity(CLI::App& command, std::string& name) {
       ->group(own_group);
 }
 
+void add_store(CLI::App& command, std::string& directory) {
+  command
+      .add_option("--store", directory,
+                  "Keep the bytes of objects that are left alone in the store of this directory, once "
+                  "(docs/pnfs.md)")
+      ->type_name("STORE")
+      ->group(own_group);
+}
+
+// An empty directory becomes one.
+void use_store(const std::string& directory, config::Config& config) {
+  if (directory.empty()) return;
+  std::error_code error;
+  const std::filesystem::path absolute = std::filesystem::absolute(directory, error);
+  config.data_servers.back().store = "store";
+  config.stores.push_back(
+      {.name = "store", .directory = error ? directory : absolute.string(), .make = true});
+}
+
 void judge_control(DataServerOptions& options) {
   options.server.signs_bulk = options.control_integrity == "data";
   if (options.control_transport.empty()) return;
@@ -106,12 +128,14 @@ void add_data_server(CLI::App& app, Chosen& chosen) {
   add_own_options(*command, written->server);
   add_control_transport(*command, written->control_transport);
   add_control_integrity(*command, written->control_integrity);
+  add_store(*command, written->store);
   add_process_options(*command, written->process, "Options of the process");
   command->callback([written, &chosen] {
     judge(written->process);
     judge_control(*written);
     run::ServeCommand wanted;
     wanted.config.data_servers.push_back(std::move(written->server));
+    use_store(written->store, wanted.config);
     run::apply(written->process.overrides, wanted.config);
     choose(chosen, wanted, run::serve);
   });

@@ -65,6 +65,7 @@ struct DataServerConfig {
   // By which it calls the metadata server; the port of `mds` is of that.
   rpc::Transport control_transport = rpc::Transport::tcp;
   bool signs_bulk = false;  // `control_integrity`: bytes of files that servers exchange are signed
+  std::string store{};      // of its objects, which nobody else has; empty: none
 };
 
 // This server is the metadata server of a pNFS cluster.

@@ -1,6 +1,7 @@
 // [data_server]
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -56,6 +57,16 @@ void read_rdma_port(TomlReader& table, const TomlReader& file, const Config& all
                               *config.rdma, *config.rdma + 1));
 }
 
+void read_store_of_objects(TomlReader& table, DataServerConfig& config,
+                           const std::vector<StoreConfig>& stores) {
+  if (!table.text("store", config.store, R"(store = "objects")")) return;
+  if (std::ranges::find(stores, config.store, &StoreConfig::name) == stores.end())
+    table.problem("store",
+                  fmt::format("'store' is \"{0}\", and there is no such store; add [[store]] with name = "
+                              "\"{0}\" and its directory",
+                              config.store));
+}
+
 }  // namespace
 
 void read_data_server(TomlReader& file, std::string_view name, Config& all) {
@@ -87,6 +98,7 @@ void read_data_server(TomlReader& file, std::string_view name, Config& all) {
   read_control_transport(table, config.control_transport,
                          {.has_rdma = config.rdma.has_value(), .section = "data_server"});
   read_control_integrity(table, config.signs_bulk);
+  read_store_of_objects(table, config, all.stores);
   table.finish();
 }
 

@@ -179,9 +179,13 @@ void read_data(TomlReader& table, ExportConfig& config, bool striped_too) {
                   "one, which may be empty");
 }
 
-void read_store_of_export(TomlReader& table, ExportConfig& config, const std::vector<StoreConfig>& stores) {
+void read_store_of_export(TomlReader& table, ExportConfig& config, const Config& all) {
   if (!table.text("store", config.store, R"(store = "archive")")) return;
-  if (std::ranges::find(stores, config.store, &StoreConfig::name) == stores.end())
+  if (std::ranges::find(all.data_servers, config.store, &DataServerConfig::store) != all.data_servers.end())
+    table.problem(
+        "store", fmt::format("the store \"{}\" is that of the data server; add another [[store]] for exports",
+                             config.store));
+  if (std::ranges::find(all.stores, config.store, &StoreConfig::name) == all.stores.end())
     table.problem("store",
                   fmt::format("'store' is \"{0}\", and there is no such store; add [[store]] with name = "
                               "\"{0}\" and a directory",
@@ -191,7 +195,7 @@ void read_store_of_export(TomlReader& table, ExportConfig& config, const std::ve
                   "an export with data = \"striped\" has its bytes on data servers; leave 'store' out");
 }
 
-ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs, const std::vector<StoreConfig>& stores) {
+ExportConfig read_export(TomlReader table, const Config& all) {
   ExportConfig config;
   constexpr std::string_view path_example = R"(path = "/data")",
                              directory_example = R"(directory = "/srv/data")";
@@ -210,8 +214,8 @@ ExportConfig read_export(TomlReader table, const PnfsConfig& pnfs, const std::ve
               "nobody could mount this export; write networks, or remove the key to allow everybody");
   table.boolean("sync", config.sync);
   read_fsid(table, config);
-  read_data(table, config, pnfs.on);
-  read_store_of_export(table, config, stores);
+  read_data(table, config, all.pnfs.on);
+  read_store_of_export(table, config, all);
   read_rules(table, config);
   table.finish();
   return config;
@@ -237,7 +241,7 @@ void read_exports(TomlReader& file, std::string_view name, Config& config) {
   for (const toml::node& element : *exports) {
     TomlReader table(*element.as_table(), "[[export]]", problems);
     const std::uint32_t line = table.line_of("path");
-    config.exports.push_back(read_export(table, config.pnfs, config.stores));
+    config.exports.push_back(read_export(table, config));
     const std::string& path = config.exports.back().path;
     const auto [first, is_new] = line_of_path.emplace(path, line);
     if (!is_new && !path.empty())

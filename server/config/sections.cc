@@ -8,8 +8,8 @@ std::span<const Section> sections() {
       {"limits", read_limits},
       {"rdma", read_rdma},
       {"pnfs", read_pnfs},
-      {"data_server", read_data_server},
       {"store", read_stores},
+      {"data_server", read_data_server},
       {exports_section, read_exports},
   };
   return all;

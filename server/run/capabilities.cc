@@ -17,7 +17,7 @@ std::expected<roles::nfs::Capabilities, std::string> capabilities_of(const confi
   if (!config.stores.empty()) {
     auto stores = roles::stores::Stores::open(config, clock);
     if (!stores) return std::unexpected(std::move(stores.error()));
-    all.push_back(std::move(*stores));
+    if (*stores != nullptr) all.push_back(std::move(*stores));
   }
   if (!config.pnfs.on) return all;
   if (auto made = config::make_private_directory(state_dir); !made) return std::unexpected(made.error());

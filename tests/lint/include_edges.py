@@ -36,7 +36,7 @@ USES = {
     "server": ("server/config", "server/admin"),
     "server/metrics": ("server",),
     "server/roles/nfs": ("server/metrics",),
-    "server/roles/data_server": ("server/roles/nfs",),
+    "server/roles/data_server": ("server/roles/nfs", "server/roles/stores"),
     "server/roles/mds": ("server/roles/nfs",),
     "server/roles/stores": ("server/roles/nfs",),
     "server/run": ("server/roles/nfs", "server/roles/data_server", "server/roles/mds", "server/roles/stores"),

@@ -18,6 +18,7 @@
 #include "pnfs_ds/ops/operations.h"
 #include "rpc/socket_address.h"
 #include "server/config/endpoint.h"
+#include "server/contents_mark.h"
 #include "server/control_path.h"
 #include "server/patience.h"
 #include "server/process.h"
@@ -29,6 +30,8 @@ namespace braid::server::roles::data_server {
 namespace {
 
 constexpr std::uint16_t nfs_port = 2049;
+// An object that nobody has used for so long is closed, where there is a store.
+constexpr std::uint32_t idle_seconds = 5;
 
 // The first of the addresses that a name has; of no text, that of nobody.
 std::expected<rpc::PeerAddress, std::string> resolve(const std::string& text) {
@@ -81,22 +84,57 @@ nfs4::EngineOptions engine_options(const config::Config& config, std::size_t ope
   return options;
 }
 
+// Of the objects in their file system.
+constexpr vfs::ExportId objects_id(1);
+constexpr const char* objects_export_path = "/";
+
+vfs::Export export_of(std::shared_ptr<vfs::FileSystem> objects) {
+  vfs::Export out;
+  out.id = objects_id;
+  out.path = objects_export_path;
+  out.file_system = std::move(objects);
+  return out;
+}
+
+// Null: the objects are not sealed. The store's source is added to `sources`.
+std::expected<std::shared_ptr<stores::Stores>, std::string> open_chunks(
+    const config::Config& all, const config::DataServerConfig& own, const std::string& objects,
+    const base::Clock& clock, std::vector<vfs::ContentSource*>& sources) {
+  std::shared_ptr<stores::Stores> out;
+  if (!own.store.empty()) {
+    auto opened = stores::Stores::open(all, own, clock);
+    if (!opened) return opened;
+    out = std::move(*opened);
+    config::ExportConfig place;
+    place.path = objects_export_path;
+    place.directory = objects;
+    place.store = own.store;
+    sources = out->sources(place);
+  }
+  // One that was served without its store would tell clients of zeros.
+  if (auto marked = mark_contents(objects, sources); !marked) return std::unexpected(marked.error());
+  return out;
+}
+
 }  // namespace
 
 std::expected<DataServerRole::Opened, std::string> DataServerRole::open(
-    const Shared& shared, const config::DataServerConfig& config, std::size_t open_files_max,
-    unsigned drain_seconds) {
+    const Shared& shared, const config::Config& all, const config::DataServerConfig& config,
+    std::size_t open_files_max) {
   auto secret = pnfs::read_secret(config.secret);
   if (!secret) return std::unexpected(std::move(secret.error()));
   auto mds = resolve(config.mds);
   if (!mds) return std::unexpected(std::move(mds.error()));
-  Patience patience(shared.clock, "the directory " + config.directory, drain_seconds);
+  Patience patience(shared.clock, "the directory " + config.directory, all.limits.drain_seconds);
   auto store = pnfs_ds::StoreDirectory::open(config.directory,
                                              fmt::format("another data server (process {})", ::getpid()),
                                              [&](std::string_view user) { return patience.lasts(user); });
   if (!store) return std::unexpected(std::move(store.error()));
   vfs::posix::PosixOptions options;
   options.directory = (*store)->objects_path();
+  auto chunks = open_chunks(all, config, options.directory, shared.clock, options.sources);
+  if (!chunks) return std::unexpected(std::move(chunks.error()));
+  options.tree.id = objects_id;
   options.tree.key = base::random_sip_key();
   options.tree.export_path = "/";
   options.tree.cache.descriptors_max = open_files_max;
@@ -114,15 +152,16 @@ std::expected<DataServerRole::Opened, std::string> DataServerRole::open(
                                        pnfs_ds::FenceLog::file_name, base::message_of(log.error())));
   const bool by_rdma = config.control_transport == rpc::Transport::rdma;
   return Opened{*secret,           {*mds, config.mds + (by_rdma ? " by RDMA" : "")},
-                std::move(*store), std::move(*files),
-                std::move(fences), std::move(*log)};
+                std::move(*store), std::move(*chunks),
+                std::move(*files), std::move(fences),
+                std::move(*log)};
 }
 
 std::expected<std::unique_ptr<Role>, std::string> DataServerRole::make(const Shared& shared,
                                                                        const config::Config& config,
                                                                        const config::DataServerConfig& own) {
   const std::size_t open_files_max = objects_open_max(config, shared.open_files_max);
-  auto opened = open(shared, own, open_files_max, config.limits.drain_seconds);
+  auto opened = open(shared, config, own, open_files_max);
   if (!opened) return std::unexpected(std::move(opened.error()));
   std::unique_ptr<DataServerRole> role(new DataServerRole(shared, own, std::move(*opened), open_files_max));
   if (auto done = role->assemble(shared, config, open_files_max); !done)
@@ -137,6 +176,8 @@ DataServerRole::DataServerRole(const Shared& shared, const config::DataServerCon
       pool_(shared.pool),
       opened_(std::move(opened)),
       exports_(std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{})),
+      objects_export_(
+          std::make_shared<const vfs::ExportTable>(std::vector<vfs::Export>{export_of(opened_.files)})),
       contact_(shared.clock, opened_.secret, opened_.store->server()),
       objects_({.files = opened_.files,
                 .server = opened_.store->server(),
@@ -160,6 +201,21 @@ std::expected<void, std::string> DataServerRole::assemble(const Shared& shared, 
   counters_.emplace(shared.metrics, pnfs_ds::metadata_calls);
   peers_.count_in(*counters_);
   nfs4::EngineParts parts;
+  rpc::ServerOptions rpc_options = shared.rpc;
+  if (opened_.chunks != nullptr) {
+    opened_.chunks->join({.clock = shared.clock,
+                          .pool = shared.pool,
+                          .slabs = shared.slabs,
+                          .exports = objects_export_,
+                          .write_backs = shared.write_backs,
+                          .metrics = shared.metrics,
+                          .state_dir = shared.state_dir,
+                          .open_files_max = open_files_max,
+                          .callbacks_max = 0,
+                          .rpc = shared.rpc},
+                         parts);
+    rpc_options.piped_arguments = rpc_options.piped_arguments && opened_.chunks->takes_pipes();
+  }
   parts.operations = pnfs_ds::operations();
   parts.role_flags = nfs4::EXCHGID4_FLAG_USE_PNFS_DS;
   parts.handles = server_.get();
@@ -170,7 +226,7 @@ std::expected<void, std::string> DataServerRole::assemble(const Shared& shared, 
           random_epoch(), "braid data server " + pnfs_ds::hex_of(opened_.store->server())),
       std::move(parts));
   programs_ = {engine_->program(), control_.program()};
-  rpc_.emplace(shared.rpc, programs_, shared.metrics, base::random_sip_key());
+  rpc_.emplace(rpc_options, programs_, shared.metrics, base::random_sip_key());
   nfs::register_clients_usage(shared.metrics, rpc_->usage());
   return {};
 }
@@ -236,6 +292,7 @@ void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> thread
                thread->reactor());
   ServerThread& first = *threads.front();
   engine_->start(first.reactor(), first.tcp());
+  if (opened_.chunks != nullptr) opened_.chunks->start(threads, *engine_);
   heartbeats_ = std::make_unique<pnfs_ds::Heartbeats>(control_path(first, config_.control_transport), slabs_,
                                                       pnfs_ds::Heartbeats::Parts{.to = opened_.mds,
                                                                                  .secret = opened_.secret,
@@ -251,11 +308,17 @@ void DataServerRole::start(std::span<const std::unique_ptr<ServerThread>> thread
 io::Op<> DataServerRole::tick() {
   opened_.files->sweep();
   rpc_->usage().rank();
-  return engine_->tick();
+  if (opened_.chunks != nullptr) {
+    // What is open to be written to is not sealed.
+    (void)co_await objects_.close_idle(idle_seconds).as_result();
+    co_await opened_.chunks->tick();
+  }
+  co_await engine_->tick();
 }
 
 io::Op<> DataServerRole::close() {
   co_await heartbeats_->close();
+  if (opened_.chunks != nullptr) co_await opened_.chunks->close();
   co_await engine_->close();
   co_await peers_.close();
   constexpr base::Duration look = std::chrono::milliseconds(2);
@@ -283,6 +346,7 @@ void DataServerRole::report(nlohmann::json& members) const {
                      {"fences", objects_.fences().size()}};
   nfs::add_nfs4(out, *engine_);
   members["data_server"] = std::move(out);
+  if (opened_.chunks != nullptr) opened_.chunks->report(members);
 }
 
 }  // namespace braid::server::roles::data_server

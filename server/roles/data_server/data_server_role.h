@@ -25,6 +25,7 @@
 #include "rpc/server.h"
 #include "server/config/config.h"
 #include "server/role.h"
+#include "server/roles/stores/stores.h"
 #include "vfs/export.h"
 #include "vfs/posix/file_system.h"
 
@@ -46,7 +47,9 @@ class DataServerRole final : public Role {
   void served(std::optional<std::uint16_t> rdma_port) override;
   io::Op<> tick() override;
   io::Op<> close() override;
-  void describe(std::vector<admin::AdminCommand>& commands) override { (void)commands; }
+  void describe(std::vector<admin::AdminCommand>& commands) override {
+    if (opened_.chunks != nullptr) opened_.chunks->describe(commands);
+  }
   void report(nlohmann::json& members) const override;
   [[nodiscard]] std::string failure() const override;
 
@@ -56,12 +59,14 @@ class DataServerRole final : public Role {
     pnfs::ClusterSecret secret;
     pnfs_ds::MetadataAddress mds;  // from reached_at() on, if it is the first role of this server
     std::unique_ptr<pnfs_ds::StoreDirectory> store;
+    std::shared_ptr<stores::Stores> chunks;  // null: objects are not sealed
     std::shared_ptr<vfs::posix::PosixFileSystem> files;
     std::unique_ptr<pnfs_ds::FenceTable> fences;
     std::unique_ptr<pnfs_ds::FenceLog> log;
   };
-  static std::expected<Opened, std::string> open(const Shared& shared, const config::DataServerConfig& config,
-                                                 std::size_t open_files_max, unsigned drain_seconds);
+  static std::expected<Opened, std::string> open(const Shared& shared, const config::Config& all,
+                                                 const config::DataServerConfig& config,
+                                                 std::size_t open_files_max);
 
   DataServerRole(const Shared& shared, const config::DataServerConfig& own, Opened opened,
                  std::size_t open_files_max);
@@ -73,7 +78,8 @@ class DataServerRole final : public Role {
   io::SlabPool& slabs_;
   io::BlockingPool& pool_;
   Opened opened_;
-  vfs::Exports exports_;  // none: objects are in no export
+  vfs::Exports exports_;         // none: objects are in no export
+  vfs::Exports objects_export_;  // one, which no client sees: for the store
   pnfs_ds::Contact contact_;
   pnfs_ds::Objects objects_;
   std::optional<pnfs::CallCounters> counters_;

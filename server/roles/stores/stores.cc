@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.h"
 #include "server/patience.h"
 #include "server/process.h"
 #include "server/roles/stores/paths.h"
@@ -37,32 +38,61 @@ std::string mistake_about_place(const config::Config& config, const config::Stor
 
 }  // namespace
 
-std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::Config& config,
-                                                                 const base::Clock& clock) {
+std::expected<void, std::string> Stores::add(const config::StoreConfig& wanted, store::OpenFor what,
+                                             const config::Limits& limits, const base::Clock& clock) {
   if (!may_keep_trusted_attributes())
     return std::unexpected(
         "a store needs root (CAP_SYS_ADMIN): what is sealed is noted in an extended attribute trusted.*; "
         "start braid "
         "as root, or do without stores");
+  Patience patience(clock, fmt::format("the store {}", wanted.directory), limits.drain_seconds);
+  auto opened = store::Store::open(wanted.directory,
+                                   {.what = what,
+                                    .who = fmt::format("braid serve (process {})", ::getpid()),
+                                    .wait = [&](std::string_view user) { return patience.lasts(user); }});
+  if (!opened) return std::unexpected(fmt::format("the store {}: {}", wanted.name, opened.error()));
+  Entry& entry = by_name_[wanted.name];
+  entry.store = std::move(*opened);
+  entry.source = std::make_unique<store::StoreSource>(*entry.store);
+  config::StoreConfig used = wanted;
+  if (used.window_bytes_max == 0) used.window_bytes_max = limits.buffer_bytes_max / 4;
+  entry.worker =
+      std::make_unique<StoreWorker>(used, *entry.store, *entry.source, hashing_.hash_as(wanted.hashing));
+  entry.upkeep = std::make_unique<Upkeep>(wanted, *entry.store, *entry.source);
+  return {};
+}
+
+std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::Config& config,
+                                                                 const base::Clock& clock) {
   auto out = std::make_shared<Stores>();
   for (const config::StoreConfig& wanted : config.stores) {
+    if (std::ranges::find(config.data_servers, wanted.name, &config::DataServerConfig::store) !=
+        config.data_servers.end())
+      continue;
     if (std::string mistake = mistake_about_place(config, wanted); !mistake.empty())
       return std::unexpected(std::move(mistake));
-    Patience patience(clock, fmt::format("the store {}", wanted.directory), config.limits.drain_seconds);
-    auto opened = store::Store::open(wanted.directory,
-                                     {.what = use_of(config, wanted),
-                                      .who = fmt::format("braid serve (process {})", ::getpid()),
-                                      .wait = [&](std::string_view user) { return patience.lasts(user); }});
-    if (!opened) return std::unexpected(fmt::format("the store {}: {}", wanted.name, opened.error()));
-    Entry& entry = out->by_name_[wanted.name];
-    entry.store = std::move(*opened);
-    entry.source = std::make_unique<store::StoreSource>(*entry.store);
-    config::StoreConfig used = wanted;
-    if (used.window_bytes_max == 0) used.window_bytes_max = config.limits.buffer_bytes_max / 4;
-    entry.worker = std::make_unique<StoreWorker>(used, *entry.store, *entry.source,
-                                                 out->hashing_.hash_as(wanted.hashing));
-    entry.upkeep = std::make_unique<Upkeep>(wanted, *entry.store, *entry.source);
+    if (auto added = out->add(wanted, use_of(config, wanted), config.limits, clock); !added)
+      return std::unexpected(std::move(added.error()));
   }
+  if (out->by_name_.empty()) return nullptr;
+  return out;
+}
+
+std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::Config& config,
+                                                                 const config::DataServerConfig& own,
+                                                                 const base::Clock& clock) {
+  const auto wanted = std::ranges::find(config.stores, own.store, &config::StoreConfig::name);
+  base::check(wanted != config.stores.end(), "a data server's store is one of the configuration");
+  if (std::string mistake = mistake_about_place(config, *wanted); !mistake.empty())
+    return std::unexpected(std::move(mistake));
+  if (lies_in(whole_path(wanted->directory), whole_path(own.directory)))
+    return std::unexpected(
+        fmt::format("the store {} lies in the data server's directory {}: put it elsewhere",
+                    wanted->directory, own.directory));
+  auto out = std::make_shared<Stores>();
+  const store::OpenFor what = wanted->make ? store::OpenFor::creating : store::OpenFor::writing;
+  if (auto added = out->add(*wanted, what, config.limits, clock); !added)
+    return std::unexpected(std::move(added.error()));
   return out;
 }
 

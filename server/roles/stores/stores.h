@@ -21,8 +21,13 @@ namespace braid::server::roles::stores {
 
 class Stores final : public nfs::Capability {
  public:
-  // Opens those of the configuration, which has some. The error is a sentence for the user.
+  // Opens those of the configuration that no data server has; null: there are none. The error is a sentence
+  // for the user.
   static std::expected<std::shared_ptr<Stores>, std::string> open(const config::Config& config,
+                                                                  const base::Clock& clock);
+  // The one of a data server, which has one.
+  static std::expected<std::shared_ptr<Stores>, std::string> open(const config::Config& config,
+                                                                  const config::DataServerConfig& own,
                                                                   const base::Clock& clock);
 
   std::vector<vfs::ContentSource*> sources(const config::ExportConfig& config) override;
@@ -45,6 +50,8 @@ class Stores final : public nfs::Capability {
     std::unique_ptr<Upkeep> upkeep;              // ends first
   };
   static ServedStore served(const std::string& name, const Entry& entry);
+  std::expected<void, std::string> add(const config::StoreConfig& wanted, store::OpenFor what,
+                                       const config::Limits& limits, const base::Clock& clock);
 
   const vfs::Exports* exports_ = nullptr;
   const base::Clock* clock_ = nullptr;

@@ -299,6 +299,10 @@ class Lab:
         """The directory of that data server's objects, on the server's side."""
         return self.request("objects", number=number)
 
+    def store_of(self, number):
+        """The directory of that data server's store, on the server's side."""
+        return self.request("store_of", number=number)
+
     def server_pid(self):
         return self.request("pid")
 

@@ -23,19 +23,24 @@ class DataServers:
     def directory(self, number):
         return os.path.join(self.base, "objects", str(number))
 
+    def store(self, number):
+        return os.path.join(self.base, "stores", str(number))
+
     def log_path(self, number):
         return os.path.join(self.base, f"data-server-{number}.log")
 
-    def start(self, number, calls_by_rdma=False):
+    def start(self, number, calls_by_rdma=False, has_store=False):
         if number in self.processes:
             raise ServerError(f"data server {number} is already running")
         os.makedirs(self.directory(number), exist_ok=True)
+        os.makedirs(self.store(number), exist_ok=True)
         port = DATA_PORT + number
         with open(self.log_path(number), "ab") as log:
             self.processes[number] = subprocess.Popen(
                 [self.binary, "data-server", self.directory(number),
                  "--mds", f"{ADDRESS}:{RDMA_PORT if calls_by_rdma else self.metadata_port}",
                  *(["--control-transport", "rdma"] if calls_by_rdma else []),
+                 *(["--store", self.store(number)] if has_store else []),
                  "--secret", os.path.join(self.base, "state", "pnfs", "secret"), "--name", f"ds{number}",
                  "--state", os.path.join(self.base, f"state-of-ds{number}"),
                  "--listen", ADDRESS, "--port", str(port), "--advertise", ADDRESS,

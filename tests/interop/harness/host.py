@@ -78,9 +78,9 @@ class Host:
         return {"status": done.returncode, "output": done.stdout.decode("utf-8", "surrogateescape")}
 
     def op_data_server(self, number, action):
-        """Starts it, as one that calls the metadata server by TCP or RDMA, or sends it a signal."""
-        if action in ("start", "start by RDMA"):
-            self.data_servers.start(number, action != "start")
+        """Starts it, as one that calls the metadata server by TCP or RDMA, or has a store, or sends it a signal."""
+        if action in ("start", "start by RDMA", "start with a store"):
+            self.data_servers.start(number, action == "start by RDMA", action == "start with a store")
         else:
             self.data_servers.signal(number, action)
 
@@ -90,6 +90,10 @@ class Host:
     def op_objects(self, number):
         """The directory of its objects."""
         return os.path.join(self.data_servers.directory(number), "objects")
+
+    def op_store_of(self, number):
+        """The directory of its store."""
+        return self.data_servers.store(number)
 
     def op_arm(self, call, error, nth):
         """That system call of the server fails from now on (faults/control.py)."""

@@ -28,9 +28,9 @@ def serve(lab):
     start_servers(lab)
 
 
-def start_servers(lab, count=SERVERS):
+def start_servers(lab, count=SERVERS, how="start"):
     for number in range(1, count + 1):
-        lab.data_server(number)
+        lab.data_server(number, how)
     await_contact(lab, count)
 
 
@@ -39,9 +39,14 @@ def braid(lab, command):
     return lab.host(f"/proc/{lab.server_pid()}/exe {command} --port {PORT}")
 
 
+def data_server_says(lab, number, command, otherwise=""):
+    """What a command of an administrator prints about that data server; `otherwise`: what the shell does when it fails."""
+    return lab.host(f"/proc/{lab.server_pid()}/exe {command} --admin /run/braid/{DATA_PORT + number}.sock {otherwise}")
+
+
 def data_server_report(lab, number):
     """What `braid status` tells of that data server."""
-    return json.loads(lab.host(f"/proc/{lab.server_pid()}/exe status --json --admin /run/braid/{DATA_PORT + number}.sock"))
+    return json.loads(data_server_says(lab, number, "status --json"))
 
 
 def await_contact(lab, count=SERVERS):

@@ -119,6 +119,23 @@ TEST(ObjectCache, who_was_forgotten_may_have_been_cut) {
   EXPECT_EQ(cache.get(first).object->cut_begun(), 5U);
 }
 
+TEST(ObjectCache, what_nobody_uses_is_forgotten_after_some_rounds) {
+  ObjectCache cache(100);
+  const ObjectKey first{pnfs::ObjectId(1), 0}, second{pnfs::ObjectId(2), 0}, third{pnfs::ObjectId(3), 0};
+  (void)cache.get(first);
+  const ObjectRef used = cache.get(second).object;
+  used->set_opened(std::make_shared<const OpenedObject>());
+  EXPECT_TRUE(cache.forget_idle(2).empty());
+  cache.get(third).object->set_opened(std::make_shared<const OpenedObject>());
+  EXPECT_TRUE(cache.forget_idle(2).empty());
+  EXPECT_EQ(cache.size(), 3U);
+  EXPECT_TRUE(cache.forget_idle(2).empty()) << "the first was never opened";
+  EXPECT_EQ(cache.size(), 2U) << "somebody uses the second";
+  EXPECT_EQ(cache.forget_idle(2).size(), 1U);
+  EXPECT_EQ(cache.size(), 1U);
+  EXPECT_EQ(cache.get(second).object, used);
+}
+
 TEST_F(ControlSpaceTest, a_removed_object_gets_no_room) {
   const std::array<pnfs::object_removal, 1> one{{{.of = key(), .last = 100}}};
   (void)call(Args::with_remove({one}));

@@ -227,6 +227,28 @@ TEST_F(DataServerRoleTest, what_cannot_work_is_told_at_the_start) {
   EXPECT_THAT(create(), HasSubstr("is not empty"));
 }
 
+TEST_F(DataServerRoleTest, it_may_have_a_store) {
+  if (::geteuid() != 0) GTEST_SKIP() << "trusted attributes are root's";
+  std::filesystem::create_directory(directory_ / "store");
+  config_.stores.push_back({.name = "s", .directory = directory_ / "store", .make = true});
+  config_.data_servers.front().store = "s";
+  ASSERT_EQ(create(), "");
+  ASSERT_TRUE(reaches_contact());
+  json members;
+  server_->roles().front()->role->report(members);
+  EXPECT_EQ(members.at("stores").at(0).at("name"), "s");
+  EXPECT_THAT(server_->metrics().prometheus(), HasSubstr("braid_store_files_sealed_total{store=\"s\"} 0\n"));
+  EXPECT_TRUE(server_->stop(rpc::test::plenty));
+  server_.reset();
+  config_.data_servers.front().store.clear();
+  config_.stores.clear();
+  EXPECT_THAT(create(), HasSubstr("has files whose bytes are elsewhere (trusted.braid.store)"));
+  // Clients would not see the key there, but who copies the objects.
+  config_.stores.push_back({.name = "s", .directory = directory_ / "objects" / "store", .make = true});
+  config_.data_servers.front().store = "s";
+  EXPECT_THAT(create(), HasSubstr("lies in the data server's directory"));
+}
+
 TEST_F(DataServerRoleTest, it_serves_beside_exports_under_a_label) {
   std::filesystem::create_directory(directory_ / "shared");
   config_.listen = {"127.0.0.1"};

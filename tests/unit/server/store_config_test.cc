@@ -43,6 +43,18 @@ TEST(Config, stores_have_names_that_exports_refer_to) {
   EXPECT_THAT(complaints_of("[store]\nname = \"a\"\n" + export_text), HasSubstr("stores are a list"));
 }
 
+TEST(Config, a_data_server_may_have_a_store_of_its_own) {
+  const std::string store = "[[store]]\nname = \"a\"\ndirectory = \"/srv/s\"\n";
+  const std::string own =
+      "[data_server]\ndirectory = \"/srv/o\"\nmds = \"h:1\"\nsecret = \"/srv/k\"\nstore = \"a\"\n";
+  const auto config = parse_config(own + store);
+  ASSERT_TRUE(config.has_value());
+  EXPECT_EQ(config->data_servers.front().store, "a");
+  EXPECT_THAT(complaints_of(own), HasSubstr("braid.toml:5: 'store' is \"a\", and there is no such store"));
+  EXPECT_THAT(complaints_of(own + "port = 2050\n" + store + export_text + "store = \"a\"\n"),
+              HasSubstr("the store \"a\" is that of the data server"));
+}
+
 TEST(Config, what_rests_is_sealed_after_a_time) {
   const std::string store = "[[store]]\nname = \"a\"\ndirectory = \"/srv/s\"\n";
   EXPECT_EQ(parse_config(store + export_text)->stores.front().seal_seconds, 30U);
