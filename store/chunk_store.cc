@@ -89,6 +89,7 @@ base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Co
     bytes_added_ += ChunkHeader::bytes + missing[i].bytes.size();
   }
   if (index_ != nullptr) index_->put_all(entries);
+  if (!entries.empty()) filler_.note(entries.back().at);
   for (std::size_t i = 0; i < chunks.size(); ++i)
     if (!out[i])
       out[i] = ChunkRef{.id = chunks[i].id,
@@ -102,6 +103,7 @@ base::Result<ChunkRef> ChunkStore::append(ChunkKind kind, const hashing::Digest&
   if (!at) return base::fail(at.error());
   (void)pins_.refer(at->container);
   if (index_ != nullptr) index_->put(id, *at);
+  filler_.note(*at);
   return ChunkRef{.id = id, .at = *at, .bytes = static_cast<std::uint32_t>(bytes.size())};
 }
 
@@ -216,26 +218,6 @@ base::Result<ChunkStore::Bytes> ChunkStore::get_root(const hashing::Digest& id, 
   base::log_event(base::Level::error, "store_chunk_damaged", "container={} offset={}: there is no such root",
                   Containers::name_of(at.container), at.offset);
   return base::fail(EIO);
-}
-
-base::Result<std::uint64_t> ChunkStore::catch_up() {
-  if (index_ == nullptr) return 0;
-  const auto numbers = containers_.numbers();
-  if (!numbers) return base::fail(numbers.error());
-  const Location known = index_->known_to().value_or(Location{});
-  std::uint64_t put = 0;
-  for (const std::uint32_t number : *numbers) {
-    if (number < known.container) continue;
-    const auto walked =
-        containers_.walk(number, false, [&](Location at, const ChunkHeader& header, base::BytesView) {
-          if (at < known) return;
-          index_->put(header.id, at);
-          ++put;
-        });
-    if (!walked) return base::fail(walked.error());
-  }
-  index_->put_known_to(containers_.end());
-  return put;
 }
 
 ChunkCounts ChunkStore::counts() const {

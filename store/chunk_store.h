@@ -17,6 +17,7 @@
 #include "store/chunk_cache.h"
 #include "store/containers.h"
 #include "store/index.h"
+#include "store/index_filler.h"
 #include "store/keys.h"
 #include "store/node.h"
 #include "store/pins.h"
@@ -36,6 +37,7 @@ class ChunkStore {
   ChunkStore(Containers& containers, Index* index, const StoreKeys& keys, std::size_t cache_bytes)
       : containers_(containers),
         index_(index),
+        filler_(containers, index),
         keys_(keys),
         cache_(cache_bytes / 2),
         nodes_(cache_bytes / 2) {}
@@ -75,8 +77,8 @@ class ChunkStore {
   [[nodiscard]] Pins& pins() { return pins_; }
   [[nodiscard]] Containers& containers() { return containers_; }
 
-  // What lies in the containers and the index does not know yet goes into it.
-  base::Result<std::uint64_t> catch_up();
+  // Until it is done, equal chunks may be kept twice.
+  [[nodiscard]] IndexFiller& index_filler() { return filler_; }
   [[nodiscard]] ChunkCounts counts() const;
 
  private:
@@ -90,6 +92,7 @@ class ChunkStore {
 
   Containers& containers_;
   Index* const index_;
+  IndexFiller filler_;
   const StoreKeys& keys_;
   ChunkCache<base::Bytes> cache_;  // roots, and data that is not where its recipe says
   ChunkCache<Node> nodes_;

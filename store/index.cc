@@ -33,6 +33,7 @@ namespace {
 
 constexpr const char* marker_key = "known_to";
 constexpr int bloom_bits = 10;
+constexpr int shard_bits = 4;
 constexpr int open_files_of_index = 64;
 
 rocksdb::Slice slice_of(base::BytesView bytes) {
@@ -44,8 +45,15 @@ std::string note_key(const hashing::Digest& file) { return "n" + slice_of(file.b
 
 rocksdb::Options options_of(const IndexOptions& wanted) {
   rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(wanted.cache_bytes);
+  // A part of the cache has to hold many of the largest blocks.
+  table.block_cache = rocksdb::NewLRUCache(wanted.cache_bytes, shard_bits);
+  // Index and filters of a file take megabytes: in one piece they would be read for each chunk that is looked
+  // for.
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
   table.cache_index_and_filter_blocks = true;
+  table.pin_top_level_index_and_filter = true;
+  table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(bloom_bits));
   rocksdb::Options out;
   out.create_if_missing = true;

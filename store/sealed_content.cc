@@ -139,6 +139,7 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
 vfs::VfsOp<std::optional<SealedContent::Windowed>> SealedContent::begin_window(vfs::Stub& stub,
                                                                                const io::Payload& data) {
   const bool goes_on = has_window();
+  if (!source_.store_.chunks().index_filler().done()) co_return std::nullopt;
   if (!goes_on && data.size() < source_.windows()->options().begins_with) co_return std::nullopt;
   if (!source_.windows()->tree_of(stub.handle())) co_return std::nullopt;
   Windowed out{.kept = stub.keep(), .verifier = stub.own_verifier()};

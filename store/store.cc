@@ -41,7 +41,7 @@ bool may_be_half_made(const std::vector<std::string>& names) {
 }  // namespace
 
 Store::~Store() {
-  if (containers_ != nullptr && index_ != nullptr && what_ != OpenFor::reading)
+  if (chunks_ != nullptr && index_ != nullptr && what_ != OpenFor::reading && chunks_->index_filler().done())
     index_->put_known_to(containers_->end());
 }
 
@@ -160,8 +160,8 @@ Store::Opened Store::load_parts(const StoreOptions& options) {
   if (what_ == OpenFor::reading) return {};
   for (const Location& place : scrub_state().bad)
     if (place.offset != 0) chunks_->note_bad(place);
-  if (const auto caught_up = chunks_->catch_up(); !caught_up)
-    return wrong(directory_, Containers::directory, caught_up.error());
+  while (!options.index_later && chunks_->index_filler().step()) {
+  }
   return {};
 }
 

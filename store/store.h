@@ -33,6 +33,8 @@ struct StoreOptions {
   std::size_t cache_bytes = 64 * base::MiB;  // of what was read of recipes, and of what was found elsewhere
   IndexOptions index{};
   std::uint32_t container_bytes = Location::offset_end;
+  // The caller brings the index up to date by chunks().index_filler(). Else that is done on return.
+  bool index_later = false;
 };
 
 // Thread-safe. This process has the store as long as it lives.

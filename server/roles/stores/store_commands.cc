@@ -235,6 +235,7 @@ void add_store(json& report, const ServedStore& served) {
                   {"writable", store.writable()},
                   {"registry", store.registry() != nullptr},
                   {"stored_bytes", store.containers().bytes().value_or(0)},
+                  {"index_containers_left", store.chunks().index_filler().progress().left},
                   {"files_waiting", counts.resting.waiting},
                   {"files_forgotten", counts.resting.forgotten},
                   {"gc", members_of(served.upkeep->counts())},
@@ -253,6 +254,9 @@ void register_metrics(base::MetricRegistry& metrics, const ServedStore& served) 
   const Upkeep& upkeep = *served.upkeep;
   register_figures<ChunkCounts>(metrics, label, chunk_figures, [&store] { return store.chunks().counts(); });
   register_figures<WorkerCounts>(metrics, label, worker_figures, [&worker] { return worker.counts(); });
+  metrics.gauge("braid_store_index_containers_left",
+                "Containers that the index does not know yet; until it does, files are not sealed", label,
+                [&store] { return static_cast<double>(store.chunks().index_filler().progress().left); });
   metrics.gauge("braid_store_files_waiting", "Files that were written to and wait to be sealed", label,
                 [&worker] { return static_cast<double>(worker.counts().resting.waiting); });
   metrics.counter_function("braid_store_files_forgotten_total",

@@ -143,16 +143,19 @@ std::optional<std::uint32_t> StoreWorker::tree_alone(const vfs::FileHandle& file
 }
 
 io::Op<> StoreWorker::work() {
+  // Before that what equals what is there already would be kept twice.
+  const bool seals = store_.writable() && store_.chunks().index_filler().done();
   for (;;) {
-    const std::optional<SealJob> next = shared_.with([](Shared& shared) -> std::optional<SealJob> {
+    const std::optional<SealJob> next = shared_.with([seals](Shared& shared) -> std::optional<SealJob> {
       for (const auto& [number, job] : shared.jobs)
-        if (!job.ended) return job;
+        if (!job.ended && (seals || job.unseals)) return job;
       return std::nullopt;
     });
     if (!next || stopping()) break;
     co_await run(*next);
   }
-  for (const vfs::FileHandle& file : resting_.take(clock_->now(), files_at_once)) {
+  const std::size_t most = seals ? files_at_once : 0;
+  for (const vfs::FileHandle& file : resting_.take(clock_->now(), most)) {
     if (!stopping()) co_await seal_resting(file);
   }
   shared_.with([](Shared& shared) { shared.working = false; });

@@ -49,7 +49,8 @@ std::expected<void, std::string> Stores::add(const config::StoreConfig& wanted, 
   auto opened = store::Store::open(wanted.directory,
                                    {.what = what,
                                     .who = fmt::format("braid serve (process {})", ::getpid()),
-                                    .wait = [&](std::string_view user) { return patience.lasts(user); }});
+                                    .wait = [&](std::string_view user) { return patience.lasts(user); },
+                                    .index_later = true});
   if (!opened) return std::unexpected(fmt::format("the store {}: {}", wanted.name, opened.error()));
   Entry& entry = by_name_[wanted.name];
   entry.store = std::move(*opened);

@@ -93,7 +93,25 @@ UpkeepCounts Upkeep::counts() const {
   return out;
 }
 
+// Files are not sealed meanwhile, and garbage is not looked for.
+void Upkeep::fill_index(const std::stop_token& stop) {
+  store::IndexFiller& filler = store_.chunks().index_filler();
+  bool goes_on = filler.step();
+  const std::uint64_t left = filler.progress().left;
+  // The last two may be looked through whenever the server did not end cleanly.
+  constexpr std::uint64_t a_few = 2;
+  if (left > a_few)
+    base::log_event(base::Level::warning, "store_index_behind",
+                    "{}: the index does not know {} containers; files are sealed when it does",
+                    store_.directory(), left);
+  while (goes_on && !stop.stop_requested()) goes_on = filler.step();
+  if (left > a_few && filler.done())
+    base::log_event(base::Level::info, "store_index_filled", "{}: with {} chunks", store_.directory(),
+                    filler.progress().chunks);
+}
+
 void Upkeep::work(const std::stop_token& stop) {
+  fill_index(stop);
   const std::uint64_t marked = store_.marks().marked;
   const store::ScrubState scrubbed = store_.scrub_state();
   {

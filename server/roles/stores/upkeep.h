@@ -1,5 +1,5 @@
-// What a server does for a store as a whole, of its own accord and for an administrator: it collects garbage,
-// and reads all chunks to find damage.
+// What a server does for a store as a whole, of its own accord and for an administrator: it brings the index up
+// to date, collects garbage, and reads all chunks to find damage.
 #pragma once
 
 #include <condition_variable>
@@ -84,6 +84,7 @@ class Upkeep {
 
  private:
   void work(const std::stop_token& stop);
+  void fill_index(const std::stop_token& stop);
   void run_collection(const std::stop_token& stop);
   void begin_scrub(const std::stop_token& stop);
   void step_scrub();

@@ -1,6 +1,8 @@
 #include "store/index.h"
 
 #include <filesystem>
+#include <map>
+#include <vector>
 
 #include "store/chunk_store.h"
 #include "tests/unit/store/scratch.h"
@@ -11,6 +13,12 @@ namespace {
 class IndexTest : public ScratchTest {
  protected:
   std::unique_ptr<Index> opened() const { return std::move(*Index::open(path_ / "index", {})); }
+  // How many chunks came into it.
+  static std::uint64_t filled(ChunkStore& chunks) {
+    while (chunks.index_filler().step()) {
+    }
+    return chunks.index_filler().progress().chunks;
+  }
   static hashing::Digest id(unsigned char first) {
     hashing::Digest out;
     out.bytes[0] = std::byte{first};
@@ -54,12 +62,90 @@ TEST_F(IndexTest, without_it_the_containers_say_what_there_is) {
   std::filesystem::remove_all(path_ / "index");
   const auto index = opened();
   ChunkStore chunks(*containers, index.get(), keys_, base::MiB);
-  EXPECT_EQ(chunks.catch_up(), 1U);
+  EXPECT_EQ(filled(chunks), 1U);
   EXPECT_EQ(chunks.put(ChunkKind::data, a), first);
   EXPECT_NE(chunks.put(ChunkKind::data, b)->at, first.at);
   EXPECT_EQ(chunks.counts().chunks_found, 1U);
-  EXPECT_EQ(chunks.catch_up(), 1U) << "what was added since it was looked at";
-  EXPECT_EQ(chunks.catch_up(), 0U);
+}
+
+// A crash takes what was put last, in the order in which it was put.
+class CrashedIndex final : public Index {
+ public:
+  std::optional<Location> find(const hashing::Digest& id) override {
+    const auto found = known_.find(id);
+    return found == known_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void put(const hashing::Digest& id, Location at) override { known_[id] = at; }
+  void remove(const hashing::Digest& id) override { known_.erase(id); }
+  std::optional<Location> known_to() override { return known_to_; }
+  void put_known_to(Location at) override { known_to_ = at; }
+  std::optional<base::Bytes> note(const hashing::Digest& /*file*/) override { return std::nullopt; }
+  void put_note(const hashing::Digest& /*file*/, base::BytesView /*note*/) override {}
+  void flush() override {}
+  [[nodiscard]] std::uint64_t entries_about() const override { return known_.size(); }
+
+ private:
+  std::map<hashing::Digest, Location> known_;
+  std::optional<Location> known_to_;
+};
+
+TEST_F(IndexTest, after_a_crash_only_the_last_containers_are_looked_through) {
+  constexpr std::uint32_t container_bytes = 64 * 1024;
+  const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::writing, container_bytes));
+  CrashedIndex index;
+  std::vector<ChunkRef> refs;
+  {
+    ChunkStore chunks(*containers, &index, keys_, base::MiB);
+    EXPECT_EQ(filled(chunks), 0U);
+    for (unsigned i = 0; i < 40; ++i) refs.push_back(*chunks.put(ChunkKind::data, noise(10'000, i)));
+  }
+  ASSERT_GE(containers->last_number(), 6U);
+  for (std::size_t i = refs.size() - 8; i < refs.size(); ++i) index.remove(refs[i].id);
+  ChunkStore chunks(*containers, &index, keys_, base::MiB);
+  filled(chunks);
+  EXPECT_LE(chunks.index_filler().progress().containers, 2U);
+  for (unsigned i = 0; i < 40; ++i)
+    EXPECT_EQ(*chunks.put(ChunkKind::data, noise(10'000, i)), refs[i]) << "chunk " << i;
+}
+
+TEST_F(IndexTest, what_is_put_while_it_is_filled_does_not_say_that_it_is) {
+  constexpr std::uint32_t container_bytes = 64 * 1024;
+  const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::writing, container_bytes));
+  {
+    CrashedIndex lost;
+    ChunkStore chunks(*containers, &lost, keys_, base::MiB);
+    for (unsigned i = 0; i < 40; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
+  }
+  CrashedIndex index;
+  {
+    ChunkStore chunks(*containers, &index, keys_, base::MiB);
+    EXPECT_TRUE(chunks.index_filler().step());
+    EXPECT_FALSE(chunks.index_filler().done());
+    EXPECT_GT(chunks.index_filler().progress().left, 3U);
+    for (unsigned i = 100; i < 120; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
+  }
+  ChunkStore chunks(*containers, &index, keys_, base::MiB);
+  filled(chunks);
+  const auto before = chunks.counts().chunks_found;
+  for (unsigned i = 0; i < 40; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
+  EXPECT_EQ(chunks.counts().chunks_found, before + 40);
+}
+
+TEST_F(IndexTest, a_container_that_goes_meanwhile_is_left_out) {
+  constexpr std::uint32_t container_bytes = 64 * 1024;
+  const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::writing, container_bytes));
+  CrashedIndex index;
+  {
+    ChunkStore chunks(*containers, nullptr, keys_, base::MiB);
+    for (unsigned i = 0; i < 30; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
+  }
+  ChunkStore chunks(*containers, &index, keys_, base::MiB);
+  EXPECT_TRUE(chunks.index_filler().step());
+  ASSERT_TRUE(containers->remove(2));
+  filled(chunks);
+  EXPECT_TRUE(chunks.index_filler().done());
+  EXPECT_EQ(chunks.index_filler().progress().left, 0U);
+  EXPECT_TRUE(index.find(keys_.id_of(ChunkKind::data, noise(10'000, 29))));
 }
 
 TEST_F(IndexTest, a_wrong_one_does_no_harm) {
