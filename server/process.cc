@@ -12,6 +12,7 @@
 #include <csignal>
 
 #include "base/log.h"
+#include "store/store.h"
 
 namespace braid::server {
 namespace {
@@ -82,20 +83,22 @@ std::expected<DescriptorPlan, std::string> plan_descriptors(const config::Config
                                                             std::uint64_t descriptors) {
   constexpr std::uint64_t derived_max = 65536, pipes_max = 64;
   constexpr std::uint64_t callbacks_min = 4, callbacks_max = 1024, callbacks_part = 4;  // of what is left
-  constexpr std::uint64_t store_descriptors = 8;  // of a data server: its directory, logs and sockets
+  constexpr std::uint64_t server_descriptors = 8;  // of a data server: its directory, logs and sockets
   const config::Limits& limits = config.limits;
   const std::uint64_t servers = config.data_servers.size();
   const bool shared = servers != 0 && !config.exports.empty();
   const std::uint64_t files_part = shared ? 3 : 2;
+  const std::uint64_t of_stores = config.stores.size() * store::Store::descriptors_max;
+  const std::uint64_t for_others = descriptors - std::min(of_stores, descriptors);
   DescriptorPlan plan;
   plan.connections_max =
-      limits.connections_max != 0 ? limits.connections_max : std::min(descriptors / 4, derived_max);
+      limits.connections_max != 0 ? limits.connections_max : std::min(for_others / 4, derived_max);
   plan.open_files_max =
-      limits.open_files_max != 0 ? limits.open_files_max : std::min(descriptors / files_part, derived_max);
+      limits.open_files_max != 0 ? limits.open_files_max : std::min(for_others / files_part, derived_max);
   // Ring and wake-up of each thread, root and mount of each export.
-  std::uint64_t own = descriptors_of_our_own + 4 * (threads + config.exports.size());
+  std::uint64_t own = of_stores + descriptors_of_our_own + 4 * (threads + config.exports.size());
   // Each thread has a connection to its metadata server, and from that one if it is here.
-  own += servers * (store_descriptors + 2 * std::uint64_t{threads});
+  own += servers * (server_descriptors + 2 * std::uint64_t{threads});
   // Files of exports may take all of open_files_max; objects come on top, each with a descriptor of the
   // cache.
   if (shared) own += 2 * servers * objects_open_max(config, plan.open_files_max);

@@ -27,6 +27,7 @@ namespace braid::store {
 class Containers {
  public:
   static constexpr const char* directory = "containers";
+  static constexpr std::size_t open_max = 256;  // at a time
   static std::string name_of(std::uint32_t number);
   // Nothing: it is no container's.
   static std::optional<std::uint32_t> number_of(const std::string& name);
@@ -164,7 +165,6 @@ class Containers {
   std::uint64_t synced_ = 0;
 
   std::mutex opening_;
-  static constexpr std::size_t open_max = 256;
   std::map<std::uint32_t, Opened> open_;
   std::uint64_t uses_ = 0;
   Verified verified_;

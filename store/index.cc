@@ -34,7 +34,10 @@ namespace {
 constexpr const char* marker_key = "known_to";
 constexpr int bloom_bits = 10;
 constexpr int shard_bits = 4;
-constexpr int open_files_of_index = 64;
+// A file that is not kept open costs a find a hundred times as much. Of this size there are not more than
+// Index::open_files_max with 1.5 billion chunks.
+constexpr std::uint64_t file_bytes = 256U << 20U;
+constexpr int open_files_shard_bits = 2;
 
 rocksdb::Slice slice_of(base::BytesView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -60,7 +63,9 @@ rocksdb::Options options_of(const IndexOptions& wanted) {
   out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
   out.write_buffer_size = wanted.buffer_bytes;
   out.max_write_buffer_number = 2;
-  out.max_open_files = open_files_of_index;
+  out.max_open_files = Index::open_files_max;
+  out.target_file_size_base = file_bytes;
+  out.table_cache_numshardbits = open_files_shard_bits;
   out.compression = rocksdb::kNoCompression;  // ids are random
   out.keep_log_file_num = 1;
   out.info_log_level = rocksdb::ERROR_LEVEL;

@@ -23,6 +23,7 @@ struct IndexOptions {
 // Thread-safe.
 class Index {
  public:
+  static constexpr int open_files_max = 300;
   // Made if it is not there, and made anew if it is damaged. EIO: neither can be done.
   static base::Result<std::unique_ptr<Index>> open(const std::string& directory, const IndexOptions& options);
   virtual ~Index() = default;

@@ -47,6 +47,8 @@ class Store {
   static std::expected<std::unique_ptr<Store>, std::string> open(std::unique_ptr<Medium> medium,
                                                                  std::unique_ptr<Index> index,
                                                                  const StoreOptions& options);
+  // That it has open at a time, at most.
+  static constexpr std::size_t descriptors_max = Containers::open_max + Index::open_files_max + 16;
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;

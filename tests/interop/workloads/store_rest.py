@@ -129,6 +129,19 @@ for end in (lab.kill,) if lab.variant.startswith("btrfs") else (lab.kill, lab.po
         expect(read_file(f"{mnt}/{name}") == bytes(data), f"{name} differs")
 run(*FIO, f"--directory={mnt}", "--verify_only=1")
 
+step("without its index the store has what it had, and finds it again")
+os.sync()
+until(lambda: waiting() == 0, "all to be sealed", pause_s=0.2)
+stored = store.stored_kib()
+lab.kill()
+lab.host(f"rm -r {store.directory}/index")
+lab.start()
+wanted["again"] = wanted["large"]
+write_file(f"{mnt}/again", wanted["large"])
+os.sync()
+until(lambda: space("again") < 100, "it to be sealed", pause_s=0.2)
+expect(store.stored_kib() < stored + 200, f"{store.stored_kib()} KiB are stored, {stored} before")
+
 step("by an administrator: all of it is sealed, then unsealed")
 store.command(f"seal {lab.path}")
 lab.host(f"{store.braid} status --admin {store.admin} | grep '^Store s in '")

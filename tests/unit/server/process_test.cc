@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
+#include "store/store.h"
+
 namespace braid::server {
 namespace {
 
@@ -80,6 +82,15 @@ TEST(DescriptorPlan, objects_beside_exports_are_counted) {
   EXPECT_FALSE(plan_descriptors(config, 2, 1300 + 64 + 36 + 599));
   config.exports.clear();
   EXPECT_EQ(objects_open_max(config, 1200), 200u);
+}
+
+TEST(DescriptorPlan, a_store_has_its_own) {
+  config::Config config = with_one_export();
+  config.stores.resize(2);
+  const std::uint64_t of_stores = 2 * store::Store::descriptors_max;
+  EXPECT_EQ(plan_descriptors(config, 2, of_stores + 4096)->open_files_max, 2048u);
+  EXPECT_EQ(plan_descriptors(config, 2, of_stores + 4096)->connections_max, 1024u);
+  EXPECT_FALSE(plan_descriptors(config, 2, of_stores));
 }
 
 TEST(DescriptorLimit, the_soft_limit_becomes_the_hard_one) {

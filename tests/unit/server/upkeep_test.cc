@@ -125,6 +125,21 @@ TEST_F(UpkeepTest, an_alarm_stays_until_all_can_be_looked_at) {
   EXPECT_EQ(upkeep.counts().alarms, 1U);
 }
 
+TEST_F(UpkeepTest, the_index_is_made_anew_first) {
+  const base::Bytes bytes(5000, std::byte{7});
+  const store::ChunkRef first = *store_->chunks().put(store::ChunkKind::data, bytes);
+  source_.reset();
+  store_.reset();
+  std::filesystem::remove_all(place_ / "index");
+  store_ = std::move(*store::Store::open(place_, {.what = store::OpenFor::writing, .index_later = true}));
+  source_ = std::make_unique<store::StoreSource>(*store_);
+  EXPECT_FALSE(store_->chunks().index_filler().done());
+  start();
+  collect();
+  EXPECT_TRUE(store_->chunks().index_filler().done());
+  EXPECT_EQ(*store_->chunks().put(store::ChunkKind::data, bytes), first);
+}
+
 TEST_F(UpkeepTest, of_a_store_that_is_read_only_nothing_is_done) {
   source_.reset();
   store_.reset();

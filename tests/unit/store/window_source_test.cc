@@ -468,5 +468,24 @@ TEST_P(WindowSourceTest, it_is_like_a_plain_file) {
   EXPECT_EQ(counts().held_bytes, 0U);
 }
 
+class WindowBeforeIndexTest : public WindowSourceTest {
+ protected:
+  WindowBeforeIndexTest() { store_options_.index_later = true; }
+};
+
+TEST_P(WindowBeforeIndexTest, there_is_none_before_the_index_is_filled) {
+  make("early");
+  stream("early", noise_);
+  EXPECT_EQ(counts().taken_bytes, 0U);
+  EXPECT_TRUE(all_of("early") == noise_);
+  while (store_->chunks().index_filler().step()) {
+  }
+  make("late");
+  stream("late", noise_);
+  EXPECT_EQ(counts().taken_bytes, noise_.size());
+  EXPECT_TRUE(all_of("late") == noise_);
+}
+BRAID_ON_EVERY_FILE_SYSTEM(WindowBeforeIndexTest);
+
 }  // namespace
 }  // namespace braid::store::test
