@@ -4,9 +4,11 @@
 #include <rocksdb/db.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/options.h>
+#include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
@@ -94,6 +96,16 @@ class RocksIndex final : public Index {
       complain(batch.Put(slice_of(entry.id.bytes), slice_of(bits_of(entry.at))));
     complain(db_->Write(unsynced_, &batch));
   }
+  // A file of the index is made of them at once: in memory each would be looked for a place of its own.
+  void put_many(std::vector<Entry> entries) override {
+    constexpr std::size_t few = 10'000;
+    if (entries.size() < few) return put_all(entries);
+    std::ranges::stable_sort(entries, {}, &Entry::id);
+    const rocksdb::Status done = take_in(entries);
+    if (done.ok()) return;
+    base::log_event(base::Level::warning, "store_index_slow", "{}: {}", directory_, done.ToString());
+    put_all(entries);
+  }
   void remove(const hashing::Digest& id) override { complain(db_->Delete(unsynced_, slice_of(id.bytes))); }
   std::optional<Location> known_to() override { return get(marker_key); }
   void put_known_to(Location at) override { put_bits(marker_key, at); }
@@ -121,6 +133,20 @@ class RocksIndex final : public Index {
     if (!status.ok() && !status.IsNotFound()) complain(status);
     if (!status.ok() || value.size() != sizeof(std::uint64_t)) return std::nullopt;
     return Location::unpacked(base::load_be<std::uint64_t>(base::bytes_of(value), 0));
+  }
+  rocksdb::Status take_in(const std::vector<Entry>& sorted) {
+    const std::string path = directory_ + "/many.sst";
+    rocksdb::SstFileWriter file(rocksdb::EnvOptions(), db_->GetOptions());
+    rocksdb::Status done = file.Open(path);
+    for (std::size_t i = 0; i < sorted.size() && done.ok(); ++i) {
+      if (i + 1 < sorted.size() && sorted[i + 1].id == sorted[i].id) continue;
+      done = file.Put(slice_of(sorted[i].id.bytes), slice_of(bits_of(sorted[i].at)));
+    }
+    if (done.ok()) done = file.Finish();
+    rocksdb::IngestExternalFileOptions options;
+    options.move_files = true;
+    if (done.ok()) done = db_->IngestExternalFile({path}, options);
+    return done;
   }
   static std::array<std::byte, sizeof(std::uint64_t)> bits_of(Location at) {
     std::array<std::byte, sizeof(std::uint64_t)> out{};

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -43,6 +44,8 @@ class Index {
   virtual void put_all(std::span<const Entry> entries) {
     for (const Entry& entry : entries) put(entry.id, entry.at);
   }
+  // The same of very many, which come in another order then: the last of those with one id counts.
+  virtual void put_many(std::vector<Entry> entries) { put_all(entries); }
   // Nobody finds it any more.
   virtual void remove(const hashing::Digest& id) = 0;
   // How far the containers are known to the index: the chunks before it were put, unless they were lost.

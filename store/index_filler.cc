@@ -1,13 +1,14 @@
 #include "store/index_filler.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 
 namespace braid::store {
 namespace {
 
-constexpr std::size_t fill_entries = 4096;
+constexpr std::size_t fill_entries = 512 * 1024;
 
 }  // namespace
 
@@ -29,9 +30,12 @@ bool IndexFiller::step() {
   if (!numbers_->empty()) {
     const std::uint32_t number = numbers_->back();
     numbers_->pop_back();
-    fill_from(number);
-    // The last one may still grow.
-    index_->put_known_to({.container = numbers_->empty() ? number : number + 1});
+    take(number);
+    if (numbers_->empty() || entries_.size() >= fill_entries) {
+      put();
+      // The last one may still grow.
+      index_->put_known_to({.container = numbers_->empty() ? number : number + 1});
+    }
     ++containers_done_;
     left_ = numbers_->size();
   }
@@ -40,15 +44,11 @@ bool IndexFiller::step() {
   return false;
 }
 
-void IndexFiller::fill_from(std::uint32_t number) {
-  std::vector<Index::Entry> entries;
+void IndexFiller::take(std::uint32_t number) {
   const auto walked =
       containers_.walk(number, false, [&](Location at, const ChunkHeader& header, base::BytesView) {
-        if (at < known_) return;
-        entries.push_back({header.id, at});
-        if (entries.size() == fill_entries) put(entries);
+        if (at >= known_) entries_.push_back({header.id, at});
       });
-  put(entries);
   // Garbage goes meanwhile.
   if (walked || walked.error() == base::errno_of(ENOENT)) return;
   base::log_event(base::Level::error, "store_index_incomplete",
@@ -56,10 +56,9 @@ void IndexFiller::fill_from(std::uint32_t number) {
                   base::message_of(walked.error()));
 }
 
-void IndexFiller::put(std::vector<Index::Entry>& entries) {
-  index_->put_all(entries);
-  chunks_ += entries.size();
-  entries.clear();
+void IndexFiller::put() {
+  chunks_ += entries_.size();
+  index_->put_many(std::exchange(entries_, {}));
 }
 
 IndexFill IndexFiller::progress() const {

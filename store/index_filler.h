@@ -27,8 +27,8 @@ class IndexFiller {
   IndexFiller(Containers& containers, Index* index)
       : containers_(containers), index_(index), done_(index == nullptr) {}
 
-  // Goes through one container. False: that was the last one, and the index has all chunks but those of
-  // containers that cannot be read, which are in the log.
+  // Goes through one container; what is in several is put together. False: that was the last one, and the
+  // index has all chunks but those of containers that cannot be read, which are in the log.
   bool step();
 
   // From any thread.
@@ -40,13 +40,14 @@ class IndexFiller {
 
  private:
   void begin();
-  void fill_from(std::uint32_t number);
-  void put(std::vector<Index::Entry>& entries);
+  void take(std::uint32_t number);
+  void put();
 
   Containers& containers_;
   Index* const index_;
   std::optional<std::vector<std::uint32_t>> numbers_;  // of the containers that are left, the last one first
   Location known_;                                     // when it began
+  std::vector<Index::Entry> entries_;                  // that are to be put
   std::atomic<bool> done_;
   std::atomic<std::uint32_t> noted_{0};  // container: those before it are known to the index
   std::atomic<std::uint64_t> containers_done_{0}, left_{0}, chunks_{0};

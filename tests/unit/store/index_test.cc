@@ -4,6 +4,7 @@
 #include <map>
 #include <vector>
 
+#include "base/big_endian.h"
 #include "store/chunk_store.h"
 #include "tests/unit/store/scratch.h"
 
@@ -38,6 +39,29 @@ TEST_F(IndexTest, finds_what_was_put) {
   const auto index = opened();
   EXPECT_EQ(index->find(id(1)), (Location{0, 5, 64}));
   EXPECT_EQ(index->known_to(), (Location{0, 6, 100}));
+}
+
+TEST_F(IndexTest, of_very_many_each_is_found) {
+  const auto id_of = [](std::uint32_t number) {
+    hashing::Digest out;
+    base::store_be<std::uint32_t>(out.bytes, 0, number * 2654435761U);  // in no order
+    return out;
+  };
+  constexpr std::uint32_t many = 30'000;
+  {
+    const auto index = opened();
+    index->put(id_of(5), {0, 99, 64});
+    std::vector<Index::Entry> entries;
+    for (std::uint32_t i = 0; i < many; ++i) entries.push_back({id_of(i), {0, 1, 64 + i}});
+    entries.push_back({id_of(7), {0, 2, 64}});
+    index->put_many(entries);
+    EXPECT_EQ(index->find(id_of(5)), (Location{0, 1, 69})) << "what is put later counts";
+    index->put_many(std::move(entries));
+  }
+  const auto index = opened();
+  for (std::uint32_t i = 0; i < many; ++i)
+    ASSERT_EQ(index->find(id_of(i)), (i == 7 ? Location{0, 2, 64} : Location{0, 1, 64 + i})) << i;
+  EXPECT_FALSE(index->find(id_of(many)));
 }
 
 TEST_F(IndexTest, one_that_is_damaged_is_made_anew) {
