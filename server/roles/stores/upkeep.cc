@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/background_thread.h"
 #include "base/bytes.h"
 #include "base/log.h"
 #include "store/sealed_trees.h"
@@ -111,6 +112,7 @@ void Upkeep::fill_index(const std::stop_token& stop) {
 }
 
 void Upkeep::work(const std::stop_token& stop) {
+  base::give_way_to_others();
   fill_index(stop);
   const std::uint64_t marked = store_.marks().marked;
   const store::ScrubState scrubbed = store_.scrub_state();

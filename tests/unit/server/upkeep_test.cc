@@ -4,12 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <thread>
+#include <vector>
 
+#include "base/background_thread.h"
 #include "base/manual/manual_clock.h"
 #include "store/scrubber.h"
 
@@ -70,6 +74,15 @@ TEST_F(UpkeepTest, what_somebody_asks_for_is_done_and_told) {
   EXPECT_EQ(upkeep.scrub_counts().bad, 0U);
   EXPECT_GT(upkeep.scrub_counts().ended_at, 0U);
   EXPECT_FALSE(upkeep.scrub_pass(*pass + 1));
+}
+
+TEST_F(UpkeepTest, it_gives_way_to_calls) {
+  start();
+  collect();
+  std::vector<int> nice;
+  for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task"))
+    nice.push_back(::getpriority(PRIO_PROCESS, static_cast<id_t>(std::stoi(thread.path().filename()))));
+  EXPECT_THAT(nice, testing::Contains(base::background_nice));
 }
 
 TEST_F(UpkeepTest, garbage_is_looked_for_four_times_while_it_is_kept) {
