@@ -12,11 +12,7 @@
 #include "store/recipe.h"
 
 namespace braid::store {
-namespace {
-
-bool is_full(base::Errno error) { return error == base::errno_of(ENOSPC) || error == base::errno_of(EDQUOT); }
-
-}  // namespace
+namespace {}  // namespace
 
 std::uint64_t Collector::now() const { return base::seconds_since_1970(clock_.wall()); }
 

@@ -18,10 +18,6 @@ constexpr std::size_t number_digits = 8;
 constexpr std::size_t listed_max = 1U << 18U;
 constexpr std::size_t look_bytes = 1U << 16U;
 
-bool may_pass(base::Errno error) {
-  return error == base::errno_of(ENOSPC) || error == base::errno_of(EDQUOT);
-}
-
 // Nothing: there is no whole chunk at `at`. `bytes` is what it says.
 base::Result<std::optional<ChunkHeader>> whole_chunk_at(File& file, std::uint64_t at, base::Bytes& bytes) {
   bytes.resize(ChunkHeader::bytes);
@@ -223,7 +219,7 @@ base::Result<void> Containers::close_current() {
   tail.insert(tail.end(), footer.begin(), footer.end());
   base::Result<void> done = current_.file->write(current_.end, tail);
   // Without a directory it is a container, too.
-  if (!done && may_pass(done.error())) done = current_.file->resize(current_.end);
+  if (!done && is_full(done.error())) done = current_.file->resize(current_.end);
   if (done) done = current_.file->sync();
   if (done) current_ = {};
   return done;
@@ -250,7 +246,7 @@ base::Result<void> Containers::append_some(ChunkKind kind, std::span<const NewCh
                                            std::span<const base::BytesView> parts,
                                            std::vector<Location>& out) {
   const auto done = current_.file->write_all(current_.end, parts);
-  if (!done && !may_pass(done.error())) broken_ = true;
+  if (!done && !is_full(done.error())) broken_ = true;
   if (!done) return done;
   for (const NewChunk& chunk : chunks) {
     const auto length = static_cast<std::uint32_t>(chunk.bytes.size());

@@ -11,6 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <mutex>
+#include <shared_mutex>
 #include <utility>
 
 #include "base/big_endian.h"
@@ -34,7 +37,7 @@ namespace braid::store {
 namespace {
 
 constexpr const char* marker_key = "known_to";
-constexpr int bloom_bits = 10;
+constexpr int bloom_bits = 10;  // of a filter as good as this one, which takes three quarters of them
 constexpr int shard_bits = 4;
 // A file that is not kept open costs a find a hundred times as much. Of this size there are not more than
 // Index::open_files_max with 1.5 billion chunks.
@@ -48,6 +51,14 @@ rocksdb::Slice slice_of(base::BytesView bytes) {
 // Longer than an id.
 std::string note_key(const hashing::Digest& file) { return "n" + slice_of(file.bytes).ToString(); }
 
+// What goes wrong each call says. A log file on a medium that is full would end the process: RocksDB's
+// package checks assertions, and one of them is met when a file is written to after an error.
+class NoLog final : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char* /*format*/, va_list /*arguments*/) override {}
+};
+
 rocksdb::Options options_of(const IndexOptions& wanted) {
   rocksdb::BlockBasedTableOptions table;
   // A part of the cache has to hold many of the largest blocks.
@@ -59,7 +70,7 @@ rocksdb::Options options_of(const IndexOptions& wanted) {
   table.cache_index_and_filter_blocks = true;
   table.pin_top_level_index_and_filter = true;
   table.data_block_index_type = rocksdb::BlockBasedTableOptions::kDataBlockBinaryAndHash;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(bloom_bits));
+  table.filter_policy.reset(rocksdb::NewRibbonFilterPolicy(bloom_bits));
   rocksdb::Options out;
   out.create_if_missing = true;
   out.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
@@ -69,22 +80,32 @@ rocksdb::Options options_of(const IndexOptions& wanted) {
   out.target_file_size_base = file_bytes;
   out.table_cache_numshardbits = open_files_shard_bits;
   out.compression = rocksdb::kNoCompression;  // ids are random
-  out.keep_log_file_num = 1;
-  out.info_log_level = rocksdb::ERROR_LEVEL;
+  out.info_log = std::make_shared<NoLog>();
   return out;
+}
+
+using Database = std::unique_ptr<rocksdb::DB>;
+
+rocksdb::Status open_database(const rocksdb::Options& options, const std::string& directory, bool writing,
+                              Database& out) {
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = writing ? rocksdb::DB::Open(options, directory, &db)
+                                         : rocksdb::DB::OpenForReadOnly(options, directory, &db);
+  out.reset(db);
+  return status;
 }
 
 class RocksIndex final : public Index {
  public:
-  RocksIndex(std::unique_ptr<rocksdb::DB> db, std::string directory)
-      : directory_(std::move(directory)), db_(std::move(db)) {
+  RocksIndex(Database db, const rocksdb::Options& options, std::string directory, bool writes)
+      : options_(options), directory_(std::move(directory)), db_(std::move(db)), writes_(writes) {
     unsynced_.disableWAL = true;
   }
   // One that could not be read is made anew by whoever opens it next.
   ~RocksIndex() override {
     flush();
     if (!complained_) return;
-    db_.reset();
+    db_.reset();  // before its files go
     (void)rocksdb::DestroyDB(directory_, rocksdb::Options());
   }
 
@@ -94,7 +115,7 @@ class RocksIndex final : public Index {
     rocksdb::WriteBatch batch;
     for (const Entry& entry : entries)
       complain(batch.Put(slice_of(entry.id.bytes), slice_of(bits_of(entry.at))));
-    complain(db_->Write(unsynced_, &batch));
+    write(batch);
   }
   // A file of the index is made of them at once: in memory each would be looked for a place of its own.
   void put_many(std::vector<Entry> entries) override {
@@ -102,41 +123,55 @@ class RocksIndex final : public Index {
     if (entries.size() < few) return put_all(entries);
     std::ranges::stable_sort(entries, {}, &Entry::id);
     const rocksdb::Status done = take_in(entries);
-    if (done.ok()) return;
+    if (done.ok() || done.IsNoSpace()) return complain(done);
     base::log_event(base::Level::warning, "store_index_slow", "{}: {}", directory_, done.ToString());
     put_all(entries);
   }
-  void remove(const hashing::Digest& id) override { complain(db_->Delete(unsynced_, slice_of(id.bytes))); }
+  void remove(const hashing::Digest& id) override {
+    rocksdb::WriteBatch batch;
+    complain(batch.Delete(slice_of(id.bytes)));
+    write(batch);
+  }
   std::optional<Location> known_to() override { return get(marker_key); }
   void put_known_to(Location at) override { put_bits(marker_key, at); }
   std::optional<base::Bytes> note(const hashing::Digest& file) override {
     std::string value;
-    const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), note_key(file), &value);
-    if (!status.ok() && !status.IsNotFound()) complain(status);
-    if (!status.ok()) return std::nullopt;
+    if (!get(note_key(file), value)) return std::nullopt;
     const base::BytesView bytes = base::bytes_of(value);
     return base::Bytes(bytes.begin(), bytes.end());
   }
   void put_note(const hashing::Digest& file, base::BytesView note) override {
-    complain(db_->Put(unsynced_, note_key(file), slice_of(note)));
+    rocksdb::WriteBatch batch;
+    complain(batch.Put(note_key(file), slice_of(note)));
+    write(batch);
   }
-  void flush() override { complain(db_->Flush(rocksdb::FlushOptions())); }
+  void flush() override {
+    const std::shared_lock lock(opening_);
+    if (writes_) complain(db_->Flush(rocksdb::FlushOptions()));
+  }
   [[nodiscard]] std::uint64_t entries_about() const override {
+    const std::shared_lock lock(opening_);
     std::uint64_t out = 0;
     return db_->GetIntProperty(rocksdb::DB::Properties::kEstimateNumKeys, &out) ? out : 0;
   }
 
  private:
-  std::optional<Location> get(const rocksdb::Slice& key) {
-    std::string value;
+  bool get(const rocksdb::Slice& key, std::string& value) {
+    const std::shared_lock lock(opening_);
     const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), key, &value);
     if (!status.ok() && !status.IsNotFound()) complain(status);
-    if (!status.ok() || value.size() != sizeof(std::uint64_t)) return std::nullopt;
+    return status.ok();
+  }
+  std::optional<Location> get(const rocksdb::Slice& key) {
+    std::string value;
+    if (!get(key, value) || value.size() != sizeof(std::uint64_t)) return std::nullopt;
     return Location::unpacked(base::load_be<std::uint64_t>(base::bytes_of(value), 0));
   }
   rocksdb::Status take_in(const std::vector<Entry>& sorted) {
+    const std::shared_lock lock(opening_);
+    if (!writes_) return rocksdb::Status::NoSpace();
     const std::string path = directory_ + "/many.sst";
-    rocksdb::SstFileWriter file(rocksdb::EnvOptions(), db_->GetOptions());
+    rocksdb::SstFileWriter file(rocksdb::EnvOptions(), options_);
     rocksdb::Status done = file.Open(path);
     for (std::size_t i = 0; i < sorted.size() && done.ok(); ++i) {
       if (i + 1 < sorted.size() && sorted[i + 1].id == sorted[i].id) continue;
@@ -154,38 +189,82 @@ class RocksIndex final : public Index {
     return out;
   }
   void put_bits(const rocksdb::Slice& key, Location at) {
-    complain(db_->Put(unsynced_, key, slice_of(bits_of(at))));
+    rocksdb::WriteBatch batch;
+    complain(batch.Put(key, slice_of(bits_of(at))));
+    write(batch);
   }
-  // Once: every call may fail from then on.
+  // Where there was no room RocksDB takes nothing any more, until it is told to go on.
+  void write(rocksdb::WriteBatch& batch) {
+    if (!writes_ && !opens_for_writing()) return;
+    const std::shared_lock lock(opening_);
+    rocksdb::Status done = db_->Write(unsynced_, &batch);
+    if (done.IsNoSpace() && tries_again() && db_->Resume().ok()) done = db_->Write(unsynced_, &batch);
+    complain(done);
+  }
+  // It was opened for reading, since there was no room for what writing takes.
+  bool opens_for_writing() {
+    if (!tries_again()) return false;
+    const std::unique_lock lock(opening_);
+    Database db;
+    if (writes_ || !open_database(options_, directory_, true, db).ok()) return writes_;
+    db_ = std::move(db);
+    writes_ = true;
+    return true;
+  }
+  // Whether the last time was a while ago: there is still no room, most of the time.
+  bool tries_again() {
+    const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::seconds(1);
+    std::int64_t last = tried_at_;
+    return last != now && tried_at_.compare_exchange_strong(last, now);
+  }
+  // Once: every call may fail from then on, but where there may be room later.
   void complain(const rocksdb::Status& status) {
+    if (status.IsNoSpace()) {
+      if (!full_.exchange(true))
+        base::log_event(base::Level::warning, "store_index_full", "{}: {}; equal chunks may be kept twice",
+                        directory_, status.ToString());
+      return;
+    }
     if (status.ok() || complained_.exchange(true)) return;
     base::log_event(base::Level::error, "store_index_failed", "{}; equal chunks may be kept twice",
                     status.ToString());
   }
 
+  const rocksdb::Options options_;
   const std::string directory_;
-  std::unique_ptr<rocksdb::DB> db_;
+  mutable std::shared_mutex opening_;  // of what follows
+  Database db_;
+  std::atomic<bool> writes_;
   rocksdb::WriteOptions unsynced_;
-  std::atomic<bool> complained_{false};
+  std::atomic<bool> complained_{false}, full_{false};
+  std::atomic<std::int64_t> tried_at_{0};  // in seconds
 };
 
 }  // namespace
 
 base::Result<std::unique_ptr<Index>> Index::open(const std::string& directory, const IndexOptions& wanted) {
   const rocksdb::Options options = options_of(wanted);
-  rocksdb::DB* db = nullptr;
-  rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
+  Database db;
+  bool writes = true;
+  rocksdb::Status status = open_database(options, directory, writes, db);
+  if (status.IsNoSpace()) {
+    base::log_event(base::Level::warning, "store_index_full", "{}: {}; equal chunks may be kept twice",
+                    directory, status.ToString());
+    writes = false;
+    status = open_database(options, directory, writes, db);
+  }
   if (!status.ok()) {
     base::log_event(base::Level::warning, "store_index_lost", "{}: {}; it is made anew", directory,
                     status.ToString());
     (void)rocksdb::DestroyDB(directory, options);
-    status = rocksdb::DB::Open(options, directory, &db);
+    writes = true;
+    status = open_database(options, directory, writes, db);
   }
   if (!status.ok()) {
     base::log_event(base::Level::error, "store_index_failed", "{}: {}", directory, status.ToString());
     return base::fail(EIO);
   }
-  return std::make_unique<RocksIndex>(std::unique_ptr<rocksdb::DB>(db), directory);
+  return std::make_unique<RocksIndex>(std::move(db), options, directory, writes);
 }
 
 }  // namespace braid::store

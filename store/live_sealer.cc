@@ -15,7 +15,7 @@ namespace {
 
 vfs::Error error_of_store(const vfs::Stub& stub, const char* event, base::Errno error) {
   if (error == base::errno_of(ECANCELED)) return vfs::Error::delay;
-  if (error == base::errno_of(ENOSPC) || error == base::errno_of(EDQUOT)) return vfs::Error::nospc;
+  if (is_full(error)) return vfs::Error::nospc;
   base::log_event(base::Level::error, event, "fileid={}: {}", stub.fileid(), base::message_of(error));
   return vfs::Error::io;
 }

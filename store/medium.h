@@ -88,6 +88,11 @@ class File {
   File() = default;
 };
 
+// Of errors of a medium: whether there may be room later.
+inline bool is_full(base::Errno error) {
+  return error == base::errno_of(ENOSPC) || error == base::errno_of(EDQUOT);
+}
+
 enum class OpenFor : std::uint8_t {
   reading,
   writing,   // and reading

@@ -159,7 +159,8 @@ base::Result<void> Registry::append(std::span<const RegistryEntry> entries) {
     const std::scoped_lock lock(mutex_);
     if (broken_) return base::fail(EIO);
     if (auto written = write(entries); !written) {
-      broken_ = true;
+      // Part of them may be there. Taken off, it is no damage after a restart.
+      broken_ = !is_full(written.error()) || !file_->resize(end_);
       return written;
     }
     end = end_;

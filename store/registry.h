@@ -51,8 +51,8 @@ class Registry {
   static base::Result<void> replace(Medium& medium, const StoreId& store,
                                     const std::function<base::Result<void>(const Add& add)>& fill);
 
-  // They are on the medium on return. Who comes while others are synced shares the next sync. After an error
-  // nothing is added any more.
+  // They are on the medium on return. Who comes while others are synced shares the next sync. ENOSPC, EDQUOT:
+  // they were not added, and later there may be room. After another error nothing is added any more: EIO.
   base::Result<void> append(std::span<const RegistryEntry> entries);
   // Each entry in the order in which it was added, but those that are being added; returns how many are
   // damaged.

@@ -79,7 +79,7 @@ vfs::VfsOp<> SealedContent::change(vfs::Stub& stub, Work work) {
       co_await on_pool(source_.group_, io::BlockingReason::write, [&] { return work(*file, fd, call); });
   if (!call) co_await base::fail(call.error());
   if (done) co_return;
-  const bool no_room = done.error() == base::errno_of(ENOSPC) || done.error() == base::errno_of(EDQUOT);
+  const bool no_room = is_full(done.error());
   if (!no_room) log_failure("store_write_failed", stub, done.error());
   co_await base::fail(no_room ? vfs::Error::nospc : vfs::Error::io);
 }

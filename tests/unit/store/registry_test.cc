@@ -3,6 +3,7 @@
 #include <array>
 #include <thread>
 
+#include "tests/unit/store/failing_medium.h"
 #include "tests/unit/store/scratch.h"
 
 namespace braid::store::test {
@@ -50,6 +51,35 @@ TEST_F(RegistryTest, what_a_crash_cut_short_is_noted) {
     add(*registry, 3);
     EXPECT_EQ(all(*registry), (std::vector{entry(1), {RegistryKind::cut, 0, 0, {}}, entry(3)})) << size;
   }
+}
+
+TEST_F(RegistryTest, on_a_full_medium_there_may_be_room_later) {
+  FailingMedium medium(*medium_);
+  opened(OpenFor::creating).reset();
+  {
+    const auto registry = std::move(*Registry::open(medium, id_, OpenFor::writing));
+    add(*registry, 1);
+    const std::vector<RegistryEntry> more{entry(2), entry(3), entry(4)};
+    for (const int full : {ENOSPC, EDQUOT}) {
+      medium.write_errno = full;
+      EXPECT_EQ(registry->append(more).error(), base::errno_of(full));
+    }
+    medium.write_errno = 0;
+    EXPECT_EQ(all(*opened(OpenFor::reading)), (std::vector{entry(1)})) << "no part of them is there";
+    add(*registry, 5);
+  }
+  EXPECT_EQ(all(*opened()), (std::vector{entry(1), entry(5)}));
+}
+
+TEST_F(RegistryTest, after_another_error_nothing_is_added) {
+  FailingMedium medium(*medium_);
+  opened(OpenFor::creating).reset();
+  const auto registry = std::move(*Registry::open(medium, id_, OpenFor::writing));
+  medium.write_errno = EIO;
+  const RegistryEntry one = entry(1);
+  EXPECT_FALSE(registry->append(std::span(&one, 1)));
+  medium.write_errno = 0;
+  EXPECT_EQ(registry->append(std::span(&one, 1)).error(), base::errno_of(EIO));
 }
 
 TEST_F(RegistryTest, damage_is_counted) {

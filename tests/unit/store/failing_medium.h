@@ -1,0 +1,70 @@
+// A medium on which writing fails when the test wants that.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/medium.h"
+
+namespace braid::store::test {
+
+class FailingFile final : public File {
+ public:
+  FailingFile(std::unique_ptr<File> file, int& write_errno, int& sync_errno)
+      : file_(std::move(file)), write_errno_(write_errno), sync_errno_(sync_errno) {}
+  base::Result<std::size_t> read(std::uint64_t offset, base::MutableBytes to) override {
+    return file_->read(offset, to);
+  }
+  base::Result<void> write(std::uint64_t offset, base::BytesView bytes) override {
+    if (write_errno_ == 0) return file_->write(offset, bytes);
+    (void)file_->write(offset, bytes.first(bytes.size() / 2));
+    return base::fail(write_errno_);
+  }
+  base::Result<void> resize(std::uint64_t size) override { return file_->resize(size); }
+  base::Result<void> punch(std::uint64_t, std::uint64_t) override { return base::fail(EOPNOTSUPP); }
+  base::Result<std::optional<Extent>> next_data(std::uint64_t) override { return base::fail(EOPNOTSUPP); }
+  base::Result<FileStatus> status() override { return file_->status(); }
+  base::Result<void> set_times(const vfs::Time&, const vfs::Time&) override { return {}; }
+  base::Result<void> sync() override {
+    if (sync_errno_ != 0) return base::fail(sync_errno_);
+    return file_->sync();
+  }
+  base::Result<void> sync_file_system() override { return {}; }
+  void forget_cached(std::uint64_t, std::uint64_t) override {}
+  base::Result<std::optional<base::Bytes>> attribute(const char*) override { return std::nullopt; }
+  base::Result<void> set_attribute(const char*, base::BytesView) override { return {}; }
+  base::Result<void> remove_attribute(const char*) override { return {}; }
+  base::Result<void> set_hint(bool) override { return {}; }
+  base::Result<KernelHandle> handle() override { return KernelHandle{}; }
+
+ private:
+  std::unique_ptr<File> file_;
+  int &write_errno_, &sync_errno_;
+};
+
+class FailingMedium final : public Medium {
+ public:
+  explicit FailingMedium(Medium& medium) : medium_(medium) {}
+  base::Result<std::unique_ptr<File>> open(const std::string& name, OpenFor what) override {
+    auto file = medium_.open(name, what);
+    if (!file) return base::fail(file.error());
+    return std::make_unique<FailingFile>(std::move(*file), write_errno, sync_errno);
+  }
+  base::Result<std::vector<std::string>> list(const std::string& name) override { return medium_.list(name); }
+  base::Result<void> make_directory(const std::string& name) override { return medium_.make_directory(name); }
+  base::Result<void> rename(const std::string& a, const std::string& b) override {
+    return medium_.rename(a, b);
+  }
+  base::Result<void> remove(const std::string& name) override { return medium_.remove(name); }
+  base::Result<void> sync_directory(const std::string& name) override { return medium_.sync_directory(name); }
+  std::unique_ptr<File> file_of(int fd) override { return medium_.file_of(fd); }
+  int write_errno = 0, sync_errno = 0;
+
+ private:
+  Medium& medium_;
+};
+
+}  // namespace braid::store::test
