@@ -1,5 +1,5 @@
-// What a server does for a store as a whole, of its own accord and for an administrator: it brings the index up
-// to date, collects garbage, and reads all chunks to find damage.
+// What a server does for a store as a whole, of its own accord and for an administrator: it brings the index
+// up to date, collects garbage, and reads all chunks to find damage.
 #pragma once
 
 #include <condition_variable>
