@@ -4,7 +4,7 @@ import errno
 import fcntl
 import os
 
-from harness.client import SHORT_LEASE_S, Lab, drop_caches, equal, read_file, refused, step, write_file
+from harness.client import SHORT_LEASE_V40_S, Lab, drop_caches, equal, read_file, refused, step, write_file
 
 RUNS = ("ext4",)
 VERSIONS = ("4.2", "4.1", "4.0")
@@ -13,7 +13,7 @@ TIMEOUT_S = 240
 
 lab = Lab()
 lab.export()
-lab.serve(lease_s=SHORT_LEASE_S)
+lab.serve(lease_s=SHORT_LEASE_V40_S)
 
 for version, another in (("4.2", "4.1"), ("4.1", "4.2"), ("4.0", "4.2")):
     step(f"NFSv{version}")
