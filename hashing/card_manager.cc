@@ -50,6 +50,9 @@ bool CardManager::submit(Task* task) {
     std::scoped_lock lock(mutex_);
     if (stopping_ || !in_use_ || queue_.bytes() + task->bytes > options_.queue_bytes_max) return false;
     queue_.push(task);
+    // What waits until a batch on the card has ended is found then: waking the thread costs more than the
+    // rest.
+    if (queue_.due() >= wakes_at_ && queue_.bytes() < options_.limits.slot_bytes) return true;
   }
   wake_.notify_one();
   return true;
@@ -127,7 +130,10 @@ base::TimePoint CardManager::next_look() const {
 void CardManager::wait(std::unique_lock<std::mutex>& held) {
   if (!in_flight_.empty() || !submitted_.empty() || may_flush(held)) {
     const base::TimePoint next = next_look();
-    if (!may_flush(held) && next > clock_.now()) wake_.wait_for(held, next - clock_.now());
+    if (may_flush(held) || next <= clock_.now()) return;
+    wakes_at_ = next;
+    wake_.wait_for(held, next - clock_.now());
+    wakes_at_ = base::TimePoint::max();
     return;
   }
   if (stopping_) return;
@@ -273,14 +279,16 @@ void CardManager::start_slots() {
 void CardManager::finish_slots() {
   for (std::size_t i = 0; i < in_flight_.size();) {
     const unsigned index = in_flight_[i];
+    // Before it is asked: this thread may be kept from its processor for long before it looks at the answer.
+    const base::TimePoint now = clock_.now();
     const auto asked = on_card([this, index] { return card_->finished(index); });
     if (!asked) return;
     const base::Result<bool>& finished = *asked;
     Slot& slot = slots_[index];
-    LookPlan::look(slot.looks, clock_.now());
+    LookPlan::look(slot.looks, now);
     if (!finished) return fail(base::message_of(finished.error()), Failure::error);
     if (!*finished) {
-      if (clock_.now() > slot.late_at) return fail("it does not finish", Failure::late);
+      if (now > slot.late_at) return fail("it does not finish", Failure::late);
       ++i;
       continue;
     }

@@ -120,7 +120,8 @@ class CardManager {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   TaskQueue queue_;
-  std::uint64_t bytes_on_card_ = 0;  // submitted or in flight
+  base::TimePoint wakes_at_ = base::TimePoint::max();  // whatever waits; if it sleeps until then
+  std::uint64_t bytes_on_card_ = 0;                    // submitted or in flight
   BatchCost cost_;
   base::TimePoint measured_at_{};  // the last batch ended, or was allowed to be a measurement
   CardStats stats_;

@@ -12,7 +12,6 @@
 #include "store/recipe.h"
 
 namespace braid::store {
-namespace {}  // namespace
 
 std::uint64_t Collector::now() const { return base::seconds_since_1970(clock_.wall()); }
 
@@ -41,6 +40,7 @@ GcReport Collector::run(GcProgress& progress) {
     const std::vector<std::uint32_t> thin = due_to_rewrite(before);
     remove(store_.chunks().pins().condemn(gone, pinned_since_), progress);
     rewrite(thin, progress);
+    shorten_registry();
     // What this mark was the first to miss goes by the next one, if it need not be kept.
     before = marks_;
     if (due(before).empty() && due_to_rewrite(before).empty()) break;
@@ -53,12 +53,14 @@ GcReport Collector::run(GcProgress& progress) {
 // Everything that is in use, or nothing is known.
 void Collector::mark(GcProgress& progress) {
   live_ = {};
+  files_.reset();
   report_.files = 0;
   progress.files = 0;
   if (store_.registry() == nullptr) return give_up("the registry is damaged or gone");
   if (store_.index() == nullptr) return give_up("the index cannot be opened");
   pinned_since_ = store_.chunks().pins().begin_mark();
   last_ = store_.containers().last_number();
+  kept_from_ = std::min(last_, store_.chunks().index_filler().complete_to());
   auto numbers = store_.containers().numbers();
   if (!numbers) return give_up(fmt::format("containers: {}", base::message_of(numbers.error())));
   containers_ = std::move(*numbers);
@@ -69,27 +71,6 @@ void Collector::mark(GcProgress& progress) {
   if (goes_on()) mark_open_files();
   if (!goes_on()) return;
   if (std::string why = trees_.sync(); !why.empty()) give_up(std::move(why));
-}
-
-Collector::FileKey Collector::key_of(const RegistryEntry& entry) {
-  const std::uint64_t seed = std::uint64_t{entry.tree} << 16U | entry.file.type;
-  return {base::xxhash64(entry.file.view(), seed), base::xxhash64(entry.file.view(), ~seed)};
-}
-
-Collector::Files Collector::files_of_registry() {
-  Files out;
-  bool cut = false;
-  const auto damaged = store_.registry()->walk([&](const RegistryEntry& entry) {
-    if (entry.kind == RegistryKind::cut)
-      cut = true;
-    else
-      out[key_of(entry)].unsealed = entry.kind == RegistryKind::unsealed;
-  });
-  if (!damaged) give_up(fmt::format("registry: {}", base::message_of(damaged.error())));
-  // Which file it was about nobody knows: it may have been sealed.
-  if (cut || (damaged && *damaged > 0))
-    give_up("the registry is damaged: braid check --repair makes it anew");
-  return out;
 }
 
 std::set<std::uint32_t> Collector::forgotten_trees() {
@@ -103,15 +84,15 @@ std::set<std::uint32_t> Collector::forgotten_trees() {
 
 void Collector::mark_registry(GcProgress& progress) {
   const std::set<std::uint32_t> forgotten = forgotten_trees();
-  Files files = files_of_registry();
   if (!goes_on()) return;
-  const auto walked = store_.registry()->walk([&](const RegistryEntry& entry) {
-    FileState& state = files[key_of(entry)];
-    if (std::exchange(state.visited, true) || !goes_on() || forgotten.contains(entry.tree)) return;
-    mark_file(entry, state.unsealed);
+  files_.emplace(store_, pinned_since_);
+  std::string why = files_->look_at_all([&](const RegistryEntry& entry, bool unsealed) {
+    if (forgotten.contains(entry.tree)) return Presence::gone_for_good;
+    if (!goes_on()) return Presence::found;
     ++progress.files;
+    return mark_file(entry, unsealed);
   });
-  if (!walked || *walked > 0) give_up("the registry cannot be read");
+  if (!why.empty()) give_up(std::move(why));
 }
 
 void Collector::mark_open_files() {
@@ -121,24 +102,29 @@ void Collector::mark_open_files() {
       give_up("the recipe of a file that is open cannot be read");
 }
 
-void Collector::mark_file(const RegistryEntry& entry, bool unsealed) {
+Presence Collector::mark_file(const RegistryEntry& entry, bool unsealed) {
   const auto bytes = trees_.record_of(entry.tree, entry.file);
-  if (!bytes)
-    return give_up(fmt::format("{}: {}", trees_.name_of(entry.tree, entry.file),
-                               bytes.error() == base::errno_of(ENXIO) ? "its file system is not there"
-                                                                      : base::message_of(bytes.error())));
-  if (!*bytes) return;
+  if (!bytes) {
+    give_up(fmt::format("{}: {}", trees_.name_of(entry.tree, entry.file),
+                        bytes.error() == base::errno_of(ENXIO) ? "its file system is not there"
+                                                               : base::message_of(bytes.error())));
+    return Presence::found;
+  }
+  if (!*bytes) return Presence::gone;
   const auto record = decode_record(**bytes, store_.keys(), entry.file);
   // Since it was unsealed, it may have come into another store.
-  if (!record && unsealed && record.error() == RecordFault::damaged) return;
-  if (!record)
-    return give_up(fmt::format("{}: its record cannot be read", trees_.name_of(entry.tree, entry.file)));
+  if (!record && unsealed && record.error() == RecordFault::damaged) return Presence::gone;
+  if (!record) {
+    give_up(fmt::format("{}: its record cannot be read", trees_.name_of(entry.tree, entry.file)));
+    return Presence::found;
+  }
   ++report_.files;
   if (!mark_record(*record) && goes_on())
     give_up(fmt::format(
         "{}: its recipe cannot be read; remove it, or make it anew from a good copy (braid check names "
         "all such files)",
         trees_.name_of(entry.tree, entry.file)));
+  return Presence::found;
 }
 
 bool Collector::mark_record(const Record& record) {
@@ -253,7 +239,7 @@ base::Result<void> Collector::note_missed() {
     const auto one = store_.containers().bytes_of(number);
     if (!one) return base::fail(one.error());
     bytes += *one;
-    if (number >= last_) continue;
+    if (number >= kept_from_) continue;
     note_thin(number, *one, next);
     if (live_.has(number) || next.missed.size() >= Marks::missed_max) continue;
     const auto known = marks_.missed.find(number);
@@ -391,6 +377,15 @@ base::Result<void> Collector::forget_in_index(std::uint32_t number) {
       });
   if (!walked) return base::fail(walked.error());
   return {};
+}
+
+void Collector::shorten_registry() {
+  if (!goes_on()) return;
+  const auto dropped = files_->shorten(marks_.marked, options_.keep_seconds, options_.registry_slack);
+  files_.reset();
+  if (dropped) report_.entries_dropped += *dropped;
+  if (!dropped && !is_full(dropped.error()))
+    give_up(fmt::format("{}: {}", Registry::name, base::message_of(dropped.error())));
 }
 
 }  // namespace braid::store

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -24,13 +25,15 @@
 #include "store/live_set.h"
 #include "store/marks_file.h"
 #include "store/record.h"
-#include "store/registry.h"
+#include "store/registered_files.h"
 #include "store/sealed_trees.h"
 #include "store/store.h"
 
 namespace braid::store {
 
 struct GcOptions {
+  // The registry is written anew when it has so many entries more than it needs, and that is half of all.
+  std::uint64_t registry_slack = 16384;
   std::uint64_t keep_seconds = 24U * 60 * 60;  // garbage is kept for so long after a mark has first missed it
   std::function<bool()> stop{};                // asked from time to time; empty: never
   // Called after so many bytes were moved: waits as long as that is to take. Empty: nobody waits.
@@ -49,6 +52,7 @@ struct GcReport {
   std::uint64_t rewritten = 0, moved_bytes = 0;     // containers, and what was in use of them
   std::uint64_t live_bytes = 0, garbage_bytes = 0;  // in containers, after that
   std::uint64_t waiting_bytes = 0;                  // of garbage: what goes when it has been kept long enough
+  std::uint64_t entries_dropped = 0;                // of the registry, which was written anew without them
 };
 
 // For who watches, from any thread.
@@ -67,29 +71,14 @@ class Collector {
   GcReport run(GcProgress& progress);
 
  private:
-  // What tells a file from the others.
-  struct FileKey {
-    std::uint64_t a = 0, b = 0;
-    friend bool operator==(const FileKey&, const FileKey&) = default;
-  };
-  struct FileKeyHash {
-    std::size_t operator()(const FileKey& key) const { return static_cast<std::size_t>(key.a); }
-  };
-  struct FileState {
-    bool unsealed = false;  // by the last entry
-    bool visited = false;
-  };
   std::set<std::uint32_t> forgotten_trees();
-  using Files = std::unordered_map<FileKey, FileState, FileKeyHash>;
-  static FileKey key_of(const RegistryEntry& entry);
 
   [[nodiscard]] bool goes_on();
   void give_up(std::string why);
   void mark(GcProgress& progress);
   void mark_registry(GcProgress& progress);
   void mark_open_files();
-  Files files_of_registry();
-  void mark_file(const RegistryEntry& entry, bool unsealed);
+  Presence mark_file(const RegistryEntry& entry, bool unsealed);
   bool mark_record(const Record& record);
   // Of a place of a chunk, and those that it was moved to since.
   struct Seen {
@@ -121,6 +110,7 @@ class Collector {
   // Nothing: a chunk cannot be read.
   base::Result<std::optional<std::vector<ForwardingEntry>>> move_chunks(std::uint32_t number);
   base::Result<void> forget_in_index(std::uint32_t number);
+  void shorten_registry();
   [[nodiscard]] std::uint64_t now() const;
 
   Store& store_;
@@ -130,10 +120,14 @@ class Collector {
   GcReport report_;
   Marks marks_;
   LiveSet live_;
+  std::optional<RegisteredFiles> files_;   // as the mark has seen them, until it has ended
   std::vector<std::uint32_t> containers_;  // when the mark began
   // Of them: those that were rewritten, and those that cannot be told.
   std::unordered_set<std::uint32_t> forwarding_, unknown_;
-  std::uint32_t last_ = 0;  // container then: it and those behind it stay
+  std::uint32_t last_ = 0;  // container then
+  // It and those behind it stay: they may have chunks that are found by the index alone, and it may not know
+  // them yet.
+  std::uint32_t kept_from_ = 0;
   std::uint64_t pinned_since_ = 0;
 };
 

@@ -110,23 +110,32 @@ class RocksIndex final : public Index {
   }
 
   std::optional<Location> find(const hashing::Digest& id) override { return get(slice_of(id.bytes)); }
-  void put(const hashing::Digest& id, Location at) override { put_bits(slice_of(id.bytes), at); }
+  void put(const hashing::Digest& id, Location at) override {
+    if (!put_bits(slice_of(id.bytes), at)) lost_ = true;
+  }
   void put_all(std::span<const Entry> entries) override {
     rocksdb::WriteBatch batch;
     for (const Entry& entry : entries)
       complain(batch.Put(slice_of(entry.id.bytes), slice_of(bits_of(entry.at))));
-    write(batch);
+    if (!write(batch)) lost_ = true;
   }
   // A file of the index is made of them at once: in memory each would be looked for a place of its own.
-  void put_many(std::vector<Entry> entries) override {
+  bool put_many(std::span<Entry> entries) override {
     constexpr std::size_t few = 10'000;
-    if (entries.size() < few) return put_all(entries);
-    std::ranges::stable_sort(entries, {}, &Entry::id);
-    const rocksdb::Status done = take_in(entries);
-    if (done.ok() || done.IsNoSpace()) return complain(done);
-    base::log_event(base::Level::warning, "store_index_slow", "{}: {}", directory_, done.ToString());
-    put_all(entries);
+    if (entries.size() >= few) {
+      std::ranges::stable_sort(entries, {}, &Entry::id);
+      const rocksdb::Status done = take_in(entries);
+      complain(done);
+      if (done.ok() || done.IsNoSpace()) return done.ok();
+      base::log_event(base::Level::warning, "store_index_slow", "{}: {}", directory_, done.ToString());
+    }
+    rocksdb::WriteBatch batch;
+    for (const Entry& entry : entries)
+      complain(batch.Put(slice_of(entry.id.bytes), slice_of(bits_of(entry.at))));
+    return write(batch);
   }
+  [[nodiscard]] bool has_lost() const override { return lost_; }
+  void forget_lost() override { lost_ = false; }
   void remove(const hashing::Digest& id) override {
     rocksdb::WriteBatch batch;
     complain(batch.Delete(slice_of(id.bytes)));
@@ -167,9 +176,9 @@ class RocksIndex final : public Index {
     if (!get(key, value) || value.size() != sizeof(std::uint64_t)) return std::nullopt;
     return Location::unpacked(base::load_be<std::uint64_t>(base::bytes_of(value), 0));
   }
-  rocksdb::Status take_in(const std::vector<Entry>& sorted) {
+  rocksdb::Status take_in(std::span<const Entry> sorted) {
+    if (!writes_ && !opens_for_writing()) return rocksdb::Status::NoSpace();
     const std::shared_lock lock(opening_);
-    if (!writes_) return rocksdb::Status::NoSpace();
     const std::string path = directory_ + "/many.sst";
     rocksdb::SstFileWriter file(rocksdb::EnvOptions(), options_);
     rocksdb::Status done = file.Open(path);
@@ -188,18 +197,19 @@ class RocksIndex final : public Index {
     base::store_be<std::uint64_t>(out, 0, at.packed());
     return out;
   }
-  void put_bits(const rocksdb::Slice& key, Location at) {
+  bool put_bits(const rocksdb::Slice& key, Location at) {
     rocksdb::WriteBatch batch;
     complain(batch.Put(key, slice_of(bits_of(at))));
-    write(batch);
+    return write(batch);
   }
-  // Where there was no room RocksDB takes nothing any more, until it is told to go on.
-  void write(rocksdb::WriteBatch& batch) {
-    if (!writes_ && !opens_for_writing()) return;
+  // Where there was no room RocksDB takes nothing any more, until it is told to go on. False: there is none.
+  bool write(rocksdb::WriteBatch& batch) {
+    if (!writes_ && !opens_for_writing()) return false;
     const std::shared_lock lock(opening_);
     rocksdb::Status done = db_->Write(unsynced_, &batch);
     if (done.IsNoSpace() && tries_again() && db_->Resume().ok()) done = db_->Write(unsynced_, &batch);
     complain(done);
+    return !done.IsNoSpace();
   }
   // It was opened for reading, since there was no room for what writing takes.
   bool opens_for_writing() {
@@ -211,16 +221,26 @@ class RocksIndex final : public Index {
     writes_ = true;
     return true;
   }
+  static std::int64_t seconds_now() {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::seconds(1);
+  }
   // Whether the last time was a while ago: there is still no room, most of the time.
   bool tries_again() {
-    const std::int64_t now = std::chrono::steady_clock::now().time_since_epoch() / std::chrono::seconds(1);
+    const std::int64_t now = seconds_now();
     std::int64_t last = tried_at_;
     return last != now && tried_at_.compare_exchange_strong(last, now);
   }
-  // Once: every call may fail from then on, but where there may be room later.
+  // Whether there was room for a minute at least.
+  static bool is_first_in_a_while(std::atomic<std::int64_t>& last) {
+    constexpr std::int64_t a_while = 60;
+    const std::int64_t now = seconds_now();
+    const std::int64_t before = last.exchange(now);
+    return before == 0 || now - before > a_while;
+  }
+  // Once: every call may fail from then on. Where there may be room later, once each time that there is none.
   void complain(const rocksdb::Status& status) {
     if (status.IsNoSpace()) {
-      if (!full_.exchange(true))
+      if (is_first_in_a_while(full_at_))
         base::log_event(base::Level::warning, "store_index_full", "{}: {}; equal chunks may be kept twice",
                         directory_, status.ToString());
       return;
@@ -236,8 +256,8 @@ class RocksIndex final : public Index {
   Database db_;
   std::atomic<bool> writes_;
   rocksdb::WriteOptions unsynced_;
-  std::atomic<bool> complained_{false}, full_{false};
-  std::atomic<std::int64_t> tried_at_{0};  // in seconds
+  std::atomic<bool> complained_{false}, lost_{false};
+  std::atomic<std::int64_t> tried_at_{0}, full_at_{0};  // in seconds
 };
 
 }  // namespace

@@ -44,8 +44,16 @@ class Index {
   virtual void put_all(std::span<const Entry> entries) {
     for (const Entry& entry : entries) put(entry.id, entry.at);
   }
-  // The same of very many, which come in another order then: the last of those with one id counts.
-  virtual void put_many(std::vector<Entry> entries) { put_all(entries); }
+  // The same of very many, which come in another order then: the last of those with one id counts. False:
+  // there is no room for them now, and none of them was put.
+  [[nodiscard]] virtual bool put_many(std::span<Entry> entries) {
+    put_all(entries);
+    return true;
+  }
+  // Whether there was no room for a chunk that was put: it is not found. Since the index was opened, or that
+  // was forgotten.
+  [[nodiscard]] virtual bool has_lost() const { return false; }
+  virtual void forget_lost() {}
   // Nobody finds it any more.
   virtual void remove(const hashing::Digest& id) = 0;
   // How far the containers are known to the index: the chunks before it were put, unless they were lost.

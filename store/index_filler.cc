@@ -1,7 +1,6 @@
 #include "store/index_filler.h"
 
 #include <algorithm>
-#include <utility>
 
 #include "base/log.h"
 
@@ -24,24 +23,35 @@ void IndexFiller::begin() {
   left_ = numbers_->size();
 }
 
-bool IndexFiller::step() {
-  if (done()) return false;
+void IndexFiller::begin_again() {
+  if (!done() || index_ == nullptr || !index_->has_lost()) return;
+  done_.store(false, std::memory_order_release);
+  index_->forget_lost();
+  numbers_.reset();
+}
+
+// Of what was put since the last one noted, some may have found no room.
+std::uint32_t IndexFiller::complete_to() const {
+  if (index_ == nullptr) return 0;
+  if (done() && !index_->has_lost()) return Location::container_end;
+  return index_->known_to().value_or(Location{}).container;
+}
+
+IndexFiller::Step IndexFiller::step() {
+  if (done()) return Step::done;
   if (!numbers_) begin();
-  if (!numbers_->empty()) {
-    const std::uint32_t number = numbers_->back();
+  if (!numbers_->empty() && entries_.size() < fill_entries) {
+    taken_ = numbers_->back();
     numbers_->pop_back();
-    take(number);
-    if (numbers_->empty() || entries_.size() >= fill_entries) {
-      put();
-      // The last one may still grow.
-      index_->put_known_to({.container = numbers_->empty() ? number : number + 1});
-    }
+    take(taken_);
     ++containers_done_;
     left_ = numbers_->size();
   }
-  if (!numbers_->empty()) return true;
+  if (numbers_->empty() || entries_.size() >= fill_entries)
+    if (!put()) return Step::waits;
+  if (!numbers_->empty()) return Step::more;
   done_.store(true, std::memory_order_release);
-  return false;
+  return Step::done;
 }
 
 void IndexFiller::take(std::uint32_t number) {
@@ -56,9 +66,14 @@ void IndexFiller::take(std::uint32_t number) {
                   base::message_of(walked.error()));
 }
 
-void IndexFiller::put() {
+bool IndexFiller::put() {
+  if (taken_ == 0) return true;
+  if (!index_->put_many(entries_)) return false;
   chunks_ += entries_.size();
-  index_->put_many(std::exchange(entries_, {}));
+  entries_ = {};
+  // The last one may still grow.
+  index_->put_known_to({.container = numbers_->empty() ? taken_ : taken_ + 1});
+  return true;
 }
 
 IndexFill IndexFiller::progress() const {
@@ -70,7 +85,7 @@ IndexFill IndexFiller::progress() const {
 void IndexFiller::note(Location at) {
   if (index_ == nullptr) return;
   std::uint32_t noted = noted_.load(std::memory_order_relaxed);
-  if (at.container <= noted + 1 || !done()) return;
+  if (at.container <= noted + 1 || !done() || index_->has_lost()) return;
   if (noted_.compare_exchange_strong(noted, at.container - 1))
     index_->put_known_to({.container = at.container - 1});
 }

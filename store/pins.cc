@@ -24,6 +24,10 @@ bool Pins::refer(std::uint32_t container) {
   });
 }
 
+std::uint64_t Pins::last() {
+  return state_.with([](const State& state) { return state.last; });
+}
+
 std::uint64_t Pins::begin_mark() {
   return state_.with([](State& state) {
     const std::uint64_t now = ++state.last;

@@ -42,6 +42,8 @@ class Pins {
   // Somebody will refer to a chunk of the container. False: it goes, and nobody may any more.
   bool refer(std::uint32_t container);
 
+  // The number of what happened last: whoever holds something has begun with that or before.
+  std::uint64_t last();
   // A mark begins. What was referred to since then, or is held by who began before, it need not see.
   std::uint64_t begin_mark();
   // Of these containers, in which a mark has seen nothing, those that nobody has referred to since. From now

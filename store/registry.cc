@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "base/big_endian.h"
 #include "base/log.h"
 #include "base/xxhash64.h"
+#include "store/gone_file.h"
 
 namespace braid::store {
 namespace {
@@ -74,6 +77,48 @@ bool is_registry_header(base::BytesView bytes, const StoreId& store) {
   return base::equal(bytes, encode_registry_header(store));
 }
 
+// One that is being made beside the one that is there.
+class Registry::Fresh {
+ public:
+  static base::Result<Fresh> begin(Medium& medium, const StoreId& store) {
+    if (auto removed = medium.remove(file_name()); !removed) return base::fail(removed.error());
+    auto file = medium.open(file_name(), OpenFor::creating);
+    if (!file) return base::fail(file.error());
+    return Fresh(medium, store, std::move(*file));
+  }
+  base::Result<void> add(const RegistryEntry& entry) {
+    const base::Bytes one = encode(entry);
+    waiting_.insert(waiting_.end(), one.begin(), one.end());
+    return waiting_.size() < entries_at_once * RegistryEntry::bytes ? base::Result<void>() : write();
+  }
+  [[nodiscard]] Place end() const { return written_ + waiting_.size(); }
+  base::Result<void> sync() {
+    auto done = write();
+    return done ? file_->sync() : done;
+  }
+  // After sync(). Which of the two is there after a crash nobody knows before the directory is synced.
+  base::Result<void> rename() { return medium_->rename(file_name(), Registry::name); }
+  void give_up() { (void)medium_->remove(file_name()); }
+  std::shared_ptr<File> file() { return file_; }
+
+ private:
+  Fresh(Medium& medium, const StoreId& store, std::shared_ptr<File> file)
+      : medium_(&medium), file_(std::move(file)), waiting_(encode_registry_header(store)) {}
+  static std::string file_name() { return std::string(Registry::name) + ".new"; }
+  base::Result<void> write() {
+    if (waiting_.empty()) return {};
+    auto done = file_->write(written_, waiting_);
+    written_ += waiting_.size();
+    waiting_.clear();
+    return done;
+  }
+
+  Medium* medium_;
+  std::shared_ptr<File> file_;
+  base::Bytes waiting_;
+  Place written_ = 0;
+};
+
 base::Result<std::unique_ptr<Registry>> Registry::open(Medium& medium, const StoreId& store, OpenFor what) {
   if (what == OpenFor::creating) {
     if (auto made = replace_small(medium, name, encode_registry_header(store)); !made)
@@ -86,7 +131,7 @@ base::Result<std::unique_ptr<Registry>> Registry::open(Medium& medium, const Sto
   const auto got = (*file)->read(0, head);
   if (!got) return base::fail(got.error());
   if (*got != head.size() || !is_registry_header(head, store)) return base::fail(EBADMSG);
-  std::unique_ptr<Registry> out(new Registry(std::move(*file)));
+  std::unique_ptr<Registry> out(new Registry(medium, store, std::move(*file)));
   if (what == OpenFor::writing)
     if (auto found = out->find_end(); !found) return base::fail(found.error());
   return out;
@@ -94,28 +139,14 @@ base::Result<std::unique_ptr<Registry>> Registry::open(Medium& medium, const Sto
 
 base::Result<void> Registry::replace(Medium& medium, const StoreId& store,
                                      const std::function<base::Result<void>(const Add& add)>& fill) {
-  const std::string fresh = std::string(name) + ".new";
-  if (auto removed = medium.remove(fresh); !removed) return removed;
-  const auto file = medium.open(fresh, OpenFor::creating);
-  if (!file) return base::fail(file.error());
-  base::Bytes bytes = encode_registry_header(store);
-  std::uint64_t end = 0;
-  const auto write = [&] {
-    const auto done = (*file)->write(end, bytes);
-    end += bytes.size();
-    bytes.clear();
-    return done;
-  };
-  base::Result<void> done = fill([&](const RegistryEntry& entry) {
-    const base::Bytes one = encode(entry);
-    bytes.insert(bytes.end(), one.begin(), one.end());
-    return bytes.size() < entries_at_once * RegistryEntry::bytes ? base::Result<void>() : write();
-  });
-  if (done) done = write();
-  if (done) done = (*file)->sync();
-  if (done) done = medium.rename(fresh, name);
+  if (auto removed = medium.remove(GoneFile::name); !removed) return removed;
+  auto fresh = Fresh::begin(medium, store);
+  if (!fresh) return base::fail(fresh.error());
+  base::Result<void> done = fill([&](const RegistryEntry& entry) { return fresh->add(entry); });
+  if (done) done = fresh->sync();
+  if (done) done = fresh->rename();
   if (done) return medium.sync_directory("");
-  (void)medium.remove(fresh);
+  fresh->give_up();
   return done;
 }
 
@@ -133,6 +164,7 @@ base::Result<void> Registry::find_end() {
   }
   end_ = end;
   synced_ = 0;  // what another process added and did not sync
+  settled_ = {.end = 0, .marked_end = end, .last = 0};
   if (end == now->size) return {};
   base::log_event(base::Level::warning, "store_registry_cut", "the last {} bytes were not whole",
                   now->size - end);
@@ -168,16 +200,20 @@ base::Result<void> Registry::append(std::span<const RegistryEntry> entries) {
   return sync_to(end);
 }
 
-base::Result<void> Registry::sync_to(std::uint64_t end) {
+// What a rewrite has put in place was synced: then `end` may be one of the file before, and it is synced once
+// more.
+base::Result<void> Registry::sync_to(Place end) {
   const std::scoped_lock turn(syncing_);
   if (synced_ >= end) return {};
-  std::uint64_t now = 0;
+  Place now = 0;
+  std::shared_ptr<File> file;
   {
     const std::scoped_lock lock(mutex_);
     if (broken_) return base::fail(EIO);
     now = end_;
+    file = file_;
   }
-  auto done = file_->sync();
+  auto done = file->sync();
   if (done) {
     synced_ = now;
     return done;
@@ -188,28 +224,107 @@ base::Result<void> Registry::sync_to(std::uint64_t end) {
   return done;
 }
 
-std::uint64_t Registry::end_of_entries() {
+Registry::Settled Registry::settled() {
   const std::scoped_lock lock(mutex_);
-  return end_ == 0 ? std::numeric_limits<std::uint64_t>::max() : end_;
+  return settled_;
+}
+
+std::shared_ptr<File> Registry::file() {
+  const std::scoped_lock lock(mutex_);
+  return file_;
+}
+
+Registry::Place Registry::end() {
+  const std::scoped_lock lock(mutex_);
+  return end_ == 0 ? std::numeric_limits<Place>::max() : end_;
 }
 
 base::Result<std::uint64_t> Registry::walk(const std::function<void(const RegistryEntry&)>& take) {
-  std::uint64_t damaged = 0;
+  Place end = 0;
+  std::shared_ptr<File> file;
+  {
+    const std::scoped_lock lock(mutex_);
+    end = end_ == 0 ? std::numeric_limits<Place>::max() : end_;
+    file = file_;
+  }
+  return walk_file(*file, RegistryEntry::bytes, end, [&](Place, const RegistryEntry& entry) { take(entry); });
+}
+
+base::Result<std::uint64_t> Registry::walk_to(Place end, const TakePlaced& take) {
+  return walk_file(*file(), RegistryEntry::bytes, end, take);
+}
+
+base::Result<std::uint64_t> Registry::walk_file(File& file, Place begin, Place end, const TakePlaced& take) {
   constexpr std::size_t bytes_max = entries_at_once * RegistryEntry::bytes;
+  std::uint64_t damaged = 0;
   base::Bytes bytes;
-  for (std::uint64_t at = RegistryEntry::bytes;; at += bytes.size()) {
-    const std::uint64_t end = end_of_entries();
-    bytes.resize(static_cast<std::size_t>(std::min<std::uint64_t>(bytes_max, end - std::min(end, at))));
-    const auto got = file_->read(at, bytes);
+  for (Place at = begin; at < end;) {
+    const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(bytes_max, end - at));
+    bytes.resize(wanted);
+    const auto got = file.read(at, bytes);
     if (!got) return base::fail(got.error());
     base::BytesView left = base::BytesView(bytes).first(*got);
     for (; left.size() >= RegistryEntry::bytes; left = left.subspan(RegistryEntry::bytes)) {
       const auto entry = decode_registry_entry(left.first(RegistryEntry::bytes));
-      if (entry) take(*entry);
+      if (entry) take(at, *entry);
       if (!entry) ++damaged;
+      at += RegistryEntry::bytes;
     }
-    if (*got < bytes_max) return damaged + (left.empty() ? 0 : 1);
+    if (*got < wanted || !left.empty()) return damaged + (left.empty() ? 0 : 1);
   }
+  return damaged;
+}
+
+Registry::Place Registry::settle(std::uint64_t since, const std::function<std::uint64_t()>& last) {
+  const std::scoped_lock lock(mutex_);
+  if (since > settled_.last) settled_.end = settled_.marked_end;
+  // Whoever has added what is there has begun by now.
+  settled_.marked_end = end_;
+  settled_.last = last();
+  return settled_.end;
+}
+
+base::Result<void> Registry::rewrite(Place end, const Keep& keep) {
+  auto fresh = Fresh::begin(medium_, store_);
+  if (!fresh) return base::fail(fresh.error());
+  const Settled before = settled();
+  // Where that is in the new one.
+  Settled after{.end = RegistryEntry::bytes, .marked_end = RegistryEntry::bytes, .last = before.last};
+  base::Result<void> done;
+  const auto damaged = walk_to(end, [&](Place at, const RegistryEntry& entry) {
+    if (!done || !keep(at, entry)) return;
+    done = fresh->add(entry);
+    if (at < before.end) after.end = fresh->end();
+    if (at < before.marked_end) after.marked_end = fresh->end();
+  });
+  if (!damaged) done = base::fail(damaged.error());
+  if (damaged && *damaged > 0) done = base::fail(EBADMSG);
+  // Whoever adds waits for the rest only.
+  if (done) done = fresh->sync();
+  if (done) done = put_in_place(*fresh, end, after);
+  if (!done) fresh->give_up();
+  return done;
+}
+
+base::Result<void> Registry::put_in_place(Fresh& fresh, Place copied, const Settled& settled) {
+  const std::scoped_lock turn(syncing_);
+  const std::scoped_lock lock(mutex_);
+  if (broken_) return base::fail(EIO);
+  base::Result<void> done;
+  const auto damaged = walk_file(*file_, copied, end_, [&](Place, const RegistryEntry& entry) {
+    if (done) done = fresh.add(entry);
+  });
+  if (!damaged) return base::fail(damaged.error());
+  if (*damaged > 0) return base::fail(EBADMSG);
+  if (done) done = fresh.sync();
+  if (done) done = fresh.rename();
+  if (!done) return done;
+  file_ = fresh.file();
+  end_ = synced_ = fresh.end();
+  settled_ = settled;
+  done = medium_.sync_directory("");
+  if (!done) broken_ = true;
+  return done;
 }
 
 }  // namespace braid::store

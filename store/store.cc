@@ -41,7 +41,8 @@ bool may_be_half_made(const std::vector<std::string>& names) {
 }  // namespace
 
 Store::~Store() {
-  if (chunks_ != nullptr && index_ != nullptr && what_ != OpenFor::reading && chunks_->index_filler().done())
+  if (chunks_ != nullptr && index_ != nullptr && what_ != OpenFor::reading &&
+      chunks_->index_filler().done() && !index_->has_lost())
     index_->put_known_to(containers_->end());
 }
 
@@ -160,7 +161,7 @@ Store::Opened Store::load_parts(const StoreOptions& options) {
   if (what_ == OpenFor::reading) return {};
   for (const Location& place : scrub_state().bad)
     if (place.offset != 0) chunks_->note_bad(place);
-  while (!options.index_later && chunks_->index_filler().step()) {
+  while (!options.index_later && chunks_->index_filler().step() == IndexFiller::Step::more) {
   }
   return {};
 }
@@ -199,6 +200,18 @@ Marks Store::marks() {
 
 base::Result<void> Store::put_marks(const Marks& marks) {
   return replace_small(*medium_, Marks::name, base::bytes_of(encode(marks)));
+}
+
+std::vector<GoneFile> Store::gone_files() {
+  const auto bytes = read_small(*medium_, GoneFile::name, GoneFile::file_bytes_max);
+  if (!bytes && bytes.error() == base::errno_of(ENOENT)) return {};
+  auto found = bytes ? decode_gone(format_.store, *bytes) : std::nullopt;
+  if (!found) base::log_event(base::Level::warning, "store_gone_lost", "{}/{}", directory_, GoneFile::name);
+  return found ? std::move(*found) : std::vector<GoneFile>();
+}
+
+base::Result<void> Store::put_gone_files(std::span<const GoneFile> files) {
+  return replace_small(*medium_, GoneFile::name, encode_gone(format_.store, files));
 }
 
 ScrubState Store::scrub_state() {

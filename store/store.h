@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,7 @@
 #include "base/lock_file.h"
 #include "store/chunk_store.h"
 #include "store/format_file.h"
+#include "store/gone_file.h"
 #include "store/marks_file.h"
 #include "store/posix_medium.h"
 #include "store/registry.h"
@@ -73,6 +75,10 @@ class Store {
   // until something is freed.
   [[nodiscard]] Marks marks();
   base::Result<void> put_marks(const Marks& marks);
+  // Files that marks have not found. None, if what was noted is damaged: then it takes longer until their
+  // entries go.
+  [[nodiscard]] std::vector<GoneFile> gone_files();
+  base::Result<void> put_gone_files(std::span<const GoneFile> files);
   // How far the chunks have been read; of none, if that is not known.
   [[nodiscard]] ScrubState scrub_state();
   base::Result<void> put_scrub_state(const ScrubState& state);

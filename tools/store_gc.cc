@@ -52,6 +52,8 @@ int collect_garbage(const StoreGcCommand& command) {
   fmt::print("{} files refer to {} bytes; {} containers removed, {} bytes\n", report.files, report.live_bytes,
              report.removed, report.removed_bytes);
   fmt::print("{} containers rewritten, {} bytes moved\n", report.rewritten, report.moved_bytes);
+  if (report.entries_dropped > 0)
+    fmt::print("registry written anew without {} entries\n", report.entries_dropped);
   fmt::print("garbage: {} bytes, {} of them in containers that go when they have been kept for {} seconds\n",
              report.garbage_bytes, report.waiting_bytes, command.keep_seconds);
   return 0;

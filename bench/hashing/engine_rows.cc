@@ -1,7 +1,9 @@
-// What the engine itself costs beside a card: its threads' CPU time and its allocations, per job.
+// What the engine itself costs beside a card: its threads' CPU time beyond the driver's calls, and its
+// allocations, per job.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <memory>
@@ -35,13 +37,16 @@ using namespace hashing;
 
 constexpr unsigned first_jobs = 1000;
 constexpr base::Duration card_time =
-    std::chrono::microseconds(100);  // as long as a card takes for a mebibyte
+    std::chrono::microseconds(100);                                 // as long as a card takes for a mebibyte
+constexpr base::Duration look_time = std::chrono::microseconds(1);  // cuEventQuery
 
 // Of jobs that are all the same: answers again what was computed when a batch had as many of them for the
-// first time, a while after it was asked.
+// first time, a while after it was asked. What its calls take, which are the driver's with a card, is counted
+// apart.
 class RepeatingCard final : public Card {
  public:
-  explicit RepeatingCard(const base::Clock& clock) : clock_(clock) {}
+  RepeatingCard(const base::Clock& clock, std::atomic<std::int64_t>& driver_ns)
+      : clock_(clock), driver_ns_(driver_ns) {}
   [[nodiscard]] std::string name() const override { return "repeating"; }
   base::Result<void> open(const CardLimits& limits) override {
     slots_.resize(limits.slots);
@@ -49,6 +54,7 @@ class RepeatingCard final : public Card {
   }
   void close() override { host_.close(); }
   void gather(unsigned slot, const CardWork& work) override {
+    const DriverCall call(*this);
     const std::size_t jobs = work.streams.size();
     Slot& its = slots_[slot];
     if (its.records.size() <= jobs) its.records.resize(jobs + 1);
@@ -70,7 +76,10 @@ class RepeatingCard final : public Card {
     return {};
   }
   base::Result<bool> finished(unsigned slot) override {
-    return clock_.now() - slots_[slot].started >= card_time;
+    const DriverCall call(*this);
+    base::TimePoint now = clock_.now();
+    while (now - call.begun < look_time) now = clock_.now();
+    return now - slots_[slot].started >= card_time;
   }
   [[nodiscard]] std::span<const card::Record> records(unsigned slot) override {
     return *slots_[slot].current;
@@ -79,6 +88,18 @@ class RepeatingCard final : public Card {
   base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned) override { return base::fail(ENOTSUP); }
 
  private:
+  struct DriverCall {
+    explicit DriverCall(RepeatingCard& card) : whose(card), begun(card.clock_.now()) {}
+    ~DriverCall() {
+      // Whoever was preempted meanwhile has not worked for so long.
+      const base::Duration took = std::min<base::Duration>(whose.clock_.now() - begun, 2 * look_time);
+      whose.driver_ns_.fetch_add(took.count(), std::memory_order_relaxed);
+    }
+    DriverCall(const DriverCall&) = delete;
+    DriverCall& operator=(const DriverCall&) = delete;
+    RepeatingCard& whose;
+    const base::TimePoint begun;
+  };
   struct Slot {
     std::vector<std::vector<card::Record>> records{};  // by the number of jobs
     std::vector<card::Record>* current = nullptr;
@@ -86,6 +107,7 @@ class RepeatingCard final : public Card {
   };
 
   const base::Clock& clock_;
+  std::atomic<std::int64_t>& driver_ns_;
   HostCard host_;
   std::vector<Slot> slots_;
 };
@@ -122,7 +144,9 @@ struct Submitters {
   const Job& job;
   unsigned left;
   unsigned counted_from;  // when so many are left
+  const std::atomic<std::int64_t>& driver_ns;
   CpuTime cpu_before{};
+  std::int64_t driver_before = 0;
   std::uint64_t allocations_before = 0;
 };
 
@@ -130,6 +154,7 @@ io::Op<> submit_jobs(Submitters& run) {
   while (run.left > 0) {
     if (--run.left == run.counted_from) {
       run.cpu_before = CpuTime::now();
+      run.driver_before = run.driver_ns;
       run.allocations_before = allocations;
     }
     (void)co_await run.engine.submit(run.job).as_result();
@@ -143,9 +168,13 @@ io::Op<> run_jobs(Submitters& run, unsigned at_once, const char* row, io::Reacto
   const CpuTime now = CpuTime::now();
   const double all = (now.all_us - run.cpu_before.all_us) / run.counted_from;
   const double own = (now.own_us - run.cpu_before.own_us) / run.counted_from;
+  const double driver = static_cast<double>(run.driver_ns - run.driver_before) / 1e3 / run.counted_from;
   const auto taken = static_cast<double>(allocations - run.allocations_before) / run.counted_from;
-  fmt::print("{:<62} {:.1f} us of CPU ({:.1f} of them the submitter's), {:.1f} allocations, per job\n", row,
-             all, own, taken);
+  fmt::print(
+      "{:<62} {:.1f} us of CPU ({:.1f} of them the submitter's) beside {:.1f} us of the driver's calls, "
+      "{:.1f} "
+      "allocations, per job\n",
+      row, all - driver, own, driver, taken);
   reactor.stop();
 }
 
@@ -161,14 +190,19 @@ void print_engine_rows() {
     unsigned at_once;
   } rows[] = {{row_engine, 1}, {row_engine_busy, 16}};
   for (const auto& row : rows) {
+    std::atomic<std::int64_t> driver_ns{0};
     std::vector<std::unique_ptr<Card>> cards;
-    cards.push_back(std::make_unique<RepeatingCard>(clock));
+    cards.push_back(std::make_unique<RepeatingCard>(clock, driver_ns));
     const auto engine =
         Engine::create({.mode = EngineMode::card, .workers = 1, .inline_bytes = 0}, clock, std::move(cards))
             .value();
     const auto reactor = io::Reactor::create({}, clock).value();
     const unsigned counted = is_quick() ? 100 : 10'000;
-    Submitters run{.engine = *engine, .job = job, .left = counted + first_jobs, .counted_from = counted};
+    Submitters run{.engine = *engine,
+                   .job = job,
+                   .left = counted + first_jobs,
+                   .counted_from = counted,
+                   .driver_ns = driver_ns};
     io::Gate gate;
     reactor->post(
         std::function<void()>([&] { io::spawn(gate, run_jobs(run, row.at_once, row.name, *reactor)); }));

@@ -175,7 +175,8 @@ void measure_filling(const Options& options, const std::filesystem::path& work) 
   const auto store = opened(directory);
   store::IndexFiller& filler = store->chunks().index_filler();
   const Stopwatch watch;
-  while (filler.step()) progress("containers left", filler.progress().left, 0);
+  while (filler.step() == store::IndexFiller::Step::more)
+    progress("containers left", filler.progress().left, 0);
   fmt::print(stderr, "\n");
   if (filler.progress().chunks != options.filled_chunks) fail("not all chunks are in the index");
   print("index made anew: chunks", static_cast<double>(options.filled_chunks), "");

@@ -71,6 +71,9 @@ int act_on_served_tree(const ServedTreeCommand& command) {
       ask_json(command.server, {{"command", what.name}, {"path", error ? command.path : path.string()}});
   if (!begun) return failed(name, begun.error());
   const auto job = wait_for(command.server, *begun, [](const json& now) {
+    if (const std::uint64_t left = number_of(now, "index_containers_left"); left > 0)
+      return fmt::format("the store's index does not know {} containers yet; sealing begins when it does",
+                         left);
     return fmt::format("{} files, {}", number_of(now, "files"), config::bytes_text(number_of(now, "bytes")));
   });
   return job ? report_of(command, *job) : failed(name, job.error());
@@ -93,6 +96,8 @@ int collect_served_garbage(const ServedUpkeepCommand& command) {
              number_of(*job, "live_bytes"), number_of(*job, "removed"), number_of(*job, "removed_bytes"));
   fmt::print("{} containers rewritten, {} bytes moved\n", number_of(*job, "rewritten"),
              number_of(*job, "moved_bytes"));
+  if (const std::uint64_t entries = number_of(*job, "entries_dropped"); entries > 0)
+    fmt::print("registry written anew without {} entries\n", entries);
   fmt::print("garbage: {} bytes, {} of them in containers that go when they have been kept long enough\n",
              number_of(*job, "garbage_bytes"), number_of(*job, "waiting_bytes"));
   return 0;

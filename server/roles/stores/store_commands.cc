@@ -49,6 +49,7 @@ json members_of(const CollectionState& state) {
           {"removed_bytes", report.removed_bytes},
           {"rewritten", state.rewritten},
           {"moved_bytes", report.moved_bytes},
+          {"entries_dropped", report.entries_dropped},
           {"live_bytes", report.live_bytes},
           {"garbage_bytes", report.garbage_bytes},
           {"waiting_bytes", report.waiting_bytes},
@@ -105,7 +106,12 @@ std::optional<json> job_of(const ServedStore& store, std::string_view job) {
   if (job.starts_with(collection_word))
     return members_if(store.upkeep->collection(number_in(job, collection_word)));
   if (job.starts_with(scrub_word)) return members_if(store.upkeep->scrub_pass(number_in(job, scrub_word)));
-  return members_if(store.worker->job(number_in(job, "")));
+  const auto found = store.worker->job(number_in(job, ""));
+  auto out = members_if(found);
+  // Before that nothing is sealed.
+  if (out && !found->unseals)
+    (*out)["index_containers_left"] = store.store->chunks().index_filler().progress().left;
+  return out;
 }
 
 // "NAME/JOB"; a name may have slashes.

@@ -21,6 +21,7 @@ base::Duration interval_of(std::uint64_t keep_seconds) {
 }
 
 constexpr std::uint64_t seconds_of_day = 24U * 60 * 60;
+constexpr base::Duration index_interval = std::chrono::seconds(10);  // between looks whether it has room
 
 // Waits as long as so many bytes are to take, or until it is to stop.
 void pace(const std::stop_token& stop, std::uint64_t bytes, std::uint64_t bytes_per_second) {
@@ -54,6 +55,14 @@ void Upkeep::look() {
   const base::WallTime now = clock_->wall();
   if (now >= *due_) collections_.ask_if_idle();
   if (scrub_due_ && now >= *scrub_due_) passes_.ask_if_idle();
+  if (!index_lacks_some()) {
+    fill_due_.reset();
+  } else if (!fill_due_) {
+    fill_due_ = clock_->now() + index_interval;
+  } else if (clock_->now() >= *fill_due_) {
+    fills_ = true;
+    fill_due_.reset();
+  }
   wake_.notify_all();
 }
 
@@ -94,21 +103,28 @@ UpkeepCounts Upkeep::counts() const {
   return out;
 }
 
-// Files are not sealed meanwhile, and garbage is not looked for.
+// Files are not sealed meanwhile. Where there is no room for the index that goes on later.
 void Upkeep::fill_index(const std::stop_token& stop) {
+  using Step = store::IndexFiller::Step;
   store::IndexFiller& filler = store_.chunks().index_filler();
-  bool goes_on = filler.step();
+  filler.begin_again();
+  Step step = filler.step();
   const std::uint64_t left = filler.progress().left;
   // The last two may be looked through whenever the server did not end cleanly.
   constexpr std::uint64_t a_few = 2;
-  if (left > a_few)
+  if (left > a_few && !std::exchange(says_behind_, true))
     base::log_event(base::Level::warning, "store_index_behind",
                     "{}: the index does not know {} containers; files are sealed when it does",
                     store_.directory(), left);
-  while (goes_on && !stop.stop_requested()) goes_on = filler.step();
-  if (left > a_few && filler.done())
+  while (step == Step::more && !stop.stop_requested()) step = filler.step();
+  if (filler.done() && std::exchange(says_behind_, false))
     base::log_event(base::Level::info, "store_index_filled", "{}: with {} chunks", store_.directory(),
                     filler.progress().chunks);
+}
+
+bool Upkeep::index_lacks_some() {
+  store::IndexFiller& filler = store_.chunks().index_filler();
+  return !filler.done() || (store_.index() != nullptr && store_.index()->has_lost());
 }
 
 void Upkeep::work(const std::stop_token& stop) {
@@ -126,16 +142,20 @@ void Upkeep::work(const std::stop_token& stop) {
       scrub_due_ = base::wall_time_at(scrubbed.next != 0 ? 0 : scrubbed.begun + scrub_days_ * seconds_of_day);
   }
   while (!stop.stop_requested()) {
-    bool collects = false;
+    bool fills = false, collects = false;
     {
       std::unique_lock lock(mutex_);
-      if (!wake_.wait(lock, stop, [this] { return collections_.wanted() || passes_.wanted(); })) return;
+      const auto is_wanted = [this] { return fills_ || collections_.wanted() || passes_.wanted(); };
+      if (!wake_.wait(lock, stop, is_wanted)) return;
+      fills = std::exchange(fills_, false);
       // A pass takes days: garbage does not wait for its end.
-      collects = collections_.wanted();
+      collects = !fills && collections_.wanted();
       if (collects) collections_.begin();
       if (collects) progress_ = std::make_shared<store::GcProgress>();
     }
-    if (collects) {
+    if (fills) {
+      fill_index(stop);
+    } else if (collects) {
       run_collection(stop);
     } else {
       begin_scrub(stop);
@@ -259,6 +279,10 @@ void Upkeep::note(const store::GcReport& report) {
       counts_.waiting_bytes = report.waiting_bytes;
     }
   }
+  if (report.entries_dropped > 0)
+    base::log_event(base::Level::info, "store_registry_rewritten",
+                    "{}: without {} entries that it does not need", store_.directory(),
+                    report.entries_dropped);
   if (report.removed + report.rewritten > 0)
     base::log_event(
         base::Level::info, "store_gc",

@@ -85,6 +85,7 @@ class Upkeep {
  private:
   void work(const std::stop_token& stop);
   void fill_index(const std::stop_token& stop);
+  bool index_lacks_some();
   void run_collection(const std::stop_token& stop);
   void begin_scrub(const std::stop_token& stop);
   void step_scrub();
@@ -103,6 +104,8 @@ class Upkeep {
   std::optional<base::WallTime> due_{};  // the next one; nothing: not known yet
   UpkeepCounts counts_;
   store::GcReport last_;
+  bool fills_ = false;                           // what the index lacks is to be put
+  std::optional<base::TimePoint> fill_due_{};    // the next look whether there is room
   std::shared_ptr<store::GcProgress> progress_;  // of the one that is under way
 
   Rounds passes_;
@@ -111,6 +114,7 @@ class Upkeep {
   ScrubCounts scrub_counts_;
   store::ScrubReport scrub_report_;
 
+  bool says_behind_ = false;                 // of the thread: it is in the log, and that it is over is not
   std::uint64_t stored_bytes_ = 0;           // of the thread: when it looked last
   std::optional<store::Scrubber> scrubber_;  // of the thread: a pass is under way
   std::jthread thread_;

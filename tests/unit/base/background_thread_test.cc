@@ -19,5 +19,15 @@ TEST(BackgroundThread, gives_way_alone) {
   EXPECT_EQ(::getpriority(PRIO_PROCESS, 0), before);
 }
 
+TEST(BackgroundThread, takes_no_more_than_it_had) {
+  int there = 0;
+  std::thread([&] {
+    ASSERT_EQ(::setpriority(PRIO_PROCESS, 0, background_nice + 5), 0);
+    give_way_to_others();
+    there = ::getpriority(PRIO_PROCESS, 0);
+  }).join();
+  EXPECT_EQ(there, background_nice + 5);
+}
+
 }  // namespace
 }  // namespace braid::base

@@ -255,6 +255,70 @@ class TimedCard final : public Card {
   std::vector<std::uint64_t> bytes_;
 };
 
+// Jumps by an hour for a thread that was just answered, as for one that is kept from its processor then.
+class JumpingClock final : public base::Clock {
+ public:
+  [[nodiscard]] base::TimePoint now() const override {
+    std::thread::id self = std::this_thread::get_id();
+    if (answered_.compare_exchange_strong(self, std::thread::id())) clock_.advance(1h);
+    return clock_.now();
+  }
+  [[nodiscard]] base::WallTime wall() const override { return clock_.wall(); }
+  void answered() { answered_ = std::this_thread::get_id(); }
+
+ private:
+  mutable base::ManualClock clock_;
+  mutable std::atomic<std::thread::id> answered_{};
+};
+
+class InterruptedCard final : public Card {
+ public:
+  explicit InterruptedCard(JumpingClock& clock) : clock_(clock) {}
+  [[nodiscard]] std::string name() const override { return "interrupted"; }
+  base::Result<void> open(const CardLimits& limits) override { return host_.open(limits); }
+  void close() override { host_.close(); }
+  void gather(unsigned slot, const CardWork& work) override { host_.gather(slot, work); }
+  base::Result<void> load(unsigned slot) override { return host_.load(slot); }
+  base::Result<void> run(unsigned slot) override { return host_.run(slot); }
+  base::Result<void> slide(unsigned slot, const SlidingWindow& window) override {
+    return host_.slide(slot, window);
+  }
+  base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned slot) override {
+    return host_.slide_cuts(slot);
+  }
+  base::Result<bool> finished(unsigned slot) override {
+    if (std::exchange(was_asked_, true)) return host_.finished(slot);
+    clock_.answered();
+    return false;
+  }
+  [[nodiscard]] std::span<const card::Record> records(unsigned slot) override { return host_.records(slot); }
+
+ private:
+  JumpingClock& clock_;
+  HostCard host_;
+  bool was_asked_ = false;
+};
+
+TEST(CardManager, does_not_judge_a_card_by_an_old_answer) {
+  JumpingClock clock;
+  std::vector<std::unique_ptr<Card>> cards;
+  cards.push_back(std::make_unique<InterruptedCard>(clock));
+  EngineOptions options;
+  options.workers = 1;
+  options.cards.limits = {.slots = 2, .slot_bytes = 4 << 20, .streams_max = 64};
+  const auto engine = Engine::create(options, clock, std::move(cards)).value();
+  const Key key;
+  const ChunkParams params = ChunkParams::by_content({4096, 16384, 65536}, key).value();
+  const base::Bytes data = test::random_bytes(1 << 20, 42);
+  CpuHasher own(clock);
+  const auto result =
+      engine->run({.params = &params, .key = key, .spans = {base::BytesView(data)}}, own, EngineMode::card);
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->choice.where, Where::card);
+  EXPECT_EQ(engine->stats().cards.at(0).failures, 0U);
+  engine->stop();
+}
+
 // Cores take no time by this clock, and so are expected to do what is guessed of them: 2 GB/s.
 class PlacementTest : public testing::Test {
  protected:

@@ -162,6 +162,43 @@ TEST_F(CollectorTest, a_healed_chunk_stays_though_its_recipe_names_the_old_place
   expect_whole("f", 1);
 }
 
+// The healed copy of a damaged chunk is found by the index alone, and that may not know it yet.
+TEST_F(CollectorTest, what_the_index_does_not_know_yet_stays) {
+  const std::filesystem::path container = store_path_ / Containers::name_of(1);
+  std::string rotten = slurp(container);
+  rotten[1000] = static_cast<char>(rotten[1000] ^ 1);
+  std::ofstream(container, std::ios::binary | std::ios::trunc) << rotten;
+  reopen();
+  EXPECT_FALSE(read("f"));
+  const std::uint32_t before = store_->containers().last_number();
+  write("again", noise(size, 1));
+  ASSERT_EQ(seal({"again"}), SealOutcome::sealed);
+  write("i", noise(size, 4));
+  ASSERT_EQ(seal({"i"}), SealOutcome::sealed);
+  remove("again");
+  // As after a crash: what was put last is not there, and nobody has looked yet.
+  const auto last = store_->containers().last_number();
+  for (std::uint32_t number = before; number <= last; ++number)
+    ASSERT_TRUE(store_->containers().walk(
+        number, false,
+        [&](Location, const ChunkHeader& header, base::BytesView) { store_->index()->remove(header.id); }));
+  store_.reset();
+  {
+    auto index = Index::open(store_path_ / "index", {});
+    ASSERT_TRUE(index);
+    (*index)->put_known_to({.container = before});
+  }
+  auto opened =
+      Store::open(store_path_, {.what = OpenFor::writing, .container_bytes = 64 << 10, .index_later = true});
+  ASSERT_TRUE(opened) << opened.error();
+  store_ = std::move(*opened);
+  EXPECT_EQ(collect().alarm, "");
+  while (store_->chunks().index_filler().step() == IndexFiller::Step::more) {
+  }
+  EXPECT_EQ(collect().alarm, "");
+  expect_whole("f", 1);
+}
+
 TEST_F(CollectorTest, a_place_that_is_known_to_be_bad_is_never_a_hit) {
   const ChunkRef first = *store_->chunks().put(ChunkKind::data, base::bytes_of("some bytes"));
   EXPECT_EQ(store_->chunks().put(ChunkKind::data, base::bytes_of("some bytes"))->at, first.at);

@@ -254,7 +254,8 @@ class World {
     if (plant_ == Plant::moved_and_not_synced) disk_.containers_are_not_synced = true;
     GcProgress progress;
     const GcReport report =
-        Collector(other ? *other : *store_, trees, clock_, {.keep_seconds = 0}).run(progress);
+        Collector(other ? *other : *store_, trees, clock_, {.registry_slack = 0, .keep_seconds = 0})
+            .run(progress);
     disk_.containers_are_not_synced = plant_ == Plant::containers_not_synced;
     if (tree_is_there && !report.alarm.empty()) throw CallFailed{"collecting: " + report.alarm};
     removed += report.removed;

@@ -9,6 +9,7 @@
 #include "store/container_format.h"
 #include "store/format_file.h"
 #include "store/forwarding.h"
+#include "store/gone_file.h"
 #include "store/marks_file.h"
 #include "store/node.h"
 #include "store/record.h"
@@ -209,6 +210,43 @@ TEST(StoreFormats, what_a_mark_leaves) {
     EXPECT_FALSE(decode_marks(other)) << bit;
   }
   EXPECT_EQ(decode_marks(encode(Marks())), Marks());
+}
+
+TEST(StoreFormats, which_files_are_gone) {
+  const StoreId store{std::byte{1}, std::byte{2}};
+  const std::vector<GoneFile> files{{.key = {.a = 1, .b = 9}, .since = 1'700'000'000},
+                                    {.key = {.a = 1, .b = 10}, .since = 1'690'000'000},
+                                    {.key = {.a = 0xfedc'ba98'7654'3210, .b = 0}, .since = 5}};
+  const base::Bytes bytes = encode_gone(store, files);
+  EXPECT_EQ(bytes.size(), 32U + 3 * 24 + 8);
+  EXPECT_TRUE(base::text_of(bytes).starts_with(std::string_view("BraidGon\0\0\0\1\0\0\0\0\1\2", 18)));
+  EXPECT_EQ(bytes[32 + 2 * 24], std::byte{0xfe});
+  EXPECT_EQ(decode_gone(store, bytes), files);
+  EXPECT_EQ(decode_gone(store, encode_gone(store, {})), std::vector<GoneFile>());
+  EXPECT_FALSE(decode_gone(StoreId{}, bytes)) << "of another store";
+  for (std::size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    base::Bytes other = bytes;
+    other[bit / 8] ^= static_cast<std::byte>(1U << bit % 8);
+    EXPECT_FALSE(decode_gone(store, other)) << bit;
+  }
+  for (std::size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode_gone(store, base::BytesView(bytes).first(size))) << size;
+  EXPECT_FALSE(decode_gone(store, encode_gone(store, std::vector{files[1], files[0]}))) << "out of order";
+  EXPECT_FALSE(decode_gone(store, encode_gone(store, std::vector{files[0], files[0]}))) << "twice";
+}
+
+// What a file is found by again must not change.
+TEST(StoreFormats, what_tells_a_file_of_the_registry) {
+  RegistryEntry entry{.kind = RegistryKind::sealed, .tree = 3, .logical = 77, .file = {.type = 1, .size = 8}};
+  entry.file.bytes[0] = std::byte{42};
+  const FileKey key = FileKey::of(entry);
+  EXPECT_EQ(key.a, 6403039858991696U);
+  EXPECT_EQ(key.b, 5401537870656616008U);
+  entry.logical = 78;
+  entry.kind = RegistryKind::unsealed;
+  EXPECT_EQ(FileKey::of(entry), key);
+  entry.tree = 4;
+  EXPECT_NE(FileKey::of(entry), key);
 }
 
 TEST(StoreFormats, how_far_a_scrub_is) {

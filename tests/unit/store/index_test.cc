@@ -16,7 +16,7 @@ class IndexTest : public ScratchTest {
   std::unique_ptr<Index> opened() const { return std::move(*Index::open(path_ / "index", {})); }
   // How many chunks came into it.
   static std::uint64_t filled(ChunkStore& chunks) {
-    while (chunks.index_filler().step()) {
+    while (chunks.index_filler().step() == IndexFiller::Step::more) {
     }
     return chunks.index_filler().progress().chunks;
   }
@@ -54,9 +54,9 @@ TEST_F(IndexTest, of_very_many_each_is_found) {
     std::vector<Index::Entry> entries;
     for (std::uint32_t i = 0; i < many; ++i) entries.push_back({id_of(i), {0, 1, 64 + i}});
     entries.push_back({id_of(7), {0, 2, 64}});
-    index->put_many(entries);
+    EXPECT_TRUE(index->put_many(entries));
     EXPECT_EQ(index->find(id_of(5)), (Location{0, 1, 69})) << "what is put later counts";
-    index->put_many(std::move(entries));
+    EXPECT_TRUE(index->put_many(entries));
   }
   const auto index = opened();
   for (std::uint32_t i = 0; i < many; ++i)
@@ -99,7 +99,16 @@ class CrashedIndex final : public Index {
     const auto found = known_.find(id);
     return found == known_.end() ? std::nullopt : std::optional(found->second);
   }
-  void put(const hashing::Digest& id, Location at) override { known_[id] = at; }
+  void put(const hashing::Digest& id, Location at) override {
+    if (full) lost_ = true;
+    if (!full) known_[id] = at;
+  }
+  bool put_many(std::span<Entry> entries) override {
+    if (!full) put_all(entries);
+    return !full;
+  }
+  [[nodiscard]] bool has_lost() const override { return lost_; }
+  void forget_lost() override { lost_ = false; }
   void remove(const hashing::Digest& id) override { known_.erase(id); }
   std::optional<Location> known_to() override { return known_to_; }
   void put_known_to(Location at) override { known_to_ = at; }
@@ -107,8 +116,10 @@ class CrashedIndex final : public Index {
   void put_note(const hashing::Digest& /*file*/, base::BytesView /*note*/) override {}
   void flush() override {}
   [[nodiscard]] std::uint64_t entries_about() const override { return known_.size(); }
+  bool full = false;
 
  private:
+  bool lost_ = false;
   std::map<hashing::Digest, Location> known_;
   std::optional<Location> known_to_;
 };
@@ -143,7 +154,7 @@ TEST_F(IndexTest, what_is_put_while_it_is_filled_does_not_say_that_it_is) {
   CrashedIndex index;
   {
     ChunkStore chunks(*containers, &index, keys_, base::MiB);
-    EXPECT_TRUE(chunks.index_filler().step());
+    EXPECT_EQ(chunks.index_filler().step(), IndexFiller::Step::more);
     EXPECT_FALSE(chunks.index_filler().done());
     EXPECT_GT(chunks.index_filler().progress().left, 3U);
     for (unsigned i = 100; i < 120; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
@@ -155,6 +166,54 @@ TEST_F(IndexTest, what_is_put_while_it_is_filled_does_not_say_that_it_is) {
   EXPECT_EQ(chunks.counts().chunks_found, before + 40);
 }
 
+TEST_F(IndexTest, without_room_it_is_not_filled_before_there_is_some) {
+  constexpr std::uint32_t container_bytes = 64 * 1024;
+  const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::writing, container_bytes));
+  CrashedIndex index;
+  {
+    ChunkStore chunks(*containers, nullptr, keys_, base::MiB);
+    for (unsigned i = 0; i < 30; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
+  }
+  index.full = true;
+  ChunkStore chunks(*containers, &index, keys_, base::MiB);
+  IndexFiller& filler = chunks.index_filler();
+  EXPECT_EQ(filled(chunks), 0U);
+  EXPECT_EQ(filler.step(), IndexFiller::Step::waits);
+  EXPECT_FALSE(filler.done());
+  EXPECT_EQ(filler.complete_to(), 0U);
+  EXPECT_FALSE(index.known_to());
+  index.full = false;
+  EXPECT_EQ(filler.step(), IndexFiller::Step::done);
+  EXPECT_EQ(filler.progress().chunks, 30U);
+  EXPECT_EQ(filler.complete_to(), Location::container_end);
+  EXPECT_TRUE(index.find(keys_.id_of(ChunkKind::data, noise(10'000, 0))));
+}
+
+TEST_F(IndexTest, what_it_had_no_room_for_is_put_later) {
+  constexpr std::uint32_t container_bytes = 64 * 1024;
+  const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::writing, container_bytes));
+  CrashedIndex index;
+  ChunkStore chunks(*containers, &index, keys_, base::MiB);
+  IndexFiller& filler = chunks.index_filler();
+  filled(chunks);
+  for (unsigned i = 0; i < 20; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
+  const std::uint32_t complete = index.known_to()->container;
+  index.full = true;
+  for (unsigned i = 20; i < 60; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
+  index.full = false;
+  for (unsigned i = 60; i < 90; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
+  EXPECT_EQ(filler.complete_to(), complete) << "it does not know what came without room";
+  EXPECT_FALSE(index.find(keys_.id_of(ChunkKind::data, noise(10'000, 30))));
+  filler.begin_again();
+  EXPECT_FALSE(filler.done());
+  filled(chunks);
+  EXPECT_EQ(filler.complete_to(), Location::container_end);
+  for (unsigned i = 0; i < 90; ++i)
+    EXPECT_TRUE(index.find(keys_.id_of(ChunkKind::data, noise(10'000, i)))) << "chunk " << i;
+  filler.begin_again();
+  EXPECT_TRUE(filler.done()) << "it lacks nothing";
+}
+
 TEST_F(IndexTest, a_container_that_goes_meanwhile_is_left_out) {
   constexpr std::uint32_t container_bytes = 64 * 1024;
   const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::writing, container_bytes));
@@ -164,7 +223,7 @@ TEST_F(IndexTest, a_container_that_goes_meanwhile_is_left_out) {
     for (unsigned i = 0; i < 30; ++i) (void)*chunks.put(ChunkKind::data, noise(10'000, i));
   }
   ChunkStore chunks(*containers, &index, keys_, base::MiB);
-  EXPECT_TRUE(chunks.index_filler().step());
+  EXPECT_EQ(chunks.index_filler().step(), IndexFiller::Step::more);
   ASSERT_TRUE(containers->remove(2));
   filled(chunks);
   EXPECT_TRUE(chunks.index_filler().done());

@@ -478,7 +478,7 @@ TEST_P(WindowBeforeIndexTest, there_is_none_before_the_index_is_filled) {
   stream("early", noise_);
   EXPECT_EQ(counts().taken_bytes, 0U);
   EXPECT_TRUE(all_of("early") == noise_);
-  while (store_->chunks().index_filler().step()) {
+  while (store_->chunks().index_filler().step() == IndexFiller::Step::more) {
   }
   make("late");
   stream("late", noise_);
