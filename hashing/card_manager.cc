@@ -63,11 +63,6 @@ base::Duration CardManager::estimate(std::uint64_t bytes) const {
   return cost_.of(queue_.bytes() + bytes_on_card_ + bytes);
 }
 
-bool CardManager::in_use() const {
-  std::scoped_lock lock(mutex_);
-  return in_use_;
-}
-
 bool CardManager::may_measure() {
   std::scoped_lock lock(mutex_);
   const base::TimePoint now = clock_.now();
@@ -118,21 +113,18 @@ bool CardManager::may_flush(const std::unique_lock<std::mutex>&) const {
   return queue_.due() <= clock_.now();
 }
 
-base::TimePoint CardManager::next_look() const {
-  const base::TimePoint now = clock_.now();
+base::TimePoint CardManager::next_look(base::TimePoint now) const {
   base::TimePoint out = now + look_after_max;
   for (const unsigned index : in_flight_) out = std::min(out, LookPlan::next(slots_[index].looks, now));
-  // A task that waits for others may be due before.
-  if (!queue_.empty() && !idle_.empty()) out = std::min(out, queue_.due());
   return out;
 }
 
-void CardManager::wait(std::unique_lock<std::mutex>& held) {
-  if (!in_flight_.empty() || !submitted_.empty() || may_flush(held)) {
-    const base::TimePoint next = next_look();
-    if (may_flush(held) || next <= clock_.now()) return;
-    wakes_at_ = next;
-    wake_.wait_for(held, next - clock_.now());
+void CardManager::wait(std::unique_lock<std::mutex>& held, base::TimePoint now, base::TimePoint look_at) {
+  if (look_at <= now || may_flush(held)) return;
+  if (!in_flight_.empty() || !submitted_.empty()) {
+    // A task that waits for others may be due before.
+    wakes_at_ = queue_.empty() || idle_.empty() ? look_at : std::min(look_at, queue_.due());
+    wake_.wait_for(held, wakes_at_ - now);
     wakes_at_ = base::TimePoint::max();
     return;
   }
@@ -152,17 +144,20 @@ void CardManager::run() {
   pthread_setname_np(pthread_self(), "braid-card");
   ::prctl(PR_SET_TIMERSLACK, 1000);  // ns: the poll interval is meant
   while (true) {
+    // Whoever submits waits for the lock: it is taken once for each look, and not for long.
+    const base::TimePoint now = clock_.now();
+    const base::TimePoint look_at = next_look(now);
     {
       std::unique_lock lock(mutex_);
-      wait(lock);
+      wait(lock, now, look_at);
       if (stopping_ && queue_.empty() && in_flight_.empty() && submitted_.empty()) break;
+      fill_slot(lock);
     }
     if (!in_use()) {
       if (clock_.now() >= retry_at_) open_card();
       continue;
     }
     finish_slots();
-    fill_slot();
     start_slots();
   }
   (void)on_card([this] {
@@ -234,9 +229,8 @@ void CardManager::clear_slots() {
   for (Slot& slot : slots_) slot.batch.clear();
 }
 
-void CardManager::fill_slot() {
-  std::unique_lock lock(mutex_);
-  if (!may_flush(lock)) return;
+void CardManager::fill_slot(const std::unique_lock<std::mutex>& held) {
+  if (!may_flush(held)) return;
   const unsigned index = idle_.back();
   CardBatch& batch = slots_[index].batch;
   while (Task* task = queue_.front()) {
@@ -263,7 +257,6 @@ void CardManager::start_slots() {
     slot.started = clock_.now();
     const base::Duration estimated = estimate_of(slot);
     slot.looks = look_plan_.plan(slot.started, estimated);
-    slot.late_at = slot.started + std::max(options_.late_after, late_factor * estimated);
     card_->gather(index, slot.batch.finish());
     const auto started = on_card([this, index] {
       auto loaded = card_->load(index);
@@ -271,6 +264,8 @@ void CardManager::start_slots() {
     });
     if (!started) return;
     if (!*started) return fail(base::message_of(started->error()), Failure::error);
+    // How long the card has been asked to work, not how long that has taken: watch() sees to that.
+    slot.late_at = clock_.now() + std::max(options_.late_after, late_factor * estimated);
     submitted_.pop_front();
     in_flight_.push_back(index);
   }

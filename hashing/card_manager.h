@@ -64,7 +64,7 @@ class CardManager {
   bool submit(Task* task);
   // When a new task of so many bytes would be done, from now.
   [[nodiscard]] base::Duration estimate(std::uint64_t bytes) const;
-  [[nodiscard]] bool in_use() const;
+  [[nodiscard]] bool in_use() const { return in_use_; }
   // True, once, if nothing was given to the card for so long that its estimate may be an old one.
   bool may_measure();
   [[nodiscard]] CardStats stats() const;
@@ -101,10 +101,11 @@ class CardManager {
   std::vector<Task*> take_tasks(Failure how);
   void clear_slots();
   [[nodiscard]] bool may_flush(const std::unique_lock<std::mutex>& held) const;
-  void wait(std::unique_lock<std::mutex>& held);
+  // Until the card is to be asked, or a slot to be filled, or the thread to do something else.
+  void wait(std::unique_lock<std::mutex>& held, base::TimePoint now, base::TimePoint look_at);
   // When the card is to be asked next; not after now: at once.
-  [[nodiscard]] base::TimePoint next_look() const;
-  void fill_slot();
+  [[nodiscard]] base::TimePoint next_look(base::TimePoint now) const;
+  void fill_slot(const std::unique_lock<std::mutex>& held);
   [[nodiscard]] base::Duration estimate_of(const Slot& slot) const;
   void start_slots();
   void finish_slots();
@@ -125,8 +126,8 @@ class CardManager {
   BatchCost cost_;
   base::TimePoint measured_at_{};  // the last batch ended, or was allowed to be a measurement
   CardStats stats_;
-  bool in_use_ = false;
-  bool opened_once_ = false;  // or tried to
+  std::atomic<bool> in_use_{false};  // set with the lock held
+  bool opened_once_ = false;         // or tried to
   bool stopping_ = false;
   bool ended_ = false;               // the thread
   bool orphaned_ = false;            // nobody waits for the thread any more

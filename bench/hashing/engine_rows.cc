@@ -11,8 +11,11 @@
 #include <random>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "bench/hashing/rows.h"
+#include "hashing/card_batch.h"
+#include "hashing/cuda/cuda_cards.h"
 #include "hashing/engine.h"
 #include "hashing/host/host_card.h"
 #include "io/gate.h"
@@ -36,13 +39,12 @@ namespace {
 using namespace hashing;
 
 constexpr unsigned first_jobs = 1000;
-constexpr base::Duration card_time =
-    std::chrono::microseconds(100);                                 // as long as a card takes for a mebibyte
+// As long as a card takes for a mebibyte.
+constexpr base::Duration card_time = std::chrono::microseconds(100);
 constexpr base::Duration look_time = std::chrono::microseconds(1);  // cuEventQuery
 
-// Of jobs that are all the same: answers again what was computed when a batch had as many of them for the
-// first time, a while after it was asked. What its calls take, which are the driver's with a card, is counted
-// apart.
+// Of jobs that are all the same: answers again what was computed for the first one, a while after it was
+// asked. What its calls take, which are the driver's with a card, is counted apart.
 class RepeatingCard final : public Card {
  public:
   RepeatingCard(const base::Clock& clock, std::atomic<std::int64_t>& driver_ns)
@@ -55,19 +57,16 @@ class RepeatingCard final : public Card {
   void close() override { host_.close(); }
   void gather(unsigned slot, const CardWork& work) override {
     const DriverCall call(*this);
-    const std::size_t jobs = work.streams.size();
-    Slot& its = slots_[slot];
-    if (its.records.size() <= jobs) its.records.resize(jobs + 1);
-    its.current = &its.records[jobs];
-    if (its.current->empty()) {
-      (void)host_.start(slot, work);
-      const auto records = host_.records(slot);
-      its.current->assign(records.begin(), records.end());
-    }
-    for (card::Record& record : *its.current) {
-      if ((record.flags & card::is_used) == 0) continue;
-      record.flags &= ~(card::sequence_mask << card::sequence_shift);
-      record.flags |= work.batch.sequence << card::sequence_shift;
+    if (of_one_.empty()) compute(slot, work);
+    std::vector<card::Record>& records = slots_[slot].records;
+    records.assign(work.batch.record_count, {});
+    for (const card::Stream& stream : work.streams) {
+      std::size_t at = stream.first_record;
+      for (card::Record record : of_one_) {
+        record.begin += stream.begin;
+        record.flags |= work.batch.sequence << card::sequence_shift;
+        records[at++] = record;
+      }
     }
   }
   base::Result<void> load(unsigned) override { return {}; }
@@ -81,18 +80,26 @@ class RepeatingCard final : public Card {
     while (now - call.begun < look_time) now = clock_.now();
     return now - slots_[slot].started >= card_time;
   }
-  [[nodiscard]] std::span<const card::Record> records(unsigned slot) override {
-    return *slots_[slot].current;
-  }
+  [[nodiscard]] std::span<const card::Record> records(unsigned slot) override { return slots_[slot].records; }
   base::Result<void> slide(unsigned, const SlidingWindow&) override { return base::fail(ENOTSUP); }
   base::Result<std::vector<std::uint64_t>> slide_cuts(unsigned) override { return base::fail(ENOTSUP); }
 
  private:
+  // The first job, whose bytes begin where those of the batch do.
+  void compute(unsigned slot, const CardWork& work) {
+    (void)host_.start(slot, work);
+    for (card::Record record : host_.records(slot)) {
+      if ((record.flags & card::is_used) == 0) return;
+      record.flags &= ~(card::sequence_mask << card::sequence_shift);
+      of_one_.push_back(record);
+    }
+  }
   struct DriverCall {
     explicit DriverCall(RepeatingCard& card) : whose(card), begun(card.clock_.now()) {}
     ~DriverCall() {
       // Whoever was preempted meanwhile has not worked for so long.
-      const base::Duration took = std::min<base::Duration>(whose.clock_.now() - begun, 2 * look_time);
+      constexpr base::Duration longest = std::chrono::microseconds(100);
+      const base::Duration took = std::min<base::Duration>(whose.clock_.now() - begun, longest);
       whose.driver_ns_.fetch_add(took.count(), std::memory_order_relaxed);
     }
     DriverCall(const DriverCall&) = delete;
@@ -101,14 +108,14 @@ class RepeatingCard final : public Card {
     const base::TimePoint begun;
   };
   struct Slot {
-    std::vector<std::vector<card::Record>> records{};  // by the number of jobs
-    std::vector<card::Record>* current = nullptr;
+    std::vector<card::Record> records{};
     base::TimePoint started{};
   };
 
   const base::Clock& clock_;
   std::atomic<std::int64_t>& driver_ns_;
   HostCard host_;
+  std::vector<card::Record> of_one_;
   std::vector<Slot> slots_;
 };
 
@@ -178,6 +185,53 @@ io::Op<> run_jobs(Submitters& run, unsigned at_once, const char* row, io::Reacto
   reactor.stop();
 }
 
+// What gives a batch to a card and takes its results, on one thread. Nothing is counted while the card works.
+double cuda_calls_us(Card& card, const CardLimits& limits, const Job& job) {
+  constexpr unsigned jobs = 8;
+  std::vector<Task> tasks(jobs);
+  const unsigned batches = is_quick() ? 2 : 50;
+  double out = 0;
+  // The first one has to make what is kept.
+  for (unsigned i = 0; i <= batches; ++i) {
+    CardBatch batch(limits);
+    for (Task& task : tasks) {
+      task.job = job;
+      task.bytes = job.spans.front().size();
+      base::check(batch.add(&task), "the jobs fit a slot");
+    }
+    const CardWork& work = batch.finish();
+    const CpuTime before = CpuTime::now();
+    card.gather(0, work);
+    base::check(card.load(0).has_value() && card.run(0).has_value(), "the card takes the batch");
+    const CpuTime started = CpuTime::now();
+    base::check(card.wait(0).has_value(), "the card works");
+    const CpuTime ended = CpuTime::now();
+    (void)card.finished(0);
+    (void)card.records(0);
+    if (i > 0) out += started.own_us - before.own_us + CpuTime::now().own_us - ended.own_us;
+    std::uint64_t counter = 0;
+    base::check(batch.read(card.records(0), 1, counter), "its results are right");
+  }
+  return out / batches;
+}
+
+void print_cuda_calls(const ChunkParams& params, base::BytesView bytes) {
+  io::SlabPool pool({.bytes_max = 64 * base::MiB});
+  const CardLimits limits;
+  const auto cards = cuda_cards({}, pool);
+  if (cards.empty() || !cards.front()->open(limits)) {
+    fmt::print("{:<62} no card\n", row_cuda_calls);
+    return;
+  }
+  const auto slab = pool.acquire(io::SlabSize::large);
+  base::check(slab.has_value(), "the pool has slabs");
+  std::ranges::copy(bytes, (*slab).data());
+  const base::BytesView pinned((*slab).data(), bytes.size());
+  const double us = cuda_calls_us(*cards.front(), limits, {.params = &params, .spans = {pinned}});
+  fmt::print("{:<62} {:.1f} us of CPU, per batch\n", row_cuda_calls, us);
+  cards.front()->close();
+}
+
 }  // namespace
 
 void print_engine_rows() {
@@ -210,6 +264,7 @@ void print_engine_rows() {
     const CardStats card = engine->stats().cards.at(0);
     if (card.failures > 0) fmt::print("  {} failures, {} wrong\n", card.failures, card.wrong);
   }
+  print_cuda_calls(params, data);
 }
 
 }  // namespace braid::bench

@@ -255,29 +255,33 @@ class TimedCard final : public Card {
   std::vector<std::uint64_t> bytes_;
 };
 
-// Jumps by an hour for a thread that was just answered, as for one that is kept from its processor then.
+// Jumps by an hour for a thread that is interrupted, as for one that is kept from its processor then.
 class JumpingClock final : public base::Clock {
  public:
   [[nodiscard]] base::TimePoint now() const override {
     std::thread::id self = std::this_thread::get_id();
-    if (answered_.compare_exchange_strong(self, std::thread::id())) clock_.advance(1h);
+    if (interrupted_.compare_exchange_strong(self, std::thread::id())) clock_.advance(1h);
     return clock_.now();
   }
   [[nodiscard]] base::WallTime wall() const override { return clock_.wall(); }
-  void answered() { answered_ = std::this_thread::get_id(); }
+  void interrupt() { interrupted_ = std::this_thread::get_id(); }
 
  private:
   mutable base::ManualClock clock_;
-  mutable std::atomic<std::thread::id> answered_{};
+  mutable std::atomic<std::thread::id> interrupted_{};
 };
 
 class InterruptedCard final : public Card {
  public:
-  explicit InterruptedCard(JumpingClock& clock) : clock_(clock) {}
+  enum class When : std::uint8_t { before_it_runs, behind_an_answer };
+  InterruptedCard(JumpingClock& clock, When when) : clock_(clock), when_(when) {}
   [[nodiscard]] std::string name() const override { return "interrupted"; }
   base::Result<void> open(const CardLimits& limits) override { return host_.open(limits); }
   void close() override { host_.close(); }
-  void gather(unsigned slot, const CardWork& work) override { host_.gather(slot, work); }
+  void gather(unsigned slot, const CardWork& work) override {
+    host_.gather(slot, work);
+    if (when_ == When::before_it_runs) clock_.interrupt();
+  }
   base::Result<void> load(unsigned slot) override { return host_.load(slot); }
   base::Result<void> run(unsigned slot) override { return host_.run(slot); }
   base::Result<void> slide(unsigned slot, const SlidingWindow& window) override {
@@ -288,21 +292,24 @@ class InterruptedCard final : public Card {
   }
   base::Result<bool> finished(unsigned slot) override {
     if (std::exchange(was_asked_, true)) return host_.finished(slot);
-    clock_.answered();
+    if (when_ == When::behind_an_answer) clock_.interrupt();
     return false;
   }
   [[nodiscard]] std::span<const card::Record> records(unsigned slot) override { return host_.records(slot); }
 
  private:
   JumpingClock& clock_;
+  const When when_;
   HostCard host_;
   bool was_asked_ = false;
 };
 
-TEST(CardManager, does_not_judge_a_card_by_an_old_answer) {
+class InterruptedCardTest : public testing::TestWithParam<InterruptedCard::When> {};
+
+TEST_P(InterruptedCardTest, is_not_taken_for_late) {
   JumpingClock clock;
   std::vector<std::unique_ptr<Card>> cards;
-  cards.push_back(std::make_unique<InterruptedCard>(clock));
+  cards.push_back(std::make_unique<InterruptedCard>(clock, GetParam()));
   EngineOptions options;
   options.workers = 1;
   options.cards.limits = {.slots = 2, .slot_bytes = 4 << 20, .streams_max = 64};
@@ -318,6 +325,9 @@ TEST(CardManager, does_not_judge_a_card_by_an_old_answer) {
   EXPECT_EQ(engine->stats().cards.at(0).failures, 0U);
   engine->stop();
 }
+INSTANTIATE_TEST_SUITE_P(When, InterruptedCardTest,
+                         testing::Values(InterruptedCard::When::before_it_runs,
+                                         InterruptedCard::When::behind_an_answer));
 
 // Cores take no time by this clock, and so are expected to do what is guessed of them: 2 GB/s.
 class PlacementTest : public testing::Test {
