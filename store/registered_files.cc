@@ -84,8 +84,8 @@ base::Result<std::uint64_t> RegisteredFiles::shorten(std::uint64_t now, std::uin
   const bool pays = unneeded > slack && (unneeded >= entries_ / 2 || unneeded >= GoneFile::files_max / 2);
   if (pays) {
     const auto done = registry_.rewrite(end_, [&](Registry::Place at, const RegistryEntry& entry) {
-      const State& state = files_.find(FileKey::of(entry))->second;
-      return state.last == at && !state.dropped;
+      const auto found = files_.find(FileKey::of(entry));
+      return found == files_.end() || (found->second.last == at && !found->second.dropped);
     });
     if (!done) return base::fail(done.error());
     std::erase_if(gone, [&](const GoneFile& file) { return files_.find(file.key)->second.dropped; });

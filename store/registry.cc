@@ -270,7 +270,9 @@ base::Result<std::uint64_t> Registry::walk_file(File& file, Place begin, Place e
       if (!entry) ++damaged;
       at += RegistryEntry::bytes;
     }
-    if (*got < wanted || !left.empty()) return damaged + (left.empty() ? 0 : 1);
+    // What was opened for reading ends somewhere; what this process has written has not to.
+    const bool is_short = *got < wanted && end != std::numeric_limits<Place>::max();
+    if (*got < wanted || !left.empty()) return damaged + (is_short || !left.empty() ? 1 : 0);
   }
   return damaged;
 }

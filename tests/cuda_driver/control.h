@@ -53,8 +53,11 @@ using SetUp = void (*)(const Settings* settings);
 using Count = void (*)(Counts* counts);
 // Ends what hangs.
 using Release = void (*)();
+// How long the calling thread has been in the driver's calls, ns.
+using Inside = std::int64_t (*)();
 constexpr const char* set_up_name = "braid_cuda_driver_set_up";
 constexpr const char* count_name = "braid_cuda_driver_count";
 constexpr const char* release_name = "braid_cuda_driver_release";
+constexpr const char* inside_name = "braid_cuda_driver_inside";
 
 }  // namespace braid::cuda_driver

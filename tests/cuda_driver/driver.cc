@@ -1,4 +1,5 @@
 // The driver's functions. What each does is in the CUDA Driver API reference; here is what braid uses of it.
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
@@ -85,6 +86,19 @@ State& state() {
 }
 
 thread_local Device* current = nullptr;
+thread_local std::chrono::nanoseconds inside{};
+
+// As long as it lives a call is under way.
+class Call {
+ public:
+  Call() = default;
+  ~Call() { inside += std::chrono::steady_clock::now() - begun_; }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  const std::chrono::steady_clock::time_point begun_ = std::chrono::steady_clock::now();
+};
 
 Device* device_of(cuda::CUdevice device) {
   return state().devices.at(static_cast<std::size_t>(device)).get();
@@ -93,6 +107,7 @@ Device* device_of(cuda::CUdevice device) {
 // A call that does its work at once.
 template <class Work>
 CUresult at_once(const char* function, Device* device, Work work) {
+  const Call call;
   if (device != nullptr && device->lost != cuda::CUDA_SUCCESS) return device->lost;
   switch (state().enter(function)) {
     case Fault::Kind::error:
@@ -121,6 +136,7 @@ CUresult in_context(const char* function, Work work) {
 // A call that puts something into a stream: `work` gets it, and what it returns is put into it.
 template <class Work>
 CUresult in_stream(const char* function, const void* handle, Work work) {
+  const Call call;
   if (current == nullptr || current->retained == 0) return cuda::CUDA_ERROR_INVALID_CONTEXT;
   if (current->lost != cuda::CUDA_SUCCESS) return current->lost;
   const auto stream = current->stream(handle);
@@ -209,6 +225,7 @@ extern "C" {
 void braid_cuda_driver_set_up(const Settings* settings) { state().set_up(*settings); }
 void braid_cuda_driver_count(Counts* counts) { *counts = state().counts(); }
 void braid_cuda_driver_release() { state().release(); }
+std::int64_t braid_cuda_driver_inside() { return inside.count(); }
 
 CUresult cuInit(unsigned) {
   return at_once("cuInit", nullptr,

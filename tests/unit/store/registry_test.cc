@@ -153,6 +153,15 @@ TEST_F(RegistryTest, what_cannot_be_written_anew_stays) {
   EXPECT_EQ(content("registry"), bytes);
 }
 
+TEST_F(RegistryTest, what_somebody_has_cut_off_is_damage) {
+  const auto registry = opened(OpenFor::creating);
+  for (std::uint64_t i = 1; i <= 3; ++i) add(*registry, i);
+  std::filesystem::resize_file(path_ / "registry", 3 * RegistryEntry::bytes);
+  EXPECT_EQ(all(*registry, 1), (std::vector{entry(1), entry(2)}));
+  const auto each = [](Registry::Place, const RegistryEntry&) { return true; };
+  EXPECT_EQ(registry->rewrite(registry->end(), each).error(), base::errno_of(EBADMSG));
+}
+
 // Nobody knows which of the two the medium has then.
 TEST_F(RegistryTest, when_its_name_cannot_be_synced_nothing_is_added) {
   FailingMedium medium(*medium_);
