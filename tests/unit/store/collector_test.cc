@@ -44,6 +44,14 @@ class CollectorTest : public SealFixture {
     GcProgress progress;
     return Collector(*store_, trees, clock_, std::move(options)).run(progress);
   }
+  void damage_f() {
+    const std::filesystem::path container = store_path_ / Containers::name_of(1);
+    std::string rotten = slurp(container);
+    rotten[1000] = static_cast<char>(rotten[1000] ^ 1);
+    std::ofstream(container, std::ios::binary | std::ios::trunc) << rotten;
+    reopen();
+    EXPECT_FALSE(read("f"));
+  }
   void remove(const std::string& name) const { EXPECT_EQ(::unlink(path(name).c_str()), 0); }
   void expect_whole(const std::string& name, std::uint64_t seed) {
     EXPECT_TRUE(read(name) == noise(size, seed)) << name;
@@ -143,12 +151,7 @@ TEST_F(CollectorTest, nothing_goes_when_the_registry_was_cut) {
 }
 
 TEST_F(CollectorTest, a_healed_chunk_stays_though_its_recipe_names_the_old_place) {
-  const std::filesystem::path container = store_path_ / Containers::name_of(1);
-  std::string rotten = slurp(container);
-  rotten[1000] = static_cast<char>(rotten[1000] ^ 1);
-  std::ofstream(container, std::ios::binary | std::ios::trunc) << rotten;
-  reopen();
-  EXPECT_FALSE(read("f"));
+  damage_f();
   write("again", noise(size, 1));
   ASSERT_EQ(seal({"again"}), SealOutcome::sealed);
   expect_whole("f", 1);
@@ -164,12 +167,7 @@ TEST_F(CollectorTest, a_healed_chunk_stays_though_its_recipe_names_the_old_place
 
 // The healed copy of a damaged chunk is found by the index alone, and that may not know it yet.
 TEST_F(CollectorTest, what_the_index_does_not_know_yet_stays) {
-  const std::filesystem::path container = store_path_ / Containers::name_of(1);
-  std::string rotten = slurp(container);
-  rotten[1000] = static_cast<char>(rotten[1000] ^ 1);
-  std::ofstream(container, std::ios::binary | std::ios::trunc) << rotten;
-  reopen();
-  EXPECT_FALSE(read("f"));
+  damage_f();
   const std::uint32_t before = store_->containers().last_number();
   write("again", noise(size, 1));
   ASSERT_EQ(seal({"again"}), SealOutcome::sealed);

@@ -27,6 +27,16 @@ class RegistryLengthTest : public SealFixture {
     write(name, noise(size, seed));
     ASSERT_EQ(seal({name}), SealOutcome::sealed);
   }
+  // Its entry is there, its record is not.
+  SealDraft announced(Sealer& sealer, const base::UniqueFd& fd) {
+    SealDraft out;
+    out.file = store_->medium().file_of(fd.get());
+    out.untouched = [] { return true; };
+    EXPECT_TRUE(sealer.prepare(out));
+    EXPECT_EQ(out.outcome, SealOutcome::sealed);
+    EXPECT_TRUE(sealer.announce(std::span(&out, 1)));
+    return out;
+  }
   void remove(const std::string& name) const { EXPECT_EQ(::unlink(path(name).c_str()), 0); }
   // Returns how many entries it has dropped.
   std::uint64_t collect(std::uint64_t keep_seconds = 0, std::uint64_t slack = 0) {
@@ -129,19 +139,14 @@ TEST_F(RegistryLengthTest, a_file_that_comes_back_is_kept_anew) {
   expect_whole("f", 1);
 }
 
-// Its entry is there, its record is not, and marks come in between.
+// Marks come in between.
 TEST_F(RegistryLengthTest, a_file_that_is_being_sealed_keeps_its_entry) {
   sealed("g", 2);
   write("f", noise(size, 1));
   const base::UniqueFd fd = opened("f");
   {
     Sealer sealer(*store_, 1, hashing::Profile::general);
-    SealDraft draft;
-    draft.file = store_->medium().file_of(fd.get());
-    draft.untouched = [] { return true; };
-    ASSERT_TRUE(sealer.prepare(draft));
-    ASSERT_EQ(draft.outcome, SealOutcome::sealed);
-    ASSERT_TRUE(sealer.announce(std::span(&draft, 1)));
+    SealDraft draft = announced(sealer, fd);
     for (int mark = 0; mark < 4; ++mark) EXPECT_EQ(collect(), 0U);
     ASSERT_TRUE(sealer.carry_out(std::span(&draft, 1)));
   }
@@ -157,11 +162,7 @@ TEST_F(RegistryLengthTest, a_file_that_was_not_sealed_after_all_loses_its_entry)
   const base::UniqueFd fd = opened("f");
   {
     Sealer sealer(*store_, 1, hashing::Profile::general);
-    SealDraft draft;
-    draft.file = store_->medium().file_of(fd.get());
-    draft.untouched = [] { return true; };
-    ASSERT_TRUE(sealer.prepare(draft));
-    ASSERT_TRUE(sealer.announce(std::span(&draft, 1)));
+    SealDraft draft = announced(sealer, fd);
     collect();
   }
   for (int mark = 0; mark < 3; ++mark) collect();
