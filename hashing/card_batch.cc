@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "hashing/chunker.h"
-#include "hashing/cpu_hasher.h"
-
 namespace braid::hashing {
 namespace {
 
@@ -17,21 +14,6 @@ std::uint32_t aligned(std::uint64_t bytes) {
 std::uint32_t records_of(const Job& job, std::uint64_t bytes) {
   // The first block of a fixed profile may be short, and the last chunk of any.
   return static_cast<std::uint32_t>(bytes / job.params->sizes().min + 2);
-}
-
-// Bytes [offset, offset + length) of the spans, in one piece.
-base::BytesView gather(const Job& job, std::uint64_t offset, std::size_t length, base::Bytes& scratch) {
-  scratch.clear();
-  for (base::BytesView span : job.spans) {
-    if (scratch.empty() && offset < span.size() && span.size() - offset >= length)
-      return span.subspan(offset, length);
-    const std::size_t skip = std::min<std::uint64_t>(offset, span.size());
-    offset -= skip;
-    span = span.subspan(skip);
-    const auto part = span.first(std::min(span.size(), length - scratch.size()));
-    scratch.insert(scratch.end(), part.begin(), part.end());
-  }
-  return scratch;
 }
 
 }  // namespace
@@ -146,26 +128,7 @@ bool CardBatch::read_stream(const card::Stream& stream, std::span<const card::Re
   return true;
 }
 
-// Its end, its flags and its id. An end needs only the chunk's own bytes: if a core cuts them earlier, the
-// card has missed that, and if nothing in them ends a chunk, it must be the last of its stream.
-bool CardBatch::is_right(const Job& job, const Chunk& chunk) {
-  base::Bytes scratch;
-  const base::BytesView bytes = gather(job, chunk.offset - job.stream_offset, chunk.length, scratch);
-  std::uint32_t flags = job.work != Work::chunk && is_zero(bytes) ? zero_chunk : 0U;
-  if (job.work != Work::hash && !bytes.empty()) {
-    const auto cut = Chunker(*job.params).next(bytes, chunk.offset, true);
-    if (!cut || cut->length != chunk.length || (cut->reason == CutReason::end && !job.is_end)) return false;
-    if (cut->reason == CutReason::forced) flags |= forced_chunk;
-    if (cut->reason == CutReason::end) flags |= tail_chunk;
-  }
-  if (chunk.flags != flags) return false;
-  if (job.work == Work::chunk) return true;
-  const auto id = CpuHasher::id_of(job.algorithm, job.key, bytes);
-  return id && *id == chunk.id;
-}
-
-bool CardBatch::read(std::span<const card::Record> records, std::uint32_t verify_one_in,
-                     std::uint64_t& counter) {
+bool CardBatch::read(std::span<const card::Record> records, ResultChecks& checks) {
   if (records.size() != records_) return false;
   for (std::size_t p = 0; p < placed_.size(); ++p) {
     const auto& [task, first] = placed_[p];
@@ -187,29 +150,7 @@ bool CardBatch::read(std::span<const card::Record> records, std::uint32_t verify
     result.choice.where = Where::card;
     task->result = std::move(result);
   }
-  return samples_are_right(verify_one_in, counter);
-}
-
-// The chunks that are looked at: one in `verify_one_in`, and of each batch one more, mostly the
-// shortest: that costs a core least.
-bool CardBatch::samples_are_right(std::uint32_t verify_one_in, std::uint64_t& counter) {
-  constexpr std::uint64_t any_one_in = 16;  // batches of which it is any chunk
-  struct Sample {
-    const Job* job = nullptr;
-    const Chunk* chunk = nullptr;
-  };
-  Sample shortest, last;
-  const bool any = ++batches_read_ % any_one_in == 0;
-  for (const Placed& placed : placed_) {
-    const Job& job = placed.task->job;
-    for (const Chunk& chunk : placed.task->result->chunks) {
-      if (++counter % verify_one_in == 0 && !is_right(job, chunk)) return false;
-      if (shortest.chunk == nullptr || chunk.length < shortest.chunk->length) shortest = {&job, &chunk};
-      last = {&job, &chunk};
-    }
-  }
-  const Sample sample = any ? last : shortest;
-  return sample.chunk == nullptr || is_right(*sample.job, *sample.chunk);
+  return checks.are_right(tasks_);
 }
 
 void CardBatch::clear() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "hashing/card.h"
+#include "hashing/result_checks.h"
 #include "hashing/task.h"
 
 namespace braid::hashing {
@@ -25,10 +26,8 @@ class CardBatch {
   // What to start. The batch keeps it.
   const CardWork& finish();
   // Writes every task's result. False if the records are not what any input can give (gaps, lengths, order),
-  // or are of an earlier batch: then no result is to be trusted. One chunk of each batch, and one in
-  // `verify_one_in`, is hashed again here; `false` too if its id differs. `counter` counts chunks from batch
-  // to batch.
-  bool read(std::span<const card::Record> records, std::uint32_t verify_one_in, std::uint64_t& counter);
+  // or are of an earlier batch, or the checks find a wrong one: then no result is to be trusted.
+  bool read(std::span<const card::Record> records, ResultChecks& checks);
   void clear();
 
  private:
@@ -40,8 +39,6 @@ class CardBatch {
                   std::uint32_t records);
   bool read_stream(const card::Stream& stream, std::span<const card::Record> records, std::uint32_t count,
                    JobResult& out) const;
-  static bool is_right(const Job& job, const Chunk& chunk);
-  [[nodiscard]] bool samples_are_right(std::uint32_t verify_one_in, std::uint64_t& counter);
 
   const CardLimits limits_;
   CardWork work_;
@@ -49,7 +46,6 @@ class CardBatch {
   std::vector<Placed> placed_;
   const ChunkParams* params_ = nullptr;
   std::uint64_t bytes_ = 0;
-  std::uint64_t batches_read_ = 0;
   std::uint32_t sequence_ = 0;
   std::uint32_t records_ = 0, tiles_ = 0, input_ = 0;
 };

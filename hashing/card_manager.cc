@@ -25,7 +25,8 @@ CardManager::CardManager(std::unique_ptr<Card> card, const CardManagerOptions& o
       clock_(clock),
       redo_(std::move(redo)),
       queue_(options.patience),
-      quarantine_(options.first_quarantine) {
+      quarantine_(options.first_quarantine),
+      checks_(options.verify_one_in) {
   for (unsigned i = 0; i < options_.limits.slots; ++i) {
     slots_.emplace_back(options_.limits);
     idle_.push_back(i);
@@ -288,7 +289,7 @@ void CardManager::finish_slots() {
       continue;
     }
     look_plan_.learn(slot.looks);
-    if (!slot.batch.read(card_->records(index), options_.verify_one_in, verify_counter_))
+    if (!slot.batch.read(card_->records(index), checks_))
       return fail("its results are wrong", Failure::wrong);
     in_flight_.erase(in_flight_.begin() + static_cast<std::ptrdiff_t>(i));
     complete(index);

@@ -148,7 +148,7 @@ class CardManager {
   base::TimePoint last_end_{};  // of a batch
   LookPlan look_plan_;
   std::uint64_t batches_since_open_ = 0;
-  std::uint64_t verify_counter_ = 0;
+  ResultChecks checks_;
 
   std::thread thread_, watch_;
 };

@@ -60,11 +60,12 @@ bool is_zero(base::BytesView bytes) {
          (bytes[0] == std::byte{0} && std::memcmp(bytes.data(), bytes.data() + 1, bytes.size() - 1) == 0);
 }
 
-base::Result<Digest> CpuHasher::id_of(Algorithm algorithm, const Key& key, base::BytesView chunk) {
+base::Result<Digest> CpuHasher::id_of(Algorithm algorithm, const Key& key, base::BytesView chunk,
+                                      Blake3Batch& scratch) {
   if (algorithm == Algorithm::sha256_tree) return sha256_tree(key, chunk);
   if (algorithm == Algorithm::md5_tree) return md5_tree(chunk);
   Digest id;
-  Blake3Batch().hash(blake3::keyed_mode(key), {&chunk, 1}, {&id, 1});
+  scratch.hash(blake3::keyed_mode(key), {&chunk, 1}, {&id, 1});
   return id;
 }
 
@@ -147,7 +148,7 @@ base::Result<void> CpuHasher::hash_pending(const Job& job, JobResult& result) {
     for (std::size_t i = 0; i < ids_.size(); ++i) chunk[i].id = ids_[i];
   } else {
     for (std::size_t i = 0; i < pending_.size(); ++i) {
-      const auto id = id_of(job.algorithm, job.key, pending_[i]);
+      const auto id = id_of(job.algorithm, job.key, pending_[i], batch_);
       if (!id) return base::fail(id.error());
       chunk[i].id = *id;
     }

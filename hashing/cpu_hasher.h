@@ -22,8 +22,9 @@ class CpuHasher {
   base::Result<JobResult> run(const Job& job) { return run_until(job, {}); }
   // Ends where one of `known`, in order of offsets, begins: from there on they are the job's chunks.
   base::Result<JobResult> run_until(const Job& job, std::span<const Chunk> known);
-  // The id of one chunk.
-  static base::Result<Digest> id_of(Algorithm algorithm, const Key& key, base::BytesView chunk);
+  // The id of one chunk, with the memory of `scratch`.
+  static base::Result<Digest> id_of(Algorithm algorithm, const Key& key, base::BytesView chunk,
+                                    Blake3Batch& scratch);
 
  private:
   base::Result<void> hash_spans(const Job& job, JobResult& result);

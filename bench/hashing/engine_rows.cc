@@ -2,7 +2,6 @@
 // allocations, per job.
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,6 +13,7 @@
 
 #include "base/assert.h"
 #include "base/clock.h"
+#include "bench/hashing/cpu_time.h"
 #include "bench/hashing/rows.h"
 #include "hashing/card_batch.h"
 #include "hashing/cuda/cuda_cards.h"
@@ -41,8 +41,6 @@ namespace {
 using namespace hashing;
 
 constexpr unsigned first_jobs = 1000;
-// As long as a card takes for a mebibyte.
-constexpr base::Duration card_time = std::chrono::microseconds(100);
 constexpr base::Duration look_time = std::chrono::microseconds(1);  // cuEventQuery
 
 // Of jobs that are all the same: answers again what was computed for the first one, a while after it was
@@ -128,24 +126,6 @@ base::Bytes random_bytes(std::size_t size) {
   return out;
 }
 
-// Of all threads, and of this one.
-struct CpuTime {
-  double all_us = 0;
-  double own_us = 0;
-
-  static CpuTime now() { return {of(RUSAGE_SELF), of(RUSAGE_THREAD)}; }
-
- private:
-  static double of(int whose) {
-    rusage usage{};
-    ::getrusage(whose, &usage);
-    const auto us = [](const timeval& t) {
-      return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
-    };
-    return us(usage.ru_utime) + us(usage.ru_stime);
-  }
-};
-
 // Jobs by several submitters, each of which has one at a time. What all of them took is counted after the
 // first ones.
 struct Submitters {
@@ -181,8 +161,7 @@ io::Op<> run_jobs(Submitters& run, unsigned at_once, const char* row, io::Reacto
   const auto taken = static_cast<double>(allocations - run.allocations_before) / run.counted_from;
   fmt::print(
       "{:<62} {:.1f} us of CPU ({:.1f} of them the submitter's) beside {:.1f} us of the driver's calls, "
-      "{:.1f} "
-      "allocations, per job\n",
+      "{:.1f} allocations, per job\n",
       row, all - driver, own, driver, taken);
   reactor.stop();
 }
@@ -235,8 +214,8 @@ CudaCalls measure_cuda_calls(Card& card, const CardLimits& limits, const Job& jo
     all += clock.now() - ended;
     own.push_back(static_cast<double>(all.count() - driver_meanwhile) / 1e3);
     driver.push_back(static_cast<double>(driver_meanwhile) / 1e3);
-    std::uint64_t counter = 0;
-    base::check(batch.read(card.records(0), 1, counter), "its results are right");
+    ResultChecks checks(1);
+    base::check(batch.read(card.records(0), checks), "its results are right");
   }
   return {median_of(std::move(own)), median_of(std::move(driver))};
 }
@@ -296,6 +275,7 @@ void print_engine_rows() {
     const CardStats card = engine->stats().cards.at(0);
     if (card.failures > 0) fmt::print("  {} failures, {} wrong\n", card.failures, card.wrong);
   }
+  print_wakeups_row();
   print_cuda_calls(params, data);
 }
 

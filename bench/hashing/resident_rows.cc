@@ -36,8 +36,8 @@ class Resident {
   void wait() { base::check(card_.wait(0).has_value(), "the card works"); }
   // The card's results are the CPU's.
   [[nodiscard]] bool is_right() {
-    std::uint64_t counter = 0;
-    return batch_.read(card_.records(0), 1, counter);
+    ResultChecks checks(1);
+    return batch_.read(card_.records(0), checks);
   }
   // GB/s of `work`, started again and again for a while and then waited for.
   template <class Work>

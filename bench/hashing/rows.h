@@ -3,6 +3,7 @@
 
 #include <span>
 
+#include "base/clock.h"
 #include "bench/hashing/table.h"
 #include "hashing/card.h"
 
@@ -28,13 +29,19 @@ constexpr const char* row_taken = "direct hashing from the host, buffers taken";
 constexpr const char* resident_rows[] = {row_link,    row_blake3, row_fused, row_direct,
                                          row_sliding, row_kept,   row_taken};
 
-// The engine beside a card that takes 100 us and no CPU: what is left is the engine's own. Then what the
-// calls of a CUDA card take, those of the driver included, where there is one: a real one, or that of the
+// As long as a card takes for a mebibyte.
+constexpr base::Duration card_time = std::chrono::microseconds(100);
+
+// The engine beside a card that takes `card_time` and no CPU: what is left is the engine's own. Beside it,
+// what two threads take on this machine that do nothing but sleep and wake each other for each job. Then what
+// the calls of a CUDA card take, those of the driver included, where there is one: a real one, or that of the
 // tests.
 constexpr const char* row_engine = "engine beside a card: 1024 KiB, 1 at a time";
 constexpr const char* row_engine_busy = "engine beside a card: 1024 KiB, 16 at a time";
+constexpr const char* row_wakeups = "two threads that sleep and wake each other, 1 at a time";
 constexpr const char* row_cuda_calls = "calls of a CUDA card: a batch of 8 x 1024 KiB, pinned";
 void print_engine_rows();
+void print_wakeups_row();
 
 // `data` is memory of the pool, whose pieces are multiples of 4096 bytes.
 void print_resident_rows(const Table& table, hashing::Card& card, std::span<const base::BytesView> data);

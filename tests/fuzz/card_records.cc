@@ -55,8 +55,8 @@ class Batch {
   void read(BytesView changes) {
     std::vector<card::Record> records = right_;
     for (; changes.size() >= change_bytes; changes = changes.subspan(change_bytes)) apply(changes, records);
-    std::uint64_t counter = 0;
-    if (!batch_.read(records, 1, counter)) return;
+    ResultChecks checks(1);
+    if (!batch_.read(records, checks)) return;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       check(tasks_[i].result->chunks == expected_[i].chunks, "a wrong record is believed");
       check(tasks_[i].result->consumed == expected_[i].consumed, "a wrong end is believed");

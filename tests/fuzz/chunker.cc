@@ -53,8 +53,8 @@ std::vector<Chunk> on_card(const ChunkParams& params, BytesView stream) {
   CardBatch batch(limits);
   check(batch.add(&task), "the job fits");
   check(card.start(0, batch.finish()).has_value(), "the card starts");
-  std::uint64_t counter = 0;
-  check(batch.read(card.records(0), 1, counter), "the card's records are right");
+  ResultChecks checks(1);
+  check(batch.read(card.records(0), checks), "the card's records are right");
   return task.result->chunks;
 }
 

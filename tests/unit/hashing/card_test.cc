@@ -28,7 +28,7 @@ class OnTheCard : public testing::Test {
       EXPECT_TRUE(batch.add(&tasks[i])) << i;
     }
     EXPECT_TRUE(card.start(0, batch.finish()).has_value());
-    EXPECT_TRUE(batch.read(card.records(0), 1, counter));
+    EXPECT_TRUE(batch.read(card.records(0), checks));
     std::vector<JobResult> out;
     for (Task& task : tasks) out.push_back(std::move(task.result.value()));
     return out;
@@ -46,7 +46,7 @@ class OnTheCard : public testing::Test {
   const CardLimits limits{.slots = 1, .slot_bytes = 4 << 20, .streams_max = 64};
   const base::SystemClock clock;
   HostCard card;
-  std::uint64_t counter = 0;
+  ResultChecks checks{1};
   const Key key = Key::from(test::random_bytes(32, 1)).value();
   const ChunkParams content = ChunkParams::by_content({4096, 16384, 65536}, key).value();
   const ChunkParams low_prefilter = ChunkParams::by_content({4096, 8192, 12345}, key).value();
@@ -110,7 +110,7 @@ TEST_F(OnTheCard, steps_may_be_repeated_on_what_was_loaded) {
     ASSERT_TRUE(batch.add(&task));
     ASSERT_TRUE(card.start(0, batch.finish()).has_value());
     ASSERT_TRUE(card.run(0).has_value());
-    ASSERT_TRUE(batch.read(card.records(0), 1, counter));
+    ASSERT_TRUE(batch.read(card.records(0), checks));
     EXPECT_EQ(task.result->chunks, CpuHasher(clock).run(task.job).value().chunks);
   }
 }
@@ -159,11 +159,11 @@ TEST_F(OnTheCard, records_that_no_input_gives_are_not_believed) {
   ASSERT_TRUE(batch.add(&task));
   ASSERT_TRUE(card.start(0, batch.finish()).has_value());
   const std::vector<card::Record> right(card.records(0).begin(), card.records(0).end());
-  ASSERT_TRUE(batch.read(right, 1, counter));
+  ASSERT_TRUE(batch.read(right, checks));
   const auto spoilt = [&](auto change) {
     auto records = right;
     change(records);
-    return batch.read(records, 1, counter);
+    return batch.read(records, checks);
   };
   EXPECT_FALSE(spoilt([](auto& r) { r[0].length += 1; }));
   EXPECT_FALSE(spoilt([](auto& r) { r[1].length = 0x7fffffff; }));

@@ -265,13 +265,14 @@ TEST_F(EngineTest, empty_and_overlapping_input_is_no_error) {
       submit({Job{.params = &params, .key = key},
               Job{.work = Work::hash, .key = key, .spans = {base::BytesView(), view.first(1)}},
               Job{.params = &params, .key = key, .spans = {view.first(3000), view.subspan(1000, 3000)}}});
+  Blake3Batch scratch;
   EXPECT_TRUE(results[0]->chunks.empty());
   ASSERT_EQ(results[1]->chunks.size(), 2u);
-  EXPECT_EQ(results[1]->chunks[0].id, CpuHasher::id_of(Algorithm::blake3, key, {}).value());
+  EXPECT_EQ(results[1]->chunks[0].id, CpuHasher::id_of(Algorithm::blake3, key, {}, scratch).value());
   base::Bytes joined(view.begin(), view.begin() + 3000);
   joined.insert(joined.end(), view.begin() + 1000, view.begin() + 4000);
   ASSERT_EQ(results[2]->chunks.size(), 1u);
-  EXPECT_EQ(results[2]->chunks[0].id, CpuHasher::id_of(Algorithm::blake3, key, joined).value());
+  EXPECT_EQ(results[2]->chunks[0].id, CpuHasher::id_of(Algorithm::blake3, key, joined, scratch).value());
 }
 
 TEST_F(EngineTest, a_full_queue_refuses_and_a_stopped_engine_says_so) {

@@ -201,9 +201,9 @@ class OnHostCard {
     task.job = job;
     task.bytes = bytes;
     CardBatch batch(limits_);
-    std::uint64_t counter = 0;
+    ResultChecks checks(1);
     if (!opened_ || !batch.add(&task) || !card_.start(0, batch.finish())) return {};
-    if (!batch.read(card_.records(0), 1, counter)) return {};
+    if (!batch.read(card_.records(0), checks)) return {};
     return task.result->chunks;
   }
 
