@@ -34,9 +34,7 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id
   const std::scoped_lock lock(putting(id));
   if (const auto there = found(kind, {.id = id, .bytes = bytes})) return *there;
   const auto added = append(kind, id, bytes);
-  if (!added) return added;
-  ++chunks_added_;
-  bytes_added_ += ChunkHeader::bytes + bytes.size();
+  if (added) ++chunks_added_;
   return added;
 }
 
@@ -46,10 +44,24 @@ base::Result<std::vector<ChunkRef>> ChunkStore::put_all(ChunkKind kind,
   std::vector<std::optional<ChunkRef>> refs;
   refs.reserve(chunks.size());
   for (const Containers::NewChunk& chunk : chunks) refs.push_back(found(kind, chunk));
-  if (auto done = append_missing(kind, chunks, refs); !done) return base::fail(done.error());
+  // And what is not, is compressed.
+  const std::vector<base::Bytes> compressed = compress(kind, chunks, refs);
+  std::vector<Containers::NewChunk> all(chunks.begin(), chunks.end());
+  for (std::size_t i = 0; i < compressed.size(); ++i) all[i].compressed = compressed[i];
+  if (auto done = append_missing(kind, all, refs); !done) return base::fail(done.error());
   std::vector<ChunkRef> out;
   out.reserve(refs.size());
   for (const std::optional<ChunkRef>& ref : refs) out.push_back(*ref);
+  return out;
+}
+
+std::vector<base::Bytes> ChunkStore::compress(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
+                                              std::span<const std::optional<ChunkRef>> known) const {
+  std::vector<base::Bytes> out;
+  if (kind != ChunkKind::data || compression_.how == Compression::none) return out;
+  Compressor compressor(compression_);
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    out.push_back(known[i] ? base::Bytes() : compressor.compress(chunks[i].bytes));
   return out;
 }
 
@@ -86,7 +98,7 @@ base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Co
     (void)pins_.refer((*lie)[i].container);
     entries.push_back({missing[i].id, (*lie)[i]});
     ++chunks_added_;
-    bytes_added_ += ChunkHeader::bytes + missing[i].bytes.size();
+    bytes_added_ += ChunkHeader::bytes + missing[i].stored().bytes.size();
   }
   if (index_ != nullptr) index_->put_all(entries);
   if (!entries.empty()) filler_.note(entries.back().at);
@@ -99,12 +111,18 @@ base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Co
 }
 
 base::Result<ChunkRef> ChunkStore::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  const auto at = containers_.append(kind, id, bytes);
-  if (!at) return base::fail(at.error());
-  (void)pins_.refer(at->container);
-  if (index_ != nullptr) index_->put(id, *at);
-  filler_.note(*at);
-  return ChunkRef{.id = id, .at = *at, .bytes = static_cast<std::uint32_t>(bytes.size())};
+  Containers::NewChunk chunk{.id = id, .bytes = bytes};
+  const std::optional<ChunkRef> unknown;
+  const std::vector<base::Bytes> compressed = compress(kind, std::span(&chunk, 1), std::span(&unknown, 1));
+  if (!compressed.empty()) chunk.compressed = compressed.front();
+  const auto lies = containers_.append_all(kind, std::span(&chunk, 1));
+  if (!lies) return base::fail(lies.error());
+  const Location at = lies->front();
+  (void)pins_.refer(at.container);
+  if (index_ != nullptr) index_->put(id, at);
+  filler_.note(at);
+  bytes_added_ += ChunkHeader::bytes + chunk.stored().bytes.size();
+  return ChunkRef{.id = id, .at = at, .bytes = static_cast<std::uint32_t>(bytes.size())};
 }
 
 base::Result<ChunkRef> ChunkStore::put_anew(ChunkKind kind, const hashing::Digest& id,
@@ -134,28 +152,33 @@ std::array<std::optional<Location>, 2> ChunkStore::places_of(const ChunkRef& chu
   return {chunk.at, known == chunk.at ? std::nullopt : known};
 }
 
-ChunkStore::Bytes ChunkStore::at_place(ChunkKind kind, const ChunkRef& chunk, Location at) {
+ChunkStore::Found ChunkStore::look_at(ChunkKind kind, const ChunkRef& chunk, Location at) {
   auto read = containers_.read(at, kind, chunk.id, chunk.bytes);
-  if (!read) return nullptr;
-  const auto named = named_bytes(kind, *read);
-  if (!named || keys_.id_of(kind, *named) != chunk.id) return nullptr;
-  return std::make_shared<const base::Bytes>(std::move(*read));
+  if (!read) return {};
+  const auto named = named_bytes(kind, read->bytes);
+  if (!named || keys_.id_of(kind, *named) != chunk.id) return {};
+  return {.bytes = std::make_shared<const base::Bytes>(std::move(read->bytes)),
+          .compressed = read->compressed};
+}
+
+ChunkStore::Bytes ChunkStore::at_place(ChunkKind kind, const ChunkRef& chunk, Location at) {
+  return look_at(kind, chunk, at).bytes;
 }
 
 // It is not where the recipe says: there past the kernel's cache; elsewhere, by id.
-ChunkStore::Bytes ChunkStore::find_damaged(ChunkKind kind, const ChunkRef& chunk, bool& elsewhere) {
+ChunkStore::Found ChunkStore::find_damaged(ChunkKind kind, const ChunkRef& chunk) {
   ++mismatches_;
   containers_.forget_cached(chunk.at, chunk.bytes);
-  Bytes found = at_place(kind, chunk, chunk.at);
-  if (found == nullptr) {
+  Found found = look_at(kind, chunk, chunk.at);
+  if (found.bytes == nullptr) {
     note_bad(chunk.at);
-    elsewhere = true;
-    if (const auto place = places_of(chunk)[1]) found = at_place(kind, chunk, *place);
+    if (const auto place = places_of(chunk)[1]) found = look_at(kind, chunk, *place);
+    found.elsewhere = true;
   }
-  base::log_event(
-      base::Level::error, "store_chunk_damaged", "container={} offset={} bytes={}: {}",
-      Containers::name_of(chunk.at.container), chunk.at.offset, chunk.bytes,
-      found == nullptr ? "it is not what the recipe names, and cannot be read" : "it was found elsewhere");
+  base::log_event(base::Level::error, "store_chunk_damaged", "container={} offset={} bytes={}: {}",
+                  Containers::name_of(chunk.at.container), chunk.at.offset, chunk.bytes,
+                  found.bytes == nullptr ? "it is not what the recipe names, and cannot be read"
+                                         : "it was found elsewhere");
   return found;
 }
 
@@ -165,15 +188,15 @@ base::Result<ChunkStore::Bytes> ChunkStore::get(ChunkKind kind, const ChunkRef& 
   // If it moves meanwhile, that is forgotten with its place.
   const std::uint64_t begun = containers_.verified().begin();
   const auto place = containers_.place_of(chunk.at);
-  bool elsewhere = false;
-  Bytes found = at_place(kind, chunk, chunk.at);
-  if (found == nullptr) found = find_damaged(kind, chunk, elsewhere);
-  if (found == nullptr) return base::fail(EIO);
-  const bool is_data = kind == ChunkKind::data;
-  if (is_data && place && !elsewhere)
+  Found found = look_at(kind, chunk, chunk.at);
+  if (found.bytes == nullptr) found = find_damaged(kind, chunk);
+  if (found.bytes == nullptr) return base::fail(EIO);
+  const bool is_data = kind == ChunkKind::data, in_place = !found.elsewhere && !found.compressed;
+  if (is_data && place && in_place)
     containers_.verified().add({.id = chunk.id, .at = *place, .bytes = chunk.bytes}, begun);
-  if (kind == ChunkKind::root || (is_data && elsewhere)) cache_.put(chunk.id, chunk.at, found, found->size());
-  return found;
+  if (kind == ChunkKind::root || (is_data && !in_place))
+    cache_.put(chunk.id, chunk.at, found.bytes, found.bytes->size());
+  return found.bytes;
 }
 
 base::Result<void> ChunkStore::read_data(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {

@@ -15,6 +15,7 @@
 #include "base/guarded.h"
 #include "base/result.h"
 #include "store/chunk_cache.h"
+#include "store/compression.h"
 #include "store/containers.h"
 #include "store/index.h"
 #include "store/index_filler.h"
@@ -25,7 +26,7 @@
 namespace braid::store {
 
 struct ChunkCounts {
-  std::uint64_t chunks_added = 0, bytes_added = 0;  // that were new
+  std::uint64_t chunks_added = 0, bytes_added = 0;  // that were new; what they take in containers
   std::uint64_t chunks_found = 0, bytes_found = 0;  // that were there
   std::uint64_t mismatches = 0;                     // places where something else was than was looked for
 };
@@ -33,12 +34,14 @@ struct ChunkCounts {
 // Thread-safe. What it uses outlives it. `index` is null where nothing is put.
 class ChunkStore {
  public:
-  // `cache_bytes`: of what was read, half of it nodes of recipes.
-  ChunkStore(Containers& containers, Index* index, const StoreKeys& keys, std::size_t cache_bytes)
+  // `cache_bytes`: of what was read, half of it nodes of recipes. `compression`: of data that is new.
+  ChunkStore(Containers& containers, Index* index, const StoreKeys& keys, std::size_t cache_bytes,
+             const CompressionOptions& compression = {})
       : containers_(containers),
         index_(index),
         filler_(containers, index),
         keys_(keys),
+        compression_(compression),
         cache_(cache_bytes / 2),
         nodes_(cache_bytes / 2) {}
 
@@ -82,19 +85,30 @@ class ChunkStore {
   [[nodiscard]] ChunkCounts counts() const;
 
  private:
+  // What lies at a place, and whether it is compressed there.
+  struct Found {
+    Bytes bytes{};
+    bool compressed = false;
+    bool elsewhere = false;
+  };
+  Found look_at(ChunkKind kind, const ChunkRef& chunk, Location at);
   std::optional<ChunkRef> root_at(const hashing::Digest& id, Location at);
   base::Result<ChunkRef> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   std::optional<ChunkRef> found(ChunkKind kind, const Containers::NewChunk& chunk);
   base::Result<void> append_missing(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
                                     std::vector<std::optional<ChunkRef>>& out);
   bool is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes);
-  Bytes find_damaged(ChunkKind kind, const ChunkRef& chunk, bool& elsewhere);
+  Found find_damaged(ChunkKind kind, const ChunkRef& chunk);
+  // What those chunks are compressed to that are not in `known`.
+  std::vector<base::Bytes> compress(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
+                                    std::span<const std::optional<ChunkRef>> known) const;
 
   Containers& containers_;
   Index* const index_;
   IndexFiller filler_;
   const StoreKeys& keys_;
-  ChunkCache<base::Bytes> cache_;  // roots, and data that is not where its recipe says
+  const CompressionOptions compression_;
+  ChunkCache<base::Bytes> cache_;  // roots, data that is compressed, or not where its recipe says
   ChunkCache<Node> nodes_;
   Pins pins_;
   static constexpr std::size_t bad_max = 1U << 20U;

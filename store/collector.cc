@@ -231,16 +231,33 @@ std::optional<Location> Collector::elsewhere(ChunkKind kind, const ChunkRef& chu
   return header && header->kind == kind && header->id == chunk.id ? at : std::nullopt;
 }
 
+// The mark knows how long chunks are, and not what they were compressed to: the directory does.
+std::uint64_t Collector::live_bytes_of(std::uint32_t number) {
+  const std::uint64_t known = live_.bytes_of(number);
+  if (known == 0 || number > last_ || forwarding_.contains(number) ||
+      !store_.requires_feature(FormatFile::compression))
+    return known;
+  const std::vector<std::uint32_t> offsets = live_.offsets_of(number);
+  std::uint64_t out = 0;
+  const auto walked =
+      store_.containers().walk(number, false, [&](Location at, const ChunkHeader& header, base::BytesView) {
+        if (std::ranges::binary_search(offsets, at.offset)) out += ChunkHeader::bytes + header.stored();
+      });
+  return walked ? out : known;
+}
+
 base::Result<void> Collector::note_missed() {
-  Marks next{.marked = now(), .live = live_.bytes()};
+  Marks next{.marked = now()};
   std::uint64_t bytes = 0;
   report_.waiting_bytes = 0;
   for (const std::uint32_t number : containers_) {
     const auto one = store_.containers().bytes_of(number);
     if (!one) return base::fail(one.error());
     bytes += *one;
+    const Fill fill{.bytes = *one, .live = live_bytes_of(number)};
+    next.live += fill.live;
     if (number >= kept_from_) continue;
-    note_thin(number, *one, next);
+    note_thin(number, fill, next);
     if (live_.has(number) || next.missed.size() >= Marks::missed_max) continue;
     const auto known = marks_.missed.find(number);
     // A clock that went back keeps it for longer.
@@ -258,9 +275,9 @@ base::Result<void> Collector::put_marks() {
   return !put && is_full(put.error()) ? base::Result<void>() : put;
 }
 
-void Collector::note_thin(std::uint32_t number, std::uint64_t bytes, Marks& next) const {
-  const std::uint64_t live = live_.bytes_of(number);
-  if (live == 0 || live >= bytes / 2 || forwarding_.contains(number) || next.thin.size() >= Marks::thin_max)
+void Collector::note_thin(std::uint32_t number, const Fill& fill, Marks& next) const {
+  if (fill.live == 0 || fill.live >= fill.bytes / 2 || forwarding_.contains(number) ||
+      next.thin.size() >= Marks::thin_max)
     return;
   const std::vector<std::uint32_t> offsets = live_.offsets_of(number);
   const std::uint64_t chunks = base::xxhash64(std::as_bytes(std::span(offsets)));
@@ -316,6 +333,7 @@ void Collector::rewrite(const std::vector<std::uint32_t>& containers, GcProgress
     Pins& pins = store_.chunks().pins();
     if (pins.condemn(std::span(&number, 1), pinned_since_).empty()) continue;
     const auto before = store_.containers().bytes_of(number);
+    const std::uint64_t live = live_bytes_of(number);
     const auto done = before ? rewrite_one(number) : base::fail(before.error());
     // What is left of it says where its chunks are: it may be referred to.
     pins.pardon(number);
@@ -325,9 +343,8 @@ void Collector::rewrite(const std::vector<std::uint32_t>& containers, GcProgress
     if (!*done) continue;
     ++report_.rewritten;
     ++progress.rewritten;
-    const std::uint64_t moved = live_.bytes_of(number);
-    report_.moved_bytes += moved;
-    marks_.garbage -= std::min(marks_.garbage, *before - std::min(*before, moved));
+    report_.moved_bytes += live;
+    marks_.garbage -= std::min(marks_.garbage, *before - std::min(*before, live));
     marks_.thin.erase(number);
   }
 }

@@ -98,7 +98,12 @@ class Collector {
   // What the last mark has missed, or nearly so, and the time since when each has.
   base::Result<void> note_missed();
   base::Result<void> put_marks();
-  void note_thin(std::uint32_t number, std::uint64_t bytes, Marks& next) const;
+  // Bytes of a container that are in use, as they lie there.
+  std::uint64_t live_bytes_of(std::uint32_t number);
+  struct Fill {
+    std::uint64_t bytes = 0, live = 0;
+  };
+  void note_thin(std::uint32_t number, const Fill& fill, Marks& next) const;
   [[nodiscard]] std::vector<std::uint32_t> due(const Marks& before) const;
   void remove(const std::vector<std::uint32_t>& containers, GcProgress& progress);
   base::Result<void> remove_one(std::uint32_t number);

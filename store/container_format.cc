@@ -17,11 +17,13 @@ constexpr std::size_t version = 8, role = 12, volume = 13, reserved = 14, number
                       zeros_too = 40, checksum = 56;
 }
 namespace chunk_at {
-constexpr std::size_t magic = 0, kind = 4, compression = 5, length = 8, stored = 12, id = 16, checksum = 48;
+constexpr std::size_t magic = 0, kind = 4, compression = 5, reserved = 6, length = 8, stored = 12, id = 16,
+                      checksum = 48;
 }
 namespace listed_at {
-constexpr std::size_t offset = 0, kind = 4, reserved = 5, length = 8, id = 12;
+constexpr std::size_t offset = 0, kind = 4, compressed = 5, length = 8, id = 12;
 }
+constexpr std::uint8_t is_plain = 0, is_zstd = 1;  // chunk_at::compression
 namespace footer_at {
 constexpr std::size_t directory = 8, reserved = 12, checksum = 16;
 }
@@ -47,18 +49,38 @@ std::optional<ChunkKind> kind_of(std::uint8_t byte) {
   return static_cast<ChunkKind>(byte);
 }
 
-base::Bytes header_without_checksum(ChunkKind kind, const hashing::Digest& id, std::uint32_t length) {
+// Of a chunk of so many bytes, which is compressed to `compressed`; 0: it is not.
+base::Bytes header_without_checksum(ChunkKind kind, const hashing::Digest& id, std::uint32_t length,
+                                    std::uint32_t compressed) {
   base::Bytes out(ChunkHeader::bytes);
   base::store_be<std::uint32_t>(out, chunk_at::magic, chunk_magic);
   base::store_be<std::uint8_t>(out, chunk_at::kind, static_cast<std::uint8_t>(kind));
+  base::store_be<std::uint8_t>(out, chunk_at::compression, compressed == 0 ? is_plain : is_zstd);
   base::store_be<std::uint32_t>(out, chunk_at::length, length);
-  base::store_be<std::uint32_t>(out, chunk_at::stored, length);
+  base::store_be<std::uint32_t>(out, chunk_at::stored, compressed == 0 ? length : compressed);
   std::ranges::copy(id.bytes, out.begin() + chunk_at::id);
   return out;
 }
 
 std::uint64_t checksum_of(base::BytesView header, base::BytesView bytes) {
   return base::xxhash64(bytes, base::xxhash64(header.first(chunk_at::checksum)));
+}
+
+// Only data is, and only if that makes it shorter.
+bool may_be_compressed(ChunkKind kind, std::uint32_t length, std::uint32_t compressed) {
+  return kind == ChunkKind::data && compressed > 0 && compressed < length;
+}
+
+// Of 24 bits.
+std::uint32_t load_compressed(base::BytesView entry) {
+  return std::uint32_t{base::load_be<std::uint8_t>(entry, listed_at::compressed)} << 16U |
+         base::load_be<std::uint16_t>(entry, listed_at::compressed + 1);
+}
+
+void store_compressed(base::MutableBytes entry, std::uint32_t compressed) {
+  static_assert(hashing::chunk_bytes_max < 1U << 24U);
+  base::store_be<std::uint8_t>(entry, listed_at::compressed, static_cast<std::uint8_t>(compressed >> 16U));
+  base::store_be<std::uint16_t>(entry, listed_at::compressed + 1, static_cast<std::uint16_t>(compressed));
 }
 
 }  // namespace
@@ -97,16 +119,21 @@ std::optional<ContainerHeader> decode_container_header(base::BytesView bytes) {
   return out;
 }
 
-base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  base::Bytes out = header_without_checksum(kind, id, static_cast<std::uint32_t>(bytes.size()));
-  base::store_be<std::uint64_t>(out, chunk_at::checksum, checksum_of(out, bytes));
+base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored) {
+  const auto size = static_cast<std::uint32_t>(stored.bytes.size());
+  base::Bytes out = header_without_checksum(kind, id, stored.length, stored.compressed ? size : 0);
+  base::store_be<std::uint64_t>(out, chunk_at::checksum, checksum_of(out, stored.bytes));
   return out;
 }
 
-base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  base::Bytes out = encode_header(kind, id, bytes);
-  out.insert(out.end(), bytes.begin(), bytes.end());
+base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored) {
+  base::Bytes out = encode_header(kind, id, stored);
+  out.insert(out.end(), stored.bytes.begin(), stored.bytes.end());
   return out;
+}
+
+base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView chunk) {
+  return encode_chunk(kind, id, StoredBytes::plain(chunk));
 }
 
 std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes) {
@@ -116,10 +143,14 @@ std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes) {
   const auto kind = kind_of(base::load_be<std::uint8_t>(bytes, chunk_at::kind));
   ChunkHeader out;
   out.length = base::load_be<std::uint32_t>(bytes, chunk_at::length);
-  // No compression yet: what is stored is as long as the chunk.
-  if (!kind || !has_zeros(bytes, chunk_at::compression, chunk_at::length) ||
-      base::load_be<std::uint32_t>(bytes, chunk_at::stored) != out.length ||
+  if (!kind || !has_zeros(bytes, chunk_at::reserved, chunk_at::length) ||
       out.length > chunk_bytes_limit(*kind))
+    return std::nullopt;
+  const auto stored = base::load_be<std::uint32_t>(bytes, chunk_at::stored);
+  const auto compression = base::load_be<std::uint8_t>(bytes, chunk_at::compression);
+  if (compression == is_zstd) out.compressed = stored;
+  if (compression == is_zstd ? !may_be_compressed(*kind, out.length, stored)
+                             : compression != is_plain || stored != out.length)
     return std::nullopt;
   out.kind = *kind;
   out.checksum = base::load_be<std::uint64_t>(bytes, chunk_at::checksum);
@@ -127,10 +158,10 @@ std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes) {
   return out;
 }
 
-bool is_whole(const ChunkHeader& header, base::BytesView bytes) {
-  return bytes.size() == header.length &&
-         checksum_of(header_without_checksum(header.kind, header.id, header.length), bytes) ==
-             header.checksum;
+bool is_whole(const ChunkHeader& header, base::BytesView stored) {
+  return stored.size() == header.stored() &&
+         checksum_of(header_without_checksum(header.kind, header.id, header.length, header.compressed),
+                     stored) == header.checksum;
 }
 
 base::Bytes encode(const std::vector<DirectoryEntry>& directory) {
@@ -139,6 +170,7 @@ base::Bytes encode(const std::vector<DirectoryEntry>& directory) {
     const auto to = base::MutableBytes(out).subspan(i * DirectoryEntry::bytes, DirectoryEntry::bytes);
     base::store_be<std::uint32_t>(to, listed_at::offset, directory[i].offset);
     base::store_be<std::uint8_t>(to, listed_at::kind, static_cast<std::uint8_t>(directory[i].kind));
+    store_compressed(to, directory[i].compressed);
     base::store_be<std::uint32_t>(to, listed_at::length, directory[i].length);
     std::ranges::copy(directory[i].id.bytes, to.begin() + listed_at::id);
   }
@@ -155,12 +187,14 @@ std::optional<std::vector<DirectoryEntry>> decode_directory(base::BytesView byte
     DirectoryEntry entry;
     entry.offset = base::load_be<std::uint32_t>(bytes, listed_at::offset);
     entry.length = base::load_be<std::uint32_t>(bytes, listed_at::length);
+    entry.compressed = load_compressed(bytes);
     if (!kind || *kind == ChunkKind::directory || entry.offset != at ||
-        entry.length > chunk_bytes_limit(*kind) || !has_zeros(bytes, listed_at::reserved, listed_at::length))
+        entry.length > chunk_bytes_limit(*kind) ||
+        (entry.compressed != 0 && !may_be_compressed(*kind, entry.length, entry.compressed)))
       return std::nullopt;
     entry.kind = *kind;
     std::ranges::copy(bytes.subspan(listed_at::id, hashing::digest_bytes), entry.id.bytes.begin());
-    at += ChunkHeader::bytes + entry.length;
+    at += ChunkHeader::bytes + entry.stored();
     if (at > Location::offset_end) return std::nullopt;
     out.push_back(entry);
   }

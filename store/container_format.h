@@ -38,17 +38,30 @@ struct ChunkHeader {
   ChunkKind kind = ChunkKind::data;
   std::uint32_t length = 0;
   hashing::Digest id{};
-  std::uint64_t checksum = 0;  // of all of it and of the chunk's bytes
+  std::uint64_t checksum = 0;    // of all of it and of what stands behind it
+  std::uint32_t compressed = 0;  // to so many bytes, with zstd; 0: the chunk stands there as it is
+  // Bytes behind it.
+  [[nodiscard]] std::uint32_t stored() const { return compressed == 0 ? length : compressed; }
   friend bool operator==(const ChunkHeader&, const ChunkHeader&) = default;
 };
-// What stands before these bytes.
-base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+// What stands behind a header: the chunk as it is, or what compress() made of it, which is shorter.
+struct StoredBytes {
+  static StoredBytes plain(base::BytesView chunk) {
+    return {static_cast<std::uint32_t>(chunk.size()), false, chunk};
+  }
+  std::uint32_t length = 0;  // of the chunk
+  bool compressed = false;
+  base::BytesView bytes{};
+};
+// What stands before these bytes. Only data is compressed.
+base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored);
 // A header and the bytes behind it.
-base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored);
+base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView chunk);
 // Nothing: it is none, or longer than any of its kind. Its checksum is not looked at.
 std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes);
-// Whether the checksum is that of header and bytes.
-bool is_whole(const ChunkHeader& header, base::BytesView bytes);
+// Whether the checksum is that of header and stored bytes.
+bool is_whole(const ChunkHeader& header, base::BytesView stored);
 
 // What a container has, in its last chunk when it is full.
 struct DirectoryEntry {
@@ -57,6 +70,8 @@ struct DirectoryEntry {
   ChunkKind kind = ChunkKind::data;
   std::uint32_t length = 0;
   hashing::Digest id{};
+  std::uint32_t compressed = 0;  // as in its header
+  [[nodiscard]] std::uint32_t stored() const { return compressed == 0 ? length : compressed; }
   friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
 };
 base::Bytes encode(const std::vector<DirectoryEntry>& directory);

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/log.h"
+#include "store/compression.h"
 #include "store/node.h"
 
 namespace braid::store {
@@ -18,17 +19,27 @@ constexpr std::size_t number_digits = 8;
 constexpr std::size_t listed_max = 1U << 18U;
 constexpr std::size_t look_bytes = 1U << 16U;
 
-// Nothing: there is no whole chunk at `at`. `bytes` is what it says.
+// The chunk that is compressed behind its header. False: none is.
+bool restore(const ChunkHeader& header, base::BytesView stored, base::Bytes& chunk) {
+  chunk.resize(header.length);
+  return decompress(stored, chunk);
+}
+
+// Nothing: there is no whole chunk at `at`. `bytes` is what the chunk says.
 base::Result<std::optional<ChunkHeader>> whole_chunk_at(File& file, std::uint64_t at, base::Bytes& bytes) {
   bytes.resize(ChunkHeader::bytes);
   const auto head = file.read(at, bytes);
   if (!head) return base::fail(head.error());
   const auto header = decode_chunk_header(base::BytesView(bytes).first(*head));
   if (!header) return std::nullopt;
-  bytes.resize(header->length);
+  bytes.resize(header->stored());
   const auto got = file.read(at + ChunkHeader::bytes, bytes);
   if (!got) return base::fail(got.error());
   if (*got != bytes.size() || !is_whole(*header, bytes)) return std::nullopt;
+  if (header->compressed == 0) return header;
+  base::Bytes chunk;
+  if (!restore(*header, bytes, chunk)) return std::nullopt;
+  bytes = std::move(chunk);
   return header;
 }
 
@@ -163,7 +174,7 @@ base::Result<void> Containers::take_up(std::uint32_t number) {
   if (*listed) return {};
   Current found{.number = number, .file = file, .end = 0, .directory = {}};
   const auto scanned = scan(*file, number, [&](Location at, const ChunkHeader& header, base::BytesView) {
-    found.directory.push_back({at.offset, header.kind, header.length, header.id});
+    found.directory.push_back({at.offset, header.kind, header.length, header.id, header.compressed});
   });
   if (!scanned) return base::fail(scanned.error());
   if (scanned->damaged > 0) {
@@ -249,10 +260,11 @@ base::Result<void> Containers::append_some(ChunkKind kind, std::span<const NewCh
   if (!done && !is_full(done.error())) broken_ = true;
   if (!done) return done;
   for (const NewChunk& chunk : chunks) {
-    const auto length = static_cast<std::uint32_t>(chunk.bytes.size());
+    const DirectoryEntry entry{current_.end, kind, static_cast<std::uint32_t>(chunk.bytes.size()), chunk.id,
+                               static_cast<std::uint32_t>(chunk.compressed.size())};
     out.push_back({.volume = 0, .container = current_.number, .offset = current_.end});
-    current_.directory.push_back({current_.end, kind, length, chunk.id});
-    current_.end += static_cast<std::uint32_t>(ChunkHeader::bytes) + length;
+    current_.directory.push_back(entry);
+    current_.end += static_cast<std::uint32_t>(ChunkHeader::bytes) + entry.stored();
     ++appended_;
   }
   return {};
@@ -263,19 +275,19 @@ base::Result<std::vector<Location>> Containers::append_all(ChunkKind kind, std::
   std::vector<base::BytesView> parts;
   headers.reserve(chunks.size());
   for (const NewChunk& chunk : chunks) {
-    parts.emplace_back(headers.emplace_back(encode_header(kind, chunk.id, chunk.bytes)));
-    parts.push_back(chunk.bytes);
+    parts.emplace_back(headers.emplace_back(encode_header(kind, chunk.id, chunk.stored())));
+    parts.push_back(chunk.stored().bytes);
   }
   std::vector<Location> out;
   out.reserve(chunks.size());
   const std::scoped_lock lock(adding_);
   while (out.size() < chunks.size()) {
     const std::span<const NewChunk> left = chunks.subspan(out.size());
-    std::uint64_t bytes = ChunkHeader::bytes + left.front().bytes.size();
+    std::uint64_t bytes = ChunkHeader::bytes + left.front().stored().bytes.size();
     if (auto ready = make_room(bytes); !ready) return base::fail(ready.error());
     std::size_t count = 1;
     for (; count < left.size(); ++count) {
-      bytes += ChunkHeader::bytes + left[count].bytes.size();
+      bytes += ChunkHeader::bytes + left[count].stored().bytes.size();
       if (!has_room(bytes, count + 1)) break;
     }
     const auto these = std::span<const base::BytesView>(parts).subspan(2 * out.size(), 2 * count);
@@ -327,8 +339,8 @@ Location Containers::end() {
   return {.volume = 0, .container = current_.number, .offset = current_.end};
 }
 
-base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const hashing::Digest& id,
-                                           std::uint32_t length) {
+base::Result<Containers::Chunk> Containers::read(Location at, ChunkKind kind, const hashing::Digest& id,
+                                                 std::uint32_t length) {
   if (length > chunk_bytes_limit(kind)) return base::fail(EBADMSG);
   const auto place = find(at);
   if (!place) return base::fail(place.error());
@@ -337,10 +349,18 @@ base::Result<base::Bytes> Containers::read(Location at, ChunkKind kind, const ha
   if (!got) return base::fail(got.error());
   const auto header = decode_chunk_header(base::BytesView(bytes).first(*got));
   if (!header || header->kind != kind || header->id != id || header->length != length ||
-      *got != bytes.size() || !is_whole(*header, base::BytesView(bytes).subspan(ChunkHeader::bytes)))
+      *got < ChunkHeader::bytes + header->stored())
     return base::fail(EBADMSG);
-  bytes.erase(bytes.begin(), bytes.begin() + ChunkHeader::bytes);
-  return bytes;
+  const auto stored = base::BytesView(bytes).subspan(ChunkHeader::bytes, header->stored());
+  if (!is_whole(*header, stored)) return base::fail(EBADMSG);
+  Chunk out{.compressed = header->compressed != 0};
+  if (!out.compressed) {
+    bytes.erase(bytes.begin(), bytes.begin() + ChunkHeader::bytes);
+    out.bytes = std::move(bytes);
+  } else if (!restore(*header, stored, out.bytes)) {
+    return base::fail(EBADMSG);
+  }
+  return out;
 }
 
 bool Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
@@ -349,11 +369,15 @@ bool Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id, b
   const std::size_t count = ChunkHeader::bytes + bytes.size();
   const auto room = std::make_unique_for_overwrite<std::byte[]>(count);
   const auto got = place->file->read(place->at.offset, {room.get(), count});
-  if (!got || *got != count) return false;
-  const base::BytesView found(room.get(), count);
-  const auto header = decode_chunk_header(found.first(ChunkHeader::bytes));
-  return header && header->kind == kind && header->id == id && header->length == bytes.size() &&
-         base::equal(found.subspan(ChunkHeader::bytes), bytes) && is_whole(*header, bytes);
+  const base::BytesView found(room.get(), got.value_or(0));
+  const auto header = decode_chunk_header(found);
+  if (!header || header->kind != kind || header->id != id || header->length != bytes.size() ||
+      found.size() < ChunkHeader::bytes + header->stored())
+    return false;
+  const auto stored = found.subspan(ChunkHeader::bytes, header->stored());
+  if (header->compressed == 0) return base::equal(stored, bytes) && is_whole(*header, bytes);
+  base::Bytes chunk;
+  return is_whole(*header, stored) && restore(*header, stored, chunk) && base::equal(chunk, bytes);
 }
 
 bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {
@@ -435,7 +459,7 @@ base::Result<Containers::Scanned> Containers::scan(File& file, std::uint32_t num
     // Behind a directory there is the footer, and nothing else.
     if ((*header)->kind == ChunkKind::directory) break;
     take({.volume = 0, .container = number, .offset = static_cast<std::uint32_t>(at)}, **header, bytes);
-    at += ChunkHeader::bytes + bytes.size();
+    at += ChunkHeader::bytes + (*header)->stored();
     if (out.damaged == 0) out.end = static_cast<std::uint32_t>(at);
   }
   return out;
@@ -454,7 +478,7 @@ base::Result<Containers::Walked> Containers::walk(std::uint32_t number, bool wit
   if (out.full && !with_bytes) {
     for (const DirectoryEntry& entry : **listed)
       take({.volume = 0, .container = number, .offset = entry.offset},
-           {.kind = entry.kind, .length = entry.length, .id = entry.id}, {});
+           {.kind = entry.kind, .length = entry.length, .id = entry.id, .compressed = entry.compressed}, {});
     out.chunks = (*listed)->size();
     return out;
   }

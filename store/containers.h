@@ -46,6 +46,11 @@ class Containers {
   struct NewChunk {
     hashing::Digest id{};
     base::BytesView bytes{};
+    base::BytesView compressed{};  // what is kept in place of them; empty: they are kept as they are
+    [[nodiscard]] StoredBytes stored() const {
+      return {static_cast<std::uint32_t>(bytes.size()), !compressed.empty(),
+              compressed.empty() ? bytes : compressed};
+    }
   };
   base::Result<std::vector<Location>> append_all(ChunkKind kind, std::span<const NewChunk> chunks);
   // What was appended before this began is on the medium on return. Who comes meanwhile shares the next sync.
@@ -54,12 +59,15 @@ class Containers {
   // Here and below a chunk is looked for where it was moved to, if its container was rewritten.
   // The bytes of the chunk with this id and length. EBADMSG: there is none there, or it is damaged. That the
   // id is that of the bytes is for the caller to check.
-  base::Result<base::Bytes> read(Location at, ChunkKind kind, const hashing::Digest& id,
-                                 std::uint32_t length);
+  struct Chunk {
+    base::Bytes bytes{};
+    bool compressed = false;  // where it lies
+  };
+  base::Result<Chunk> read(Location at, ChunkKind kind, const hashing::Digest& id, std::uint32_t length);
   // Whether the chunk with this id lies there whole, was not moved, and these are its bytes.
   bool holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
-  // Bytes [from, from + to.size()) of a chunk of data that has been verified. False: it has not been, or
-  // cannot be read.
+  // Bytes [from, from + to.size()) of a chunk of data that has been verified, and is not compressed. False:
+  // it has not been, or cannot be read.
   bool read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to);
   // What is known so. A container that is removed or rewritten is forgotten.
   [[nodiscard]] Verified& verified() { return verified_; }
@@ -104,8 +112,8 @@ class Containers {
     bool forwarding = false;    // it was rewritten: then it has entries, and no chunks
     std::uint64_t entries = 0;
   };
-  // Where each chunk of a container lies. With `bytes` each is read, and `bytes` is what it says; else a
-  // directory is believed, if there is one.
+  // Where each chunk of a container lies. With `bytes` each is read, and `bytes` is what the chunk says; else
+  // a directory is believed, if there is one.
   using Take = std::function<void(Location at, const ChunkHeader& header, base::BytesView bytes)>;
   base::Result<Walked> walk(std::uint32_t number, bool with_bytes, const Take& take);
 

@@ -14,8 +14,9 @@ namespace braid::store {
 struct FormatFile {
   static constexpr unsigned version = 1;
   // Bits of `required` that this program knows. Who does not know one may not even read.
-  static constexpr std::uint64_t forwarding = 1;  // containers were rewritten
-  static constexpr std::uint64_t known_features = forwarding;
+  static constexpr std::uint64_t forwarding = 1;   // containers were rewritten
+  static constexpr std::uint64_t compression = 2;  // chunks may be compressed
+  static constexpr std::uint64_t known_features = forwarding | compression;
 
   StoreId store{};
   hashing::Digest key{};       // StoreKeys::fingerprint()

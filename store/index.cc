@@ -7,6 +7,7 @@
 #include <rocksdb/sst_file_writer.h>
 #include <rocksdb/table.h>
 #include <rocksdb/write_batch.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -156,7 +157,13 @@ class RocksIndex final : public Index {
   }
   void flush() override {
     const std::shared_lock lock(opening_);
-    if (writes_) complain(db_->Flush(rocksdb::FlushOptions()));
+    if (!writes_) return;
+    const rocksdb::Status done = db_->Flush(rocksdb::FlushOptions());
+    complain(done);
+    // When it has just recovered from an error, RocksDB 7.8 returns before the flush has ended; closing would
+    // cut that short.
+    constexpr unsigned milliseconds_max = 10'000;
+    for (unsigned i = 0; done.ok() && i < milliseconds_max && is_flushing(); ++i) ::usleep(1000);
   }
   [[nodiscard]] std::uint64_t entries_about() const override {
     const std::shared_lock lock(opening_);
@@ -175,6 +182,15 @@ class RocksIndex final : public Index {
     std::string value;
     if (!get(key, value) || value.size() != sizeof(std::uint64_t)) return std::nullopt;
     return Location::unpacked(base::load_be<std::uint64_t>(base::bytes_of(value), 0));
+  }
+  [[nodiscard]] bool is_flushing() const {
+    const auto property = [&](const std::string& name) {
+      std::uint64_t out = 0;
+      return db_->GetIntProperty(name, &out) ? out : 0;
+    };
+    using Properties = rocksdb::DB::Properties;
+    return property(Properties::kNumImmutableMemTable) > 0 &&
+           property(Properties::kMemTableFlushPending) + property(Properties::kNumRunningFlushes) > 0;
   }
   rocksdb::Status take_in(std::span<const Entry> sorted) {
     if (!writes_ && !opens_for_writing()) return rocksdb::Status::NoSpace();

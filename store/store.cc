@@ -95,6 +95,10 @@ Store::Opened Store::begin(const StoreOptions& options, bool is_store) {
   if (!is_store) done = make();
   if (done) done = load_format();
   if (done) done = load_key();
+  if (done && options.what != OpenFor::reading && options.compression.how != Compression::none) {
+    const auto required = require(FormatFile::compression);
+    if (!required) return wrong(directory_, format_name, required.error());
+  }
   if (done) done = load_parts(options);
   return done;
 }
@@ -157,7 +161,8 @@ Store::Opened Store::load_parts(const StoreOptions& options) {
     auto index = Index::open(directory_ + "/" + index_name, options.index);
     if (index) index_ = std::move(*index);
   }
-  chunks_ = std::make_unique<ChunkStore>(*containers_, index_.get(), *keys_, options.cache_bytes);
+  chunks_ = std::make_unique<ChunkStore>(*containers_, index_.get(), *keys_, options.cache_bytes,
+                                         options.compression);
   if (what_ == OpenFor::reading) return {};
   for (const Location& place : scrub_state().bad)
     if (place.offset != 0) chunks_->note_bad(place);
@@ -174,6 +179,11 @@ base::Result<void> Store::require(std::uint64_t feature) {
   auto done = replace_small(*medium_, format_name, base::bytes_of(encode(next)));
   if (done) required_ = next.required;
   return done;
+}
+
+bool Store::requires_feature(std::uint64_t feature) {
+  const std::scoped_lock lock(trees_);
+  return (required_ & feature) == feature;
 }
 
 base::Result<void> Store::forget_tree(std::uint32_t number) {

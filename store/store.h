@@ -34,6 +34,7 @@ struct StoreOptions {
   base::LockFile::Wait wait{};
   std::size_t cache_bytes = 64 * base::MiB;  // of what was read of recipes, and of what was found elsewhere
   IndexOptions index{};
+  CompressionOptions compression{};  // of what is new; what is there stays as it is
   std::uint32_t container_bytes = Location::offset_end;
   // The caller brings the index up to date by chunks().index_filler(). Else that is done on return.
   bool index_later = false;
@@ -86,6 +87,7 @@ class Store {
   base::Result<std::uint32_t> tree_of(const std::string& file_system, const std::string& path);
   // From now on nobody opens the store who does not know this feature (FormatFile::required).
   base::Result<void> require(std::uint64_t feature);
+  [[nodiscard]] bool requires_feature(std::uint64_t feature);
   // Its files are gone for good. Should it be back some day, it gets another number.
   base::Result<void> forget_tree(std::uint32_t number);
 

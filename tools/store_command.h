@@ -11,6 +11,7 @@ struct StoreSealCommand {
   std::string path;   // a tree, or a file
   std::string profile = "general";
   unsigned threads = 0;  // 0: one per processor
+  std::string compression = "none";
 };
 struct StoreUnsealCommand {
   std::string store;

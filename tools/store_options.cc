@@ -1,5 +1,7 @@
 #include "tools/store_options.h"
 
+#include "store/compression.h"
+
 namespace braid::tools {
 namespace {
 
@@ -26,7 +28,16 @@ CLI::App* add_store_seal(CLI::App& store, StoreSealCommand& command) {
   seal->add_option("PATH", command.path, "Tree or file; a running server seals it unless there is --store")
       ->required()
       ->type_name(" ");
-  add_store_choice(*seal, command.store);
+  CLI::Option* const store_choice = add_store_choice(*seal, command.store);
+  seal->add_option(
+          "--compression", command.compression,
+          "Of new chunks: none (default), zstd, or zstd:1 to zstd:19; a server's store has it in its "
+          "configuration")
+      ->type_name("HOW")
+      ->check([](const std::string& text) {
+        return store::parse_compression(text) ? std::string() : "write none, zstd, or zstd:1 to zstd:19";
+      })
+      ->needs(store_choice);
   seal->add_option("--profile", command.profile,
                    "How files above 16 KiB are cut: general (default), bulk, checkpoint, block or whole")
       ->type_name("PROFILE")

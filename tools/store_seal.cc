@@ -149,7 +149,10 @@ class UnsealWorker {
 }  // namespace
 
 int seal_tree(const StoreSealCommand& command) {
-  auto tree = open_store_tree(command.store, store::OpenFor::creating, "braid store seal", command.path);
+  const auto compression =
+      store::parse_compression(command.compression).value_or(store::CompressionOptions());
+  auto tree =
+      open_store_tree(command.store, store::OpenFor::creating, "braid store seal", command.path, compression);
   if (!tree) {
     fmt::print(stderr, "braid store seal: {}\n", tree.error());
     return base::exit_failed;

@@ -28,7 +28,8 @@ std::string user_of_store(std::string_view command) {
 }
 
 std::expected<StoreTree, std::string> open_store_tree(const std::string& store, store::OpenFor what,
-                                                      std::string_view command, const std::string& path) {
+                                                      std::string_view command, const std::string& path,
+                                                      const store::CompressionOptions& compression) {
   if (::geteuid() != 0)
     return std::unexpected("needs root: what is sealed is noted in extended attributes trusted.*");
   const std::string directory = directory_of(path);
@@ -38,7 +39,8 @@ std::expected<StoreTree, std::string> open_store_tree(const std::string& store, 
     return std::unexpected(fmt::format("{}: files of this file system cannot be sealed: {}", directory, why));
   const auto identity = vfs::posix::directory_identity(fd.get(), "");
   if (!identity) return std::unexpected(fmt::format("{}: {}", directory, base::message_of(identity.error())));
-  auto opened = store::Store::open(store, {.what = what, .who = user_of_store(command)});
+  auto opened =
+      store::Store::open(store, {.what = what, .who = user_of_store(command), .compression = compression});
   if (!opened) return std::unexpected(opened.error());
   if ((*opened)->registry() == nullptr)
     return std::unexpected(fmt::format("{}: its registry is damaged or gone", store));

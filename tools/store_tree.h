@@ -17,7 +17,8 @@ struct StoreTree {
 
 // Opens the store, and the tree for it. Errors are sentences.
 std::expected<StoreTree, std::string> open_store_tree(const std::string& store, store::OpenFor what,
-                                                      std::string_view command, const std::string& path);
+                                                      std::string_view command, const std::string& path,
+                                                      const store::CompressionOptions& compression = {});
 // What others are told who want the store, too.
 std::string user_of_store(std::string_view command);
 

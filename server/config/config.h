@@ -16,6 +16,7 @@
 #include "rdma/registration.h"
 #include "rpc/call.h"
 #include "rpc/transport.h"
+#include "store/compression.h"
 #include "vfs/export.h"
 #include "vfs/network.h"
 
@@ -101,6 +102,7 @@ struct StoreConfig {
   unsigned scrub_days = 30;                      // every chunk is read once in that time; 0: never
   StoreHashing hashing = StoreHashing::automatic;
   StoreIngest ingest = StoreIngest::after;
+  store::CompressionOptions compression{};  // of new chunks
   std::size_t window_bytes_max =
       0;              // of buffers that all windows hold; 0: a quarter of Limits::buffer_bytes_max
   bool make = false;  // a directory that is empty, or not there, becomes one

@@ -36,6 +36,18 @@ void read_ingest(TomlReader& table, StoreConfig& config) {
     table.problem("ingest", fmt::format(R"('ingest' is "{}"; write "after" or "window")", ingest));
 }
 
+void read_compression(TomlReader& table, StoreConfig& config) {
+  std::string compression;
+  if (!table.text("compression", compression, R"(compression = "zstd")")) return;
+  if (const auto known = store::parse_compression(compression))
+    config.compression = *known;
+  else
+    table.problem(
+        "compression",
+        fmt::format(R"('compression' is "{}"; write "none", "zstd", or "zstd:{}" to "zstd:{}")", compression,
+                    store::CompressionOptions::level_min, store::CompressionOptions::level_max));
+}
+
 StoreConfig read_store(TomlReader table) {
   constexpr std::string_view name_example = R"(name = "archive")",
                              directory_example = R"(directory = "/srv/store")";
@@ -52,6 +64,7 @@ StoreConfig read_store(TomlReader table) {
     table.problem("directory", fmt::format("[[store]] has no 'directory'; write {}", directory_example));
   read_hashing(table, config);
   read_ingest(table, config);
+  read_compression(table, config);
   table.bytes("window_bytes_max", config.window_bytes_max, window_bytes_least, window_bytes_most);
   table.integer("seal_seconds", config.seal_seconds, 0U, std::numeric_limits<unsigned>::max());
   table.integer("gc_keep_seconds", config.gc_keep_seconds, 0U, std::numeric_limits<unsigned>::max());

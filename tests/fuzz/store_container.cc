@@ -8,7 +8,31 @@
 #include "base/assert.h"
 #include "base/big_endian.h"
 #include "base/xxhash64.h"
+#include "store/compression.h"
 #include "store/forwarding.h"
+
+namespace braid {
+namespace {
+
+// A chunk's header, and what is stored behind it.
+void take_chunk(base::Bytes& bytes, bool sign) {
+  const auto stored = base::BytesView(bytes).subspan(std::min(bytes.size(), store::ChunkHeader::bytes));
+  if (sign && bytes.size() >= store::ChunkHeader::bytes)
+    base::store_be<std::uint64_t>(bytes, 48,
+                                  base::xxhash64(stored, base::xxhash64(base::BytesView(bytes).first(48))));
+  const auto header = store::decode_chunk_header(bytes);
+  if (!header || !store::is_whole(*header, stored)) return;
+  const store::StoredBytes again{
+      .length = header->length, .compressed = header->compressed != 0, .bytes = stored};
+  base::check(base::equal(store::encode_chunk(header->kind, header->id, again), bytes),
+              "there is one way to write a chunk");
+  if (!again.compressed) return;
+  base::Bytes chunk(header->length);
+  (void)store::decompress(stored, chunk);
+}
+
+}  // namespace
+}  // namespace braid
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace braid;
@@ -24,15 +48,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       if (header) base::check(base::equal(store::encode(*header), bytes), "there is one way to write a head");
       break;
     }
-    case 1: {
-      const auto header = store::decode_chunk_header(bytes);
-      if (!header) break;
-      const auto chunk = base::BytesView(bytes).subspan(store::ChunkHeader::bytes);
-      if (!store::is_whole(*header, chunk)) break;
-      base::check(base::equal(store::encode_chunk(header->kind, header->id, chunk), bytes),
-                  "there is one way to write a chunk");
+    case 1:
+      braid::take_chunk(bytes, sign);
       break;
-    }
     case 2: {
       const auto directory = store::decode_directory(bytes);
       if (directory)

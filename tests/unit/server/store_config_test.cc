@@ -82,6 +82,12 @@ TEST(Config, what_rests_is_sealed_after_a_time) {
   EXPECT_THAT(complaints_of(store + "seal_seconds = -1\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "gc_bytes_per_second = 1\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "scrub_days = 5000\n" + export_text), HasSubstr("braid.toml:4: "));
+  EXPECT_EQ(parse_config(store + export_text)->stores.front().compression.how, store::Compression::none);
+  EXPECT_EQ(parse_config(store + "compression = \"zstd:9\"\n" + export_text)->stores.front().compression,
+            (store::CompressionOptions{.how = store::Compression::zstd, .level = 9}));
+  for (const std::string wrong : {"gzip", "zstd:0", "zstd:20", "zstd:", "zstd:3x", "Zstd", ""})
+    EXPECT_THAT(complaints_of(store + "compression = \"" + wrong + "\"\n" + export_text),
+                HasSubstr("write \"none\", \"zstd\""));
   EXPECT_THAT(complaints_of(store + "seal_second = 5\n" + export_text), HasSubstr("seal_seconds"));
 }
 

@@ -17,8 +17,10 @@ class ContainersTest : public ScratchTest {
     return *containers.append(ChunkKind::data, keys_.id_of(ChunkKind::data, bytes), bytes);
   }
   base::Result<base::Bytes> read(Containers& containers, Location at, const base::Bytes& bytes) const {
-    return containers.read(at, ChunkKind::data, keys_.id_of(ChunkKind::data, bytes),
-                           static_cast<std::uint32_t>(bytes.size()));
+    auto read = containers.read(at, ChunkKind::data, keys_.id_of(ChunkKind::data, bytes),
+                                static_cast<std::uint32_t>(bytes.size()));
+    if (!read) return base::fail(read.error());
+    return std::move(read->bytes);
   }
   static std::string first() { return Containers::name_of(1); }
 };

@@ -79,6 +79,35 @@ TEST(StoreFormats, a_chunk_has_a_head) {
   EXPECT_FALSE(is_whole(*header, base::bytes_of("chuck")));
 }
 
+TEST(StoreFormats, a_chunk_that_is_compressed_says_so) {
+  const StoredBytes stored{.length = 0x10005, .compressed = true, .bytes = base::bytes_of("frame")};
+  const base::Bytes bytes = encode_chunk(ChunkKind::data, digest_of_aa(), stored);
+  EXPECT_EQ(hex_text(bytes), "43686e6b010100000001000500000005" + aa_32 + "530dc41248f6af63" + "6672616d65");
+  const auto header = decode_chunk_header(bytes);
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->length, 0x10005U);
+  EXPECT_EQ(header->stored(), 5U);
+  EXPECT_TRUE(is_whole(*header, base::bytes_of("frame")));
+  EXPECT_FALSE(is_whole(*header, base::bytes_of("framf")));
+  const auto refused = [&](std::size_t at, std::byte value) {
+    base::Bytes other = bytes;
+    other[at] = value;
+    return !decode_chunk_header(other);
+  };
+  EXPECT_TRUE(refused(4, std::byte{2})) << "a node is not compressed";
+  EXPECT_TRUE(refused(5, std::byte{2})) << "by something that is not known";
+  EXPECT_TRUE(refused(5, std::byte{0})) << "it is not, and shorter than it is";
+  EXPECT_TRUE(refused(15, std::byte{0})) << "to nothing";
+  EXPECT_TRUE(refused(13, std::byte{1})) << "to as much as it was";
+  const std::vector<DirectoryEntry> entries{{64, ChunkKind::data, 0x10005, digest_of_aa(), 0x1234},
+                                            {64 + 56 + 0x1234, ChunkKind::node, 5, digest_of_aa()}};
+  EXPECT_EQ(hex_text(encode(entries)),
+            "000000400100123400010005" + aa_32 + "000012ac0200000000000005" + aa_32);
+  EXPECT_EQ(decode_directory(encode(entries)), entries);
+  EXPECT_FALSE(decode_directory(encode({{64, ChunkKind::node, 5, digest_of_aa(), 4}})));
+  EXPECT_FALSE(decode_directory(encode({{64, ChunkKind::data, 5, digest_of_aa(), 5}})));
+}
+
 TEST(StoreFormats, a_container_ends_with_a_directory) {
   const std::vector<DirectoryEntry> entries{{64, ChunkKind::data, 5, digest_of_aa()}};
   EXPECT_EQ(hex_text(encode(entries)), "000000400100000000000005" + aa_32);
@@ -160,6 +189,12 @@ TEST(StoreFormats, no_bit_can_change) {
   each_bit(encode_footer(125), [](base::BytesView bytes) { return !decode_footer(bytes); });
   each_bit(encode(RegistryEntry{RegistryKind::sealed, 7, 1, some_handle()}),
            [](base::BytesView bytes) { return !decode_registry_entry(bytes); });
+  each_bit(encode_chunk(ChunkKind::data, digest_of_aa(),
+                        StoredBytes{.length = 9, .compressed = true, .bytes = base::bytes_of("frame")}),
+           [](base::BytesView bytes) {
+             const auto header = decode_chunk_header(bytes);
+             return !header || !is_whole(*header, bytes.subspan(ChunkHeader::bytes));
+           });
   each_bit(encode_chunk(ChunkKind::data, digest_of_aa(), base::bytes_of("chunk")), [](base::BytesView bytes) {
     const auto header = decode_chunk_header(bytes);
     return !header || !is_whole(*header, bytes.subspan(ChunkHeader::bytes));
@@ -309,7 +344,9 @@ TEST(StoreFormats, the_file_format_tells_versions_and_features) {
   later[12] = '2';
   EXPECT_EQ(decode_format(later).error(), "is of a later version of braid");
   FormatFile featured = format;
-  featured.required = 2;
+  featured.required = FormatFile::forwarding | FormatFile::compression;
+  EXPECT_EQ(decode_format(encode(featured)), featured);
+  featured.required = 4;
   EXPECT_THAT(decode_format(encode(featured)).error(), testing::HasSubstr("features"));
 }
 
