@@ -257,9 +257,6 @@ vfs::VfsOp<std::uint64_t> SealedContent::share(vfs::Stub& stub, const vfs::Crede
   const auto tree = source_.tree_to_share(stub.handle());
   if (!tree) co_return 0;
   auto& other = static_cast<SealedContent&>(from.content);
-  if (other.inode_->has_steps())
-    co_await other.change(from.stub,
-                          [&](File& file, int, StubCall&) { return other.inode_->do_steps(file); });
   const int from_fd = co_await from.stub.descriptor(vfs::OpenAccess::read);
   const auto from_file = source_.store_.medium().file_of(from_fd);
   std::uint64_t shared = 0;

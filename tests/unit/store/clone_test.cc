@@ -106,23 +106,6 @@ TEST_P(CloneTest, a_part_may_be_anywhere) {
   EXPECT_TRUE(all_of("g") == wanted);
 }
 
-// What a crash between the record and the holes leaves is done first.
-TEST_P(CloneTest, steps_that_a_crash_has_left_are_done_first) {
-  const base::UniqueFd fd(::open(local("f").c_str(), O_RDWR | O_CLOEXEC));
-  const auto stub = store_->medium().file_of(fd.get());
-  const KernelHandle handle = *stub->handle();
-  Record record = *decode_record(**stub->attribute(record_name), store_->keys(), handle);
-  record.pending = true;
-  ASSERT_TRUE(stub->set_attribute(record_name, encode(record, store_->keys(), handle)));
-  ASSERT_TRUE(stub->write(0, base::bytes_of(bytes_)));
-  again(0);
-  ASSERT_TRUE(clone("f", 0, "g", 0, 0));
-  EXPECT_TRUE(all_of("g") == bytes_);
-  EXPECT_TRUE(all_of("f") == bytes_);
-  EXPECT_LT(own_bytes("f"), bytes_.size() / 2) << "the holes were made";
-  EXPECT_FALSE(decode_record(**stub->attribute(record_name), store_->keys(), handle)->pending);
-}
-
 TEST_P(CloneTest, a_file_may_share_with_itself) {
   ASSERT_TRUE(clone("f", 0, "f", 600'000, 200'000));
   std::string wanted = bytes_;

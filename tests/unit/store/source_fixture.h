@@ -24,7 +24,7 @@ class SourceTest : public vfs::PosixTest {
  protected:
   void SetUp() override {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
-    std::string pattern = store_place_ + "store-XXXXXX";
+    std::string pattern = testing::TempDir() + "store-XXXXXX";
     store_path_ = ::mkdtemp(pattern.data());
     store_ = std::move(*Store::open(store_path_, store_options_));
     source_ = std::make_unique<StoreSource>(*store_);
@@ -142,7 +142,6 @@ class SourceTest : public vfs::PosixTest {
 
   std::function<void()> before_opened_;
   StoreOptions store_options_{.what = OpenFor::creating};
-  std::string store_place_ = testing::TempDir();
   std::filesystem::path store_path_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<StoreSource> source_;
