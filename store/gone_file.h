@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,6 +22,15 @@ struct FileKey {
   static FileKey of(const RegistryEntry& entry);
   friend auto operator<=>(const FileKey&, const FileKey&) = default;
 };
+
+}  // namespace braid::store
+
+template <>
+struct std::hash<braid::store::FileKey> {
+  std::size_t operator()(const braid::store::FileKey& key) const noexcept { return key.a; }
+};
+
+namespace braid::store {
 
 struct GoneFile {
   static constexpr const char* name = "gone";

@@ -100,11 +100,11 @@ class Registry::Fresh {
   base::Result<void> rename() { return medium_->rename(file_name(), Registry::name); }
   void give_up() { (void)medium_->remove(file_name()); }
   std::shared_ptr<File> file() { return file_; }
+  static std::string file_name() { return std::string(Registry::name) + ".new"; }
 
  private:
   Fresh(Medium& medium, const StoreId& store, std::shared_ptr<File> file)
       : medium_(&medium), file_(std::move(file)), waiting_(encode_registry_header(store)) {}
-  static std::string file_name() { return std::string(Registry::name) + ".new"; }
   base::Result<void> write() {
     if (waiting_.empty()) return {};
     auto done = file_->write(written_, waiting_);
@@ -132,8 +132,9 @@ base::Result<std::unique_ptr<Registry>> Registry::open(Medium& medium, const Sto
   if (!got) return base::fail(got.error());
   if (*got != head.size() || !is_registry_header(head, store)) return base::fail(EBADMSG);
   std::unique_ptr<Registry> out(new Registry(medium, store, std::move(*file)));
-  if (what == OpenFor::writing)
-    if (auto found = out->find_end(); !found) return base::fail(found.error());
+  if (what != OpenFor::writing) return out;
+  (void)medium.remove(Fresh::file_name());  // a crash has left it of a rewrite
+  if (auto found = out->find_end(); !found) return base::fail(found.error());
   return out;
 }
 

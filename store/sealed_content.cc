@@ -257,6 +257,11 @@ vfs::VfsOp<std::uint64_t> SealedContent::share(vfs::Stub& stub, const vfs::Crede
   const auto tree = source_.tree_to_share(stub.handle());
   if (!tree) co_return 0;
   auto& other = static_cast<SealedContent&>(from.content);
+  // Where they cannot be done, as on a full disk, COPY goes through memory, which they do not concern.
+  if (other.inode_->has_steps()) {
+    const auto steps = [&](File& file, int, StubCall&) { return other.inode_->do_steps(file); };
+    (void)co_await other.change(from.stub, steps).as_result();
+  }
   const int from_fd = co_await from.stub.descriptor(vfs::OpenAccess::read);
   const auto from_file = source_.store_.medium().file_of(from_fd);
   std::uint64_t shared = 0;

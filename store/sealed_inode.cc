@@ -245,6 +245,16 @@ base::Result<void> SealedInode::allocate(File& stub, std::uint64_t offset, std::
   }
 }
 
+bool SealedInode::has_steps() {
+  const Shared lock = shared();
+  return now_->record().pending;
+}
+
+base::Result<void> SealedInode::do_steps(File& stub) {
+  const Alone lock = alone();
+  return finish(stub);
+}
+
 base::Result<SealedInode::Sealed> SealedInode::sealed_from(File& stub, std::uint64_t begin,
                                                            std::uint64_t end) {
   const Shared lock = shared();

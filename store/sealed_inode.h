@@ -84,12 +84,17 @@ class SealedInode {
   base::Result<void> allocate(File& stub, std::uint64_t offset, std::uint64_t length, const Fill& fill,
                               const Change& allocate);
 
+  // A crash has left steps of its root to be done, or others are about to do them.
+  [[nodiscard]] bool has_steps();
+  base::Result<void> do_steps(File& stub);
+
   // What the recipe of a file says of its bytes [range.begin, range.end), for splice() of another.
   struct Sealed {
     std::shared_ptr<const SealedFile> of{};
     Extent range{};
   };
-  // From `begin` on as far as the recipe has the newest bytes of the file, or it has a hole; not behind
+  // From `begin` on as far as the recipe has the newest bytes of the file, or it has a hole, and there are no
+  // steps to be done; not behind
   // `end`, which the file reaches to. The caller has a Pins::Use since before, as long as it uses the chunks:
   // they are referred to. EAGAIN: some are about to be somewhere else.
   base::Result<Sealed> sealed_from(File& stub, std::uint64_t begin, std::uint64_t end);

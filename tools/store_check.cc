@@ -10,7 +10,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "base/xxhash64.h"
 #include "store/sealed_file.h"
 #include "store/sealed_trees.h"
 #include "tools/store_command.h"
@@ -93,11 +92,10 @@ class Checker {
   void check_registry() {
     if (store_.registry() == nullptr)
       return damaged("registry: which files are sealed is not known any more");
-    std::unordered_set<std::uint64_t> seen;
+    std::unordered_set<store::FileKey> seen;
     const auto bad = store_.registry()->walk([&](const store::RegistryEntry& entry) {
-      const std::uint64_t key =
-          base::xxhash64(entry.file.view(), std::uint64_t{entry.tree} << 16U | entry.file.type);
-      if (entry.kind == store::RegistryKind::sealed && seen.insert(key).second) check_file(entry);
+      if (entry.kind == store::RegistryKind::sealed && seen.insert(store::FileKey::of(entry)).second)
+        check_file(entry);
     });
     if (!bad) return unreachable(fmt::format("registry: {}", base::message_of(bad.error())));
     if (*bad > 0) damaged(fmt::format("registry: {} entries", *bad));

@@ -11,7 +11,6 @@
 #include <unordered_set>
 #include <utility>
 
-#include "base/xxhash64.h"
 #include "store/sealed_file.h"
 #include "store/sealed_trees.h"
 #include "store/sealer.h"
@@ -133,12 +132,11 @@ class Repairer {
   }
 
   void finish_all() {
-    std::unordered_set<std::uint64_t> seen;
+    std::unordered_set<store::FileKey> seen;
     (void)store_.registry()->walk([&](const store::RegistryEntry& entry) {
       const auto tree = trees_.all.find(entry.tree);
-      const std::uint64_t key =
-          base::xxhash64(entry.file.view(), std::uint64_t{entry.tree} << 16U | entry.file.type);
-      if (tree == trees_.all.end() || entry.kind != store::RegistryKind::sealed || !seen.insert(key).second)
+      if (tree == trees_.all.end() || entry.kind != store::RegistryKind::sealed ||
+          !seen.insert(store::FileKey::of(entry)).second)
         return;
       const auto fd =
           vfs::posix::open_kernel_handle(tree->second.fd.get(), entry.file.type, entry.file.view(),

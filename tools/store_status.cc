@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/exit_code.h"
-#include "base/xxhash64.h"
 #include "tools/store_command.h"
 #include "tools/store_tree.h"
 
@@ -29,11 +28,6 @@ struct StoreReport {
   }
 };
 
-// What tells inodes apart.
-std::uint64_t inode_key(const store::RegistryEntry& entry) {
-  return base::xxhash64(entry.file.view(), std::uint64_t{entry.tree} << 16U | entry.file.type);
-}
-
 base::Result<StoreReport> report_of(store::Store& store) {
   StoreReport out;
   const auto numbers = store.containers().numbers();
@@ -47,10 +41,11 @@ base::Result<StoreReport> report_of(store::Store& store) {
   out.marks = store.marks();
   out.scrub = store.scrub_state();
   if (!out.registry) return out;
-  std::unordered_map<std::uint64_t, std::uint64_t> logical;
+  std::unordered_map<store::FileKey, std::uint64_t> logical;
   const auto damaged = store.registry()->walk([&](const store::RegistryEntry& entry) {
-    if (entry.kind == store::RegistryKind::sealed) logical.insert_or_assign(inode_key(entry), entry.logical);
-    if (entry.kind == store::RegistryKind::unsealed) logical.erase(inode_key(entry));
+    if (entry.kind == store::RegistryKind::sealed)
+      logical.insert_or_assign(store::FileKey::of(entry), entry.logical);
+    if (entry.kind == store::RegistryKind::unsealed) logical.erase(store::FileKey::of(entry));
   });
   if (!damaged) return base::fail(damaged.error());
   out.damaged_entries = *damaged;

@@ -1,5 +1,9 @@
-// braid-store-scale: what the index of a store costs when it knows many chunks, and how fast it is made anew.
+// braid-store-scale: what the index of a store costs when it knows many chunks, how fast it is made anew, and
+// how long a store with many files takes to be opened after its process was killed.
 #include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -29,7 +33,7 @@ constexpr std::uint64_t finds = 200'000;
 constexpr std::size_t small_chunk_bytes = 16;
 
 struct Options {
-  std::uint64_t chunks = 50'000'000, filled_chunks = 10'000'000;
+  std::uint64_t chunks = 50'000'000, filled_chunks = 10'000'000, files = 1'000'000;
   std::string directory = "/var/tmp";
 };
 
@@ -184,6 +188,46 @@ void measure_filling(const Options& options, const std::filesystem::path& work) 
         "at least 300,000");
 }
 
+// As sealing leaves them, a thousand at a time: each has a chunk that the index knows and an entry in the
+// registry.
+void seal_many(store::Store& store, const Options& options) {
+  constexpr std::uint64_t batch = 1000;
+  std::vector<store::RegistryEntry> entries;
+  for (std::uint64_t file = 0; file < options.files; file += batch) {
+    entries.clear();
+    for (std::uint64_t one = file; one < std::min(options.files, file + batch); ++one) {
+      store::KernelHandle handle{.type = 1, .size = 16};
+      base::store_be<std::uint64_t>(handle.bytes, 0, one);
+      entries.push_back({.tree = 1, .logical = 50U << 16U, .file = handle});
+    }
+    if (!store.registry()->append(entries)) fail("entries cannot be added to the registry");
+    progress("files", std::min(options.files, file + batch), options.files);
+  }
+  append(store.containers(), options.files);
+  if (!store.containers().sync()) fail("containers cannot be synced");
+  insert(*store.index(), options.chunks);
+}
+
+// What a server waits for before it serves again; the index learns of the rest beside calls.
+void measure_restart(const Options& options, const std::filesystem::path& work) {
+  const std::string directory = work / "killed";
+  const pid_t child = ::fork();
+  if (child < 0) fail("no process can be started");
+  if (child == 0) {
+    const auto store = opened(directory);
+    seal_many(*store, options);
+    ::kill(::getpid(), SIGKILL);
+  }
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) fail("the other process was not killed");
+  const Stopwatch watch;
+  const auto store = opened(directory);
+  const double seconds = watch.seconds();
+  if (store->registry() == nullptr) fail("the registry is damaged");
+  print("files of a store whose process was killed", static_cast<double>(options.files), "");
+  print("opened again", seconds, "s", "at most 2");
+}
+
 std::filesystem::path make_work(const std::string& directory) {
   std::string name = directory + "/braid-store-scale.XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) fail(directory + ": no directory can be made there");
@@ -196,20 +240,31 @@ std::filesystem::path make_work(const std::string& directory) {
 int main(int argc, char** argv) {
   using namespace braid::bench;
   Options options;
-  CLI::App app("What the index of a store costs when it knows many chunks, and how fast it is made anew.",
-               "braid-store-scale");
+  CLI::App app(
+      "What the index of a store costs when it knows many chunks, how fast it is made anew, and how long a "
+      "store\n"
+      "with many files takes to be opened after its process was killed.",
+      "braid-store-scale");
   app.add_option("--chunks", options.chunks, "in the index")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
   app.add_option("--filled-chunks", options.filled_chunks, "in containers, of which an index is made")
       ->capture_default_str()
       ->check(CLI::PositiveNumber);
-  app.add_option("--directory", options.directory,
-                 "has room for 50 bytes of each, and 120 of each of the others")
+  app.add_option("--files", options.files, "of a store whose process is killed")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option(
+         "--directory", options.directory,
+         "has room for 50 bytes of each chunk of the index, 120 of each of the others, and 200 of each file")
       ->capture_default_str();
   CLI11_PARSE(app, argc, argv);
   const std::filesystem::path work = make_work(options.directory);
+  // While there are no threads yet: the other process is forked.
+  measure_restart(options, work);
+  std::filesystem::remove_all(work / "killed");
   measure_index(options, work);
+  std::filesystem::remove_all(work / "index");
   measure_filling(options, work);
   std::filesystem::remove_all(work);
   return 0;

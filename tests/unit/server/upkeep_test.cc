@@ -14,8 +14,10 @@
 #include <vector>
 
 #include "base/background_thread.h"
+#include "base/big_endian.h"
 #include "base/manual/manual_clock.h"
 #include "store/scrubber.h"
+#include "tests/unit/vfs/sandbox.h"
 
 namespace braid::server::roles::stores {
 namespace {
@@ -151,6 +153,46 @@ TEST_F(UpkeepTest, the_index_is_made_anew_first) {
   collect();
   EXPECT_TRUE(store_->chunks().index_filler().done());
   EXPECT_EQ(*store_->chunks().put(store::ChunkKind::data, bytes), first);
+}
+
+// What found no room in the index is looked for in the containers when there may be some.
+TEST_F(UpkeepTest, what_a_full_disk_kept_from_the_index_comes_to_it_later) {
+  const auto disk = vfs::mount_tmpfs("size=32m");
+  if (!disk) GTEST_SKIP() << disk.error();
+  source_.reset();
+  store_.reset();
+  std::filesystem::remove_all(place_);
+  place_ = std::filesystem::path(*disk) / "store";
+  store_ = std::move(
+      *store::Store::open(place_, {.what = store::OpenFor::creating,
+                                   .index = {.cache_bytes = base::MiB, .buffer_bytes = 256 * base::KiB}}));
+  source_ = std::make_unique<store::StoreSource>(*store_);
+  ASSERT_TRUE(store_->chunks().put(store::ChunkKind::data, base::Bytes(5000, std::byte{7})));
+  const std::string filler = *disk + "/filler";
+  {
+    std::ofstream full(filler, std::ios::binary);
+    const std::string page(4096, 'x');
+    while (full.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+    }
+  }
+  hashing::Digest id;
+  for (std::uint32_t i = 0; i < 200'000 && !store_->index()->has_lost(); ++i) {
+    base::store_be<std::uint32_t>(id.bytes, 0, i * 2'654'435'761U);
+    store_->index()->put(id, {0, 1, 64});
+  }
+  ASSERT_TRUE(store_->index()->has_lost()) << "it was never full";
+  const auto knows_all = [&] {
+    return store_->chunks().index_filler().done() && !store_->index()->has_lost();
+  };
+  Upkeep& upkeep = start();
+  collect();
+  EXPECT_FALSE(knows_all()) << "there is no room";
+  std::filesystem::remove(filler);
+  until([&] {
+    clock_.advance(std::chrono::seconds(10));
+    upkeep.look();
+    return knows_all();
+  });
 }
 
 TEST_F(UpkeepTest, of_a_store_that_is_read_only_nothing_is_done) {

@@ -1,5 +1,7 @@
 // CLONE and COPY between files of a store, which share chunks then.
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@ class CloneTest : public SourceTest {
   // As a client goes on until all is copied; the count of the first call.
   std::uint64_t copy(const std::string& from, std::uint64_t from_offset, const std::string& to,
                      std::uint64_t to_offset, std::uint64_t length) {
-    const vfs::OpenFileRef source = file(from), target = file(to);
+    const vfs::OpenFileRef source = file(from, vfs::OpenAccess::read), target = file(to);
     std::uint64_t first = 0;
     for (std::uint64_t done = 0; done < length;) {
       const auto copied =
@@ -47,6 +49,29 @@ class CloneTest : public SourceTest {
       done += *copied;
     }
     return first;
+  }
+  // As a crash between the record and the holes leaves a file that is sealed.
+  void leave_steps(const std::string& name) {
+    const base::UniqueFd fd(::open(local(name).c_str(), O_RDWR | O_CLOEXEC));
+    const auto stub = store_->medium().file_of(fd.get());
+    const KernelHandle handle = *stub->handle();
+    Record record = *decode_record(**stub->attribute(record_name), store_->keys(), handle);
+    record.pending = true;
+    ASSERT_TRUE(stub->set_attribute(record_name, encode(record, store_->keys(), handle)));
+    ASSERT_TRUE(stub->write(0, base::bytes_of(bytes_)));
+    again(0);
+  }
+  [[nodiscard]] bool has_steps(const std::string& name) const {
+    const base::UniqueFd fd(::open(local(name).c_str(), O_RDONLY | O_CLOEXEC));
+    const auto stub = store_->medium().file_of(fd.get());
+    return decode_record(**stub->attribute(record_name), store_->keys(), *stub->handle())->pending;
+  }
+  [[nodiscard]] bool make_immutable(const std::string& name, bool immutable) const {
+    const base::UniqueFd fd(::open(local(name).c_str(), O_RDONLY | O_CLOEXEC));
+    int flags = 0;
+    if (::ioctl(fd.get(), FS_IOC_GETFLAGS, &flags) != 0) return false;
+    flags = immutable ? flags | FS_IMMUTABLE_FL : flags & ~FS_IMMUTABLE_FL;
+    return ::ioctl(fd.get(), FS_IOC_SETFLAGS, &flags) == 0;
   }
   // Bytes of the blocks that the file has of its own.
   std::uint64_t own_bytes(const std::string& name) const {
@@ -104,6 +129,26 @@ TEST_P(CloneTest, a_part_may_be_anywhere) {
   EXPECT_LT(own_bytes("g"), 64 * base::KiB);
   again(0);
   EXPECT_TRUE(all_of("g") == wanted);
+}
+
+// What a crash between the record and the holes leaves is done first.
+TEST_P(CloneTest, steps_that_a_crash_has_left_are_done_first) {
+  leave_steps("f");
+  ASSERT_TRUE(clone("f", 0, "g", 0, 0));
+  EXPECT_TRUE(all_of("g") == bytes_);
+  EXPECT_TRUE(all_of("f") == bytes_);
+  EXPECT_LT(own_bytes("f"), bytes_.size() / 2) << "the holes were made";
+  EXPECT_FALSE(has_steps("f"));
+}
+
+TEST_P(CloneTest, copy_goes_through_memory_where_such_steps_cannot_be_done) {
+  leave_steps("f");
+  if (!make_immutable("f", true)) GTEST_SKIP() << "no immutable files here";
+  const std::uint64_t first = copy("f", 0, "g", 0, bytes_.size());
+  ASSERT_TRUE(make_immutable("f", false));
+  EXPECT_GT(first, 0U);
+  EXPECT_TRUE(all_of("g") == bytes_);
+  EXPECT_TRUE(has_steps("f"));
 }
 
 TEST_P(CloneTest, a_file_may_share_with_itself) {

@@ -39,6 +39,15 @@ TEST_F(RegistryTest, has_what_was_added) {
   EXPECT_EQ(all(*registry), (std::vector{entry(1), entry(2), entry(3)}));
 }
 
+TEST_F(RegistryTest, what_a_crash_left_of_a_rewrite_goes) {
+  add(*opened(OpenFor::creating), 1);
+  put("registry.new", "left");
+  EXPECT_EQ(all(*opened(OpenFor::reading)), std::vector{entry(1)});
+  EXPECT_EQ(content("registry.new"), "left") << "who reads changes nothing";
+  EXPECT_EQ(all(*opened()), std::vector{entry(1)});
+  EXPECT_FALSE(std::filesystem::exists(path_ / "registry.new"));
+}
+
 TEST_F(RegistryTest, what_a_crash_cut_short_is_noted) {
   {
     const auto registry = opened(OpenFor::creating);

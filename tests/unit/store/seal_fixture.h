@@ -110,9 +110,10 @@ class SealFixture : public testing::Test {
   }
   static std::string noise(std::size_t size, std::uint64_t seed) {
     std::string out(size, '\0');
-    for (char& c : out) {
+    char* const bytes = out.data();
+    for (std::size_t i = 0; i < size; ++i) {
       seed = seed * 6364136223846793005U + 1442695040888963407U;
-      c = static_cast<char>(seed >> 56U);
+      bytes[i] = static_cast<char>(seed >> 56U);
     }
     return out;
   }

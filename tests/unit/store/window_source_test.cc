@@ -12,110 +12,22 @@
 #include <thread>
 #include <utility>
 
-#include "tests/unit/store/source_fixture.h"
+#include "tests/unit/store/window_fixture.h"
 
 namespace braid::store::test {
 namespace {
 
-constexpr std::uint64_t piece_bytes = 256 * base::KiB;
-
-class WindowSourceTest : public SourceTest {
- protected:
-  WindowSourceTest() {
-    before_opened_ = [this] {
-      WindowOptions options{.bytes_max = 64 * base::MiB, .patience = std::chrono::hours(1)};
-      options.tree_of = [this](const vfs::FileHandle&) { return tree_; };
-      options.hash = [this](const hashing::Job& job, hashing::CpuHasher& hasher) {
-        if (while_hashed_) std::thread(std::exchange(while_hashed_, {})).join();
-        return hasher.run(job);
-      };
-      source_->use_windows(std::move(options));
-    };
-  }
-  void SetUp() override {
-    SourceTest::SetUp();
-    if (IsSkipped()) return;
-    std::mt19937_64 random(11);
-    while (noise_.size() < 6 * base::MiB) {
-      const std::uint64_t some = random();
-      noise_.append(reinterpret_cast<const char*>(&some), sizeof some);
-    }
-  }
-  void TearDown() override {
-    if (source_ != nullptr && source_->windows() != nullptr) {
-      close_windows();
-      source_->windows()->forget_all();
-    }
-    SourceTest::TearDown();
-  }
-  // By one stream, whose pieces arrive in any order.
-  void stream(const std::string& name, const std::string& text, std::uint64_t at = 0, bool in_order = true) {
-    const auto put = [&](std::uint64_t offset) {
-      const auto written = write(find(name), text.substr(offset, piece_bytes), at + offset);
-      ASSERT_TRUE(written);
-      ASSERT_EQ(written->count, std::min<std::size_t>(piece_bytes, text.size() - offset));
-    };
-    std::vector<std::uint64_t> offsets;
-    for (std::uint64_t offset = 0; offset < text.size(); offset += piece_bytes) offsets.push_back(offset);
-    if (!in_order)
-      for (std::size_t i = 0; i + 1 < offsets.size(); i += 2) std::swap(offsets[i], offsets[i + 1]);
-    for (const std::uint64_t offset : offsets) put(offset);
-  }
-  void make(const std::string& name) { ASSERT_TRUE(create(name)); }
-  void close_windows() {
-    auto closed = source_->close_windows(base::TimePoint::max());
-    closed.start({});
-    ASSERT_TRUE(closed.done());
-  }
-  [[nodiscard]] WindowCounts counts() const { return source_->windows()->counts(); }
-  [[nodiscard]] std::uint64_t blocks_of(const std::string& name) const {
-    struct stat now{};
-    EXPECT_EQ(::stat(local(name).c_str(), &now), 0);
-    return static_cast<std::uint64_t>(now.st_blocks);
-  }
-  static void expect_same(const vfs::Attributes& now, const vfs::Attributes& before) {
-    EXPECT_EQ(now.change, before.change);
-    EXPECT_TRUE(now.mtime == before.mtime);
-    EXPECT_TRUE(now.ctime == before.ctime);
-    EXPECT_EQ(now.size, before.size);
-  }
-  bool has_record(const std::string& name) const {
-    const base::UniqueFd fd(::open(local(name).c_str(), O_RDONLY | O_CLOEXEC));
-    const auto found = store_->medium().file_of(fd.get())->attribute(record_name);
-    return found && found->has_value();
-  }
-  // As after a clean end of the server.
-  void start_anew() {
-    close_windows();
-    root_ = {};
-    fs_.reset();
-    fs_ = opened();
-    root_ = fs_->root();
-  }
-  // As kill(2) by SIGKILL ends it.
-  void kill_and_start_anew() {
-    root_ = {};
-    fs_.reset();
-    source_->windows()->forget_all();
-    fs_ = opened();
-    root_ = fs_->root();
-  }
-
-  std::optional<std::uint32_t> tree_ = 1;
-  std::function<void()> while_hashed_;  // another thread, once
-  std::string noise_;
-};
 BRAID_ON_EVERY_FILE_SYSTEM(WindowSourceTest);
 
 TEST_P(WindowSourceTest, a_stream_is_seen_before_it_is_anywhere_but_in_memory) {
   make("f");
   const vfs::Attributes before = attributes(find("f"));
-  const auto first = write(find("f"), noise_.substr(0, piece_bytes));
+  const auto first = write(find("f"), noise_.substr(0, stream_piece_bytes));
   ASSERT_TRUE(first);
   EXPECT_EQ(first->committed, vfs::Stability::unstable);
   EXPECT_EQ(first->verifier, verifier());
   stream("f", noise_.substr(0, 3'000'001), 0, false);
-  EXPECT_EQ(counts().taken_bytes, 3'000'001U + piece_bytes);
+  EXPECT_EQ(counts().taken_bytes, 3'000'001U + stream_piece_bytes);
   EXPECT_EQ(counts().windows, 1U);
   EXPECT_GT(counts().held_bytes, 2'000'000U);
   EXPECT_EQ(blocks_of("f"), 0U);
@@ -211,11 +123,11 @@ TEST_P(WindowSourceTest, what_is_closed_without_a_commit_has_its_bytes_and_mtime
 
 TEST_P(WindowSourceTest, a_short_run_hides_no_longer_one_behind_it) {
   make("f");
-  stream("f", noise_.substr(0, piece_bytes));
+  stream("f", noise_.substr(0, stream_piece_bytes));
   stream("f", noise_, 2 * base::MiB);
   EXPECT_LT(counts().held_bytes, 5 * base::MiB) << "some of it is cut already";
-  EXPECT_TRUE(all_of("f") ==
-              noise_.substr(0, piece_bytes) + std::string(2 * base::MiB - piece_bytes, '\0') + noise_);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, stream_piece_bytes) +
+                                 std::string(2 * base::MiB - stream_piece_bytes, '\0') + noise_);
 }
 
 // XFS has such space behind the end of a file that grows.
@@ -278,15 +190,15 @@ TEST_P(WindowSourceTest, who_writes_faster_than_is_hashed_waits) {
   std::atomic<std::size_t> written = 0;
   std::thread writer;
   const auto write_more = [&] {
-    for (std::uint64_t at = 0; at < more.size(); at += piece_bytes, ++written)
-      ASSERT_TRUE(write_to(find("f"), 4 * base::MiB + at, payload(more.substr(at, piece_bytes)),
+    for (std::uint64_t at = 0; at < more.size(); at += stream_piece_bytes, ++written)
+      ASSERT_TRUE(write_to(find("f"), 4 * base::MiB + at, payload(more.substr(at, stream_piece_bytes)),
                            vfs::Stability::unstable));
   };
   std::size_t written_meanwhile = 0;
   while_hashed_ = [&] {
     writer = std::thread(write_more);
     // Until it has written all, or stands still.
-    for (int still = 0; still < 200 && written * piece_bytes < more.size(); ++still) {
+    for (int still = 0; still < 200 && written * stream_piece_bytes < more.size(); ++still) {
       const std::size_t before = written;
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
       if (written != before) still = 0;
@@ -295,8 +207,8 @@ TEST_P(WindowSourceTest, who_writes_faster_than_is_hashed_waits) {
   };
   stream("f", noise_.substr(0, 4 * base::MiB));
   writer.join();
-  EXPECT_LT(written_meanwhile * piece_bytes, more.size());
-  EXPECT_EQ(written * piece_bytes, more.size());
+  EXPECT_LT(written_meanwhile * stream_piece_bytes, more.size());
+  EXPECT_EQ(written * stream_piece_bytes, more.size());
   EXPECT_TRUE(all_of("f") == noise_.substr(0, 4 * base::MiB) + more);
 }
 

@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -110,7 +111,7 @@ io::Payload PosixFixture::payload(std::string_view text) {
   while (!text.empty()) {
     const std::string_view part = text.substr(0, io::small_slab_bytes);
     auto range = cursor_->carve(part.size()).value();
-    std::ranges::copy(base::bytes_of(part), range.writable().begin());
+    std::memcpy(range.writable().data(), part.data(), part.size());
     out.append(std::move(range));
     text.remove_prefix(part.size());
   }
