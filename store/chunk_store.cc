@@ -3,6 +3,7 @@
 #include <bitset>
 #include <cstring>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "base/assert.h"
@@ -46,9 +47,13 @@ base::Result<std::vector<ChunkRef>> ChunkStore::put_all(ChunkKind kind,
   for (const Containers::NewChunk& chunk : chunks) refs.push_back(found(kind, chunk));
   // And what is not, is compressed.
   const std::vector<base::Bytes> compressed = compress(kind, chunks, refs);
-  std::vector<Containers::NewChunk> all(chunks.begin(), chunks.end());
-  for (std::size_t i = 0; i < compressed.size(); ++i) all[i].compressed = compressed[i];
-  if (auto done = append_missing(kind, all, refs); !done) return base::fail(done.error());
+  std::vector<Containers::NewChunk> with_compressed;
+  if (!compressed.empty()) {
+    with_compressed.assign(chunks.begin(), chunks.end());
+    for (std::size_t i = 0; i < compressed.size(); ++i) with_compressed[i].compressed = compressed[i];
+    chunks = with_compressed;
+  }
+  if (auto done = append_missing(kind, chunks, refs); !done) return base::fail(done.error());
   std::vector<ChunkRef> out;
   out.reserve(refs.size());
   for (const std::optional<ChunkRef>& ref : refs) out.push_back(*ref);
@@ -60,8 +65,11 @@ std::vector<base::Bytes> ChunkStore::compress(ChunkKind kind, std::span<const Co
   std::vector<base::Bytes> out;
   if (kind != ChunkKind::data || compression_.how == Compression::none) return out;
   Compressor compressor(compression_);
-  for (std::size_t i = 0; i < chunks.size(); ++i)
-    out.push_back(known[i] ? base::Bytes() : compressor.compress(chunks[i].bytes));
+  std::unordered_set<hashing::Digest> seen;  // the first with an id is the one that is kept
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const bool is_new = !known[i] && seen.insert(chunks[i].id).second;
+    out.push_back(is_new ? compressor.compress(chunks[i].bytes) : base::Bytes());
+  }
   return out;
 }
 

@@ -25,6 +25,21 @@ bool restore(const ChunkHeader& header, base::BytesView stored, base::Bytes& chu
   return decompress(stored, chunk);
 }
 
+// The bytes of the chunk that `found` begins with; they are in `restored` if it is compressed. Nothing: it is
+// another one, or is not whole.
+std::optional<base::BytesView> chunk_in(base::BytesView found, ChunkKind kind, const hashing::Digest& id,
+                                        std::size_t length, base::Bytes& restored) {
+  const auto header = decode_chunk_header(found);
+  if (!header || header->kind != kind || header->id != id || header->length != length ||
+      found.size() < ChunkHeader::bytes + header->stored())
+    return std::nullopt;
+  const base::BytesView stored = found.subspan(ChunkHeader::bytes, header->stored());
+  if (!is_whole(*header, stored)) return std::nullopt;
+  if (header->compressed == 0) return stored;
+  if (!restore(*header, stored, restored)) return std::nullopt;
+  return restored;
+}
+
 // Nothing: there is no whole chunk at `at`. `bytes` is what the chunk says.
 base::Result<std::optional<ChunkHeader>> whole_chunk_at(File& file, std::uint64_t at, base::Bytes& bytes) {
   bytes.resize(ChunkHeader::bytes);
@@ -134,7 +149,7 @@ base::Result<void> Containers::remove(std::uint32_t number) {
 
 base::Result<void> Containers::forward(std::uint32_t number, std::span<const ForwardingEntry> entries) {
   base::check(number < last_number(), "the last container stays");
-  const std::string name = name_of(number), fresh = name + ".new";
+  const std::string name = name_of(number), fresh = fmt::format("{}{}", name, unfinished);
   if (auto removed = medium_.remove(fresh); !removed) return removed;
   auto made = medium_.open(fresh, OpenFor::creating);
   if (!made) return base::fail(made.error());
@@ -150,59 +165,6 @@ base::Result<void> Containers::forward(std::uint32_t number, std::span<const For
   }
   verified_.forget(number);
   return sync_names();
-}
-
-// The last container of an earlier run. Whatever its chunks are, they may be referred to as soon as this
-// process knows them: so they are synced first.
-base::Result<void> Containers::begin_writing() {
-  if (number_max_ == 0) return {};
-  if (auto taken = take_up(number_max_); !taken) return taken;
-  return medium_.sync_directory(directory);
-}
-
-base::Result<void> Containers::take_up(std::uint32_t number) {
-  auto opened = medium_.open(name_of(number), OpenFor::writing);
-  if (!opened) return base::fail(opened.error());
-  const std::shared_ptr<File> file(std::move(*opened));
-  if (auto headed = mend_head(*file, number); !headed) return headed;
-  if (auto synced = file->sync(); !synced) return synced;
-  // If it was rewritten, those behind it are lost. Nothing is added here.
-  const auto role = role_of(*file, number);
-  if (role && *role == ContainerRole::forwarding) return {};
-  const auto listed = directory_of(*file);
-  if (!listed) return base::fail(listed.error());
-  if (*listed) return {};
-  Current found{.number = number, .file = file, .end = 0, .directory = {}};
-  const auto scanned = scan(*file, number, [&](Location at, const ChunkHeader& header, base::BytesView) {
-    found.directory.push_back({at.offset, header.kind, header.length, header.id, header.compressed});
-  });
-  if (!scanned) return base::fail(scanned.error());
-  if (scanned->damaged > 0) {
-    base::log_event(base::Level::error, "store_container_damaged",
-                    "container={}: nothing is added to it any more", name_of(number));
-    return {};
-  }
-  const auto now = file->status();
-  if (!now) return base::fail(now.error());
-  if (now->size > scanned->end) {
-    base::log_event(base::Level::warning, "store_container_cut",
-                    "container={}: the last {} bytes were not whole", name_of(number),
-                    now->size - scanned->end);
-    if (auto cut = file->resize(scanned->end); !cut) return cut;
-    if (auto synced = file->sync(); !synced) return synced;
-  }
-  found.end = scanned->end;
-  current_ = std::move(found);
-  return {};
-}
-
-base::Result<void> Containers::mend_head(File& file, std::uint32_t number) {
-  base::Bytes head(ContainerHeader::bytes);
-  const auto got = file.read(0, head);
-  if (!got) return base::fail(got.error());
-  const auto found = std::span(head).first(*got);
-  if (std::ranges::any_of(found, [](std::byte byte) { return byte != std::byte{0}; })) return {};
-  return file.write(0, encode(ContainerHeader{.store = store_, .volume = 0, .number = number}));
 }
 
 base::Result<void> Containers::begin(std::uint32_t number) {
@@ -347,19 +309,13 @@ base::Result<Containers::Chunk> Containers::read(Location at, ChunkKind kind, co
   base::Bytes bytes(ChunkHeader::bytes + length);
   const auto got = place->file->read(place->at.offset, bytes);
   if (!got) return base::fail(got.error());
-  const auto header = decode_chunk_header(base::BytesView(bytes).first(*got));
-  if (!header || header->kind != kind || header->id != id || header->length != length ||
-      *got < ChunkHeader::bytes + header->stored())
-    return base::fail(EBADMSG);
-  const auto stored = base::BytesView(bytes).subspan(ChunkHeader::bytes, header->stored());
-  if (!is_whole(*header, stored)) return base::fail(EBADMSG);
-  Chunk out{.compressed = header->compressed != 0};
-  if (!out.compressed) {
-    bytes.erase(bytes.begin(), bytes.begin() + ChunkHeader::bytes);
-    out.bytes = std::move(bytes);
-  } else if (!restore(*header, stored, out.bytes)) {
-    return base::fail(EBADMSG);
-  }
+  Chunk out;
+  const auto chunk = chunk_in(base::BytesView(bytes).first(*got), kind, id, length, out.bytes);
+  if (!chunk) return base::fail(EBADMSG);
+  out.compressed = chunk->data() == out.bytes.data();
+  if (out.compressed) return out;
+  bytes.erase(bytes.begin(), bytes.begin() + ChunkHeader::bytes);
+  out.bytes = std::move(bytes);
   return out;
 }
 
@@ -369,15 +325,9 @@ bool Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id, b
   const std::size_t count = ChunkHeader::bytes + bytes.size();
   const auto room = std::make_unique_for_overwrite<std::byte[]>(count);
   const auto got = place->file->read(place->at.offset, {room.get(), count});
-  const base::BytesView found(room.get(), got.value_or(0));
-  const auto header = decode_chunk_header(found);
-  if (!header || header->kind != kind || header->id != id || header->length != bytes.size() ||
-      found.size() < ChunkHeader::bytes + header->stored())
-    return false;
-  const auto stored = found.subspan(ChunkHeader::bytes, header->stored());
-  if (header->compressed == 0) return base::equal(stored, bytes) && is_whole(*header, bytes);
-  base::Bytes chunk;
-  return is_whole(*header, stored) && restore(*header, stored, chunk) && base::equal(chunk, bytes);
+  base::Bytes restored;
+  const auto chunk = chunk_in({room.get(), got.value_or(0)}, kind, id, bytes.size(), restored);
+  return chunk && base::equal(*chunk, bytes);
 }
 
 bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {

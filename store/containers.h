@@ -138,7 +138,10 @@ class Containers {
 
   Containers(Medium& medium, const StoreId& store, std::uint32_t bytes_max)
       : medium_(medium), store_(store), bytes_max_(bytes_max) {}
+  static constexpr std::string_view unfinished =
+      ".new";  // at the end of a name, until it takes another one's place
   base::Result<void> begin_writing();
+  base::Result<void> remove_unfinished();
   base::Result<void> take_up(std::uint32_t number);
   // A crash before the first sync may have left zeros in place of the head, or nothing, and chunks behind it.
   base::Result<void> mend_head(File& file, std::uint32_t number);

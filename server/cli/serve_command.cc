@@ -20,6 +20,7 @@
 #include "server/config/config.h"
 #include "server/config/endpoint.h"
 #include "server/run/serve.h"
+#include "store/compression.h"
 #include "vfs/network.h"
 
 namespace braid::server::cli {
@@ -34,7 +35,7 @@ struct Written {
   std::uint32_t anon_uid = 65534, anon_gid = 65534;
   bool read_only = false, no_sync = false;
   std::vector<std::string> allow;
-  std::string store;
+  std::string store, compression;
   unsigned data_servers = 0;
   std::vector<std::string> data_directories;
   ProcessOptions process;
@@ -70,11 +71,20 @@ void add_export_options(CLI::App& serve, Written& written) {
       .add_flag("--no-sync", written.no_sync,
                 "Answer before data reaches the medium: faster, and lost at a power cut")
       ->group(group);
+  CLI::Option* const store =
+      serve
+          .add_option("--store", written.store,
+                      "Keep sealed files' bytes in the store of this directory, as root (docs/store.md)")
+          ->type_name("DIR")
+          ->check(must([](const std::string& s) { return !s.empty(); }, "write a directory"))
+          ->group(group);
   serve
-      .add_option("--store", written.store,
-                  "Keep sealed files' bytes in the store of this directory, as root (docs/store.md)")
-      ->type_name("DIR")
-      ->check(must([](const std::string& s) { return !s.empty(); }, "write a directory"))
+      .add_option("--compression", written.compression,
+                  "Of new chunks in the store: none (default), zstd, or zstd:1 to zstd:19")
+      ->type_name("HOW")
+      ->check(must([](const std::string& s) { return store::parse_compression(s).has_value(); },
+                   "write none, zstd, or zstd:1 to zstd:19"))
+      ->needs(store)
       ->group(group);
 }
 
@@ -123,8 +133,8 @@ Exit usage(std::string_view what) {
 
 // The first option about an export that was given beside a file.
 std::string export_option_beside_file(const CLI::App& serve) {
-  for (const char* name :
-       {"--squash", "--anonuid", "--anongid", "--read-only", "--allow", "--no-sync", "--store"})
+  for (const char* name : {"--squash", "--anonuid", "--anongid", "--read-only", "--allow", "--no-sync",
+                           "--store", "--compression"})
     if (serve.count(name) != 0) return name;
   return {};
 }
@@ -185,8 +195,10 @@ void add_store(const Written& written, config::Config& config) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(written.store, error);
   config.exports.back().store = "store";
-  config.stores.push_back(
-      {.name = "store", .directory = error ? written.store : absolute.string(), .make = true});
+  config::StoreConfig store{
+      .name = "store", .directory = error ? written.store : absolute.string(), .make = true};
+  store.compression = store::parse_compression(written.compression).value_or(store::CompressionOptions());
+  config.stores.push_back(std::move(store));
 }
 
 // Data servers that listen where the exports do, on the ports that follow.

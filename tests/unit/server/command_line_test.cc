@@ -144,6 +144,13 @@ TEST(CommandLine, a_store_of_the_command_line_is_made_and_is_the_exports) {
   EXPECT_THAT(served({"serve", "/srv", "--store", "s"}).config.stores.front().directory,
               testing::StartsWith("/"));
   EXPECT_TRUE(served({"serve", "/srv"}).config.stores.empty());
+  EXPECT_EQ(config.stores.front().compression, store::CompressionOptions());
+  EXPECT_EQ(
+      served({"serve", "/srv", "--store", "/s", "--compression", "zstd:9"}).config.stores.front().compression,
+      (store::CompressionOptions{.how = store::Compression::zstd, .level = 9}));
+  EXPECT_THAT(refused({"serve", "/srv", "--store", "/s", "--compression", "lz4"}),
+              HasSubstr("write none, zstd, or zstd:1 to zstd:19"));
+  EXPECT_THAT(refused({"serve", "/srv", "--compression", "zstd"}), HasSubstr("--store"));
   EXPECT_THAT(refused({"serve", "--config", "f", "--store", "/s"}), HasSubstr("belongs to an export"));
   EXPECT_THAT(refused({"serve", "/srv", "--store", "/s", "--data-servers", "2"}),
               HasSubstr("exclude each other"));

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 
+#include <filesystem>
+
 #include "tests/unit/store/failing_medium.h"
 #include "tests/unit/store/scratch.h"
 
@@ -153,6 +155,19 @@ TEST_F(ContainersTest, a_container_of_another_store_is_none) {
   const StoreId other{std::byte{9}};
   const auto containers = std::move(*Containers::open(*medium_, other, OpenFor::writing));
   EXPECT_EQ(append(*containers, noise(10, 2)).container, 2U);
+}
+
+// It was to take the place of a container when the process ended.
+TEST_F(ContainersTest, what_was_not_finished_goes_when_it_is_opened_for_writing) {
+  append(*opened(), noise(10, 1));
+  const std::string unfinished = first() + ".new", other = std::string(Containers::directory) + "/notes.new";
+  put(unfinished, "left");
+  put(other, "of somebody else");
+  opened(OpenFor::reading);
+  EXPECT_EQ(content(unfinished), "left") << "who reads changes nothing";
+  append(*opened(), noise(10, 2));
+  EXPECT_FALSE(std::filesystem::exists(path_ / unfinished));
+  EXPECT_EQ(content(other), "of somebody else");
 }
 
 TEST_F(ContainersTest, a_full_medium_can_have_room_later) {
