@@ -20,6 +20,8 @@ constexpr ChunkSizes sizes_of(Profile profile) {
       return {64 * KiB, 256 * KiB, 1024 * KiB};
     case Profile::checkpoint:
       return {256 * KiB, 1024 * KiB, 4096 * KiB};
+    case Profile::fixed:
+      return {1024 * KiB, 1024 * KiB, 1024 * KiB};
     case Profile::block:
     case Profile::whole:
       break;
@@ -45,6 +47,8 @@ std::string_view name_of(Profile profile) {
       return "block";
     case Profile::whole:
       return "whole";
+    case Profile::fixed:
+      return "fixed";
   }
   return "general";
 }

@@ -22,9 +22,10 @@ enum class Profile : std::uint8_t {
   checkpoint,  // 256 KiB / 1 MiB / 4 MiB: very large files, written at once
   block,       // fixed blocks, aligned in the file: files overwritten in place
   whole,       // small files: one chunk up to 16 KiB, fixed pieces of 16 KiB beyond
+  fixed,       // blocks of 1 MiB: very large files to which is only appended, and comparisons with others
 };
-inline constexpr std::array all_profiles{Profile::general, Profile::bulk, Profile::checkpoint, Profile::block,
-                                         Profile::whole};
+inline constexpr std::array all_profiles{Profile::general, Profile::bulk,  Profile::checkpoint,
+                                         Profile::block,   Profile::whole, Profile::fixed};
 std::string_view name_of(Profile profile);
 std::optional<Profile> parse_profile(std::string_view name);
 

@@ -18,6 +18,7 @@ constexpr std::size_t number_digits = 8;
 // So that a directory fits into one chunk.
 constexpr std::size_t listed_max = 1U << 18U;
 constexpr std::size_t look_bytes = 1U << 16U;
+constexpr std::size_t compared_bytes = 1U << 16U;  // at a time
 
 // The chunk that is compressed behind its header. False: none is.
 bool restore(const ChunkHeader& header, base::BytesView stored, base::Bytes& chunk) {
@@ -319,15 +320,29 @@ base::Result<Containers::Chunk> Containers::read(Location at, ChunkKind kind, co
   return out;
 }
 
+// In pieces: memory for all of a large chunk would come from the kernel, page by page, each time.
 bool Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
   const auto place = find(at);
   if (!place || place->at != at) return false;
-  const std::size_t count = ChunkHeader::bytes + bytes.size();
-  const auto room = std::make_unique_for_overwrite<std::byte[]>(count);
-  const auto got = place->file->read(place->at.offset, {room.get(), count});
-  base::Bytes restored;
-  const auto chunk = chunk_in({room.get(), got.value_or(0)}, kind, id, bytes.size(), restored);
-  return chunk && base::equal(*chunk, bytes);
+  const std::size_t piece = std::min(compared_bytes, ChunkHeader::bytes + bytes.size());
+  const auto room = std::make_unique_for_overwrite<std::byte[]>(piece);
+  const auto got = place->file->read(place->at.offset, {room.get(), piece});
+  base::BytesView found(room.get(), got.value_or(0));
+  const auto header = decode_chunk_header(found);
+  if (!header || header->kind != kind || header->id != id || header->length != bytes.size()) return false;
+  if (header->compressed != 0) {
+    const auto chunk = read(at, kind, id, header->length);
+    return chunk && base::equal(chunk->bytes, bytes);
+  }
+  found = found.subspan(ChunkHeader::bytes);
+  std::size_t done = 0;
+  while (!found.empty() && base::equal(found, bytes.subspan(done, found.size()))) {
+    done += found.size();
+    const std::size_t next = std::min(piece, bytes.size() - done);
+    const auto more = place->file->read(place->at.offset + ChunkHeader::bytes + done, {room.get(), next});
+    found = base::BytesView(room.get(), more.value_or(0));
+  }
+  return done == bytes.size() && is_whole(*header, bytes);
 }
 
 bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {

@@ -16,7 +16,8 @@ struct FormatFile {
   // Bits of `required` that this program knows. Who does not know one may not even read.
   static constexpr std::uint64_t forwarding = 1;   // containers were rewritten
   static constexpr std::uint64_t compression = 2;  // chunks may be compressed
-  static constexpr std::uint64_t known_features = forwarding | compression;
+  static constexpr std::uint64_t oracle = 4;       // a benchmark's: ids are not of the bytes (store/oracle.h)
+  static constexpr std::uint64_t known_features = forwarding | compression | oracle;
 
   StoreId store{};
   hashing::Digest key{};       // StoreKeys::fingerprint()

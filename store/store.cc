@@ -95,12 +95,30 @@ Store::Opened Store::begin(const StoreOptions& options, bool is_store) {
   if (!is_store) done = make();
   if (done) done = load_format();
   if (done) done = load_key();
+  if (done) done = check_oracle(options);
   if (done && options.what != OpenFor::reading && options.compression.how != Compression::none) {
     const auto required = require(FormatFile::compression);
     if (!required) return wrong(directory_, format_name, required.error());
   }
   if (done) done = load_parts(options);
   return done;
+}
+
+// Ids of both kinds in one store would be those of other bytes.
+Store::Opened Store::check_oracle(const StoreOptions& options) {
+  const bool was = requires_feature(FormatFile::oracle);
+  if (was == options.oracle) return {};
+  if (was)
+    return wrong(
+        directory_,
+        "a benchmark has filled it with hashing = \"oracle\": what is in it cannot be read; remove it");
+  const auto containers = medium_->list(Containers::directory);
+  if (!containers) return wrong(directory_, Containers::directory, containers.error());
+  if (!containers->empty() || options.what == OpenFor::reading)
+    return wrong(directory_, "hashing = \"oracle\" is for benchmarks, and takes a store that is empty");
+  const auto required = require(FormatFile::oracle);
+  if (!required) return wrong(directory_, format_name, required.error());
+  return {};
 }
 
 // FORMAT is last: with it the directory is a store.

@@ -35,6 +35,9 @@ struct StoreOptions {
   std::size_t cache_bytes = 64 * base::MiB;  // of what was read of recipes, and of what was found elsewhere
   IndexOptions index{};
   CompressionOptions compression{};  // of what is new; what is there stays as it is
+  // Ids come from marks in the bytes (store/oracle.h). Such a store is opened with this alone, and no other
+  // is.
+  bool oracle = false;
   std::uint32_t container_bytes = Location::offset_end;
   // The caller brings the index up to date by chunks().index_filler(). Else that is done on return.
   bool index_later = false;
@@ -97,6 +100,7 @@ class Store {
   // `is_store`: the directory is one already.
   Opened begin(const StoreOptions& options, bool is_store);
   Opened make();
+  Opened check_oracle(const StoreOptions& options);
   Opened load_format();
   Opened load_key();
   Opened load_parts(const StoreOptions& options);

@@ -10,9 +10,9 @@ namespace braid::store {
 namespace {
 
 // Bytes [begin, end) of the pieces, of which `first` is the one that they begin in or one before it, and
-// becomes that. What lies in more than one piece is copied to `across`.
+// becomes that. What lies in more than one piece is copied to the end of `across`, which has room for it.
 base::BytesView bytes_between(std::span<const WindowPiece> pieces, std::size_t& first, std::uint64_t begin,
-                              std::uint64_t end, std::vector<base::Bytes>& across) {
+                              std::uint64_t end, base::Bytes& across) {
   const auto part_of = [&](const WindowPiece& piece) {
     const std::uint64_t from = std::max(piece.begin, begin), to = std::min(piece.end, end);
     return piece.bytes.memory()->subspan(static_cast<std::size_t>(from - piece.begin),
@@ -20,12 +20,12 @@ base::BytesView bytes_between(std::span<const WindowPiece> pieces, std::size_t& 
   };
   while (pieces[first].end <= begin) ++first;
   if (end <= pieces[first].end) return part_of(pieces[first]);
-  base::Bytes& out = across.emplace_back();
+  const std::size_t copied = across.size();
   for (std::size_t i = first; i < pieces.size() && pieces[i].begin < end; ++i) {
     const base::BytesView part = part_of(pieces[i]);
-    out.insert(out.end(), part.begin(), part.end());
+    across.insert(across.end(), part.begin(), part.end());
   }
-  return out;
+  return base::BytesView(across).subspan(copied);
 }
 
 }  // namespace
@@ -80,12 +80,14 @@ base::Result<std::vector<Windows::Cut>> Windows::cut_by(Cutter& cutter, std::spa
   if (!done) return base::fail(done.error());
   std::vector<Cut> out;
   std::vector<Containers::NewChunk> chunks;
-  std::vector<base::Bytes> across;
+  cutter.across.clear();
+  cutter.across.reserve(done->consumed);
   std::size_t first = 0;
   for (const hashing::Chunk& chunk : done->chunks) {
     out.push_back({.begin = chunk.offset, .end = chunk.offset + chunk.length, .chunk = {}});
     if ((chunk.flags & hashing::zero_chunk) != 0) continue;
-    chunks.push_back({chunk.id, bytes_between(pieces, first, out.back().begin, out.back().end, across)});
+    chunks.push_back(
+        {chunk.id, bytes_between(pieces, first, out.back().begin, out.back().end, cutter.across)});
     out.back().chunk.emplace();
   }
   const auto kept = store_.chunks().put_all(ChunkKind::data, chunks);

@@ -109,6 +109,7 @@ class Windows {
   struct Cutter {
     explicit Cutter(const base::Clock& clock) : hasher(clock) {}
     hashing::CpuHasher hasher;
+    base::Bytes across;  // copies of chunks that lie in more than one piece; its memory is kept
   };
   base::Guarded<std::vector<std::unique_ptr<Cutter>>> cutters_;  // that are not in use
   base::Guarded<std::map<hashing::Profile, std::unique_ptr<hashing::ChunkParams>>> params_;

@@ -1,14 +1,22 @@
 #include "tools/hashing_options.h"
 
+#include "hashing/chunk_params.h"
+
 namespace braid::tools {
+
+std::vector<std::string> profile_names() {
+  std::vector<std::string> out;
+  for (const hashing::Profile profile : hashing::all_profiles) out.emplace_back(hashing::name_of(profile));
+  return out;
+}
 
 CLI::App* add_hash(CLI::App& app, HashCommand& command) {
   CLI::App* hash = app.add_subcommand("hash", "Print the chunks of files and their ids");
   CLI::Option* files = hash->add_option("FILE", command.files, "Files to cut and hash")->type_name(" ");
   hash->add_option("--profile", command.profile,
-                   "How to cut: general (default), bulk, checkpoint, block or whole")
+                   "How to cut: general (default), bulk, checkpoint, block, whole or fixed")
       ->type_name("PROFILE")
-      ->check(CLI::IsMember({"general", "bulk", "checkpoint", "block", "whole"}));
+      ->check(CLI::IsMember(profile_names()));
   hash->add_option("--algorithm", command.algorithm, "blake3 (default), sha256-tree or md5-tree")
       ->type_name("NAME")
       ->check(CLI::IsMember({"blake3", "sha256-tree", "md5-tree"}));

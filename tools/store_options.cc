@@ -1,6 +1,7 @@
 #include "tools/store_options.h"
 
 #include "store/compression.h"
+#include "tools/hashing_options.h"
 
 namespace braid::tools {
 namespace {
@@ -38,10 +39,11 @@ CLI::App* add_store_seal(CLI::App& store, StoreSealCommand& command) {
         return store::parse_compression(text) ? std::string() : "write none, zstd, or zstd:1 to zstd:19";
       })
       ->needs(store_choice);
-  seal->add_option("--profile", command.profile,
-                   "How files above 16 KiB are cut: general (default), bulk, checkpoint, block or whole")
+  seal->add_option(
+          "--profile", command.profile,
+          "How files above 16 KiB are cut: general (default), bulk, checkpoint, block, whole or fixed")
       ->type_name("PROFILE")
-      ->check(CLI::IsMember({"general", "bulk", "checkpoint", "block", "whole"}));
+      ->check(CLI::IsMember(profile_names()));
   seal->add_option("--threads", command.threads, "Threads that read and hash (one per CPU)")
       ->type_name("N")
       ->check(CLI::Range(1, 256, "1 to 256"));

@@ -44,6 +44,8 @@ void Generator::stop() {
 io::Op<> Generator::work(Protocol& protocol, io::Timer& timer, std::uint64_t seed) {
   Worker worker{.protocol = protocol, .shared = shared_, .random = Random(seed)};
   while (const auto due = co_await next_due(timer)) {
+    // Beyond the end of the file there is nothing to write.
+    if (options_.fresh && begun_++ >= options_.count) break;
     const Operation operation = pick(worker.random);
     if (operation == Operation::remove) {
       const auto removable = shared_.workspace.take_removable();

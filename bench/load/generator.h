@@ -66,6 +66,7 @@ class Generator {
   base::TimePoint schedule_start_{};
   std::uint64_t scheduled_ = 0;  // open loop: calls that were given a due time
   std::uint64_t counted_ = 0;
+  std::uint64_t begun_ = 0;
   unsigned weights_ = 0;
   base::TimePoint measured_from_{};
   std::optional<ProcessReading> client_before_;

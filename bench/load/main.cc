@@ -137,6 +137,8 @@ class Application {
     if (ready) co_await measure(workspace);
     if (ready) step_ = "cleaning up";
     for (const auto& protocol : protocols_) (void)co_await workspace.detach(*protocol).as_result();
+    if (ready)
+      ready = co_await run_command(options_.after_command, "the command of --after failed").as_result();
     auto clean = co_await workspace.clean_up().as_result();
     co_await ready;
     co_await clean;
@@ -147,16 +149,15 @@ class Application {
     if (!options_.ready_command.empty()) {
       Protocol& first = *protocols_.front();
       co_await workspace.detach(first);
-      co_await run_ready_command();
+      co_await run_command(options_.ready_command, "the command of --ready failed");
       co_await workspace.attach(first);
     }
     for (std::size_t i = 1; i < protocols_.size(); ++i) co_await workspace.attach(*protocols_[i]);
   }
 
   // Nothing else happens meanwhile.
-  LoadOp<> run_ready_command() {
-    if (std::system(options_.ready_command.c_str()) != 0)
-      co_await base::fail(Fault{"the command of --ready failed"});
+  static LoadOp<> run_command(const std::string& command, std::string_view failed) {
+    if (!command.empty() && std::system(command.c_str()) != 0) co_await base::fail(Fault{failed});
   }
 
   LoadOp<> measure(Workspace& workspace) {

@@ -107,6 +107,11 @@ void add_data_options(CLI::App& app, Options& options) {
       "--fresh", options.fresh,
       "WRITEs begin with an empty file, and make it longer, each with bytes of its own, which are the "
       "same with the same --seed; --file-size is how far they are to come");
+  app.add_option("--from", options.from,
+                 "with --fresh: the bytes are those of this file, which has at least --file-size")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile)
+      ->needs("--fresh");
   const std::map<std::string, Stability> stabilities{{"unstable", Stability::unstable},
                                                      {"data_sync", Stability::data_sync},
                                                      {"file_sync", Stability::file_sync}};
@@ -126,6 +131,10 @@ void add_data_options(CLI::App& app, Options& options) {
   app.add_option("--removable", options.removable, "files made beforehand for REMOVE")->capture_default_str();
   app.add_option("--ready", options.ready_command,
                  "shell command that is run when all files are there, and closed, before the load begins");
+  app.add_option(
+         "--after", options.after_command,
+         "run by a shell when the load has ended, before the files are removed; fails the run if it fails")
+      ->type_name("COMMAND");
 }
 
 }  // namespace

@@ -70,6 +70,7 @@ struct Options {
   std::uint32_t size = 4096;  // bytes per READ and WRITE
   bool sequential = false;
   bool fresh = false;  // WRITEs fill an empty file, in order, each with bytes of its own
+  std::string from;    // with `fresh`: the file whose bytes these are; empty: random ones
   Stability stability = Stability::unstable;
   std::uint64_t commit_every = 0;  // WRITEs, after which COMMIT follows; 0: none does
   std::uint64_t file_bytes = 256 * base::MiB;
@@ -79,6 +80,7 @@ struct Options {
 
   // A shell command that is run when all files are there, and closed, before the load begins.
   std::string ready_command;
+  std::string after_command;  // and when it has ended
 
   // What is measured besides.
   std::vector<int> pids;         // the server's process, on this host; of a cluster all of them

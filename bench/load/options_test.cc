@@ -63,6 +63,7 @@ TEST(Options, a_fresh_file_is_written_once_from_its_first_byte) {
   EXPECT_EQ(parsed.options->count, 64U);
   EXPECT_EQ(parsed.options->warmup_seconds, 0);
   EXPECT_EQ(parse({"--op", "write", "--fresh", "--count", "3"}).options->count, 3U);
+  EXPECT_EQ(parse({"--op", "write", "--fresh", "--from", "/proc/self/exe"}).options->from, "/proc/self/exe");
 }
 
 class Mistakes : public testing::TestWithParam<std::vector<std::string>> {};
@@ -85,6 +86,8 @@ INSTANTIATE_TEST_SUITE_P(
                     std::vector<std::string>{"--op", "null", "--depth", "0"},
                     std::vector<std::string>{"--op", "read", "--layouts"},
                     std::vector<std::string>{"--op", "read", "--fresh"},
+                    std::vector<std::string>{"--op", "write", "--from", "/proc/self/exe"},
+                    std::vector<std::string>{"--op", "write", "--fresh", "--from", "/nowhere"},
                     std::vector<std::string>{"--op", "getattr", "--listed-size", "2m"},
                     std::vector<std::string>{"--op", "read", "--nfs", "4.0", "--layouts"},
                     std::vector<std::string>{"--op", "null", "--alloc-count", "x"},

@@ -1,9 +1,13 @@
 #include "bench/load/workspace.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstring>
 
+#include "base/unique_fd.h"
 #include "bench/load/parallel.h"
 #include "bench/load/random.h"
 
@@ -75,8 +79,18 @@ base::Result<io::Payload, Fault> Workspace::block_of(std::uint64_t number) const
   return io::Payload(io::SlabRange{std::move(*slab), 0, block_bytes});
 }
 
+base::Result<io::Payload, Fault> Workspace::copy_of(std::uint64_t number) const {
+  auto slab = pool_.acquire(io::SlabSize::large);
+  if (!slab) return base::fail(Fault{"no memory for the data to write"});
+  const base::UniqueFd from(::open(options_.from.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto offset = static_cast<off_t>(number * options_.size);
+  if (!from || ::pread(from.get(), slab->data(), options_.size, offset) != ssize_t{options_.size})
+    return base::fail(Fault{"the file of --from cannot be read as far as --file-size says"});
+  return io::Payload(io::SlabRange{std::move(*slab), 0, block_bytes});
+}
+
 base::Result<io::Payload, Fault> Workspace::fresh(std::uint64_t number) const {
-  auto block = block_of(number);
+  auto block = options_.from.empty() ? block_of(number) : copy_of(number);
   if (!block) return block;
   return block->slice(0, options_.size);
 }

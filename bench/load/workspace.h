@@ -76,6 +76,8 @@ class Workspace {
   // Random bytes, the same for a number in each run with the same seed. Fails when there is no memory for
   // them.
   [[nodiscard]] base::Result<io::Payload, Fault> block_of(std::uint64_t number) const;
+  // `size` bytes of the file that options name.
+  [[nodiscard]] base::Result<io::Payload, Fault> copy_of(std::uint64_t number) const;
   LoadOp<> make_data();
   LoadOp<> make_files();
   LoadOp<> make_listed(std::uint64_t number);

@@ -86,8 +86,8 @@ struct PnfsConfig {
 enum class Data : std::uint8_t { local, striped };
 
 // What cuts and hashes the bytes of a store: a card if that is sooner, the cores alone, or a card whenever
-// one works.
-enum class StoreHashing : std::uint8_t { automatic, cpu, cuda };
+// one works. Or nothing does: marks in the bytes say what the result would be (store/oracle.h).
+enum class StoreHashing : std::uint8_t { automatic, cpu, cuda, oracle };
 
 // When what clients write is sealed: after it was left alone; or streams while they are written, too.
 enum class StoreIngest : std::uint8_t { after, window };

@@ -23,6 +23,8 @@ void read_hashing(TomlReader& table, StoreConfig& config) {
     config.hashing = StoreHashing::cpu;
   else if (hashing == "cuda")
     config.hashing = StoreHashing::cuda;
+  else if (hashing == "oracle")
+    config.hashing = StoreHashing::oracle;
   else if (hashing != "auto")
     table.problem("hashing", fmt::format(R"('hashing' is "{}"; write "auto", "cpu" or "cuda")", hashing));
 }

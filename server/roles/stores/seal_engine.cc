@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "server/roles/stores/figures.h"
+#include "store/oracle.h"
 
 namespace braid::server::roles::stores {
 namespace {
@@ -48,6 +49,8 @@ json members_of(const CardStats& card) {
 
 store::HashJob SealEngine::hash_as(config::StoreHashing hashing) {
   if (hashing == config::StoreHashing::cpu) return {};
+  if (hashing == config::StoreHashing::oracle)
+    return [](const hashing::Job& job, hashing::CpuHasher&) { return store::run_as_oracle(job); };
   return [this, mode = mode_of(hashing)](const hashing::Job& job, hashing::CpuHasher& own) {
     hashing::Engine* const one = engine();
     return one == nullptr ? own.run(job) : one->run(job, own, mode);
