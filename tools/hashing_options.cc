@@ -6,6 +6,7 @@ namespace braid::tools {
 
 std::vector<std::string> profile_names() {
   std::vector<std::string> out;
+  out.reserve(hashing::all_profiles.size());
   for (const hashing::Profile profile : hashing::all_profiles) out.emplace_back(hashing::name_of(profile));
   return out;
 }

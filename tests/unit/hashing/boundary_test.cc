@@ -184,8 +184,7 @@ TEST(Chunker, data_made_of_candidates_is_cut_alike_on_every_level) {
 
 TEST(Chunker, keeps_the_limits_of_every_profile) {
   const base::Bytes stream = test::random_bytes(20 << 20, 30);
-  for (const Profile profile :
-       {Profile::general, Profile::bulk, Profile::checkpoint, Profile::block, Profile::whole, Profile::fixed}) {
+  for (const Profile profile : all_profiles) {
     const ChunkParams params = ChunkParams::of(profile, key_of(9));
     auto lengths = lengths_of(params, stream, best_simd());
     EXPECT_THAT(lengths, Each(Le(params.sizes().max))) << name_of(profile);
