@@ -18,7 +18,7 @@ constexpr std::size_t number_digits = 8;
 // So that a directory fits into one chunk.
 constexpr std::size_t listed_max = 1U << 18U;
 constexpr std::size_t look_bytes = 1U << 16U;
-constexpr std::size_t compared_bytes = 1U << 16U;  // at a time
+constexpr std::size_t compared_bytes = 96 * base::KiB;  // at a time: a usual chunk with its header
 
 // The chunk that is compressed behind its header. False: none is.
 bool restore(const ChunkHeader& header, base::BytesView stored, base::Bytes& chunk) {

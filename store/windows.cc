@@ -64,7 +64,9 @@ base::Result<std::vector<Windows::Cut>> Windows::cut(std::span<const WindowPiece
   });
   if (cutter == nullptr) cutter = std::make_unique<Cutter>(clock_);
   auto out = cut_by(*cutter, pieces, is_end, profile);
-  cutters_.with([&](auto& all) { all.push_back(std::move(cutter)); });
+  cutters_.with([&](auto& all) {
+    if (all.size() < cutters_kept) all.push_back(std::move(cutter));
+  });
   return out;
 }
 

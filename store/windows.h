@@ -111,6 +111,7 @@ class Windows {
     hashing::CpuHasher hasher;
     base::Bytes across;  // copies of chunks that lie in more than one piece; its memory is kept
   };
+  static constexpr std::size_t cutters_kept = 8;                 // of some megabytes each
   base::Guarded<std::vector<std::unique_ptr<Cutter>>> cutters_;  // that are not in use
   base::Guarded<std::map<hashing::Profile, std::unique_ptr<hashing::ChunkParams>>> params_;
   std::atomic<int> windows_{0};
