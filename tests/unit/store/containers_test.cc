@@ -1,6 +1,7 @@
 #include "store/containers.h"
 
 #include <fcntl.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -36,6 +37,21 @@ TEST_F(ContainersTest, a_place_counts_only_for_the_chunk_that_is_there) {
   EXPECT_FALSE(read(*containers, {0, at.container, at.offset + 1}, a));
   EXPECT_FALSE(read(*containers, {0, 7, at.offset}, a));
   EXPECT_FALSE(read(*containers, {1, at.container, at.offset}, a)) << "another volume";
+}
+
+TEST_F(ContainersTest, a_long_chunk_is_compared_to_its_end) {
+  const auto containers = opened();
+  const base::Bytes bytes = noise(300'000, 1);
+  const hashing::Digest id = keys_.id_of(ChunkKind::data, bytes);
+  const Location at = append(*containers, bytes);
+  EXPECT_TRUE(containers->holds(at, ChunkKind::data, id, bytes));
+  for (const std::size_t place : {std::size_t{0}, std::size_t{100'000}, bytes.size() - 1}) {
+    base::Bytes other = bytes;
+    other[place] ^= std::byte{1};
+    EXPECT_FALSE(containers->holds(at, ChunkKind::data, id, other)) << place;
+  }
+  ASSERT_EQ(::truncate((path_ / first()).c_str(), static_cast<off_t>(at.offset + 200'000)), 0);
+  EXPECT_FALSE(containers->holds(at, ChunkKind::data, id, bytes));
 }
 
 TEST_F(ContainersTest, adding_goes_on_where_it_ended) {

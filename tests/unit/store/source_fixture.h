@@ -57,6 +57,16 @@ class SourceTest : public vfs::PosixTest {
     }
     return draft.outcome;
   }
+  // As a crash between the record and the holes leaves a file of `bytes_` that is sealed.
+  void leave_steps(const std::string& name) {
+    const base::UniqueFd fd(::open(local(name).c_str(), O_RDWR | O_CLOEXEC));
+    const auto stub = store_->medium().file_of(fd.get());
+    const KernelHandle handle = *stub->handle();
+    Record record = *decode_record(**stub->attribute(record_name), store_->keys(), handle);
+    record.pending = true;
+    ASSERT_TRUE(stub->set_attribute(record_name, encode(record, store_->keys(), handle)));
+    ASSERT_TRUE(stub->write(0, base::bytes_of(bytes_)));
+  }
   // "0 1 2 ...": made once for all tests, since it takes longer than most of them.
   static const std::string& text_of_numbers(int count) {
     static std::map<int, std::string> made;
