@@ -1,6 +1,5 @@
 #include "store/chunk_store.h"
 
-#include <bitset>
 #include <cstring>
 #include <unordered_map>
 #include <unordered_set>
@@ -10,6 +9,17 @@
 #include "base/log.h"
 
 namespace braid::store {
+namespace {
+
+// `compressed`: of each, or empty.
+std::vector<Containers::NewChunk> with_compressed(std::span<const Containers::NewChunk> chunks,
+                                                  const std::vector<base::Bytes>& compressed) {
+  std::vector<Containers::NewChunk> out(chunks.begin(), chunks.end());
+  for (std::size_t i = 0; i < compressed.size(); ++i) out[i].compressed = compressed[i];
+  return out;
+}
+
+}  // namespace
 
 base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, base::BytesView bytes) {
   const auto named = named_bytes(kind, bytes);
@@ -33,10 +43,14 @@ std::optional<ChunkRef> ChunkStore::found(ChunkKind kind, const Containers::NewC
 
 base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
   const std::scoped_lock lock(putting(id));
-  if (const auto there = found(kind, {.id = id, .bytes = bytes})) return *there;
-  const auto added = append(kind, id, bytes);
-  if (added) ++chunks_added_;
-  return added;
+  const Containers::NewChunk chunk{.id = id, .bytes = bytes};
+  if (const auto there = found(kind, chunk)) return *there;
+  const std::optional<ChunkRef> unknown;
+  const std::vector<base::Bytes> compressed = compress(kind, std::span(&chunk, 1), std::span(&unknown, 1));
+  const auto added = append(kind, with_compressed(std::span(&chunk, 1), compressed));
+  if (!added) return base::fail(added.error());
+  ++chunks_added_;
+  return added->front();
 }
 
 base::Result<std::vector<ChunkRef>> ChunkStore::put_all(ChunkKind kind,
@@ -44,16 +58,12 @@ base::Result<std::vector<ChunkRef>> ChunkStore::put_all(ChunkKind kind,
   // Most that are there are found before anybody is kept from putting.
   std::vector<std::optional<ChunkRef>> refs;
   refs.reserve(chunks.size());
+  const Turns looked = turns();
   for (const Containers::NewChunk& chunk : chunks) refs.push_back(found(kind, chunk));
   // And what is not, is compressed.
   const std::vector<base::Bytes> compressed = compress(kind, chunks, refs);
-  std::vector<Containers::NewChunk> with_compressed;
-  if (!compressed.empty()) {
-    with_compressed.assign(chunks.begin(), chunks.end());
-    for (std::size_t i = 0; i < compressed.size(); ++i) with_compressed[i].compressed = compressed[i];
-    chunks = with_compressed;
-  }
-  if (auto done = append_missing(kind, chunks, refs); !done) return base::fail(done.error());
+  const std::vector<Containers::NewChunk> all = with_compressed(chunks, compressed);
+  if (auto done = append_missing(kind, all, looked, refs); !done) return base::fail(done.error());
   std::vector<ChunkRef> out;
   out.reserve(refs.size());
   for (const std::optional<ChunkRef>& ref : refs) out.push_back(*ref);
@@ -73,21 +83,28 @@ std::vector<base::Bytes> ChunkStore::compress(ChunkKind kind, std::span<const Co
   return out;
 }
 
-// Who puts one of them at the same time waits. The locks are taken in one order.
+ChunkStore::Turns ChunkStore::turns() const {
+  Turns out{};
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = added_[i].load(std::memory_order_acquire);
+  return out;
+}
+
+// Who puts one of them at the same time waits.
 base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
+                                              const Turns& looked,
                                               std::vector<std::optional<ChunkRef>>& out) {
   std::bitset<puts_at_once> wanted;
   for (std::size_t i = 0; i < chunks.size(); ++i)
     if (!out[i]) wanted.set(turn_of(chunks[i].id));
   if (wanted.none()) return {};
-  std::vector<std::unique_lock<std::mutex>> locks;
-  for (std::size_t i = 0; i < wanted.size(); ++i)
-    if (wanted[i]) locks.emplace_back(putting_[i]);
+  const Locks locks = locks_of(wanted);
+  const Turns now = turns();
   std::vector<Containers::NewChunk> missing;
   std::unordered_map<hashing::Digest, std::size_t> first;  // with that id, in `missing`
   std::vector<std::size_t> which(chunks.size());
   for (std::size_t i = 0; i < chunks.size(); ++i) {
-    if (!out[i]) out[i] = found(kind, chunks[i]);
+    const std::size_t turn = turn_of(chunks[i].id);
+    if (!out[i] && now[turn] != looked[turn]) out[i] = found(kind, chunks[i]);
     if (out[i]) continue;
     which[i] = first.emplace(chunks[i].id, missing.size()).first->second;
     // An id is not believed here either.
@@ -99,44 +116,51 @@ base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Co
     which[i] = missing.size();
     missing.push_back(chunks[i]);
   }
-  const auto lie = containers_.append_all(kind, missing);
-  if (!lie) return base::fail(lie.error());
-  std::vector<Index::Entry> entries;
-  for (std::size_t i = 0; i < missing.size(); ++i) {
-    (void)pins_.refer((*lie)[i].container);
-    entries.push_back({missing[i].id, (*lie)[i]});
-    ++chunks_added_;
-    bytes_added_ += ChunkHeader::bytes + missing[i].stored().bytes.size();
-  }
-  if (index_ != nullptr) index_->put_all(entries);
-  if (!entries.empty()) filler_.note(entries.back().at);
+  const auto added = append(kind, missing);
+  if (!added) return base::fail(added.error());
+  chunks_added_ += missing.size();
   for (std::size_t i = 0; i < chunks.size(); ++i)
-    if (!out[i])
-      out[i] = ChunkRef{.id = chunks[i].id,
-                        .at = (*lie)[which[i]],
-                        .bytes = static_cast<std::uint32_t>(chunks[i].bytes.size())};
+    if (!out[i]) out[i] = (*added)[which[i]];
   return {};
 }
 
-base::Result<ChunkRef> ChunkStore::append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  Containers::NewChunk chunk{.id = id, .bytes = bytes};
-  const std::optional<ChunkRef> unknown;
-  const std::vector<base::Bytes> compressed = compress(kind, std::span(&chunk, 1), std::span(&unknown, 1));
-  if (!compressed.empty()) chunk.compressed = compressed.front();
-  const auto lies = containers_.append_all(kind, std::span(&chunk, 1));
-  if (!lies) return base::fail(lies.error());
-  const Location at = lies->front();
-  (void)pins_.refer(at.container);
-  if (index_ != nullptr) index_->put(id, at);
-  filler_.note(at);
-  bytes_added_ += ChunkHeader::bytes + chunk.stored().bytes.size();
-  return ChunkRef{.id = id, .at = at, .bytes = static_cast<std::uint32_t>(bytes.size())};
+// Its caller has their locks.
+base::Result<std::vector<ChunkRef>> ChunkStore::append(ChunkKind kind,
+                                                       std::span<const Containers::NewChunk> chunks) {
+  const auto lie = containers_.append_all(kind, chunks);
+  if (!lie) return base::fail(lie.error());
+  std::vector<Index::Entry> entries;
+  std::vector<ChunkRef> out;
+  for (std::size_t i = 0; i < chunks.size(); ++i) {
+    const Location at = (*lie)[i];
+    (void)pins_.refer(at.container);
+    entries.push_back({chunks[i].id, at});
+    out.push_back(
+        {.id = chunks[i].id, .at = at, .bytes = static_cast<std::uint32_t>(chunks[i].bytes.size())});
+    bytes_added_ += ChunkHeader::bytes + chunks[i].stored().bytes.size();
+  }
+  if (index_ != nullptr) index_->put_all(entries);
+  for (const ChunkRef& chunk : out) note_added(chunk.id);
+  if (!entries.empty()) filler_.note(entries.back().at);
+  return out;
 }
 
-base::Result<ChunkRef> ChunkStore::put_anew(ChunkKind kind, const hashing::Digest& id,
-                                            base::BytesView bytes) {
-  const std::scoped_lock lock(putting(id));
-  return append(kind, id, bytes);
+// The locks are taken in one order.
+ChunkStore::Locks ChunkStore::locks_of(const std::bitset<puts_at_once>& wanted) {
+  Locks out;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    if (wanted[i]) out.emplace_back(putting_[i]);
+  return out;
+}
+
+base::Result<std::vector<ChunkRef>> ChunkStore::put_anew(ChunkKind kind,
+                                                         std::span<const Containers::NewChunk> chunks) {
+  const std::vector<std::optional<ChunkRef>> unknown(chunks.size());
+  const std::vector<base::Bytes> compressed = compress(kind, chunks, unknown);
+  std::bitset<puts_at_once> wanted;
+  for (const Containers::NewChunk& chunk : chunks) wanted.set(turn_of(chunk.id));
+  const Locks locks = locks_of(wanted);
+  return append(kind, with_compressed(chunks, compressed));
 }
 
 // A hit is where the bytes are, byte by byte: neither the index nor an id is believed. A node with other
@@ -166,7 +190,8 @@ ChunkStore::Found ChunkStore::look_at(ChunkKind kind, const ChunkRef& chunk, Loc
   const auto named = named_bytes(kind, read->bytes);
   if (!named || keys_.id_of(kind, *named) != chunk.id) return {};
   return {.bytes = std::make_shared<const base::Bytes>(std::move(read->bytes)),
-          .compressed = read->compressed};
+          .compressed = read->compressed,
+          .distance = read->distance};
 }
 
 ChunkStore::Bytes ChunkStore::at_place(ChunkKind kind, const ChunkRef& chunk, Location at) {
@@ -201,7 +226,8 @@ base::Result<ChunkStore::Bytes> ChunkStore::get(ChunkKind kind, const ChunkRef& 
   if (found.bytes == nullptr) return base::fail(EIO);
   const bool is_data = kind == ChunkKind::data, in_place = !found.elsewhere && !found.compressed;
   if (is_data && place && in_place)
-    containers_.verified().add({.id = chunk.id, .at = *place, .bytes = chunk.bytes}, begun);
+    containers_.verified().add(
+        {.lies = {.id = chunk.id, .at = *place, .bytes = chunk.bytes}, .distance = found.distance}, begun);
   if (kind == ChunkKind::root || (is_data && !in_place))
     cache_.put(chunk.id, chunk.at, found.bytes, found.bytes->size());
   return found.bytes;

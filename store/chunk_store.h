@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <bitset>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -52,8 +53,8 @@ class ChunkStore {
   base::Result<ChunkRef> put(ChunkKind kind, base::BytesView bytes);
   // The same of several, which cost less together. After an error some of them may be there.
   base::Result<std::vector<ChunkRef>> put_all(ChunkKind kind, std::span<const Containers::NewChunk> chunks);
-  // The same in a container behind all others, though it is there already: for what moves.
-  base::Result<ChunkRef> put_anew(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+  // The same in containers behind all others, though they are there already: for what moves.
+  base::Result<std::vector<ChunkRef>> put_anew(ChunkKind kind, std::span<const Containers::NewChunk> chunks);
   base::Result<void> sync() { return containers_.sync(); }
 
   using Bytes = std::shared_ptr<const base::Bytes>;
@@ -90,13 +91,18 @@ class ChunkStore {
     Bytes bytes{};
     bool compressed = false;
     bool elsewhere = false;
+    std::uint32_t distance = 0;  // GroupPlace::distance there
   };
   Found look_at(ChunkKind kind, const ChunkRef& chunk, Location at);
   std::optional<ChunkRef> root_at(const hashing::Digest& id, Location at);
-  base::Result<ChunkRef> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+  base::Result<std::vector<ChunkRef>> append(ChunkKind kind, std::span<const Containers::NewChunk> chunks);
   std::optional<ChunkRef> found(ChunkKind kind, const Containers::NewChunk& chunk);
+  // How many chunks have been added under each lock of `putting_`, and are in the index.
+  using Turns = std::array<std::uint64_t, 32>;
+  [[nodiscard]] Turns turns() const;
+  // Looks again for those alone that somebody may have added since `looked`.
   base::Result<void> append_missing(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
-                                    std::vector<std::optional<ChunkRef>>& out);
+                                    const Turns& looked, std::vector<std::optional<ChunkRef>>& out);
   bool is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes);
   Found find_damaged(ChunkKind kind, const ChunkRef& chunk);
   // What those chunks are compressed to that are not in `known`.
@@ -114,12 +120,16 @@ class ChunkStore {
   static constexpr std::size_t bad_max = 1U << 20U;
   base::Guarded<std::unordered_set<std::uint64_t>> bad_;  // locations
   // Whoever puts a chunk looks for it first: the same one is not put twice at a time.
-  static constexpr std::size_t puts_at_once = 32;
+  static constexpr std::size_t puts_at_once = std::tuple_size_v<Turns>;
   static std::size_t turn_of(const hashing::Digest& id) {
     return std::hash<hashing::Digest>{}(id) % puts_at_once;
   }
+  void note_added(const hashing::Digest& id) { added_[turn_of(id)].fetch_add(1, std::memory_order_release); }
+  using Locks = std::vector<std::unique_lock<std::mutex>>;
+  Locks locks_of(const std::bitset<puts_at_once>& wanted);
   std::mutex& putting(const hashing::Digest& id) { return putting_[turn_of(id)]; }
   std::array<std::mutex, puts_at_once> putting_;
+  std::array<std::atomic<std::uint64_t>, puts_at_once> added_{};
   std::atomic<std::uint64_t> chunks_added_{0}, bytes_added_{0}, chunks_found_{0}, bytes_found_{0},
       mismatches_{0};
 };

@@ -363,22 +363,40 @@ base::Result<bool> Collector::rewrite_one(std::uint32_t number) {
   return true;
 }
 
+// Those that are read one after the other are written together: so they are one piece where they come to lie.
 base::Result<std::optional<std::vector<ForwardingEntry>>> Collector::move_chunks(std::uint32_t number) {
+  constexpr std::size_t bytes_at_once = 4 * base::MiB;
   std::vector<ForwardingEntry> out;
+  Moving moving;
   for (const std::uint32_t offset : live_.offsets_of(number)) {
     if (!goes_on()) return std::nullopt;
     const Location at{.volume = 0, .container = number, .offset = offset};
     const auto header = store_.containers().look(at);
     if (!header) return std::nullopt;
     const ChunkRef chunk{.id = header->id, .at = at, .bytes = header->length};
-    const auto bytes = store_.chunks().at_place(header->kind, chunk, at);
+    auto bytes = store_.chunks().at_place(header->kind, chunk, at);
     if (bytes == nullptr) return std::nullopt;
-    const auto put = store_.chunks().put_anew(header->kind, chunk.id, *bytes);
-    if (!put) return base::fail(put.error());
-    out.push_back({offset, header->kind, header->length, header->id, put->at});
-    if (options_.pace) options_.pace(bytes->size());
+    if (moving.kind != header->kind || moving.size + bytes->size() > bytes_at_once)
+      if (auto moved = move(moving, out); !moved) return base::fail(moved.error());
+    moving.kind = header->kind;
+    moving.size += bytes->size();
+    moving.chunks.push_back({.id = chunk.id, .bytes = *bytes});
+    moving.offsets.push_back(offset);
+    moving.bytes.push_back(std::move(bytes));
   }
+  if (auto moved = move(moving, out); !moved) return base::fail(moved.error());
   return out;
+}
+
+base::Result<void> Collector::move(Moving& moving, std::vector<ForwardingEntry>& out) {
+  if (moving.chunks.empty()) return {};
+  const auto put = store_.chunks().put_anew(moving.kind, moving.chunks);
+  if (!put) return base::fail(put.error());
+  for (std::size_t i = 0; i < put->size(); ++i)
+    out.push_back({moving.offsets[i], moving.kind, (*put)[i].bytes, (*put)[i].id, (*put)[i].at});
+  if (options_.pace) options_.pace(moving.size);
+  moving = {};
+  return {};
 }
 
 base::Result<void> Collector::remove_one(std::uint32_t number) {

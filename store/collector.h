@@ -114,6 +114,16 @@ class Collector {
   base::Result<bool> rewrite_one(std::uint32_t number);
   // Nothing: a chunk cannot be read.
   base::Result<std::optional<std::vector<ForwardingEntry>>> move_chunks(std::uint32_t number);
+  // Chunks of a container that are put into another one together.
+  struct Moving {
+    ChunkKind kind = ChunkKind::data;
+    std::size_t size = 0;  // of all of them
+    std::vector<Containers::NewChunk> chunks{};
+    std::vector<std::uint32_t> offsets{};  // where they were
+    std::vector<ChunkStore::Bytes> bytes{};
+  };
+  // Ends with an empty `moving`, unless it fails.
+  base::Result<void> move(Moving& moving, std::vector<ForwardingEntry>& out);
   base::Result<void> forget_in_index(std::uint32_t number);
   void shorten_registry();
   [[nodiscard]] std::uint64_t now() const;

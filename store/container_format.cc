@@ -20,6 +20,10 @@ namespace chunk_at {
 constexpr std::size_t magic = 0, kind = 4, compression = 5, reserved = 6, length = 8, stored = 12, id = 16,
                       checksum = 48;
 }
+// Of a chunk in a group; the rest is as above.
+namespace grouped_at {
+constexpr std::size_t following = 5, length = 6, stored = 9, distance = 12;
+}
 namespace listed_at {
 constexpr std::size_t offset = 0, kind = 4, compressed = 5, length = 8, id = 12;
 }
@@ -31,7 +35,8 @@ constexpr std::size_t directory = 8, reserved = 12, checksum = 16;
 constexpr std::array<char, 8> container_magic{'B', 'r', 'a', 'i', 'd', 'C', 'o', 'n'};
 constexpr std::array<char, 8> footer_magic{'B', 'r', 'a', 'i', 'd', 'D', 'i', 'r'};
 constexpr std::uint32_t container_version = 1;
-constexpr std::uint32_t chunk_magic = 0x43686e6b;  // "Chnk"
+constexpr std::uint32_t chunk_magic = 0x43686e6b;    // "Chnk"
+constexpr std::uint32_t grouped_magic = 0x43686e67;  // "Chng"
 
 bool has_zeros(base::BytesView bytes, std::size_t begin, std::size_t end) {
   return std::ranges::all_of(bytes.subspan(begin, end - begin),
@@ -49,16 +54,33 @@ std::optional<ChunkKind> kind_of(std::uint8_t byte) {
   return static_cast<ChunkKind>(byte);
 }
 
-// Of a chunk of so many bytes, which is compressed to `compressed`; 0: it is not.
-base::Bytes header_without_checksum(ChunkKind kind, const hashing::Digest& id, std::uint32_t length,
-                                    std::uint32_t compressed) {
+std::uint32_t load_24_bits(base::BytesView from, std::size_t at) {
+  return std::uint32_t{base::load_be<std::uint8_t>(from, at)} << 16U |
+         base::load_be<std::uint16_t>(from, at + 1);
+}
+
+void store_24_bits(base::MutableBytes to, std::size_t at, std::uint32_t value) {
+  static_assert(hashing::chunk_bytes_max < 1U << 24U);
+  base::store_be<std::uint8_t>(to, at, static_cast<std::uint8_t>(value >> 16U));
+  base::store_be<std::uint16_t>(to, at + 1, static_cast<std::uint16_t>(value));
+}
+
+base::Bytes header_without_checksum(const ChunkHeader& header) {
   base::Bytes out(ChunkHeader::bytes);
+  base::store_be<std::uint8_t>(out, chunk_at::kind, static_cast<std::uint8_t>(header.kind));
+  std::ranges::copy(header.id.bytes, out.begin() + chunk_at::id);
+  if (header.place.distance > 0) {
+    base::store_be<std::uint32_t>(out, chunk_at::magic, grouped_magic);
+    base::store_be<std::uint8_t>(out, grouped_at::following, header.place.following);
+    store_24_bits(out, grouped_at::length, header.length);
+    store_24_bits(out, grouped_at::stored, header.stored());
+    base::store_be<std::uint32_t>(out, grouped_at::distance, header.place.distance);
+    return out;
+  }
   base::store_be<std::uint32_t>(out, chunk_at::magic, chunk_magic);
-  base::store_be<std::uint8_t>(out, chunk_at::kind, static_cast<std::uint8_t>(kind));
-  base::store_be<std::uint8_t>(out, chunk_at::compression, compressed == 0 ? is_plain : is_zstd);
-  base::store_be<std::uint32_t>(out, chunk_at::length, length);
-  base::store_be<std::uint32_t>(out, chunk_at::stored, compressed == 0 ? length : compressed);
-  std::ranges::copy(id.bytes, out.begin() + chunk_at::id);
+  base::store_be<std::uint8_t>(out, chunk_at::compression, header.compressed == 0 ? is_plain : is_zstd);
+  base::store_be<std::uint32_t>(out, chunk_at::length, header.length);
+  base::store_be<std::uint32_t>(out, chunk_at::stored, header.stored());
   return out;
 }
 
@@ -71,16 +93,28 @@ bool may_be_compressed(ChunkKind kind, std::uint32_t length, std::uint32_t compr
   return kind == ChunkKind::data && compressed > 0 && compressed < length;
 }
 
-// Of 24 bits.
-std::uint32_t load_compressed(base::BytesView entry) {
-  return std::uint32_t{base::load_be<std::uint8_t>(entry, listed_at::compressed)} << 16U |
-         base::load_be<std::uint16_t>(entry, listed_at::compressed + 1);
+// Of one that is alone. False: it is none.
+bool decode_alone(base::BytesView bytes, ChunkHeader& out) {
+  out.length = base::load_be<std::uint32_t>(bytes, chunk_at::length);
+  const auto stored = base::load_be<std::uint32_t>(bytes, chunk_at::stored);
+  const auto compression = base::load_be<std::uint8_t>(bytes, chunk_at::compression);
+  if (!has_zeros(bytes, chunk_at::reserved, chunk_at::length)) return false;
+  if (compression == is_zstd) out.compressed = stored;
+  return compression == is_zstd ? may_be_compressed(out.kind, out.length, stored)
+                                : compression == is_plain && stored == out.length;
 }
 
-void store_compressed(base::MutableBytes entry, std::uint32_t compressed) {
-  static_assert(hashing::chunk_bytes_max < 1U << 24U);
-  base::store_be<std::uint8_t>(entry, listed_at::compressed, static_cast<std::uint8_t>(compressed >> 16U));
-  base::store_be<std::uint16_t>(entry, listed_at::compressed + 1, static_cast<std::uint16_t>(compressed));
+// Of one in a group.
+bool decode_grouped(base::BytesView bytes, ChunkHeader& out) {
+  out.length = load_24_bits(bytes, grouped_at::length);
+  const std::uint32_t stored = load_24_bits(bytes, grouped_at::stored);
+  if (stored != out.length) out.compressed = stored;
+  out.place = {.following = base::load_be<std::uint8_t>(bytes, grouped_at::following),
+               .distance = base::load_be<std::uint32_t>(bytes, grouped_at::distance)};
+  const std::uint64_t headers = out.place.following * ChunkHeader::bytes;
+  return out.kind != ChunkKind::directory && out.place.distance > 0 && out.place.distance >= headers &&
+         out.place.distance < Location::offset_end &&
+         (stored == out.length || may_be_compressed(out.kind, out.length, stored));
 }
 
 }  // namespace
@@ -119,9 +153,14 @@ std::optional<ContainerHeader> decode_container_header(base::BytesView bytes) {
   return out;
 }
 
-base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored) {
+base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored,
+                          const GroupPlace& place) {
   const auto size = static_cast<std::uint32_t>(stored.bytes.size());
-  base::Bytes out = header_without_checksum(kind, id, stored.length, stored.compressed ? size : 0);
+  base::Bytes out = header_without_checksum({.kind = kind,
+                                             .length = stored.length,
+                                             .id = id,
+                                             .compressed = stored.compressed ? size : 0,
+                                             .place = place});
   base::store_be<std::uint64_t>(out, chunk_at::checksum, checksum_of(out, stored.bytes));
   return out;
 }
@@ -137,22 +176,13 @@ base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesV
 }
 
 std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes) {
-  if (bytes.size() < ChunkHeader::bytes ||
-      base::load_be<std::uint32_t>(bytes, chunk_at::magic) != chunk_magic)
-    return std::nullopt;
+  if (bytes.size() < ChunkHeader::bytes) return std::nullopt;
+  const auto magic = base::load_be<std::uint32_t>(bytes, chunk_at::magic);
   const auto kind = kind_of(base::load_be<std::uint8_t>(bytes, chunk_at::kind));
-  ChunkHeader out;
-  out.length = base::load_be<std::uint32_t>(bytes, chunk_at::length);
-  if (!kind || !has_zeros(bytes, chunk_at::reserved, chunk_at::length) ||
-      out.length > chunk_bytes_limit(*kind))
-    return std::nullopt;
-  const auto stored = base::load_be<std::uint32_t>(bytes, chunk_at::stored);
-  const auto compression = base::load_be<std::uint8_t>(bytes, chunk_at::compression);
-  if (compression == is_zstd) out.compressed = stored;
-  if (compression == is_zstd ? !may_be_compressed(*kind, out.length, stored)
-                             : compression != is_plain || stored != out.length)
-    return std::nullopt;
-  out.kind = *kind;
+  if (!kind || (magic != chunk_magic && magic != grouped_magic)) return std::nullopt;
+  ChunkHeader out{.kind = *kind};
+  const bool known = magic == chunk_magic ? decode_alone(bytes, out) : decode_grouped(bytes, out);
+  if (!known || out.length > chunk_bytes_limit(*kind)) return std::nullopt;
   out.checksum = base::load_be<std::uint64_t>(bytes, chunk_at::checksum);
   std::ranges::copy(bytes.subspan(chunk_at::id, hashing::digest_bytes), out.id.bytes.begin());
   return out;
@@ -160,8 +190,7 @@ std::optional<ChunkHeader> decode_chunk_header(base::BytesView bytes) {
 
 bool is_whole(const ChunkHeader& header, base::BytesView stored) {
   return stored.size() == header.stored() &&
-         checksum_of(header_without_checksum(header.kind, header.id, header.length, header.compressed),
-                     stored) == header.checksum;
+         checksum_of(header_without_checksum(header), stored) == header.checksum;
 }
 
 base::Bytes encode(const std::vector<DirectoryEntry>& directory) {
@@ -170,7 +199,7 @@ base::Bytes encode(const std::vector<DirectoryEntry>& directory) {
     const auto to = base::MutableBytes(out).subspan(i * DirectoryEntry::bytes, DirectoryEntry::bytes);
     base::store_be<std::uint32_t>(to, listed_at::offset, directory[i].offset);
     base::store_be<std::uint8_t>(to, listed_at::kind, static_cast<std::uint8_t>(directory[i].kind));
-    store_compressed(to, directory[i].compressed);
+    store_24_bits(to, listed_at::compressed, directory[i].compressed);
     base::store_be<std::uint32_t>(to, listed_at::length, directory[i].length);
     std::ranges::copy(directory[i].id.bytes, to.begin() + listed_at::id);
   }
@@ -187,15 +216,15 @@ std::optional<std::vector<DirectoryEntry>> decode_directory(base::BytesView byte
     DirectoryEntry entry;
     entry.offset = base::load_be<std::uint32_t>(bytes, listed_at::offset);
     entry.length = base::load_be<std::uint32_t>(bytes, listed_at::length);
-    entry.compressed = load_compressed(bytes);
-    if (!kind || *kind == ChunkKind::directory || entry.offset != at ||
-        entry.length > chunk_bytes_limit(*kind) ||
+    entry.compressed = load_24_bits(bytes, listed_at::compressed);
+    const bool in_order = out.empty() ? entry.offset == at : entry.offset >= at;
+    if (!kind || *kind == ChunkKind::directory || !in_order || entry.length > chunk_bytes_limit(*kind) ||
         (entry.compressed != 0 && !may_be_compressed(*kind, entry.length, entry.compressed)))
       return std::nullopt;
     entry.kind = *kind;
     std::ranges::copy(bytes.subspan(listed_at::id, hashing::digest_bytes), entry.id.bytes.begin());
-    at += ChunkHeader::bytes + entry.stored();
-    if (at > Location::offset_end) return std::nullopt;
+    at = std::uint64_t{entry.offset} + ChunkHeader::bytes;
+    if (at + entry.stored() > Location::offset_end) return std::nullopt;
     out.push_back(entry);
   }
   return out;

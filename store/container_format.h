@@ -32,19 +32,35 @@ base::Bytes encode(const ContainerHeader& header);
 // Nothing: it is no container, damaged, or of a later version.
 std::optional<ContainerHeader> decode_container_header(base::BytesView bytes);
 
-// What stands before the bytes of a chunk.
+// Chunks that were written together: their headers stand one behind the other, and then their bytes do, in
+// the same order, with nothing between them.
+struct GroupPlace {
+  static constexpr std::size_t chunks_max = 256;
+  std::uint8_t following = 0;  // headers behind this one
+  std::uint32_t distance = 0;  // bytes between this header and the bytes of its chunk; 0: it is alone
+  friend bool operator==(const GroupPlace&, const GroupPlace&) = default;
+};
+
+// What tells of a chunk where it lies.
 struct ChunkHeader {
   static constexpr std::size_t bytes = 56;
   ChunkKind kind = ChunkKind::data;
   std::uint32_t length = 0;
   hashing::Digest id{};
-  std::uint64_t checksum = 0;    // of all of it and of what stands behind it
-  std::uint32_t compressed = 0;  // to so many bytes, with zstd; 0: the chunk stands there as it is
-  // Bytes behind it.
+  std::uint64_t checksum = 0;    // of all of it and of what is stored
+  std::uint32_t compressed = 0;  // to so many bytes, with zstd; 0: the chunk is stored as it is
+  GroupPlace place{};
+  // Bytes of what is stored.
   [[nodiscard]] std::uint32_t stored() const { return compressed == 0 ? length : compressed; }
+  // Where that begins, if the header is at `at`.
+  [[nodiscard]] std::uint64_t stored_at(std::uint64_t at) const { return at + bytes + place.distance; }
+  // Where the next header is, if there is one.
+  [[nodiscard]] std::uint64_t next_at(std::uint64_t at) const {
+    return place.following > 0 ? at + bytes : stored_at(at) + stored();
+  }
   friend bool operator==(const ChunkHeader&, const ChunkHeader&) = default;
 };
-// What stands behind a header: the chunk as it is, or what compress() made of it, which is shorter.
+// What is stored: the chunk as it is, or what compress() made of it, which is shorter.
 struct StoredBytes {
   static StoredBytes plain(base::BytesView chunk) {
     return {static_cast<std::uint32_t>(chunk.size()), false, chunk};
@@ -53,8 +69,9 @@ struct StoredBytes {
   bool compressed = false;
   base::BytesView bytes{};
 };
-// What stands before these bytes. Only data is compressed.
-base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored);
+// What tells of these bytes. Only data is compressed.
+base::Bytes encode_header(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored,
+                          const GroupPlace& place = {});
 // A header and the bytes behind it.
 base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, const StoredBytes& stored);
 base::Bytes encode_chunk(ChunkKind kind, const hashing::Digest& id, base::BytesView chunk);
@@ -75,7 +92,7 @@ struct DirectoryEntry {
   friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
 };
 base::Bytes encode(const std::vector<DirectoryEntry>& directory);
-// Nothing unless the entries lie one behind the other.
+// Nothing unless the entries are in order, and no header is over another.
 std::optional<std::vector<DirectoryEntry>> decode_directory(base::BytesView bytes);
 
 // The last bytes of a full container: where its directory begins.

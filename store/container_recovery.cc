@@ -12,20 +12,24 @@ namespace braid::store {
 // The last container of an earlier run. Whatever its chunks are, they may be referred to as soon as this
 // process knows them: so they are synced first.
 base::Result<void> Containers::begin_writing() {
-  if (auto done = remove_unfinished(); !done) return done;
+  remove_unfinished();
   if (number_max_ == 0) return {};
   if (auto taken = take_up(number_max_); !taken) return taken;
   return medium_.sync_directory(directory);
 }
 
-// What was to take a container's place when the process ended.
-base::Result<void> Containers::remove_unfinished() {
+// What was to take a container's place when the process ended. Who writes the same one anew removes it first,
+// so it takes room and does no harm.
+void Containers::remove_unfinished() {
   const auto names = medium_.list(directory);
-  if (!names) return base::fail(names.error());
-  for (const std::string& name : *names)
-    if (name.ends_with(unfinished) && number_of(name.substr(0, name.size() - unfinished.size())))
-      if (auto removed = medium_.remove(fmt::format("{}/{}", directory, name)); !removed) return removed;
-  return {};
+  if (!names) return;
+  for (const std::string& name : *names) {
+    if (!name.ends_with(unfinished) || !number_of(name.substr(0, name.size() - unfinished.size()))) continue;
+    const std::string path = fmt::format("{}/{}", directory, name);
+    if (const auto removed = medium_.remove(path); !removed)
+      base::log_event(base::Level::warning, "store_unfinished_container_kept", "container={}: {}", path,
+                      base::message_of(removed.error()));
+  }
 }
 
 base::Result<void> Containers::take_up(std::uint32_t number) {
@@ -52,6 +56,13 @@ base::Result<void> Containers::take_up(std::uint32_t number) {
   }
   const auto now = file->status();
   if (!now) return base::fail(now.error());
+  // It may have been on the medium all the same.
+  if (scanned->torn) {
+    base::log_event(base::Level::warning, "store_container_torn",
+                    "container={}: of the last {} bytes a part is whole; nothing is added to it any more",
+                    name_of(number), now->size - scanned->end);
+    return {};
+  }
   if (now->size > scanned->end) {
     base::log_event(base::Level::warning, "store_container_cut",
                     "container={}: the last {} bytes were not whole", name_of(number),

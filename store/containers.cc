@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <utility>
 
@@ -18,55 +19,42 @@ constexpr std::size_t number_digits = 8;
 // So that a directory fits into one chunk.
 constexpr std::size_t listed_max = 1U << 18U;
 constexpr std::size_t look_bytes = 1U << 16U;
-constexpr std::size_t compared_bytes = 96 * base::KiB;  // at a time: a usual chunk with its header
+constexpr std::size_t compared_bytes = 96 * base::KiB;  // at a time: a usual chunk
+constexpr std::uint64_t group_bytes_max = 4 * base::MiB;
 
-// The chunk that is compressed behind its header. False: none is.
-bool restore(const ChunkHeader& header, base::BytesView stored, base::Bytes& chunk) {
-  chunk.resize(header.length);
-  return decompress(stored, chunk);
-}
-
-// The bytes of the chunk that `found` begins with; they are in `restored` if it is compressed. Nothing: it is
-// another one, or is not whole.
-std::optional<base::BytesView> chunk_in(base::BytesView found, ChunkKind kind, const hashing::Digest& id,
-                                        std::size_t length, base::Bytes& restored) {
-  const auto header = decode_chunk_header(found);
-  if (!header || header->kind != kind || header->id != id || header->length != length ||
-      found.size() < ChunkHeader::bytes + header->stored())
-    return std::nullopt;
-  const base::BytesView stored = found.subspan(ChunkHeader::bytes, header->stored());
-  if (!is_whole(*header, stored)) return std::nullopt;
-  if (header->compressed == 0) return stored;
-  if (!restore(*header, stored, restored)) return std::nullopt;
-  return restored;
-}
-
-// Nothing: there is no whole chunk at `at`. `bytes` is what the chunk says.
-base::Result<std::optional<ChunkHeader>> whole_chunk_at(File& file, std::uint64_t at, base::Bytes& bytes) {
-  bytes.resize(ChunkHeader::bytes);
-  const auto head = file.read(at, bytes);
-  if (!head) return base::fail(head.error());
-  const auto header = decode_chunk_header(base::BytesView(bytes).first(*head));
-  if (!header) return std::nullopt;
-  bytes.resize(header->stored());
-  const auto got = file.read(at + ChunkHeader::bytes, bytes);
+// Nothing: there is none.
+base::Result<std::optional<ChunkHeader>> header_at(File& file, std::uint64_t at) {
+  std::array<std::byte, ChunkHeader::bytes> bytes;
+  const auto got = file.read(at, bytes);
   if (!got) return base::fail(got.error());
-  if (*got != bytes.size() || !is_whole(*header, bytes)) return std::nullopt;
-  if (header->compressed == 0) return header;
-  base::Bytes chunk;
-  if (!restore(*header, bytes, chunk)) return std::nullopt;
-  bytes = std::move(chunk);
-  return header;
+  return decode_chunk_header(base::BytesView(bytes).first(*got));
 }
 
-// Where the next thing begins that looks like a chunk.
+// What the chunk says whose header is at `at`. Nothing: it is not whole.
+base::Result<std::optional<base::Bytes>> whole_chunk(File& file, std::uint64_t at,
+                                                     const ChunkHeader& header) {
+  base::Bytes stored(header.stored());
+  const auto got = file.read(header.stored_at(at), stored);
+  if (!got) return base::fail(got.error());
+  if (*got != stored.size() || !is_whole(header, stored)) return std::nullopt;
+  if (header.compressed == 0) return stored;
+  base::Bytes chunk(header.length);
+  if (!decompress(stored, chunk)) return std::nullopt;
+  return chunk;
+}
+
+bool is_of(const ChunkHeader& header, ChunkKind kind, const hashing::Digest& id, std::size_t length) {
+  return header.kind == kind && header.id == id && header.length == length;
+}
+
+// Where the next thing begins that looks like a chunk's header.
 base::Result<std::optional<std::uint64_t>> next_magic(File& file, std::uint64_t at) {
   base::Bytes window(look_bytes);
   for (;;) {
     const auto got = file.read(at, window);
     if (!got) return base::fail(got.error());
     const std::string_view text = base::text_of(base::BytesView(window).first(*got));
-    const std::size_t found = text.find("Chnk");
+    const std::size_t found = std::min(text.find("Chnk"), text.find("Chng"));
     if (found != std::string_view::npos) return at + found;
     if (*got < window.size()) return std::nullopt;
     at += *got - 3;
@@ -203,11 +191,11 @@ bool Containers::has_room(std::uint64_t bytes, std::size_t listed) const {
   return current_.end + bytes <= bytes_max_ && current_.directory.size() + listed <= listed_max;
 }
 
-// A chunk of any length has room in an empty one.
-base::Result<void> Containers::make_room(std::uint64_t bytes) {
+// A group of any length has room in an empty one.
+base::Result<void> Containers::make_room(std::uint64_t bytes, std::size_t listed) {
   if (broken_) return base::fail(EIO);
   base::Result<void> done;
-  if (current_.file != nullptr && !has_room(bytes, 1)) {
+  if (current_.file != nullptr && !has_room(bytes, listed)) {
     done = close_current();
     broken_ = !done;
   }
@@ -215,47 +203,60 @@ base::Result<void> Containers::make_room(std::uint64_t bytes) {
   return done;
 }
 
-// `parts`: a header and the bytes of each. The container has room for them.
-base::Result<void> Containers::append_some(ChunkKind kind, std::span<const NewChunk> chunks,
-                                           std::span<const base::BytesView> parts,
-                                           std::vector<Location>& out) {
+// As many of the chunks as fit into one.
+Containers::Group Containers::group_of(ChunkKind kind, std::span<const NewChunk> chunks) const {
+  Group out;
+  std::size_t count = 0;
+  const std::uint64_t bytes_max = std::min<std::uint64_t>(group_bytes_max, bytes_max_ / 2);
+  for (; count < std::min(chunks.size(), GroupPlace::chunks_max); ++count) {
+    const std::uint64_t bytes = ChunkHeader::bytes + chunks[count].stored().bytes.size();
+    if (count > 0 && out.bytes + bytes > bytes_max) break;
+    out.bytes += bytes;
+  }
+  out.chunks = chunks.first(count);
+  out.headers.reserve(count * ChunkHeader::bytes);
+  std::size_t before = 0;  // stored bytes of the group
+  for (std::size_t i = 0; i < count; ++i) {
+    const StoredBytes stored = out.chunks[i].stored();
+    const std::size_t following = count - 1 - i;
+    const GroupPlace place{.following = static_cast<std::uint8_t>(following),
+                           .distance = static_cast<std::uint32_t>(following * ChunkHeader::bytes + before)};
+    const base::Bytes header = encode_header(kind, out.chunks[i].id, stored, place);
+    out.headers.insert(out.headers.end(), header.begin(), header.end());
+    before += stored.bytes.size();
+  }
+  return out;
+}
+
+base::Result<void> Containers::append_group(ChunkKind kind, const Group& group, std::vector<Location>& out) {
+  if (auto ready = make_room(group.bytes, group.chunks.size()); !ready) return ready;
+  std::vector<base::BytesView> parts{group.headers};
+  for (const NewChunk& chunk : group.chunks) parts.push_back(chunk.stored().bytes);
   const auto done = current_.file->write_all(current_.end, parts);
   if (!done && !is_full(done.error())) broken_ = true;
   if (!done) return done;
-  for (const NewChunk& chunk : chunks) {
-    const DirectoryEntry entry{current_.end, kind, static_cast<std::uint32_t>(chunk.bytes.size()), chunk.id,
-                               static_cast<std::uint32_t>(chunk.compressed.size())};
-    out.push_back({.volume = 0, .container = current_.number, .offset = current_.end});
-    current_.directory.push_back(entry);
-    current_.end += static_cast<std::uint32_t>(ChunkHeader::bytes) + entry.stored();
+  std::uint32_t at = current_.end;
+  for (const NewChunk& chunk : group.chunks) {
+    out.push_back({.volume = 0, .container = current_.number, .offset = at});
+    current_.directory.push_back({at, kind, static_cast<std::uint32_t>(chunk.bytes.size()), chunk.id,
+                                  static_cast<std::uint32_t>(chunk.compressed.size())});
+    at += static_cast<std::uint32_t>(ChunkHeader::bytes);
     ++appended_;
   }
+  current_.end += static_cast<std::uint32_t>(group.bytes);
   return {};
 }
 
+// What takes long is done before anybody is kept from adding.
 base::Result<std::vector<Location>> Containers::append_all(ChunkKind kind, std::span<const NewChunk> chunks) {
-  std::vector<base::Bytes> headers;
-  std::vector<base::BytesView> parts;
-  headers.reserve(chunks.size());
-  for (const NewChunk& chunk : chunks) {
-    parts.emplace_back(headers.emplace_back(encode_header(kind, chunk.id, chunk.stored())));
-    parts.push_back(chunk.stored().bytes);
-  }
+  std::vector<Group> groups;
+  for (auto left = chunks; !left.empty(); left = left.subspan(groups.back().chunks.size()))
+    groups.push_back(group_of(kind, left));
   std::vector<Location> out;
   out.reserve(chunks.size());
   const std::scoped_lock lock(adding_);
-  while (out.size() < chunks.size()) {
-    const std::span<const NewChunk> left = chunks.subspan(out.size());
-    std::uint64_t bytes = ChunkHeader::bytes + left.front().stored().bytes.size();
-    if (auto ready = make_room(bytes); !ready) return base::fail(ready.error());
-    std::size_t count = 1;
-    for (; count < left.size(); ++count) {
-      bytes += ChunkHeader::bytes + left[count].stored().bytes.size();
-      if (!has_room(bytes, count + 1)) break;
-    }
-    const auto these = std::span<const base::BytesView>(parts).subspan(2 * out.size(), 2 * count);
-    if (auto done = append_some(kind, left.first(count), these, out); !done) return base::fail(done.error());
-  }
+  for (const Group& group : groups)
+    if (auto done = append_group(kind, group, out); !done) return base::fail(done.error());
   return out;
 }
 
@@ -304,53 +305,47 @@ Location Containers::end() {
 
 base::Result<Containers::Chunk> Containers::read(Location at, ChunkKind kind, const hashing::Digest& id,
                                                  std::uint32_t length) {
-  if (length > chunk_bytes_limit(kind)) return base::fail(EBADMSG);
   const auto place = find(at);
   if (!place) return base::fail(place.error());
-  base::Bytes bytes(ChunkHeader::bytes + length);
-  const auto got = place->file->read(place->at.offset, bytes);
-  if (!got) return base::fail(got.error());
-  Chunk out;
-  const auto chunk = chunk_in(base::BytesView(bytes).first(*got), kind, id, length, out.bytes);
-  if (!chunk) return base::fail(EBADMSG);
-  out.compressed = chunk->data() == out.bytes.data();
-  if (out.compressed) return out;
-  bytes.erase(bytes.begin(), bytes.begin() + ChunkHeader::bytes);
-  out.bytes = std::move(bytes);
-  return out;
+  const auto header = header_at(*place->file, place->at.offset);
+  if (!header) return base::fail(header.error());
+  if (!*header || !is_of(**header, kind, id, length)) return base::fail(EBADMSG);
+  auto chunk = whole_chunk(*place->file, place->at.offset, **header);
+  if (!chunk) return base::fail(chunk.error());
+  if (!*chunk) return base::fail(EBADMSG);
+  return Chunk{.bytes = std::move(**chunk),
+               .compressed = (*header)->compressed != 0,
+               .distance = (*header)->place.distance};
 }
 
 // In pieces: memory for all of a large chunk would come from the kernel, page by page, each time.
 bool Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
   const auto place = find(at);
   if (!place || place->at != at) return false;
-  const std::size_t piece = std::min(compared_bytes, ChunkHeader::bytes + bytes.size());
+  const auto header = header_at(*place->file, at.offset);
+  if (!header || !*header || !is_of(**header, kind, id, bytes.size())) return false;
+  if ((*header)->compressed != 0) {
+    const auto chunk = whole_chunk(*place->file, at.offset, **header);
+    return chunk && *chunk && base::equal(**chunk, bytes);
+  }
+  const std::size_t piece = std::min(compared_bytes, bytes.size());
   const auto room = std::make_unique_for_overwrite<std::byte[]>(piece);
-  const auto got = place->file->read(place->at.offset, {room.get(), piece});
-  base::BytesView found(room.get(), got.value_or(0));
-  const auto header = decode_chunk_header(found);
-  if (!header || header->kind != kind || header->id != id || header->length != bytes.size()) return false;
-  if (header->compressed != 0) {
-    const auto chunk = read(at, kind, id, header->length);
-    return chunk && base::equal(chunk->bytes, bytes);
+  for (std::size_t done = 0; done < bytes.size();) {
+    const base::BytesView wanted = bytes.subspan(done, std::min(piece, bytes.size() - done));
+    const auto got = place->file->read((*header)->stored_at(at.offset) + done, {room.get(), wanted.size()});
+    if (!got || *got != wanted.size() || !base::equal({room.get(), *got}, wanted)) return false;
+    done += *got;
   }
-  found = found.subspan(ChunkHeader::bytes);
-  std::size_t done = 0;
-  while (!found.empty() && base::equal(found, bytes.subspan(done, found.size()))) {
-    done += found.size();
-    const std::size_t next = std::min(piece, bytes.size() - done);
-    const auto more = place->file->read(place->at.offset + ChunkHeader::bytes + done, {room.get(), next});
-    found = base::BytesView(room.get(), more.value_or(0));
-  }
-  return done == bytes.size() && is_whole(*header, bytes);
+  return is_whole(**header, bytes);
 }
 
 bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {
   const auto place = find(chunk.at);
   if (!place) return false;
-  const ChunkRef lies{.id = chunk.id, .at = place->at, .bytes = chunk.bytes};
-  if (!verified_.has(std::span(&lies, 1))) return false;
-  const auto got = place->file->read(std::uint64_t{place->at.offset} + ChunkHeader::bytes + from, to);
+  VerifiedChunk found{.lies = {.id = chunk.id, .at = place->at, .bytes = chunk.bytes}};
+  if (!verified_.find(std::span(&found, 1))) return false;
+  const std::uint64_t begin = std::uint64_t{place->at.offset} + ChunkHeader::bytes + found.distance;
+  const auto got = place->file->read(begin + from, to);
   if (got && *got == to.size()) return true;
   verified_.forget(place->at.container);
   return false;
@@ -359,15 +354,19 @@ bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::
 base::Result<ChunkHeader> Containers::look(Location at) {
   const auto place = find(at);
   if (!place) return base::fail(place.error());
-  base::Bytes bytes(ChunkHeader::bytes);
-  const auto got = place->file->read(place->at.offset, bytes);
-  if (!got) return base::fail(got.error());
-  const auto header = decode_chunk_header(base::BytesView(bytes).first(*got));
-  return header ? base::Result<ChunkHeader>(*header) : base::fail(EBADMSG);
+  const auto header = header_at(*place->file, place->at.offset);
+  if (!header) return base::fail(header.error());
+  return *header ? base::Result<ChunkHeader>(**header) : base::fail(EBADMSG);
 }
 
+// The header as the medium has it tells where the bytes are.
 void Containers::forget_cached(Location at, std::uint32_t length) {
-  if (const auto place = find(at)) place->file->forget_cached(place->at.offset, ChunkHeader::bytes + length);
+  const auto place = find(at);
+  if (!place) return;
+  place->file->forget_cached(place->at.offset, ChunkHeader::bytes + length);
+  const auto header = header_at(*place->file, place->at.offset);
+  if (header && *header && (*header)->place.distance > 0)
+    place->file->forget_cached((*header)->stored_at(place->at.offset), length);
 }
 
 base::Result<std::optional<std::vector<DirectoryEntry>>> Containers::directory_of(File& file) {
@@ -401,17 +400,18 @@ base::Result<bool> Containers::has_head(File& file, std::uint32_t number) const 
          container->number == number;
 }
 
-// From chunk to chunk. Behind one that is not whole the next that is, at any byte, is looked for.
+// From header to header. Behind a chunk that is not whole the next that is, at any byte, is looked for.
 base::Result<Containers::Scanned> Containers::scan(File& file, std::uint32_t number, const Take& take) {
   const auto ours = has_head(file, number);
   if (!ours) return base::fail(ours.error());
   Scanned out{.end = *ours ? std::uint32_t{ContainerHeader::bytes} : 0, .damaged = *ours ? 0U : 1U};
-  base::Bytes bytes;
-  bool gap = false;
+  bool gap = false, in_group = false;
   for (std::uint64_t at = ContainerHeader::bytes; at < Location::offset_end;) {
-    const auto header = whole_chunk_at(file, at, bytes);
+    const auto header = header_at(file, at);
     if (!header) return base::fail(header.error());
-    if (!*header) {
+    auto chunk = *header ? whole_chunk(file, at, **header) : std::optional<base::Bytes>();
+    if (!chunk) return base::fail(chunk.error());
+    if (!*chunk) {
       gap = true;
       const auto next = next_magic(file, at + 1);
       if (!next) return base::fail(next.error());
@@ -423,10 +423,12 @@ base::Result<Containers::Scanned> Containers::scan(File& file, std::uint32_t num
     gap = false;
     // Behind a directory there is the footer, and nothing else.
     if ((*header)->kind == ChunkKind::directory) break;
-    take({.volume = 0, .container = number, .offset = static_cast<std::uint32_t>(at)}, **header, bytes);
-    at += ChunkHeader::bytes + (*header)->stored();
-    if (out.damaged == 0) out.end = static_cast<std::uint32_t>(at);
+    take({.volume = 0, .container = number, .offset = static_cast<std::uint32_t>(at)}, **header, **chunk);
+    in_group = (*header)->place.following > 0;
+    at = (*header)->next_at(at);
+    if (out.damaged == 0 && !in_group) out.end = static_cast<std::uint32_t>(at);
   }
+  out.torn = in_group;
   return out;
 }
 

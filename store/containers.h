@@ -34,7 +34,7 @@ class Containers {
 
   // For writing: what a crash cut short at the end of the last one is taken off, what is in it is synced, and
   // adding goes on there. If there are whole chunks behind one that is not, that is damage, and nothing is
-  // taken off: adding goes on in a new one.
+  // taken off: adding goes on in a new one. So it does where a part of the last group is whole.
   // `bytes_max`: chunks begin before it.
   static base::Result<std::unique_ptr<Containers>> open(Medium& medium, const StoreId& store, OpenFor what,
                                                         std::uint32_t bytes_max = Location::offset_end);
@@ -42,7 +42,7 @@ class Containers {
   // Not on the medium on return. After an error of the medium nothing is added any more: EIO. ENOSPC and
   // EDQUOT: nothing was added, and later there may be room.
   base::Result<Location> append(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
-  // The same of several of one kind, in one write for each container that they come into; where each lies.
+  // The same of several of one kind, in groups, each of which is one write; where each chunk lies.
   struct NewChunk {
     hashing::Digest id{};
     base::BytesView bytes{};
@@ -61,7 +61,8 @@ class Containers {
   // id is that of the bytes is for the caller to check.
   struct Chunk {
     base::Bytes bytes{};
-    bool compressed = false;  // where it lies
+    bool compressed = false;     // where it lies
+    std::uint32_t distance = 0;  // GroupPlace::distance there
   };
   base::Result<Chunk> read(Location at, ChunkKind kind, const hashing::Digest& id, std::uint32_t length);
   // Whether the chunk with this id lies there whole, was not moved, and these are its bytes.
@@ -134,6 +135,13 @@ class Containers {
   struct Scanned {
     std::uint32_t end = 0;      // of the last whole chunk before one that is not; 0: the head is damaged
     std::uint64_t damaged = 0;  // places that are not whole, and have a whole chunk behind them
+    bool torn = false;          // of the last group some chunks are whole, and those behind them are not
+  };
+  // Chunks that are written together: their headers, and the length of those and of their bytes.
+  struct Group {
+    std::span<const NewChunk> chunks{};
+    base::Bytes headers{};
+    std::uint64_t bytes = 0;
   };
 
   Containers(Medium& medium, const StoreId& store, std::uint32_t bytes_max)
@@ -141,16 +149,16 @@ class Containers {
   static constexpr std::string_view unfinished =
       ".new";  // at the end of a name, until it takes another one's place
   base::Result<void> begin_writing();
-  base::Result<void> remove_unfinished();
+  void remove_unfinished();
   base::Result<void> take_up(std::uint32_t number);
   // A crash before the first sync may have left zeros in place of the head, or nothing, and chunks behind it.
   base::Result<void> mend_head(File& file, std::uint32_t number);
   base::Result<void> begin(std::uint32_t number);
   base::Result<void> close_current();
   [[nodiscard]] bool has_room(std::uint64_t bytes, std::size_t listed) const;
-  base::Result<void> make_room(std::uint64_t bytes);
-  base::Result<void> append_some(ChunkKind kind, std::span<const NewChunk> chunks,
-                                 std::span<const base::BytesView> parts, std::vector<Location>& out);
+  base::Result<void> make_room(std::uint64_t bytes, std::size_t listed);
+  [[nodiscard]] Group group_of(ChunkKind kind, std::span<const NewChunk> chunks) const;
+  base::Result<void> append_group(ChunkKind kind, const Group& group, std::vector<Location>& out);
   base::Result<void> sync_current();
   base::Result<Opened> opened(std::uint32_t number);
   // Nothing: it is not open.

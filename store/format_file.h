@@ -17,7 +17,8 @@ struct FormatFile {
   static constexpr std::uint64_t forwarding = 1;   // containers were rewritten
   static constexpr std::uint64_t compression = 2;  // chunks may be compressed
   static constexpr std::uint64_t oracle = 4;       // a benchmark's: ids are not of the bytes (store/oracle.h)
-  static constexpr std::uint64_t known_features = forwarding | compression | oracle;
+  static constexpr std::uint64_t groups = 8;       // chunks may be in groups
+  static constexpr std::uint64_t known_features = forwarding | compression | oracle | groups;
 
   StoreId store{};
   hashing::Digest key{};       // StoreKeys::fingerprint()

@@ -64,6 +64,8 @@ class File {
   // (fallocate(2)) is a hole.
   virtual base::Result<std::optional<Extent>> next_data(std::uint64_t offset) = 0;
   virtual base::Result<FileStatus> status() = 0;
+  // Whether its bytes lie with its inode, in no block of their own. What is not on the medium yet, does not.
+  virtual base::Result<bool> is_inline() { return false; }
   virtual base::Result<void> set_times(const vfs::Time& atime, const vfs::Time& mtime) = 0;
   // Bytes, size and attributes are on the medium on return.
   virtual base::Result<void> sync() = 0;

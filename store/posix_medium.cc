@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -12,8 +13,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <csignal>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -132,6 +135,17 @@ class PosixFile final : public File {
                       .atime = time_of(now.st_atim),
                       .mtime = time_of(now.st_mtim),
                       .ctime = time_of(now.st_ctim)};
+  }
+  base::Result<bool> is_inline() override {
+    alignas(fiemap) std::array<std::byte, sizeof(fiemap) + sizeof(fiemap_extent)> room{};
+    auto* const map = new (room.data()) fiemap{};
+    map->fm_length = FIEMAP_MAX_OFFSET;
+    map->fm_extent_count = 1;
+    if (::ioctl(fd_, FS_IOC_FIEMAP, map) != 0) {
+      if (errno == EOPNOTSUPP || errno == ENOTTY) return false;
+      return base::fail(base::last_errno());
+    }
+    return map->fm_mapped_extents > 0 && (map->fm_extents[0].fe_flags & FIEMAP_EXTENT_DATA_INLINE) != 0;
   }
   base::Result<void> set_times(const vfs::Time& atime, const vfs::Time& mtime) override {
     const timespec times[2] = {timespec_of(atime), timespec_of(mtime)};

@@ -37,6 +37,20 @@ Record done_record(Record record) {
   return record;
 }
 
+// Whether so many bytes of a file are worth it.
+bool are_enough(std::uint64_t bytes, std::uint64_t size) {
+  return bytes > 0 && bytes >= std::min(seal_bytes_min, size);
+}
+
+// What lies in its inode, or beside it in a tree of them, takes none.
+base::Result<bool> has_blocks(File& file, const FileStatus& now) {
+  if (now.size >= seal_bytes_min) return true;
+  if (now.size == 0 || now.allocated == 0) return false;
+  const auto lies_inline = file.is_inline();
+  if (!lies_inline) return base::fail(lies_inline.error());
+  return !*lies_inline;
+}
+
 bool same(const FileStatus& a, const FileStatus& b) {
   return a.size == b.size && a.mtime == b.mtime && a.ctime == b.ctime;
 }
@@ -100,7 +114,9 @@ base::Result<void> Sealer::prepare(SealDraft& draft) {
   draft.handle = *handle;
   if (*record) return prepare_sealed(draft, **record);
   draft.outcome = SealOutcome::small;
-  if (now->size < seal_bytes_min) return {};
+  const auto takes_blocks = has_blocks(file, *now);
+  if (!takes_blocks) return base::fail(takes_blocks.error());
+  if (!*takes_blocks) return {};
   choose_params(draft);
   RecipeBuilder recipe(store_.chunks());
   auto extents = read_all(file, now->size, recipe);
@@ -129,7 +145,7 @@ base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView reco
   if (!extents) return base::fail(extents.error());
   std::uint64_t bytes = 0;
   for (const Extent& extent : *extents) bytes += extent.end - extent.begin;
-  if (bytes < seal_bytes_min) return {};
+  if (!are_enough(bytes, now->size)) return {};
   choose_params(draft);
   auto recipe = with_replaced(
       store_.chunks(), {sealed.root().top, sealed.record().mapped}, *extents, now->size,
@@ -140,7 +156,7 @@ base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView reco
 
 // `extents`: what the file has of its own.
 base::Result<void> Sealer::draft_of(SealDraft& draft, RevisedRecipe recipe, std::vector<Extent> extents) {
-  if (recipe.mapped < seal_bytes_min) return {};
+  if (!are_enough(recipe.mapped, draft.before.size)) return {};
   draft.root = {.size = draft.before.size,
                 .mtime = draft.before.mtime,
                 .ctime = draft.before.ctime,

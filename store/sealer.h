@@ -26,13 +26,14 @@ namespace braid::store {
 
 enum class SealOutcome : std::uint8_t {
   sealed,
-  small,    // less than seal_bytes_min bytes that are no zeros
+  small,    // there is too little to seal, or it takes no blocks
   already,  // it was; what a crash left to be done is done
   changed,  // while it was read, or somebody wants it: it stays as it was
   in_use,   // somebody has it open
 };
 
-// With less to seal, a file stays as it is: it takes a block as well.
+// With less to seal, a file stays as it is; but one that is smaller is sealed as a whole: it takes a block
+// for itself until then, and less in the store.
 inline constexpr std::uint64_t seal_bytes_min = 4096;
 // An extended attribute of a file, or of a directory for what lies below: the name of a profile.
 inline constexpr const char* profile_attribute = "user.braid.profile";

@@ -96,6 +96,10 @@ Store::Opened Store::begin(const StoreOptions& options, bool is_store) {
   if (done) done = load_format();
   if (done) done = load_key();
   if (done) done = check_oracle(options);
+  if (done && options.what != OpenFor::reading) {
+    const auto required = require(FormatFile::groups);
+    if (!required) return wrong(directory_, format_name, required.error());
+  }
   if (done && options.what != OpenFor::reading && options.compression.how != Compression::none) {
     const auto required = require(FormatFile::compression);
     if (!required) return wrong(directory_, format_name, required.error());
@@ -127,6 +131,7 @@ Store::Opened Store::make() {
   fill_random(key);
   FormatFile format;
   fill_random(format.store);
+  format.required = FormatFile::groups;
   format.key = StoreKeys(hashing::Key(key)).fingerprint();
   base::Result<void> done = medium_->make_directory(Containers::directory);
   const auto numbers = medium_->list(Containers::directory);

@@ -21,31 +21,26 @@ std::uint64_t Verified::mark_of(const ChunkRef& chunk) {
   return std::max<std::uint64_t>(id ^ (place * odd), 1);
 }
 
-bool Verified::has(const Table& table, std::uint64_t mark) {
-  const std::size_t last = table.marks.size() - 1;
-  for (std::size_t at = mark & last; table.marks[at] != 0; at = (at + 1) & last)
-    if (table.marks[at] == mark) return true;
-  return false;
-}
-
-void Verified::put(Table& table, std::uint64_t mark) {
+std::size_t Verified::place_of(const Table& table, std::uint64_t mark) {
   const std::size_t last = table.marks.size() - 1;
   std::size_t at = mark & last;
-  while (table.marks[at] != 0) at = (at + 1) & last;
-  table.marks[at] = mark;
+  while (table.marks[at] != 0 && table.marks[at] != mark) at = (at + 1) & last;
+  return at;
 }
 
-bool Verified::has(std::span<const ChunkRef> chunks) {
+bool Verified::find(std::span<VerifiedChunk> chunks) {
   return state_.with([&](State& state) {
     auto found = state.tables.end();
     ++state.questions;
-    for (const ChunkRef& chunk : chunks) {
-      if (found == state.tables.end() || found->first != chunk.at.container) {
-        found = state.tables.find(chunk.at.container);
+    for (VerifiedChunk& chunk : chunks) {
+      if (found == state.tables.end() || found->first != chunk.lies.at.container) {
+        found = state.tables.find(chunk.lies.at.container);
         if (found == state.tables.end()) return false;
         found->second.asked = state.questions;
       }
-      if (!has(found->second, mark_of(chunk))) return false;
+      const std::size_t place = place_of(found->second, mark_of(chunk.lies));
+      if (found->second.marks[place] == 0) return false;
+      chunk.distance = found->second.distances[place];
     }
     return true;
   });
@@ -56,15 +51,21 @@ std::uint64_t Verified::begin() {
 }
 
 void Verified::grow(State& state, Table& table) {
-  std::vector<std::uint64_t> former(std::max(table_places_min, table.marks.size() * 2));
-  std::swap(former, table.marks);
-  for (const std::uint64_t mark : former)
-    if (mark != 0) put(table, mark);
-  state.places += table.marks.size() - former.size();
+  Table larger{.used = table.used, .asked = table.asked};
+  larger.marks.resize(std::max(table_places_min, table.marks.size() * 2));
+  larger.distances.resize(larger.marks.size());
+  for (std::size_t i = 0; i < table.marks.size(); ++i) {
+    if (table.marks[i] == 0) continue;
+    const std::size_t place = place_of(larger, table.marks[i]);
+    larger.marks[place] = table.marks[i];
+    larger.distances[place] = table.distances[i];
+  }
+  state.places += larger.marks.size() - table.marks.size();
+  table = std::move(larger);
 }
 
 void Verified::make_room(State& state, std::uint32_t keep) const {
-  while (state.places * sizeof(std::uint64_t) > bytes_max_ && state.tables.size() > 1) {
+  while (state.places * place_bytes > bytes_max_ && state.tables.size() > 1) {
     auto oldest = state.tables.end();
     for (auto table = state.tables.begin(); table != state.tables.end(); ++table)
       if (table->first != keep &&
@@ -75,19 +76,21 @@ void Verified::make_room(State& state, std::uint32_t keep) const {
   }
 }
 
-void Verified::add(const ChunkRef& chunk, std::uint64_t begun) {
+void Verified::add(const VerifiedChunk& chunk, std::uint64_t begun) {
   state_.with([&](State& state) {
     if (state.forgotten != begun) return;
-    Table& table = state.tables[chunk.at.container];
+    const std::uint32_t container = chunk.lies.at.container;
+    Table& table = state.tables[container];
     table.asked = ++state.questions;
-    const std::uint64_t mark = mark_of(chunk);
     if (table.used * 2 >= table.marks.size()) {
       grow(state, table);
-      make_room(state, chunk.at.container);
+      make_room(state, container);
     }
-    if (has(table, mark)) return;
-    put(table, mark);
-    ++table.used;
+    const std::uint64_t mark = mark_of(chunk.lies);
+    const std::size_t place = place_of(table, mark);
+    if (table.marks[place] == 0) ++table.used;
+    table.marks[place] = mark;
+    table.distances[place] = chunk.distance;
   });
 }
 
@@ -102,7 +105,7 @@ void Verified::forget(std::uint32_t container) {
 }
 
 std::size_t Verified::bytes() {
-  return state_.with([](const State& state) { return state.places * sizeof(std::uint64_t); });
+  return state_.with([](const State& state) { return state.places * place_bytes; });
 }
 
 }  // namespace braid::store

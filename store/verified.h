@@ -9,24 +9,30 @@
 #include <vector>
 
 #include "base/guarded.h"
+#include "store/container_format.h"
 #include "store/node.h"
 
 namespace braid::store {
 
-// Chunks of data, each with the place that it lies at: not one that leads on to it. Eight bytes for a chunk,
-// and as much again for room; when there is no more, what is known of the container that was asked about the
-// longest ago goes. Thread-safe.
+// A chunk, and the place that it lies at: not one that leads on to it.
+struct VerifiedChunk {
+  ChunkRef lies{};
+  std::uint32_t distance = 0;  // GroupPlace::distance of its header
+};
+
+// Chunks of data. Twelve bytes for a chunk, and as much again for room; when there is no more, what is known
+// of the container that was asked about the longest ago goes. Thread-safe.
 class Verified {
  public:
   static constexpr std::size_t bytes_max_usual = 32 * base::MiB;
   explicit Verified(std::size_t bytes_max = bytes_max_usual) : bytes_max_(bytes_max) {}
 
-  // Whether all are known to be so.
-  [[nodiscard]] bool has(std::span<const ChunkRef> chunks);
+  // Whether all are known to be so. Then it tells the distance of each.
+  [[nodiscard]] bool find(std::span<VerifiedChunk> chunks);
   // Before a chunk is read that is to be verified, and after it was: what was forgotten in between, whatever
   // container that was about, is not known by it again.
   [[nodiscard]] std::uint64_t begin();
-  void add(const ChunkRef& chunk, std::uint64_t begun);
+  void add(const VerifiedChunk& chunk, std::uint64_t begun);
   // Of a container that is gone, or was found to be damaged.
   void forget(std::uint32_t container);
   // Of memory.
@@ -36,6 +42,7 @@ class Verified {
   // Open addressing; 0 is a place without a chunk.
   struct Table {
     std::vector<std::uint64_t> marks{};
+    std::vector<std::uint32_t> distances{};  // of the chunks with these marks
     std::size_t used = 0;
     std::uint64_t asked = 0;  // when, as State::questions counts
   };
@@ -45,9 +52,10 @@ class Verified {
     std::uint64_t questions = 0;
     std::uint64_t forgotten = 0;  // times
   };
+  static constexpr std::size_t place_bytes = sizeof(std::uint64_t) + sizeof(std::uint32_t);
   static std::uint64_t mark_of(const ChunkRef& chunk);
-  static bool has(const Table& table, std::uint64_t mark);
-  static void put(Table& table, std::uint64_t mark);
+  // Its place in the table, or the one that it would have.
+  static std::size_t place_of(const Table& table, std::uint64_t mark);
   static void grow(State& state, Table& table);
   void make_room(State& state, std::uint32_t keep) const;
 

@@ -14,7 +14,7 @@
 namespace braid {
 namespace {
 
-// A chunk's header, and what is stored behind it.
+// A chunk's header, and what is stored.
 void take_chunk(base::Bytes& bytes, bool sign) {
   const auto stored = base::BytesView(bytes).subspan(std::min(bytes.size(), store::ChunkHeader::bytes));
   if (sign && bytes.size() >= store::ChunkHeader::bytes)
@@ -24,8 +24,11 @@ void take_chunk(base::Bytes& bytes, bool sign) {
   if (!header || !store::is_whole(*header, stored)) return;
   const store::StoredBytes again{
       .length = header->length, .compressed = header->compressed != 0, .bytes = stored};
-  base::check(base::equal(store::encode_chunk(header->kind, header->id, again), bytes),
+  base::check(base::equal(store::encode_header(header->kind, header->id, again, header->place),
+                          base::BytesView(bytes).first(store::ChunkHeader::bytes)),
               "there is one way to write a chunk");
+  base::check(header->place.distance >= header->place.following * store::ChunkHeader::bytes,
+              "the bytes are behind the headers");
   if (!again.compressed) return;
   base::Bytes chunk(header->length);
   (void)store::decompress(stored, chunk);

@@ -186,6 +186,18 @@ TEST_F(ContainersTest, what_was_not_finished_goes_when_it_is_opened_for_writing)
   EXPECT_EQ(content(other), "of somebody else");
 }
 
+TEST_F(ContainersTest, what_was_not_finished_and_cannot_be_removed_is_in_nobodys_way) {
+  append(*opened(), noise(10, 1));
+  const std::string unfinished = first() + ".new";
+  put(unfinished, "left");
+  FailingMedium medium(*medium_);
+  medium.remove_errno = EIO;
+  const auto containers = Containers::open(medium, id_, OpenFor::writing);
+  ASSERT_TRUE(containers);
+  EXPECT_EQ(append(**containers, noise(10, 2)).container, 1U);
+  EXPECT_EQ(content(unfinished), "left");
+}
+
 TEST_F(ContainersTest, a_full_medium_can_have_room_later) {
   FailingMedium medium(*medium_);
   const auto containers = std::move(*Containers::open(medium, id_, OpenFor::writing));

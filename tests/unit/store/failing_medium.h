@@ -58,13 +58,16 @@ class FailingMedium final : public Medium {
   base::Result<void> rename(const std::string& a, const std::string& b) override {
     return medium_.rename(a, b);
   }
-  base::Result<void> remove(const std::string& name) override { return medium_.remove(name); }
+  base::Result<void> remove(const std::string& name) override {
+    if (remove_errno != 0) return base::fail(remove_errno);
+    return medium_.remove(name);
+  }
   base::Result<void> sync_directory(const std::string& name) override {
     if (directory_errno != 0) return base::fail(directory_errno);
     return medium_.sync_directory(name);
   }
   std::unique_ptr<File> file_of(int fd) override { return medium_.file_of(fd); }
-  int write_errno = 0, sync_errno = 0, directory_errno = 0;
+  int write_errno = 0, sync_errno = 0, directory_errno = 0, remove_errno = 0;
 
  private:
   Medium& medium_;

@@ -79,6 +79,41 @@ TEST(StoreFormats, a_chunk_has_a_head) {
   EXPECT_FALSE(is_whole(*header, base::bytes_of("chuck")));
 }
 
+TEST(StoreFormats, a_chunk_in_a_group_says_where_its_bytes_are) {
+  const GroupPlace place{.following = 2, .distance = 112};
+  const base::Bytes bytes =
+      encode_header(ChunkKind::data, digest_of_aa(), StoredBytes::plain(base::bytes_of("chunk")), place);
+  EXPECT_EQ(hex_text(bytes), "43686e67010200000500000500000070" + aa_32 + "8028da1df3cc3dbb");
+  const auto header = decode_chunk_header(bytes);
+  ASSERT_TRUE(header);
+  EXPECT_EQ(header->place, place);
+  EXPECT_EQ(header->length, 5U);
+  EXPECT_EQ(header->stored_at(1000), 1000U + 56 + 112);
+  EXPECT_EQ(header->next_at(1000), 1056U) << "the next header";
+  EXPECT_TRUE(is_whole(*header, base::bytes_of("chunk")));
+  EXPECT_FALSE(is_whole(*header, base::bytes_of("chuck")));
+  const auto refused = [&](std::size_t at, std::byte value) {
+    base::Bytes other = bytes;
+    other[at] = value;
+    return !decode_chunk_header(other);
+  };
+  EXPECT_TRUE(refused(4, std::byte{4})) << "a directory is alone";
+  EXPECT_TRUE(refused(5, std::byte{3})) << "it would be among the headers";
+  EXPECT_TRUE(refused(12, std::byte{4})) << "behind any container";
+  EXPECT_TRUE(refused(11, std::byte{6})) << "more than it has";
+  EXPECT_TRUE(refused(11, std::byte{0})) << "nothing";
+  base::Bytes alone = bytes;
+  alone[5] = alone[15] = std::byte{0};
+  EXPECT_FALSE(decode_chunk_header(alone));
+
+  const StoredBytes frame{.length = 0x10005, .compressed = true, .bytes = base::bytes_of("frame")};
+  const base::Bytes last =
+      encode_header(ChunkKind::data, digest_of_aa(), frame, {.following = 0, .distance = 7});
+  EXPECT_EQ(hex_text(last), "43686e67010001000500000500000007" + aa_32 + "758c6664a33d3d92");
+  EXPECT_EQ(decode_chunk_header(last)->compressed, 5U);
+  EXPECT_EQ(decode_chunk_header(last)->next_at(1000), 1000U + 56 + 7 + 5);
+}
+
 TEST(StoreFormats, a_chunk_that_is_compressed_says_so) {
   const StoredBytes stored{.length = 0x10005, .compressed = true, .bytes = base::bytes_of("frame")};
   const base::Bytes bytes = encode_chunk(ChunkKind::data, digest_of_aa(), stored);
@@ -115,6 +150,12 @@ TEST(StoreFormats, a_container_ends_with_a_directory) {
   EXPECT_EQ(hex_text(encode_footer(125)), "42726169644469720000007d000000006d94f7a8e87f64ca");
   EXPECT_EQ(decode_footer(encode_footer(125)), 125U);
   EXPECT_FALSE(decode_directory(encode({{65, ChunkKind::data, 5, digest_of_aa()}}))) << "there is a gap";
+  const auto second_at = [](std::uint32_t offset) {
+    return decode_directory(
+        encode({{64, ChunkKind::data, 5, digest_of_aa()}, {offset, ChunkKind::data, 5, digest_of_aa()}}));
+  };
+  EXPECT_TRUE(second_at(64 + 56)) << "of a group";
+  EXPECT_FALSE(second_at(64 + 55));
 }
 
 TEST(StoreFormats, an_entry_of_the_registry) {
@@ -199,6 +240,13 @@ TEST(StoreFormats, no_bit_can_change) {
     const auto header = decode_chunk_header(bytes);
     return !header || !is_whole(*header, bytes.subspan(ChunkHeader::bytes));
   });
+  const base::BytesView grouped = base::bytes_of("chunk");
+  each_bit(encode_header(ChunkKind::data, digest_of_aa(), StoredBytes::plain(grouped),
+                         {.following = 2, .distance = 112}),
+           [&](base::BytesView bytes) {
+             const auto header = decode_chunk_header(bytes);
+             return !header || !is_whole(*header, grouped);
+           });
   const std::string format = encode(FormatFile{.store = counting_id(), .key = digest_of_aa()});
   const base::BytesView view = base::bytes_of(format);
   each_bit(base::Bytes(view.begin(), view.end()),
@@ -346,7 +394,7 @@ TEST(StoreFormats, the_file_format_tells_versions_and_features) {
   FormatFile featured = format;
   featured.required = FormatFile::known_features;
   EXPECT_EQ(decode_format(encode(featured)), featured);
-  featured.required = 8;
+  featured.required = FormatFile::known_features + 1;
   EXPECT_THAT(decode_format(encode(featured)).error(), testing::HasSubstr("features"));
 }
 

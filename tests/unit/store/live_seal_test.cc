@@ -201,9 +201,9 @@ TEST_P(LiveSealTest, a_read_delegation_stays) {
   EXPECT_FALSE(local_writer) << "the kernel still knows it";
 }
 
-TEST_P(LiveSealTest, small_files_stay_and_stopping_leaves_them_as_they_are) {
-  client_write("small", "a few bytes");
-  EXPECT_EQ(seal_live("small"), SealOutcome::small);
+TEST_P(LiveSealTest, empty_files_stay_and_stopping_leaves_them_as_they_are) {
+  client_write("empty", "");
+  EXPECT_EQ(seal_live("empty"), SealOutcome::small);
   client_write("f", bytes_);
   stopping_ = true;
   EXPECT_EQ(seal_live("f").error(), Error::delay);

@@ -73,17 +73,21 @@ TEST(OracleTest, bytes_without_a_mark_are_refused) {
 
 class OracleStoreTest : public ScratchTest {
  protected:
-  std::expected<std::unique_ptr<Store>, std::string> opened(const std::string& name, bool oracle) const {
-    return Store::open((path_ / name).string(), {.what = OpenFor::creating, .oracle = oracle});
+  std::expected<std::unique_ptr<Store>, std::string> opened(const std::string& name, bool oracle,
+                                                            OpenFor what = OpenFor::creating) const {
+    return Store::open((path_ / name).string(), {.what = what, .oracle = oracle});
   }
 };
 
 TEST_F(OracleStoreTest, a_store_is_of_one_kind) {
   ASSERT_TRUE(opened("made", true));
   EXPECT_TRUE(opened("made", true));
-  const auto refused = opened("made", false);
-  ASSERT_FALSE(refused);
-  EXPECT_NE(refused.error().find("a benchmark has filled it"), std::string::npos) << refused.error();
+  EXPECT_TRUE(opened("made", true, OpenFor::reading));
+  for (const OpenFor what : {OpenFor::creating, OpenFor::writing, OpenFor::reading}) {
+    const auto refused = opened("made", false, what);
+    ASSERT_FALSE(refused);
+    EXPECT_NE(refused.error().find("a benchmark has filled it"), std::string::npos) << refused.error();
+  }
 
   ASSERT_TRUE((*opened("real", false))->chunks().put(ChunkKind::data, base::Bytes(100, std::byte{1})));
   const auto full = opened("real", true);

@@ -74,15 +74,75 @@ TEST_P(SealTest, holes_and_zeros_are_kept_nowhere) {
   EXPECT_LT(status("f").st_blocks * 512, 2'000'000);
 }
 
-TEST_P(SealTest, what_is_small_stays_as_it_is) {
+TEST_P(SealTest, what_was_sealed_together_is_read_in_one_piece) {
+  const std::string bytes = noise(1'000'000, 7);
+  write("f", bytes);
+  ASSERT_EQ(seal({"f"}, hashing::Profile::block), SealOutcome::sealed);
+  ASSERT_EQ(read("f"), bytes);
+  const base::UniqueFd fd = opened("f");
+  const auto stub = store_->medium().file_of(fd.get());
+  const auto sealed =
+      SealedFile::open(store_->chunks(), store_->keys(), *stub->handle(), **stub->attribute(record_name));
+  ASSERT_TRUE(sealed);
+  vfs::Located where;
+  ASSERT_TRUE((*sealed)->locate(100, 900'000, where));
+  ASSERT_EQ(where.slices.size(), 1U);
+  std::string got(where.slices[0].length, '\0');
+  const auto size = static_cast<ssize_t>(got.size());
+  ASSERT_EQ(::pread(where.slices[0].fd, got.data(), got.size(), static_cast<off_t>(where.slices[0].offset)),
+            size);
+  EXPECT_TRUE(got == bytes.substr(100, 899'900));
+}
+
+TEST_P(SealTest, where_there_is_nothing_to_gain_a_file_stays_as_it_is) {
   write("empty", "");
-  write("small", std::string(4095, 'x'));
   write("zeros", std::string(100'000, '\0'));
-  for (const char* const name : {"empty", "small", "zeros"})
+  write("few zeros", std::string(4000, '\0'));
+  for (const char* const name : {"empty", "zeros", "few zeros"})
     EXPECT_EQ(seal({name}), SealOutcome::small) << name;
   write("large", std::string(4096, 'x'));
   EXPECT_EQ(seal({"large"}), SealOutcome::sealed);
   EXPECT_EQ(seal({"large"}), SealOutcome::already);
+}
+
+TEST_P(SealTest, a_small_file_gives_its_block_back) {
+  const std::string bytes = noise(4095, 30);
+  write("small", bytes);
+  ASSERT_EQ(::fsync(opened("small").get()), 0);
+  ASSERT_GT(status("small").st_blocks, 0);
+  ASSERT_EQ(seal({"small"}), SealOutcome::sealed);
+  EXPECT_EQ(status("small").st_blocks, 0);
+  EXPECT_EQ(status("small").st_size, 4095);
+  EXPECT_EQ(read("small"), bytes);
+  EXPECT_EQ(seal({"small"}), SealOutcome::already);
+  ASSERT_EQ(unsealed("small"), true);
+  EXPECT_EQ(slurp(path("small")), bytes);
+}
+
+TEST_P(SealTest, a_file_that_lies_with_its_inode_stays_there) {
+  write("f", "a few bytes");
+  ASSERT_EQ(::fsync(opened("f").get()), 0);
+  EXPECT_EQ(seal({"f"}), GetParam() == "btrfs" ? SealOutcome::small : SealOutcome::sealed);
+}
+
+TEST_P(SealTest, what_was_written_to_a_small_sealed_file_is_sealed) {
+  write("f", noise(3000, 31));
+  ASSERT_EQ(seal({"f"}), SealOutcome::sealed);
+  const std::string newer = noise(3000, 32);
+  ASSERT_EQ(::pwrite(opened("f").get(), newer.data(), newer.size(), 0), 3000);
+  ASSERT_EQ(seal({"f"}), SealOutcome::sealed);
+  EXPECT_EQ(status("f").st_blocks, 0);
+  EXPECT_EQ(read("f"), newer);
+}
+
+TEST_P(SealTest, a_little_at_the_end_of_a_sealed_file_waits_for_more) {
+  write("f", noise(40'960, 33));
+  ASSERT_EQ(seal({"f"}), SealOutcome::sealed);
+  const std::string more = noise(5000, 34);
+  ASSERT_EQ(::pwrite(opened("f").get(), more.data(), 4000, 40'960), 4000);
+  EXPECT_EQ(seal({"f"}), SealOutcome::already);
+  ASSERT_EQ(::pwrite(opened("f").get(), more.data(), 5000, 40'960), 5000);
+  EXPECT_EQ(seal({"f"}), SealOutcome::sealed);
 }
 
 TEST_P(SealTest, a_file_that_has_changed_meanwhile_keeps_its_bytes) {
