@@ -23,6 +23,8 @@ struct CompressionOptions {
   friend bool operator==(const CompressionOptions&, const CompressionOptions&) = default;
 };
 
+// What may be written for them on a command line.
+inline constexpr const char* compression_forms = "none, zstd, or zstd:1 to zstd:19";
 // "none", "zstd", or "zstd:LEVEL". Nothing: it is none of these.
 std::optional<CompressionOptions> parse_compression(std::string_view text);
 

@@ -1,5 +1,7 @@
 #include "tools/store_options.h"
 
+#include <fmt/format.h>
+
 #include "store/compression.h"
 #include "tools/hashing_options.h"
 
@@ -32,11 +34,12 @@ CLI::App* add_store_seal(CLI::App& store, StoreSealCommand& command) {
   CLI::Option* const store_choice = add_store_choice(*seal, command.store);
   seal->add_option(
           "--compression", command.compression,
-          "Of new chunks: none (default), zstd, or zstd:1 to zstd:19; a server's store has it in its "
-          "configuration")
+          fmt::format("Of new chunks: {} (default: none); a server's store has it in its configuration",
+                      store::compression_forms))
       ->type_name("HOW")
       ->check([](const std::string& text) {
-        return store::parse_compression(text) ? std::string() : "write none, zstd, or zstd:1 to zstd:19";
+        return store::parse_compression(text) ? std::string()
+                                              : fmt::format("write {}", store::compression_forms);
       })
       ->needs(store_choice);
   seal->add_option(

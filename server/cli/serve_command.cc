@@ -80,10 +80,10 @@ void add_export_options(CLI::App& serve, Written& written) {
           ->group(group);
   serve
       .add_option("--compression", written.compression,
-                  "Of new chunks in the store: none (default), zstd, or zstd:1 to zstd:19")
+                  fmt::format("Of new chunks in the store: {} (default: none)", store::compression_forms))
       ->type_name("HOW")
       ->check(must([](const std::string& s) { return store::parse_compression(s).has_value(); },
-                   "write none, zstd, or zstd:1 to zstd:19"))
+                   fmt::format("write {}", store::compression_forms)))
       ->needs(store)
       ->group(group);
 }

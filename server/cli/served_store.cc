@@ -123,10 +123,11 @@ std::string store_text(const json& store) {
   const json gc = store.value("gc", json::object());
   const std::string alarm = gc.value("alarm", std::string());
   const std::uint64_t behind = number_of(store, "index_containers_left");
+  const std::uint64_t refused = number_of(store, "opens_refused");
   const std::uint64_t bad = number_of(store.value("scrub", json::object()), "bad_places");
   return fmt::format(
       "Store {} in {}: {} stored; sealed {} files of {}; {} found again; {} files wait, {} failed; {} "
-      "garbage{}{}{}{}{}\n",
+      "garbage{}{}{}{}{}{}\n",
       base::printable(store.value("name", std::string())),
       base::printable(store.value("directory", std::string())),
       config::bytes_text(number_of(store, "stored_bytes")), number_of(store, "files_sealed"),
@@ -136,6 +137,7 @@ std::string store_text(const json& store) {
       store.value("writable", true) ? "" : "; read-only",
       store.value("registry", true) ? "" : "; ITS REGISTRY IS LOST: nothing is sealed",
       behind == 0 ? "" : fmt::format("; the index is behind by {} containers: nothing is sealed now", behind),
+      refused == 0 ? "" : fmt::format("; {} opens by other programs refused", refused),
       bad == 0 ? "" : fmt::format("; {} PLACES ARE DAMAGED", bad),
       alarm.empty() ? "" : "; NO GARBAGE IS REMOVED: " + base::printable(alarm));
 }

@@ -104,8 +104,9 @@ struct StoreConfig {
   StoreIngest ingest = StoreIngest::after;
   store::CompressionOptions compression{};  // of new chunks
   std::size_t window_bytes_max =
-      0;              // of buffers that all windows hold; 0: a quarter of Limits::buffer_bytes_max
-  bool make = false;  // a directory that is empty, or not there, becomes one
+      0;               // of buffers that all windows hold; 0: a quarter of Limits::buffer_bytes_max
+  bool guard = false;  // other processes may not open sealed files
+  bool make = false;   // a directory that is empty, or not there, becomes one
 };
 
 // What some clients may do.

@@ -72,6 +72,7 @@ StoreConfig read_store(TomlReader table) {
   table.integer("gc_keep_seconds", config.gc_keep_seconds, 0U, std::numeric_limits<unsigned>::max());
   table.bytes("gc_bytes_per_second", config.gc_bytes_per_second, gc_rate_min, gc_rate_max);
   table.integer("scrub_days", config.scrub_days, 0U, scrub_days_max);
+  table.boolean("guard", config.guard);
   table.finish();
   return config;
 }

@@ -219,6 +219,15 @@ constexpr std::array<Figure<WindowCounts>, 6> window_figures{{
     {&WindowCounts::windows, "windows", "braid_store_windows", "Files that have a window", FigureKind::gauge},
 }};
 
+using GuardCounts = store::OpenGuard::Counts;
+
+constexpr std::array<Figure<GuardCounts>, 2> guard_figures{{
+    {&GuardCounts::asked, "opens_asked", "braid_store_guard_asked_total",
+     "Files that anybody on this machine has opened on the file systems of the exports"},
+    {&GuardCounts::refused, "opens_refused", "braid_store_guard_refused_total",
+     "Of them those that were sealed, and opened by another program"},
+}};
+
 json members_of(const UpkeepCounts& counts) {
   json out = {{"running", counts.collecting}, {"alarm", counts.alarm}};
   add_figures<UpkeepCounts>(out, upkeep_figures, counts);
@@ -250,6 +259,7 @@ void add_store(json& report, const ServedStore& served) {
   add_figures<WorkerCounts>(members, worker_figures, counts);
   if (const store::Windows* const windows = served.source->windows(); windows != nullptr)
     add_figures<WindowCounts>(members, window_figures, windows->counts());
+  if (served.guard != nullptr) add_figures<GuardCounts>(members, guard_figures, served.guard->counts());
   report["stores"].push_back(std::move(members));
 }
 
@@ -273,6 +283,8 @@ void register_metrics(base::MetricRegistry& metrics, const ServedStore& served) 
                 label, [&upkeep] { return upkeep.counts().alarm.empty() ? 0.0 : 1.0; });
   if (const store::Windows* const windows = served.source->windows(); windows != nullptr)
     register_figures<WindowCounts>(metrics, label, window_figures, [windows] { return windows->counts(); });
+  if (const store::OpenGuard* const guard = served.guard; guard != nullptr)
+    register_figures<GuardCounts>(metrics, label, guard_figures, [guard] { return guard->counts(); });
   register_figures<ScrubCounts>(metrics, label, scrub_figures, [&upkeep] { return upkeep.scrub_counts(); });
 }
 

@@ -9,6 +9,7 @@
 #include "server/admin/admin_command.h"
 #include "server/roles/stores/store_worker.h"
 #include "server/roles/stores/upkeep.h"
+#include "store/open_guard.h"
 
 namespace braid::server::roles::stores {
 
@@ -25,6 +26,7 @@ struct ServedStore {
   store::StoreSource* source = nullptr;
   StoreWorker* worker = nullptr;
   Upkeep* upkeep = nullptr;
+  store::OpenGuard* guard = nullptr;  // null: it has none
 };
 // What they refer to outlives them.
 std::vector<admin::AdminCommand> store_commands(const std::vector<ServedStore>& stores);

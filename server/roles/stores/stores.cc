@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/log.h"
+#include "base/quoting.h"
 #include "server/patience.h"
 #include "server/process.h"
 #include "server/roles/stores/paths.h"
@@ -62,7 +64,32 @@ std::expected<void, std::string> Stores::add(const config::StoreConfig& wanted, 
   entry.worker =
       std::make_unique<StoreWorker>(used, *entry.store, *entry.source, hashing_.hash_as(wanted.hashing));
   entry.upkeep = std::make_unique<Upkeep>(wanted, *entry.store, *entry.source);
+  if (!wanted.guard) return {};
+  auto guard = store::OpenGuard::start();
+  if (!guard)
+    return std::unexpected(fmt::format(
+        "the store {}: guard = true needs fanotify(7) of the kernel and CAP_SYS_ADMIN: {}; write guard = "
+        "false to do without",
+        wanted.name, base::message_of(guard.error())));
+  entry.guard = std::move(*guard);
   return {};
+}
+
+std::expected<void, std::string> Stores::watch(const std::string& name, const Entry& entry,
+                                               const std::string& directory) {
+  if (entry.guard == nullptr) return {};
+  if (const auto watched = entry.guard->watch(directory); !watched)
+    return std::unexpected(
+        fmt::format("the store {}: guard = true does not work for {}: {}; write guard = false to do without",
+                    name, directory, base::message_of(watched.error())));
+  return {};
+}
+
+void Stores::log_refusals(const std::string& name, store::OpenGuard& guard) {
+  for (const store::OpenGuard::Refusal& one : guard.take_refusals())
+    base::log_event(base::Level::warning, "store_open_refused",
+                    "store={} fileid={}: {} (process {}) would read zeros in it; use a mount of the export",
+                    name, one.fileid, base::printable(one.program), one.process);
 }
 
 std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::Config& config,
@@ -76,6 +103,10 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
       return std::unexpected(std::move(mistake));
     if (auto added = out->add(wanted, use_of(config, wanted), config.limits, clock); !added)
       return std::unexpected(std::move(added.error()));
+    for (const config::ExportConfig& one : config.exports)
+      if (one.store == wanted.name)
+        if (auto watched = watch(wanted.name, out->by_name_.at(wanted.name), one.directory); !watched)
+          return std::unexpected(std::move(watched.error()));
   }
   if (out->by_name_.empty()) return nullptr;
   return out;
@@ -96,17 +127,23 @@ std::expected<std::shared_ptr<Stores>, std::string> Stores::open(const config::C
   const store::OpenFor what = wanted->make ? store::OpenFor::creating : store::OpenFor::writing;
   if (auto added = out->add(*wanted, what, config.limits, clock); !added)
     return std::unexpected(std::move(added.error()));
+  if (auto watched = watch(wanted->name, out->by_name_.at(wanted->name), own.directory); !watched)
+    return std::unexpected(std::move(watched.error()));
   return out;
 }
 
 ServedStore Stores::served(const std::string& name, const Entry& entry) {
-  return {name, entry.store.get(), entry.source.get(), entry.worker.get(), entry.upkeep.get()};
+  return {
+      name, entry.store.get(), entry.source.get(), entry.worker.get(), entry.upkeep.get(), entry.guard.get()};
 }
 
 std::vector<vfs::ContentSource*> Stores::sources(const config::ExportConfig& config) {
   std::vector<vfs::ContentSource*> out;
   for (auto& [name, entry] : by_name_) {
     if (name == config.store) {
+      // One that a reload brings: those of the beginning are watched already.
+      if (const auto watched = watch(name, entry, config.directory); !watched)
+        base::log_event(base::Level::error, "store_guard_failed", "{}", watched.error());
       entry.worker->add_export(config);
       out.push_back(entry.source.get());
     } else {
@@ -130,11 +167,18 @@ void Stores::start(std::span<const std::unique_ptr<ServerThread>> threads, nfs4:
   for (auto& [name, entry] : by_name_) {
     entry.worker->start(threads.front()->reactor(), *exports_, *clock_);
     entry.upkeep->start(*clock_);
+    if (entry.guard == nullptr)
+      base::log_event(
+          base::Level::info, "store_without_guard",
+          "store={}: other programs on this machine read zeros in sealed files; with guard = true they "
+          "cannot open them",
+          name);
   }
 }
 
 io::Op<> Stores::tick() {
   for (auto& [name, entry] : by_name_) {
+    if (entry.guard != nullptr) log_refusals(name, *entry.guard);
     if (!entry.store->writable()) continue;
     entry.worker->wake();
     entry.upkeep->look();

@@ -15,6 +15,7 @@
 #include "server/roles/stores/store_commands.h"
 #include "server/roles/stores/store_worker.h"
 #include "server/roles/stores/upkeep.h"
+#include "store/open_guard.h"
 #include "store/store_source.h"
 
 namespace braid::server::roles::stores {
@@ -47,8 +48,13 @@ class Stores final : public nfs::Capability {
     std::unique_ptr<store::Store> store;
     std::unique_ptr<store::StoreSource> source;  // ends before it
     std::unique_ptr<StoreWorker> worker;         // ends before that
-    std::unique_ptr<Upkeep> upkeep;              // ends first
+    std::unique_ptr<Upkeep> upkeep;              // ends before that
+    std::unique_ptr<store::OpenGuard> guard;     // null: it has none
   };
+  // The file system of an export, or of a data server, if its store has a guard. The error is a sentence.
+  static std::expected<void, std::string> watch(const std::string& name, const Entry& entry,
+                                                const std::string& directory);
+  static void log_refusals(const std::string& name, store::OpenGuard& guard);
   static ServedStore served(const std::string& name, const Entry& entry);
   std::expected<void, std::string> add(const config::StoreConfig& wanted, store::OpenFor what,
                                        const config::Limits& limits, const base::Clock& clock);

@@ -43,7 +43,7 @@ expect(int(lab.host(f"sync -f {lab.path}; du -sk {lab.path}/dir").split()[0]) < 
 expect(hashlib.sha256(contents["large"]).hexdigest() not in lab.host(f"sha256sum {lab.path}/dir/large"), "it is no stub")
 
 step("read through the server")
-with_store = (f'[[store]]\nname = "s"\ndirectory = "{store}"\n[[export]]\npath = "/"\ndirectory = "{lab.path}"\n'
+with_store = (f'[[store]]\nname = "s"\ndirectory = "{store}"\nguard = true\n[[export]]\npath = "/"\ndirectory = "{lab.path}"\n'
               'squash = "none"\nread_only = true\nstore = "s"\n')
 lab.serve(config=with_store)
 mnt = lab.mount()
@@ -71,6 +71,10 @@ with refused(errno.EROFS, errno.EACCES):
     write_file(f"{mnt}/dir/large", b"y")
 refusal = lab.host(f"{braid} check {store} 2>&1; echo $?")
 expect("in use by braid serve" in refusal and refusal.endswith("8\n"), f"another process had the store: {refusal}")
+
+step("another program beside the server is refused what it would read as zeros")
+said = lab.host(f"cat {lab.path}/dir/large 2>&1 | wc -c; cat {lab.path}/dir/plain")
+expect(int(said.splitlines()[0]) < 1000 and said.endswith("plain"), f"it has read {said!r}")
 
 step("after a restart")
 lab.stop()

@@ -66,6 +66,8 @@ TEST(Config, what_rests_is_sealed_after_a_time) {
                 ->stores.front()
                 .gc_bytes_per_second,
             1U << 20U);
+  EXPECT_FALSE(parse_config(store + export_text)->stores.front().guard);
+  EXPECT_TRUE(parse_config(store + "guard = true\n" + export_text)->stores.front().guard);
   EXPECT_EQ(parse_config(store + export_text)->stores.front().scrub_days, 30U);
   EXPECT_EQ(parse_config(store + "scrub_days = 0\n" + export_text)->stores.front().scrub_days, 0U);
   EXPECT_EQ(parse_config(store + export_text)->stores.front().hashing, StoreHashing::automatic);
