@@ -29,22 +29,36 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, base::BytesView bytes) {
 
 // Where it lies, not where it was: what a recipe names is what is kept. From when it is referred to, it does
 // not move any more.
-std::optional<ChunkRef> ChunkStore::found(ChunkKind kind, const Containers::NewChunk& chunk) {
+std::optional<ChunkRef> ChunkStore::found(ChunkKind kind, const Containers::NewChunk& chunk,
+                                          std::optional<Location>& next) {
+  if (const auto guess = std::exchange(next, std::nullopt))
+    if (const auto there = found_at(kind, chunk, *guess, next)) return there;
   const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(chunk.id);
   if (!known) return std::nullopt;
   const auto place = containers_.place_of(*known);
-  if (!place || !pins_.refer(place->container)) return std::nullopt;
-  const ChunkRef out{.id = chunk.id, .at = *place, .bytes = static_cast<std::uint32_t>(chunk.bytes.size())};
-  if (!is_there(kind, out, chunk.bytes)) return std::nullopt;
+  return place ? found_at(kind, chunk, *place, next) : std::nullopt;
+}
+
+// A hit is where the bytes are, byte by byte: neither the index nor an id is believed. A node with other
+// locations in it is none: nobody keeps what these lead to.
+std::optional<ChunkRef> ChunkStore::found_at(ChunkKind kind, const Containers::NewChunk& chunk, Location at,
+                                             std::optional<Location>& next) {
+  const std::uint64_t place = at.packed();
+  if (bad_.with([place](const auto& bad) { return bad.contains(place); })) return std::nullopt;
+  if (!pins_.refer(at.container)) return std::nullopt;
+  const Containers::Held held = containers_.holds(at, kind, chunk.id, chunk.bytes);
+  if (!held.whole) return std::nullopt;
+  next = held.next;
   ++chunks_found_;
   bytes_found_ += chunk.bytes.size();
-  return out;
+  return ChunkRef{.id = chunk.id, .at = at, .bytes = static_cast<std::uint32_t>(chunk.bytes.size())};
 }
 
 base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
   const std::scoped_lock lock(putting(id));
   const Containers::NewChunk chunk{.id = id, .bytes = bytes};
-  if (const auto there = found(kind, chunk)) return *there;
+  std::optional<Location> next;
+  if (const auto there = found(kind, chunk, next)) return *there;
   const std::optional<ChunkRef> unknown;
   const std::vector<base::Bytes> compressed = compress(kind, std::span(&chunk, 1), std::span(&unknown, 1));
   const auto added = append(kind, with_compressed(std::span(&chunk, 1), compressed));
@@ -59,7 +73,9 @@ base::Result<std::vector<ChunkRef>> ChunkStore::put_all(ChunkKind kind,
   std::vector<std::optional<ChunkRef>> refs;
   refs.reserve(chunks.size());
   const Turns looked = turns();
-  for (const Containers::NewChunk& chunk : chunks) refs.push_back(found(kind, chunk));
+  // Those that were written one behind the other come so again, mostly: then nobody asks the index.
+  std::optional<Location> next;
+  for (const Containers::NewChunk& chunk : chunks) refs.push_back(found(kind, chunk, next));
   // And what is not, is compressed.
   const std::vector<base::Bytes> compressed = compress(kind, chunks, refs);
   const std::vector<Containers::NewChunk> all = with_compressed(chunks, compressed);
@@ -104,7 +120,8 @@ base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Co
   std::vector<std::size_t> which(chunks.size());
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const std::size_t turn = turn_of(chunks[i].id);
-    if (!out[i] && now[turn] != looked[turn]) out[i] = found(kind, chunks[i]);
+    std::optional<Location> next;
+    if (!out[i] && now[turn] != looked[turn]) out[i] = found(kind, chunks[i], next);
     if (out[i]) continue;
     which[i] = first.emplace(chunks[i].id, missing.size()).first->second;
     // An id is not believed here either.
@@ -161,14 +178,6 @@ base::Result<std::vector<ChunkRef>> ChunkStore::put_anew(ChunkKind kind,
   for (const Containers::NewChunk& chunk : chunks) wanted.set(turn_of(chunk.id));
   const Locks locks = locks_of(wanted);
   return append(kind, with_compressed(chunks, compressed));
-}
-
-// A hit is where the bytes are, byte by byte: neither the index nor an id is believed. A node with other
-// locations in it is none: nobody keeps what these lead to.
-bool ChunkStore::is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes) {
-  const std::uint64_t place = chunk.at.packed();
-  if (bad_.with([place](const auto& bad) { return bad.contains(place); })) return false;
-  return containers_.holds(chunk.at, kind, chunk.id, bytes);
 }
 
 void ChunkStore::note_bad(Location at) {

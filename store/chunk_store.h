@@ -96,14 +96,17 @@ class ChunkStore {
   Found look_at(ChunkKind kind, const ChunkRef& chunk, Location at);
   std::optional<ChunkRef> root_at(const hashing::Digest& id, Location at);
   base::Result<std::vector<ChunkRef>> append(ChunkKind kind, std::span<const Containers::NewChunk> chunks);
-  std::optional<ChunkRef> found(ChunkKind kind, const Containers::NewChunk& chunk);
+  // `next`: where it may be, if there is a guess; then where the one that comes next may be.
+  std::optional<ChunkRef> found(ChunkKind kind, const Containers::NewChunk& chunk,
+                                std::optional<Location>& next);
+  std::optional<ChunkRef> found_at(ChunkKind kind, const Containers::NewChunk& chunk, Location at,
+                                   std::optional<Location>& next);
   // How many chunks have been added under each lock of `putting_`, and are in the index.
   using Turns = std::array<std::uint64_t, 32>;
   [[nodiscard]] Turns turns() const;
   // Looks again for those alone that somebody may have added since `looked`.
   base::Result<void> append_missing(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
                                     const Turns& looked, std::vector<std::optional<ChunkRef>>& out);
-  bool is_there(ChunkKind kind, const ChunkRef& chunk, base::BytesView bytes);
   Found find_damaged(ChunkKind kind, const ChunkRef& chunk);
   // What those chunks are compressed to that are not in `known`.
   std::vector<base::Bytes> compress(ChunkKind kind, std::span<const Containers::NewChunk> chunks,

@@ -319,24 +319,34 @@ base::Result<Containers::Chunk> Containers::read(Location at, ChunkKind kind, co
 }
 
 // In pieces: memory for all of a large chunk would come from the kernel, page by page, each time.
-bool Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes) {
-  const auto place = find(at);
-  if (!place || place->at != at) return false;
-  const auto header = header_at(*place->file, at.offset);
-  if (!header || !*header || !is_of(**header, kind, id, bytes.size())) return false;
-  if ((*header)->compressed != 0) {
-    const auto chunk = whole_chunk(*place->file, at.offset, **header);
+bool Containers::equals(File& file, std::uint32_t at, const ChunkHeader& header, base::BytesView bytes) {
+  if (header.compressed != 0) {
+    const auto chunk = whole_chunk(file, at, header);
     return chunk && *chunk && base::equal(**chunk, bytes);
   }
   const std::size_t piece = std::min(compared_bytes, bytes.size());
   const auto room = std::make_unique_for_overwrite<std::byte[]>(piece);
   for (std::size_t done = 0; done < bytes.size();) {
     const base::BytesView wanted = bytes.subspan(done, std::min(piece, bytes.size() - done));
-    const auto got = place->file->read((*header)->stored_at(at.offset) + done, {room.get(), wanted.size()});
+    const auto got = file.read(header.stored_at(at) + done, {room.get(), wanted.size()});
     if (!got || *got != wanted.size() || !base::equal({room.get(), *got}, wanted)) return false;
     done += *got;
   }
-  return is_whole(**header, bytes);
+  return is_whole(header, bytes);
+}
+
+Containers::Held Containers::holds(Location at, ChunkKind kind, const hashing::Digest& id,
+                                   base::BytesView bytes) {
+  const auto place = find(at);
+  if (!place || place->at != at) return {};
+  const auto header = header_at(*place->file, at.offset);
+  if (!header || !*header || !is_of(**header, kind, id, bytes.size())) return {};
+  Held out{.whole = equals(*place->file, at.offset, **header, bytes)};
+  if (out.whole && (*header)->place.following > 0) {
+    out.next = at;
+    out.next->offset = static_cast<std::uint32_t>((*header)->next_at(at.offset));
+  }
+  return out;
 }
 
 bool Containers::read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to) {

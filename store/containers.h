@@ -66,7 +66,11 @@ class Containers {
   };
   base::Result<Chunk> read(Location at, ChunkKind kind, const hashing::Digest& id, std::uint32_t length);
   // Whether the chunk with this id lies there whole, was not moved, and these are its bytes.
-  bool holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
+  struct Held {
+    bool whole = false;
+    std::optional<Location> next{};  // of the chunk that comes next in its group
+  };
+  Held holds(Location at, ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   // Bytes [from, from + to.size()) of a chunk of data that has been verified, and is not compressed. False:
   // it has not been, or cannot be read.
   bool read_verified(const ChunkRef& chunk, std::uint32_t from, base::MutableBytes to);
@@ -166,6 +170,7 @@ class Containers {
   base::Result<ContainerRole> role_of(File& file, std::uint32_t number) const;
   static base::Result<std::shared_ptr<const Forwarding>> forwarding_of(File& file, std::uint32_t number);
   base::Result<Place> find(Location at);
+  static bool equals(File& file, std::uint32_t at, const ChunkHeader& header, base::BytesView bytes);
   base::Result<Scanned> scan(File& file, std::uint32_t number, const Take& take);
   base::Result<bool> has_head(File& file, std::uint32_t number) const;
   base::Result<std::optional<std::vector<DirectoryEntry>>> directory_of(File& file);

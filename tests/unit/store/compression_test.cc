@@ -86,11 +86,11 @@ TEST_F(CompressionTest, a_chunk_is_read_as_it_was) {
   EXPECT_TRUE(got_a->bytes == a && got_a->compressed);
   EXPECT_TRUE(got_b->bytes == b && !got_b->compressed);
   EXPECT_TRUE(got_c->bytes == c && got_c->compressed) << "the last one: nothing lies behind it";
-  EXPECT_TRUE(containers->holds(at_a, ChunkKind::data, id_of(a), a));
-  EXPECT_TRUE(containers->holds(at_c, ChunkKind::data, id_of(c), c));
+  EXPECT_TRUE(containers->holds(at_a, ChunkKind::data, id_of(a), a).whole);
+  EXPECT_TRUE(containers->holds(at_c, ChunkKind::data, id_of(c), c).whole);
   base::Bytes other = a;
   other[40'000] ^= std::byte{1};
-  EXPECT_FALSE(containers->holds(at_a, ChunkKind::data, id_of(a), other)) << "an id is not believed";
+  EXPECT_FALSE(containers->holds(at_a, ChunkKind::data, id_of(a), other).whole) << "an id is not believed";
   EXPECT_EQ(containers->look(at_a)->length, a.size());
 }
 
@@ -147,7 +147,7 @@ TEST_F(CompressionTest, damage_is_found_wherever_it_is) {
     put(first(), rotten);
     const auto containers = std::move(*Containers::open(*medium_, id_, OpenFor::reading));
     EXPECT_EQ(read(*containers, at, a).error(), base::errno_of(EBADMSG)) << i;
-    EXPECT_FALSE(containers->holds(at, ChunkKind::data, id_of(a), a)) << i;
+    EXPECT_FALSE(containers->holds(at, ChunkKind::data, id_of(a), a).whole) << i;
   }
 }
 
@@ -158,7 +158,7 @@ TEST_F(CompressionTest, a_frame_that_is_none_is_damage) {
   const auto containers = opened();
   const Location at = containers->append_all(ChunkKind::data, std::span(&chunk, 1))->front();
   EXPECT_EQ(read(*containers, at, a).error(), base::errno_of(EBADMSG));
-  EXPECT_FALSE(containers->holds(at, ChunkKind::data, id_of(a), a));
+  EXPECT_FALSE(containers->holds(at, ChunkKind::data, id_of(a), a).whole);
   append(*containers, digits(3000, 2));
   EXPECT_EQ(containers->walk(1, true, [](Location, const ChunkHeader&, base::BytesView) {})->damaged, 1U);
 }

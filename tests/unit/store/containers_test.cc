@@ -44,14 +44,14 @@ TEST_F(ContainersTest, a_long_chunk_is_compared_to_its_end) {
   const base::Bytes bytes = noise(300'000, 1);
   const hashing::Digest id = keys_.id_of(ChunkKind::data, bytes);
   const Location at = append(*containers, bytes);
-  EXPECT_TRUE(containers->holds(at, ChunkKind::data, id, bytes));
+  EXPECT_TRUE(containers->holds(at, ChunkKind::data, id, bytes).whole);
   for (const std::size_t place : {std::size_t{0}, std::size_t{100'000}, bytes.size() - 1}) {
     base::Bytes other = bytes;
     other[place] ^= std::byte{1};
-    EXPECT_FALSE(containers->holds(at, ChunkKind::data, id, other)) << place;
+    EXPECT_FALSE(containers->holds(at, ChunkKind::data, id, other).whole) << place;
   }
   ASSERT_EQ(::truncate((path_ / first()).c_str(), static_cast<off_t>(at.offset + 200'000)), 0);
-  EXPECT_FALSE(containers->holds(at, ChunkKind::data, id, bytes));
+  EXPECT_FALSE(containers->holds(at, ChunkKind::data, id, bytes).whole);
 }
 
 TEST_F(ContainersTest, adding_goes_on_where_it_ended) {

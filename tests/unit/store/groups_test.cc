@@ -27,7 +27,7 @@ class GroupsTest : public ScratchTest {
   bool has(Containers& containers, Location at, const base::Bytes& chunk) const {
     const hashing::Digest id = keys_.id_of(ChunkKind::data, chunk);
     const auto read = containers.read(at, ChunkKind::data, id, static_cast<std::uint32_t>(chunk.size()));
-    EXPECT_EQ(containers.holds(at, ChunkKind::data, id, chunk), read && read->bytes == chunk);
+    EXPECT_EQ(containers.holds(at, ChunkKind::data, id, chunk).whole, read && read->bytes == chunk);
     return read && read->bytes == chunk;
   }
   // Where chunks are found from front to back, and what they say.

@@ -135,6 +135,37 @@ TEST_F(WatchedPutTest, a_new_chunk_is_looked_for_once) {
   EXPECT_EQ(watched_.asked, 2);
 }
 
+TEST_F(WatchedPutTest, what_was_put_together_is_found_together) {
+  std::vector<base::Bytes> data;
+  std::vector<NewChunk> all;
+  for (std::uint64_t i = 0; i < 11; ++i) data.push_back(noise(500, i));
+  for (std::size_t i = 0; i < 10; ++i) all.push_back(chunk(data[i]));
+  const auto refs = store_.put_all(ChunkKind::data, all);
+  ASSERT_TRUE(refs);
+  watched_.asked = 0;
+  EXPECT_EQ(store_.put_all(ChunkKind::data, all), refs);
+  EXPECT_EQ(watched_.asked, 1) << "the others are behind the first";
+  // One that is not among them: it is looked for, and so is the one behind it.
+  watched_.asked = 0;
+  all[5] = chunk(data[10]);
+  const auto mixed = store_.put_all(ChunkKind::data, all);
+  ASSERT_TRUE(mixed);
+  EXPECT_EQ(watched_.asked, 3);
+  EXPECT_NE((*mixed)[5].at, (*refs)[5].at);
+  for (const std::size_t i : {0U, 4U, 6U, 9U}) EXPECT_EQ((*mixed)[i], (*refs)[i]) << i;
+}
+
+TEST_F(WatchedPutTest, what_is_known_to_be_bad_is_not_found_behind_another) {
+  const NewChunk all[] = {chunk(a_), chunk(b_)};
+  const auto refs = store_.put_all(ChunkKind::data, all);
+  ASSERT_TRUE(refs);
+  store_.note_bad((*refs)[1].at);
+  const auto again = store_.put_all(ChunkKind::data, all);
+  ASSERT_TRUE(again);
+  EXPECT_EQ((*again)[0], (*refs)[0]);
+  EXPECT_NE((*again)[1].at, (*refs)[1].at);
+}
+
 TEST_F(WatchedPutTest, what_was_put_since_it_was_looked_for_is_found) {
   const NewChunk all[] = {chunk(a_), chunk(b_)};
   std::optional<ChunkRef> theirs;
