@@ -20,6 +20,19 @@ std::optional<hashing::Profile> own_profile(File& stub) {
   return hashing::parse_profile(base::text_of(**text));
 }
 
+// The blocks of pieces, which are in order; those that touch are one range.
+std::vector<Extent> joined(const std::vector<WindowPiece>& pieces, std::uint64_t block) {
+  std::vector<Extent> out;
+  for (const WindowPiece& piece : pieces) {
+    const Extent blocks{piece.begin / block * block, rounded_up(piece.end, block)};
+    if (!out.empty() && blocks.begin <= out.back().end)
+      out.back().end = blocks.end;
+    else
+      out.push_back(blocks);
+  }
+  return out;
+}
+
 }  // namespace
 
 SealedInode::~SealedInode() {
@@ -226,16 +239,7 @@ base::Result<void> SealedInode::make_holes(File& stub, const Draft& draft) {
   const auto now = stub.status();
   if (!now) return base::fail(now.error());
   if (now->allocated == 0) return {};
-  const std::uint64_t block = now->block_bytes;
-  std::vector<Extent> ranges;
-  for (const WindowPiece& piece : draft.pieces) {
-    const Extent blocks{piece.begin / block * block, rounded_up(piece.end, block)};
-    if (!ranges.empty() && blocks.begin <= ranges.back().end)
-      ranges.back().end = blocks.end;
-    else
-      ranges.push_back(blocks);
-  }
-  for (const Extent& range : ranges) {
+  for (const Extent& range : joined(draft.pieces, now->block_bytes)) {
     const auto own = now_->newer(stub, range.begin, range.end);
     if (!own) return base::fail(own.error());
     for (const Extent& hole : without(range, *own))
@@ -254,8 +258,8 @@ base::Result<void> SealedInode::put_record(File& stub, Draft& draft, bool first)
 
 // Blocks that the stub has bytes of are its own. False: that took something out of the file.
 base::Result<bool> SealedInode::take_in(File& stub, Draft& draft, bool first, const Fill& fill) {
-  for (const WindowPiece& piece : draft.pieces) {
-    const auto own = now_->newer(stub, piece.begin, piece.end);
+  for (const Extent& range : joined(draft.pieces, 1)) {
+    const auto own = now_->newer(stub, range.begin, range.end);
     if (!own) return base::fail(own.error());
     for (const Extent& extent : *own)
       if (auto spilled = spill(stub, extent.begin, extent.end, draft.number, fill); !spilled)
