@@ -47,7 +47,7 @@ class SourceTest : public vfs::PosixTest {
   void seal(const std::string& name) { ASSERT_EQ(seal_what_there_is(name), SealOutcome::sealed); }
   SealOutcome seal_what_there_is(const std::string& name) {
     const base::UniqueFd fd(::open(local(name).c_str(), O_RDWR | O_CLOEXEC));
-    Sealer sealer(*store_, 1, hashing::Profile::general);
+    Sealer sealer(*store_, 1, profile_);
     SealDraft draft;
     draft.file = store_->medium().file_of(fd.get());
     draft.untouched = [] { return true; };
@@ -159,6 +159,7 @@ class SourceTest : public vfs::PosixTest {
 
   std::function<void()> before_opened_;
   StoreOptions store_options_{.what = OpenFor::creating};
+  hashing::Profile profile_ = hashing::Profile::general;  // of seal()
   std::string store_place_ = testing::TempDir();
   std::filesystem::path store_path_;
   std::unique_ptr<Store> store_;
