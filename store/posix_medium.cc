@@ -16,7 +16,6 @@
 #include <array>
 #include <bit>
 #include <csignal>
-#include <new>
 #include <utility>
 #include <vector>
 
@@ -138,7 +137,7 @@ class PosixFile final : public File {
   }
   base::Result<bool> is_inline() override {
     alignas(fiemap) std::array<std::byte, sizeof(fiemap) + sizeof(fiemap_extent)> room{};
-    auto* const map = new (room.data()) fiemap{};
+    auto* const map = reinterpret_cast<fiemap*>(room.data());
     map->fm_length = FIEMAP_MAX_OFFSET;
     map->fm_extent_count = 1;
     if (::ioctl(fd_, FS_IOC_FIEMAP, map) != 0) {
