@@ -42,10 +42,13 @@ bool are_enough(std::uint64_t bytes, std::uint64_t size) {
   return bytes > 0 && bytes >= std::min(seal_bytes_min, size);
 }
 
-// What lies in its inode, or beside it in a tree of them, takes none.
+// What lies in its inode, or beside it in a tree of them, takes none. Of a file that is smaller than what
+// st_blocks counts in, cp(1) does not look for holes: its copy would have zeros that nobody can tell from
+// bytes.
 base::Result<bool> has_blocks(File& file, const FileStatus& now) {
+  constexpr std::uint64_t counted_bytes = 512;
   if (now.size >= seal_bytes_min) return true;
-  if (now.size == 0 || now.allocated == 0) return false;
+  if (now.size < counted_bytes || now.allocated == 0) return false;
   const auto lies_inline = file.is_inline();
   if (!lies_inline) return base::fail(lies_inline.error());
   return !*lies_inline;

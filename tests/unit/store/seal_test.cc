@@ -119,8 +119,13 @@ TEST_P(SealTest, a_small_file_gives_its_block_back) {
   EXPECT_EQ(slurp(path("small")), bytes);
 }
 
+TEST_P(SealTest, a_file_of_which_no_copy_would_have_a_hole_stays_as_it_is) {
+  write("f", noise(511, 35));
+  EXPECT_EQ(seal({"f"}), SealOutcome::small);
+}
+
 TEST_P(SealTest, a_file_that_lies_with_its_inode_stays_there) {
-  write("f", "a few bytes");
+  write("f", noise(512, 36));
   ASSERT_EQ(::fsync(opened("f").get()), 0);
   EXPECT_EQ(seal({"f"}), GetParam() == "btrfs" ? SealOutcome::small : SealOutcome::sealed);
 }
