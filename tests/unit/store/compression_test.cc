@@ -31,7 +31,6 @@ class CompressionTest : public ScratchTest {
     return containers.read(at, ChunkKind::data, id_of(bytes), static_cast<std::uint32_t>(bytes.size()));
   }
   hashing::Digest id_of(const base::Bytes& bytes) const { return keys_.id_of(ChunkKind::data, bytes); }
-  static std::string first() { return Containers::name_of(1); }
 
   Compressor compressor_{with_zstd};
 };

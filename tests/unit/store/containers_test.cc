@@ -13,9 +13,6 @@ namespace {
 
 class ContainersTest : public ScratchTest {
  protected:
-  std::unique_ptr<Containers> opened(OpenFor what = OpenFor::writing) const {
-    return std::move(*Containers::open(*medium_, id_, what));
-  }
   Location append(Containers& containers, const base::Bytes& bytes) const {
     return *containers.append(ChunkKind::data, keys_.id_of(ChunkKind::data, bytes), bytes);
   }
@@ -25,7 +22,6 @@ class ContainersTest : public ScratchTest {
     if (!read) return base::fail(read.error());
     return std::move(read->bytes);
   }
-  static std::string first() { return Containers::name_of(1); }
 };
 
 TEST_F(ContainersTest, a_place_counts_only_for_the_chunk_that_is_there) {

@@ -14,9 +14,6 @@ namespace {
 
 class GroupsTest : public ScratchTest {
  protected:
-  std::unique_ptr<Containers> opened(OpenFor what = OpenFor::writing) const {
-    return std::move(*Containers::open(*medium_, id_, what));
-  }
   std::vector<Location> append(Containers& containers, const std::vector<base::Bytes>& chunks) const {
     std::vector<Containers::NewChunk> all;
     all.reserve(chunks.size());
@@ -38,7 +35,6 @@ class GroupsTest : public ScratchTest {
     });
     return out;
   }
-  static std::string first() { return Containers::name_of(1); }
   // 64: behind the container's head.
   static constexpr std::uint32_t begin = ContainerHeader::bytes;
   static constexpr std::uint32_t header = ChunkHeader::bytes;

@@ -26,6 +26,10 @@ class ScratchTest : public testing::Test {
   }
   ~ScratchTest() override { std::filesystem::remove_all(path_); }
 
+  std::unique_ptr<Containers> opened(OpenFor what = OpenFor::writing) const {
+    return std::move(*Containers::open(*medium_, id_, what));
+  }
+  static std::string first() { return Containers::name_of(1); }  // the first container
   [[nodiscard]] std::string content(const std::string& name) const {
     std::ifstream in(path_ / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
