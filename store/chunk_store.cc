@@ -118,9 +118,9 @@ base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Co
   std::vector<Containers::NewChunk> missing;
   std::unordered_map<hashing::Digest, std::size_t> first;  // with that id, in `missing`
   std::vector<std::size_t> which(chunks.size());
+  std::optional<Location> next;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const std::size_t turn = turn_of(chunks[i].id);
-    std::optional<Location> next;
     if (!out[i] && now[turn] != looked[turn]) out[i] = found(kind, chunks[i], next);
     if (out[i]) continue;
     which[i] = first.emplace(chunks[i].id, missing.size()).first->second;

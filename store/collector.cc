@@ -365,7 +365,6 @@ base::Result<bool> Collector::rewrite_one(std::uint32_t number) {
 
 // Those that are read one after the other are written together: so they are one piece where they come to lie.
 base::Result<std::optional<std::vector<ForwardingEntry>>> Collector::move_chunks(std::uint32_t number) {
-  constexpr std::size_t bytes_at_once = 4 * base::MiB;
   std::vector<ForwardingEntry> out;
   Moving moving;
   for (const std::uint32_t offset : live_.offsets_of(number)) {
@@ -376,7 +375,7 @@ base::Result<std::optional<std::vector<ForwardingEntry>>> Collector::move_chunks
     const ChunkRef chunk{.id = header->id, .at = at, .bytes = header->length};
     auto bytes = store_.chunks().at_place(header->kind, chunk, at);
     if (bytes == nullptr) return std::nullopt;
-    if (moving.kind != header->kind || moving.size + bytes->size() > bytes_at_once)
+    if (moving.kind != header->kind || moving.size + bytes->size() > Containers::group_bytes_max)
       if (auto moved = move(moving, out); !moved) return base::fail(moved.error());
     moving.kind = header->kind;
     moving.size += bytes->size();

@@ -20,7 +20,6 @@ constexpr std::size_t number_digits = 8;
 constexpr std::size_t listed_max = 1U << 18U;
 constexpr std::size_t look_bytes = 1U << 16U;
 constexpr std::size_t compared_bytes = 96 * base::KiB;  // at a time: a usual chunk
-constexpr std::uint64_t group_bytes_max = 4 * base::MiB;
 
 // Nothing: there is none.
 base::Result<std::optional<ChunkHeader>> header_at(File& file, std::uint64_t at) {
@@ -232,9 +231,11 @@ base::Result<void> Containers::append_group(ChunkKind kind, const Group& group, 
   if (auto ready = make_room(group.bytes, group.chunks.size()); !ready) return ready;
   std::vector<base::BytesView> parts{group.headers};
   for (const NewChunk& chunk : group.chunks) parts.push_back(chunk.stored().bytes);
-  const auto done = current_.file->write_all(current_.end, parts);
-  if (!done && !is_full(done.error())) broken_ = true;
-  if (!done) return done;
+  if (const auto done = current_.file->write_all(current_.end, parts); !done) {
+    // What was written of it must not stay behind a shorter chunk: whole chunks of it would look like damage.
+    if (!is_full(done.error()) || !current_.file->resize(current_.end)) broken_ = true;
+    return done;
+  }
   std::uint32_t at = current_.end;
   for (const NewChunk& chunk : group.chunks) {
     out.push_back({.volume = 0, .container = current_.number, .offset = at});

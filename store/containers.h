@@ -27,7 +27,8 @@ namespace braid::store {
 class Containers {
  public:
   static constexpr const char* directory = "containers";
-  static constexpr std::size_t open_max = 256;  // at a time
+  static constexpr std::size_t open_max = 256;                     // at a time
+  static constexpr std::uint64_t group_bytes_max = 4 * base::MiB;  // but one chunk has any length
   static std::string name_of(std::uint32_t number);
   // Nothing: it is no container's.
   static std::optional<std::uint32_t> number_of(const std::string& name);

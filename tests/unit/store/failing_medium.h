@@ -11,25 +11,32 @@
 
 namespace braid::store::test {
 
+// 0: that does not fail.
+struct Errnos {
+  int write_errno = 0, sync_errno = 0, resize_errno = 0, directory_errno = 0, remove_errno = 0;
+};
+
 class FailingFile final : public File {
  public:
-  FailingFile(std::unique_ptr<File> file, int& write_errno, int& sync_errno)
-      : file_(std::move(file)), write_errno_(write_errno), sync_errno_(sync_errno) {}
+  FailingFile(std::unique_ptr<File> file, const Errnos& errnos) : file_(std::move(file)), errnos_(errnos) {}
   base::Result<std::size_t> read(std::uint64_t offset, base::MutableBytes to) override {
     return file_->read(offset, to);
   }
   base::Result<void> write(std::uint64_t offset, base::BytesView bytes) override {
-    if (write_errno_ == 0) return file_->write(offset, bytes);
+    if (errnos_.write_errno == 0) return file_->write(offset, bytes);
     (void)file_->write(offset, bytes.first(bytes.size() / 2));
-    return base::fail(write_errno_);
+    return base::fail(errnos_.write_errno);
   }
-  base::Result<void> resize(std::uint64_t size) override { return file_->resize(size); }
+  base::Result<void> resize(std::uint64_t size) override {
+    if (errnos_.resize_errno != 0) return base::fail(errnos_.resize_errno);
+    return file_->resize(size);
+  }
   base::Result<void> punch(std::uint64_t, std::uint64_t) override { return base::fail(EOPNOTSUPP); }
   base::Result<std::optional<Extent>> next_data(std::uint64_t) override { return base::fail(EOPNOTSUPP); }
   base::Result<FileStatus> status() override { return file_->status(); }
   base::Result<void> set_times(const vfs::Time&, const vfs::Time&) override { return {}; }
   base::Result<void> sync() override {
-    if (sync_errno_ != 0) return base::fail(sync_errno_);
+    if (errnos_.sync_errno != 0) return base::fail(errnos_.sync_errno);
     return file_->sync();
   }
   base::Result<void> sync_file_system() override { return {}; }
@@ -42,16 +49,16 @@ class FailingFile final : public File {
 
  private:
   std::unique_ptr<File> file_;
-  int &write_errno_, &sync_errno_;
+  const Errnos& errnos_;
 };
 
-class FailingMedium final : public Medium {
+class FailingMedium final : public Medium, public Errnos {
  public:
   explicit FailingMedium(Medium& medium) : medium_(medium) {}
   base::Result<std::unique_ptr<File>> open(const std::string& name, OpenFor what) override {
     auto file = medium_.open(name, what);
     if (!file) return base::fail(file.error());
-    return std::make_unique<FailingFile>(std::move(*file), write_errno, sync_errno);
+    return std::make_unique<FailingFile>(std::move(*file), *this);
   }
   base::Result<std::vector<std::string>> list(const std::string& name) override { return medium_.list(name); }
   base::Result<void> make_directory(const std::string& name) override { return medium_.make_directory(name); }
@@ -67,7 +74,6 @@ class FailingMedium final : public Medium {
     return medium_.sync_directory(name);
   }
   std::unique_ptr<File> file_of(int fd) override { return medium_.file_of(fd); }
-  int write_errno = 0, sync_errno = 0, directory_errno = 0, remove_errno = 0;
 
  private:
   Medium& medium_;

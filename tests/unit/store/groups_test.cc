@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "store/containers.h"
+#include "tests/unit/store/failing_medium.h"
 #include "tests/unit/store/scratch.h"
 
 namespace braid::store::test {
@@ -115,6 +116,40 @@ TEST_F(GroupsTest, one_that_is_cut_short_anywhere_costs_what_is_cut_off) {
     EXPECT_EQ(walked.damaged, 0U) << size;
     EXPECT_EQ(found.count(before) == 1 && found.at(before) == three_[0], any) << size;
   }
+}
+
+TEST_F(GroupsTest, nothing_stays_of_one_that_has_no_room) {
+  FailingMedium medium(*medium_);
+  auto containers = std::move(*Containers::open(medium, id_, OpenFor::writing));
+  for (const int error : {ENOSPC, EDQUOT}) {
+    const std::string before = content(first());
+    // Of these the third one is whole when half of all is written, and the one that is added next ends before
+    // it.
+    const std::vector<base::Bytes> group{noise(30, 1), noise(10, 2), noise(10, 3), noise(600, 4)};
+    std::vector<Containers::NewChunk> chunks;
+    chunks.reserve(group.size());
+    for (const base::Bytes& chunk : group)
+      chunks.push_back({.id = keys_.id_of(ChunkKind::data, chunk), .bytes = chunk});
+    medium.write_errno = error;
+    EXPECT_EQ(containers->append_all(ChunkKind::data, chunks).error(), base::errno_of(error));
+    EXPECT_EQ(content(first()), before);
+    medium.write_errno = 0;
+    EXPECT_EQ(append(*containers, {noise(1, 5)}).size(), 1U);
+  }
+  const Location end = containers->end();
+  containers.reset();
+  EXPECT_EQ(Containers::open(medium, id_, OpenFor::writing).value()->end(), end);
+}
+
+TEST_F(GroupsTest, what_stays_of_one_and_cannot_be_cut_off_ends_the_adding) {
+  FailingMedium medium(*medium_);
+  const auto containers = std::move(*Containers::open(medium, id_, OpenFor::writing));
+  append(*containers, three_);
+  medium.write_errno = ENOSPC;
+  medium.resize_errno = EIO;
+  EXPECT_EQ(containers->append(ChunkKind::data, {}, noise(9, 9)).error(), base::errno_of(ENOSPC));
+  medium.write_errno = medium.resize_errno = 0;
+  EXPECT_EQ(containers->append(ChunkKind::data, {}, noise(9, 9)).error(), base::errno_of(EIO));
 }
 
 TEST_F(GroupsTest, damage_costs_its_chunk) {
