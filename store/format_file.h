@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "hashing/digest.h"
-#include "store/container_format.h"
+#include "store/chunks/container_format.h"
 
 namespace braid::store {
 
@@ -16,8 +16,9 @@ struct FormatFile {
   // Bits of `required` that this program knows. Who does not know one may not even read.
   static constexpr std::uint64_t forwarding = 1;   // containers were rewritten
   static constexpr std::uint64_t compression = 2;  // chunks may be compressed
-  static constexpr std::uint64_t oracle = 4;       // a benchmark's: ids are not of the bytes (store/oracle.h)
-  static constexpr std::uint64_t groups = 8;       // chunks may be in groups
+  static constexpr std::uint64_t oracle =
+      4;  // a benchmark's: ids are not of the bytes (store/sealing/oracle.h)
+  static constexpr std::uint64_t groups = 8;  // chunks may be in groups
   static constexpr std::uint64_t known_features = forwarding | compression | oracle | groups;
 
   StoreId store{};

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "store/container_format.h"
+#include "store/chunks/container_format.h"
 #include "store/registry.h"
 
 namespace braid::store {

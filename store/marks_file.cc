@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/xxhash64.h"
-#include "store/location.h"
+#include "store/chunks/location.h"
 #include "store/text_lines.h"
 
 namespace braid::store {

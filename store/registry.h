@@ -12,8 +12,8 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
-#include "store/container_format.h"
-#include "store/medium.h"
+#include "store/chunks/container_format.h"
+#include "store/medium/medium.h"
 
 namespace braid::store {
 

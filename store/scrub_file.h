@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "store/location.h"
+#include "store/chunks/location.h"
 
 namespace braid::store {
 

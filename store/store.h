@@ -15,11 +15,11 @@
 
 #include "base/bytes.h"
 #include "base/lock_file.h"
-#include "store/chunk_store.h"
+#include "store/chunks/chunk_store.h"
 #include "store/format_file.h"
 #include "store/gone_file.h"
 #include "store/marks_file.h"
-#include "store/posix_medium.h"
+#include "store/medium/posix_medium.h"
 #include "store/registry.h"
 #include "store/scrub_file.h"
 #include "store/trees.h"
@@ -35,8 +35,8 @@ struct StoreOptions {
   std::size_t cache_bytes = 64 * base::MiB;  // of what was read of recipes, and of what was found elsewhere
   IndexOptions index{};
   CompressionOptions compression{};  // of what is new; what is there stays as it is
-  // Ids come from marks in the bytes (store/oracle.h). Such a store is opened with this alone, and no other
-  // is.
+  // Ids come from marks in the bytes (store/sealing/oracle.h). Such a store is opened with this alone, and no
+  // other is.
   bool oracle = false;
   std::uint32_t container_bytes = Location::offset_end;
   // The caller brings the index up to date by chunks().index_filler(). Else that is done on return.

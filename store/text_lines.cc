@@ -3,7 +3,7 @@
 #include <charconv>
 #include <system_error>
 
-#include "store/location.h"
+#include "store/chunks/location.h"
 
 namespace braid::store {
 

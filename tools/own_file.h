@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/unique_fd.h"
-#include "store/posix_medium.h"
+#include "store/medium/posix_medium.h"
 #include "tools/tree_files.h"
 
 namespace braid::tools {

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "base/exit_code.h"
-#include "store/adopter.h"
+#include "store/maintenance/adopter.h"
 #include "tools/own_file.h"
 #include "tools/store_command.h"
 #include "tools/store_tree.h"

@@ -10,8 +10,8 @@
 #include <unordered_set>
 #include <vector>
 
-#include "store/sealed_file.h"
-#include "store/sealed_trees.h"
+#include "store/maintenance/sealed_trees.h"
+#include "store/recipes/sealed_file.h"
 #include "tools/store_command.h"
 #include "tools/store_repair.h"
 #include "tools/store_tree.h"

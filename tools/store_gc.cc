@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "base/exit_code.h"
-#include "store/collector.h"
+#include "store/maintenance/collector.h"
 #include "tools/store_command.h"
 #include "tools/store_tree.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "store/compression.h"
+#include "store/chunks/compression.h"
 #include "tools/hashing_options.h"
 
 namespace braid::tools {

@@ -11,9 +11,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "store/sealed_file.h"
-#include "store/sealed_trees.h"
-#include "store/sealer.h"
+#include "store/maintenance/sealed_trees.h"
+#include "store/recipes/sealed_file.h"
+#include "store/sealing/sealer.h"
 #include "tools/store_tree.h"
 #include "tools/tree_files.h"
 #include "vfs/posix/kernel.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 
 #include "base/exit_code.h"
-#include "store/scrubber.h"
+#include "store/maintenance/scrubber.h"
 #include "tools/store_command.h"
 #include "tools/store_tree.h"
 

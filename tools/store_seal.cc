@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/exit_code.h"
-#include "store/sealer.h"
+#include "store/sealing/sealer.h"
 #include "tools/own_file.h"
 #include "tools/store_command.h"
 #include "tools/store_tree.h"

@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "store/tree_probe.h"
+#include "store/sealing/tree_probe.h"
 #include "vfs/posix/directory_identity.h"
 
 namespace braid::tools {

@@ -1,5 +1,5 @@
-// Files whose bytes a store keeps (store/record.h): what is left of them has holes, which are no zeros of the
-// file.
+// Files whose bytes a store keeps (store/recipes/record.h): what is left of them has holes, which are no
+// zeros of the file.
 #pragma once
 
 #include <string_view>

@@ -20,7 +20,7 @@
 #include "server/config/config.h"
 #include "server/config/endpoint.h"
 #include "server/run/serve.h"
-#include "store/compression.h"
+#include "store/chunks/compression.h"
 #include "vfs/network.h"
 
 namespace braid::server::cli {

@@ -16,7 +16,7 @@
 #include "rdma/registration.h"
 #include "rpc/call.h"
 #include "rpc/transport.h"
-#include "store/compression.h"
+#include "store/chunks/compression.h"
 #include "vfs/export.h"
 #include "vfs/network.h"
 
@@ -86,7 +86,7 @@ struct PnfsConfig {
 enum class Data : std::uint8_t { local, striped };
 
 // What cuts and hashes the bytes of a store: a card if that is sooner, the cores alone, or a card whenever
-// one works. Or nothing does: marks in the bytes say what the result would be (store/oracle.h).
+// one works. Or nothing does: marks in the bytes say what the result would be (store/sealing/oracle.h).
 enum class StoreHashing : std::uint8_t { automatic, cpu, cuda, oracle };
 
 // When what clients write is sealed: after it was left alone; or streams while they are written, too.

@@ -8,8 +8,8 @@
 #include "base/assert.h"
 #include "base/big_endian.h"
 #include "base/xxhash64.h"
-#include "store/compression.h"
-#include "store/forwarding.h"
+#include "store/chunks/compression.h"
+#include "store/chunks/forwarding.h"
 
 namespace braid {
 namespace {

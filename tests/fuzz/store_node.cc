@@ -3,7 +3,7 @@
 #include <span>
 
 #include "base/assert.h"
-#include "store/node.h"
+#include "store/chunks/node.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace braid;

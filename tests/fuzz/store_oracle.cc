@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "store/oracle.h"
+#include "store/sealing/oracle.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace braid;

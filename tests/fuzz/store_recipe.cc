@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "store/recipe.h"
-#include "store/recipe_edit.h"
+#include "store/recipes/recipe.h"
+#include "store/recipes/recipe_edit.h"
 #include "store/store.h"
 #include "tests/unit/store/crash_disk.h"
 

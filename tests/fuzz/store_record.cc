@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/assert.h"
-#include "store/record.h"
+#include "store/recipes/record.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace braid;

@@ -13,8 +13,8 @@ import tempfile
 import sources
 
 # What each folder may use directly; what those use is included. Tests and benchmarks may use everything. A subfolder
-# belongs to its folder unless it is named here, and below `server` each is named, and the folder's own name stands for the
-# files that lie in it directly. None of them may use the simulators, fakes and fault injectors of TESTS_ONLY.
+# belongs to its folder unless it is named here, and below `server` each is named; where some are, the folder's own name stands
+# for the files that lie in it directly. None of them may use the simulators, fakes and fault injectors of TESTS_ONLY.
 USES = {
     "base": (),
     "io": ("base",),
@@ -23,15 +23,21 @@ USES = {
     "rpc": ("xdr", "hashing"),
     "rdma": ("rpc",),
     "vfs": ("io",),
-    "store": ("vfs", "hashing"),
+    "store/medium": ("vfs", "hashing"),
+    "store/chunks": ("store/medium",),
+    "store/recipes": ("store/chunks",),
+    "store": ("store/chunks",),
+    "store/sealing": ("store", "store/recipes"),
+    "store/maintenance": ("store", "store/recipes"),
+    "store/content": ("store/sealing",),
     "nfs": ("rpc", "vfs"),
     "nfs3": ("nfs",),
     "nfs4": ("nfs",),
     "pnfs": ("rpc", "vfs"),
     "pnfs_mds": ("pnfs", "nfs3", "nfs4"),
     "pnfs_ds": ("pnfs", "nfs3", "nfs4"),
-    "tools": ("store",),
-    "server/config": ("store", "pnfs_mds", "pnfs_ds", "rdma"),
+    "tools": ("store/sealing", "store/maintenance"),
+    "server/config": ("store/content", "store/maintenance", "pnfs_mds", "pnfs_ds", "rdma"),
     "server/admin": ("io",),
     "server": ("server/config", "server/admin"),
     "server/metrics": ("server",),
@@ -134,6 +140,8 @@ def self_test():
                           ("server/metrics/http.h", "server/other/other.h"),
                           ("vfs/posix/tree.h", "vfs/memory/storage.h"), ("rdma/verbs.h", "rdma/sim/fabric.h"), ("nfs4/compound.h", "vfs/memory/storage.h"),
                           ("server/run/serve.h", "vfs/memory/storage.h"), ("vfs/memory/storage.h", "nfs4/compound.h"),
+                          ("store/chunks/index.h", "store/store.h"), ("store/store.h", "store/recipes/recipe.h"),
+                          ("store/sealing/sealer.h", "store/content/window.h"),
                           ("io/op.h", "tests/unit/io/loop.h"),
                           ("io/op.h", "gate.h")):
         found = check_tree({**right, path: f'// A planted mistake.\n#  include "{include}"\n'})

@@ -10,7 +10,7 @@
 
 #include "base/bytes.h"
 #include "server/roles/stores/figures.h"
-#include "store/oracle.h"
+#include "store/sealing/oracle.h"
 
 namespace braid::server::roles::stores {
 namespace {

@@ -13,7 +13,7 @@
 #include "hashing/engine.h"
 #include "io/slab.h"
 #include "server/config/config.h"
-#include "store/sealer.h"
+#include "store/sealing/sealer.h"
 
 namespace braid::server::roles::stores {
 

@@ -9,7 +9,7 @@
 #include "server/admin/admin_command.h"
 #include "server/roles/stores/store_worker.h"
 #include "server/roles/stores/upkeep.h"
-#include "store/open_guard.h"
+#include "store/content/open_guard.h"
 
 namespace braid::server::roles::stores {
 

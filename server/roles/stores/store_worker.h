@@ -18,8 +18,8 @@
 #include "io/op.h"
 #include "io/reactor.h"
 #include "server/config/config.h"
-#include "store/live_sealer.h"
-#include "store/resting_files.h"
+#include "store/content/live_sealer.h"
+#include "store/content/resting_files.h"
 #include "vfs/export.h"
 
 namespace braid::server::roles::stores {

@@ -15,8 +15,8 @@
 #include "server/roles/stores/store_commands.h"
 #include "server/roles/stores/store_worker.h"
 #include "server/roles/stores/upkeep.h"
-#include "store/open_guard.h"
-#include "store/store_source.h"
+#include "store/content/open_guard.h"
+#include "store/content/store_source.h"
 
 namespace braid::server::roles::stores {
 

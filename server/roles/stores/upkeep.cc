@@ -9,7 +9,7 @@
 #include "base/background_thread.h"
 #include "base/bytes.h"
 #include "base/log.h"
-#include "store/sealed_trees.h"
+#include "store/maintenance/sealed_trees.h"
 
 namespace braid::server::roles::stores {
 namespace {

@@ -15,9 +15,9 @@
 #include "base/clock.h"
 #include "server/config/config.h"
 #include "server/roles/stores/rounds.h"
-#include "store/collector.h"
-#include "store/scrubber.h"
-#include "store/store_source.h"
+#include "store/content/store_source.h"
+#include "store/maintenance/collector.h"
+#include "store/maintenance/scrubber.h"
 
 namespace braid::server::roles::stores {
 

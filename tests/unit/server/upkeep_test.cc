@@ -16,7 +16,7 @@
 #include "base/background_thread.h"
 #include "base/big_endian.h"
 #include "base/manual/manual_clock.h"
-#include "store/scrubber.h"
+#include "store/maintenance/scrubber.h"
 #include "tests/unit/vfs/sandbox.h"
 
 namespace braid::server::roles::stores {

@@ -4,9 +4,9 @@
 
 #include <optional>
 
-#include "store/adopter.h"
-#include "store/collector.h"
-#include "store/sealed_trees.h"
+#include "store/maintenance/adopter.h"
+#include "store/maintenance/collector.h"
+#include "store/maintenance/sealed_trees.h"
 #include "tests/unit/store/seal_fixture.h"
 #include "vfs/posix/directory_identity.h"
 

@@ -1,5 +1,5 @@
 // Garbage of a store: what nothing refers to goes, whatever else stays.
-#include "store/collector.h"
+#include "store/maintenance/collector.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -2,8 +2,8 @@
 #include <unistd.h>
 
 #include "base/manual/manual_clock.h"
-#include "store/collector.h"
-#include "store/scrubber.h"
+#include "store/maintenance/collector.h"
+#include "store/maintenance/scrubber.h"
 #include "tests/unit/store/seal_fixture.h"
 #include "vfs/posix/directory_identity.h"
 

@@ -1,7 +1,7 @@
 // Chunks that are kept compressed.
-#include "store/compression.h"
+#include "store/chunks/compression.h"
 
-#include "store/containers.h"
+#include "store/chunks/containers.h"
 #include "tests/unit/store/scratch.h"
 
 namespace braid::store::test {

@@ -1,4 +1,4 @@
-#include "store/containers.h"
+#include "store/chunks/containers.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "store/medium.h"
+#include "store/medium/medium.h"
 
 namespace braid::store::test {
 

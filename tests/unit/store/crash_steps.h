@@ -8,9 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "store/index.h"
-#include "store/record.h"
-#include "store/sealed_trees.h"
+#include "store/chunks/index.h"
+#include "store/maintenance/sealed_trees.h"
+#include "store/recipes/record.h"
 #include "tests/unit/store/crash_disk.h"
 
 namespace braid::store::test {

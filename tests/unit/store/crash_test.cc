@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "store/collector.h"
-#include "store/sealed_inode.h"
-#include "store/sealer.h"
+#include "store/content/sealed_inode.h"
+#include "store/maintenance/collector.h"
+#include "store/sealing/sealer.h"
 #include "tests/unit/store/crash_disk.h"
 #include "tests/unit/store/crash_scripts.h"
 #include "tests/unit/store/crash_steps.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/medium.h"
+#include "store/medium/medium.h"
 
 namespace braid::store::test {
 

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <string>
 
-#include "store/container_format.h"
+#include "store/chunks/container_format.h"
+#include "store/chunks/forwarding.h"
+#include "store/chunks/node.h"
 #include "store/format_file.h"
-#include "store/forwarding.h"
 #include "store/gone_file.h"
 #include "store/marks_file.h"
-#include "store/node.h"
-#include "store/record.h"
+#include "store/recipes/record.h"
 #include "store/registry.h"
 #include "store/scrub_file.h"
 #include "store/trees.h"

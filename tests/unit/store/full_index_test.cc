@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/big_endian.h"
-#include "store/index.h"
+#include "store/chunks/index.h"
 #include "tests/unit/vfs/sandbox.h"
 
 namespace braid::store::test {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "store/containers.h"
+#include "store/chunks/containers.h"
 #include "tests/unit/store/failing_medium.h"
 #include "tests/unit/store/scratch.h"
 

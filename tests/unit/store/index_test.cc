@@ -1,11 +1,11 @@
-#include "store/index.h"
+#include "store/chunks/index.h"
 
 #include <filesystem>
 #include <map>
 #include <vector>
 
 #include "base/big_endian.h"
-#include "store/chunk_store.h"
+#include "store/chunks/chunk_store.h"
 #include "tests/unit/store/scratch.h"
 
 namespace braid::store::test {

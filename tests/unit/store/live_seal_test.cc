@@ -14,8 +14,8 @@
 #include "io/blocking_pool.h"
 #include "io/gate.h"
 #include "io/reactor.h"
-#include "store/live_sealer.h"
-#include "store/on_pool.h"
+#include "store/content/live_sealer.h"
+#include "store/content/on_pool.h"
 #include "tests/unit/store/source_fixture.h"
 
 namespace braid::store::test {

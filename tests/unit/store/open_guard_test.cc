@@ -1,5 +1,5 @@
 // Other programs that open sealed files.
-#include "store/open_guard.h"
+#include "store/content/open_guard.h"
 
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,12 +1,12 @@
 // Cuts and ids that the bytes themselves tell, for benchmarks.
-#include "store/oracle.h"
+#include "store/sealing/oracle.h"
 
 #include <fcntl.h>
 
 #include <cstring>
 
 #include "base/big_endian.h"
-#include "store/sealer.h"
+#include "store/sealing/sealer.h"
 #include "store/store.h"
 #include "tests/unit/store/scratch.h"
 

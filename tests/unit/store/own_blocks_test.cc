@@ -1,4 +1,4 @@
-#include "store/own_blocks.h"
+#include "store/content/own_blocks.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "store/chunk_store.h"
+#include "store/chunks/chunk_store.h"
 #include "tests/unit/store/scratch.h"
 
 namespace braid::store::test {

@@ -1,10 +1,10 @@
-#include "store/recipe.h"
+#include "store/recipes/recipe.h"
 
 #include <limits>
 #include <map>
 #include <utility>
 
-#include "store/recipe_edit.h"
+#include "store/recipes/recipe_edit.h"
 #include "tests/unit/store/scratch.h"
 
 namespace braid::store::test {

@@ -1,5 +1,5 @@
 // Which files are to be sealed, and when.
-#include "store/resting_files.h"
+#include "store/content/resting_files.h"
 
 #include <gtest/gtest.h>
 

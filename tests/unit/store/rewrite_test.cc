@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/manual/manual_clock.h"
-#include "store/collector.h"
+#include "store/maintenance/collector.h"
 #include "tests/unit/store/seal_fixture.h"
 #include "vfs/posix/directory_identity.h"
 

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/bytes.h"
-#include "store/chunk_store.h"
-#include "store/posix_medium.h"
+#include "store/chunks/chunk_store.h"
+#include "store/medium/posix_medium.h"
 
 namespace braid::store::test {
 

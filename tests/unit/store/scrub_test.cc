@@ -1,6 +1,6 @@
 // Damage is found before somebody reads, and what is known to be bad is known after a restart, too.
 #include "base/manual/manual_clock.h"
-#include "store/scrubber.h"
+#include "store/maintenance/scrubber.h"
 #include "tests/unit/store/seal_fixture.h"
 
 namespace braid::store::test {

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "store/sealer.h"
+#include "store/sealing/sealer.h"
 #include "tests/unit/vfs/sandbox.h"
 
 namespace braid::store::test {

@@ -13,10 +13,10 @@
 #include <string>
 
 #include "hashing/cpu_hasher.h"
-#include "store/collector.h"
-#include "store/live_sealer.h"
-#include "store/sealer.h"
-#include "store/store_source.h"
+#include "store/content/live_sealer.h"
+#include "store/content/store_source.h"
+#include "store/maintenance/collector.h"
+#include "store/sealing/sealer.h"
 #include "tests/unit/vfs/posix_fixture.h"
 #include "vfs/posix/directory_identity.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/unique_fd.h"
-#include "store/sealed_file.h"
+#include "store/recipes/sealed_file.h"
 #include "store/store.h"
 #include "tests/unit/store/scratch.h"
 

@@ -1,4 +1,4 @@
-#include "store/verified.h"
+#include "store/chunks/verified.h"
 
 #include <gtest/gtest.h>
 

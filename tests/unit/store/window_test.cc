@@ -1,4 +1,4 @@
-#include "store/window.h"
+#include "store/content/window.h"
 
 #include <gtest/gtest.h>
 
