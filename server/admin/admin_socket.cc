@@ -50,7 +50,10 @@ bool is_answered(const std::string& path) {
 std::optional<AdminLink> AdminLink::create(const std::string& path, const std::string& socket) {
   std::error_code error;
   const std::string target = std::filesystem::absolute(socket, error).string();
-  if (error || is_answered(path)) return std::nullopt;
+  if (error) return std::nullopt;
+  // One that was killed has left it: to ask there is to ask this server, which does not answer yet.
+  if (std::filesystem::read_symlink(path, error) == target) return AdminLink(path, target);
+  if (is_answered(path)) return std::nullopt;
   struct stat old{};
   if (::lstat(path.c_str(), &old) == 0 && !S_ISLNK(old.st_mode) && !S_ISSOCK(old.st_mode))
     return std::nullopt;

@@ -122,6 +122,20 @@ TEST_F(AdminSocketTest, the_socket_of_a_running_server_is_left_alone) {
   EXPECT_TRUE(connect_admin(path_).has_value());
 }
 
+// The server that was killed had this one's path.
+TEST_F(AdminSocketTest, a_link_that_leads_to_the_server_itself_is_kept) {
+  const std::string link = path_ + ".link";
+  const auto socket = AdminSocket::create(path_);
+  ASSERT_TRUE(socket) << socket.error();
+  ASSERT_EQ(::symlink(path_.c_str(), link.c_str()), 0);
+  {
+    const auto kept = AdminLink::create(link, path_);
+    ASSERT_TRUE(kept) << "nobody answers there yet";
+    EXPECT_TRUE(connect_admin(link).has_value());
+  }
+  EXPECT_NE(::access(link.c_str(), F_OK), 0) << "it goes with the server";
+}
+
 TEST_F(AdminSocketTest, a_server_that_does_not_answer_is_not_waited_for_for_ever) {
   const auto silent = AdminSocket::create(path_);
   ASSERT_TRUE(silent) << silent.error();
