@@ -10,6 +10,7 @@
 
 #include "base/exit_code.h"
 #include "store/sealing/sealer.h"
+#include "store/sealing/unseal.h"
 #include "tools/own_file.h"
 #include "tools/store_command.h"
 #include "tools/store_tree.h"

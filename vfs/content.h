@@ -40,6 +40,10 @@ struct HiddenChanges {
 // Null: the bytes are the file's own, as they usually are.
 using ContentRef = std::shared_ptr<Content>;
 
+// Who may have a file open for writing: nobody; clients of this server alone; or others, as local processes,
+// too, for all that the kernel tells.
+enum class Writers : std::uint8_t { none, clients, others };
+
 // The file of the name, as its content sees it. What is changed through it is no news to the holder of any
 // lease and no local process's doing: nobody is told. It is there as long as the call that it was given to;
 // thread-safe.
@@ -87,9 +91,11 @@ class Stub {
 
   static constexpr std::size_t record_bytes_max = 64 * base::KiB;  // XATTR_SIZE_MAX
 
-  // Whether nobody is about to write: no open for writing, no lease for it, no local writer that the kernel
-  // knows of.
-  virtual VfsOp<bool> at_rest();
+  virtual VfsOp<Writers> writers();
+  // No client has begun to change the file, or ended to, since writers() began.
+  [[nodiscard]] virtual bool unchanged() const { return false; }
+  // As sync(). It blocks.
+  virtual base::Result<void, Error> sync_own();
   // Around what the source does to the inode without changing what clients have in it. From
   // hide_changes() on clients see times and change attribute as they are now, and no lease and no watch is
   // told; until show_changes(), or the end of the stub or of place(), or somebody else begins to change the
@@ -260,7 +266,7 @@ class ContentSource {
   [[nodiscard]] virtual bool shares_bytes() const { return false; }
 
   // The bytes of a file, plain or of this source, are about to be changed; told once for each time that the
-  // file comes into the descriptor cache, and after Stub::at_rest(). Does not block; any thread.
+  // file comes into the descriptor cache, and after Stub::writers(). Does not block; any thread.
   virtual void changing(const FileHandle& file);
   // Corrects what the inode says of a file of this source that is not in the descriptor cache. It may look
   // into what the source has in memory; nobody is asked.

@@ -132,6 +132,7 @@ base::Result<void> SealedInode::spill(File& stub, std::uint64_t begin, std::uint
 }
 
 base::Result<void> SealedInode::spill_piece(File& stub, const WindowPiece& piece, const Fill& fill) {
+  written_.note(piece.begin, piece.end);
   base::Bytes bytes(static_cast<std::size_t>(piece.end - piece.begin));
   if (auto read = overlay(std::span(&piece, 1), piece.begin, bytes); !read) return read;
   return write_alone(stub, piece.begin, piece.end, fill, [&](base::BytesView before, base::BytesView after) {

@@ -47,23 +47,52 @@ Sealer& LiveSealer::sealer_of(std::uint32_t tree) {
   return *sealer;
 }
 
+// One that clients have open for writing is not opened once more, which their leases would not survive.
+vfs::VfsOp<SealDraft> LiveSealer::draft_of(vfs::Stub& stub, WrittenRanges* written, base::UniqueFd& own) {
+  const int fd = co_await stub.descriptor(vfs::OpenAccess::read);
+  SealDraft draft;
+  if (written == nullptr) {
+    auto opened = opened_again(fd);
+    if (!opened) co_await base::fail(error_of_store(stub, "store_seal_failed", opened.error()));
+    own = std::move(*opened);
+    draft.untouched = [&stub] { return stub.unchanged(); };
+  } else {
+    draft.hot = written->take();
+    draft.written = [written] { return written->all(); };
+    draft.untouched = [] { return true; };
+    draft.sync = [&stub]() -> base::Result<void> {
+      const auto done = stub.sync_own();
+      if (done) return {};
+      return base::fail(done.error() == vfs::Error::nospc ? ENOSPC : EIO);
+    };
+  }
+  draft.file = store_.medium().file_of(own ? own.get() : fd);
+  draft.served = true;
+  const auto inherited = co_await stub.inherited(profile_attribute);
+  if (inherited) draft.profile = hashing::parse_profile(inherited->value);
+  co_return std::move(draft);
+}
+
 vfs::VfsOp<SealOutcome> LiveSealer::seal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file) {
   const auto stub = co_await fs.stub(file, source_);
-  const bool at_rest = co_await stub->at_rest();
-  if (!at_rest) co_return SealOutcome::in_use;
+  const vfs::Writers writers = co_await stub->writers();
+  if (writers == vfs::Writers::others) co_return SealOutcome::in_use;
   const vfs::ContentRef known = co_await fs.content(file);
   if (known != nullptr && &known->source() != &source_) co_await base::fail(vfs::Error::notsupp);
-  if (known != nullptr && static_cast<const SealedContent&>(*known).has_window())
+  const auto* const content = static_cast<const SealedContent*>(known.get());
+  if (content != nullptr && content->has_window()) co_return SealOutcome::in_use;
+  const bool by_range = writers == vfs::Writers::clients;
+  WrittenRanges* const written = content == nullptr ? nullptr : &content->written();
+  if (by_range && (written == nullptr || !written->is_on())) {
+    const auto watch = [](vfs::Stub&, SealedInode& inode) {
+      inode.written().begin();
+      return base::Result<void>();
+    };
+    (void)co_await source_.replace(fs, file, *stub, watch);
     co_return SealOutcome::in_use;
-  const int fd = co_await stub->descriptor(vfs::OpenAccess::read);
-  auto own = opened_again(fd);
-  if (!own) co_await base::fail(error_of_store(*stub, "store_seal_failed", own.error()));
-  const auto inherited = co_await stub->inherited(profile_attribute);
-  SealDraft draft;
-  draft.file = store_.medium().file_of(own->get());
-  draft.untouched = [] { return true; };
-  draft.served = true;
-  if (inherited) draft.profile = hashing::parse_profile(inherited->value);
+  }
+  base::UniqueFd own;
+  SealDraft draft = co_await draft_of(*stub, by_range ? written : nullptr, own);
   Sealer& sealer = sealer_of(tree);
   base::Result<void> done = co_await on_pool(source_.group(), io::BlockingReason::other, [&] {
     base::Result<void> prepared = sealer.prepare(draft);
@@ -73,8 +102,10 @@ vfs::VfsOp<SealOutcome> LiveSealer::seal(vfs::FileSystem& fs, std::uint32_t tree
   if (!done) co_await base::fail(error_of_store(*stub, "store_seal_failed", done.error()));
   if (draft.outcome != SealOutcome::sealed) co_return draft.outcome;
   bool ran = false;
-  const auto carry_out = [&](vfs::Stub& placed) {
-    ran = true;
+  const auto carry_out = [&](vfs::Stub& placed, SealedInode& inode) -> base::Result<void> {
+    ran = !by_range || &inode.written() == written;
+    if (!ran) return {};
+    if (!by_range) inode.written().end();
     draft.punch = punch_of(placed);
     done = sealer.carry_out(std::span(&draft, 1));
     return done;
@@ -90,14 +121,14 @@ vfs::VfsOp<bool> LiveSealer::unseal(vfs::FileSystem& fs, std::uint32_t tree, con
   const vfs::ContentRef known = co_await fs.content(file);
   if (known == nullptr) co_return false;
   if (&known->source() != &source_) co_await base::fail(vfs::Error::notsupp);
-  const bool at_rest = co_await stub->at_rest();
-  if (!at_rest) co_await base::fail(vfs::Error::delay);
+  const vfs::Writers writers = co_await stub->writers();
+  if (writers != vfs::Writers::none) co_await base::fail(vfs::Error::delay);
   const int fd = co_await stub->descriptor(vfs::OpenAccess::both);
   if (static_cast<const SealedContent&>(*known).has_window()) co_await base::fail(vfs::Error::delay);
   UnsealDraft draft;
   draft.file = store_.medium().file_of(fd);
   bool ran = false;
-  const auto carry_out = [&](vfs::Stub& /*placed*/) -> base::Result<void> {
+  const auto carry_out = [&](vfs::Stub& /*placed*/, SealedInode& /*inode*/) -> base::Result<void> {
     ran = true;
     store::unseal(store_, tree, std::span(&draft, 1));
     return draft.outcome ? base::Result<void>() : base::fail(draft.outcome.error());

@@ -4,6 +4,9 @@
 // Reading, cutting and hashing go on beside the clients' calls, and so does what is made durable before the
 // record. Then calls on the file wait for as long as the rest takes: if the file is as it was when it was
 // read, the record is set, and holes are made.
+//
+// Of a file that clients have open for writing it is where nobody has written to between two calls of seal():
+// the first one begins to look. What is written meanwhile stays as it is.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +16,7 @@
 
 #include "store/content/store_source.h"
 #include "store/sealing/sealer.h"
+#include "store/sealing/unseal.h"
 #include "vfs/file_system.h"
 
 namespace braid::store {
@@ -27,14 +31,17 @@ class LiveSealer {
   // Before the first call; may be called by any thread of the blocking pool.
   void hash_by(HashJob hash) { hash_ = std::move(hash); }
 
-  // `tree`: of the file system, by Store::tree_of(). in_use: somebody has the file open for writing; changed:
-  // it was written to meanwhile. io: it is in the log. nospc: the store's medium is full.
+  // `tree`: of the file system, by Store::tree_of(). in_use: others than clients may have the file open for
+  // writing, or clients have, and this is the first look; changed: it was written to meanwhile. io: it is in
+  // the log. nospc: the store's medium is full.
   vfs::VfsOp<SealOutcome> seal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file);
   // False: it is not sealed. delay: somebody has it open for writing.
   vfs::VfsOp<bool> unseal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file);
 
  private:
   Sealer& sealer_of(std::uint32_t tree);
+  // What a draft of the file begins with; `written`: null: no client has it open for writing.
+  vfs::VfsOp<SealDraft> draft_of(vfs::Stub& stub, WrittenRanges* written, base::UniqueFd& own);
 
   Store& store_;
   StoreSource& source_;

@@ -15,53 +15,55 @@ RestingFiles::Key RestingFiles::key_of(const vfs::FileHandle& file) {
   return {file.view().begin(), file.view().end()};
 }
 
-void RestingFiles::put(State& state, const Key& key, base::TimePoint due) const {
+void RestingFiles::put(State& state, const Key& key, const Times& times) const {
   const auto known = state.waiting.find(key);
   if (known == state.waiting.end() && state.waiting.size() >= files_max_) {
     ++state.forgotten;
     return;
   }
-  if (known != state.waiting.end()) state.due.erase({known->second, key});
-  state.waiting.insert_or_assign(key, due);
-  state.due.emplace(due, key);
+  if (known != state.waiting.end()) state.due.erase({known->second.due, key});
+  state.waiting.insert_or_assign(key, times);
+  state.due.emplace(times.due, key);
 }
 
 void RestingFiles::note(const vfs::FileHandle& file, base::TimePoint now) {
   const Key key = key_of(file);
   state_.with([&](State& state) {
-    if (!state.waiting.contains(key)) put(state, key, now + wait_);
+    if (!state.waiting.contains(key)) put(state, key, {now + wait_, now});
   });
 }
 
-std::vector<vfs::FileHandle> RestingFiles::take(base::TimePoint now, std::size_t files) {
-  std::vector<vfs::FileHandle> out;
+std::vector<RestingFiles::Taken> RestingFiles::take(base::TimePoint now, std::size_t files) {
+  std::vector<Taken> out;
   state_.with([&](State& state) {
     while (out.size() < files && !state.due.empty() && state.due.begin()->first <= now) {
       const Key key = state.due.begin()->second;
       state.due.erase(state.due.begin());
-      state.waiting.erase(key);
-      vfs::FileHandle& file = out.emplace_back();
-      file.size = static_cast<std::uint8_t>(key.size());
-      std::ranges::copy(key, file.bytes.begin());
+      const auto waited = state.waiting.find(key);
+      Taken& taken = out.emplace_back();
+      taken.since = waited->second.since;
+      taken.file.size = static_cast<std::uint8_t>(key.size());
+      std::ranges::copy(key, taken.file.bytes.begin());
+      state.waiting.erase(waited);
     }
   });
   return out;
 }
 
-void RestingFiles::again(const vfs::FileHandle& file, base::TimePoint now) {
-  const Key key = key_of(file);
+void RestingFiles::again(const Taken& taken, base::TimePoint now) {
+  const Key key = key_of(taken.file);
   state_.with([&](State& state) {
     base::Duration& patience = state.patience[key];
     patience =
         patience == base::Duration() ? std::max(wait_, patience_min) : std::min(2 * patience, patience_max);
-    put(state, key, now + patience);
+    put(state, key, {now + patience, taken.since});
     if (!state.waiting.contains(key)) state.patience.erase(key);
   });
 }
 
-void RestingFiles::wait_until(const vfs::FileHandle& file, base::TimePoint due) {
-  const Key key = key_of(file);
-  state_.with([&](State& state) { put(state, key, due); });
+void RestingFiles::wait_until(const Taken& taken, base::TimePoint due) {
+  const Key key = key_of(taken.file);
+  state_.with([&](State& state) { put(state, key, {due, taken.since}); });
 }
 
 void RestingFiles::done(const vfs::FileHandle& file) {

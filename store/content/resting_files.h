@@ -23,11 +23,15 @@ class RestingFiles {
   // The bytes of a file are about to be changed.
   void note(const vfs::FileHandle& file, base::TimePoint now);
   // Files that have waited long enough, at most so many; they are forgotten.
-  std::vector<vfs::FileHandle> take(base::TimePoint now, std::size_t files);
+  struct Taken {
+    vfs::FileHandle file{};
+    base::TimePoint since{};  // when it was noted
+  };
+  std::vector<Taken> take(base::TimePoint now, std::size_t files);
   // One that was taken, and could not be sealed: it waits twice as long as the time before, up to an hour.
-  void again(const vfs::FileHandle& file, base::TimePoint now);
+  void again(const Taken& taken, base::TimePoint now);
   // One that was taken, and was changed a moment ago: it waits for the rest of the time.
-  void wait_until(const vfs::FileHandle& file, base::TimePoint due);
+  void wait_until(const Taken& taken, base::TimePoint due);
   // What became of one that was taken is settled.
   void done(const vfs::FileHandle& file);
 
@@ -40,13 +44,16 @@ class RestingFiles {
  private:
   using Key = std::vector<std::byte>;
   static Key key_of(const vfs::FileHandle& file);
+  struct Times {
+    base::TimePoint due{}, since{};
+  };
   struct State {
     std::set<std::pair<base::TimePoint, Key>> due{};
-    std::map<Key, base::TimePoint> waiting{};
+    std::map<Key, Times> waiting{};
     std::map<Key, base::Duration> patience{};  // of those that could not be sealed
     std::uint64_t forgotten = 0;
   };
-  void put(State& state, const Key& key, base::TimePoint due) const;
+  void put(State& state, const Key& key, const Times& times) const;
 
   const base::Duration wait_;
   const std::size_t files_max_;

@@ -103,6 +103,7 @@ bool SealedInode::as_plain(std::uint64_t offset, std::uint64_t length, const vfs
   {
     const Shared lock(users_, std::try_to_lock);
     if (!lock.owns_lock() || now_ == nullptr || now_->record().pending) return false;
+    written_.note(offset, offset + length);
     if (windows_ != nullptr && wants(offset, offset + length)) return false;
     const bool plain = now_->root().top.entries.empty();
     if (plain || own_.has(offset, offset + length)) {
@@ -122,6 +123,7 @@ bool SealedInode::over_whole_blocks(std::uint64_t begin, std::uint64_t end, cons
   if (begin % OwnBlocks::block_bytes != 0 || end % OwnBlocks::block_bytes != 0) return false;
   const Alone lock(users_, std::try_to_lock);
   if (!lock.owns_lock() || now_->record().pending) return false;
+  written_.note(begin, end);
   if (windows_ != nullptr && wants(begin, end)) return false;
   const auto inode = look();
   if (!inode || end > inode->size || inode->block_bytes > OwnBlocks::block_bytes) return false;
@@ -164,11 +166,13 @@ base::Result<void> SealedInode::write(File& stub, std::uint64_t offset, std::uin
   const std::uint64_t end = offset + length;
   {
     const Shared lock = shared();
+    written_.note(offset, end);
     const auto waits = length == 0 ? base::Result<bool>(false) : waits_for_others(stub, offset, end);
     if (!waits) return base::fail(waits.error());
     if (!*waits) return put({}, {});
   }
   const Alone lock = alone();
+  written_.note(offset, end);
   const auto spilled = spill(stub, offset, end, window_.last_number(), fill);
   return spilled ? write_alone(stub, offset, end, fill, put) : spilled;
 }
@@ -200,6 +204,7 @@ base::Result<void> SealedInode::resize(File& stub, std::uint64_t size, const Fil
   if (done) done = before_growing(stub, size, fill);
   const auto status = done ? stub.status() : base::fail(done.error());
   if (!status) return base::fail(status.error());
+  written_.note(std::min(size, status->size), no_end);
   if (size < status->size) done = own_block(stub, size, *status, fill);
   if (done) done = resize();
   if (done) erase_window(size, no_end);
@@ -213,6 +218,7 @@ base::Result<void> SealedInode::deallocate(File& stub, std::uint64_t offset, std
   const auto status = done ? stub.status() : base::fail(done.error());
   if (!status) return base::fail(status.error());
   const std::uint64_t end = offset + length;
+  written_.note(offset, end);
   done = take_out(stub, offset, end, status->size);
   if (done && offset < status->size) done = own_block(stub, offset, *status, fill);
   if (done && end < status->size) done = own_block(stub, end, *status, fill);
@@ -227,6 +233,7 @@ base::Result<void> SealedInode::allocate(File& stub, std::uint64_t offset, std::
   const std::uint64_t end = offset + length;
   for (std::uint64_t at = offset;;) {
     const Alone lock = alone();
+    written_.note(offset, end);
     base::Result<void> done = finish(stub);
     if (done) done = spill(stub, offset, end, window_.last_number(), fill);
     if (!done) return done;
@@ -293,6 +300,7 @@ base::Result<bool> SealedInode::splice(File& stub, const Sealed& from, std::uint
                                        const Fill& fill, const Resize& resize) {
   const std::uint64_t end = to + (from.range.end - from.range.begin);
   const Alone lock = alone();
+  written_.note(to, end);
   base::Result<void> done = finish(stub);
   const auto status = done ? stub.status() : base::fail(done.error());
   if (!status) return base::fail(status.error());

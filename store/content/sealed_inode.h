@@ -27,6 +27,7 @@
 #include "store/content/own_blocks.h"
 #include "store/content/window.h"
 #include "store/content/windows.h"
+#include "store/content/written_ranges.h"
 #include "store/recipes/sealed_file.h"
 #include "store/store.h"
 #include "vfs/content.h"
@@ -51,6 +52,8 @@ class SealedInode {
   // Runs `work`, which may give the file another record, while nobody else uses it. Its error, or that of
   // what the file has afterwards. EAGAIN: it has a window, and nothing was done.
   base::Result<void> replace(File& stub, const std::function<base::Result<void>()>& work);
+  // Where it is written to is noted from now on. For the work of replace().
+  WrittenRanges& written() { return written_; }
   // Nothing of it is in chunks.
   [[nodiscard]] bool is_plain();
 
@@ -202,6 +205,8 @@ class SealedInode {
   // Of the recipe that it has now. What the stub loses was taken out of the recipe first, which is another
   // one then.
   OwnBlocks own_;
+
+  WrittenRanges written_;
 
   Windows* const windows_;
   Window window_;

@@ -170,7 +170,7 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
   const base::Result<void> done = co_await on_pool(group_, io::BlockingReason::sync, [&] {
     const bool hides = stub.hide_changes().has_value();
     auto loaded = former != nullptr ? base::Result<void>() : inode->load(std::nullopt);
-    if (loaded) loaded = inode->replace(*file, [&] { return work(stub); });
+    if (loaded) loaded = inode->replace(*file, [&] { return work(stub, *inode); });
     if (const auto found = stub.hidden(); hides && found) hidden = *found;
     return loaded;
   });
@@ -178,7 +178,9 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
   if (!done)
     base::log_event(base::Level::error, "store_replace_failed", "fileid={}: {}", stub.fileid(),
                     base::message_of(done.error()));
-  if (inode->is_plain()) co_return vfs::ContentRef();
+  const bool plain = inode->is_plain();
+  if (plain && !inode->written().is_on()) co_return vfs::ContentRef();
+  if (plain) hidden.reset();
   if (hidden) remember(stub, *hidden, *inode);
   co_return std::make_shared<SealedContent>(*this, std::move(inode), hidden);
 }

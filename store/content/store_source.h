@@ -73,6 +73,8 @@ class SealedContent final : public vfs::Content {
   // `hides`: clients see no other times and change attribute than before; for the content that they use.
   vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides);
   [[nodiscard]] bool has_window() const { return inode_->has_window(); }
+  // Where the file is written to, as far as that is noted.
+  [[nodiscard]] WrittenRanges& written() const { return inode_->written(); }
   // Space: bytes that are no holes. Of what was overwritten both are counted, but no more than the size.
   void adjust(vfs::Attributes& attributes) const override;
 
@@ -136,7 +138,7 @@ class StoreSource final : public vfs::ContentSource {
   vfs::VfsOp<vfs::ContentRef> load(vfs::Stub& stub, base::BytesView record) override;
   // What gives a file another record, or takes it away: `stub` is the file, which nobody else uses meanwhile.
   // It blocks.
-  using Replacement = std::function<base::Result<void>(vfs::Stub& stub)>;
+  using Replacement = std::function<base::Result<void>(vfs::Stub& stub, SealedInode& inode)>;
   // Has it done, and returns what the file's content is then; clients see no other times and change attribute
   // than before, unless somebody else changes the file, too. An error of the replacement is in the log.
   // delay: another one is under way.

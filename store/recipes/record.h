@@ -25,6 +25,13 @@ struct Record {
   // They are since the file is being unsealed: what the stub has within them need not be whole.
   bool unsealing = false;
 
+  // When nothing is pending.
+  [[nodiscard]] Record done() const {
+    Record out = *this;
+    out.pending = out.unsealing = false;
+    return out;
+  }
+
   friend bool operator==(const Record&, const Record&) = default;
 };
 

@@ -22,6 +22,12 @@ std::uint64_t rounded_up(std::uint64_t offset, std::uint64_t block) {
   return (offset + block - 1) / block * block;
 }
 
+// A block is not larger than that.
+std::uint64_t behind_last_block(std::uint64_t size) {
+  constexpr std::uint64_t block_bytes_max = 64 * base::KiB;
+  return (size / block_bytes_max + 1) * block_bytes_max;
+}
+
 namespace {
 
 // The blocks that the extents touch, none of them twice, as far as `end`.

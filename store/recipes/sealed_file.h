@@ -67,6 +67,9 @@ class SealedFile {
 // To a multiple of `block`; `offset` is far from the largest number.
 std::uint64_t rounded_up(std::uint64_t offset, std::uint64_t block);
 
+// Where a hole ends that frees the last block of a file, too, whose size this is.
+std::uint64_t behind_last_block(std::uint64_t size);
+
 // What is left of `from` without the others, which are in order and apart.
 std::vector<Extent> without(const Extent& from, const std::vector<Extent>& others);
 

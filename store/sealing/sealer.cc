@@ -1,19 +1,17 @@
 #include "store/sealing/sealer.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/assert.h"
-#include "base/log.h"
+#include "store/sealing/unseal.h"
 
 namespace braid::store {
 namespace {
 
 constexpr std::size_t read_bytes_at_once = 4 * base::MiB;
-// A hole that ends behind the file's end frees its last block, too, which is not larger than this.
-constexpr std::uint64_t block_bytes_max = 64 * base::KiB;
-
-std::uint64_t behind_last_block(std::uint64_t size) { return (size / block_bytes_max + 1) * block_bytes_max; }
+constexpr std::uint64_t no_last_byte = std::numeric_limits<std::uint64_t>::max();
 
 // Where bytes were read: fewer and larger ranges, if there are too many.
 std::vector<PendingStep> punches_of(std::vector<Extent> extents, std::uint64_t size) {
@@ -29,12 +27,6 @@ std::vector<PendingStep> punches_of(std::vector<Extent> extents, std::uint64_t s
     out.push_back({StepKind::punch, extent.begin, end - extent.begin});
   }
   return out;
-}
-
-// The record when nothing is pending.
-Record done_record(Record record) {
-  record.pending = record.unsealing = false;
-  return record;
 }
 
 // Whether so many bytes of a file are worth it.
@@ -73,12 +65,27 @@ base::Result<void> do_steps(const StoreKeys& keys, File& file, const KernelHandl
   const auto now = file.status();
   if (!now) return base::fail(now.error());
   done = file.set_times(now->atime, root.mtime);
-  if (done) done = file.set_attribute(record_name, encode(done_record(record), keys, handle));
+  if (done) done = file.set_attribute(record_name, encode(record.done(), keys, handle));
   return done;
+}
+
+// Those without the others. Both are in order and apart.
+std::vector<Extent> without_all(const std::vector<Extent>& from, const std::vector<Extent>& others) {
+  std::vector<Extent> out;
+  for (const Extent& extent : from)
+    for (const Extent& left : without(extent, others)) out.push_back(left);
+  return out;
+}
+
+std::uint64_t bytes_of(const std::vector<Extent>& extents) {
+  std::uint64_t out = 0;
+  for (const Extent& extent : extents) out += extent.end - extent.begin;
+  return out;
 }
 
 // All that there is of them is on the medium on return.
 base::Result<void> sync_of(std::span<SealDraft> drafts) {
+  if (drafts.size() == 1 && drafts.front().sync) return drafts.front().sync();
   File& any = *drafts.front().file;
   return drafts.size() == 1 ? any.sync() : any.sync_file_system();
 }
@@ -115,6 +122,7 @@ base::Result<void> Sealer::prepare(SealDraft& draft) {
   const auto handle = file.handle();
   if (!handle) return base::fail(handle.error());
   draft.handle = *handle;
+  draft.seen = *record;
   if (*record) return prepare_sealed(draft, **record);
   draft.outcome = SealOutcome::small;
   const auto takes_blocks = has_blocks(file, *now);
@@ -122,11 +130,10 @@ base::Result<void> Sealer::prepare(SealDraft& draft) {
   if (!*takes_blocks) return {};
   choose_params(draft);
   RecipeBuilder recipe(store_.chunks());
-  auto extents = read_all(file, now->size, recipe);
-  if (!extents) return base::fail(extents.error());
+  if (auto read = read_all(draft, recipe); !read) return read;
   auto top = recipe.finish();
   if (!top) return base::fail(top.error());
-  return draft_of(draft, {std::move(*top), recipe.mapped()}, std::move(*extents));
+  return draft_of(draft, {std::move(*top), recipe.mapped()});
 }
 
 // One that was written to since it was sealed: the new bytes, and the rest of the recipe.
@@ -140,50 +147,62 @@ base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView reco
   if (!finished) return base::fail(finished.error());
   if (!*finished) draft.outcome = SealOutcome::changed;
   if (!*finished) return {};
-  const auto now = file.status();
+  const auto seen = file.attribute(record_name);
+  const auto now = seen ? file.status() : base::fail(seen.error());
   if (!now) return base::fail(now.error());
+  draft.seen = *seen;
   draft.before = *now;
-  const SealedFile sealed(store_.chunks(), done_record((*found)->record()), (*found)->root());
+  const SealedFile sealed(store_.chunks(), (*found)->record().done(), (*found)->root());
   auto extents = sealed.newer(file, 0, now->size);
   if (!extents) return base::fail(extents.error());
-  std::uint64_t bytes = 0;
-  for (const Extent& extent : *extents) bytes += extent.end - extent.begin;
-  if (!are_enough(bytes, now->size)) return {};
+  draft.extents = without_all(*extents, draft.hot);
+  if (draft.written && draft.extents.size() > Root::steps_max) draft.extents.resize(Root::steps_max);
+  if (!are_enough(bytes_of(draft.extents), now->size)) return {};
   choose_params(draft);
   auto recipe = with_replaced(
-      store_.chunks(), {sealed.root().top, sealed.record().mapped}, *extents, now->size,
-      [&](std::size_t index, RecipeBuilder& out) { return read_extent(file, (*extents)[index], out); });
+      store_.chunks(), {sealed.root().top, sealed.record().mapped}, draft.extents, now->size,
+      [&](std::size_t index, RecipeBuilder& out) { return read_extent(file, draft.extents[index], out); });
   if (!recipe) return base::fail(recipe.error());
-  return draft_of(draft, std::move(*recipe), std::move(*extents));
+  return draft_of(draft, std::move(*recipe));
 }
 
-// `extents`: what the file has of its own.
-base::Result<void> Sealer::draft_of(SealDraft& draft, RevisedRecipe recipe, std::vector<Extent> extents) {
+base::Result<void> Sealer::draft_of(SealDraft& draft, RevisedRecipe recipe) {
   if (!are_enough(recipe.mapped, draft.before.size)) return {};
+  draft.root.top = std::move(recipe.top);
+  draft.record.mapped = recipe.mapped;
+  draft.outcome = SealOutcome::sealed;
+  // What clients write meanwhile changes it: renew() puts it.
+  return draft.written ? base::Result<void>() : put_root(draft);
+}
+
+base::Result<void> Sealer::put_root(SealDraft& draft) {
   draft.root = {.size = draft.before.size,
                 .mtime = draft.before.mtime,
                 .ctime = draft.before.ctime,
-                .steps = punches_of(std::move(extents), draft.before.size),
-                .top = std::move(recipe.top)};
+                .steps = punches_of(draft.extents, draft.before.size),
+                .top = std::move(draft.root.top)};
   const auto root = store_.chunks().put(ChunkKind::root, encode(draft.root));
   if (!root) return base::fail(root.error());
-  draft.record = {.root = root->id, .at = root->at, .mapped = recipe.mapped, .pending = true};
-  draft.outcome = SealOutcome::sealed;
+  draft.record = {.root = root->id, .at = root->at, .mapped = draft.record.mapped, .pending = true};
   return {};
 }
 
-base::Result<std::vector<Extent>> Sealer::read_all(File& file, std::uint64_t size, RecipeBuilder& recipe) {
-  std::vector<Extent> extents;
+// Of more extents than a root has steps the last ones stay as they are, where somebody writes between them.
+base::Result<void> Sealer::read_all(SealDraft& draft, RecipeBuilder& recipe) {
+  const std::uint64_t size = draft.before.size;
   for (std::uint64_t at = 0; at < size;) {
-    const auto found = file.next_data(at);
+    const auto found = draft.file->next_data(at);
     if (!found) return base::fail(found.error());
     if (!*found || (*found)->begin >= size) break;
     const Extent extent{(*found)->begin, std::min((*found)->end, size)};
-    if (auto read = read_extent(file, extent, recipe); !read) return base::fail(read.error());
-    extents.push_back(extent);
+    for (const Extent& part : without(extent, draft.hot)) {
+      if (draft.written && draft.extents.size() == Root::steps_max) return {};
+      if (auto read = read_extent(*draft.file, part, recipe); !read) return read;
+      draft.extents.push_back(part);
+    }
     at = extent.end;
   }
-  return extents;
+  return {};
 }
 
 // Each is a stream by itself: a hole is a cut.
@@ -247,6 +266,9 @@ base::Result<void> Sealer::commit(std::span<SealDraft> drafts) {
 
 base::Result<void> Sealer::announce(std::span<SealDraft> drafts) {
   base::check(store_.registry() != nullptr, "whoever seals has a registry");
+  for (SealDraft& draft : drafts)
+    if (draft.written)
+      if (auto left = leave_alone(draft, draft.written(), draft.before.size); !left) return left;
   std::vector<RegistryEntry> entries;
   for (const SealDraft& draft : drafts)
     entries.push_back({RegistryKind::sealed, tree_, draft.record.mapped, draft.handle});
@@ -258,13 +280,61 @@ base::Result<void> Sealer::announce(std::span<SealDraft> drafts) {
   return done;
 }
 
+// What was written to since it was read is taken out of the recipe again: these blocks are the file's own.
+base::Result<void> Sealer::leave_alone(SealDraft& draft, const std::vector<Extent>& written,
+                                       std::uint64_t size) {
+  std::vector<Extent> left = without_all(draft.extents, written);
+  if (left == draft.extents && size >= draft.before.size) return {};
+  std::vector<Extent> gone = without_all(draft.extents, left);
+  std::erase_if(gone, [size](const Extent& range) { return range.begin >= size; });
+  if (!gone.empty()) gone.back().end = std::min(gone.back().end, size);
+  auto recipe = with_replaced(store_.chunks(), {std::move(draft.root.top), draft.record.mapped}, gone, size,
+                              [](std::size_t, RecipeBuilder&) { return base::Result<void>(); });
+  if (!recipe) return base::fail(recipe.error());
+  draft.root.top = std::move(recipe->top);
+  draft.record.mapped = recipe->mapped;
+  // The rest has bytes of its own, which hide those of the recipe.
+  if (left.size() > Root::steps_max) left.resize(Root::steps_max);
+  draft.extents = std::move(left);
+  return {};
+}
+
+// The file as it is now, to which nobody writes any more. A block that the file ended in is another one, if
+// it does not end there now.
+base::Result<void> Sealer::renew(SealDraft& draft, const FileStatus& now) {
+  std::vector<Extent> written = draft.written();
+  if (now.size != draft.before.size) {
+    const std::uint64_t end = std::min(now.size, draft.before.size) / now.block_bytes * now.block_bytes;
+    std::erase_if(written, [end](const Extent& range) { return range.begin >= end; });
+    if (written.empty() || written.back().end < end)
+      written.push_back({end, no_last_byte});
+    else
+      written.back().end = no_last_byte;
+  }
+  if (auto left = leave_alone(draft, written, now.size); !left) return left;
+  draft.before = now;
+  if (!are_enough(bytes_of(draft.extents), now.size)) draft.outcome = SealOutcome::changed;
+  if (draft.outcome != SealOutcome::sealed) return {};
+  auto done = put_root(draft);
+  return done ? store_.chunks().sync() : done;
+}
+
+// Whether the file still is what the draft is made for.
+base::Result<void> Sealer::look_again(SealDraft& draft) {
+  const auto now = draft.file->status();
+  if (!now) return base::fail(now.error());
+  const auto record = draft.file->attribute(record_name);
+  if (!record) return base::fail(record.error());
+  if (*record != draft.seen || !draft.untouched() || (!draft.written && !same(*now, draft.before)))
+    draft.outcome = SealOutcome::changed;
+  return draft.written && draft.outcome == SealOutcome::sealed ? renew(draft, *now) : base::Result<void>();
+}
+
 base::Result<void> Sealer::carry_out(std::span<SealDraft> drafts) {
   base::Result<void> done;
   bool any = false;
   for (SealDraft& draft : drafts) {
-    const auto now = draft.file->status();
-    if (!now) return base::fail(now.error());
-    if (!same(*now, draft.before) || !draft.untouched()) draft.outcome = SealOutcome::changed;
+    if (auto looked = look_again(draft); !looked) return looked;
     if (draft.outcome != SealOutcome::sealed) continue;
     // The flag is there before the first hole: who has no store then knows better than to read that.
     done = draft.file->set_hint(true);
@@ -344,7 +414,7 @@ base::Result<Leftover> leftover_of(Store& store, File& file, const SealedFile& s
   }
   if (!out.differs || out.has_holes) return out;
   // Of a file that was sealed before, the rest is in the recipe alone.
-  const SealedFile done(store.chunks(), done_record(sealed.record()), sealed.root());
+  const SealedFile done(store.chunks(), sealed.record().done(), sealed.root());
   const auto shows = done.shows_through(file, 0, now->size);
   if (!shows) return base::fail(shows.error());
   out.has_holes = *shows;
@@ -367,104 +437,6 @@ base::Result<bool> finish_steps(Store& store, File& file, const KernelHandle& ha
     done = do_steps(store.keys(), file, handle, sealed.record(), sealed.root(), punch_of(file));
   if (!done) return base::fail(done.error());
   return !left->differs;
-}
-
-namespace {
-
-// What the recipe has and the stub has not, into the stub.
-base::Result<void> write_back(Store& store, UnsealDraft& draft) {
-  const std::uint64_t size = draft.before.size;
-  const auto write = [&](std::uint64_t offset, base::BytesView bytes) {
-    base::Result<void> done = draft.file->write(offset, bytes);
-    if (done) done = draft.file->set_times(draft.before.atime, draft.before.mtime);
-    return done;
-  };
-  return SealedFile(store.chunks(), draft.record, draft.root).fill(*draft.file, 0, size, size, write);
-}
-
-// What the file is like, and whether it can be unsealed.
-base::Result<bool> look_at(Store& store, UnsealDraft& draft) {
-  File& file = *draft.file;
-  const auto bytes = file.attribute(record_name);
-  if (!bytes) return base::fail(bytes.error());
-  if (!*bytes) return false;
-  const auto handle = file.handle();
-  if (!handle) return base::fail(handle.error());
-  draft.handle = *handle;
-  const auto sealed = SealedFile::open(store.chunks(), store.keys(), *handle, **bytes);
-  if (!sealed) return base::fail(sealed.error());
-  if (auto finished = finish_steps(store, file, *handle, **sealed); !finished)
-    return base::fail(finished.error());
-  const auto now = file.status();
-  if (!now) return base::fail(now.error());
-  draft.before = *now;
-  draft.record = done_record((*sealed)->record());
-  draft.root = (*sealed)->root();
-  auto newer = SealedFile(store.chunks(), draft.record, draft.root).newer(file, 0, now->size);
-  if (!newer) return base::fail(newer.error());
-  draft.holes = without({0, now->size}, *newer);
-  return true;
-}
-
-bool goes_on(const UnsealDraft& draft) { return draft.outcome && *draft.outcome; }
-
-// Ends for those for which it fails.
-void each(std::span<UnsealDraft> drafts, const std::function<base::Result<void>(UnsealDraft&)>& step) {
-  for (UnsealDraft& draft : drafts) {
-    if (!goes_on(draft)) continue;
-    if (const auto done = step(draft); !done) draft.outcome = base::fail(done.error());
-  }
-}
-
-// All that there is of them is on the medium; or they all end.
-void sync_all(std::span<UnsealDraft> drafts) {
-  const auto any = std::ranges::find_if(drafts, goes_on);
-  if (any == drafts.end()) return;
-  const auto done = drafts.size() == 1 ? any->file->sync() : any->file->sync_file_system();
-  if (!done) each(drafts, [&](UnsealDraft&) { return done; });
-}
-
-// Whose bytes were not written, or not all of them, gets its holes back: what was put there the recipe has.
-void undo(std::span<UnsealDraft> drafts) {
-  for (UnsealDraft& draft : drafts) {
-    if (draft.outcome || draft.holes.empty()) continue;
-    base::Result<void> undone;
-    for (const Extent& hole : draft.holes) {
-      const std::uint64_t end = hole.end == draft.before.size ? behind_last_block(hole.end) : hole.end;
-      if (undone) undone = draft.file->punch(hole.begin, end - hole.begin);
-    }
-    if (undone) undone = draft.file->set_times(draft.before.atime, draft.before.mtime);
-    if (!undone)
-      base::log_event(base::Level::warning, "store_unseal_undone", "fileid={}: {}; it is read as before",
-                      draft.before.fileid, base::message_of(undone.error()));
-  }
-}
-
-}  // namespace
-
-// The record goes when all bytes are on the medium. Before that a crash leaves some of them in both places.
-void unseal(Store& store, std::uint32_t tree, std::span<UnsealDraft> drafts) {
-  base::check(store.registry() != nullptr, "whoever unseals has a registry");
-  for (UnsealDraft& draft : drafts) draft.outcome = look_at(store, draft);
-  each(drafts, [&](UnsealDraft& draft) { return write_back(store, draft); });
-  sync_all(drafts);
-  undo(drafts);
-  each(drafts, [](UnsealDraft& draft) {
-    base::Result<void> done = draft.file->remove_attribute(record_name);
-    if (done) done = draft.file->set_times(draft.before.atime, draft.before.mtime);
-    (void)draft.file->set_hint(false);
-    return done;
-  });
-  sync_all(drafts);
-  std::vector<RegistryEntry> entries;
-  each(drafts, [&](UnsealDraft& draft) {
-    entries.push_back({RegistryKind::unsealed, tree, draft.record.mapped, draft.handle});
-    return base::Result<void>();
-  });
-  if (entries.empty()) return;
-  // They are plain files all the same: the entry spares who collects garbage a look at them.
-  if (const auto noted = store.registry()->append(entries); !noted)
-    base::log_event(base::Level::warning, "store_registry_failed", "{}", base::message_of(noted.error()));
 }
 
 }  // namespace braid::store

@@ -1,4 +1,4 @@
-// Takes the bytes of files into a store, and gives them back.
+// Takes the bytes of files into a store.
 //
 // The order is that of docs/format-store.md: chunks on the medium, the registry's entry on the medium, the
 // record, the record on the medium, and only then holes in the file. What a crash leaves undone is done by
@@ -57,12 +57,20 @@ struct SealDraft {
   // before it gets its record, and at the end: who waits then gets a plain file. Nobody writes before
   // commit() ends.
   std::function<bool()> untouched{};
-  // Makes a hole, where the file itself cannot; empty: it can.
+  // Set: clients go on writing to it. Where they have since before prepare(), in whole blocks, in order and
+  // apart; these blocks stay as they are. The file is the one with `untouched`, and nobody writes in
+  // carry_out().
+  std::function<std::vector<Extent>()> written{};
+  std::vector<Extent> hot{};  // the same, of before: left alone from the beginning
+  // Makes a hole, or what was written durable, where the file itself cannot; empty: it can.
   Punch punch{};
+  std::function<base::Result<void>()> sync{};
   // How it is cut unless its attribute says otherwise; nothing: as the sealer cuts.
   std::optional<hashing::Profile> profile{};
   std::optional<Pins::Use> use{};  // of the chunks, made by prepare()
   bool served = false;             // clients use it meanwhile: what a crash left to be done is theirs to do
+  std::optional<base::Bytes> seen{};  // the record that it had
+  std::vector<Extent> extents{};      // the file's own bytes that are in the recipe now, too
   SealOutcome outcome = SealOutcome::sealed;
 };
 
@@ -88,8 +96,12 @@ class Sealer {
 
  private:
   base::Result<void> prepare_sealed(SealDraft& draft, base::BytesView record);
-  base::Result<void> draft_of(SealDraft& draft, RevisedRecipe recipe, std::vector<Extent> extents);
-  base::Result<std::vector<Extent>> read_all(File& file, std::uint64_t size, RecipeBuilder& recipe);
+  base::Result<void> draft_of(SealDraft& draft, RevisedRecipe recipe);
+  base::Result<void> put_root(SealDraft& draft);
+  base::Result<void> leave_alone(SealDraft& draft, const std::vector<Extent>& written, std::uint64_t size);
+  base::Result<void> look_again(SealDraft& draft);
+  base::Result<void> renew(SealDraft& draft, const FileStatus& now);
+  base::Result<void> read_all(SealDraft& draft, RecipeBuilder& recipe);
   base::Result<void> read_extent(File& file, const Extent& extent, RecipeBuilder& recipe);
   void give_back_what_is_wanted(std::span<SealDraft> drafts);
   void choose_params(SealDraft& draft);
@@ -114,23 +126,5 @@ class Sealer {
 // what was written. EBUSY: the same, and there were holes.
 base::Result<bool> finish_steps(Store& store, File& file, const KernelHandle& handle,
                                 const SealedFile& sealed);
-
-// A file that gets its bytes back.
-struct UnsealDraft {
-  std::unique_ptr<File> file{};
-  KernelHandle handle{};
-  FileStatus before{};
-  Record record{};
-  Root root{};
-  std::vector<Extent> holes{};  // that it had
-  // `false`: it is not sealed. Errors: those of SealedFile::open(), EIO, ENOSPC and others of the file: then
-  // it is as it was. EBUSY: after a crashed seal a local process has written to it: only reading by the
-  // server tells which bytes are whose.
-  base::Result<bool> outcome = true;
-};
-
-// draft.file is the caller's, the rest is made here. The files are of one file system. Needs a store with a
-// registry.
-void unseal(Store& store, std::uint32_t tree, std::span<UnsealDraft> drafts);
 
 }  // namespace braid::store

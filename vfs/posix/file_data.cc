@@ -291,13 +291,12 @@ Outcome<> FileData::resize(const Credentials& who, std::uint64_t size, const Att
   if (auto admitted = admit_resize(who, size, now); !admitted) return admitted;
   const auto use = this->use();
   if (!use) return base::fail(use.error());
-  int fd = use->fd;
-  if (lent()) {
-    const auto opened = tree_.data_descriptor(file_, Opened::write);
-    if (!opened) return base::fail(opened.error());
-    fd = *opened;
-  }
-  return resize_through(who, fd, size);
+  if (!lent()) return resize_through(who, use->fd, size);
+  // One more descriptor would be in the way of whoever has it open.
+  if (const auto other = file_.any_open(OpenAccess::write); other != nullptr)
+    return resize_through(who, other->fd(), size);
+  const auto opened = tree_.data_descriptor(file_, Opened::write);
+  return opened ? resize_through(who, *opened, size) : base::fail(opened.error());
 }
 
 Outcome<> FileData::resize_through(const Credentials& who, int fd, std::uint64_t size) const {

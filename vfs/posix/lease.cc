@@ -1,5 +1,6 @@
 #include "vfs/posix/lease.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -85,6 +86,16 @@ Outcome<> LeaseMonitor::without(const std::vector<std::shared_ptr<LeaseNotice>>&
     if (!ask_kernel(fd, lease.type)) lease.notice->tell();
   });
   return done;
+}
+
+// A write lease is not to be had otherwise. It is given back at once; the signal of who comes in this moment
+// is one that is ignored.
+bool LeaseMonitor::is_only(int fd) {
+  std::scoped_lock lock(mutex_);
+  if (leases_.contains(fd)) return ::fcntl(fd, F_GETLEASE) == F_WRLCK;
+  if (::fcntl(fd, F_SETSIG, SIGURG) != 0 || ::fcntl(fd, F_SETLEASE, F_WRLCK) != 0) return false;
+  (void)::fcntl(fd, F_SETLEASE, F_UNLCK);
+  return true;
 }
 
 Outcome<> LeaseMonitor::watch_directory(int directory, const std::shared_ptr<LeaseNotice>& notice) {

@@ -42,6 +42,10 @@ class LeaseMonitor {
   Outcome<> without(const std::vector<std::shared_ptr<LeaseNotice>>& leases,
                     const std::function<Outcome<>()>& work);
 
+  // Whether this descriptor is the only one of its file, by which it can be written to: nobody else has it
+  // open, in whatever way, or whoever wants to waits for the write lease that is there.
+  bool is_only(int fd);
+
   // The kernel has no leases on directories for us: one is watched, and those who change it through this
   // server look at its Holdings before. `directory` is open until unwatch().
   Outcome<> watch_directory(int directory, const std::shared_ptr<LeaseNotice>& notice);

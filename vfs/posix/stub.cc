@@ -85,6 +85,11 @@ Outcome<std::optional<base::Bytes>> record_of(const PosixFile& file, std::string
 VfsOp<int> PosixStub::descriptor(OpenAccess access) {
   if (open_ != nullptr && !open_->lent() && includes(open_->access(), access)) return VfsOp<int>(open_->fd());
   const Opened wanted = includes(access, OpenAccess::write) ? Opened::write : Opened::read;
+  // One more would be in the way of a client's lease.
+  if (file_.opened() < wanted) {
+    if (lent_ == nullptr || !includes(lent_->access(), access)) lent_ = file_.any_open(access);
+    if (lent_ != nullptr) return VfsOp<int>(lent_->fd());
+  }
   return fs_.placement().run(Call::open,
                              [this, wanted] { return fs_.tree().data_descriptor(file_, wanted); });
 }
@@ -243,10 +248,13 @@ void PosixStub::show_changes() {
   hiding_.reset();
 }
 
-VfsOp<bool> PosixStub::at_rest() {
+Outcome<> PosixStub::sync_own() { return fs_.tree().sync_stub(file_); }
+
+VfsOp<Writers> PosixStub::writers() {
   // Before the look: who changes it after that tells the source.
   file_.content()->changing.store(false);
-  return fs_.placement().run(Call::open, [this] { return fs_.tree().at_rest(file_); });
+  looked_ = file_.changes().look();
+  return fs_.placement().run(Call::open, [this] { return fs_.tree().writers(file_); });
 }
 
 Outcome<> PosixStub::hide_changes() {
@@ -323,8 +331,8 @@ Outcome<> Tree::through_writer(PosixFile& file, const std::function<Outcome<>(in
 Outcome<> Tree::put_size(PosixFile& file, std::uint64_t size) {
   if (size > offset_max) return base::fail(Error::fbig);
   const auto truncate = [size](int fd) { return outcome_of(::ftruncate(fd, static_cast<off_t>(size))); };
-  // What writes next has it open then.
-  if (file.leases(LeaseHolder{}).others.empty()) {
+  // What writes next has it open then, unless it comes through an open.
+  if (file.leases(LeaseHolder{}).others.empty() && file.any_open(OpenAccess::write) == nullptr) {
     const auto fd = data_descriptor(file, Opened::write);
     return fd ? truncate(*fd) : base::fail(fd.error());
   }
@@ -340,15 +348,17 @@ Outcome<> Tree::punch(PosixFile& file, std::uint64_t offset, std::uint64_t lengt
 
 // A read lease is not to be had while anybody has the file open for writing. It is given back at once; the
 // signal of who comes in this moment is one that is ignored.
-Outcome<bool> Tree::at_rest(PosixFile& file) {
+Outcome<Writers> Tree::writers(PosixFile& file) {
+  if (const auto open = file.any_open(OpenAccess::write))
+    return leases_.is_only(open->fd()) ? Writers::clients : Writers::others;
+  if (file.opened() == Opened::write) return leases_.is_only(file.fd()) ? Writers::clients : Writers::others;
   const auto fd = data_descriptor(file, Opened::read);
-  if (!fd && fd.error() == Error::delay) return false;
+  if (!fd && fd.error() == Error::delay) return Writers::others;
   if (!fd) return base::fail(fd.error());
-  if (file.opened() == Opened::write || file.any_open(OpenAccess::write) != nullptr) return false;
-  if (::fcntl(*fd, F_SETSIG, SIGURG) != 0) return true;
-  if (::fcntl(*fd, F_SETLEASE, F_RDLCK) != 0) return errno != EAGAIN;
+  if (::fcntl(*fd, F_SETSIG, SIGURG) != 0) return Writers::none;
+  if (::fcntl(*fd, F_SETLEASE, F_RDLCK) != 0) return errno == EAGAIN ? Writers::others : Writers::none;
   (void)::fcntl(*fd, F_SETLEASE, F_UNLCK);
-  return true;
+  return Writers::none;
 }
 
 Outcome<> Tree::put_size_and_times(PosixFile& file, const SetAttributes& set) {

@@ -49,7 +49,9 @@ class PosixStub final : public Stub {
   VfsOp<std::optional<Inherited>> inherited(std::string_view attribute) override;
   VfsOp<> sync() override;
   VfsOp<> drop_privileges() override;
-  VfsOp<bool> at_rest() override;
+  VfsOp<Writers> writers() override;
+  [[nodiscard]] bool unchanged() const override { return looked_ && file_.changes().still_alone(*looked_); }
+  Outcome<> sync_own() override;
   Outcome<> hide_changes() override;
   Outcome<std::optional<HiddenChanges>> hidden() override;
   void show_changes() override;
@@ -78,6 +80,8 @@ class PosixStub final : public Stub {
   const FileData* const open_ = nullptr;  // null: nobody's
   std::optional<Time> ctime_;             // that attributes() has seen last
   std::optional<StubHiding> hiding_;
+  std::optional<ChangeCounter::Look> looked_;  // by writers()
+  std::shared_ptr<PosixOpenFile> lent_;        // whose descriptor is used
 };
 
 }  // namespace braid::vfs::posix

@@ -183,7 +183,7 @@ class Tree {
   Outcome<> punch(PosixFile& file, std::uint64_t offset, std::uint64_t length);
   // As long as the result lives: the inode may change, and nobody is told.
   OwnChanges quietly(const PosixFile& file);
-  Outcome<bool> at_rest(PosixFile& file);
+  Outcome<Writers> writers(PosixFile& file);
   // `ctime`: that somebody has just seen; nothing: nobody looked.
   Outcome<std::optional<Stub::Inherited>> inherited(const PosixFile& file, std::string_view attribute,
                                                     std::optional<Time> ctime);

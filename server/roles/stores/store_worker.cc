@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::size_t files_at_once = 64;
 // The server's own descriptors for writing are gone after this.
+// A file that is never left alone for `seal_seconds` is looked at after so many times as much: what of it was
+// left alone is sealed.
+constexpr int restless_waits = 4;
 constexpr base::Duration writers_idle = std::chrono::seconds(3);
 constexpr std::size_t names_at_once = 1024;
 // A stream is not gone on with after this.
@@ -155,7 +158,7 @@ io::Op<> StoreWorker::work() {
     co_await run(*next);
   }
   const std::size_t most = seals ? files_at_once : 0;
-  for (const vfs::FileHandle& file : resting_.take(clock_->now(), most)) {
+  for (const store::RestingFiles::Taken& file : resting_.take(clock_->now(), most)) {
     if (!stopping()) co_await seal_resting(file);
   }
   shared_.with([](Shared& shared) { shared.working = false; });
@@ -204,7 +207,8 @@ std::optional<StoreWorker::Target> StoreWorker::target_of(const vfs::Export& ser
 }
 
 // Whatever goes wrong on the way: the file stays as it is.
-io::Op<> StoreWorker::seal_resting(const vfs::FileHandle& handle) {
+io::Op<> StoreWorker::seal_resting(const store::RestingFiles::Taken& taken) {
+  const vfs::FileHandle& handle = taken.file;
   const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
   const vfs::Export* const served = table->by_handle(handle.view());
   std::string why;
@@ -223,8 +227,10 @@ io::Op<> StoreWorker::seal_resting(const vfs::FileHandle& handle) {
   const auto changed =
       std::chrono::seconds(now->ctime.seconds) + std::chrono::nanoseconds(now->ctime.nanoseconds);
   const auto rested = clock_->wall().time_since_epoch() - changed;
-  if (rested < wait) {
-    resting_.wait_until(handle, clock_->now() + std::chrono::duration_cast<base::Duration>(wait - rested));
+  const base::TimePoint now_here = clock_->now(), restless = taken.since + restless_waits * wait;
+  if (rested < wait && now_here < restless) {
+    const auto left = std::chrono::duration_cast<base::Duration>(wait - rested);
+    resting_.wait_until(taken, std::min(now_here + left, restless));
     co_return;
   }
   const auto outcome = co_await seal_file(*target, *file);
@@ -232,7 +238,7 @@ io::Op<> StoreWorker::seal_resting(const vfs::FileHandle& handle) {
       !outcome || outcome == store::SealOutcome::in_use || outcome == store::SealOutcome::changed;
   if (!put_off) resting_.done(handle);
   if (!put_off) co_return;
-  resting_.again(handle, clock_->now());
+  resting_.again(taken, clock_->now());
   shared_.with([](Shared& shared) { ++shared.counts.put_off; });
 }
 

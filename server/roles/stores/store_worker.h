@@ -100,7 +100,7 @@ class StoreWorker {
   // Windows that are idle, and whose files may have one.
   io::Op<> sweep_windows();
   void look_at_exports();
-  io::Op<> seal_resting(const vfs::FileHandle& file);
+  io::Op<> seal_resting(const store::RestingFiles::Taken& taken);
   io::Op<std::optional<store::SealOutcome>> seal_file(const Target& target, const vfs::FileRef& file);
   io::Op<> run(SealJob job);
   io::Op<> walk(const Target& target, vfs::FileRef top, SealJob& job, std::vector<vfs::FileRef>& in_use);

@@ -21,16 +21,18 @@ def serve_striped(lab, count, apart, stripe):
         serve_together(lab, count)
 
 
-class Collecting:
-    """Garbage of a store is collected as long as this is entered."""
+class SealingAndCollecting:
+    """As long as this is entered all files of a store's export are sealed, rested or not, and its garbage is collected, over
+    and over."""
 
     def __init__(self, store):
         self.store = store
         self.ended = threading.Event()
-        self.thread = threading.Thread(target=self.collect)
+        self.thread = threading.Thread(target=self.go_on)
 
-    def collect(self):
-        while not self.ended.wait(1):
+    def go_on(self):
+        while not self.ended.wait(0.1):
+            self.store.command(f"seal {self.store.lab.path}", ">/dev/null")
             self.store.command("gc", ">/dev/null")
 
     def __enter__(self):
@@ -48,7 +50,7 @@ def run_with_store(lab, ingest):
     store = Store(lab, "gc_keep_seconds = 0\n" + (f'ingest = "{ingest}"' if ingest == "window" else ""))
     mnt = lab.mount()
     os.chmod(mnt, 0o777)
-    with Collecting(store):
+    with SealingAndCollecting(store):
         status = run(mnt)
     equal(store.figure("gc_alarm"), 0, "no alarm of the garbage collection")
     streams = store.figure("windowed_bytes_total") if ingest == "window" else 0

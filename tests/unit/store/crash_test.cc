@@ -16,6 +16,7 @@
 #include "store/content/sealed_inode.h"
 #include "store/maintenance/collector.h"
 #include "store/sealing/sealer.h"
+#include "store/sealing/unseal.h"
 #include "tests/unit/store/crash_disk.h"
 #include "tests/unit/store/crash_scripts.h"
 #include "tests/unit/store/crash_steps.h"

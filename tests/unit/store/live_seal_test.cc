@@ -135,7 +135,7 @@ TEST_P(LiveSealTest, what_others_change_meanwhile_is_not_hidden) {
   const vfs::Attributes before = attributes(file);
   const auto stub = vfs::run(fs_->stub(file, *source_));
   vfs::Attributes during;
-  const auto change_mode = [&](vfs::Stub&) -> base::Result<void> {
+  const auto change_mode = [&](vfs::Stub&, SealedInode&) -> base::Result<void> {
     EXPECT_EQ(::chmod(local("f").c_str(), 0600), 0);
     during = *fs_->tree().observe(vfs::posix::node(file));
     return {};
@@ -156,24 +156,19 @@ TEST_P(LiveSealTest, a_write_in_between_wins) {
   ASSERT_TRUE(sealer.prepare(draft));
   ASSERT_TRUE(sealer.announce(std::span(&draft, 1)));
   ASSERT_TRUE(write(find("f"), "newer", 100));
-  ASSERT_TRUE(vfs::run(source_->replace(*fs_, find("f"), **stub,
-                                        [&](vfs::Stub&) { return sealer.carry_out(std::span(&draft, 1)); })));
+  ASSERT_TRUE(vfs::run(source_->replace(*fs_, find("f"), **stub, [&](vfs::Stub&, SealedInode&) {
+    return sealer.carry_out(std::span(&draft, 1));
+  })));
   EXPECT_EQ(draft.outcome, SealOutcome::changed);
   EXPECT_FALSE(is_sealed("f"));
   EXPECT_EQ(read(find("f"), 100, 5), "newer");
 }
 
-TEST_P(LiveSealTest, who_has_it_open_for_writing_keeps_it_from_being_sealed) {
+TEST_P(LiveSealTest, a_local_process_that_writes_keeps_it_from_being_sealed) {
   client_write("f", bytes_);
   {
-    const auto open = vfs::run(fs_->open({}, find("f"), vfs::OpenAccess::both, vfs::OpenRule::caller));
-    ASSERT_TRUE(open);
-    EXPECT_EQ(seal_live("f"), SealOutcome::in_use) << "a client";
-    ASSERT_TRUE(vfs::run(fs_->close(*open)));
-  }
-  {
     const base::UniqueFd local_writer(::open(local("f").c_str(), O_WRONLY | O_CLOEXEC));
-    EXPECT_EQ(seal_live("f"), SealOutcome::in_use) << "a local process";
+    EXPECT_EQ(seal_live("f"), SealOutcome::in_use);
   }
   {
     const base::UniqueFd local_reader(::open(local("f").c_str(), O_RDONLY | O_CLOEXEC));
@@ -266,6 +261,10 @@ class BusyFile : public LiveSealTest {
   }
   // Without the pool again.
   void end() {
+    if (open_ != nullptr) {
+      EXPECT_TRUE(vfs::run(fs_->close(open_)));
+    }
+    open_.reset();
     file_ = root_ = {};
     fs_.reset();
     options_.pool = nullptr;
@@ -277,8 +276,8 @@ class BusyFile : public LiveSealTest {
     const std::string text = bytes_.substr(random_() % 100'000, 1 + random_() % 9000);
     const io::Payload data = payload(text);
     const auto borrowed = fs_->borrow(nobody_, file_);
-    const auto put =
-        co_await borrowed->write(nobody_, at, data, vfs::Stability::unstable, nullptr).as_result();
+    vfs::OpenFile& through = open_ == nullptr ? *borrowed : *open_;
+    const auto put = co_await through.write(nobody_, at, data, vfs::Stability::unstable, nullptr).as_result();
     EXPECT_TRUE(put);
     wanted_.resize(std::max<std::size_t>(wanted_.size(), at + text.size()));
     wanted_.replace(at, text.size(), text);
@@ -286,7 +285,8 @@ class BusyFile : public LiveSealTest {
   io::Op<> look() {
     const std::uint64_t at = random_() % 290'000;
     const auto borrowed = fs_->borrow(nobody_, file_);
-    const auto got = co_await borrowed->read(at, 9000, *cursor_).as_result();
+    vfs::OpenFile& through = open_ == nullptr ? *borrowed : *open_;
+    const auto got = co_await through.read(at, 9000, *cursor_).as_result();
     EXPECT_TRUE(got);
     std::string read;
     for (const io::SlabRange& range : got->data.ranges()) read += base::text_of(*range.memory());
@@ -297,7 +297,7 @@ class BusyFile : public LiveSealTest {
     // Others have their turn, if nothing was waited for.
     (void)co_await on_pool(source_->group(), io::BlockingReason::other, [] { return 0; }).as_result();
   }
-  // Past at_rest(): the server's own descriptor for writing is in the cache for a while.
+  // Past writers(): the server's own descriptor for writing is in the cache for a while.
   io::Op<> seal_once() {
     const auto stub = co_await fs_->stub(file_, *source_).as_result();
     Sealer sealer(*store_, 1, hashing::Profile::block);
@@ -312,7 +312,7 @@ class BusyFile : public LiveSealTest {
     };
     const auto prepared = co_await on_pool(source_->group(), io::BlockingReason::other, prepare).as_result();
     EXPECT_TRUE(prepared && *prepared);
-    const auto carry_out = [&](vfs::Stub& placed) {
+    const auto carry_out = [&](vfs::Stub& placed, SealedInode&) {
       draft.punch = [&placed](std::uint64_t offset, std::uint64_t length) -> base::Result<void> {
         return placed.punch_own(offset, length) ? base::Result<void>() : base::fail(EIO);
       };
@@ -324,7 +324,17 @@ class BusyFile : public LiveSealTest {
     ++attempts_;
   }
 
+  io::Op<> seal_by_range() {
+    const auto sealed = co_await sealer_->seal(*fs_, 1, file_).as_result();
+    EXPECT_TRUE(sealed);
+    sealed_ += sealed && *sealed == SealOutcome::sealed ? 1 : 0;
+    ++attempts_;
+    (void)co_await on_pool(source_->group(), io::BlockingReason::other, [] { return 0; }).as_result();
+  }
+  void keep_busy(const std::function<io::Op<>()>& seal_it);
+
   const vfs::Credentials nobody_;
+  vfs::OpenFileRef open_;
   std::optional<io::BlockingPool> pool_;
   vfs::FileRef file_;
   std::mt19937 random_{7};
@@ -334,7 +344,7 @@ class BusyFile : public LiveSealTest {
 };
 BRAID_ON_EVERY_FILE_SYSTEM(BusyFile);
 
-TEST_P(BusyFile, is_what_was_written_last) {
+void BusyFile::keep_busy(const std::function<io::Op<>()>& seal_it) {
   constexpr int rounds = 40;
   std::uint64_t removed = 0;
   std::jthread collector([&](const std::stop_token& stop) {
@@ -357,7 +367,7 @@ TEST_P(BusyFile, is_what_was_written_last) {
     if (--running == 0) reactor->stop();
   };
   const auto seal = [&]() -> io::Op<> {
-    while (running == 2) co_await seal_once();
+    while (running == 2) co_await seal_it();
     reactor->stop();
   };
   reactor->post(std::function<void()>([&] {
@@ -371,6 +381,16 @@ TEST_P(BusyFile, is_what_was_written_last) {
   EXPECT_GT(removed, 0U);
   end();
   EXPECT_TRUE(all_of("f") == wanted_);
+}
+
+TEST_P(BusyFile, is_what_was_written_last) {
+  keep_busy([this] { return seal_once(); });
+}
+
+// The server seals it itself, where nobody has written since it looked last.
+TEST_P(BusyFile, is_what_was_written_last_while_a_client_has_it_open) {
+  open_ = file("f");
+  keep_busy([this] { return seal_by_range(); });
 }
 
 }  // namespace

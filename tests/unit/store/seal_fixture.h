@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "store/sealing/sealer.h"
+#include "store/sealing/unseal.h"
 #include "tests/unit/vfs/sandbox.h"
 
 namespace braid::store::test {

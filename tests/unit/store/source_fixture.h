@@ -17,6 +17,7 @@
 #include "store/content/store_source.h"
 #include "store/maintenance/collector.h"
 #include "store/sealing/sealer.h"
+#include "store/sealing/unseal.h"
 #include "tests/unit/vfs/posix_fixture.h"
 #include "vfs/posix/directory_identity.h"
 
