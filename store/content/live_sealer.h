@@ -35,6 +35,8 @@ class LiveSealer {
   // writing, or clients have, and this is the first look; changed: it was written to meanwhile. io: it is in
   // the log. nospc: the store's medium is full.
   vfs::VfsOp<SealOutcome> seal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file);
+  // Of the last file that was sealed: those that the store has taken in.
+  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   // False: it is not sealed. delay: somebody has it open for writing.
   vfs::VfsOp<bool> unseal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file);
 
@@ -47,6 +49,7 @@ class LiveSealer {
   StoreSource& source_;
   const std::function<bool()> stop_;
   HashJob hash_;
+  std::uint64_t bytes_ = 0;
   std::map<std::uint32_t, std::unique_ptr<Sealer>> sealers_;
 };
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr base::Duration patience_min = std::chrono::seconds(1);
 constexpr base::Duration patience_max = std::chrono::hours(1);
+constexpr int restless_waits = 4;
 
 }  // namespace
 
@@ -61,9 +62,13 @@ void RestingFiles::again(const Taken& taken, base::TimePoint now) {
   });
 }
 
-void RestingFiles::wait_until(const Taken& taken, base::TimePoint due) {
+bool RestingFiles::is_due(const Taken& taken, base::TimePoint now, base::Duration rested) {
+  const base::TimePoint restless = taken.since + restless_waits * wait_;
+  if (rested >= wait_ || now >= restless) return true;
   const Key key = key_of(taken.file);
-  state_.with([&](State& state) { put(state, key, {due, taken.since}); });
+  state_.with(
+      [&](State& state) { put(state, key, {std::min(now + wait_ - rested, restless), taken.since}); });
+  return false;
 }
 
 void RestingFiles::done(const vfs::FileHandle& file) {

@@ -30,8 +30,10 @@ class RestingFiles {
   std::vector<Taken> take(base::TimePoint now, std::size_t files);
   // One that was taken, and could not be sealed: it waits twice as long as the time before, up to an hour.
   void again(const Taken& taken, base::TimePoint now);
-  // One that was taken, and was changed a moment ago: it waits for the rest of the time.
-  void wait_until(const Taken& taken, base::TimePoint due);
+  // Whether one that was taken is to be looked at now, which was changed `rested` ago: it was left alone for
+  // long enough, or never is, and has waited for four times as long. False: it waits for the rest of the
+  // time.
+  bool is_due(const Taken& taken, base::TimePoint now, base::Duration rested);
   // What became of one that was taken is settled.
   void done(const vfs::FileHandle& file);
 

@@ -17,7 +17,7 @@ class WrittenRanges {
  public:
   // Ranges are of whole grains, which double when there are more ranges than this.
   static constexpr std::uint64_t grain_bytes_min = 64 * base::KiB;
-  static constexpr std::size_t ranges_max = 256;
+  static constexpr std::size_t ranges_max = 1024;
 
   // From now on it is noted. Nobody is writing.
   void begin();

@@ -347,10 +347,12 @@ Outcome<> Tree::punch(PosixFile& file, std::uint64_t offset, std::uint64_t lengt
 }
 
 // A read lease is not to be had while anybody has the file open for writing. It is given back at once; the
-// signal of who comes in this moment is one that is ignored.
+// signal of who comes in this moment is one that is ignored. An open that cannot read would not be the only
+// descriptor for long: whoever asks wants to read the file.
 Outcome<Writers> Tree::writers(PosixFile& file) {
-  if (const auto open = file.any_open(OpenAccess::write))
+  if (const auto open = file.any_open(OpenAccess::both))
     return leases_.is_only(open->fd()) ? Writers::clients : Writers::others;
+  if (file.any_open(OpenAccess::write) != nullptr) return Writers::others;
   if (file.opened() == Opened::write) return leases_.is_only(file.fd()) ? Writers::clients : Writers::others;
   const auto fd = data_descriptor(file, Opened::read);
   if (!fd && fd.error() == Error::delay) return Writers::others;

@@ -164,7 +164,8 @@ constexpr std::array<Figure<ChunkCounts>, 5> chunk_figures{{
 constexpr std::array<Figure<WorkerCounts>, 5> worker_figures{{
     {&WorkerCounts::sealed, "files_sealed", "braid_store_files_sealed_total",
      "Files that were sealed by this process"},
-    {&WorkerCounts::sealed_bytes, "bytes_sealed", "braid_store_bytes_sealed_total", "Their sizes"},
+    {&WorkerCounts::sealed_bytes, "bytes_sealed", "braid_store_bytes_sealed_total",
+     "Bytes of theirs that went into the store"},
     {&WorkerCounts::unsealed, "files_unsealed", "braid_store_files_unsealed_total",
      "Files that got their bytes back"},
     {&WorkerCounts::failed, "seals_failed", "braid_store_seals_failed_total",

@@ -19,9 +19,6 @@ namespace {
 
 constexpr std::size_t files_at_once = 64;
 // The server's own descriptors for writing are gone after this.
-// A file that is never left alone for `seal_seconds` is looked at after so many times as much: what of it was
-// left alone is sealed.
-constexpr int restless_waits = 4;
 constexpr base::Duration writers_idle = std::chrono::seconds(3);
 constexpr std::size_t names_at_once = 1024;
 // A stream is not gone on with after this.
@@ -223,16 +220,10 @@ io::Op<> StoreWorker::seal_resting(const store::RestingFiles::Taken& taken) {
   }
   const auto now = co_await target->file_system->getattr(*file).as_result();
   if (!now) co_return;
-  const base::Duration wait = std::chrono::seconds(config_.seal_seconds);
   const auto changed =
       std::chrono::seconds(now->ctime.seconds) + std::chrono::nanoseconds(now->ctime.nanoseconds);
-  const auto rested = clock_->wall().time_since_epoch() - changed;
-  const base::TimePoint now_here = clock_->now(), restless = taken.since + restless_waits * wait;
-  if (rested < wait && now_here < restless) {
-    const auto left = std::chrono::duration_cast<base::Duration>(wait - rested);
-    resting_.wait_until(taken, std::min(now_here + left, restless));
-    co_return;
-  }
+  const auto rested = std::chrono::duration_cast<base::Duration>(clock_->wall().time_since_epoch() - changed);
+  if (!resting_.is_due(taken, clock_->now(), rested)) co_return;
   const auto outcome = co_await seal_file(*target, *file);
   const bool put_off =
       !outcome || outcome == store::SealOutcome::in_use || outcome == store::SealOutcome::changed;
@@ -254,7 +245,7 @@ io::Op<std::optional<store::SealOutcome>> StoreWorker::seal_file(const Target& t
     if (!outcome) ++shared.counts.failed;
     if (!outcome || *outcome != store::SealOutcome::sealed) return;
     ++shared.counts.sealed;
-    shared.counts.sealed_bytes += now->size;
+    shared.counts.sealed_bytes += sealer_.bytes();
   });
   if (!outcome) co_return std::nullopt;
   co_return *outcome;

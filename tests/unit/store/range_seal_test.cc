@@ -118,6 +118,7 @@ TEST_P(RangeSealTest, what_was_written_since_the_last_look_stays) {
   put(9 * grain - 1, "here, too");
   EXPECT_EQ(seal_live(), SealOutcome::sealed);
   EXPECT_EQ(own(), (std::vector<Extent>{{5 * grain, 6 * grain}, {8 * grain, 10 * grain}}));
+  EXPECT_EQ(sealer_->bytes(), wanted_.size() - 3 * grain);
   EXPECT_TRUE(seen() == wanted_);
   EXPECT_EQ(seal_live(), SealOutcome::sealed) << "now it has rested";
   EXPECT_TRUE(own().empty());
@@ -233,6 +234,19 @@ TEST_P(RangeSealTest, a_write_delegation_stays) {
   EXPECT_FALSE(local_reader) << "the kernel still knows it";
   lease->reset();
   EXPECT_EQ(own(), (std::vector<Extent>{{0, grain}}));
+}
+
+// To read it would take one more descriptor, which the delegation would not survive.
+TEST_P(RangeSealTest, who_can_only_write_keeps_a_delegation_and_it_is_not_sealed) {
+  anew();
+  open_ = file("f", vfs::OpenAccess::write);
+  std::atomic<int> broken{0};
+  auto lease = vfs::run(fs_->lease(open_, vfs::LeaseType::write, vfs::LeaseHolder(1), [&] { ++broken; }));
+  ASSERT_TRUE(lease);
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  EXPECT_EQ(broken, 0);
+  lease->reset();
 }
 
 TEST_P(RangeSealTest, not_while_others_have_it_open) {

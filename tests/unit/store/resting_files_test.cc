@@ -65,8 +65,9 @@ TEST(RestingFiles, how_long_a_file_has_waited_is_known_until_it_is_done) {
   files.note(named(1), at(10));
   RestingFiles::Taken taken = files.take(at(40), 1).at(0);
   EXPECT_EQ(taken.since, at(10));
-  files.wait_until(taken, at(60));
+  EXPECT_FALSE(files.is_due(taken, at(40), seconds(10)));
   files.note(named(1), at(50));
+  EXPECT_TRUE(files.take(at(59), 1).empty());
   taken = files.take(at(60), 1).at(0);
   EXPECT_EQ(taken.since, at(10));
   files.again(taken, at(60));
@@ -77,13 +78,30 @@ TEST(RestingFiles, how_long_a_file_has_waited_is_known_until_it_is_done) {
   EXPECT_EQ(files.take(at(130), 1).at(0).since, at(100));
 }
 
+TEST(RestingFiles, one_that_is_never_left_alone_is_looked_at_all_the_same) {
+  RestingFiles files(seconds(30));
+  files.note(named(1), at(0));
+  int now = 30, looks = 0;
+  for (RestingFiles::Taken taken = files.take(at(now), 1).at(0); !files.is_due(taken, at(now), seconds(1));
+       ++looks) {
+    for (++now; now < 1000; ++now)
+      if (const auto next = files.take(at(now), 1); !next.empty()) {
+        taken = next[0];
+        break;
+      }
+  }
+  EXPECT_EQ(now, 120) << "four times as long as one that is";
+  EXPECT_EQ(looks, 4);
+  EXPECT_EQ(files.counts().waiting, 0U);
+}
+
 TEST(RestingFiles, there_is_an_end_to_what_is_remembered) {
   RestingFiles files(seconds(30), 2);
   for (std::uint8_t i = 0; i < 4; ++i) files.note(named(i), at(0));
   files.note(named(0), at(0));
   EXPECT_EQ(files.counts().waiting, 2U);
   EXPECT_EQ(files.counts().forgotten, 2U);
-  files.wait_until({named(1), at(0)}, at(5));
+  EXPECT_FALSE(files.is_due({named(1), at(0)}, at(0), seconds(25)));
   EXPECT_EQ(names_of(files.take(at(5), 10)), std::vector{named(1)});
 }
 
