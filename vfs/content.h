@@ -92,8 +92,9 @@ class Stub {
   static constexpr std::size_t record_bytes_max = 64 * base::KiB;  // XATTR_SIZE_MAX
 
   virtual VfsOp<Writers> writers();
-  // No client has begun to change the file, or ended to, since writers() began.
-  [[nodiscard]] virtual bool unchanged() const { return false; }
+  // Since writers() began. It said `none`: no client has begun to change the file, or ended to. `clients`:
+  // nobody has opened it once more.
+  [[nodiscard]] virtual bool undisturbed() const { return false; }
   // As sync(). It blocks.
   virtual base::Result<void, Error> sync_own();
   // Around what the source does to the inode without changing what clients have in it. From

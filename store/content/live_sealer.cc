@@ -55,11 +55,9 @@ vfs::VfsOp<SealDraft> LiveSealer::draft_of(vfs::Stub& stub, WrittenRanges* writt
     auto opened = opened_again(fd);
     if (!opened) co_await base::fail(error_of_store(stub, "store_seal_failed", opened.error()));
     own = std::move(*opened);
-    draft.untouched = [&stub] { return stub.unchanged(); };
   } else {
     draft.hot = written->take();
     draft.written = [written] { return written->all(); };
-    draft.untouched = [] { return true; };
     draft.sync = [&stub]() -> base::Result<void> {
       const auto done = stub.sync_own();
       if (done) return {};
@@ -68,6 +66,7 @@ vfs::VfsOp<SealDraft> LiveSealer::draft_of(vfs::Stub& stub, WrittenRanges* writt
   }
   draft.file = store_.medium().file_of(own ? own.get() : fd);
   draft.served = true;
+  draft.untouched = [&stub] { return stub.undisturbed(); };
   const auto inherited = co_await stub.inherited(profile_attribute);
   if (inherited) draft.profile = hashing::parse_profile(inherited->value);
   co_return std::move(draft);

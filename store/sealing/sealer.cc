@@ -355,12 +355,13 @@ base::Result<void> Sealer::carry_out(std::span<SealDraft> drafts) {
   return done;
 }
 
-// A local process that has come for a file while it was sealed would read zeros, and write among them.
+// A local process that has come for a file while it was sealed would read zeros, and write among them. One
+// that comes for a file of an export is to know that.
 void Sealer::give_back_what_is_wanted(std::span<SealDraft> drafts) {
   std::vector<UnsealDraft> wanted;
   std::vector<SealDraft*> whose;
   for (SealDraft& draft : drafts) {
-    if (draft.outcome != SealOutcome::sealed || draft.untouched()) continue;
+    if (draft.outcome != SealOutcome::sealed || draft.served || draft.untouched()) continue;
     wanted.emplace_back().file = std::move(draft.file);
     whose.push_back(&draft);
   }

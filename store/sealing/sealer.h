@@ -53,9 +53,9 @@ struct SealDraft {
   FileStatus before{};
   Record record{};
   Root root{};
-  // Whether nobody can have written to the file since before it was read, and nobody waits for it. Asked
-  // before it gets its record, and at the end: who waits then gets a plain file. Nobody writes before
-  // commit() ends.
+  // Whether nobody can have written to the file since before it was read, and nobody waits for it; if it has
+  // `written`, nobody but those who are noted there. Asked before it gets its record, and at the end, unless
+  // it is served: who waits then gets a plain file. Nobody writes before commit() ends.
   std::function<bool()> untouched{};
   // Set: clients go on writing to it. Where they have since before prepare(), in whole blocks, in order and
   // apart; these blocks stay as they are. The file is the one with `untouched`, and nobody writes in

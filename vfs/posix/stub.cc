@@ -254,7 +254,8 @@ VfsOp<Writers> PosixStub::writers() {
   // Before the look: who changes it after that tells the source.
   file_.content()->changing.store(false);
   looked_ = file_.changes().look();
-  return fs_.placement().run(Call::open, [this] { return fs_.tree().writers(file_); });
+  opens_.reset();
+  return fs_.placement().run(Call::open, [this] { return fs_.tree().writers(file_, opens_); });
 }
 
 Outcome<> PosixStub::hide_changes() {
@@ -349,11 +350,17 @@ Outcome<> Tree::punch(PosixFile& file, std::uint64_t offset, std::uint64_t lengt
 // A read lease is not to be had while anybody has the file open for writing. It is given back at once; the
 // signal of who comes in this moment is one that is ignored. An open that cannot read would not be the only
 // descriptor for long: whoever asks wants to read the file.
-Outcome<Writers> Tree::writers(PosixFile& file) {
-  if (const auto open = file.any_open(OpenAccess::both))
-    return leases_.is_only(open->fd()) ? Writers::clients : Writers::others;
-  if (file.any_open(OpenAccess::write) != nullptr) return Writers::others;
-  if (file.opened() == Opened::write) return leases_.is_only(file.fd()) ? Writers::clients : Writers::others;
+Outcome<Writers> Tree::writers(PosixFile& file, std::optional<OpenWatch>& opens) {
+  const auto open = file.any_open(OpenAccess::both);
+  if (open == nullptr && file.any_open(OpenAccess::write) != nullptr) return Writers::others;
+  if (open != nullptr || file.opened() == Opened::write) {
+    const int writer = open != nullptr ? open->fd() : file.fd();
+    // From before it is known that nobody else has it open.
+    auto watch = OpenWatch::begin(writer);
+    if (!watch || !leases_.is_only(writer)) return Writers::others;
+    opens = std::move(*watch);
+    return Writers::clients;
+  }
   const auto fd = data_descriptor(file, Opened::read);
   if (!fd && fd.error() == Error::delay) return Writers::others;
   if (!fd) return base::fail(fd.error());

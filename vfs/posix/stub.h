@@ -8,6 +8,7 @@
 #include "vfs/content.h"
 #include "vfs/posix/file_data.h"
 #include "vfs/posix/lease.h"
+#include "vfs/posix/open_watch.h"
 
 namespace braid::vfs::posix {
 
@@ -50,7 +51,9 @@ class PosixStub final : public Stub {
   VfsOp<> sync() override;
   VfsOp<> drop_privileges() override;
   VfsOp<Writers> writers() override;
-  [[nodiscard]] bool unchanged() const override { return looked_ && file_.changes().still_alone(*looked_); }
+  [[nodiscard]] bool undisturbed() const override {
+    return opens_ ? !opens_->seen() : looked_ && file_.changes().still_alone(*looked_);
+  }
   Outcome<> sync_own() override;
   Outcome<> hide_changes() override;
   Outcome<std::optional<HiddenChanges>> hidden() override;
@@ -81,6 +84,7 @@ class PosixStub final : public Stub {
   std::optional<Time> ctime_;             // that attributes() has seen last
   std::optional<StubHiding> hiding_;
   std::optional<ChangeCounter::Look> looked_;  // by writers()
+  std::optional<OpenWatch> opens_;             // the same, if clients write
   std::shared_ptr<PosixOpenFile> lent_;        // whose descriptor is used
 };
 

@@ -25,6 +25,7 @@
 #include "vfs/posix/lease.h"
 #include "vfs/posix/listing.h"
 #include "vfs/posix/open_file.h"
+#include "vfs/posix/open_watch.h"
 #include "vfs/posix/spare_descriptors.h"
 #include "vfs/posix/transient_handles.h"
 #include "vfs/posix/write_back.h"
@@ -183,7 +184,8 @@ class Tree {
   Outcome<> punch(PosixFile& file, std::uint64_t offset, std::uint64_t length);
   // As long as the result lives: the inode may change, and nobody is told.
   OwnChanges quietly(const PosixFile& file);
-  Outcome<Writers> writers(PosixFile& file);
+  // `clients`: and whether anybody opens it from now on.
+  Outcome<Writers> writers(PosixFile& file, std::optional<OpenWatch>& opens);
   // `ctime`: that somebody has just seen; nothing: nobody looked.
   Outcome<std::optional<Stub::Inherited>> inherited(const PosixFile& file, std::string_view attribute,
                                                     std::optional<Time> ctime);

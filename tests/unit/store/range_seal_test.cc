@@ -196,6 +196,21 @@ TEST_P(RangeSealTest, whatever_is_done_to_it_meanwhile_is_not_undone) {
   }
 }
 
+// Which is not noted anywhere.
+TEST_P(RangeSealTest, what_a_local_process_has_written_meanwhile_is_not_lost) {
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  meanwhile([this] {
+    put(10 * grain, "a client's");
+    const base::UniqueFd fd(::open(local("f").c_str(), O_WRONLY | O_CLOEXEC));
+    EXPECT_EQ(::pwrite(fd.get(), "local", 5, 777), 5);
+  });
+  wanted_.replace(777, 5, "local");
+  EXPECT_EQ(seal_live(), SealOutcome::changed);
+  EXPECT_TRUE(seen() == wanted_);
+  EXPECT_EQ(seal_live(), SealOutcome::sealed);
+  EXPECT_TRUE(seen() == wanted_);
+}
+
 // The recipe is another one then.
 TEST_P(RangeSealTest, what_was_cloned_into_it_meanwhile_is_not_lost) {
   source_->use_trees([](const vfs::FileHandle&) { return 1U; });
