@@ -87,8 +87,9 @@ VfsOp<int> PosixStub::descriptor(OpenAccess access) {
   const Opened wanted = includes(access, OpenAccess::write) ? Opened::write : Opened::read;
   // One more would be in the way of a client's lease.
   if (file_.opened() < wanted) {
-    if (lent_ == nullptr || !includes(lent_->access(), access)) lent_ = file_.any_open(access);
-    if (lent_ != nullptr) return VfsOp<int>(lent_->fd());
+    std::shared_ptr<PosixOpenFile>& lent = lent_[index_of(access)];
+    if (lent == nullptr) lent = file_.any_open(access);
+    if (lent != nullptr) return VfsOp<int>(lent->fd());
   }
   return fs_.placement().run(Call::open,
                              [this, wanted] { return fs_.tree().data_descriptor(file_, wanted); });

@@ -1,6 +1,8 @@
 // The file of the name, as its content sees it.
 #pragma once
 
+#include <array>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -83,9 +85,9 @@ class PosixStub final : public Stub {
   const FileData* const open_ = nullptr;  // null: nobody's
   std::optional<Time> ctime_;             // that attributes() has seen last
   std::optional<StubHiding> hiding_;
-  std::optional<ChangeCounter::Look> looked_;  // by writers()
-  std::optional<OpenWatch> opens_;             // the same, if clients write
-  std::shared_ptr<PosixOpenFile> lent_;        // whose descriptor is used
+  std::optional<ChangeCounter::Look> looked_;                  // by writers()
+  std::optional<OpenWatch> opens_;                             // the same, if clients write
+  std::array<std::shared_ptr<PosixOpenFile>, accesses> lent_;  // whose descriptors are used, by index_of()
 };
 
 }  // namespace braid::vfs::posix
