@@ -167,6 +167,7 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
   const int fd = co_await stub.descriptor(vfs::OpenAccess::read);
   const auto file = store_.medium().file_of(fd);
   std::optional<vfs::HiddenChanges> hidden;
+  const std::optional<Record> before = inode->record();
   const base::Result<void> done = co_await on_pool(group_, io::BlockingReason::sync, [&] {
     const bool hides = stub.hide_changes().has_value();
     auto loaded = former != nullptr ? base::Result<void>() : inode->load(std::nullopt);
@@ -178,6 +179,8 @@ vfs::VfsOp<vfs::ContentRef> StoreSource::place(vfs::Stub& stub, const vfs::Conte
   if (!done)
     base::log_event(base::Level::error, "store_replace_failed", "fileid={}: {}", stub.fileid(),
                     base::message_of(done.error()));
+  // What it hides goes on to be hidden.
+  if (former != nullptr && inode->record() == before) co_return former;
   const bool plain = inode->is_plain();
   if (plain && !inode->written().is_on()) co_return vfs::ContentRef();
   if (plain) hidden.reset();

@@ -112,6 +112,21 @@ TEST_P(RangeSealTest, it_is_sealed_when_it_was_looked_at_twice) {
   EXPECT_TRUE(all_of("f") == wanted_);
 }
 
+// The kernel's times have moved when it was sealed, and clients do not see that.
+TEST_P(RangeSealTest, to_look_at_it_changes_nothing_that_clients_see) {
+  anew();
+  const vfs::Attributes before = attributes(find("f"));
+  ASSERT_EQ(seal_live(), SealOutcome::sealed);
+  ASSERT_EQ(attributes(find("f")).change, before.change);
+  anew();
+  open_ = file("f");
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  EXPECT_EQ(attributes(find("f")).change, before.change);
+  EXPECT_EQ(seal_live(), SealOutcome::already);
+  EXPECT_EQ(attributes(find("f")).change, before.change);
+  EXPECT_TRUE(seen() == wanted_);
+}
+
 TEST_P(RangeSealTest, what_was_written_since_the_last_look_stays) {
   EXPECT_EQ(seal_live(), SealOutcome::in_use);
   put(5 * grain + 100, "new");
