@@ -352,16 +352,15 @@ Outcome<> Tree::punch(PosixFile& file, std::uint64_t offset, std::uint64_t lengt
 // signal of who comes in this moment is one that is ignored. An open that cannot read would not be the only
 // descriptor for long: whoever asks wants to read the file.
 Outcome<Writers> Tree::writers(PosixFile& file, std::optional<OpenWatch>& opens) {
-  const auto open = file.any_open(OpenAccess::both);
-  if (open == nullptr && file.any_open(OpenAccess::write) != nullptr) return Writers::others;
-  if (open != nullptr || file.opened() == Opened::write) {
-    const int writer = open != nullptr ? open->fd() : file.fd();
+  if (const auto open = file.any_open(OpenAccess::both)) {
     // From before it is known that nobody else has it open.
-    auto watch = OpenWatch::begin(writer);
-    if (!watch || !leases_.is_only(writer)) return Writers::others;
+    auto watch = OpenWatch::begin(open->fd());
+    if (!watch || !leases_.is_only(open->fd())) return Writers::others;
     opens = std::move(*watch);
     return Writers::clients;
   }
+  // What the server keeps open by itself, it closes soon.
+  if (file.opened() == Opened::write || file.any_open(OpenAccess::write) != nullptr) return Writers::others;
   const auto fd = data_descriptor(file, Opened::read);
   if (!fd && fd.error() == Error::delay) return Writers::others;
   if (!fd) return base::fail(fd.error());
