@@ -111,8 +111,7 @@ vfs::VfsOp<SealOutcome> LiveSealer::seal(vfs::FileSystem& fs, std::uint32_t tree
   };
   (void)co_await source_.replace(fs, file, *stub, carry_out);
   if (!done) co_await base::fail(error_of_store(*stub, "store_seal_failed", done.error()));
-  bytes_ = 0;
-  for (const Extent& extent : draft.extents) bytes_ += extent.end - extent.begin;
+  bytes_ = length_of(draft.extents);
   // It has got a window since, or somebody else seals it.
   co_return ran ? draft.outcome : SealOutcome::changed;
 }

@@ -52,7 +52,7 @@ class SealedInode {
   // Runs `work`, which may give the file another record, while nobody else uses it. Its error, or that of
   // what the file has afterwards. EAGAIN: it has a window, and nothing was done.
   base::Result<void> replace(File& stub, const std::function<base::Result<void>()>& work);
-  // Where it is written to is noted from now on. For the work of replace().
+  // Where it is written to. begin() and end() are for the work of replace(): nobody writes then.
   WrittenRanges& written() { return written_; }
   // Nothing of it is in chunks.
   [[nodiscard]] bool is_plain();

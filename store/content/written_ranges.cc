@@ -45,19 +45,21 @@ void WrittenRanges::put(std::uint64_t begin, std::uint64_t end) {
   ranges_.emplace(begin, end);
 }
 
-std::vector<Extent> WrittenRanges::all() const {
-  const std::scoped_lock lock(mutex_);
+std::vector<Extent> WrittenRanges::listed() const {
   std::vector<Extent> out;
   out.reserve(ranges_.size());
   for (const auto& [begin, end] : ranges_) out.push_back({begin, end});
   return out;
 }
 
-std::vector<Extent> WrittenRanges::take() {
-  std::vector<Extent> out;
+std::vector<Extent> WrittenRanges::all() const {
   const std::scoped_lock lock(mutex_);
-  out.reserve(ranges_.size());
-  for (const auto& [begin, end] : ranges_) out.push_back({begin, end});
+  return listed();
+}
+
+std::vector<Extent> WrittenRanges::take() {
+  const std::scoped_lock lock(mutex_);
+  std::vector<Extent> out = listed();
   ranges_.clear();
   grain_ = grain_bytes_min;
   return out;

@@ -36,6 +36,7 @@ class WrittenRanges {
  private:
   void add(std::uint64_t begin, std::uint64_t end);
   void put(std::uint64_t begin, std::uint64_t end);
+  [[nodiscard]] std::vector<Extent> listed() const;
 
   std::atomic<bool> on_{false};
   mutable std::mutex mutex_;

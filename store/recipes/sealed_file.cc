@@ -22,6 +22,12 @@ std::uint64_t rounded_up(std::uint64_t offset, std::uint64_t block) {
   return (offset + block - 1) / block * block;
 }
 
+std::uint64_t length_of(const std::vector<Extent>& extents) {
+  std::uint64_t out = 0;
+  for (const Extent& extent : extents) out += extent.end - extent.begin;
+  return out;
+}
+
 // A block is not larger than that.
 std::uint64_t behind_last_block(std::uint64_t size) {
   constexpr std::uint64_t block_bytes_max = 64 * base::KiB;

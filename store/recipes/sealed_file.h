@@ -70,6 +70,8 @@ std::uint64_t rounded_up(std::uint64_t offset, std::uint64_t block);
 // Where a hole ends that frees the last block of a file, too, whose size this is.
 std::uint64_t behind_last_block(std::uint64_t size);
 
+std::uint64_t length_of(const std::vector<Extent>& extents);
+
 // What is left of `from` without the others, which are in order and apart.
 std::vector<Extent> without(const Extent& from, const std::vector<Extent>& others);
 

@@ -77,12 +77,6 @@ std::vector<Extent> without_all(const std::vector<Extent>& from, const std::vect
   return out;
 }
 
-std::uint64_t bytes_of(const std::vector<Extent>& extents) {
-  std::uint64_t out = 0;
-  for (const Extent& extent : extents) out += extent.end - extent.begin;
-  return out;
-}
-
 // All that there is of them is on the medium on return.
 base::Result<void> sync_of(std::span<SealDraft> drafts) {
   if (drafts.size() == 1 && drafts.front().sync) return drafts.front().sync();
@@ -147,17 +141,20 @@ base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView reco
   if (!finished) return base::fail(finished.error());
   if (!*finished) draft.outcome = SealOutcome::changed;
   if (!*finished) return {};
-  const auto seen = file.attribute(record_name);
-  const auto now = seen ? file.status() : base::fail(seen.error());
+  if ((*found)->record().pending) {
+    const auto seen = file.attribute(record_name);
+    if (!seen) return base::fail(seen.error());
+    draft.seen = *seen;
+  }
+  const auto now = file.status();
   if (!now) return base::fail(now.error());
-  draft.seen = *seen;
   draft.before = *now;
   const SealedFile sealed(store_.chunks(), (*found)->record().done(), (*found)->root());
   auto extents = sealed.newer(file, 0, now->size);
   if (!extents) return base::fail(extents.error());
   draft.extents = without_all(*extents, draft.hot);
   if (draft.written && draft.extents.size() > Root::steps_max) draft.extents.resize(Root::steps_max);
-  if (!are_enough(bytes_of(draft.extents), now->size)) return {};
+  if (!are_enough(length_of(draft.extents), now->size)) return {};
   choose_params(draft);
   auto recipe = with_replaced(
       store_.chunks(), {sealed.root().top, sealed.record().mapped}, draft.extents, now->size,
@@ -313,7 +310,7 @@ base::Result<void> Sealer::renew(SealDraft& draft, const FileStatus& now) {
   }
   if (auto left = leave_alone(draft, written, now.size); !left) return left;
   draft.before = now;
-  if (!are_enough(bytes_of(draft.extents), now.size)) draft.outcome = SealOutcome::changed;
+  if (!are_enough(length_of(draft.extents), now.size)) draft.outcome = SealOutcome::changed;
   if (draft.outcome != SealOutcome::sealed) return {};
   auto done = put_root(draft);
   return done ? store_.chunks().sync() : done;
