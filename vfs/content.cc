@@ -8,7 +8,7 @@ VfsOp<std::optional<Stub::Inherited>> Stub::inherited(std::string_view /*attribu
 
 VfsOp<std::optional<base::Bytes>> Stub::record() { return base::fail(Error::notsupp); }
 
-VfsOp<Writers> Stub::writers() { return base::fail(Error::notsupp); }
+VfsOp<Writers> Stub::writers(bool /*restless*/) { return base::fail(Error::notsupp); }
 
 base::Result<void, Error> Stub::sync_own() { return base::fail(Error::notsupp); }
 

@@ -91,7 +91,9 @@ class Stub {
 
   static constexpr std::size_t record_bytes_max = 64 * base::KiB;  // XATTR_SIZE_MAX
 
-  virtual VfsOp<Writers> writers();
+  // `restless`: what the server keeps open for clients that write without having opened the file counts as
+  // theirs; else as somebody else's, since it is closed soon.
+  virtual VfsOp<Writers> writers(bool restless);
   // Since writers() began. It said `none`: no client has begun to change the file, or ended to. `clients`:
   // nobody has opened it once more.
   [[nodiscard]] virtual bool undisturbed() const { return false; }

@@ -72,9 +72,10 @@ vfs::VfsOp<SealDraft> LiveSealer::draft_of(vfs::Stub& stub, WrittenRanges* writt
   co_return std::move(draft);
 }
 
-vfs::VfsOp<SealOutcome> LiveSealer::seal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file) {
+vfs::VfsOp<SealOutcome> LiveSealer::seal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file,
+                                         bool restless) {
   const auto stub = co_await fs.stub(file, source_);
-  const vfs::Writers writers = co_await stub->writers();
+  const vfs::Writers writers = co_await stub->writers(restless);
   if (writers == vfs::Writers::others) co_return SealOutcome::in_use;
   const vfs::ContentRef known = co_await fs.content(file);
   if (known != nullptr && &known->source() != &source_) co_await base::fail(vfs::Error::notsupp);
@@ -121,7 +122,7 @@ vfs::VfsOp<bool> LiveSealer::unseal(vfs::FileSystem& fs, std::uint32_t tree, con
   const vfs::ContentRef known = co_await fs.content(file);
   if (known == nullptr) co_return false;
   if (&known->source() != &source_) co_await base::fail(vfs::Error::notsupp);
-  const vfs::Writers writers = co_await stub->writers();
+  const vfs::Writers writers = co_await stub->writers(false);
   if (writers != vfs::Writers::none) co_await base::fail(vfs::Error::delay);
   const int fd = co_await stub->descriptor(vfs::OpenAccess::both);
   if (static_cast<const SealedContent&>(*known).has_window()) co_await base::fail(vfs::Error::delay);

@@ -64,7 +64,7 @@ void RestingFiles::again(const Taken& taken, base::TimePoint now) {
 
 bool RestingFiles::is_due(const Taken& taken, base::TimePoint now, base::Duration rested) {
   const base::TimePoint restless = taken.since + restless_waits * wait_;
-  if (rested >= wait_ || now >= restless) return true;
+  if (has_rested(rested) || now >= restless) return true;
   const Key key = key_of(taken.file);
   state_.with(
       [&](State& state) { put(state, key, {std::min(now + wait_ - rested, restless), taken.since}); });

@@ -20,6 +20,8 @@ class RestingFiles {
   explicit RestingFiles(base::Duration wait, std::size_t files_max = 1U << 18U)
       : wait_(wait), files_max_(files_max) {}
 
+  // Whether a file was left alone for long enough that was changed so long ago.
+  [[nodiscard]] bool has_rested(base::Duration rested) const { return rested >= wait_; }
   // The bytes of a file are about to be changed.
   void note(const vfs::FileHandle& file, base::TimePoint now);
   // Files that have waited long enough, at most so many; they are forgotten.

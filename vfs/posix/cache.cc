@@ -1,6 +1,7 @@
 #include "vfs/posix/cache.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -246,6 +247,22 @@ void FileCache::note_writer(PosixFile& file) {
   push_front<&PosixFile::by_writing_>(shard.by_writing, file);
 }
 
+void FileCache::close_for_data(const FileHandle& file) {
+  to_close_.with([&](std::vector<FileHandle>& all) {
+    if (all.size() < to_close_max && std::ranges::find(all, file) == all.end()) all.push_back(file);
+  });
+}
+
+bool FileCache::closed_for_data(const FileHandle& handle) {
+  const std::uint64_t mac = HandleCodec::mac_of(handle.view());
+  Shard& shard = shard_of(mac);
+  std::scoped_lock lock(shard.mutex);
+  PosixFile* const file = lookup(shard, handle.view(), mac);
+  // One that has no opens goes when it is idle.
+  if (file == nullptr || file->parked() || file->opens_ == 0 || file->opened() != Opened::read) return true;
+  return file->held_by_cache_.unique() && file->close_for_data(file->held_by_cache_);
+}
+
 // From the least recently used end, the first that nobody holds. With the lock held nobody new can get hold
 // of it.
 FileCache::Evicted FileCache::evict_one(Shard& shard) {
@@ -300,6 +317,9 @@ void FileCache::expire(Shard& shard, List& list, base::TimePoint before, std::ve
 void FileCache::sweep(base::TimePoint now) {
   now_.store(now.time_since_epoch().count(), std::memory_order_relaxed);
   std::vector<FileRef> expired;
+  for (const FileHandle& file :
+       to_close_.with([](std::vector<FileHandle>& all) { return std::exchange(all, {}); }))
+    if (!closed_for_data(file)) close_for_data(file);
   for (Shard& shard : shards_) {
     std::scoped_lock lock(shard.mutex);
     expire<&PosixFile::by_use_>(shard, shard.by_use, now - options_.idle_max, expired);

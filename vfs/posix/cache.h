@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/guarded.h"
 #include "vfs/posix/file.h"
 
 namespace braid::vfs::posix {
@@ -95,6 +96,9 @@ class FileCache {
   void drop(PosixFile& file);
   // The object now has an O_RDWR descriptor.
   void note_writer(PosixFile& file);
+  // What the file has open for reading is in somebody's way. It has opens: as soon as a sweep finds that
+  // nobody holds it, its own descriptor is an O_PATH one again.
+  void close_for_data(const FileHandle& file);
   // Closes idle descriptors; called about every second. `now` is also the time that later uses are stamped
   // with.
   void sweep(base::TimePoint now);
@@ -146,6 +150,8 @@ class FileCache {
   Evicted evict_one(Shard& shard);
   template <PosixFile::Link PosixFile::* link>
   void expire(Shard& shard, List& list, base::TimePoint before, std::vector<FileRef>& out);
+  // What close_for_data() is to do. False: somebody holds the file.
+  bool closed_for_data(const FileHandle& handle);
 
   const FileCacheOptions options_;
   bool parks_ = false;
@@ -155,6 +161,8 @@ class FileCache {
   std::atomic<std::uint64_t> too_many_open_files_{0}, nameless_refused_{0};
   std::atomic<std::size_t> next_{0};  // where evict() looks first, in turn
   std::array<Shard, shards_max> shards_;
+  static constexpr std::size_t to_close_max = 1024;
+  base::Guarded<std::vector<FileHandle>> to_close_;  // close_for_data()
 };
 
 }  // namespace braid::vfs::posix

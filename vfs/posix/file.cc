@@ -1,5 +1,6 @@
 #include "vfs/posix/file.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -89,6 +90,21 @@ bool PosixFile::park(const FileRef& only, GivenBack& out) {
   if (parks) give_up(out);
   standing_.store(parks ? Standing::parked : Standing::open, std::memory_order_seq_cst);
   return parks;
+}
+
+bool PosixFile::close_for_data(const FileRef& only) {
+  const base::UniqueFd path(::open(path_of(fd()).c_str(), O_PATH | O_CLOEXEC));
+  if (!path) return false;
+  standing_.store(Standing::parking, std::memory_order_seq_cst);
+  bool closed = false;
+  const auto close = [&](Holdings& /*held*/) {
+    if (::dup3(path.get(), fd(), O_CLOEXEC) < 0) return;
+    opened_.store(Opened::path, std::memory_order_release);
+    closed = true;
+  };
+  if (only.unique()) holdings_.try_with(close);
+  standing_.store(Standing::open, std::memory_order_seq_cst);
+  return closed;
 }
 
 void PosixFile::give_up(GivenBack& out) {

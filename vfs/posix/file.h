@@ -227,7 +227,7 @@ class PosixFile final : public File {
   [[nodiscard]] FileType type() const { return identity_.type; }
   [[nodiscard]] std::uint64_t mac() const { return HandleCodec::mac_of(identity_.handle.view()); }
 
-  // The number stays the same as long as the object; what it is good for only grows.
+  // The number stays the same as long as the object; what it is good for only grows for who has a FileRef.
   [[nodiscard]] int fd() const { return fd_.load(std::memory_order_acquire); }
   // As the kernel has it; a file without a name has " (deleted)" behind its last one.
   [[nodiscard]] std::optional<std::string> path() const override;
@@ -320,6 +320,8 @@ class PosixFile final : public File {
   // moment, or something hangs on a descriptor: a lock, a lease, a file without a name.
   bool park(const FileRef& only, GivenBack& out);
   void give_up(GivenBack& out);
+  // The same of its own descriptor alone, if it is for reading: an O_PATH one takes its place.
+  bool close_for_data(const FileRef& only);
   // With the descriptor of another object of this handle.
   void unpark(PosixFile& fresh);
 

@@ -94,15 +94,16 @@ void forget_description_if_unused(Holdings::Kept& kept) {
 
 }  // namespace
 
-// A description of the file that this type can be locked through. Best is one of our own; where the file may
-// not be opened once more (it runs as a program), or that would break the caller's own lease, the open's will
-// do.
+// A description of the file that this type can be locked through: the open's, if all types can; so a file
+// that one client uses is open once, as far as the kernel knows (LeaseMonitor::is_only). Else one of our own
+// is best; where the file may not be opened once more (it runs as a program), or that would break the
+// caller's own lease, the open's will do.
 Outcome<Holdings::LockDescription> Tree::lock_description(const PosixOpenFile& open, LockType type,
                                                           bool leased) {
   auto slot = cache_.reserve_to_keep();
   if (!slot) return base::fail(Error::delay);
   constexpr int flags = O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
-  if (!leased) {
+  if (!leased && open.access() != OpenAccess::both) {
     if (auto fd = with_room([&] { return open_again(open.node(), O_RDWR | flags); }))
       return Holdings::LockDescription{std::move(*fd), true, std::move(*slot)};
   }

@@ -251,12 +251,13 @@ void PosixStub::show_changes() {
 
 Outcome<> PosixStub::sync_own() { return fs_.tree().sync_stub(file_); }
 
-VfsOp<Writers> PosixStub::writers() {
+VfsOp<Writers> PosixStub::writers(bool restless) {
   // Before the look: who changes it after that tells the source.
   file_.content()->changing.store(false);
   looked_ = file_.changes().look();
   opens_.reset();
-  return fs_.placement().run(Call::open, [this] { return fs_.tree().writers(file_, opens_); });
+  return fs_.placement().run(Call::open,
+                             [this, restless] { return fs_.tree().writers(file_, restless, opens_); });
 }
 
 Outcome<> PosixStub::hide_changes() {
@@ -348,19 +349,26 @@ Outcome<> Tree::punch(PosixFile& file, std::uint64_t offset, std::uint64_t lengt
   });
 }
 
+bool Tree::is_only(int fd, std::optional<OpenWatch>& opens) {
+  // From before it is known that nobody else has it open.
+  auto watch = OpenWatch::begin(fd);
+  if (!watch || !leases_.is_only(fd)) return false;
+  opens = std::move(*watch);
+  return true;
+}
+
 // A read lease is not to be had while anybody has the file open for writing. It is given back at once; the
 // signal of who comes in this moment is one that is ignored. An open that cannot read would not be the only
 // descriptor for long: whoever asks wants to read the file.
-Outcome<Writers> Tree::writers(PosixFile& file, std::optional<OpenWatch>& opens) {
+Outcome<Writers> Tree::writers(PosixFile& file, bool restless, std::optional<OpenWatch>& opens) {
   if (const auto open = file.any_open(OpenAccess::both)) {
-    // From before it is known that nobody else has it open.
-    auto watch = OpenWatch::begin(open->fd());
-    if (!watch || !leases_.is_only(open->fd())) return Writers::others;
-    opens = std::move(*watch);
-    return Writers::clients;
+    if (is_only(open->fd(), opens)) return Writers::clients;
+    if (file.opened() == Opened::read) cache_.close_for_data(file.handle());
+    return Writers::others;
   }
-  // What the server keeps open by itself, it closes soon.
-  if (file.opened() == Opened::write || file.any_open(OpenAccess::write) != nullptr) return Writers::others;
+  if (file.any_open(OpenAccess::write) != nullptr) return Writers::others;
+  if (file.opened() == Opened::write)
+    return restless && is_only(file.fd(), opens) ? Writers::clients : Writers::others;
   const auto fd = data_descriptor(file, Opened::read);
   if (!fd && fd.error() == Error::delay) return Writers::others;
   if (!fd) return base::fail(fd.error());

@@ -52,7 +52,7 @@ class PosixStub final : public Stub {
   VfsOp<std::optional<Inherited>> inherited(std::string_view attribute) override;
   VfsOp<> sync() override;
   VfsOp<> drop_privileges() override;
-  VfsOp<Writers> writers() override;
+  VfsOp<Writers> writers(bool restless) override;
   [[nodiscard]] bool undisturbed() const override {
     return opens_ ? !opens_->seen() : looked_ && file_.changes().still_alone(*looked_);
   }

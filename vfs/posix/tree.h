@@ -185,7 +185,9 @@ class Tree {
   // As long as the result lives: the inode may change, and nobody is told.
   OwnChanges quietly(const PosixFile& file);
   // `clients`: and whether anybody opens it from now on.
-  Outcome<Writers> writers(PosixFile& file, std::optional<OpenWatch>& opens);
+  Outcome<Writers> writers(PosixFile& file, bool restless, std::optional<OpenWatch>& opens);
+  // Whether this descriptor is the only one of its file; `opens`: of those since then.
+  bool is_only(int fd, std::optional<OpenWatch>& opens);
   // `ctime`: that somebody has just seen; nothing: nobody looked.
   Outcome<std::optional<Stub::Inherited>> inherited(const PosixFile& file, std::string_view attribute,
                                                     std::optional<Time> ctime);

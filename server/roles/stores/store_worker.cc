@@ -224,7 +224,7 @@ io::Op<> StoreWorker::seal_resting(const store::RestingFiles::Taken& taken) {
       std::chrono::seconds(now->ctime.seconds) + std::chrono::nanoseconds(now->ctime.nanoseconds);
   const auto rested = std::chrono::duration_cast<base::Duration>(clock_->wall().time_since_epoch() - changed);
   if (!resting_.is_due(taken, clock_->now(), rested)) co_return;
-  const auto outcome = co_await seal_file(*target, *file);
+  const auto outcome = co_await seal_file(*target, *file, !resting_.has_rested(rested));
   const bool put_off =
       !outcome || outcome == store::SealOutcome::in_use || outcome == store::SealOutcome::changed;
   if (!put_off) resting_.done(handle);
@@ -235,12 +235,12 @@ io::Op<> StoreWorker::seal_resting(const store::RestingFiles::Taken& taken) {
 
 // Nothing: it could not be; the log says why.
 io::Op<std::optional<store::SealOutcome>> StoreWorker::seal_file(const Target& target,
-                                                                 const vfs::FileRef& file) {
+                                                                 const vfs::FileRef& file, bool restless) {
   const auto now = co_await target.file_system->getattr(file).as_result();
   if (!now) co_return std::nullopt;
   // Another export may have another of its names.
   if (target.shared && now->nlink > 1) co_return store::SealOutcome::in_use;
-  const auto outcome = co_await sealer_.seal(*target.file_system, target.tree, file).as_result();
+  const auto outcome = co_await sealer_.seal(*target.file_system, target.tree, file, restless).as_result();
   shared_.with([&](Shared& shared) {
     if (!outcome) ++shared.counts.failed;
     if (!outcome || *outcome != store::SealOutcome::sealed) return;
@@ -382,7 +382,7 @@ io::Op<> StoreWorker::take_file(const Target& target, const vfs::FileRef& file, 
       outcome = SealOutcome::in_use;
     if (done && *done) shared_.with([](Shared& shared) { ++shared.counts.unsealed; });
   } else {
-    outcome = co_await seal_file(target, file);
+    outcome = co_await seal_file(target, file, false);
   }
   if (size > 0) ++job.files;
   job.bytes += size;

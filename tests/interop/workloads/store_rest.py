@@ -1,5 +1,6 @@
 """What has been left alone is sealed while clients use it: they notice nothing, and what they wrote last is what they read."""
 
+import fcntl
 import os
 import random
 
@@ -112,10 +113,11 @@ expect(sealed() >= 8, f"only {sealed()} files were sealed")
 run(*FIO, f"--directory={mnt}", "--verify_only=1")
 
 if lab.version != "3":
-    step("a client has a file open and writes to its beginning all the time: the rest is sealed, and is there after a crash")
+    step("a client has a file open and locked, and writes to its beginning all the time: the rest is sealed, and is there after a crash")
     image, stored = bytearray(source.randbytes(16 << 20)), store.stored_kib()
     with open(f"{mnt}/image", "w+b", buffering=0) as held:
         held.write(image)
+        fcntl.lockf(held, fcntl.LOCK_EX, 1, 100)
 
         def written_once_more():
             for _ in range(10):

@@ -48,7 +48,7 @@ class LiveSealTest : public SourceTest {
     root_ = fs_->root();
   }
   vfs::posix::Outcome<SealOutcome> seal_live(const std::string& name) {
-    return vfs::run(sealer_->seal(*fs_, 1, find(name)));
+    return vfs::run(sealer_->seal(*fs_, 1, find(name), false));
   }
   std::map<std::string, vfs::Attributes> listed() {
     std::map<std::string, vfs::Attributes> out;
@@ -325,7 +325,7 @@ class BusyFile : public LiveSealTest {
   }
 
   io::Op<> seal_by_range() {
-    const auto sealed = co_await sealer_->seal(*fs_, 1, file_).as_result();
+    const auto sealed = co_await sealer_->seal(*fs_, 1, file_, false).as_result();
     EXPECT_TRUE(sealed);
     sealed_ += sealed && *sealed == SealOutcome::sealed ? 1 : 0;
     ++attempts_;

@@ -29,10 +29,7 @@ class RangeSealTest : public SourceTest {
     put(0, wanted_);
   }
   void TearDown() override {
-    if (open_ != nullptr) {
-      EXPECT_TRUE(vfs::run(fs_->close(open_)));
-    }
-    open_.reset();
+    if (open_ != nullptr) close();
     SourceTest::TearDown();
   }
   // As the client that has it open.
@@ -45,7 +42,13 @@ class RangeSealTest : public SourceTest {
     if (wanted_.size() < at + text.size()) wanted_.resize(at + text.size());
     wanted_.replace(at, text.size(), text);
   }
-  vfs::posix::Outcome<SealOutcome> seal_live() { return vfs::run(sealer_->seal(*fs_, 1, find("f"))); }
+  vfs::posix::Outcome<SealOutcome> seal_live(bool restless = false) {
+    return vfs::run(sealer_->seal(*fs_, 1, find("f"), restless));
+  }
+  void close() {
+    EXPECT_TRUE(vfs::run(fs_->close(open_)));
+    open_.reset();
+  }
   // What the client that has it open reads.
   std::string seen() {
     std::string out;
@@ -80,10 +83,7 @@ class RangeSealTest : public SourceTest {
   }
   // Nobody uses it any more, and it comes back from the medium.
   void anew() {
-    if (open_ != nullptr) {
-      EXPECT_TRUE(vfs::run(fs_->close(open_)));
-    }
-    open_.reset();
+    if (open_ != nullptr) close();
     root_ = {};
     fs_.reset();
     fs_ = opened();
@@ -233,7 +233,7 @@ TEST_P(RangeSealTest, what_was_cloned_into_it_meanwhile_is_not_lost) {
   ASSERT_TRUE(create("other"));
   ASSERT_TRUE(write(find("other"), other));
   anew();
-  ASSERT_EQ(vfs::run(sealer_->seal(*fs_, 1, find("other"))), SealOutcome::sealed);
+  ASSERT_EQ(vfs::run(sealer_->seal(*fs_, 1, find("other"), false)), SealOutcome::sealed);
   open_ = file("f");
   EXPECT_EQ(seal_live(), SealOutcome::in_use);
   EXPECT_EQ(seal_live(), SealOutcome::sealed);
@@ -290,6 +290,64 @@ TEST_P(RangeSealTest, not_while_others_have_it_open) {
     EXPECT_EQ(seal_live(), SealOutcome::in_use) << "the kernel does not tell one from the other";
   }
   EXPECT_EQ(seal_live(), SealOutcome::sealed);
+}
+
+// NFSv3, and what the server reads for itself.
+TEST_P(RangeSealTest, what_the_server_has_open_for_reading_is_closed_for_it) {
+  EXPECT_TRUE(all_of("f") == wanted_);
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  {
+    const vfs::FileRef used = find("f");
+    fs_->sweep();
+    EXPECT_TRUE(read(used, 0)) << "not under a call";
+  }
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  EXPECT_EQ(seal_live(), SealOutcome::in_use) << "it is still there";
+  fs_->sweep();
+  EXPECT_EQ(seal_live(), SealOutcome::in_use) << "the first look";
+  EXPECT_EQ(seal_live(), SealOutcome::sealed);
+  EXPECT_TRUE(all_of("f") == wanted_);
+  EXPECT_TRUE(seen() == wanted_);
+}
+
+// Images of virtual machines are locked.
+TEST_P(RangeSealTest, locks_stay) {
+  const vfs::LockOwnerId owner(1);
+  const vfs::LockRange range{.offset = 100, .length = 1};
+  EXPECT_EQ(vfs::run(fs_->lock(open_, owner, range, vfs::LockType::write)).value(), std::nullopt);
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  EXPECT_EQ(seal_live(), SealOutcome::sealed);
+  EXPECT_TRUE(seen() == wanted_);
+  const base::UniqueFd local_process(::open(local("f").c_str(), O_RDWR | O_CLOEXEC));
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  EXPECT_EQ(::fcntl(local_process.get(), F_OFD_SETLK, &lock), -1);
+  EXPECT_TRUE(vfs::run(fs_->unlock(find("f"), owner, range)));
+  EXPECT_EQ(::fcntl(local_process.get(), F_OFD_SETLK, &lock), 0);
+}
+
+// As NFSv3 does.
+TEST_P(RangeSealTest, who_writes_without_an_open_all_the_time_has_it_sealed_too) {
+  close();
+  anew();
+  const auto write_on = [&](const std::string& text) {
+    ASSERT_TRUE(write(find("f"), text));
+    wanted_.replace(0, text.size(), text);
+  };
+  write_on("one");
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  EXPECT_EQ(seal_live(), SealOutcome::in_use) << "its descriptor is closed soon";
+  EXPECT_EQ(seal_live(true), SealOutcome::in_use) << "the first look";
+  write_on("two");
+  EXPECT_EQ(seal_live(true), SealOutcome::sealed);
+  EXPECT_EQ(own(), (std::vector<Extent>{{0, grain}}));
+  write_on("three");
+  EXPECT_TRUE(all_of("f") == wanted_);
+  anew();
+  EXPECT_TRUE(all_of("f") == wanted_);
+  const base::UniqueFd local_writer(::open(local("f").c_str(), O_WRONLY | O_CLOEXEC));
+  write_on("four");
+  EXPECT_EQ(seal_live(true), SealOutcome::in_use);
 }
 
 // Blocks between the extents of a file with many holes are not taken for holes.

@@ -103,7 +103,7 @@ class SourceTest : public vfs::PosixTest {
     }
     LiveSealer sealer(*store_, *source_, [] { return false; });
     if (how == 3) {
-      EXPECT_TRUE(vfs::run(sealer.seal(*fs_, 1, find("f"))));
+      EXPECT_TRUE(vfs::run(sealer.seal(*fs_, 1, find("f"), false)));
       return;
     }
     root_ = {};

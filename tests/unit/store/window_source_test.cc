@@ -314,7 +314,7 @@ TEST_P(WindowSourceTest, a_file_with_a_window_is_in_use) {
   stream("f", noise_.substr(0, 2'000'000));
   LiveSealer sealer(*store_, *source_, [] { return false; });
   fs_->tree().cache().shrink(1000);
-  const auto sealed = vfs::run(sealer.seal(*fs_, 1, find("f")));
+  const auto sealed = vfs::run(sealer.seal(*fs_, 1, find("f"), false));
   ASSERT_TRUE(sealed);
   EXPECT_EQ(*sealed, SealOutcome::in_use);
   EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'000'000));
