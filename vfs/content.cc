@@ -42,8 +42,8 @@ bool Content::locate(std::uint64_t /*offset*/, std::uint32_t /*count*/, const Lo
   return false;
 }
 
-bool Content::as_plain(std::uint64_t /*offset*/, std::uint64_t /*length*/, const Look& /*look*/,
-                       const std::function<void()>& /*work*/) {
+bool Content::as_plain(std::uint64_t /*offset*/, std::uint64_t /*length*/, Steps /*steps*/,
+                       const Look& /*look*/, const std::function<void()>& /*work*/) {
   return false;
 }
 

@@ -64,9 +64,9 @@ vfs::VfsOp<vfs::ReadResult> SealedContent::read(vfs::Stub& stub, std::uint64_t o
   co_return std::move(out);
 }
 
-bool SealedContent::as_plain(std::uint64_t offset, std::uint64_t length, const Look& look,
+bool SealedContent::as_plain(std::uint64_t offset, std::uint64_t length, Steps steps, const Look& look,
                              const std::function<void()>& work) {
-  return source_.store_.writable() && inode_->as_plain(offset, length, look, work);
+  return source_.store_.writable() && inode_->as_plain(offset, length, steps, look, work);
 }
 
 vfs::VfsOp<> SealedContent::change(vfs::Stub& stub, Work work) {

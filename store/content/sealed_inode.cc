@@ -97,8 +97,8 @@ bool SealedInode::locate(std::uint64_t offset, std::uint32_t count, const vfs::C
   return now_->locate(offset, offset + std::min<std::uint64_t>(count, inode->size - offset), where);
 }
 
-bool SealedInode::as_plain(std::uint64_t offset, std::uint64_t length, const vfs::Content::Look& look,
-                           const std::function<void()>& work) {
+bool SealedInode::as_plain(std::uint64_t offset, std::uint64_t length, vfs::Content::Steps steps,
+                           const vfs::Content::Look& look, const std::function<void()>& work) {
   if (waiting_.load() > 0) return false;
   {
     const Shared lock(users_, std::try_to_lock);
@@ -113,7 +113,7 @@ bool SealedInode::as_plain(std::uint64_t offset, std::uint64_t length, const vfs
       return true;
     }
   }
-  return over_whole_blocks(offset, offset + length, look, work);
+  return steps == vfs::Content::Steps::one && over_whole_blocks(offset, offset + length, look, work);
 }
 
 // Nothing is left of what the recipe has there: nobody needs to know what that is. A page is written in one

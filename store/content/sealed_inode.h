@@ -66,9 +66,10 @@ class SealedInode {
   // As Content::locate(): of a file whose stub has no bytes of its own. It does not wait.
   bool locate(std::uint64_t offset, std::uint32_t count, const vfs::Content::Look& look, vfs::Located& where);
 
-  // As Content::as_plain(): of blocks in which the recipe was seen to show nothing, and of whole ones.
-  bool as_plain(std::uint64_t offset, std::uint64_t length, const vfs::Content::Look& look,
-                const std::function<void()>& work);
+  // As Content::as_plain(): of blocks in which the recipe was seen to show nothing; and of whole ones, in one
+  // step.
+  bool as_plain(std::uint64_t offset, std::uint64_t length, vfs::Content::Steps steps,
+                const vfs::Content::Look& look, const std::function<void()>& work);
 
   // What the caller does to the stub, at the right moment. Its errors end the call, and are returned.
   using Change = std::function<base::Result<void>()>;

@@ -46,7 +46,7 @@ class SealedContent final : public vfs::Content {
   bool locate(std::uint64_t offset, std::uint32_t count, const Look& look, vfs::Located& where) override {
     return inode_->locate(offset, count, look, where);
   }
-  bool as_plain(std::uint64_t offset, std::uint64_t length, const Look& look,
+  bool as_plain(std::uint64_t offset, std::uint64_t length, Steps steps, const Look& look,
                 const std::function<void()>& work) override;
   [[nodiscard]] bool has_plain_bytes() const override { return true; }
   vfs::VfsOp<vfs::WriteResult> write(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t offset,

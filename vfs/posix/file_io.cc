@@ -15,7 +15,7 @@ VfsOp<WriteResult> FileIo::write(const Credentials& who, std::uint64_t offset, c
   auto use = content->slot.enter();
   if (!use) return write_content(who, offset, data, stability, wcc);
   if (use->content() != nullptr) {
-    if (use->content()->has_plain_bytes() && stability == Stability::unstable && !data.piped())
+    if (use->content()->has_plain_bytes() && stability == Stability::unstable)
       return write_as_plain(std::move(*use), who, offset, data, wcc);
     use.reset();  // who waits for this file's content holds no use of it
     return write_content(who, offset, data, stability, wcc);
@@ -37,7 +37,8 @@ VfsOp<WriteResult> FileIo::write_as_plain(ContentSlot::Use use, const Credential
     };
     const auto write = [&] { written = data_.write(who, offset, data, Stability::unstable, wcc); };
     if (!base::end_of<std::uint64_t>(offset, data.size(), offset_max) ||
-        !use.content()->as_plain(offset, data.size(), look, write))
+        !use.content()->as_plain(offset, data.size(),
+                                 data.piped() ? Content::Steps::several : Content::Steps::one, look, write))
       return std::nullopt;
     if (!written) return base::fail(written.error());
     return *written;

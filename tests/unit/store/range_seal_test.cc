@@ -42,6 +42,19 @@ class RangeSealTest : public SourceTest {
     if (wanted_.size() < at + text.size()) wanted_.resize(at + text.size());
     wanted_.replace(at, text.size(), text);
   }
+  // The same of what lies in a pipe; false: nothing is spliced here.
+  bool put_by_pipe(std::uint64_t at, const std::string& text) {
+    local_write("data", text);
+    const base::UniqueFd data(::open(local("data").c_str(), O_RDONLY | O_CLOEXEC));
+    auto pipe = pipes_.take();
+    if (!pipe || pipe->pipe()->fill(data.get(), 0, text.size()) != text.size()) return false;
+    io::Payload piped;
+    piped.append({std::move(*pipe), 0, static_cast<std::uint32_t>(text.size())});
+    const auto written = vfs::run(open_->write({}, at, piped, vfs::Stability::unstable, nullptr));
+    EXPECT_TRUE(written && written->count == text.size());
+    wanted_.replace(at, text.size(), text);
+    return true;
+  }
   vfs::posix::Outcome<SealOutcome> seal_live(bool restless = false) {
     return vfs::run(sealer_->seal(*fs_, 1, find("f"), restless));
   }
@@ -90,6 +103,7 @@ class RangeSealTest : public SourceTest {
     root_ = fs_->root();
   }
 
+  io::PipePool pipes_;
   std::unique_ptr<LiveSealer> sealer_;
   vfs::OpenFileRef open_;
   std::string wanted_;  // what is in the file
@@ -138,6 +152,22 @@ TEST_P(RangeSealTest, what_was_written_since_the_last_look_stays) {
   EXPECT_EQ(seal_live(), SealOutcome::sealed) << "now it has rested";
   EXPECT_TRUE(own().empty());
   EXPECT_EQ(seal_live(), SealOutcome::already);
+  anew();
+  EXPECT_TRUE(all_of("f") == wanted_);
+}
+
+TEST_P(RangeSealTest, what_comes_in_pipes_is_noted_too) {
+  const std::string fresh(2 * grain, 'p'), more(2 * grain, 'q');
+  EXPECT_EQ(seal_live(), SealOutcome::in_use);
+  if (!put_by_pipe(5 * grain, fresh)) GTEST_SKIP() << "nothing is spliced here";
+  EXPECT_EQ(seal_live(), SealOutcome::sealed);
+  EXPECT_EQ(own(), (std::vector<Extent>{{5 * grain, 7 * grain}}));
+  // Over what is sealed, and in part over what is not.
+  ASSERT_TRUE(put_by_pipe(6 * grain, more));
+  ASSERT_TRUE(put_by_pipe(10 * grain + 1, fresh));
+  EXPECT_EQ(seal_live(), SealOutcome::sealed);
+  EXPECT_EQ(own(), (std::vector<Extent>{{6 * grain, 8 * grain}, {10 * grain, 12 * grain + 4096}}));
+  EXPECT_TRUE(seen() == wanted_);
   anew();
   EXPECT_TRUE(all_of("f") == wanted_);
 }
