@@ -16,11 +16,14 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# Clang takes its memory in small pieces: with huge pages for them, asked for in large steps, it takes 0.9 of the time. g++
+# has a memory of its own.
+set(CMAKE_CXX_COMPILER_LAUNCHER env GLIBC_TUNABLES=glibc.malloc.hugetlb=1:glibc.malloc.top_pad=67108864)
 find_program(CCACHE_PROGRAM ccache)
 if(CCACHE_PROGRAM)
   # What one clone has compiled serves the others, too: no path of a clone gets into an object. Without these sloppinesses
   # it keeps nothing that was compiled with a precompiled header; no source has macros of the time.
-  set(CMAKE_CXX_COMPILER_LAUNCHER env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
+  list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
     CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE_PROGRAM})
 endif()
 
