@@ -8,6 +8,7 @@ import json
 import os
 import random
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -273,7 +274,7 @@ class StoreTree(unittest.TestCase):
             if server.poll() is not None or run("status", "--admin", self.admin)[0] == 0:
                 break
             time.sleep(0.05)
-        self.assertIsNone(server.poll())
+        self.assertIsNone(server.poll(), server.poll() is not None and server.stderr.read())
         return server
 
     def served(self, action, path):
@@ -310,6 +311,48 @@ class StoreTree(unittest.TestCase):
         self.assertEqual(code, 0, text)
         self.end(server)
         self.is_as_it_was()
+
+    def test_marks_in_the_bytes_take_the_place_of_hashing(self):
+        """hashing = "oracle", for benchmarks: a store of its own."""
+        shutil.rmtree(self.original)
+        os.mkdir(self.original)
+        source = random.Random(2)
+
+        def chunk():
+            length = source.randrange(50_000, 150_000)
+            return struct.pack(">8sII32s", b"BraidOrc", length, 0, source.randbytes(32)) + source.randbytes(length - 48)
+
+        chunks = [chunk() for _ in range(24)]
+        for name, some in (("a", chunks[:16]), ("b", chunks[8:])):
+            with open(os.path.join(self.original, name), "wb") as file:
+                file.write(b"".join(some))
+        with open(os.path.join(self.original, "without"), "wb") as file:
+            file.write(source.randbytes(500_000))
+        marked = os.path.join(self.tree, "marked")
+        shutil.copytree(self.original, marked)
+
+        def config(hashing):
+            path = os.path.join(self.place, f"{hashing}.toml")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(f'[[store]]\nname = "s"\ndirectory = "{self.store}"\nhashing = "{hashing}"\nseal_seconds = 3600\n'
+                           f'[[export]]\npath = "/"\ndirectory = "{marked}"\nstore = "s"\n')
+            return path
+
+        os.mkdir(os.path.join(self.tree, "nothing"))
+        self.assertEqual(run("store", "seal", os.path.join(self.tree, "nothing"), "--store", self.store)[0], 0)
+        server = self.serve("--config", config("oracle"))
+        code, text = self.served("seal", marked)
+        self.assertEqual(code, 1, text)
+        self.assertIn("2 files sealed", text)
+        self.assertIn("1 could not be sealed", text)
+        stores = json.loads(run("store", "--json", "--admin", self.admin)[1])
+        self.assertEqual(stores[0]["chunks_found"], 8)
+        self.assertEqual(stores[0]["bytes_found"], sum(len(one) for one in chunks[8:16]))
+        self.assertIn("store_seal_failed", self.end(server))
+        subprocess.run(["cmp", os.path.join(self.original, "without"), os.path.join(marked, "without")], check=True)
+        code, text = run("serve", "--config", config("cpu"), "--port", "0", "--state", os.path.join(self.place, "state"))
+        self.assertEqual(code, 1, text)
+        self.assertIn("a benchmark has filled it", text)
 
     def test_files_of_several_exports_are_not_sealed(self):
         os.mkdir(self.store)
