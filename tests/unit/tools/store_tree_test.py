@@ -312,6 +312,31 @@ class StoreTree(unittest.TestCase):
         self.end(server)
         self.is_as_it_was()
 
+    def test_a_guard_is_there_again_when_the_file_system_is(self):
+        """The kernel's mark goes with the mount."""
+        self.assertEqual(run("store", "seal", self.tree + "/a", "--store", self.store)[0], 0)
+        config = os.path.join(self.place, "guard.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'[[store]]\nname = "s"\ndirectory = "{self.store}"\nguard = true\nseal_seconds = 3600\n'
+                       f'[[export]]\npath = "/"\ndirectory = "{self.tree}"\nstore = "s"\n')
+        server = self.serve("--config", config)
+        sealed, plain = os.path.join(self.tree, "a/docs/store.md"), os.path.join(self.tree, "b/docs/store.md")
+
+        def is_guarded():
+            with self.assertRaises(PermissionError):
+                open(sealed, "rb").close()
+            with open(plain, "rb") as file:
+                self.assertIn(b"guard = true", file.read())
+
+        is_guarded()
+        self.assertEqual(run("export", "suspend", "/", "--admin", self.admin)[0], 0)
+        subprocess.run(["umount", self.mount], check=True)
+        subprocess.run(["mount", "-o", "loop", os.path.join(self.place, "image"), self.mount], check=True)
+        code, text = run("export", "resume", "/", "--admin", self.admin)
+        self.assertEqual(code, 0, text)
+        is_guarded()
+        self.end(server)
+
     def test_marks_in_the_bytes_take_the_place_of_hashing(self):
         """hashing = "oracle", for benchmarks: a store of its own."""
         shutil.rmtree(self.original)
