@@ -64,6 +64,11 @@ inline const std::vector<std::vector<Step>> scripts{
      {What::live_seal},
      {What::resize, 9000}},
     {{What::stable_write, 0, 40 * KiB},
+     {What::range_seal, 9000, 3000},
+     {What::commit},
+     {What::resize, 30 * KiB},
+     {What::range_seal, 20 * KiB, 100}},
+    {{What::stable_write, 0, 40 * KiB},
      {What::seal},
      {What::punch, 0, 17 * KiB},
      {What::collect},
@@ -97,6 +102,7 @@ inline const std::vector<std::vector<Step>> scripts{
 // that takes the longest.
 inline constexpr std::size_t garbage_scripts = 4;
 
+// The one before them seals a file that is written to.
 inline std::size_t first_script_of(Plant plant) {
   switch (plant) {
     case Plant::moved_and_not_synced:
@@ -106,6 +112,8 @@ inline std::size_t first_script_of(Plant plant) {
     case Plant::tree_taken_for_empty:
     case Plant::hits_not_pinned:
       return scripts.size() - garbage_scripts;
+    case Plant::writes_not_noted:
+      return scripts.size() - garbage_scripts - 1;
     default:
       return 0;
   }

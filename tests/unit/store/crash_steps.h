@@ -5,8 +5,10 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "store/chunks/index.h"
 #include "store/maintenance/sealed_trees.h"
@@ -47,8 +49,9 @@ enum class What : std::uint8_t {
   punch,
   allocate,
   seal,
-  prepare,    // a seal that ends before anything is announced
-  live_seal,  // a server's: with a length, that is written while it is prepared
+  prepare,     // a seal that ends before anything is announced
+  live_seal,   // a server's: with a length, that is written while it is prepared
+  range_seal,  // the same of a file that clients write to all the time, there and elsewhere
   unseal,
   restart,
   again,           // the first bytes that were written are written once more
@@ -71,6 +74,7 @@ enum class Plant : std::uint8_t {
   punched_before_the_record,  // what the recipe has is older
   hits_not_synced,            // a chunk that was there already is taken to be on the medium
   not_looked_at_again,        // what was written while a server's seal was prepared is punched
+  writes_not_noted,           // the same of a file that clients write to all the time
   marked_and_not_synced,      // garbage is what a crash may bring back
   tree_taken_for_empty,       // its files are not there, so they need nothing
   moved_and_not_synced,       // a container is rewritten before what moved is on the medium
@@ -78,6 +82,26 @@ enum class Plant : std::uint8_t {
   window_forgotten_on_cut,    // what is cut off is still in the window
   window_not_committed,       // COMMIT leaves the window as it is
   hits_not_pinned             // a chunk is found in the index, and its container goes away
+};
+
+// What clients have written to.
+class NotedBlocks {
+ public:
+  void note(std::uint64_t offset, std::uint64_t length) {
+    for (std::uint64_t at = offset / bytes * bytes; at < offset + length; at += bytes) blocks_.insert(at);
+  }
+  [[nodiscard]] std::vector<Extent> all() const {
+    std::vector<Extent> out;
+    for (const std::uint64_t at : blocks_) {
+      if (out.empty() || out.back().end != at) out.push_back({at, at});
+      out.back().end += bytes;
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::uint64_t bytes = CrashInode::block_bytes;
+  std::set<std::uint64_t> blocks_;
 };
 
 // The one that the exported file is on.

@@ -207,6 +207,10 @@ class World {
         close_window(*stub, fill);
         live_seal(*stub, step, fill);
         break;
+      case What::range_seal:
+        close_window(*stub, fill);
+        range_seal(*stub, step, fill);
+        break;
       default:
         carry_out_on_store(*stub, step, fill);
     }
@@ -357,6 +361,29 @@ class World {
     if (plant_ == Plant::not_looked_at_again) draft.before = *stub.status();
     must(inode_->replace(stub, [&] { return sealer_->carry_out(std::span(&draft, 1)); }), "sealing");
   }
+  // What was written since the last look is left alone from the beginning; more is written when the file has
+  // been read, and when its chunks are on the medium.
+  void range_seal(File& stub, const Step& step, const SealedInode::Fill& fill) {
+    NotedBlocks noted;
+    const auto write_on = [&](std::uint64_t offset, std::uint64_t length) {
+      if (plant_ != Plant::writes_not_noted) noted.note(offset, length);
+      write(stub, {What::write, offset, length}, fill);
+    };
+    write_on(step.offset, step.length);
+    SealDraft draft;
+    draft.file = disk_.exported();
+    draft.untouched = [] { return true; };
+    draft.served = true;
+    draft.hot = std::exchange(noted, {}).all();
+    draft.written = [&noted] { return noted.all(); };
+    draft.sync = [&stub] { return stub.sync(); };
+    must(sealer().prepare(draft), "sealing");
+    write_on(step.offset + step.length + CrashInode::block_bytes, 300);
+    if (draft.outcome == SealOutcome::sealed) must(sealer_->announce(std::span(&draft, 1)), "sealing");
+    write_on(step.offset / 2, 20);
+    if (draft.outcome != SealOutcome::sealed) return;
+    must(inode_->replace(stub, [&] { return sealer_->carry_out(std::span(&draft, 1)); }), "sealing");
+  }
 
   std::string wrong_;
   std::string first_;
@@ -406,9 +433,9 @@ Step step_of(std::mt19937& random) {
   const std::uint64_t offset = random() % (48 * KiB);
   const std::uint64_t length = 1 + random() % (random() % 3 == 0 ? 20 * KiB : KiB);
   constexpr std::array often{
-      What::stream,  What::stream,   What::stream, What::write,   What::write,          What::stable_write,
-      What::commit,  What::resize,   What::punch,  What::seal,    What::live_seal,      What::unseal,
-      What::restart, What::allocate, What::again,  What::collect, What::seal_collecting};
+      What::stream,  What::stream,   What::stream, What::write,   What::write,           What::stable_write,
+      What::commit,  What::resize,   What::punch,  What::seal,    What::live_seal,       What::unseal,
+      What::restart, What::allocate, What::again,  What::collect, What::seal_collecting, What::range_seal};
   return {often[random() % often.size()], offset, length};
 }
 
@@ -452,14 +479,13 @@ TEST(CrashTest, with_seeds) {
 
 class PlantTest : public testing::TestWithParam<Plant> {};
 TEST_P(PlantTest, is_found) { EXPECT_NE(first_violation(GetParam()), ""); }
-INSTANTIATE_TEST_SUITE_P(, PlantTest,
-                         testing::Values(Plant::containers_not_synced, Plant::edges_left_out,
-                                         Plant::grown_behind_its_back, Plant::enters_announced_ranges,
-                                         Plant::punched_before_the_record, Plant::hits_not_synced,
-                                         Plant::not_looked_at_again, Plant::marked_and_not_synced,
-                                         Plant::tree_taken_for_empty, Plant::hits_not_pinned,
-                                         Plant::moved_and_not_synced, Plant::forwarding_lost,
-                                         Plant::window_forgotten_on_cut, Plant::window_not_committed));
+INSTANTIATE_TEST_SUITE_P(
+    , PlantTest,
+    testing::Values(Plant::containers_not_synced, Plant::edges_left_out, Plant::grown_behind_its_back,
+                    Plant::enters_announced_ranges, Plant::punched_before_the_record, Plant::hits_not_synced,
+                    Plant::not_looked_at_again, Plant::writes_not_noted, Plant::marked_and_not_synced,
+                    Plant::tree_taken_for_empty, Plant::hits_not_pinned, Plant::moved_and_not_synced,
+                    Plant::forwarding_lost, Plant::window_forgotten_on_cut, Plant::window_not_committed));
 
 }  // namespace
 }  // namespace braid::store::test
