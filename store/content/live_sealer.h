@@ -31,10 +31,10 @@ class LiveSealer {
   // Before the first call; may be called by any thread of the blocking pool.
   void hash_by(HashJob hash) { hash_ = std::move(hash); }
 
-  // `tree`: of the file system, by Store::tree_of(). `restless`: clients write to it all the time
-  // (vfs::Stub:: writers()). in_use: others than clients may have the file open for writing, or clients have,
-  // and this is the first look; changed: it was written to meanwhile. io: it is in the log. nospc: the
-  // store's medium is full.
+  // `tree`: of the file system, by Store::tree_of(). `restless`: clients write to it all the time, as in
+  // Stub::writers(). in_use: others than clients may have the file open for writing, or clients have, and
+  // this is the first look; changed: it was written to meanwhile. io: it is in the log. nospc: the store's
+  // medium is full.
   vfs::VfsOp<SealOutcome> seal(vfs::FileSystem& fs, std::uint32_t tree, const vfs::FileRef& file,
                                bool restless);
   // Of the last file that was sealed: those that the store has taken in.
