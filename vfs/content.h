@@ -187,12 +187,12 @@ class Content {
   };
   using Look = std::function<base::Result<Inode, Error>()>;
   virtual bool locate(std::uint64_t offset, std::uint32_t count, const Look& look, Located& where);
+  enum class Steps : bool { one, several };
   // Runs `work`, which writes these bytes to the file's own as it would to a plain file's, if a write there
   // takes nothing more; what it takes stays so while it runs. `steps`: more than one system call may write
   // them, and a crash in between leaves some of them, wherever that is. False: that cannot be told without
   // waiting, or is not so; write() does it. On the calling thread; it waits for nothing but `work`. `look` as
   // above.
-  enum class Steps : bool { one, several };
   virtual bool as_plain(std::uint64_t offset, std::uint64_t length, Steps steps, const Look& look,
                         const std::function<void()>& work);
   // Whether as_plain() may ever run anything.
