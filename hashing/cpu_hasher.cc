@@ -12,8 +12,10 @@ namespace {
 // there are enough of them to fill vector registers.
 constexpr std::size_t group_bytes = 512 * base::KiB;
 
+}  // namespace
+
 // A stream that lies in several spans, some of which may be empty.
-class Pieces {
+class CpuHasher::Pieces {
  public:
   explicit Pieces(std::span<const base::BytesView> spans) : spans_(spans) { settle(); }
 
@@ -26,14 +28,18 @@ class Pieces {
     return std::ranges::all_of(spans_.subspan(std::min<std::size_t>(1, spans_.size())),
                                [](base::BytesView span) { return span.empty(); });
   }
-  // The next `count` bytes, or as many as there are.
-  [[nodiscard]] base::Bytes first(std::size_t count) const {
-    base::Bytes out;
+  // Adds to `out`, which has the first bytes from its byte `begin` on, what follows them: until it has
+  // `count` of them, or all.
+  void complete(base::Bytes& out, std::size_t begin, std::size_t count) const {
+    std::size_t there = out.size() - begin;
     base::BytesView from = rest();
     for (std::size_t i = 1;; from = spans_[i++]) {
-      const base::BytesView part = from.first(std::min(from.size(), count - out.size()));
+      const std::size_t skipped = std::min(there, from.size());
+      there -= skipped;
+      const std::size_t wanted = count - (out.size() - begin);
+      const base::BytesView part = from.subspan(skipped).first(std::min(from.size() - skipped, wanted));
       out.insert(out.end(), part.begin(), part.end());
-      if (i >= spans_.size() || out.size() == count) return out;
+      if (i >= spans_.size() || out.size() - begin == count) return;
     }
   }
   void skip(std::size_t count) {
@@ -52,8 +58,6 @@ class Pieces {
   std::span<const base::BytesView> spans_;
   std::size_t done_ = 0;  // of the first one
 };
-
-}  // namespace
 
 bool is_zero(base::BytesView bytes) {
   return bytes.empty() ||
@@ -103,20 +107,37 @@ std::span<const base::BytesView> CpuHasher::in_long_pieces(const Job& job) {
   return {&gathered_view_, 1};
 }
 
+// `from` becomes the bytes of the chunk that the stream begins with, and ends in another span than it begins
+// in. Most are not much longer than the average.
+std::optional<Cut> CpuHasher::cut_across(const Job& job, const Chunker& chunker, const Pieces& stream,
+                                         std::uint64_t offset, base::BytesView& from) {
+  const ChunkSizes& sizes = job.params->sizes();
+  const std::size_t begin = across_.size(), usual = stream.rest().size() + sizes.avg;
+  for (const std::size_t wanted : {std::min<std::size_t>(usual, sizes.max), std::size_t{sizes.max}}) {
+    stream.complete(across_, begin, wanted);
+    from = base::BytesView(across_).subspan(begin);
+    const auto cut = chunker.next(from, offset, job.is_end && from.size() < wanted);
+    if (!cut) continue;
+    across_.resize(begin + cut->length);
+    return cut;
+  }
+  return std::nullopt;
+}
+
 base::Result<void> CpuHasher::cut(const Job& job, std::span<const Chunk> known, JobResult& result) {
   const base::TimePoint start = clock_.now();
   const Chunker chunker(*job.params, simd_);
-  Pieces stream(in_long_pieces(job));
+  const std::span<const base::BytesView> spans = in_long_pieces(job);
+  Pieces stream(spans);
+  // What is pending stays where it is: at most so much is copied.
   across_.clear();
+  if (spans.size() > 1) across_.reserve((spans.size() - 1) * std::size_t{job.params->sizes().max});
   std::size_t group = 0;
   for (; !stream.rest().empty(); stream.skip(result.chunks.back().length)) {
     base::BytesView from = stream.rest();
     const std::uint64_t offset = job.stream_offset + result.consumed;
     auto cut = chunker.next(from, offset, job.is_end && stream.is_last());
-    if (!cut && !stream.is_last()) {
-      from = across_.emplace_back(stream.first(job.params->sizes().max));
-      cut = chunker.next(from, offset, job.is_end && from.size() < job.params->sizes().max);
-    }
+    if (!cut && !stream.is_last()) cut = cut_across(job, chunker, stream, offset, from);
     if (!cut) break;
     const base::BytesView chunk = from.first(cut->length);
     const std::uint32_t flags = (job.work != Work::chunk && is_zero(chunk) ? zero_chunk : 0U) |
