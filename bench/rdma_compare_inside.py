@@ -1,8 +1,9 @@
-"""What bench/rdma_compare runs in the machine: braid, knfsd, a mount of each, and fio on one and the other in turn."""
+"""What bench/rdma_compare runs in the machine: braid, knfsd or another braid, a mount of each, and fio on both in turn."""
 
 import glob
 import json
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from harness.prerequisites import KERNEL
 from harness.constants import ADDRESS
 
 KNFSD_PORT = 20050
+OTHER_RDMA_PORT, OTHER_PORT = 20051, 12051  # of another braid
+OTHER_START_S = 60
 FILE_BYTES = 64 << 20
 NFSD = "/proc/fs/nfsd"
 CACHES = "/proc/net/rpc"
@@ -32,6 +35,7 @@ def put(path, line):
 
 class Knfsd:
     """The kernel's server. What rpc.mountd would answer it is told in advance, so nfs-kernel-server is not needed."""
+    rdma_port = KNFSD_PORT
 
     def __init__(self, export, threads):
         if not glob.glob(f"{KERNEL}/modules/**/nfsd.ko*", recursive=True):
@@ -65,14 +69,36 @@ class Knfsd:
         self.rpcbind.wait()
 
 
-def keep_apart(server_pid):
+class OtherBraid:
+    """A second braid, of another version, which serves the same directory."""
+    rdma_port = OTHER_RDMA_PORT
+
+    def __init__(self, export, program):
+        self.process = subprocess.Popen(
+            [program, "serve", export, "--squash", "none", "--listen", ADDRESS, "--port", str(OTHER_PORT), "--rdma",
+             str(OTHER_RDMA_PORT), "--state", "/run/other"], stdin=subprocess.DEVNULL)
+        deadline = time.monotonic() + OTHER_START_S
+        while True:
+            expect(self.process.poll() is None and time.monotonic() < deadline, f"{program} does not serve")
+            try:
+                socket.create_connection((ADDRESS, OTHER_PORT)).close()
+                return
+            except OSError:
+                time.sleep(0.1)
+
+    def stop(self):
+        self.process.terminate()
+        expect(self.process.wait() == 0, f"the other braid ended with status {self.process.returncode}")
+
+
+def keep_apart(server_pids):
     """The client's program on one processor, both servers on the other: they would be two machines.
 
     Where they share a processor each switch from fio's address space to braid's empties the emulator's table of addresses;
     knfsd has no address space. Which of both happens is the scheduler's mood otherwise.
     """
     os.sched_setaffinity(0, {0})
-    servers = [int(thread) for thread in os.listdir(f"/proc/{server_pid}/task")]
+    servers = [int(thread) for pid in server_pids for thread in os.listdir(f"/proc/{pid}/task")]
     for comm in glob.glob("/proc/[0-9]*/comm"):
         with open(comm, encoding="ascii", errors="replace") as file:
             if file.read() == "nfsd\n":
@@ -171,15 +197,16 @@ def main():
     settings = json.loads(os.environ["COMPARE"])
     lab = Lab()
     export = lab.export("tmpfs", 600)
-    places = {name: os.path.join(export, name) for name in ("braid", "knfsd")}
+    places = {name: os.path.join(export, name) for name in settings["servers"]}
     for place in places.values():
         os.mkdir(place)
     lab.serve()
-    knfsd = Knfsd(export, settings["threads"])
-    mounts = {"braid": lab.mount("/", at="/run/braid", version=settings["nfs"], proto="rdma"),
-              "knfsd": lab.mount("/", at="/run/knfsd", version=settings["nfs"], proto="rdma", port=KNFSD_PORT)}
+    against = settings["against"]
+    second = OtherBraid(export, against) if against else Knfsd(export, settings["threads"])
+    mounts = {name: lab.mount("/", at=f"/run/{name}-mount", version=settings["nfs"], proto="rdma", port=port)
+              for name, port in zip(places, (None, second.rdma_port))}
     if settings["placed"]:
-        keep_apart(lab.server_pid())
+        keep_apart([lab.server_pid(), *([second.process.pid] if against else [])])
     runs = {(row["name"], server): Run(row, mounts[server], server, places[server], settings["seconds"],
                                        settings["files"]) for row in settings["rows"] for server in mounts}
     results = {row["name"]: {server: [] for server in mounts} for row in settings["rows"]}
@@ -197,7 +224,7 @@ def main():
                     results[row["name"]][server].append(sample)
     for mount in mounts.values():
         lab.unmount(mount)
-    knfsd.stop()
+    second.stop()
     print("result " + json.dumps(results), flush=True)
 
 

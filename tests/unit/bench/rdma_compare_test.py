@@ -34,8 +34,8 @@ def sample(operations, seconds, busy_s):
             "interrupt_s": 0.3, "idle_s": 0.4, "switches": 1000, "calls": 2 * operations}
 
 
-def shown(results):
-    tables = compare.Tables(list(results), results)
+def shown(results, second=compare.KNFSD):
+    tables = compare.Tables(list(results), second, results)
     with contextlib.redirect_stdout(io.StringIO()) as out:
         tables.show_all(1)
     return tables.missed, out.getvalue()
@@ -45,19 +45,24 @@ class TablesTest(unittest.TestCase):
     def test_ratios_at_the_marks_are_met(self):
         missed, text = shown({"read-256k": {"braid": [sample(80, 1, 1.0)], "knfsd": [sample(100, 1, 1.0)]}})
         self.assertEqual(missed, 0)
-        self.assertRegex(text, r"READ 256 KiB sequential, depth 8 +20\.0 +25\.0 +0\.80 +>= 0\.80 +yes")
-        self.assertRegex(text, r"READ 256 KiB sequential, depth 8 +12500 +10000 +1\.25 +<= 1\.25 +yes")
+        self.assertRegex(text, r"READ 256 KiB sequential, depth 8 +20\.0 +25\.0 +0\.800 +>= 0\.80 +yes")
+        self.assertRegex(text, r"READ 256 KiB sequential, depth 8 +12500 +10000 +1\.250 +<= 1\.25 +yes")
 
     def test_a_lower_rate_and_more_processor_time_are_each_missed(self):
         missed, text = shown({"create": {"braid": [sample(79, 1, 1.0)], "knfsd": [sample(100, 1, 1.0)]}})
         self.assertEqual(missed, 2)
-        self.assertRegex(text, r"CREATE, depth 1 +79 +100 +0\.79 +>= 0\.80 +NO")
+        self.assertRegex(text, r"CREATE, depth 1 +79 +100 +0\.790 +>= 0\.80 +NO")
 
     def test_medians_of_the_rounds_count(self):
         knfsd = [sample(100, 1, 1.0)] * 3
         missed, _ = shown({"read-4k": {"braid": [sample(1, 1, 1.0), sample(100, 1, 1.0), sample(100, 1, 1.0)], "knfsd": knfsd}})
         self.assertEqual(missed, 0)
 
+    def test_another_braid_has_marks_of_its_own(self):
+        missed, text = shown({"create": {"braid": [sample(97, 1, 1.0)], "other": [sample(100, 1, 1.0)]}}, compare.OTHER_BRAID)
+        self.assertEqual(missed, 2)
+        self.assertRegex(text, r"CREATE, depth 1 +97 +100 +0\.970 +>= 0\.98 +NO")
+        self.assertRegex(text, r"CREATE, depth 1 +10309 +10000 +1\.031 +<= 1\.02 +NO")
 
     def test_calls_are_told_per_operation(self):
         _, text = shown({"create": {"braid": [sample(80, 1, 1.0)], "knfsd": [sample(100, 1, 1.0)]}})
@@ -71,6 +76,13 @@ class MachineTest(unittest.TestCase):
                 options = compare.parse_arguments()
             self.assertEqual("--counted" in compare.machine_of(options), counted)
             self.assertEqual(compare.settings_of(options)["placed"], not counted)
+
+    def test_another_program_takes_the_place_of_knfsd(self):
+        for arguments, servers, against in (([], ["braid", "knfsd"], None),
+                                            (["--against", "/older/braid"], ["braid", "other"], "/older/braid")):
+            with mock.patch.object(sys, "argv", ["rdma_compare", *arguments]):
+                settings = compare.settings_of(compare.parse_arguments())
+            self.assertEqual((settings["servers"], settings["against"]), (servers, against))
 
 
 class CountersTest(unittest.TestCase):
