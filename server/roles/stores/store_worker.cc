@@ -24,6 +24,9 @@ constexpr std::size_t names_at_once = 1024;
 // A stream is not gone on with after this.
 constexpr base::Duration window_idle = std::chrono::seconds(5);
 
+// A file that was removed meanwhile is no failure.
+bool is_gone(vfs::Error error) { return error == vfs::Error::stale || error == vfs::Error::noent; }
+
 // What a process on this machine would find there, in the order of the path.
 std::vector<std::string> components(const std::string& path, const std::string& directory) {
   std::vector<std::string> out;
@@ -212,43 +215,60 @@ io::Op<> StoreWorker::seal_resting(const store::RestingFiles::Taken& taken) {
   const auto target = served == nullptr ? std::nullopt : target_of(*served, why);
   if (!target && served != nullptr && complained_.insert(served->path).second)
     base::log_event(base::Level::warning, "store_does_not_seal", "export={}: {}", served->path, why);
-  if (!target) co_return;
+  if (!target) {
+    resting_.done(handle);
+    co_return;
+  }
   const auto file = co_await target->file_system->resolve(handle.view()).as_result();
   if (!file) {
     resting_.done(handle);
     co_return;
   }
   const auto now = co_await target->file_system->getattr(*file).as_result();
-  if (!now) co_return;
+  if (!now) {
+    resting_.done(handle);
+    co_return;
+  }
   const auto changed =
       std::chrono::seconds(now->ctime.seconds) + std::chrono::nanoseconds(now->ctime.nanoseconds);
   const auto rested = std::chrono::duration_cast<base::Duration>(clock_->wall().time_since_epoch() - changed);
   if (!resting_.is_due(taken, clock_->now(), rested)) co_return;
-  const auto outcome = co_await seal_file(*target, *file, !resting_.has_rested(rested));
-  const bool put_off =
-      !outcome || outcome == store::SealOutcome::in_use || outcome == store::SealOutcome::changed;
-  if (!put_off) resting_.done(handle);
-  if (!put_off) co_return;
+  const auto outcome = co_await seal_file(*target, *file, !resting_.has_rested(rested)).as_result();
+  const bool settled = outcome
+                           ? *outcome != store::SealOutcome::in_use && *outcome != store::SealOutcome::changed
+                           : is_gone(outcome.error());
+  if (settled) {
+    resting_.done(handle);
+    co_return;
+  }
   resting_.again(taken, clock_->now());
-  shared_.with([](Shared& shared) { ++shared.counts.put_off; });
+  shared_.with([&](Shared& shared) {
+    ++shared.counts.put_off;
+    if (!outcome) ++shared.counts.failed;
+  });
 }
 
-// Nothing: it could not be; the log says why.
-io::Op<std::optional<store::SealOutcome>> StoreWorker::seal_file(const Target& target,
-                                                                 const vfs::FileRef& file, bool restless) {
-  const auto now = co_await target.file_system->getattr(file).as_result();
-  if (!now) co_return std::nullopt;
+vfs::VfsOp<store::SealOutcome> StoreWorker::seal_file(const Target& target, const vfs::FileRef& file,
+                                                      bool restless) {
+  const vfs::Attributes now = co_await target.file_system->getattr(file);
   // Another export may have another of its names.
-  if (target.shared && now->nlink > 1) co_return store::SealOutcome::in_use;
-  const auto outcome = co_await sealer_.seal(*target.file_system, target.tree, file, restless).as_result();
-  shared_.with([&](Shared& shared) {
-    if (!outcome) ++shared.counts.failed;
-    if (!outcome || *outcome != store::SealOutcome::sealed) return;
-    ++shared.counts.sealed;
-    shared.counts.sealed_bytes += sealer_.bytes();
-  });
-  if (!outcome) co_return std::nullopt;
-  co_return *outcome;
+  if (target.shared && now.nlink > 1) co_return store::SealOutcome::in_use;
+  const store::SealOutcome outcome = co_await sealer_.seal(*target.file_system, target.tree, file, restless);
+  if (outcome == store::SealOutcome::sealed)
+    shared_.with([&](Shared& shared) {
+      ++shared.counts.sealed;
+      shared.counts.sealed_bytes += sealer_.bytes();
+    });
+  co_return outcome;
+}
+
+vfs::VfsOp<store::SealOutcome> StoreWorker::unseal_file(const Target& target, const vfs::FileRef& file) {
+  const auto done = co_await sealer_.unseal(*target.file_system, target.tree, file).as_result();
+  if (!done && done.error() == vfs::Error::delay) co_return store::SealOutcome::in_use;
+  if (!done) co_return base::fail(done.error());
+  if (!*done) co_return store::SealOutcome::already;
+  shared_.with([](Shared& shared) { ++shared.counts.unsealed; });
+  co_return store::SealOutcome::sealed;
 }
 
 bool StoreWorker::has(const std::string& path) const {
@@ -356,7 +376,7 @@ io::Op<> StoreWorker::walk(const Target& target, vfs::FileRef top, SealJob& job,
       const auto listed =
           co_await target.file_system->readdir({}, directory, {.cookie = cookie, .plus = false}, take)
               .as_result();
-      if (!listed) ++job.failed;
+      if (!listed && !is_gone(listed.error())) ++job.failed;
       whole = !listed || *listed;
       for (const std::string& name : names) {
         if (name == "." || name == "..") continue;
@@ -373,20 +393,14 @@ io::Op<> StoreWorker::walk(const Target& target, vfs::FileRef top, SealJob& job,
 io::Op<> StoreWorker::take_file(const Target& target, const vfs::FileRef& file, std::uint64_t size,
                                 SealJob& job, std::vector<vfs::FileRef>& in_use) {
   using store::SealOutcome;
-  std::optional<SealOutcome> outcome;
-  if (job.unseals) {
-    const auto done = co_await sealer_.unseal(*target.file_system, target.tree, file).as_result();
-    if (done)
-      outcome = *done ? SealOutcome::sealed : SealOutcome::already;
-    else if (done.error() == vfs::Error::delay)
-      outcome = SealOutcome::in_use;
-    if (done && *done) shared_.with([](Shared& shared) { ++shared.counts.unsealed; });
-  } else {
-    outcome = co_await seal_file(target, file, false);
-  }
+  auto work = job.unseals ? unseal_file(target, file) : seal_file(target, file, false);
+  const auto done = co_await std::move(work).as_result();
+  if (!done && is_gone(done.error())) co_return;
+  const std::optional<SealOutcome> outcome = done ? std::optional(*done) : std::nullopt;
   if (size > 0) ++job.files;
   job.bytes += size;
   if (!outcome) ++job.failed;
+  if (!outcome && !job.unseals) shared_.with([](Shared& shared) { ++shared.counts.failed; });
   if (outcome == SealOutcome::sealed) {
     ++job.done;
     job.done_bytes += size;

@@ -101,8 +101,8 @@ class StoreWorker {
   io::Op<> sweep_windows();
   void look_at_exports();
   io::Op<> seal_resting(const store::RestingFiles::Taken& taken);
-  io::Op<std::optional<store::SealOutcome>> seal_file(const Target& target, const vfs::FileRef& file,
-                                                      bool restless);
+  vfs::VfsOp<store::SealOutcome> seal_file(const Target& target, const vfs::FileRef& file, bool restless);
+  vfs::VfsOp<store::SealOutcome> unseal_file(const Target& target, const vfs::FileRef& file);
   io::Op<> run(SealJob job);
   io::Op<> walk(const Target& target, vfs::FileRef top, SealJob& job, std::vector<vfs::FileRef>& in_use);
   io::Op<> take_file(const Target& target, const vfs::FileRef& file, std::uint64_t size, SealJob& job,

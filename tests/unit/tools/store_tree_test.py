@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -311,6 +312,33 @@ class StoreTree(unittest.TestCase):
         self.assertEqual(code, 0, text)
         self.end(server)
         self.is_as_it_was()
+
+    def test_what_is_removed_while_a_server_seals_is_no_failure(self):
+        moving = os.path.join(self.tree, "moving")
+        os.mkdir(moving)
+        ended = threading.Event()
+
+        def come_and_go():
+            number = 0
+            while not ended.is_set():
+                number += 1
+                for depth in ("", "/a", "/a/b"):
+                    os.mkdir(f"{moving}/{number}{depth}")
+                    with open(f"{moving}/{number}{depth}/file", "wb") as file:
+                        file.write(random.Random(number).randbytes(5000))
+                if number > 30:
+                    shutil.rmtree(f"{moving}/{number - 30}")
+
+        server = self.serve(self.tree, "--store", self.store)
+        self.assertEqual(self.served("seal", self.tree)[0], 0)
+        thread = threading.Thread(target=come_and_go)
+        thread.start()
+        answers = [self.served("seal", moving) for _ in range(5)]
+        ended.set()
+        thread.join()
+        self.assertEqual([answer for answer in answers if answer[0] != 0], [])
+        self.assertTrue(any("0 files sealed" not in text for _, text in answers))
+        self.end(server)
 
     def test_a_guard_is_there_again_when_the_file_system_is(self):
         """The kernel's mark goes with the mount."""
