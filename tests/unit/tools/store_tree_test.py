@@ -19,10 +19,10 @@ import unittest
 BRAID = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else "build/release/braid"
 ROOT = os.path.abspath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../.."))
 # What is copied: source files, small and large, and a binary.
-SOURCES = ("vfs", "nfs4", "docs", "hashing", "server")
+SOURCES = ("vfs", "docs")
 KILLS = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 25
 # Of the binary, which is several times larger with sanitizers.
-BINARY_BYTES = 16 << 20
+BINARY_BYTES = 8 << 20
 
 
 def run(*arguments):
