@@ -36,6 +36,40 @@ def mount_ext4(path, size_bytes, directory):
         subprocess.run(["mount", "-o", "loop", image.name, path], check=True)
 
 
+class SlowMedium:
+    """As long as this is entered, the block device below `path` takes no more than so many bytes a second from whom joins it
+    and from the kernel's own threads. `directory` is made, and becomes the hierarchy of the controller blkio (cgroups, version 1):
+    the second version has no limit for what the kernel writes on behalf of nobody."""
+    RULE = "blkio.throttle.write_bps_device"
+
+    def __init__(self, path, bytes_per_s, directory):
+        device = os.stat(path).st_dev
+        self.device = f"{os.major(device)}:{os.minor(device)}"
+        self.bytes_per_s = bytes_per_s
+        self.directory = directory
+
+    def limit(self, bytes_per_s):
+        with open(os.path.join(self.directory, self.RULE), "w", encoding="ascii") as file:
+            file.write(f"{self.device} {bytes_per_s}")
+
+    def __enter__(self):
+        os.mkdir(self.directory)
+        done = subprocess.run(["mount", "-t", "cgroup", "-o", "blkio", "cgroup", self.directory], check=False, capture_output=True, text=True)
+        if done.returncode != 0 or not os.path.exists(os.path.join(self.directory, self.RULE)):
+            raise MachineError("a slow medium takes the controller blkio of cgroups, version 1, which the kernel does not have here "
+                               f"or uses otherwise {done.stderr.strip()}")
+        self.limit(self.bytes_per_s)
+        return self
+
+    def __exit__(self, *_):
+        self.limit(0)
+
+    def join(self, pid):
+        """Its threads, and what they start."""
+        with open(os.path.join(self.directory, "cgroup.procs"), "w", encoding="ascii") as file:
+            file.write(str(pid))
+
+
 def await_port(address, port, process, log=None):
     """Returns when the process listens there. `log`: the path of what it has said, for the error."""
     deadline = time.monotonic() + START_S
