@@ -42,6 +42,12 @@ base::Result<std::optional<base::Bytes>> whole_chunk(File& file, std::uint64_t a
   return chunk;
 }
 
+// Of the bytes before `end`, those that are not written to any more.
+std::uint32_t whole_pages(std::uint32_t end) {
+  constexpr std::uint32_t page_bytes = 4096;
+  return end / page_bytes * page_bytes;
+}
+
 bool is_of(const ChunkHeader& header, ChunkKind kind, const hashing::Digest& id, std::size_t length) {
   return header.kind == kind && header.id == id && header.length == length;
 }
@@ -169,7 +175,8 @@ base::Result<void> Containers::begin(std::uint32_t number) {
     (void)medium_.remove(name);
     return done;
   }
-  current_ = {.number = number, .file = std::move(file), .end = ContainerHeader::bytes, .directory = {}};
+  current_ = {
+      .number = number, .file = std::move(file), .end = ContainerHeader::bytes, .begun = 0, .directory = {}};
   return {};
 }
 
@@ -248,16 +255,28 @@ base::Result<void> Containers::append_group(ChunkKind kind, const Group& group, 
   return {};
 }
 
-// What takes long is done before anybody is kept from adding.
+// What the medium can take while more comes.
+Containers::Unsynced Containers::take_unsynced() {
+  const std::uint32_t end = whole_pages(current_.end);
+  if (current_.file == nullptr || end < current_.begun + begin_sync_bytes) return {};
+  return {.file = current_.file, .begin = std::exchange(current_.begun, end), .end = end};
+}
+
+// What takes long is done before anybody is kept from adding, or afterwards.
 base::Result<std::vector<Location>> Containers::append_all(ChunkKind kind, std::span<const NewChunk> chunks) {
   std::vector<Group> groups;
   for (auto left = chunks; !left.empty(); left = left.subspan(groups.back().chunks.size()))
     groups.push_back(group_of(kind, left));
   std::vector<Location> out;
   out.reserve(chunks.size());
-  const std::scoped_lock lock(adding_);
-  for (const Group& group : groups)
-    if (auto done = append_group(kind, group, out); !done) return base::fail(done.error());
+  Unsynced more;
+  {
+    const std::scoped_lock lock(adding_);
+    for (const Group& group : groups)
+      if (auto done = append_group(kind, group, out); !done) return base::fail(done.error());
+    more = take_unsynced();
+  }
+  if (more.file != nullptr) more.file->begin_sync(more.begin, more.end - more.begin);
   return out;
 }
 
@@ -283,11 +302,13 @@ base::Result<void> Containers::sync() {
 base::Result<void> Containers::sync_current() {
   std::shared_ptr<File> file;
   std::uint64_t now = 0;
+  std::uint32_t end = 0;
   {
     const std::scoped_lock lock(adding_);
     if (broken_) return base::fail(EIO);
     file = current_.file;
     now = appended_;
+    end = current_.end;
   }
   base::Result<void> done;
   if (file != nullptr) done = file->sync();
@@ -295,6 +316,7 @@ base::Result<void> Containers::sync_current() {
   if (!done) broken_ = true;
   if (broken_) return base::fail(done ? base::errno_of(EIO) : done.error());
   synced_ = now;
+  if (file == current_.file) current_.begun = std::max(current_.begun, whole_pages(end));
   return {};
 }
 

@@ -29,6 +29,8 @@ class Containers {
   static constexpr const char* directory = "containers";
   static constexpr std::size_t open_max = 256;                     // at a time
   static constexpr std::uint64_t group_bytes_max = 4 * base::MiB;  // but one chunk has any length
+  // When so many bytes have come the medium begins to take them.
+  static constexpr std::uint32_t begin_sync_bytes = 4U << 20U;
   static std::string name_of(std::uint32_t number);
   // Nothing: it is no container's.
   static std::optional<std::uint32_t> number_of(const std::string& name);
@@ -129,7 +131,12 @@ class Containers {
     std::uint32_t number = 0;
     std::shared_ptr<File> file;
     std::uint32_t end = 0;
+    std::uint32_t begun = 0;  // the medium has, or takes, what lies before this
     std::vector<DirectoryEntry> directory;
+  };
+  struct Unsynced {
+    std::shared_ptr<File> file{};  // null: there is too little
+    std::uint64_t begin = 0, end = 0;
   };
   struct Opened {
     std::shared_ptr<File> file{};
@@ -164,6 +171,7 @@ class Containers {
   base::Result<void> make_room(std::uint64_t bytes, std::size_t listed);
   [[nodiscard]] Group group_of(ChunkKind kind, std::span<const NewChunk> chunks) const;
   base::Result<void> append_group(ChunkKind kind, const Group& group, std::vector<Location>& out);
+  Unsynced take_unsynced();
   base::Result<void> sync_current();
   base::Result<Opened> opened(std::uint32_t number);
   // Nothing: it is not open.

@@ -71,6 +71,9 @@ class File {
   virtual base::Result<void> sync() = 0;
   // The same of everything on its file system.
   virtual base::Result<void> sync_file_system() = 0;
+  // The medium takes these bytes from now on, so that sync() has less to wait for. Nothing is promised: what
+  // fails, sync() tells.
+  virtual void begin_sync(std::uint64_t /*offset*/, std::uint64_t /*length*/) {}
   // What the kernel has cached of the bytes is read from the medium next time.
   virtual void forget_cached(std::uint64_t offset, std::uint64_t length) = 0;
 

@@ -153,6 +153,10 @@ class PosixFile final : public File {
   base::Result<void> sync() override {
     return done_if(uninterrupted([&] { return ::fsync(fd_); }));
   }
+  void begin_sync(std::uint64_t offset, std::uint64_t length) override {
+    (void)::sync_file_range(fd_, static_cast<off_t>(offset), static_cast<off_t>(length),
+                            SYNC_FILE_RANGE_WRITE);
+  }
   base::Result<void> sync_file_system() override { return done_if(::syncfs(fd_)); }
   void forget_cached(std::uint64_t offset, std::uint64_t length) override {
     (void)::posix_fadvise(fd_, static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_DONTNEED);

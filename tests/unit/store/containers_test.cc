@@ -208,6 +208,29 @@ TEST_F(ContainersTest, a_full_medium_can_have_room_later) {
   EXPECT_EQ(read(*containers, next, b), b);
 }
 
+TEST_F(ContainersTest, the_medium_takes_what_is_there_while_more_comes) {
+  constexpr std::uint64_t page = 4096;
+  FailingMedium medium(*medium_);
+  std::vector<Extent> begun;
+  medium.begun = &begun;
+  const auto containers = std::move(*Containers::open(medium, id_, OpenFor::writing));
+  append(*containers, noise(Containers::begin_sync_bytes / 2, 1));
+  EXPECT_TRUE(begun.empty());
+  append(*containers, noise(Containers::begin_sync_bytes / 2, 2));
+  append(*containers, noise(100, 3));
+  append(*containers, noise(Containers::begin_sync_bytes, 4));
+  ASSERT_EQ(begun.size(), 2U);
+  EXPECT_EQ(begun[0].begin, 0U);
+  EXPECT_EQ(begun[1].begin, begun[0].end);
+  const std::uint64_t end = containers->end().offset;
+  EXPECT_EQ(begun[1].end, end / page * page) << "the last page is written to once more";
+  EXPECT_EQ(content(first()).size(), end);
+  append(*containers, noise(Containers::begin_sync_bytes - page, 5));
+  EXPECT_TRUE(containers->sync());
+  append(*containers, noise(2 * page, 6));
+  EXPECT_EQ(begun.size(), 2U) << "what was synced needs no beginning";
+}
+
 TEST_F(ContainersTest, after_a_failed_sync_nothing_is_believed) {
   FailingMedium medium(*medium_);
   const auto containers = std::move(*Containers::open(medium, id_, OpenFor::writing));

@@ -14,6 +14,8 @@ namespace braid::store::test {
 // 0: that does not fail.
 struct Errnos {
   int write_errno = 0, sync_errno = 0, resize_errno = 0, directory_errno = 0, remove_errno = 0;
+  // Where begin_sync() was called, if somebody wants to know.
+  std::vector<Extent>* begun = nullptr;
 };
 
 class FailingFile final : public File {
@@ -40,6 +42,10 @@ class FailingFile final : public File {
     return file_->sync();
   }
   base::Result<void> sync_file_system() override { return {}; }
+  void begin_sync(std::uint64_t offset, std::uint64_t length) override {
+    if (errnos_.begun != nullptr) errnos_.begun->push_back({offset, offset + length});
+    file_->begin_sync(offset, length);
+  }
   void forget_cached(std::uint64_t, std::uint64_t) override {}
   base::Result<std::optional<base::Bytes>> attribute(const char*) override { return std::nullopt; }
   base::Result<void> set_attribute(const char*, base::BytesView) override { return {}; }
