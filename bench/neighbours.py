@@ -10,6 +10,8 @@ import subprocess
 import sys
 import time
 
+import machine
+
 ALONE_S = 5  # that they are watched before anything else runs
 COUNT_BYTES = 8
 SOURCE = b"""#include <map>
@@ -44,6 +46,9 @@ class Neighbours:
         self.begin()
         time.sleep(ALONE_S)
         self.alone = self.rate()
+        if self.alone == 0:
+            self.end()
+            raise machine.MachineError(f"programs that {kind} do not run here")
 
     def count(self):
         total = 0
