@@ -41,9 +41,7 @@ bool may_be_half_made(const std::vector<std::string>& names) {
 }  // namespace
 
 Store::~Store() {
-  if (chunks_ != nullptr && index_ != nullptr && what_ != OpenFor::reading &&
-      chunks_->index_filler().done() && !index_->has_lost())
-    index_->put_known_to(containers_->end());
+  if (chunks_ != nullptr && what_ != OpenFor::reading) chunks_->index_filler().end();
 }
 
 std::expected<std::unique_ptr<Store>, std::string> Store::open(const std::string& directory,
@@ -185,7 +183,7 @@ Store::Opened Store::load_parts(const StoreOptions& options) {
     if (index) index_ = std::move(*index);
   }
   chunks_ = std::make_unique<ChunkStore>(*containers_, index_.get(), *keys_, options.cache_bytes,
-                                         options.compression);
+                                         options.compression, options.similarity);
   if (what_ == OpenFor::reading) return {};
   for (const Location& place : scrub_state().bad)
     if (place.offset != 0) chunks_->note_bad(place);

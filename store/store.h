@@ -35,6 +35,7 @@ struct StoreOptions {
   std::size_t cache_bytes = 64 * base::MiB;  // of what was read of recipes, and of what was found elsewhere
   IndexOptions index{};
   CompressionOptions compression{};  // of what is new; what is there stays as it is
+  Similarity similarity = Similarity::global;
   // Ids come from marks in the bytes (store/sealing/oracle.h). Such a store is opened with this alone, and no
   // other is.
   bool oracle = false;

@@ -17,6 +17,7 @@
 #include "rpc/call.h"
 #include "rpc/transport.h"
 #include "store/chunks/compression.h"
+#include "store/chunks/similarity.h"
 #include "vfs/export.h"
 #include "vfs/network.h"
 
@@ -102,6 +103,7 @@ struct StoreConfig {
   unsigned scrub_days = 30;                      // every chunk is read once in that time; 0: never
   StoreHashing hashing = StoreHashing::automatic;
   StoreIngest ingest = StoreIngest::after;
+  store::Similarity similarity = store::Similarity::global;
   store::CompressionOptions compression{};  // of new chunks
   std::size_t window_bytes_max =
       0;               // of buffers that all windows hold; 0: a quarter of Limits::buffer_bytes_max

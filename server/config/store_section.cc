@@ -38,6 +38,16 @@ void read_ingest(TomlReader& table, StoreConfig& config) {
     table.problem("ingest", fmt::format(R"('ingest' is "{}"; write "after" or "window")", ingest));
 }
 
+void read_similarity(TomlReader& table, StoreConfig& config) {
+  std::string similarity;
+  if (!table.text("similarity", similarity, R"(similarity = "global")")) return;
+  if (similarity == "previous")
+    config.similarity = store::Similarity::previous;
+  else if (similarity != "global")
+    table.problem("similarity",
+                  fmt::format(R"('similarity' is "{}"; write "global" or "previous")", similarity));
+}
+
 void read_compression(TomlReader& table, StoreConfig& config) {
   std::string compression;
   if (!table.text("compression", compression, R"(compression = "zstd")")) return;
@@ -66,6 +76,7 @@ StoreConfig read_store(TomlReader table) {
     table.problem("directory", fmt::format("[[store]] has no 'directory'; write {}", directory_example));
   read_hashing(table, config);
   read_ingest(table, config);
+  read_similarity(table, config);
   read_compression(table, config);
   table.bytes("window_bytes_max", config.window_bytes_max, window_bytes_least, window_bytes_most);
   table.integer("seal_seconds", config.seal_seconds, 0U, std::numeric_limits<unsigned>::max());

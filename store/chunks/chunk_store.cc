@@ -30,10 +30,11 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, base::BytesView bytes) {
 // Where it lies, not where it was: what a recipe names is what is kept. From when it is referred to, it does
 // not move any more.
 std::optional<ChunkRef> ChunkStore::found(ChunkKind kind, const Containers::NewChunk& chunk,
-                                          std::optional<Location>& next) {
+                                          std::optional<Location>& next, const Hint& hint) {
   if (const auto guess = std::exchange(next, std::nullopt))
     if (const auto there = found_at(kind, chunk, *guess, next)) return there;
-  const std::optional<Location> known = index_ == nullptr ? std::nullopt : index_->find(chunk.id);
+  std::optional<Location> known = hint ? hint(chunk.id) : std::nullopt;
+  if (!known && indexes(kind)) known = index_->find(chunk.id);
   if (!known) return std::nullopt;
   const auto place = containers_.place_of(*known);
   return place ? found_at(kind, chunk, *place, next) : std::nullopt;
@@ -58,7 +59,7 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id
   const std::scoped_lock lock(putting(id));
   const Containers::NewChunk chunk{.id = id, .bytes = bytes};
   std::optional<Location> next;
-  if (const auto there = found(kind, chunk, next)) return *there;
+  if (const auto there = found(kind, chunk, next, {})) return *there;
   const std::optional<ChunkRef> unknown;
   const std::vector<base::Bytes> compressed = compress(kind, std::span(&chunk, 1), std::span(&unknown, 1));
   const auto added = append(kind, with_compressed(std::span(&chunk, 1), compressed));
@@ -68,18 +69,19 @@ base::Result<ChunkRef> ChunkStore::put(ChunkKind kind, const hashing::Digest& id
 }
 
 base::Result<std::vector<ChunkRef>> ChunkStore::put_all(ChunkKind kind,
-                                                        std::span<const Containers::NewChunk> chunks) {
+                                                        std::span<const Containers::NewChunk> chunks,
+                                                        const Hint& hint) {
   // Most that are there are found before anybody is kept from putting.
   std::vector<std::optional<ChunkRef>> refs;
   refs.reserve(chunks.size());
   const Turns looked = turns();
   // Those that were written one behind the other come so again, mostly: then nobody asks the index.
   std::optional<Location> next;
-  for (const Containers::NewChunk& chunk : chunks) refs.push_back(found(kind, chunk, next));
+  for (const Containers::NewChunk& chunk : chunks) refs.push_back(found(kind, chunk, next, hint));
   // And what is not, is compressed.
   const std::vector<base::Bytes> compressed = compress(kind, chunks, refs);
   const std::vector<Containers::NewChunk> all = with_compressed(chunks, compressed);
-  if (auto done = append_missing(kind, all, looked, refs); !done) return base::fail(done.error());
+  if (auto done = append_missing(kind, all, looked, hint, refs); !done) return base::fail(done.error());
   std::vector<ChunkRef> out;
   out.reserve(refs.size());
   for (const std::optional<ChunkRef>& ref : refs) out.push_back(*ref);
@@ -107,7 +109,7 @@ ChunkStore::Turns ChunkStore::turns() const {
 
 // Who puts one of them at the same time waits.
 base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
-                                              const Turns& looked,
+                                              const Turns& looked, const Hint& hint,
                                               std::vector<std::optional<ChunkRef>>& out) {
   std::bitset<puts_at_once> wanted;
   for (std::size_t i = 0; i < chunks.size(); ++i)
@@ -121,7 +123,7 @@ base::Result<void> ChunkStore::append_missing(ChunkKind kind, std::span<const Co
   std::optional<Location> next;
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     const std::size_t turn = turn_of(chunks[i].id);
-    if (!out[i] && now[turn] != looked[turn]) out[i] = found(kind, chunks[i], next);
+    if (!out[i] && now[turn] != looked[turn]) out[i] = found(kind, chunks[i], next, hint);
     if (out[i]) continue;
     which[i] = first.emplace(chunks[i].id, missing.size()).first->second;
     // An id is not believed here either.
@@ -156,7 +158,7 @@ base::Result<std::vector<ChunkRef>> ChunkStore::append(ChunkKind kind,
         {.id = chunks[i].id, .at = at, .bytes = static_cast<std::uint32_t>(chunks[i].bytes.size())});
     bytes_added_ += ChunkHeader::bytes + chunks[i].stored().bytes.size();
   }
-  if (index_ != nullptr) index_->put_all(entries);
+  if (indexes(kind)) index_->put_all(entries);
   for (const ChunkRef& chunk : out) note_added(chunk.id);
   if (!entries.empty()) filler_.note(entries.back().at);
   return out;
@@ -256,8 +258,21 @@ base::Result<ChunkStore::NodeRef> ChunkStore::node(const ChunkRef& chunk) {
   if (NodeRef known = node_in_memory(chunk)) return known;
   const auto bytes = get(ChunkKind::node, chunk);
   if (!bytes) return base::fail(bytes.error());
-  auto decoded = decode_node(**bytes);
-  if (!decoded) return base::fail(EIO);
+  NodeRef out = keep_node(chunk, **bytes);
+  if (out == nullptr) return base::fail(EIO);
+  return out;
+}
+
+ChunkStore::NodeRef ChunkStore::node_if_there(const ChunkRef& chunk) {
+  if (NodeRef known = node_in_memory(chunk)) return known;
+  const Bytes bytes = at_place(ChunkKind::node, chunk, chunk.at);
+  return bytes == nullptr ? nullptr : keep_node(chunk, *bytes);
+}
+
+// Null: they are none.
+ChunkStore::NodeRef ChunkStore::keep_node(const ChunkRef& chunk, base::BytesView bytes) {
+  auto decoded = decode_node(bytes);
+  if (!decoded) return nullptr;
   const std::size_t takes = sizeof(Node) + decoded->entries.capacity() * sizeof(NodeEntry);
   auto out = std::make_shared<const Node>(std::move(*decoded));
   nodes_.put(chunk.id, chunk.at, out, takes);

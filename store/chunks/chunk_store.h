@@ -5,6 +5,7 @@
 #include <atomic>
 #include <bitset>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -23,6 +24,7 @@
 #include "store/chunks/keys.h"
 #include "store/chunks/node.h"
 #include "store/chunks/pins.h"
+#include "store/chunks/similarity.h"
 
 namespace braid::store {
 
@@ -37,12 +39,13 @@ class ChunkStore {
  public:
   // `cache_bytes`: of what was read, half of it nodes of recipes. `compression`: of data that is new.
   ChunkStore(Containers& containers, Index* index, const StoreKeys& keys, std::size_t cache_bytes,
-             const CompressionOptions& compression = {})
+             const CompressionOptions& compression = {}, Similarity similarity = Similarity::global)
       : containers_(containers),
         index_(index),
-        filler_(containers, index),
+        filler_(containers, similarity == Similarity::global ? index : nullptr),
         keys_(keys),
         compression_(compression),
+        similarity_(similarity),
         cache_(cache_bytes / 2),
         nodes_(cache_bytes / 2) {}
 
@@ -51,8 +54,11 @@ class ChunkStore {
   // will refer to it holds pins().use() since before.
   base::Result<ChunkRef> put(ChunkKind kind, const hashing::Digest& id, base::BytesView bytes);
   base::Result<ChunkRef> put(ChunkKind kind, base::BytesView bytes);
+  // Where a chunk of that name may lie. It need not.
+  using Hint = std::function<std::optional<Location>(const hashing::Digest& id)>;
   // The same of several, which cost less together. After an error some of them may be there.
-  base::Result<std::vector<ChunkRef>> put_all(ChunkKind kind, std::span<const Containers::NewChunk> chunks);
+  base::Result<std::vector<ChunkRef>> put_all(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
+                                              const Hint& hint = {});
   // The same in containers behind all others, though they are there already: for what moves.
   base::Result<std::vector<ChunkRef>> put_anew(ChunkKind kind, std::span<const Containers::NewChunk> chunks);
   base::Result<void> sync() { return containers_.sync(); }
@@ -66,6 +72,8 @@ class ChunkStore {
   // A node. EIO: its bytes cannot be had, or are none.
   using NodeRef = std::shared_ptr<const Node>;
   base::Result<NodeRef> node(const ChunkRef& chunk);
+  // Null: its bytes cannot be had, which nobody is told.
+  NodeRef node_if_there(const ChunkRef& chunk);
   // Null: it is not in memory.
   NodeRef node_in_memory(const ChunkRef& chunk) { return nodes_.find(chunk.id, chunk.at); }
 
@@ -79,6 +87,7 @@ class ChunkStore {
   // That the medium has something else there: it is never found again by who puts the same.
   void note_bad(Location at);
   [[nodiscard]] Pins& pins() { return pins_; }
+  [[nodiscard]] Similarity similarity() const { return similarity_; }
   [[nodiscard]] Containers& containers() { return containers_; }
 
   // Until it is done, equal chunks may be kept twice.
@@ -98,7 +107,12 @@ class ChunkStore {
   base::Result<std::vector<ChunkRef>> append(ChunkKind kind, std::span<const Containers::NewChunk> chunks);
   // `next`: where it may be, if there is a guess; then where the one that comes next may be.
   std::optional<ChunkRef> found(ChunkKind kind, const Containers::NewChunk& chunk,
-                                std::optional<Location>& next);
+                                std::optional<Location>& next, const Hint& hint);
+  // Whether the index has chunks of this kind.
+  [[nodiscard]] bool indexes(ChunkKind kind) const {
+    return index_ != nullptr && (kind != ChunkKind::data || similarity_ == Similarity::global);
+  }
+  NodeRef keep_node(const ChunkRef& chunk, base::BytesView bytes);
   std::optional<ChunkRef> found_at(ChunkKind kind, const Containers::NewChunk& chunk, Location at,
                                    std::optional<Location>& next);
   // How many chunks have been added under each lock of `putting_`, and are in the index.
@@ -106,7 +120,8 @@ class ChunkStore {
   [[nodiscard]] Turns turns() const;
   // Looks again for those alone that somebody may have added since `looked`.
   base::Result<void> append_missing(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
-                                    const Turns& looked, std::vector<std::optional<ChunkRef>>& out);
+                                    const Turns& looked, const Hint& hint,
+                                    std::vector<std::optional<ChunkRef>>& out);
   Found find_damaged(ChunkKind kind, const ChunkRef& chunk);
   // What those chunks are compressed to that are not in `known`.
   std::vector<base::Bytes> compress(ChunkKind kind, std::span<const Containers::NewChunk> chunks,
@@ -117,6 +132,7 @@ class ChunkStore {
   IndexFiller filler_;
   const StoreKeys& keys_;
   const CompressionOptions compression_;
+  const Similarity similarity_;
   ChunkCache<base::Bytes> cache_;  // roots, data that is compressed, or not where its recipe says
   ChunkCache<Node> nodes_;
   Pins pins_;

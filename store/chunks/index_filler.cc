@@ -30,10 +30,10 @@ void IndexFiller::begin_again() {
   numbers_.reset();
 }
 
-// Of what was put since the last one noted, some may have found no room.
+// Of what was put since the last one noted, some may have found no room. What no index gets is not found by
+// one.
 std::uint32_t IndexFiller::complete_to() const {
-  if (index_ == nullptr) return 0;
-  if (done() && !index_->has_lost()) return Location::container_end;
+  if (!lacks_some()) return Location::container_end;
   return index_->known_to().value_or(Location{}).container;
 }
 
@@ -76,6 +76,10 @@ bool IndexFiller::put() {
   return true;
 }
 
+void IndexFiller::end() {
+  if (index_ != nullptr && !lacks_some()) index_->put_known_to(containers_.end());
+}
+
 IndexFill IndexFiller::progress() const {
   return {.containers = containers_done_, .left = left_, .chunks = chunks_};
 }
@@ -85,7 +89,7 @@ IndexFill IndexFiller::progress() const {
 void IndexFiller::note(Location at) {
   if (index_ == nullptr) return;
   std::uint32_t noted = noted_.load(std::memory_order_relaxed);
-  if (at.container <= noted + 1 || !done() || index_->has_lost()) return;
+  if (at.container <= noted + 1 || lacks_some()) return;
   if (noted_.compare_exchange_strong(noted, at.container - 1))
     index_->put_known_to({.container = at.container - 1});
 }

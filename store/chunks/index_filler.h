@@ -23,7 +23,7 @@ struct IndexFill {
 // One thread has it; what others may call says so.
 class IndexFiller {
  public:
-  // `index`: null where nothing is put; then there is nothing to do.
+  // `index`: null where nothing is put, or not all is; then there is nothing to do.
   IndexFiller(Containers& containers, Index* index)
       : containers_(containers), index_(index), done_(index == nullptr) {}
 
@@ -41,10 +41,14 @@ class IndexFiller {
   // of none.
   [[nodiscard]] std::uint32_t complete_to() const;
   [[nodiscard]] bool done() const { return done_.load(std::memory_order_acquire); }
+  // It is not, or the index has had no room for some since.
+  [[nodiscard]] bool lacks_some() const { return !done() || (index_ != nullptr && index_->has_lost()); }
   [[nodiscard]] IndexFill progress() const;
   // A chunk was put into the index by whoever appended it there: so that after a crash not everything since
   // the start has to be gone through. What the index had no room for is, when it is opened next.
   void note(Location at);
+  // Nothing is put any more: what the index has is all that there is.
+  void end();
 
  private:
   void begin();

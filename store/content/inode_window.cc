@@ -176,8 +176,9 @@ base::Result<bool> SealedInode::cut_some(std::optional<std::uint64_t> up_to) {
     if (pieces.empty()) return false;
     number = window_.last_number();
     profile = profile_;
+    if (former_versions_ != nullptr) former_.look_in(now_, former_versions_->find(file_));
   }
-  const auto cuts = windows_->cut(pieces, is_end, profile);
+  const auto cuts = windows_->cut(pieces, is_end, profile, former_);
   if (!cuts) {
     cutting_failed_ = true;
     return base::fail(cuts.error());

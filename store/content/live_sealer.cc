@@ -43,6 +43,7 @@ Sealer& LiveSealer::sealer_of(std::uint32_t tree) {
     sealer = std::make_unique<Sealer>(store_, tree, hashing::Profile::general);
     sealer->stop_when(stop_);
     sealer->hash_by(hash_);
+    sealer->look_in(source_.former());
   }
   return *sealer;
 }

@@ -412,6 +412,7 @@ base::Result<void> SealedInode::take_out(File& stub, std::uint64_t begin, std::u
 base::Result<void> SealedInode::give_up_record(File& stub) {
   if (auto removed = stub.remove_attribute(record_name); !removed) return removed;
   (void)stub.set_hint(false);
+  if (former_versions_ != nullptr) former_versions_->note(file_, now_);
   set(std::make_shared<const SealedFile>(store_.chunks(), Record{}, Root{}));
   return {};
 }

@@ -28,6 +28,7 @@
 #include "store/content/window.h"
 #include "store/content/windows.h"
 #include "store/content/written_ranges.h"
+#include "store/recipes/former_chunks.h"
 #include "store/recipes/sealed_file.h"
 #include "store/store.h"
 #include "vfs/content.h"
@@ -38,9 +39,14 @@ namespace braid::store {
 // The store outlives it.
 class SealedInode {
  public:
-  // `windows`: null: it has none.
-  SealedInode(Store& store, const KernelHandle& file, Windows* windows = nullptr)
-      : store_(store), file_(file), own_(store.own_block_groups()), windows_(windows) {}
+  // `windows`: null: it has none. `former`: told what the file loses; null: nobody is.
+  SealedInode(Store& store, const KernelHandle& file, Windows* windows = nullptr,
+              FormerVersions* former = nullptr)
+      : store_(store),
+        file_(file),
+        own_(store.own_block_groups()),
+        windows_(windows),
+        former_versions_(former) {}
   ~SealedInode();
   SealedInode(const SealedInode&) = delete;
   SealedInode& operator=(const SealedInode&) = delete;
@@ -210,13 +216,15 @@ class SealedInode {
   WrittenRanges written_;
 
   Windows* const windows_;
+  FormerVersions* const former_versions_;
   Window window_;
   std::optional<Pins::Use> use_;  // of the chunks of the window
   std::uint64_t edits_ = 0;       // how often bytes were taken out of the file
   hashing::Profile profile_{};    // of the window
   bool keeps_no_window_ = false;  // one was lost
   std::atomic<std::uint64_t> window_bytes_{0};
-  std::mutex cutting_;  // before users_
+  std::mutex cutting_;   // before users_
+  FormerChunks former_;  // for who has cutting_
   std::atomic<bool> cutting_failed_{false};
   std::atomic<std::uint64_t> run_wanted_{0};  // what is cut at once, if more than usual
 };

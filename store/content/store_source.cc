@@ -38,7 +38,7 @@ std::shared_ptr<SealedInode> StoreSource::inode_of(std::uint64_t device, const K
   std::weak_ptr<SealedInode>& known = inodes_[name];
   auto out = known.lock();
   if (out != nullptr) return out;
-  out = std::shared_ptr<SealedInode>(new SealedInode(store_, file, windows_.get()),
+  out = std::shared_ptr<SealedInode>(new SealedInode(store_, file, windows_.get(), former_.get()),
                                      [this, name](SealedInode* inode) {
                                        delete inode;
                                        forget(name);

@@ -110,7 +110,9 @@ class SealedContent final : public vfs::Content {
 // Of one store, for all exports that have it. Thread-safe; the store outlives it.
 class StoreSource final : public vfs::ContentSource {
  public:
-  explicit StoreSource(Store& store) : store_(store) {}
+  explicit StoreSource(Store& store) : store_(store) {
+    if (store.chunks().similarity() == Similarity::previous) former_ = std::make_unique<FormerVersions>();
+  }
 
   // From now on threads of this pool read, if that is asked for on a reactor; before that the calling one.
   // `name`: of the store, whose share of the threads it has.
@@ -127,6 +129,8 @@ class StoreSource final : public vfs::ContentSource {
   }
   // Null: they are not.
   [[nodiscard]] Windows* windows() const { return windows_.get(); }
+  // Null: equal chunks are looked for in the whole store.
+  [[nodiscard]] FormerVersions* former() const { return former_.get(); }
   // Those to which nobody has written since `before`. What cannot be closed now is there next time.
   io::Op<> close_windows(base::TimePoint before);
   // There are no windows any more when it returns, and will be none. It blocks. Before another file system
@@ -180,6 +184,7 @@ class StoreSource final : public vfs::ContentSource {
   void forget(const Inode& inode);
 
   Store& store_;
+  std::unique_ptr<FormerVersions> former_;  // which file systems they are of does not matter: it is a guess
   std::unique_ptr<Windows> windows_;
   TreeOf tree_of_;
   std::optional<io::BlockingGroup> group_;

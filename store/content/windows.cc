@@ -55,7 +55,7 @@ const hashing::ChunkParams* Windows::params_of(hashing::Profile profile) {
 }
 
 base::Result<std::vector<Windows::Cut>> Windows::cut(std::span<const WindowPiece> pieces, bool is_end,
-                                                     hashing::Profile profile) {
+                                                     hashing::Profile profile, FormerChunks& former) {
   auto cutter = cutters_.with([](auto& all) {
     if (all.empty()) return std::unique_ptr<Cutter>();
     auto one = std::move(all.back());
@@ -63,7 +63,7 @@ base::Result<std::vector<Windows::Cut>> Windows::cut(std::span<const WindowPiece
     return one;
   });
   if (cutter == nullptr) cutter = std::make_unique<Cutter>(clock_);
-  auto out = cut_by(*cutter, pieces, is_end, profile);
+  auto out = cut_by(*cutter, pieces, is_end, profile, former);
   cutters_.with([&](auto& all) {
     if (all.size() < cutters_kept) all.push_back(std::move(cutter));
   });
@@ -71,7 +71,8 @@ base::Result<std::vector<Windows::Cut>> Windows::cut(std::span<const WindowPiece
 }
 
 base::Result<std::vector<Windows::Cut>> Windows::cut_by(Cutter& cutter, std::span<const WindowPiece> pieces,
-                                                        bool is_end, hashing::Profile profile) {
+                                                        bool is_end, hashing::Profile profile,
+                                                        FormerChunks& former) {
   hashing::Job job{.params = params_of(profile),
                    .key = store_.keys().data_key(),
                    .stream_offset = pieces.front().begin,
@@ -92,11 +93,15 @@ base::Result<std::vector<Windows::Cut>> Windows::cut_by(Cutter& cutter, std::spa
         {chunk.id, bytes_between(pieces, first, out.back().begin, out.back().end, cutter.across)});
     out.back().chunk.emplace();
   }
-  const auto kept = store_.chunks().put_all(ChunkKind::data, chunks);
+  former.look_around(store_.chunks(), pieces.front().begin, pieces.back().end);
+  const auto kept = store_.chunks().put_all(ChunkKind::data, chunks, former.hint());
   if (!kept) return base::fail(kept.error());
   auto next = kept->begin();
-  for (Cut& cut : out)
-    if (cut.chunk) cut.chunk = *next++;
+  for (Cut& cut : out) {
+    if (!cut.chunk) continue;
+    cut.chunk = *next++;
+    former.follow(cut.chunk->id, cut.begin);
+  }
   return out;
 }
 

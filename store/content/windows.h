@@ -74,13 +74,14 @@ class Windows {
   [[nodiscard]] WindowCounts counts() const;
 
   // The chunks that these pieces are sure to have, which are in memory, follow each other, and begin at a
-  // cut, are in the store; nothing in place of one of zeros. `is_end`: nothing follows. It blocks.
+  // cut, are in the store; nothing in place of one of zeros. `is_end`: nothing follows. `former`: where equal
+  // ones may be. It blocks.
   struct Cut {
     std::uint64_t begin = 0, end = 0;
     std::optional<ChunkRef> chunk;
   };
   base::Result<std::vector<Cut>> cut(std::span<const WindowPiece> pieces, bool is_end,
-                                     hashing::Profile profile);
+                                     hashing::Profile profile, FormerChunks& former);
   [[nodiscard]] const WindowOptions& options() const { return options_; }
 
   // A file that has a window, with what keeps it; again at each write.
@@ -98,7 +99,7 @@ class Windows {
   const hashing::ChunkParams* params_of(hashing::Profile profile);
   struct Cutter;
   base::Result<std::vector<Cut>> cut_by(Cutter& cutter, std::span<const WindowPiece> pieces, bool is_end,
-                                        hashing::Profile profile);
+                                        hashing::Profile profile, FormerChunks& former);
 
   Store& store_;
   const WindowOptions options_;

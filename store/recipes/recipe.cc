@@ -21,17 +21,24 @@ bool is_child(const Node& child, const Node& node, const NodeEntry& entry) {
   return child.height + 1 == node.height && child.span == entry.length;
 }
 
+enum class Nodes : std::uint8_t {
+  all,
+  in_memory,  // nothing is read
+  if_there,   // what cannot be read is no damage
+};
+
 struct Walk {
   ChunkStore& chunks;
   std::uint64_t begin, end;
   const TakePiece& take;
-  const TakeLost* lost;    // null: what cannot be read ends the walk
-  bool in_memory = false;  // nothing is read
+  const TakeLost* lost;  // null: what cannot be read ends the walk
+  Nodes nodes = Nodes::all;
 };
 
 base::Result<ChunkStore::NodeRef> child_of(const Walk& walk, const Node& node, const NodeEntry& entry) {
-  if (!walk.in_memory) return store::child_of(walk.chunks, node, entry);
-  auto child = walk.chunks.node_in_memory(entry.chunk);
+  if (walk.nodes == Nodes::all) return store::child_of(walk.chunks, node, entry);
+  auto child = walk.nodes == Nodes::in_memory ? walk.chunks.node_in_memory(entry.chunk)
+                                              : walk.chunks.node_if_there(entry.chunk);
   if (child == nullptr || !is_child(*child, node, entry)) return base::fail(EAGAIN);
   return child;
 }
@@ -172,9 +179,30 @@ base::Result<void> walk_recipe(ChunkStore& chunks, const Node& top, std::uint64_
 base::Result<void> walk_in_memory(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
                                   const TakePiece& take) {
   if (begin >= end) return {};
-  return visit(
-      {.chunks = chunks, .begin = begin, .end = end, .take = take, .lost = nullptr, .in_memory = true}, top,
-      0);
+  return visit({.chunks = chunks,
+                .begin = begin,
+                .end = end,
+                .take = take,
+                .lost = nullptr,
+                .nodes = Nodes::in_memory},
+               top, 0);
+}
+
+void walk_if_there(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
+                   const std::function<void(const RecipePiece& piece)>& take) {
+  const TakePiece take_piece = [&take](const RecipePiece& piece) {
+    take(piece);
+    return base::Result<void>();
+  };
+  const TakeLost lost = [](std::uint64_t, std::uint64_t) {};
+  if (begin >= end) return;
+  (void)visit({.chunks = chunks,
+               .begin = begin,
+               .end = end,
+               .take = take_piece,
+               .lost = &lost,
+               .nodes = Nodes::if_there},
+              top, 0);
 }
 
 base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLost& lost,

@@ -70,8 +70,12 @@ base::Result<void> walk_recipe(ChunkStore& chunks, const Node& top, std::uint64_
 // The same with what is in memory: EAGAIN, if a node is not.
 base::Result<void> walk_in_memory(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
                                   const TakePiece& take);
-// The same of the whole recipe. A node that cannot be read is told of, with the range of the file that it was
-// to explain, and what is behind it follows.
+// The same of a recipe that nothing may refer to any more: what cannot be read is left out, and nobody is
+// told.
+void walk_if_there(ChunkStore& chunks, const Node& top, std::uint64_t begin, std::uint64_t end,
+                   const std::function<void(const RecipePiece& piece)>& take);
+// As walk_recipe() of the whole recipe. A node that cannot be read is told of, with the range of the file
+// that it was to explain, and what is behind it follows.
 using TakeLost = std::function<void(std::uint64_t offset, std::uint64_t length)>;
 base::Result<void> walk_whole(ChunkStore& chunks, const Node& top, const TakeLost& lost,
                               const TakePiece& take);

@@ -105,6 +105,11 @@ void Sealer::choose_params(SealDraft& draft) {
   params_ = &known->second;
 }
 
+void Sealer::look_in_former(const SealDraft& draft, const std::shared_ptr<const SealedFile>& now) {
+  former_ = {};
+  if (versions_ != nullptr) former_.look_in(now, versions_->find(draft.handle));
+}
+
 base::Result<void> Sealer::prepare(SealDraft& draft) {
   draft.use = store_.chunks().pins().use();
   File& file = *draft.file;
@@ -123,6 +128,7 @@ base::Result<void> Sealer::prepare(SealDraft& draft) {
   if (!takes_blocks) return base::fail(takes_blocks.error());
   if (!*takes_blocks) return {};
   choose_params(draft);
+  look_in_former(draft, nullptr);
   RecipeBuilder recipe(store_.chunks());
   if (auto read = read_all(draft, recipe); !read) return read;
   auto top = recipe.finish();
@@ -156,6 +162,7 @@ base::Result<void> Sealer::prepare_sealed(SealDraft& draft, base::BytesView reco
   if (draft.written && draft.extents.size() > Root::steps_max) draft.extents.resize(Root::steps_max);
   if (!are_enough(length_of(draft.extents), now->size)) return {};
   choose_params(draft);
+  look_in_former(draft, *found);
   auto recipe = with_replaced(
       store_.chunks(), {sealed.root().top, sealed.record().mapped}, draft.extents, now->size,
       [&](std::size_t index, RecipeBuilder& out) { return read_extent(file, draft.extents[index], out); });
@@ -247,10 +254,12 @@ base::Result<std::uint64_t> Sealer::keep(base::BytesView bytes, std::uint64_t of
     chunks.push_back(
         {chunk.id, bytes.subspan(static_cast<std::size_t>(chunk.offset - offset), chunk.length)});
   }
-  const auto kept = store_.chunks().put_all(ChunkKind::data, chunks);
+  former_.look_around(store_.chunks(), offset, offset + bytes.size());
+  const auto kept = store_.chunks().put_all(ChunkKind::data, chunks, former_.hint());
   if (!kept) return base::fail(kept.error());
   for (std::size_t i = 0; i < entries.size(); ++i) {
     entries[i].chunk = (*kept)[i];
+    former_.follow(entries[i].chunk.id, entries[i].offset);
     if (auto added = recipe.add(entries[i]); !added) return base::fail(added.error());
   }
   return cut->consumed;

@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "hashing/chunk_params.h"
 #include "hashing/cpu_hasher.h"
+#include "store/recipes/former_chunks.h"
 #include "store/recipes/recipe_edit.h"
 #include "store/recipes/sealed_file.h"
 #include "store/store.h"
@@ -92,6 +93,8 @@ class Sealer {
   // Asked from time to time by prepare(), which ends with ECANCELED then.
   void stop_when(std::function<bool()> stop) { stop_ = std::move(stop); }
   void hash_by(HashJob hash) { hash_ = std::move(hash); }
+  // Equal chunks may be in what files were before, too. It outlives the sealer; null: they are not.
+  void look_in(FormerVersions* versions) { versions_ = versions; }
   [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
 
  private:
@@ -105,6 +108,8 @@ class Sealer {
   base::Result<void> read_extent(File& file, const Extent& extent, RecipeBuilder& recipe);
   void give_back_what_is_wanted(std::span<SealDraft> drafts);
   void choose_params(SealDraft& draft);
+  // Where equal chunks may be, of the recipe that the file has (null: none) or had.
+  void look_in_former(const SealDraft& draft, const std::shared_ptr<const SealedFile>& now);
   base::Result<std::uint64_t> keep(base::BytesView bytes, std::uint64_t offset, bool is_end,
                                    RecipeBuilder& recipe);
 
@@ -117,6 +122,8 @@ class Sealer {
   std::map<hashing::Profile, hashing::ChunkParams> known_params_;
   std::function<bool()> stop_;
   const hashing::ChunkParams* params_ = nullptr;
+  FormerVersions* versions_ = nullptr;
+  FormerChunks former_;
   base::Bytes buffer_;
   std::uint64_t bytes_read_ = 0;
 };

@@ -53,6 +53,7 @@ std::expected<void, std::string> Stores::add(const config::StoreConfig& wanted, 
                                     .who = fmt::format("braid serve (process {})", ::getpid()),
                                     .wait = [&](std::string_view user) { return patience.lasts(user); },
                                     .compression = wanted.compression,
+                                    .similarity = wanted.similarity,
                                     .oracle = wanted.hashing == config::StoreHashing::oracle,
                                     .index_later = true});
   if (!opened) return std::unexpected(fmt::format("the store {}: {}", wanted.name, opened.error()));

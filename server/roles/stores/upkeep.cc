@@ -55,7 +55,7 @@ void Upkeep::look() {
   const base::WallTime now = clock_->wall();
   if (now >= *due_) collections_.ask_if_idle();
   if (scrub_due_ && now >= *scrub_due_) passes_.ask_if_idle();
-  if (!index_lacks_some()) {
+  if (!store_.chunks().index_filler().lacks_some()) {
     fill_due_.reset();
   } else if (!fill_due_) {
     fill_due_ = clock_->now() + index_interval;
@@ -120,11 +120,6 @@ void Upkeep::fill_index(const std::stop_token& stop) {
   if (filler.done() && std::exchange(says_behind_, false))
     base::log_event(base::Level::info, "store_index_filled", "{}: with {} chunks", store_.directory(),
                     filler.progress().chunks);
-}
-
-bool Upkeep::index_lacks_some() {
-  store::IndexFiller& filler = store_.chunks().index_filler();
-  return !filler.done() || (store_.index() != nullptr && store_.index()->has_lost());
 }
 
 void Upkeep::work(const std::stop_token& stop) {

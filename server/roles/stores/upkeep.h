@@ -85,7 +85,6 @@ class Upkeep {
  private:
   void work(const std::stop_token& stop);
   void fill_index(const std::stop_token& stop);
-  bool index_lacks_some();
   void run_collection(const std::stop_token& stop);
   void begin_scrub(const std::stop_token& stop);
   void step_scrub();

@@ -82,6 +82,13 @@ TEST(Config, what_rests_is_sealed_after_a_time) {
                 .ingest,
             StoreIngest::window);
   EXPECT_THAT(complaints_of(store + "ingest = \"pieces\"\n" + export_text), HasSubstr("braid.toml:4: "));
+  EXPECT_EQ(parse_config(store + export_text)->stores.front().similarity, store::Similarity::global);
+  EXPECT_EQ(parse_config(store + "similarity = \"global\"\n" + export_text)->stores.front().similarity,
+            store::Similarity::global);
+  EXPECT_EQ(parse_config(store + "similarity = \"previous\"\n" + export_text)->stores.front().similarity,
+            store::Similarity::previous);
+  EXPECT_THAT(complaints_of(store + "similarity = \"local\"\n" + export_text),
+              HasSubstr("write \"global\" or"));
   EXPECT_THAT(complaints_of(store + "window_bytes_max = 1\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "seal_seconds = -1\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_THAT(complaints_of(store + "gc_bytes_per_second = 1\n" + export_text), HasSubstr("braid.toml:4: "));
