@@ -11,13 +11,19 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
+#include "io/lanes.h"
 #include "server/roles/stores/paths.h"
 #include "vfs/posix/directory_identity.h"
 
 namespace braid::server::roles::stores {
 namespace {
 
-constexpr std::size_t files_at_once = 64;
+constexpr std::size_t files_taken = 64;
+// By command. Each waits for the medium several times; what several wait for is made durable together, and
+// clients wait longer for their own. Larger ones come one after the other: their bytes take memory, and
+// longer than the waits.
+constexpr std::size_t files_at_once = 8;
+constexpr std::uint64_t bytes_at_once = 1U << 20U;
 // The server's own descriptors for writing are gone after this.
 constexpr base::Duration writers_idle = std::chrono::seconds(3);
 constexpr std::size_t names_at_once = 1024;
@@ -44,11 +50,7 @@ std::uint64_t device_of(const std::string& directory) {
 
 StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source,
                          store::HashJob hash)
-    : config_(config),
-      store_(store),
-      source_(source),
-      resting_(std::chrono::seconds(config.seal_seconds)),
-      sealer_(store, source, [this] { return stopping(); }) {
+    : config_(config), store_(store), source_(source), resting_(std::chrono::seconds(config.seal_seconds)) {
   const store::StoreSource::TreeOf tree_of = [this](const vfs::FileHandle& file) { return tree_alone(file); };
   source_.use_trees(tree_of);
   if (config.ingest == config::StoreIngest::window && store.writable()) {
@@ -56,7 +58,8 @@ StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store,
     options.tree_of = tree_of;
     source_.use_windows(std::move(options));
   }
-  sealer_.hash_by(std::move(hash));
+  for (std::size_t i = 0; i < files_at_once; ++i)
+    sealers_.emplace_back(store, source, [this] { return stopping(); }).hash_by(hash);
   source_.on_change([this](const vfs::FileHandle& file) {
     if (clock_ != nullptr) resting_.note(file, clock_->now());
   });
@@ -145,21 +148,27 @@ std::optional<std::uint32_t> StoreWorker::tree_alone(const vfs::FileHandle& file
   });
 }
 
+std::optional<SealJob> StoreWorker::next_job(bool seals) const {
+  return shared_.with([seals](const Shared& shared) -> std::optional<SealJob> {
+    for (const auto& [number, job] : shared.jobs)
+      if (!job.ended && (seals || job.unseals)) return job;
+    return std::nullopt;
+  });
+}
+
 io::Op<> StoreWorker::work() {
-  // Before that what equals what is there already would be kept twice.
-  const bool seals = store_.writable() && store_.chunks().index_filler().done();
-  for (;;) {
-    const std::optional<SealJob> next = shared_.with([seals](Shared& shared) -> std::optional<SealJob> {
-      for (const auto& [number, job] : shared.jobs)
-        if (!job.ended && (seals || job.unseals)) return job;
-      return std::nullopt;
-    });
-    if (!next || stopping()) break;
-    co_await run(*next);
-  }
-  const std::size_t most = seals ? files_at_once : 0;
-  for (const store::RestingFiles::Taken& file : resting_.take(clock_->now(), most)) {
-    if (!stopping()) co_await seal_resting(file);
+  while (!stopping()) {
+    // Before that what equals what is there already would be kept twice.
+    const bool seals = store_.writable() && store_.chunks().index_filler().done();
+    const std::optional<SealJob> job = next_job(seals);
+    if (job) {
+      co_await run(*job);
+      continue;
+    }
+    const std::vector<store::RestingFiles::Taken> taken =
+        resting_.take(clock_->now(), seals ? files_taken : 0);
+    if (taken.empty()) break;
+    for (const store::RestingFiles::Taken& file : taken) co_await seal_resting(file);
   }
   shared_.with([](Shared& shared) { shared.working = false; });
 }
@@ -206,39 +215,44 @@ std::optional<StoreWorker::Target> StoreWorker::target_of(const vfs::Export& ser
   return out;
 }
 
+std::optional<StoreWorker::Target> StoreWorker::target_of(const vfs::FileHandle& file) {
+  const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
+  const vfs::Export* const served = table->by_handle(file.view());
+  if (served == nullptr) return std::nullopt;
+  std::string why;
+  auto target = target_of(*served, why);
+  if (!target && complained_.insert(served->path).second)
+    base::log_event(base::Level::warning, "store_does_not_seal", "export={}: {}", served->path, why);
+  return target;
+}
+
+vfs::VfsOp<StoreWorker::Resting> StoreWorker::find_resting(const vfs::FileHandle& handle) {
+  auto target = target_of(handle);
+  if (!target) co_await base::fail(vfs::Error::stale);
+  vfs::FileRef file = co_await target->file_system->resolve(handle.view());
+  const vfs::Attributes now = co_await target->file_system->getattr(file);
+  const auto changed =
+      std::chrono::seconds(now.ctime.seconds) + std::chrono::nanoseconds(now.ctime.nanoseconds);
+  const auto rested = std::chrono::duration_cast<base::Duration>(clock_->wall().time_since_epoch() - changed);
+  co_return Resting{std::move(*target), std::move(file), rested};
+}
+
 // Whatever goes wrong on the way: the file stays as it is.
 io::Op<> StoreWorker::seal_resting(const store::RestingFiles::Taken& taken) {
-  const vfs::FileHandle& handle = taken.file;
-  const std::shared_ptr<const vfs::ExportTable> table = exports_->current();
-  const vfs::Export* const served = table->by_handle(handle.view());
-  std::string why;
-  const auto target = served == nullptr ? std::nullopt : target_of(*served, why);
-  if (!target && served != nullptr && complained_.insert(served->path).second)
-    base::log_event(base::Level::warning, "store_does_not_seal", "export={}: {}", served->path, why);
-  if (!target) {
-    resting_.done(handle);
+  if (stopping()) co_return;
+  const auto found = co_await find_resting(taken.file).as_result();
+  if (!found) {
+    resting_.done(taken.file);
     co_return;
   }
-  const auto file = co_await target->file_system->resolve(handle.view()).as_result();
-  if (!file) {
-    resting_.done(handle);
-    co_return;
-  }
-  const auto now = co_await target->file_system->getattr(*file).as_result();
-  if (!now) {
-    resting_.done(handle);
-    co_return;
-  }
-  const auto changed =
-      std::chrono::seconds(now->ctime.seconds) + std::chrono::nanoseconds(now->ctime.nanoseconds);
-  const auto rested = std::chrono::duration_cast<base::Duration>(clock_->wall().time_since_epoch() - changed);
-  if (!resting_.is_due(taken, clock_->now(), rested)) co_return;
-  const auto outcome = co_await seal_file(*target, *file, !resting_.has_rested(rested)).as_result();
+  if (!resting_.is_due(taken, clock_->now(), found->rested)) co_return;
+  const bool restless = !resting_.has_rested(found->rested);
+  const auto outcome = co_await seal_file(found->target, found->file, restless, sealers_.front()).as_result();
   const bool settled = outcome
                            ? *outcome != store::SealOutcome::in_use && *outcome != store::SealOutcome::changed
                            : is_gone(outcome.error());
   if (settled) {
-    resting_.done(handle);
+    resting_.done(taken.file);
     co_return;
   }
   resting_.again(taken, clock_->now());
@@ -249,21 +263,22 @@ io::Op<> StoreWorker::seal_resting(const store::RestingFiles::Taken& taken) {
 }
 
 vfs::VfsOp<store::SealOutcome> StoreWorker::seal_file(const Target& target, const vfs::FileRef& file,
-                                                      bool restless) {
+                                                      bool restless, store::LiveSealer& sealer) {
   const vfs::Attributes now = co_await target.file_system->getattr(file);
   // Another export may have another of its names.
   if (target.shared && now.nlink > 1) co_return store::SealOutcome::in_use;
-  const store::SealOutcome outcome = co_await sealer_.seal(*target.file_system, target.tree, file, restless);
+  const store::SealOutcome outcome = co_await sealer.seal(*target.file_system, target.tree, file, restless);
   if (outcome == store::SealOutcome::sealed)
     shared_.with([&](Shared& shared) {
       ++shared.counts.sealed;
-      shared.counts.sealed_bytes += sealer_.bytes();
+      shared.counts.sealed_bytes += sealer.bytes();
     });
   co_return outcome;
 }
 
-vfs::VfsOp<store::SealOutcome> StoreWorker::unseal_file(const Target& target, const vfs::FileRef& file) {
-  const auto done = co_await sealer_.unseal(*target.file_system, target.tree, file).as_result();
+vfs::VfsOp<store::SealOutcome> StoreWorker::unseal_file(const Target& target, const vfs::FileRef& file,
+                                                        store::LiveSealer& sealer) {
+  const auto done = co_await sealer.unseal(*target.file_system, target.tree, file).as_result();
   if (!done && done.error() == vfs::Error::delay) co_return store::SealOutcome::in_use;
   if (!done) co_return base::fail(done.error());
   if (!*done) co_return store::SealOutcome::already;
@@ -337,33 +352,34 @@ io::Op<> StoreWorker::run(SealJob job) {
     there = found.has_value();
     if (found) at = found->file;
   }
-  std::vector<vfs::FileRef> in_use;
-  if (there) co_await walk(*target, std::move(at), job, in_use);
-  if (!there) {
+  if (there) {
+    Walk walk{.target = *target, .job = job};
+    co_await this->walk(walk, std::move(at));
+    // What was written to a moment ago.
+    if (!walk.in_use.empty() && !stopping()) co_await io::Reactor::current()->sleep(writers_idle);
+    const std::vector<vfs::FileRef> again = std::exchange(walk.in_use, {});
+    for (const vfs::FileRef& file : again) co_await take_file(walk, file, 0, sealers_.front());
+    job.in_use = walk.in_use.size();
+  } else {
     ++job.failed;
     base::log_event(base::Level::warning, "store_job_failed", "{}: {}", job.path,
                     why.empty() ? "it is not there" : why);
   }
-  // What was written to a moment ago.
-  if (!in_use.empty() && !stopping()) co_await io::Reactor::current()->sleep(writers_idle);
-  const std::vector<vfs::FileRef> again = std::exchange(in_use, {});
-  for (const vfs::FileRef& file : again) co_await take_file(*target, file, 0, job, in_use);
-  job.in_use = in_use.size();
   job.running = false;
   job.ended = true;
   publish(job);
 }
 
-io::Op<> StoreWorker::walk(const Target& target, vfs::FileRef top, SealJob& job,
-                           std::vector<vfs::FileRef>& in_use) {
-  std::vector<vfs::FileRef> directories;
-  const auto what = co_await target.file_system->getattr(top).as_result();
-  if (!what) ++job.failed;
-  if (what && what->type == vfs::FileType::directory) directories.push_back(top);
-  if (what && what->type == vfs::FileType::regular) co_await take_file(target, top, what->size, job, in_use);
-  while (!directories.empty() && !stopping()) {
-    const vfs::FileRef directory = std::move(directories.back());
-    directories.pop_back();
+io::Op<> StoreWorker::walk(Walk& walk, vfs::FileRef top) {
+  vfs::FileSystem& fs = *walk.target.file_system;
+  const auto what = co_await fs.getattr(top).as_result();
+  if (!what) ++walk.job.failed;
+  if (what && what->type == vfs::FileType::directory) walk.directories.push_back(top);
+  if (what && what->type == vfs::FileType::regular)
+    co_await take_file(walk, top, what->size, sealers_.front());
+  while (!walk.directories.empty() && !stopping()) {
+    const vfs::FileRef directory = std::move(walk.directories.back());
+    walk.directories.pop_back();
     std::uint64_t cookie = 0;
     for (bool whole = false; !whole && !stopping();) {
       std::vector<std::string> names;
@@ -374,26 +390,40 @@ io::Op<> StoreWorker::walk(const Target& target, vfs::FileRef top, SealJob& job,
         return true;
       };
       const auto listed =
-          co_await target.file_system->readdir({}, directory, {.cookie = cookie, .plus = false}, take)
-              .as_result();
-      if (!listed && !is_gone(listed.error())) ++job.failed;
+          co_await fs.readdir({}, directory, {.cookie = cookie, .plus = false}, take).as_result();
+      if (!listed && !is_gone(listed.error())) ++walk.job.failed;
       whole = !listed || *listed;
-      for (const std::string& name : names) {
-        if (name == "." || name == "..") continue;
-        const auto found = co_await target.file_system->lookup({}, directory, name).as_result();
-        if (!found) continue;
-        if (found->attributes.type == vfs::FileType::directory) directories.push_back(found->file);
-        if (found->attributes.type == vfs::FileType::regular)
-          co_await take_file(target, found->file, found->attributes.size, job, in_use);
-      }
+      std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
+      const auto walk_one = [&](std::size_t lane, std::size_t item) {
+        return walk_name(walk, directory, names[item], sealers_[lane]);
+      };
+      co_await io::in_lanes(files_at_once, names.size(), walk_one);
+      for (const auto& [file, size] : std::exchange(walk.large, {}))
+        if (!stopping()) co_await take_file(walk, file, size, sealers_.front());
     }
   }
 }
 
-io::Op<> StoreWorker::take_file(const Target& target, const vfs::FileRef& file, std::uint64_t size,
-                                SealJob& job, std::vector<vfs::FileRef>& in_use) {
+io::Op<> StoreWorker::walk_name(Walk& walk, const vfs::FileRef& directory, const std::string& name,
+                                store::LiveSealer& sealer) {
+  if (stopping()) co_return;
+  const auto found = co_await walk.target.file_system->lookup({}, directory, name).as_result();
+  if (!found) co_return;
+  const vfs::Attributes& now = found->attributes;
+  if (now.type == vfs::FileType::directory) walk.directories.push_back(found->file);
+  if (now.type != vfs::FileType::regular) co_return;
+  if (now.size > bytes_at_once)
+    walk.large.emplace_back(found->file, now.size);
+  else
+    co_await take_file(walk, found->file, now.size, sealer);
+}
+
+io::Op<> StoreWorker::take_file(Walk& walk, const vfs::FileRef& file, std::uint64_t size,
+                                store::LiveSealer& sealer) {
+  SealJob& job = walk.job;
   using store::SealOutcome;
-  auto work = job.unseals ? unseal_file(target, file) : seal_file(target, file, false);
+  auto work =
+      job.unseals ? unseal_file(walk.target, file, sealer) : seal_file(walk.target, file, false, sealer);
   const auto done = co_await std::move(work).as_result();
   if (!done && is_gone(done.error())) co_return;
   const std::optional<SealOutcome> outcome = done ? std::optional(*done) : std::nullopt;
@@ -407,7 +437,7 @@ io::Op<> StoreWorker::take_file(const Target& target, const vfs::FileRef& file, 
   }
   if (outcome == SealOutcome::small) ++job.small;
   if (outcome == SealOutcome::already) ++job.already;
-  if (outcome == SealOutcome::in_use || outcome == SealOutcome::changed) in_use.push_back(file);
+  if (outcome == SealOutcome::in_use || outcome == SealOutcome::changed) walk.in_use.push_back(file);
   publish(job);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <expected>
 #include <functional>
 #include <map>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/clock.h"
@@ -94,29 +96,50 @@ class StoreWorker {
     std::uint32_t tree = 0;
     bool shared = false;  // another export is on the same file system
   };
+  // A file that may have been left alone, and for how long it has.
+  struct Resting {
+    Target target{};
+    vfs::FileRef file{};
+    base::Duration rested{};
+  };
 
   [[nodiscard]] bool stopping() const;
   io::Op<> work();
   // Windows that are idle, and whose files may have one.
   io::Op<> sweep_windows();
   void look_at_exports();
+  [[nodiscard]] std::optional<SealJob> next_job(bool seals) const;
   io::Op<> seal_resting(const store::RestingFiles::Taken& taken);
-  vfs::VfsOp<store::SealOutcome> seal_file(const Target& target, const vfs::FileRef& file, bool restless);
-  vfs::VfsOp<store::SealOutcome> unseal_file(const Target& target, const vfs::FileRef& file);
+  // Any error: it cannot be looked at, or is not to be sealed.
+  vfs::VfsOp<Resting> find_resting(const vfs::FileHandle& handle);
+  vfs::VfsOp<store::SealOutcome> seal_file(const Target& target, const vfs::FileRef& file, bool restless,
+                                           store::LiveSealer& sealer);
+  vfs::VfsOp<store::SealOutcome> unseal_file(const Target& target, const vfs::FileRef& file,
+                                             store::LiveSealer& sealer);
   io::Op<> run(SealJob job);
-  io::Op<> walk(const Target& target, vfs::FileRef top, SealJob& job, std::vector<vfs::FileRef>& in_use);
-  io::Op<> take_file(const Target& target, const vfs::FileRef& file, std::uint64_t size, SealJob& job,
-                     std::vector<vfs::FileRef>& in_use);
+  // What there is to do for a job.
+  struct Walk {
+    const Target& target;
+    SealJob& job;
+    std::vector<vfs::FileRef> directories{}, in_use{};            // that are left
+    std::vector<std::pair<vfs::FileRef, std::uint64_t>> large{};  // with their sizes, of a directory
+  };
+  io::Op<> walk(Walk& walk, vfs::FileRef top);
+  io::Op<> walk_name(Walk& walk, const vfs::FileRef& directory, const std::string& name,
+                     store::LiveSealer& sealer);
+  io::Op<> take_file(Walk& walk, const vfs::FileRef& file, std::uint64_t size, store::LiveSealer& sealer);
   void publish(const SealJob& job);
   // Nothing: none of its files is to be sealed now; `why` says it.
   std::optional<Target> target_of(const vfs::Export& served, std::string& why);
+  // The same of one file, whose export is complained of once.
+  std::optional<Target> target_of(const vfs::FileHandle& file);
   base::Result<std::uint32_t> tree_of(const Place& place);
 
   const config::StoreConfig config_;
   store::Store& store_;
   store::StoreSource& source_;
   store::RestingFiles resting_;
-  store::LiveSealer sealer_;
+  std::deque<store::LiveSealer> sealers_;  // one for each of several files at a time
   base::Guarded<Shared> shared_;
   std::set<std::string> complained_;  // exports
   std::shared_ptr<const vfs::ExportTable> looked_at_;
