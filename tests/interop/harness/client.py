@@ -247,9 +247,9 @@ class Lab:
     def kill(self):
         self.request("kill")
 
-    def power_cut(self, name="data"):
-        """Kills the server and drops from the exported file system all that was never flushed."""
-        self.request("power_cut", name=name)
+    def power_cut(self, *names):
+        """Kills the server and drops from these file systems (the one of export()) all that was never flushed."""
+        self.request("power_cut", names=names or ("data",))
 
     def fail_disk(self, name="data"):
         """Every use of the exported file system that needs its disk fails with EIO."""

@@ -149,12 +149,14 @@ class Host:
         self.exports[name].unmount()
         self.exports[name].mount()
 
-    def op_power_cut(self, name):
-        """kill -9, then the file system loses all that was never flushed, as at a power cut, and is mounted again."""
+    def op_power_cut(self, names):
+        """kill -9, then these file systems lose all that was never flushed, as at a power cut, and are mounted again."""
         if self.server.process:
             self.server.kill()
-        self.op_fail_disk(name)
-        self.op_mount_again(name)
+        for name in names:
+            self.op_fail_disk(name)
+        for name in names:
+            self.op_mount_again(name)
 
     def answer(self, path):
         with open(path, encoding="utf-8") as request_file:

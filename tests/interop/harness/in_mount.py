@@ -3,11 +3,10 @@
 import os
 import subprocess
 import sys
-import threading
 
 from harness.client import Lab, equal, step
 from harness.pnfs import configuration, events, in_band, serve_together, start_servers
-from harness.store import Store
+from harness.store import SealingAndCollecting, Store
 
 
 def serve_striped(lab, count, apart, stripe):
@@ -21,33 +20,11 @@ def serve_striped(lab, count, apart, stripe):
         serve_together(lab, count)
 
 
-class SealingAndCollecting:
-    """As long as this is entered all files of a store's export are sealed, rested or not, and its garbage is collected, over
-    and over."""
-
-    def __init__(self, store):
-        self.store = store
-        self.ended = threading.Event()
-        self.thread = threading.Thread(target=self.go_on)
-
-    def go_on(self):
-        while not self.ended.wait(0.1):
-            self.store.command(f"seal {self.store.lab.path}", ">/dev/null")
-            self.store.command("gc", ">/dev/null")
-
-    def __enter__(self):
-        self.thread.start()
-
-    def __exit__(self, *_):
-        self.ended.set()
-        self.thread.join()
-
-
 def run_with_store(lab, ingest):
     """The same in an export with a store, of which every byte is there at the end."""
     lab.serve()
     lab.mount()
-    store = Store(lab, "gc_keep_seconds = 0\n" + (f'ingest = "{ingest}"' if ingest == "window" else ""))
+    store = Store(lab, f'gc_keep_seconds = 0\ningest = "{ingest}"\n{os.environ["INTEROP_STORE_KEYS"]}')
     mnt = lab.mount()
     os.chmod(mnt, 0o777)
     with SealingAndCollecting(store):

@@ -7,12 +7,12 @@ from harness.client import METRICS, equal, metric
 
 class Store:
     """Serves the export of `lab` with a store of the server that seals at once, in place of the server that runs now; with
-    `keys`, these lines in [[store]], too. To be mounted again."""
+    `keys`, these lines in [[store]], too; in `directory`, or beside the export. To be mounted again."""
 
-    def __init__(self, lab, keys=""):
+    def __init__(self, lab, keys="", directory=None):
         self.lab = lab
         self.braid = lab.host(f"readlink /proc/{lab.server_pid()}/exe").strip()
-        self.directory = lab.path + "-store"
+        self.directory = directory or lab.path + "-store"
         self.admin = lab.path + "-admin"
         lab.unmount()
         lab.stop()
@@ -45,3 +45,20 @@ class Store:
         for name, data in wanted.items():
             host_sum = self.lab.host(f"sha256sum {self.lab.path}/{name}").split()[0]
             equal(host_sum, hashlib.sha256(bytes(data)).hexdigest(), f"sum of {name} on the server's side")
+
+
+class SealingAndCollecting:
+    """As long as this is entered all files of a store's export are sealed, rested or not, and its garbage is collected, over
+    and over, on the server's side. The server may end meanwhile, and come back."""
+
+    def __init__(self, store):
+        self.host = store.lab.host
+        self.stop, self.ended = (f"{store.lab.path}-{name}" for name in ("stop", "ended"))
+        command = f"{store.braid} store %s --admin {store.admin}"
+        self.once = f"{command % f'seal {store.lab.path}'}; {command % 'gc'}; sleep 0.1"
+
+    def __enter__(self):
+        self.host(f"(while [ ! -e {self.stop} ]; do {self.once}; done; touch {self.ended}) >/dev/null 2>&1 &")
+
+    def __exit__(self, *_):
+        self.host(f"touch {self.stop}; while [ ! -e {self.ended} ]; do sleep 0.1; done; rm {self.stop} {self.ended}")
