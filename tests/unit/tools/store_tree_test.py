@@ -409,6 +409,32 @@ class StoreTree(unittest.TestCase):
         self.assertEqual(code, 1, text)
         self.assertIn("a benchmark has filled it", text)
 
+    def test_equal_chunks_are_looked_for_where_the_configuration_says(self):
+        shared = os.path.join(self.tree, "shared")
+        os.mkdir(shared)
+        self.assertEqual(run("store", "seal", shared, "--store", self.store)[0], 0)
+        data = random.Random(3).randbytes(900_000)
+
+        def found(similarity):
+            """Of two new files, both with these bytes."""
+            for number in range(2):
+                with open(os.path.join(shared, f"{similarity}{number}"), "wb") as file:
+                    file.write(data)
+            config = os.path.join(self.place, f"{similarity}.toml")
+            with open(config, "w", encoding="utf-8") as file:
+                file.write(f'[[store]]\nname = "s"\ndirectory = "{self.store}"\nsimilarity = "{similarity}"\n'
+                           f'[[export]]\npath = "/"\ndirectory = "{shared}"\nstore = "s"\n')
+            server = self.serve("--config", config)
+            code, text = self.served("seal", shared)
+            self.assertEqual(code, 0, text)
+            self.assertIn("2 files sealed", text)
+            bytes_found = json.loads(run("store", "--json", "--admin", self.admin)[1])[0]["bytes_found"]
+            self.end(server)
+            return bytes_found
+
+        self.assertLess(found("previous"), len(data) // 10)
+        self.assertGreaterEqual(found("global"), 2 * len(data))
+
     def test_files_of_several_exports_are_not_sealed(self):
         os.mkdir(self.store)
         self.assertEqual(run("store", "seal", self.tree + "/a/docs", "--store", self.store)[0], 0)
