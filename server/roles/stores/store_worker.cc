@@ -49,7 +49,7 @@ std::uint64_t device_of(const std::string& directory) {
 }  // namespace
 
 StoreWorker::StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source,
-                         store::HashJob hash)
+                         const store::HashJob& hash)
     : config_(config), store_(store), source_(source), resting_(std::chrono::seconds(config.seal_seconds)) {
   const store::StoreSource::TreeOf tree_of = [this](const vfs::FileHandle& file) { return tree_alone(file); };
   source_.use_trees(tree_of);

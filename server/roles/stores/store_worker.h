@@ -46,7 +46,7 @@ class StoreWorker {
  public:
   // `hash`: what cuts and hashes, on threads that may wait; empty: their own hashers.
   StoreWorker(const config::StoreConfig& config, store::Store& store, store::StoreSource& source,
-              store::HashJob hash);
+              const store::HashJob& hash);
   StoreWorker(const StoreWorker&) = delete;
   StoreWorker& operator=(const StoreWorker&) = delete;
 
