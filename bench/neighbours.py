@@ -33,7 +33,7 @@ KINDS = {"compute": compute, "compile": compile_source}
 
 
 class Neighbours:
-    """One for each processor, from the beginning to end(). They are alone when this is made."""
+    """One for each processor, as long as this is entered. They are alone when it is made."""
 
     def __init__(self, kind, directory):
         self.paths = [os.path.join(directory, f"neighbour{number}") for number in range(os.cpu_count())]
@@ -49,6 +49,12 @@ class Neighbours:
         if self.alone == 0:
             self.end()
             raise machine.MachineError(f"programs that {kind} do not run here")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
 
     def count(self):
         total = 0
