@@ -1,12 +1,13 @@
 // Calls that must succeed: again, where the server wants that later; and the same work on many items.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
 #include "bench/load/outcome.h"
-#include "io/gate.h"
+#include "io/for_each.h"
 #include "io/reactor.h"
 
 namespace braid::load {
@@ -24,24 +25,12 @@ LoadOp<T> insist(io::Reactor& reactor, Call call) {
 
 namespace detail {
 
-// Shared by the lanes of one for_each; lives in its frame.
+// Nothing, after a Fault.
 template <class F>
-struct Lanes {
-  io::Reactor& reactor;
-  std::uint64_t next = 0;
-  std::uint64_t count = 0;
-  F& work;
-  std::optional<Fault> fault;
-};
-
-template <class F>
-io::Op<> run_lane(Lanes<F>& lanes) {
-  while (!lanes.fault && lanes.next < lanes.count) {
-    const std::uint64_t item = lanes.next++;
-    const auto done =
-        co_await insist<void>(lanes.reactor, [&lanes, item] { return lanes.work(item); }).as_result();
-    if (!done) lanes.fault = done.error();
-  }
+io::Op<> run_item(io::Reactor& reactor, F& work, std::uint64_t item, std::optional<Fault>& fault) {
+  if (fault) co_return;
+  const auto done = co_await insist<void>(reactor, [&work, item] { return work(item); }).as_result();
+  if (!done) fault = done.error();
 }
 
 }  // namespace detail
@@ -49,11 +38,12 @@ io::Op<> run_lane(Lanes<F>& lanes) {
 // Runs `work(i)`, a LoadOp<>, for every i below `count`, at most `width` at a time. Stops at the first Fault.
 template <class F>
 LoadOp<> for_each(io::Reactor& reactor, std::uint64_t count, unsigned width, F work) {
-  detail::Lanes<F> lanes{.reactor = reactor, .count = count, .work = work, .fault = {}};
-  io::Gate gate;
-  for (unsigned i = 0; i < width; ++i) io::spawn(gate, detail::run_lane(lanes));
-  co_await gate.drained();
-  if (lanes.fault) co_await base::fail(*lanes.fault);
+  std::optional<Fault> fault;
+  const auto run_one = [&](std::size_t /*worker*/, std::size_t item) {
+    return detail::run_item(reactor, work, item, fault);
+  };
+  (void)co_await io::for_each(width, count, run_one).as_result();
+  if (fault) co_await base::fail(*fault);
 }
 
 }  // namespace braid::load

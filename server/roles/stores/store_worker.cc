@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "base/unique_fd.h"
-#include "io/lanes.h"
+#include "io/for_each.h"
 #include "server/roles/stores/paths.h"
 #include "vfs/posix/directory_identity.h"
 
@@ -394,10 +394,10 @@ io::Op<> StoreWorker::walk(Walk& walk, vfs::FileRef top) {
       if (!listed && !is_gone(listed.error())) ++walk.job.failed;
       whole = !listed || *listed;
       std::erase_if(names, [](const std::string& name) { return name == "." || name == ".."; });
-      const auto walk_one = [&](std::size_t lane, std::size_t item) {
-        return walk_name(walk, directory, names[item], sealers_[lane]);
+      const auto walk_one = [&](std::size_t worker, std::size_t item) {
+        return walk_name(walk, directory, names[item], sealers_[worker]);
       };
-      co_await io::in_lanes(files_at_once, names.size(), walk_one);
+      co_await io::for_each(files_at_once, names.size(), walk_one);
       for (const auto& [file, size] : std::exchange(walk.large, {}))
         if (!stopping()) co_await take_file(walk, file, size, sealers_.front());
     }

@@ -1,9 +1,5 @@
 // A store that looks for equal chunks in what a file was before, and nowhere else.
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <random>
+#include <string>
 
 #include "tests/unit/store/window_fixture.h"
 

@@ -1,4 +1,4 @@
-#include "io/lanes.h"
+#include "io/for_each.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using testing::ElementsAre;
 
 // Work that waits until the test lets it go on.
-class LanesTest : public testing::Test {
+class ForEachTest : public testing::Test {
  protected:
   struct Parked {
     std::coroutine_handle<>& waiter;
@@ -22,16 +22,16 @@ class LanesTest : public testing::Test {
     void await_suspend(std::coroutine_handle<> handle) { waiter = handle; }
     void await_resume() const {}
   };
-  LanesTest() { ReadyQueue::make_current(&queue_); }
-  Op<> work(std::size_t lane, std::size_t item) {
+  ForEachTest() { ReadyQueue::make_current(&queue_); }
+  Op<> work(std::size_t worker, std::size_t item) {
     begun_.push_back(item);
-    EXPECT_TRUE(busy_.insert(lane).second) << "one item at a time";
+    EXPECT_TRUE(busy_.insert(worker).second) << "one item at a time";
     co_await Parked{waiting_[item]};
-    busy_.erase(lane);
+    busy_.erase(worker);
   }
-  Op<> all(std::size_t lanes, std::size_t count) {
-    const auto one = [this](std::size_t lane, std::size_t item) { return work(lane, item); };
-    co_await in_lanes(lanes, count, one);
+  Op<> all(std::size_t workers, std::size_t count) {
+    const auto one = [this](std::size_t worker, std::size_t item) { return work(worker, item); };
+    co_await for_each(workers, count, one);
     ended_ = true;
   }
   void end(std::size_t item) {
@@ -47,7 +47,7 @@ class LanesTest : public testing::Test {
   bool ended_ = false;
 };
 
-TEST_F(LanesTest, so_many_are_under_way_and_the_next_one_begins_when_one_ends) {
+TEST_F(ForEachTest, so_many_are_under_way_and_the_next_one_begins_when_one_ends) {
   Op<> running = all(2, 5);
   running.start({});
   EXPECT_THAT(begun_, ElementsAre(0, 1));
@@ -62,7 +62,7 @@ TEST_F(LanesTest, so_many_are_under_way_and_the_next_one_begins_when_one_ends) {
   EXPECT_TRUE(ended_);
 }
 
-TEST_F(LanesTest, of_fewer_items_than_lanes_and_of_none_it_ends) {
+TEST_F(ForEachTest, of_fewer_items_than_workers_and_of_none_it_ends) {
   Op<> nothing = all(3, 0);
   nothing.start({});
   EXPECT_TRUE(ended_);
