@@ -14,12 +14,11 @@ namespace braid::store {
 struct FormatFile {
   static constexpr unsigned version = 1;
   // Bits of `required` that this program knows. Who does not know one may not even read.
-  static constexpr std::uint64_t forwarding = 1;   // containers were rewritten
-  static constexpr std::uint64_t compression = 2;  // chunks may be compressed
-  static constexpr std::uint64_t oracle =
-      4;  // a benchmark's: ids are not of the bytes (store/sealing/oracle.h)
-  static constexpr std::uint64_t groups = 8;  // chunks may be in groups
-  static constexpr std::uint64_t known_features = forwarding | compression | oracle | groups;
+  static constexpr std::uint64_t forwarding = 1;      // containers were rewritten
+  static constexpr std::uint64_t compression = 2;     // chunks may be compressed
+  static constexpr std::uint64_t for_benchmarks = 4;  // StoreOptions::for_benchmarks
+  static constexpr std::uint64_t groups = 8;          // chunks may be in groups
+  static constexpr std::uint64_t known_features = forwarding | compression | for_benchmarks | groups;
 
   StoreId store{};
   hashing::Digest key{};       // StoreKeys::fingerprint()

@@ -93,7 +93,7 @@ Store::Opened Store::begin(const StoreOptions& options, bool is_store) {
   if (!is_store) done = make();
   if (done) done = load_format();
   if (done) done = load_key();
-  if (done) done = check_oracle(options);
+  if (done) done = check_purpose(options);
   if (done && options.what != OpenFor::reading) {
     const auto required = require(FormatFile::groups);
     if (!required) return wrong(directory_, format_name, required.error());
@@ -107,18 +107,19 @@ Store::Opened Store::begin(const StoreOptions& options, bool is_store) {
 }
 
 // Ids of both kinds in one store would be those of other bytes.
-Store::Opened Store::check_oracle(const StoreOptions& options) {
-  const bool was = requires_feature(FormatFile::oracle);
-  if (was == options.oracle) return {};
+Store::Opened Store::check_purpose(const StoreOptions& options) {
+  const bool was = requires_feature(FormatFile::for_benchmarks);
+  if (was == options.for_benchmarks) return {};
   if (was)
-    return wrong(
-        directory_,
-        "a benchmark has filled it with hashing = \"oracle\": what is in it cannot be read; remove it");
+    return wrong(directory_,
+                 "a benchmark has filled it (hashing = \"oracle\" or \"md5-tree\"): what is in it cannot be "
+                 "read; remove it");
   const auto containers = medium_->list(Containers::directory);
   if (!containers) return wrong(directory_, Containers::directory, containers.error());
   if (!containers->empty() || options.what == OpenFor::reading)
-    return wrong(directory_, "hashing = \"oracle\" is for benchmarks, and takes a store that is empty");
-  const auto required = require(FormatFile::oracle);
+    return wrong(directory_,
+                 "hashing = \"oracle\" and \"md5-tree\" are for benchmarks, and take a store that is empty");
+  const auto required = require(FormatFile::for_benchmarks);
   if (!required) return wrong(directory_, format_name, required.error());
   return {};
 }

@@ -36,9 +36,9 @@ struct StoreOptions {
   IndexOptions index{};
   CompressionOptions compression{};  // of what is new; what is there stays as it is
   Similarity similarity = Similarity::global;
-  // Ids come from marks in the bytes (store/sealing/oracle.h). Such a store is opened with this alone, and no
-  // other is.
-  bool oracle = false;
+  // Ids are not those of the bytes, but of a mark in them (store/sealing/oracle.h) or of another function
+  // (hashing/sliding_job.h). Such a store is opened with this alone, and no other is.
+  bool for_benchmarks = false;
   std::uint32_t container_bytes = Location::offset_end;
   // The caller brings the index up to date by chunks().index_filler(). Else that is done on return.
   bool index_later = false;
@@ -101,7 +101,7 @@ class Store {
   // `is_store`: the directory is one already.
   Opened begin(const StoreOptions& options, bool is_store);
   Opened make();
-  Opened check_oracle(const StoreOptions& options);
+  Opened check_purpose(const StoreOptions& options);
   Opened load_format();
   Opened load_key();
   Opened load_parts(const StoreOptions& options);

@@ -87,8 +87,18 @@ struct PnfsConfig {
 enum class Data : std::uint8_t { local, striped };
 
 // What cuts and hashes the bytes of a store: a card if that is sooner, the cores alone, or a card whenever
-// one works. Or nothing does: marks in the bytes say what the result would be (store/sealing/oracle.h).
-enum class StoreHashing : std::uint8_t { automatic, cpu, cuda, oracle };
+// one works.
+enum class StoreHashing : std::uint8_t {
+  automatic,
+  cpu,
+  cuda,
+  oracle,    // for benchmarks: marks in the bytes say what the result would be (store/sealing/oracle.h)
+  md5_tree,  // for benchmarks: the functions of a paper (hashing/sliding_job.h)
+};
+// Ids are not those of the store's own function.
+constexpr bool is_for_benchmarks(StoreHashing hashing) {
+  return hashing == StoreHashing::oracle || hashing == StoreHashing::md5_tree;
+}
 
 // When what clients write is sealed: after it was left alone; or streams while they are written, too.
 enum class StoreIngest : std::uint8_t { after, window };

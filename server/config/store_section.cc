@@ -25,6 +25,8 @@ void read_hashing(TomlReader& table, StoreConfig& config) {
     config.hashing = StoreHashing::cuda;
   else if (hashing == "oracle")
     config.hashing = StoreHashing::oracle;
+  else if (hashing == "md5-tree")
+    config.hashing = StoreHashing::md5_tree;
   else if (hashing != "auto")
     table.problem("hashing", fmt::format(R"('hashing' is "{}"; write "auto", "cpu" or "cuda")", hashing));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "hashing/sliding_job.h"
 #include "server/roles/stores/figures.h"
 #include "store/sealing/oracle.h"
 
@@ -51,10 +52,21 @@ store::HashJob SealEngine::hash_as(config::StoreHashing hashing) {
   if (hashing == config::StoreHashing::cpu) return {};
   if (hashing == config::StoreHashing::oracle)
     return [](const hashing::Job& job, hashing::CpuHasher&) { return store::run_as_oracle(job); };
+  if (hashing == config::StoreHashing::md5_tree)
+    return [this](hashing::Job job, hashing::CpuHasher& own) {
+      job.algorithm = hashing::Algorithm::md5_tree;
+      const bool slides = job.work != hashing::Work::hash && job.params != nullptr && !job.params->is_fixed();
+      return slides ? hashing::run_sliding(job) : run(job, own, hashing::EngineMode::automatic);
+    };
   return [this, mode = mode_of(hashing)](const hashing::Job& job, hashing::CpuHasher& own) {
-    hashing::Engine* const one = engine();
-    return one == nullptr ? own.run(job) : one->run(job, own, mode);
+    return run(job, own, mode);
   };
+}
+
+base::Result<hashing::JobResult> SealEngine::run(const hashing::Job& job, hashing::CpuHasher& own,
+                                                 hashing::EngineMode mode) {
+  hashing::Engine* const one = engine();
+  return one == nullptr ? own.run(job) : one->run(job, own, mode);
 }
 
 hashing::Engine* SealEngine::engine() {

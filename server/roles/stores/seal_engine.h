@@ -36,6 +36,8 @@ class SealEngine {
 
  private:
   hashing::Engine* engine();
+  base::Result<hashing::JobResult> run(const hashing::Job& job, hashing::CpuHasher& own,
+                                       hashing::EngineMode mode);
   // Nothing before the first job.
   [[nodiscard]] std::optional<hashing::EngineStats> stats() const;
 

@@ -54,7 +54,7 @@ std::expected<void, std::string> Stores::add(const config::StoreConfig& wanted, 
                                     .wait = [&](std::string_view user) { return patience.lasts(user); },
                                     .compression = wanted.compression,
                                     .similarity = wanted.similarity,
-                                    .oracle = wanted.hashing == config::StoreHashing::oracle,
+                                    .for_benchmarks = config::is_for_benchmarks(wanted.hashing),
                                     .index_later = true});
   if (!opened) return std::unexpected(fmt::format("the store {}: {}", wanted.name, opened.error()));
   Entry& entry = by_name_[wanted.name];

@@ -9,7 +9,9 @@
 
 #include "hashing/chunker.h"
 #include "hashing/cpu_hasher.h"
+#include "hashing/sliding_job.h"
 #include "hashing/sliding_window.h"
+#include "hashing/tree_hash.h"
 #include "tests/unit/hashing/random_data.h"
 
 namespace braid::hashing {
@@ -287,6 +289,68 @@ TEST(SlidingWindow, ends_chunks_where_the_windows_md5_has_zero_bits) {
        {SlidingWindow{0, 1, 14}, SlidingWindow{56, 1, 14}, SlidingWindow{20, 0, 14}, SlidingWindow{20, 1, 0},
         SlidingWindow{20, 1, 33}})
     EXPECT_EQ(sliding_cuts(wrong, data).error(), base::errno_of(EINVAL));
+}
+
+// Windows that end 4096 to 32768 bytes behind the start; one in 8192 qualifies.
+const ChunkParams& sliding_params() {
+  static const ChunkParams params = ChunkParams::by_content({4096, 8192, 32768}, key_of(14)).value();
+  return params;
+}
+
+std::vector<Chunk> sliding_chunks_by_definition(base::BytesView data) {
+  std::vector<Chunk> out;
+  const std::vector<std::uint64_t> cuts = sliding_cuts({.zero_bits = 13}, data).value();
+  for (std::uint64_t begin = 0; begin < data.size();) {
+    const auto cut = std::ranges::lower_bound(cuts, begin + 4096);
+    const std::uint64_t most = std::min<std::uint64_t>(begin + 32768, data.size());
+    Chunk chunk{.offset = begin};
+    std::uint64_t end = most;
+    if (cut != cuts.end() && *cut <= most)
+      end = *cut;
+    else
+      chunk.flags = end - begin == 32768 ? forced_chunk : tail_chunk;
+    chunk.length = static_cast<std::uint32_t>(end - begin);
+    const base::BytesView bytes = data.subspan(begin, end - begin);
+    if (is_zero(bytes)) chunk.flags |= zero_chunk;
+    chunk.id = md5_tree(bytes).value();
+    out.push_back(chunk);
+    begin = end;
+  }
+  return out;
+}
+
+TEST(SlidingWindow, cuts_a_job_whatever_pieces_it_comes_in) {
+  base::Bytes data = test::random_bytes(900'000, 15);
+  std::fill_n(data.begin() + 300'000, 150'000, std::byte{0});
+  const std::vector<Chunk> expected = sliding_chunks_by_definition(data);
+  const base::BytesView all = data;
+  Job job{.params = &sliding_params(), .spans = {all}};
+  EXPECT_EQ(run_sliding(job)->chunks, expected);
+  job.spans = {all.first(5), all.subspan(5, 0), all.subspan(5, 70'000), all.subspan(70'005)};
+  EXPECT_EQ(run_sliding(job)->chunks, expected);
+  for (const std::uint32_t flag : {std::uint32_t{forced_chunk}, std::uint32_t{zero_chunk | forced_chunk},
+                                   std::uint32_t{tail_chunk}, std::uint32_t{0}})
+    EXPECT_NE(std::ranges::find(expected, flag, &Chunk::flags), expected.end()) << flag;
+  std::vector<Chunk> chunks;
+  std::size_t at = 0;
+  for (std::size_t end = 40'000; at < data.size(); end += 40'000) {
+    const std::size_t there = std::min(end, data.size());
+    const auto done = run_sliding({.params = &sliding_params(),
+                                   .spans = {all.subspan(at, there - at)},
+                                   .stream_offset = at,
+                                   .is_end = there == data.size()});
+    ASSERT_TRUE(done);
+    chunks.insert(chunks.end(), done->chunks.begin(), done->chunks.end());
+    at += done->consumed;
+  }
+  EXPECT_EQ(chunks, expected);
+}
+
+TEST(SlidingWindow, refuses_jobs_that_are_not_to_be_cut_by_content) {
+  const base::Bytes data(10'000);
+  const ChunkParams fixed = ChunkParams::fixed(4096).value();
+  for (const ChunkParams* const wrong : {static_cast<const ChunkParams*>(nullptr), &fixed})
+    EXPECT_EQ(run_sliding({.params = wrong, .spans = {data}}).error(), base::errno_of(EINVAL));
 }
 
 }  // namespace

@@ -75,6 +75,8 @@ TEST(Config, what_rests_is_sealed_after_a_time) {
             StoreHashing::cuda);
   EXPECT_EQ(parse_config(store + "hashing = \"oracle\"\n" + export_text)->stores.front().hashing,
             StoreHashing::oracle);
+  EXPECT_EQ(parse_config(store + "hashing = \"md5-tree\"\n" + export_text)->stores.front().hashing,
+            StoreHashing::md5_tree);
   EXPECT_THAT(complaints_of(store + "hashing = \"gpu\"\n" + export_text), HasSubstr("braid.toml:4: "));
   EXPECT_EQ(parse_config(store + export_text)->stores.front().ingest, StoreIngest::after);
   EXPECT_EQ(parse_config(store + "ingest = \"window\"\nwindow_bytes_max = \"64MiB\"\n" + export_text)

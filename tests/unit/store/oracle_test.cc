@@ -75,7 +75,7 @@ class OracleStoreTest : public ScratchTest {
  protected:
   std::expected<std::unique_ptr<Store>, std::string> opened(const std::string& name, bool oracle,
                                                             OpenFor what = OpenFor::creating) const {
-    return Store::open((path_ / name).string(), {.what = what, .oracle = oracle});
+    return Store::open((path_ / name).string(), {.what = what, .for_benchmarks = oracle});
   }
 };
 
@@ -92,7 +92,7 @@ TEST_F(OracleStoreTest, a_store_is_of_one_kind) {
   ASSERT_TRUE((*opened("real", false))->chunks().put(ChunkKind::data, base::Bytes(100, std::byte{1})));
   const auto full = opened("real", true);
   ASSERT_FALSE(full);
-  EXPECT_NE(full.error().find("takes a store that is empty"), std::string::npos) << full.error();
+  EXPECT_NE(full.error().find("take a store that is empty"), std::string::npos) << full.error();
   EXPECT_TRUE(opened("real", false));
 }
 

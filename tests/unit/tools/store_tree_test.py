@@ -413,6 +413,34 @@ class StoreTree(unittest.TestCase):
         self.assertEqual(code, 1, text)
         self.assertIn("a benchmark has filled it", text)
 
+    def test_the_functions_of_a_paper_find_what_is_equal(self):
+        """hashing = "md5-tree", for benchmarks: a store of its own."""
+        copies = os.path.join(self.tree, "copies")
+        data = random.Random(4).randbytes(1_000_000)
+        for profile in ("general", "fixed"):
+            os.makedirs(os.path.join(copies, profile))
+            os.setxattr(os.path.join(copies, profile), "user.braid.profile", profile.encode())
+            # Only by content the second one's chunks are those of the first one.
+            for name, bytes_before in (("a", b""), ("b", b"before"), ("c", b"")):
+                with open(os.path.join(copies, profile, name), "wb") as file:
+                    file.write(bytes_before + data)
+        config = os.path.join(self.place, "md5-tree.toml")
+        with open(config, "w", encoding="utf-8") as file:
+            file.write(f'[[store]]\nname = "s"\ndirectory = "{self.store}"\nhashing = "md5-tree"\nseal_seconds = 3600\n'
+                       f'[[export]]\npath = "/"\ndirectory = "{copies}"\nstore = "s"\n')
+        os.mkdir(os.path.join(self.tree, "nothing"))
+        self.assertEqual(run("store", "seal", os.path.join(self.tree, "nothing"), "--store", self.store)[0], 0)
+        server = self.serve("--config", config)
+        found = 0
+        for profile, least, most in (("general", 1_500_000, 1_999_999), ("fixed", 1_000_000, 1_000_000)):
+            code, text = self.served("seal", os.path.join(copies, profile))
+            self.assertEqual(code, 0, text)
+            self.assertIn("3 files sealed", text)
+            now = json.loads(run("store", "--json", "--admin", self.admin)[1])[0]["bytes_found"]
+            self.assertTrue(least <= now - found <= most, (profile, now - found))
+            found = now
+        self.end(server)
+
     def test_equal_chunks_are_looked_for_where_the_configuration_says(self):
         shared = os.path.join(self.tree, "shared")
         os.mkdir(shared)
