@@ -75,6 +75,23 @@ BlockingPool::~BlockingPool() {
   shares_->pool = nullptr;
 }
 
+struct BlockingPool::Posted : JobBase {
+  explicit Posted(std::move_only_function<void()> work) : function(std::move(work)) {
+    call = [](JobBase* self) {
+      const std::unique_ptr<Posted> posted(static_cast<Posted*>(self));
+      posted->function();
+    };
+  }
+  std::move_only_function<void()> function;
+};
+
+bool BlockingGroup::post(BlockingReason reason, std::move_only_function<void()> function) {
+  auto job = std::make_unique<BlockingPool::Posted>(std::move(function));
+  if (!BlockingPool::enqueue(job.get(), *this, PeerId(), reason)) return false;
+  (void)job.release();
+  return true;
+}
+
 // Others may have more now.
 void BlockingPool::look_again() {
   make_ready();
@@ -143,12 +160,12 @@ void BlockingPool::work() {
     if (!has_ready() && (stopping_ || !work_came)) break;
     JobBase* const job = take_ready();
     lock.unlock();
-    job->call(job);
-    // The caller's frame, and with it the job, may be gone as soon as it is posted.
-    Reactor& reactor = *job->reactor;
     FairQueue::Flow& flow = *job->flow;
     const bool beyond = job->beyond;
-    reactor.post(job->waiter);
+    Reactor* const reactor = job->reactor;
+    job->call(job);
+    // The caller's frame, and with it the job, may be gone as soon as it is posted.
+    if (reactor != nullptr) reactor->post(job->waiter);
     lock.lock();
     shares_->queue.done(flow, beyond);
     // The first one is for this thread.

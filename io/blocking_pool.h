@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <coroutine>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -73,6 +74,9 @@ class BlockingGroup {
   // The same for what is done once for many: it has the turns of no peer, but the server's own.
   template <class F>
   auto run_for_all(Reactor& reactor, BlockingReason reason, F function);
+  // Calls `function` on a pool thread, some time; nobody waits for it. It has the turns of no peer, but the
+  // server's own. False: the pool refuses, and it will not be called.
+  bool post(BlockingReason reason, std::move_only_function<void()> function);
 
  private:
   friend class BlockingPool;
@@ -98,9 +102,10 @@ class BlockingPool {
   friend class BlockingGroup;
   struct JobBase : FairQueue::Item {
     void (*call)(JobBase*) = nullptr;
-    Reactor* reactor = nullptr;
+    Reactor* reactor = nullptr;  // null: nobody waits, and call() ends the job
     std::coroutine_handle<> waiter;
   };
+  struct Posted;
 
   template <class F>
   class Job : private JobBase {

@@ -30,7 +30,7 @@ class Containers {
   static constexpr std::size_t open_max = 256;                     // at a time
   static constexpr std::uint64_t group_bytes_max = 4 * base::MiB;  // but one chunk has any length
   // When so many bytes have come the medium begins to take them.
-  static constexpr std::uint32_t begin_sync_bytes = 4U << 20U;
+  static constexpr std::uint32_t begin_sync_bytes = 512U << 10U;
   static std::string name_of(std::uint32_t number);
   // Nothing: it is no container's.
   static std::optional<std::uint32_t> number_of(const std::string& name);

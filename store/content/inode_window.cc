@@ -44,11 +44,12 @@ SealedInode::~SealedInode() {
 
 void SealedInode::window_changed(std::uint64_t slab_bytes_before) {
   windows_->held(slab_bytes_before, window_.slab_bytes());
-  const bool was_empty = window_bytes_.exchange(window_.bytes(), std::memory_order_relaxed) == 0;
+  const bool was_empty = window_bytes_.exchange(window_.bytes(), std::memory_order_acq_rel) == 0;
   if (was_empty != window_.empty()) windows_->opened(was_empty ? 1 : -1);
   if (!window_.empty()) return;
   use_.reset();
   cutting_failed_ = false;
+  first_run_is_begun_ = false;
   run_wanted_ = 0;
 }
 
@@ -152,15 +153,28 @@ void SealedInode::cut_window() {
   // Who writes faster than is hashed waits: what is behind at a COMMIT would go to the stub.
   if (!cutting.owns_lock() && is_behind()) cutting.lock();
   // Who cannot be cut now is spilled when it is committed.
-  if (cutting.owns_lock() && !cutting_failed_) (void)cut_some(std::nullopt);
+  if (cutting.owns_lock() && !cutting_failed_) (void)cut_some(std::nullopt, windows_->options().run_bytes);
 }
 
-base::Result<bool> SealedInode::cut_some(std::optional<std::uint64_t> up_to) {
+bool SealedInode::begins_first_run() {
+  if (first_run_is_begun_) return false;
+  const Shared lock = shared();
+  return window_.bytes_in_memory() >= windows_->options().first_run_bytes &&
+         !first_run_is_begun_.exchange(true);
+}
+
+void SealedInode::cut_first_run() {
+  const std::unique_lock cutting(cutting_, std::try_to_lock);
+  if (cutting.owns_lock() && !cutting_failed_)
+    (void)cut_some(std::nullopt, windows_->options().first_run_bytes);
+}
+
+base::Result<bool> SealedInode::cut_some(std::optional<std::uint64_t> up_to, std::uint64_t run_bytes) {
   std::vector<WindowPiece> pieces;
   std::uint64_t number = 0;
   hashing::Profile profile{};
   bool is_end = false;
-  const std::uint64_t wanted = std::max(run_wanted_.load(), windows_->options().run_bytes);
+  const std::uint64_t wanted = std::max(run_wanted_.load(), run_bytes);
   {
     const Shared lock = shared();
     auto run = window_.next_in_memory(0);
@@ -302,7 +316,7 @@ base::Result<bool> SealedInode::into_recipe(File& stub, std::uint32_t tree, cons
 }
 
 base::Result<void> SealedInode::close_window(File& stub, std::optional<std::uint32_t> tree, const Fill& fill,
-                                             const Around& around, bool& sealed) {
+                                             const Around& around) {
   if (windows_ == nullptr) return {};
   // What is here now is to be kept; what comes later may wait for the next one.
   std::uint64_t begun = 0;
@@ -311,13 +325,17 @@ base::Result<void> SealedInode::close_window(File& stub, std::optional<std::uint
     begun = window_.last_number();
   }
   const std::scoped_lock cutting(cutting_);
+  first_run_is_begun_ = false;
   const std::uint64_t bytes = window_bytes();
   if (bytes == 0) return {};
+  bool sealed = false;
   if (tree && store_.registry() != nullptr && bytes >= windows_->options().seal_bytes_min &&
       !cutting_failed_) {
     const base::SystemClock clock;
     const base::TimePoint until = clock.now() + windows_->options().patience;
-    for (auto more = cut_some(begun); more && *more && clock.now() < until;) more = cut_some(begun);
+    const std::uint64_t run_bytes = windows_->options().run_bytes;
+    for (auto more = cut_some(begun, run_bytes); more && *more && clock.now() < until;)
+      more = cut_some(begun, run_bytes);
     base::Result<bool> put = false;
     for (int attempts = 0; put && !*put && attempts < attempts_max; ++attempts)
       put = into_recipe(stub, *tree, fill, around);

@@ -116,6 +116,7 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
       if (!took) return base::fail(took.error());
       taken = *took;
       if (taken) inode_->cut_window();
+      if (taken && inode_->begins_first_run()) source_.cut_first_run(inode_);
       if (taken) return {};
     }
     return inode_->write(file, offset, data.size(), filler(stub, who, fd, call),
@@ -170,20 +171,24 @@ base::Result<void> SealedContent::hiding(vfs::Stub& stub, const SealedInode::Cha
   return done;
 }
 
-vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides) {
-  if (!has_window()) co_return;
+// What is done last is done by the thread that has done the rest: changing to it takes as long as some of it.
+vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides,
+                                         const std::function<void()>& when_closed) {
   const auto tree = source_.windows()->tree_of(stub.handle());
   const int fd = co_await stub.descriptor(vfs::OpenAccess::both);
   const auto file = source_.store_.medium().file_of(fd);
   StubCall call;
-  bool sealed = false;
+  StubCall synced;
   std::optional<vfs::HiddenChanges> hidden;
   const SealedInode::Around around = [&](const SealedInode::Change& change) {
     return hides ? hiding(stub, change, hidden) : change();
   };
   const base::Result<void> done = co_await on_pool(source_.group_, io::BlockingReason::sync, [&] {
-    auto closed = inode_->close_window(*file, tree, filler(stub, who, fd, call), around, sealed);
+    auto closed = inode_->close_window(*file, tree, filler(stub, who, fd, call), around);
     if (hidden) source_.remember(stub, *hidden, *inode_);
+    // Of the file's own bytes somebody else may be told that they are on the medium.
+    synced = inode_->sync_record([&] { return stub.sync_own(); });
+    if (closed && synced) when_closed();
     return closed;
   });
   const bool later = !done && !call && call.error() == vfs::Error::delay;
@@ -195,18 +200,23 @@ vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials
       return true;
     });
   }
-  // Of the file's own bytes somebody else may be told that they are on the medium.
-  if (sealed) co_await stub.sync();
   if (later) co_await base::fail(vfs::Error::delay);
+  if (!synced) co_await base::fail(synced.error());
 }
 
 vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& stub, const vfs::Credentials& who,
                                                 std::uint64_t /*offset*/, std::uint32_t /*count*/) {
-  co_await close_window(stub, who, true);
-  const auto sync = [&] { return stub.commit_own(); };
-  base::Result<vfs::Verifier, vfs::Error> done =
-      co_await on_pool(source_.group_, io::BlockingReason::sync, sync);
-  co_return co_await std::move(done);
+  using Committed = base::Result<vfs::Verifier, vfs::Error>;
+  std::optional<Committed> done;
+  if (has_window()) co_await close_window(stub, who, true, [&] { done = stub.commit_own(); });
+  if (done) co_return co_await std::move(*done);
+  // There was none, or it was lost. The record may be one that somebody else sets and syncs now, or COPY's.
+  Committed synced = co_await on_pool(source_.group_, io::BlockingReason::sync, [&]() -> Committed {
+    const StubCall record = inode_->sync_record([&] { return stub.sync_own(); });
+    if (!record) return base::fail(record.error());
+    return stub.commit_own();
+  });
+  co_return co_await std::move(synced);
 }
 
 vfs::VfsOp<> SealedContent::resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) {

@@ -34,6 +34,7 @@ void SealedInode::set(std::shared_ptr<const SealedFile> next) {
   own_.clear();
   now_ = std::move(next);
   mapped_.store(now_->record().mapped, std::memory_order_relaxed);
+  records_.fetch_add(1, std::memory_order_acq_rel);
 }
 
 base::Result<void> SealedInode::load(const std::optional<base::Bytes>& record) {

@@ -20,6 +20,7 @@
 #include <optional>
 #include <shared_mutex>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "base/bytes.h"
@@ -65,6 +66,17 @@ class SealedInode {
 
   // That it has now. Nothing: it has none.
   std::optional<Record> record();
+  // Has `sync` bring the record that the stub has now to the medium, unless it is known to be there: it was
+  // set by somebody who has not synced it yet, or before this process knew the file.
+  template <class Sync>
+  std::invoke_result_t<Sync&> sync_record(Sync&& sync) {
+    const std::uint64_t number = records_.load(std::memory_order_acquire);
+    if (synced_records_.load(std::memory_order_acquire) >= number) return {};
+    auto done = sync();
+    std::uint64_t before = synced_records_.load(std::memory_order_relaxed);
+    while (done && before < number && !synced_records_.compare_exchange_weak(before, number));
+    return done;
+  }
 
   // As those of SealedFile.
   base::Result<void> read(File& stub, std::uint64_t offset, base::MutableBytes to);
@@ -118,7 +130,8 @@ class SealedInode {
   [[nodiscard]] std::uint64_t mapped() const { return mapped_.load(std::memory_order_relaxed); }
 
   // In the window. No waiting.
-  [[nodiscard]] std::uint64_t window_bytes() const { return window_bytes_.load(std::memory_order_relaxed); }
+  // Who sees that there is nothing sees the record that has it (sync_record()).
+  [[nodiscard]] std::uint64_t window_bytes() const { return window_bytes_.load(std::memory_order_acquire); }
   [[nodiscard]] bool has_window() const { return window_bytes() > 0; }
   // Takes the bytes of an UNSTABLE write into the window; the stub gets the size of the file, and its times
   // move. False: they do not belong there, and are to be written. `profile`: of a window that begins.
@@ -126,13 +139,17 @@ class SealedInode {
                           std::optional<hashing::Profile> profile, const Fill& fill, const Resize& resize);
   // Cuts and hashes what has come of the stream, if that is enough: others go on meanwhile.
   void cut_window();
+  // Whether there is enough for cut_first_run(), which is to be called then; once for each closing.
+  bool begins_first_run();
+  // As cut_window(), of the first bytes that came.
+  void cut_first_run();
   // What is in the window when it is called is in the recipe or in the stub when it ends, though not on the
-  // medium. `tree`: of the file; nothing: it may not be sealed. `sealed`: the record is another one. EAGAIN
+  // medium. `tree`: of the file; nothing: it may not be sealed. EAGAIN
   // and errors of `fill`: some is in the window still. What changes the inode, and nothing that clients have
   // in it, is done through `around`.
   using Around = std::function<base::Result<void>(const Change& change)>;
   base::Result<void> close_window(File& stub, std::optional<std::uint32_t> tree, const Fill& fill,
-                                  const Around& around, bool& sealed);
+                                  const Around& around);
   // Nobody can keep what is in the window, and there will be none any more.
   void lose_window();
 
@@ -181,8 +198,8 @@ class SealedInode {
   // More is to be hashed than who commits should wait for.
   bool is_behind();
   // For who has cutting_, and is not alone: of what came with the put() of `up_to` or before, if there is
-  // one; else of runs that are long enough. False: there is nothing more to cut.
-  base::Result<bool> cut_some(std::optional<std::uint64_t> up_to);
+  // one; else of runs of at least so many bytes. False: there is nothing more to cut.
+  base::Result<bool> cut_some(std::optional<std::uint64_t> up_to, std::uint64_t run_bytes);
   // What a recipe is made of that takes the chunks of the window in.
   struct Draft {
     std::shared_ptr<const SealedFile> base{};
@@ -209,6 +226,8 @@ class SealedInode {
   std::shared_mutex users_;
   std::shared_ptr<const SealedFile> now_;  // of an empty recipe, if there is no record any more
   std::atomic<std::uint64_t> mapped_{0};
+  std::atomic<std::uint64_t> records_{0};         // that were set
+  std::atomic<std::uint64_t> synced_records_{0};  // of them those that are on the medium
   // Of the recipe that it has now. What the stub loses was taken out of the recipe first, which is another
   // one then.
   OwnBlocks own_;
@@ -227,6 +246,7 @@ class SealedInode {
   FormerChunks former_;  // for who has cutting_
   std::atomic<bool> cutting_failed_{false};
   std::atomic<std::uint64_t> run_wanted_{0};  // what is cut at once, if more than usual
+  std::atomic<bool> first_run_is_begun_{false};
 };
 
 }  // namespace braid::store

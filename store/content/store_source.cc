@@ -28,6 +28,33 @@ std::string_view text_of_refusal(base::Errno error) {
 
 }  // namespace
 
+StoreSource::~StoreSource() {
+  std::unique_lock lock(mutex_);
+  first_run_cut_.wait(lock, [this] { return first_runs_ == 0; });
+}
+
+void StoreSource::cut_first_run(std::shared_ptr<SealedInode> inode) {
+  if (!group_) {
+    inode->cut_first_run();
+    return;
+  }
+  const auto ended = [this] {
+    const std::scoped_lock lock(mutex_);
+    --first_runs_;
+    first_run_cut_.notify_all();
+  };
+  {
+    const std::scoped_lock lock(mutex_);
+    ++first_runs_;
+  }
+  const bool begun = group_->post(io::BlockingReason::write, [ended, inode = std::move(inode)]() mutable {
+    inode->cut_first_run();
+    inode.reset();
+    ended();
+  });
+  if (!begun) ended();
+}
+
 StoreSource::Inode StoreSource::name_of(std::uint64_t device, const KernelHandle& file) {
   return {device, file.type, {file.view().begin(), file.view().end()}};
 }
@@ -195,7 +222,7 @@ io::Op<> StoreSource::close_windows(base::TimePoint before) {
     const auto stub = co_await open.kept.file_system->stub(open.kept.file, *this).as_result();
     if (!stub) continue;
     SealedContent content(*this, open.inode, std::nullopt);
-    (void)co_await content.close_window(**stub, server, false).as_result();
+    (void)co_await content.close_window(**stub, server, false, [] {}).as_result();
   }
   // Those that are closed are let go.
   (void)windows_->idle_since(base::TimePoint::min());

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <compare>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -71,7 +72,9 @@ class SealedContent final : public vfs::Content {
                                       std::uint64_t to_offset) override;
   // What is in the window goes into the recipe or to the stub. Where neither can be, the verifier changes.
   // `hides`: clients see no other times and change attribute than before; for the content that they use.
-  vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides);
+  // `when_closed`: called last, on a thread that may wait, unless something went wrong.
+  vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides,
+                            const std::function<void()>& when_closed);
   [[nodiscard]] bool has_window() const { return inode_->has_window(); }
   // Where the file is written to, as far as that is noted.
   [[nodiscard]] WrittenRanges& written() const { return inode_->written(); }
@@ -113,6 +116,10 @@ class StoreSource final : public vfs::ContentSource {
   explicit StoreSource(Store& store) : store_(store) {
     if (store.chunks().similarity() == Similarity::previous) former_ = std::make_unique<FormerVersions>();
   }
+
+  ~StoreSource() override;
+  StoreSource(const StoreSource&) = delete;
+  StoreSource& operator=(const StoreSource&) = delete;
 
   // From now on threads of this pool read, if that is asked for on a reactor; before that the calling one.
   // `name`: of the store, whose share of the threads it has.
@@ -179,6 +186,8 @@ class StoreSource final : public vfs::ContentSource {
   [[nodiscard]] bool begins_window(const vfs::FileHandle& file, const vfs::PlacementHint& hint) const;
   // Whether a file can be given a recipe by SealedContent::share().
   [[nodiscard]] std::optional<std::uint32_t> tree_to_share(const vfs::FileHandle& file) const;
+  // SealedInode::cut_first_run() on a thread that may wait, beside the caller.
+  void cut_first_run(std::shared_ptr<SealedInode> inode);
   // The same for all who have the file now.
   std::shared_ptr<SealedInode> inode_of(std::uint64_t device, const KernelHandle& file);
   void forget(const Inode& inode);
@@ -189,6 +198,8 @@ class StoreSource final : public vfs::ContentSource {
   TreeOf tree_of_;
   std::optional<io::BlockingGroup> group_;
   std::mutex mutex_;
+  unsigned first_runs_ = 0;  // that are being cut, or are about to be
+  std::condition_variable first_run_cut_;
   std::map<Inode, std::weak_ptr<SealedInode>> inodes_;
   std::map<Inode, Replacement> replacements_;  // that are about to be done
   std::function<void(const vfs::FileHandle& file)> on_change_;

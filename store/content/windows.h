@@ -37,6 +37,9 @@ struct WindowOptions {
   // A window begins with so many bytes at once; so many in a row are cut before anybody commits them; with
   // less of a window to seal, the file gets it.
   std::uint64_t begins_with = 64 * base::KiB, run_bytes = 4 * base::MiB, seal_bytes_min = 1 * base::MiB;
+  // So many in a row are cut beside what comes next, once before each COMMIT: of short files half is done
+  // then.
+  std::uint64_t first_run_bytes = 1 * base::MiB;
   // Of what has no attribute of its own that says it.
   hashing::Profile profile = hashing::Profile::general;
 };

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <latch>
+#include <memory>
 
 #include "io/gate.h"
 
@@ -150,9 +151,30 @@ TEST_F(BlockingPoolTest, jobs_are_counted_for_whom_their_chain_of_calls_works) {
   });
 }
 
+// With all threads that there may be at work.
+TEST_F(BlockingPoolTest, what_is_posted_runs_and_nobody_waits_for_it) {
+  BlockingPool pool({.threads_max = 1});
+  BlockingGroup group(pool, "/export");
+  std::latch begun(1), goes_on(1), done(2);
+  auto kept = std::make_shared<int>(1);
+  ASSERT_TRUE(group.post(BlockingReason::write, [&, kept] {
+    begun.count_down();
+    goes_on.wait();
+    done.count_down();
+  }));
+  ASSERT_TRUE(group.post(BlockingReason::write, [&, kept] { done.count_down(); }));
+  begun.wait();
+  goes_on.count_down();
+  done.wait();
+  pool.stop();
+  EXPECT_EQ(kept.use_count(), 1) << "what it was to be done with is let go";
+  EXPECT_EQ(pool.stats().jobs[static_cast<std::size_t>(BlockingReason::write)], 2U);
+}
+
 TEST_F(BlockingPoolTest, a_stopped_pool_refuses_jobs) {
   BlockingPool pool({});
   pool.stop();
+  EXPECT_FALSE(pool.own().post(BlockingReason::other, [] { FAIL() << "it was refused"; }));
   run([&]() -> Op<> {
     EXPECT_FALSE((co_await pool.own().run(*reactor_, BlockingReason::sync, [] { return 1; })).has_value());
   });

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tests/unit/store/source_fixture.h"
+#include "tests/unit/store/syncs.h"
 
 namespace braid::store::test {
 namespace {
@@ -202,6 +203,17 @@ TEST_P(CloneTest, a_file_that_may_not_be_sealed_is_copied) {
   (void)copy("f", 0, "g", 0, bytes_.size());
   EXPECT_TRUE(all_of("g") == bytes_);
   EXPECT_GE(own_bytes("g"), bytes_.size());
+}
+
+TEST_P(CloneTest, a_commit_brings_what_was_copied_to_the_medium) {
+  const ino_t inode = attributes(find("g")).fileid;
+  (void)copy("f", 0, "g", 0, bytes_.size());
+  EXPECT_EQ(own_bytes("g"), 0U);
+  const int before = syncs_of(inode);
+  ASSERT_TRUE(commit(find("g")));
+  EXPECT_EQ(syncs_of(inode), before + (in_memory() ? 0 : 1));
+  ASSERT_TRUE(commit(find("g")));
+  EXPECT_EQ(syncs_of(inode), before + (in_memory() ? 0 : 1)) << "there is nothing more to sync";
 }
 
 TEST_P(CloneTest, rights_are_asked_for_before_anything_is_placed) {

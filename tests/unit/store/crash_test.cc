@@ -111,9 +111,8 @@ class World {
   }
   // As before whatever does not know of it.
   void close_window(File& stub, const SealedInode::Fill& fill) {
-    bool sealed = false;
     const auto around = [](const SealedInode::Change& change) { return change(); };
-    must(inode_->close_window(stub, 1, fill, around, sealed), "closing the window");
+    must(inode_->close_window(stub, 1, fill, around), "closing the window");
   }
   void start() {
     disk_.containers_are_not_synced = plant_ == Plant::containers_not_synced;

@@ -45,6 +45,8 @@ class SourceTest : public vfs::PosixTest {
     store_.reset();
     if (!store_path_.empty()) std::filesystem::remove_all(store_path_);
   }
+  // Nothing is synced there.
+  static bool in_memory() { return GetParam() == "tmpfs"; }
   void seal(const std::string& name) { ASSERT_EQ(seal_what_there_is(name), SealOutcome::sealed); }
   SealOutcome seal_what_there_is(const std::string& name) {
     const base::UniqueFd fd(::open(local(name).c_str(), O_RDWR | O_CLOEXEC));

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/unit/store/syncs.h"
 #include "tests/unit/store/window_fixture.h"
 
 namespace braid::store::test {
@@ -29,7 +30,7 @@ TEST_P(WindowSourceTest, a_stream_is_seen_before_it_is_anywhere_but_in_memory) {
   stream("f", noise_.substr(0, 3'000'001), 0, false);
   EXPECT_EQ(counts().taken_bytes, 3'000'001U + stream_piece_bytes);
   EXPECT_EQ(counts().windows, 1U);
-  EXPECT_GT(counts().held_bytes, 2'000'000U);
+  EXPECT_GT(counts().held_bytes, 1'500'000U);
   EXPECT_EQ(blocks_of("f"), 0U);
   EXPECT_TRUE(all_of("f") == noise_.substr(0, 3'000'001));
   const vfs::Attributes now = attributes(find("f"));
@@ -62,6 +63,75 @@ TEST_P(WindowSourceTest, what_is_committed_is_in_the_store_and_nowhere_else) {
   ASSERT_TRUE(commit(find("again")));
   EXPECT_GE(store_->chunks().counts().bytes_found - chunks.bytes_found, noise_.size());
   EXPECT_TRUE(all_of("again") == noise_);
+}
+
+// Of a short stream some is done when it is committed; of a long one nothing waits for it.
+TEST_P(WindowSourceTest, the_first_bytes_are_cut_before_anybody_commits_them) {
+  make("f");
+  for (const std::uint64_t at : {std::uint64_t{0}, 2 * base::MiB}) {
+    stream("f", noise_.substr(at, base::MiB - stream_piece_bytes), at);
+    EXPECT_EQ(counts().held_bytes, base::MiB - stream_piece_bytes);
+    stream("f", noise_.substr(at + base::MiB - stream_piece_bytes, stream_piece_bytes),
+           at + base::MiB - stream_piece_bytes);
+    const std::uint64_t left = counts().held_bytes;
+    EXPECT_LT(left, 256 * base::KiB) << "what may belong to a chunk that is not all there";
+    stream("f", noise_.substr(at + base::MiB, base::MiB), at + base::MiB);
+    EXPECT_GE(counts().held_bytes, left + base::MiB);
+    ASSERT_TRUE(commit(find("f")));
+    EXPECT_EQ(counts().held_bytes, 0U);
+  }
+  EXPECT_EQ(counts().spilled_bytes, 0U);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 4 * base::MiB));
+}
+
+// On threads of their own.
+class PooledWindowTest : public WindowSourceTest {
+ protected:
+  PooledWindowTest() {
+    before_opened_ = [this, before = before_opened_] {
+      before();
+      source_->use(pool_, "store");
+    };
+  }
+  io::BlockingPool pool_{{}};
+};
+BRAID_ON_EVERY_FILE_SYSTEM(PooledWindowTest);
+
+TEST_P(PooledWindowTest, the_first_bytes_are_cut_beside_what_comes_next) {
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = fmt::format("f{}", i),
+                      bytes = noise_.substr(static_cast<std::size_t>(i) * 1000, 2 * base::MiB);
+    make(name);
+    stream(name, bytes);
+    if (i % 2 == 0) {
+      ASSERT_TRUE(commit(find(name)));
+    }
+    EXPECT_TRUE(all_of(name) == bytes);
+  }
+  const auto posted = [&] { return pool_.stats().jobs[static_cast<std::size_t>(io::BlockingReason::write)]; };
+  EXPECT_EQ(posted(), 8U);
+  start_anew();
+  EXPECT_EQ(counts().spilled_bytes, 0U);
+  EXPECT_EQ(counts().sealed_bytes, 16 * base::MiB);
+  for (int i = 0; i < 8; ++i)
+    EXPECT_TRUE(all_of(fmt::format("f{}", i)) ==
+                noise_.substr(static_cast<std::size_t>(i) * 1000, 2 * base::MiB));
+}
+
+TEST_P(WindowSourceTest, what_another_has_sealed_and_not_synced_a_commit_syncs) {
+  if (in_memory()) GTEST_SKIP() << "nothing is synced there";
+  make("f");
+  const ino_t inode = attributes(find("f")).fileid;
+  stream("f", noise_.substr(0, 2'000'000));
+  fail_next_sync_of(inode);
+  EXPECT_FALSE(commit(find("f")));
+  EXPECT_FALSE(source_->windows()->counts().windows > 0);
+  const int before = syncs_of(inode);
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_EQ(syncs_of(inode), before + 1);
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_EQ(syncs_of(inode), before + 1);
+  EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'000'000));
 }
 
 TEST_P(WindowSourceTest, clients_do_not_notice_what_a_commit_does_to_the_inode) {
