@@ -277,6 +277,8 @@ class ContentSource {
   // into what the source has in memory; nobody is asked.
   virtual void adjust_unloaded(const FileHandle& file, Attributes& attributes) const;
 
+  // Whether removing() is to be told. Else nobody looks for the content of what is removed. The same, always.
+  [[nodiscard]] virtual bool wants_removals() const { return true; }
   // The last name of the file is about to go. What the source needs to know then is durable on return; after
   // an error the name stays. It is an intent: the call may still fail, or the file may get another name.
   virtual VfsOp<> removing(Stub& stub, Content& content) = 0;

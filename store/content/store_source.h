@@ -165,7 +165,8 @@ class StoreSource final : public vfs::ContentSource {
   [[nodiscard]] bool shares_bytes() const override { return tree_of_ != nullptr; }
   vfs::VfsOp<vfs::ContentRef> place(vfs::Stub& stub, const vfs::ContentRef& former,
                                     const vfs::PlacementHint& hint) override;
-  // What was a file's is garbage when its record is gone: nobody needs to be told.
+  // What was a file's is garbage when its record is gone.
+  [[nodiscard]] bool wants_removals() const override { return false; }
   vfs::VfsOp<> removing(vfs::Stub& stub, vfs::Content& content) override;
   void gone(vfs::ContentRef content) override { (void)content; }
 

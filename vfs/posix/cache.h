@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/guarded.h"
 #include "vfs/posix/file.h"
+#include "vfs/wire_handle.h"
 
 namespace braid::vfs::posix {
 
@@ -61,6 +62,17 @@ class FileCache {
     return find(handle, parked);
   }
   FileRef find(base::BytesView handle, bool& parked);
+  // Has `look` look at that object, parked or not, which is no use of it; false: it is not here. A lock is
+  // held: it does not wait.
+  template <class Look>
+  bool look_at(base::BytesView handle, Look&& look) {
+    const std::uint64_t mac = HandleCodec::mac_of(handle);
+    Shard& shard = shard_of(mac);
+    const std::scoped_lock lock(shard.mutex);
+    const PosixFile* const file = lookup(shard, handle, mac);
+    if (file != nullptr) look(*file);
+    return file != nullptr;
+  }
   // Makes room, then adds the object, unless another thread was faster: returns the one that is in the cache.
   // One that is parked there gets the descriptor.
   FileRef insert(const FileIdentity& identity, base::UniqueFd fd, Opened opened);

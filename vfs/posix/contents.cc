@@ -40,10 +40,14 @@ void adjust(const PosixFile& file, Attributes& attributes) {
   file.content()->frozen.apply(file.changes(), attributes);
 }
 
-bool is_behind(const PosixFile& file) {
-  if (file.content() == nullptr) return false;
+bool adjust_if_settled(const PosixFile& file, Attributes& attributes) {
+  if (file.content() == nullptr) return true;
   const auto use = file.content()->slot.enter();
-  return use && use->content() != nullptr && use->content()->unsettled();
+  const Content* const content = use ? use->content() : nullptr;
+  if (content != nullptr && content->unsettled()) return false;
+  if (content != nullptr) content->adjust(attributes);
+  file.content()->frozen.apply(file.changes(), attributes);
+  return true;
 }
 
 bool is_settled(const PosixFile& file) {
@@ -84,6 +88,10 @@ VfsOp<ContentSlot::Use> Contents::use_new(PosixFile& file) {
   std::optional<ContentSlot::Use> use = file.content()->slot.enter();
   if (use) return VfsOp<ContentSlot::Use>(std::move(*use));
   return file.content()->slot.acquire([] { return VfsOp<ContentRef>(ContentRef()); });
+}
+
+bool Contents::want_removals() const {
+  return std::ranges::any_of(sources_, [](const ContentSource* source) { return source->wants_removals(); });
 }
 
 // A source's records are looked for in the order of the sources; a file has one of them.

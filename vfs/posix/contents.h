@@ -60,8 +60,9 @@ struct FileContent {
 
 // Corrects what the inode says, as far as the content is known. No I/O.
 void adjust(const PosixFile& file, Attributes& attributes);
-// Whether the inode is known to be behind, or known to be true. No I/O.
-[[nodiscard]] bool is_behind(const PosixFile& file);
+// The same, unless the inode is known to be behind: false then. No I/O.
+[[nodiscard]] bool adjust_if_settled(const PosixFile& file, Attributes& attributes);
+// Whether the inode is known to be true. No I/O.
 [[nodiscard]] bool is_settled(const PosixFile& file);
 // The file has just been made in that directory, and looked at after that.
 void note_made(const PosixFile& file, const PosixFile& directory, const Attributes& made);
@@ -77,6 +78,7 @@ class Contents {
   [[nodiscard]] bool any() const { return !sources_.empty(); }
   [[nodiscard]] bool has(const ContentSource& source) const;
   [[nodiscard]] bool takes_pipes() const;
+  [[nodiscard]] bool want_removals() const;
 
   // A call on the content that the file has. io: its record is damaged. The caller holds no other one.
   VfsOp<ContentSlot::Use> use(PosixFile& file);

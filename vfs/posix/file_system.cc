@@ -136,7 +136,7 @@ VfsOp<Found> PosixFileSystem::mknod(const Credentials& who, const FileRef& direc
 
 VfsOp<> PosixFileSystem::remove(const Credentials& who, const FileRef& directory, std::string_view name,
                                 Wcc& wcc) {
-  if (contents_.any()) [[unlikely]]
+  if (contents_.want_removals()) [[unlikely]]
     return remove_with_content(who, directory, name, wcc);
   return change(
       [this, &who, &directory, name, &wcc] { return tree_.remove(who, node(directory), name, wcc); });
@@ -151,7 +151,7 @@ VfsOp<> PosixFileSystem::rmdir(const Credentials& who, const FileRef& directory,
 VfsOp<> PosixFileSystem::rename(const Credentials& who, const FileRef& from_directory,
                                 std::string_view from_name, const FileRef& to_directory,
                                 std::string_view to_name, Wcc& from_wcc, Wcc& to_wcc) {
-  if (contents_.any()) [[unlikely]]
+  if (contents_.want_removals()) [[unlikely]]
     return rename_with_content(who, from_directory, from_name, to_directory, to_name, from_wcc, to_wcc);
   return change([this, &who, &from_directory, from_name, &to_directory, to_name, &from_wcc, &to_wcc] {
     return tree_.rename(who, node(from_directory), from_name, node(to_directory), to_name, from_wcc, to_wcc);

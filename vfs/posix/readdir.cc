@@ -221,12 +221,9 @@ std::optional<Tree::Looked> Tree::looked(const FileHandle& handle, const Stat& s
   Looked out{handle, attributes_of(stat, fsid)};
   if (!options_.cache.contents) [[likely]]
     return out;
-  if (const FileRef file = cache_.find(handle.view())) {
-    const auto& known = static_cast<const PosixFile&>(*file);
-    if (is_behind(known)) return std::nullopt;
-    adjust(known, out.attributes);
-    return out;
-  }
+  bool settled = true;
+  const auto adjust = [&](const PosixFile& known) { settled = adjust_if_settled(known, out.attributes); };
+  if (cache_.look_at(handle.view(), adjust)) return settled ? std::optional(out) : std::nullopt;
   const bool marked = (stat.stx_attributes & STATX_ATTR_NODUMP) != 0;
   if (const auto owner = marked ? owner_.lock() : nullptr)
     owner->contents().adjust_unloaded(handle, out.attributes);
