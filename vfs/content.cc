@@ -26,7 +26,7 @@ base::Result<WriteResult, Error> Stub::write_own(const Credentials& /*who*/, int
   return base::fail(Error::notsupp);
 }
 
-base::Result<Verifier, Error> Stub::commit_own() { return base::fail(Error::notsupp); }
+base::Result<Verifier, Error> Stub::commit_own(bool /*record*/) { return base::fail(Error::notsupp); }
 
 base::Result<void, Error> Stub::resize_own(const Credentials& /*who*/, int /*fd*/, std::uint64_t /*size*/) {
   return base::fail(Error::notsupp);

@@ -134,7 +134,8 @@ class Stub {
   virtual base::Result<WriteResult, Error> write_own(const Credentials& who, int fd, std::uint64_t offset,
                                                      const io::Payload& data, const Edges& edges,
                                                      Stability stability);
-  virtual base::Result<Verifier, Error> commit_own();
+  // `record`: what was changed in the inode is on the medium then, too, where no bytes are unsynced.
+  virtual base::Result<Verifier, Error> commit_own(bool record);
   virtual base::Result<void, Error> resize_own(const Credentials& who, int fd, std::uint64_t size);
   // Space for a range, or a hole there.
   virtual base::Result<void, Error> space_own(const Credentials& who, int fd, std::uint64_t offset,

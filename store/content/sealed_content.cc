@@ -171,9 +171,18 @@ base::Result<void> SealedContent::hiding(vfs::Stub& stub, const SealedInode::Cha
   return done;
 }
 
+// Of the file's own bytes somebody else may be told that they are on the medium.
+SealedContent::StubCall SealedContent::sync_record(vfs::Stub& stub) {
+  return inode_->sync_record([&](bool unsynced) { return unsynced ? stub.sync_own() : StubCall(); });
+}
+
+SealedContent::Committed SealedContent::sync_all(vfs::Stub& stub) {
+  return inode_->sync_record([&](bool unsynced) { return stub.commit_own(unsynced); });
+}
+
 // What is done last is done by the thread that has done the rest: changing to it takes as long as some of it.
 vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides,
-                                         const std::function<void()>& when_closed) {
+                                         std::function<StubCall()> sync) {
   const auto tree = source_.windows()->tree_of(stub.handle());
   const int fd = co_await stub.descriptor(vfs::OpenAccess::both);
   const auto file = source_.store_.medium().file_of(fd);
@@ -186,9 +195,7 @@ vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials
   const base::Result<void> done = co_await on_pool(source_.group_, io::BlockingReason::sync, [&] {
     auto closed = inode_->close_window(*file, tree, filler(stub, who, fd, call), around);
     if (hidden) source_.remember(stub, *hidden, *inode_);
-    // Of the file's own bytes somebody else may be told that they are on the medium.
-    synced = inode_->sync_record([&] { return stub.sync_own(); });
-    if (closed && synced) when_closed();
+    synced = closed ? sync() : sync_record(stub);
     return closed;
   });
   const bool later = !done && !call && call.error() == vfs::Error::delay;
@@ -206,17 +213,17 @@ vfs::VfsOp<> SealedContent::close_window(vfs::Stub& stub, const vfs::Credentials
 
 vfs::VfsOp<vfs::Verifier> SealedContent::commit(vfs::Stub& stub, const vfs::Credentials& who,
                                                 std::uint64_t /*offset*/, std::uint32_t /*count*/) {
-  using Committed = base::Result<vfs::Verifier, vfs::Error>;
   std::optional<Committed> done;
-  if (has_window()) co_await close_window(stub, who, true, [&] { done = stub.commit_own(); });
-  if (done) co_return co_await std::move(*done);
+  if (has_window())
+    co_await close_window(stub, who, true, [&] {
+      done = sync_all(stub);
+      return *done ? StubCall() : base::fail(done->error());
+    });
+  if (done) co_return **done;
   // There was none, or it was lost. The record may be one that somebody else sets and syncs now, or COPY's.
-  Committed synced = co_await on_pool(source_.group_, io::BlockingReason::sync, [&]() -> Committed {
-    const StubCall record = inode_->sync_record([&] { return stub.sync_own(); });
-    if (!record) return base::fail(record.error());
-    return stub.commit_own();
-  });
-  co_return co_await std::move(synced);
+  Committed committed =
+      co_await on_pool(source_.group_, io::BlockingReason::sync, [&] { return sync_all(stub); });
+  co_return co_await std::move(committed);
 }
 
 vfs::VfsOp<> SealedContent::resize(vfs::Stub& stub, const vfs::Credentials& who, std::uint64_t size) {

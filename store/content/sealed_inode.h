@@ -66,14 +66,13 @@ class SealedInode {
 
   // That it has now. Nothing: it has none.
   std::optional<Record> record();
-  // Has `sync` bring the record that the stub has now to the medium, unless it is known to be there: it was
-  // set by somebody who has not synced it yet, or before this process knew the file.
+  // Calls sync(true), which is to bring the record that the stub has to the medium, or sync(false), if it is
+  // known to be there. Of who sets a record, and of what this process found, nobody knows.
   template <class Sync>
-  std::invoke_result_t<Sync&> sync_record(Sync&& sync) {
+  std::invoke_result_t<Sync&, bool> sync_record(Sync&& sync) {
     const std::uint64_t number = records_.load(std::memory_order_acquire);
-    if (synced_records_.load(std::memory_order_acquire) >= number) return {};
-    auto done = sync();
-    std::uint64_t before = synced_records_.load(std::memory_order_relaxed);
+    std::uint64_t before = synced_records_.load(std::memory_order_acquire);
+    auto done = sync(before < number);
     while (done && before < number && !synced_records_.compare_exchange_weak(before, number));
     return done;
   }

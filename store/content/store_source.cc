@@ -222,7 +222,7 @@ io::Op<> StoreSource::close_windows(base::TimePoint before) {
     const auto stub = co_await open.kept.file_system->stub(open.kept.file, *this).as_result();
     if (!stub) continue;
     SealedContent content(*this, open.inode, std::nullopt);
-    (void)co_await content.close_window(**stub, server, false, [] {}).as_result();
+    (void)co_await content.close_window(**stub, server, false).as_result();
   }
   // Those that are closed are let go.
   (void)windows_->idle_since(base::TimePoint::min());

@@ -72,9 +72,10 @@ class SealedContent final : public vfs::Content {
                                       std::uint64_t to_offset) override;
   // What is in the window goes into the recipe or to the stub. Where neither can be, the verifier changes.
   // `hides`: clients see no other times and change attribute than before; for the content that they use.
-  // `when_closed`: called last, on a thread that may wait, unless something went wrong.
-  vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides,
-                            const std::function<void()>& when_closed);
+  // The record is on the medium then.
+  vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides) {
+    return close_window(stub, who, hides, [&] { return sync_record(stub); });
+  }
   [[nodiscard]] bool has_window() const { return inode_->has_window(); }
   // Where the file is written to, as far as that is noted.
   [[nodiscard]] WrittenRanges& written() const { return inode_->written(); }
@@ -84,6 +85,14 @@ class SealedContent final : public vfs::Content {
  private:
   // What the stub's own calls said: the error that the client gets. Others are the store's.
   using StubCall = base::Result<void, vfs::Error>;
+  using Committed = base::Result<vfs::Verifier, vfs::Error>;
+  // `sync`: what is called in place of sync_record() where nothing went wrong.
+  vfs::VfsOp<> close_window(vfs::Stub& stub, const vfs::Credentials& who, bool hides,
+                            std::function<StubCall()> sync);
+  // These block.
+  StubCall sync_record(vfs::Stub& stub);
+  // With the file's own bytes.
+  Committed sync_all(vfs::Stub& stub);
   using Work = std::function<base::Result<void>(File& file, int fd, StubCall& call)>;
   vfs::VfsOp<> change(vfs::Stub& stub, Work work);
   // Of a write that may go into the window.

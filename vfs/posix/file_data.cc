@@ -265,9 +265,11 @@ Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, Changes what,
 }
 
 // The verifier is taken after the data is on the medium: if some was lost before, it has changed by then.
-Outcome<Verifier> FileData::commit_own() const {
-  if (!tree_.base().traits.in_memory)
-    if (auto synced = sync(); !synced) return base::fail(synced.error());
+Outcome<Verifier> FileData::commit_own(bool inode) const {
+  if (!tree_.base().traits.in_memory) {
+    const bool by_itself = inode && !file_.syncs(tree_.write_back()).has_unsynced();
+    if (auto synced = by_itself ? tree_.sync_stub(file_) : sync(); !synced) return base::fail(synced.error());
+  }
   return tree_.write_verifier();
 }
 
@@ -276,7 +278,7 @@ Outcome<Verifier> FileData::commit(const Credentials& who, Wcc* wcc) const {
   if (!use) return base::fail(use.error());
   std::optional<Change> change;
   if (auto begun = begin_change(who, wcc, Changes::nothing, change); !begun) return base::fail(begun.error());
-  return commit_own();
+  return commit_own(false);
 }
 
 Outcome<> FileData::admit_resize(const Credentials& who, std::uint64_t size, const Attributes& now) const {

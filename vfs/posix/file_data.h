@@ -66,7 +66,8 @@ class FileData {
   // The same of bytes that the file has already, as clients see it: it does not count as a change.
   Outcome<WriteResult> put_through(const Credentials& who, int fd, std::uint64_t offset,
                                    const io::Payload& data, Stability stability) const;
-  [[nodiscard]] Outcome<Verifier> commit_own() const;
+  // `inode`: what was changed in it is on the medium then, too, where no bytes are unsynced.
+  [[nodiscard]] Outcome<Verifier> commit_own(bool inode) const;
   Outcome<> resize_through(const Credentials& who, int fd, std::uint64_t size) const;
   Outcome<> space_through(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
                           int mode) const;

@@ -229,8 +229,8 @@ Outcome<WriteResult> PosixStub::write_own(const Credentials& who, int fd, std::u
   return written;
 }
 
-Outcome<Verifier> PosixStub::commit_own() {
-  return open_ == nullptr ? base::fail(Error::notsupp) : open_->commit_own();
+Outcome<Verifier> PosixStub::commit_own(bool record) {
+  return open_ == nullptr ? base::fail(Error::notsupp) : open_->commit_own(record);
 }
 
 Outcome<> PosixStub::resize_own(const Credentials& who, int fd, std::uint64_t size) {

@@ -66,7 +66,7 @@ class PosixStub final : public Stub {
   void lost() override;
   Outcome<WriteResult> write_own(const Credentials& who, int fd, std::uint64_t offset,
                                  const io::Payload& data, const Edges& edges, Stability stability) override;
-  Outcome<Verifier> commit_own() override;
+  Outcome<Verifier> commit_own(bool record) override;
   Outcome<> resize_own(const Credentials& who, int fd, std::uint64_t size) override;
   Outcome<> space_own(const Credentials& who, int fd, std::uint64_t offset, std::uint64_t length,
                       bool hole) override;

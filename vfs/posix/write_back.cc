@@ -179,6 +179,11 @@ FileSyncs::UnsyncedWrite::UnsyncedWrite(FileSyncs& file, int fd) : file_(file) {
 // it for one that goes on.
 FileSyncs::UnsyncedWrite::~UnsyncedWrite() { file_.writing_.fetch_sub(1, std::memory_order_release); }
 
+bool FileSyncs::has_unsynced() const {
+  const std::scoped_lock lock(mutex_);
+  return !clean();
+}
+
 bool FileSyncs::kept() const {
   const std::scoped_lock lock(mutex_);
   return kept_.has_value();

@@ -168,6 +168,8 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   Outcome<Synced> commit(int held);
   // Whoever wrote through `fd` is about to close it.
   void closing(int fd, const DescriptorSlot& slot);
+  // commit() has something to do.
+  [[nodiscard]] bool has_unsynced() const;
   // True if a descriptor of its own keeps the file open.
   [[nodiscard]] bool kept() const;
 

@@ -134,6 +134,19 @@ TEST_P(WindowSourceTest, what_another_has_sealed_and_not_synced_a_commit_syncs) 
   EXPECT_TRUE(all_of("f") == noise_.substr(0, 2'000'000));
 }
 
+TEST_P(WindowSourceTest, one_sync_is_enough_for_record_and_bytes) {
+  if (in_memory()) GTEST_SKIP() << "nothing is synced there";
+  make("f");
+  const ino_t inode = attributes(find("f")).fileid;
+  stream("f", noise_.substr(0, 2'000'000));
+  int before = syncs_of(inode);
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_EQ(syncs_of(inode), ++before);
+  ASSERT_TRUE(write(find("f"), noise_.substr(0, 100), 5000)) << "its block is taken out of the recipe";
+  ASSERT_TRUE(commit(find("f")));
+  EXPECT_EQ(syncs_of(inode), ++before);
+}
+
 TEST_P(WindowSourceTest, clients_do_not_notice_what_a_commit_does_to_the_inode) {
   make("f");
   stream("f", noise_.substr(0, 3'000'000));
