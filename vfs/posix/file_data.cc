@@ -248,11 +248,11 @@ Outcome<std::uint32_t> FileData::put(const Credentials* who, int fd, std::uint64
 // When another's sync has failed meanwhile, the client sees by the verifier that its bytes may be gone. Where
 // this one fails the error is told, whatever it is, as it would be to a local process: to try again later
 // would find nothing to sync.
-Outcome<> FileData::sync() const {
+Outcome<bool> FileData::sync() const {
   const auto done = file_.syncs(tree_.write_back()).commit(lent() ? file_.fd() : fd());
   if (!done) return base::fail(done.error());
   if (done->failure != 0) return late(error_of(done->failure));
-  return {};
+  return done->called;
 }
 
 Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, Changes what,
@@ -267,8 +267,10 @@ Outcome<> FileData::begin_change(const Credentials& who, Wcc* wcc, Changes what,
 // The verifier is taken after the data is on the medium: if some was lost before, it has changed by then.
 Outcome<Verifier> FileData::commit_own(bool inode) const {
   if (!tree_.base().traits.in_memory) {
-    const bool by_itself = inode && !file_.syncs(tree_.write_back()).has_unsynced();
-    if (auto synced = by_itself ? tree_.sync_stub(file_) : sync(); !synced) return base::fail(synced.error());
+    const auto synced = sync();
+    if (!synced) return base::fail(synced.error());
+    if (inode && !*synced)
+      if (auto done = tree_.sync_stub(file_); !done) return base::fail(done.error());
   }
   return tree_.write_verifier();
 }

@@ -114,7 +114,8 @@ class FileData {
   // Through `fd`, as the caller or as this process. `flags` as in pwritev2(2).
   Outcome<std::uint32_t> put(const Credentials* who, int fd, std::uint64_t offset, const io::Payload& data,
                              int flags) const;
-  Outcome<> sync() const;
+  // Whether there was something to sync.
+  Outcome<bool> sync() const;
   // A change of bytes other than WRITE, for its length: what it leaves unsynced, and what it may hear of.
   class ByteChanging;
 

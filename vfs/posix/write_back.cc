@@ -141,6 +141,7 @@ FileSyncs::Synced FileSyncs::sync(How how, int fd, std::uint64_t since) {
     left_.notify_all();
   }
   out.overtaken = out.failure == 0 && failures() != since;
+  out.called = true;
   return out;
 }
 
@@ -178,11 +179,6 @@ FileSyncs::UnsyncedWrite::UnsyncedWrite(FileSyncs& file, int fd) : file_(file) {
 // Who finds no write under way finds the bytes of all of them in the page cache. Who finds this one yet takes
 // it for one that goes on.
 FileSyncs::UnsyncedWrite::~UnsyncedWrite() { file_.writing_.fetch_sub(1, std::memory_order_release); }
-
-bool FileSyncs::has_unsynced() const {
-  const std::scoped_lock lock(mutex_);
-  return !clean();
-}
 
 bool FileSyncs::kept() const {
   const std::scoped_lock lock(mutex_);

@@ -125,7 +125,8 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
     int failure = 0;  // the errno of the call; 0: none
     // A call of somebody else failed since `since`: what was to be synced may be gone with his.
     bool overtaken = false;
-    bool led = false;  // the call was made through the caller's descriptor
+    bool led = false;     // the call was made through the caller's descriptor
+    bool called = false;  // one was made, after the caller had come; else there was nothing to sync
   };
   // Brings everything that was done before this call to the medium, by a call that begins after it. Waits for
   // the medium. `since`: failures() before the effect. `fd` stays open until the return.
@@ -168,8 +169,6 @@ class FileSyncs : public std::enable_shared_from_this<FileSyncs> {
   Outcome<Synced> commit(int held);
   // Whoever wrote through `fd` is about to close it.
   void closing(int fd, const DescriptorSlot& slot);
-  // commit() has something to do.
-  [[nodiscard]] bool has_unsynced() const;
   // True if a descriptor of its own keeps the file open.
   [[nodiscard]] bool kept() const;
 
