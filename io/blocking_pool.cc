@@ -85,9 +85,9 @@ struct BlockingPool::Posted : JobBase {
   std::move_only_function<void()> function;
 };
 
-bool BlockingGroup::post(BlockingReason reason, std::move_only_function<void()> function) {
+bool BlockingGroup::post(PeerId peer, BlockingReason reason, std::move_only_function<void()> function) {
   auto job = std::make_unique<BlockingPool::Posted>(std::move(function));
-  if (!BlockingPool::enqueue(job.get(), *this, PeerId(), reason)) return false;
+  if (!BlockingPool::enqueue(job.get(), *this, peer, reason)) return false;
   (void)job.release();
   return true;
 }

@@ -74,9 +74,9 @@ class BlockingGroup {
   // The same for what is done once for many: it has the turns of no peer, but the server's own.
   template <class F>
   auto run_for_all(Reactor& reactor, BlockingReason reason, F function);
-  // Calls `function` on a pool thread, some time; nobody waits for it. It has the turns of no peer, but the
-  // server's own. False: the pool refuses, and it will not be called.
-  bool post(BlockingReason reason, std::move_only_function<void()> function);
+  // Calls `function` on a pool thread, some time, in the turns of `peer`; nobody waits for it. False: the
+  // pool refuses, as run() does, and it will not be called.
+  bool post(PeerId peer, BlockingReason reason, std::move_only_function<void()> function);
 
  private:
   friend class BlockingPool;

@@ -116,7 +116,7 @@ vfs::VfsOp<vfs::WriteResult> SealedContent::write(vfs::Stub& stub, const vfs::Cr
       if (!took) return base::fail(took.error());
       taken = *took;
       if (taken) inode_->cut_window();
-      if (taken && inode_->begins_first_run()) source_.cut_first_run(inode_);
+      if (taken && inode_->begins_first_run()) source_.cut_first_run(inode_, who.peer);
       if (taken) return {};
     }
     return inode_->write(file, offset, data.size(), filler(stub, who, fd, call),

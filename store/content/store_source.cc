@@ -33,7 +33,7 @@ StoreSource::~StoreSource() {
   first_run_cut_.wait(lock, [this] { return first_runs_ == 0; });
 }
 
-void StoreSource::cut_first_run(std::shared_ptr<SealedInode> inode) {
+void StoreSource::cut_first_run(std::shared_ptr<SealedInode> inode, io::PeerId peer) {
   if (!group_) {
     inode->cut_first_run();
     return;
@@ -47,11 +47,12 @@ void StoreSource::cut_first_run(std::shared_ptr<SealedInode> inode) {
     const std::scoped_lock lock(mutex_);
     ++first_runs_;
   }
-  const bool begun = group_->post(io::BlockingReason::write, [ended, inode = std::move(inode)]() mutable {
-    inode->cut_first_run();
-    inode.reset();
-    ended();
-  });
+  const bool begun =
+      group_->post(peer, io::BlockingReason::write, [ended, inode = std::move(inode)]() mutable {
+        inode->cut_first_run();
+        inode.reset();
+        ended();
+      });
   if (!begun) ended();
 }
 

@@ -196,8 +196,8 @@ class StoreSource final : public vfs::ContentSource {
   [[nodiscard]] bool begins_window(const vfs::FileHandle& file, const vfs::PlacementHint& hint) const;
   // Whether a file can be given a recipe by SealedContent::share().
   [[nodiscard]] std::optional<std::uint32_t> tree_to_share(const vfs::FileHandle& file) const;
-  // SealedInode::cut_first_run() on a thread that may wait, beside the caller.
-  void cut_first_run(std::shared_ptr<SealedInode> inode);
+  // SealedInode::cut_first_run() on a thread that may wait, beside the caller, in the turns of `peer`.
+  void cut_first_run(std::shared_ptr<SealedInode> inode, io::PeerId peer);
   // The same for all who have the file now.
   std::shared_ptr<SealedInode> inode_of(std::uint64_t device, const KernelHandle& file);
   void forget(const Inode& inode);

@@ -157,12 +157,12 @@ TEST_F(BlockingPoolTest, what_is_posted_runs_and_nobody_waits_for_it) {
   BlockingGroup group(pool, "/export");
   std::latch begun(1), goes_on(1), done(2);
   auto kept = std::make_shared<int>(1);
-  ASSERT_TRUE(group.post(BlockingReason::write, [&, kept] {
+  ASSERT_TRUE(group.post(PeerId(), BlockingReason::write, [&, kept] {
     begun.count_down();
     goes_on.wait();
     done.count_down();
   }));
-  ASSERT_TRUE(group.post(BlockingReason::write, [&, kept] { done.count_down(); }));
+  ASSERT_TRUE(group.post(PeerId(), BlockingReason::write, [&, kept] { done.count_down(); }));
   begun.wait();
   goes_on.count_down();
   done.wait();
@@ -171,10 +171,22 @@ TEST_F(BlockingPoolTest, what_is_posted_runs_and_nobody_waits_for_it) {
   EXPECT_EQ(pool.stats().jobs[static_cast<std::size_t>(BlockingReason::write)], 2U);
 }
 
+TEST_F(BlockingPoolTest, what_is_posted_takes_the_turns_of_its_peer) {
+  BlockingPool pool({.threads_max = 1, .queue_max = 10});
+  std::latch release(1);
+  int refused = 0;
+  for (int i = 0; i < 20; ++i)
+    if (!pool.own().post(PeerId(1), BlockingReason::other, [&] { release.wait(); })) ++refused;
+  EXPECT_EQ(refused, 14);
+  EXPECT_TRUE(pool.own().post(PeerId(2), BlockingReason::other, [&] { release.wait(); }));
+  release.count_down();
+  pool.stop();
+}
+
 TEST_F(BlockingPoolTest, a_stopped_pool_refuses_jobs) {
   BlockingPool pool({});
   pool.stop();
-  EXPECT_FALSE(pool.own().post(BlockingReason::other, [] { FAIL() << "it was refused"; }));
+  EXPECT_FALSE(pool.own().post(PeerId(), BlockingReason::other, [] { FAIL() << "it was refused"; }));
   run([&]() -> Op<> {
     EXPECT_FALSE((co_await pool.own().run(*reactor_, BlockingReason::sync, [] { return 1; })).has_value());
   });
