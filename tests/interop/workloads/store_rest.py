@@ -75,17 +75,21 @@ if lab.version == "4.2":
     step("a clone and a copy of it share the chunks, and are there after the server was killed or lost its power")
     equal(copy_range("large", 0, "shared", 0, len(large)), len(large), "bytes copied")
     equal(copy_range("large", 5000, "part", 70_000, 1_000_000), 1_000_000, "bytes of a part copied")
-    # The last that is done before the power goes, for a CLONE is on the medium when it is answered.
+    # Each is the last that is done before the power goes: a CLONE is on the medium when it is answered, and what
+    # is copied when the COMMIT is that the client sends behind COPY.
     run("cp", "--reflink=always", f"{mnt}/large", f"{mnt}/clone")
     cut()
     lab.start()
+    equal(copy_range("large", 0, "last", 0, len(large)), len(large), "bytes copied last")
+    cut()
+    lab.start()
     drop_caches()
-    for name in ("clone", "shared"):
+    for name in ("clone", "shared", "last"):
         expect(read_file(f"{mnt}/{name}") == large, f"{name} differs")
         expect(space(name) < 100, f"{name} has {space(name)} KiB of its own")
     expect(read_file(f"{mnt}/part") == bytes(70_000) + large[5000:1_005_000], "a part differs")
     expect(store.stored_kib() < stored + 200, f"{store.stored_kib()} KiB are stored, {stored} before")
-    for name in ("clone", "shared", "part"):
+    for name in ("clone", "shared", "part", "last"):
         os.unlink(f"{mnt}/{name}")
 
 step("clients write to what was sealed, and it is sealed again")
