@@ -27,6 +27,7 @@ class WindowSourceTest : public SourceTest {
   WindowSourceTest() {
     before_opened_ = [this] {
       WindowOptions options{.bytes_max = 64 * base::MiB, .patience = std::chrono::hours(1)};
+      options.first_run_bytes = first_run_bytes_;
       options.tree_of = [this](const vfs::FileHandle&) { return tree_; };
       options.hash = [this](const hashing::Job& job, hashing::CpuHasher& hasher) {
         if (while_hashed_) std::thread(std::exchange(while_hashed_, {})).join();
@@ -35,6 +36,7 @@ class WindowSourceTest : public SourceTest {
       source_->use_windows(std::move(options));
     };
   }
+  std::uint64_t first_run_bytes_ = WindowOptions().first_run_bytes;
   void TearDown() override {
     if (source_ != nullptr && source_->windows() != nullptr) {
       close_windows();
