@@ -143,9 +143,8 @@ class SealedInode {
   // As cut_window(), of the first bytes that came.
   void cut_first_run();
   // What is in the window when it is called is in the recipe or in the stub when it ends, though not on the
-  // medium. `tree`: of the file; nothing: it may not be sealed. EAGAIN
-  // and errors of `fill`: some is in the window still. What changes the inode, and nothing that clients have
-  // in it, is done through `around`.
+  // medium. `tree`: of the file; nothing: it may not be sealed. EAGAIN and errors of `fill`: some is in the
+  // window still. What changes the inode, and nothing that clients have in it, is done through `around`.
   using Around = std::function<base::Result<void>(const Change& change)>;
   base::Result<void> close_window(File& stub, std::optional<std::uint32_t> tree, const Fill& fill,
                                   const Around& around);

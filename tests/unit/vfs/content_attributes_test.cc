@@ -254,6 +254,16 @@ TEST_P(ContentAttributesTest, the_source_hears_of_a_removal_before_it_and_after_
   EXPECT_EQ(source_.log(), expected) << "once";
 }
 
+TEST_P(ContentAttributesTest, a_source_that_is_not_to_be_told_hears_of_removals_after_them_alone) {
+  source_.told_of_removals = false;
+  source_.removing_error = Error::delay;
+  ASSERT_TRUE(run(fs_->rename({}, root_, "plain", root_, "file", wcc_, wcc_)));
+  EXPECT_EQ(source_.log(), (Log{"gone 0123456789"}));
+  EXPECT_EQ(read(find("file")), "own bytes");
+  ASSERT_TRUE(remove("file"));
+  EXPECT_EQ(source_.log(), (Log{"gone 0123456789"}));
+}
+
 TEST_P(ContentAttributesTest, a_removal_that_its_source_refuses_does_not_happen) {
   source_.removing_error = Error::delay;
   wcc_ = {};

@@ -80,6 +80,7 @@ class FakeSource final : public ContentSource {
   VfsOp<ContentRef> place(Stub& stub, const ContentRef& former, const PlacementHint& hint) override;
   [[nodiscard]] bool places_at_first_write() const override { return places; }
   [[nodiscard]] bool shares_bytes() const override { return shares; }
+  [[nodiscard]] bool wants_removals() const override { return told_of_removals; }
   VfsOp<> removing(Stub& stub, Content& content) override;
   void gone(ContentRef content) override;
   VfsOp<> adjust(FileSystemStatus& status) override;
@@ -98,6 +99,7 @@ class FakeSource final : public ContentSource {
   std::function<void(Stub&)> in_commit;
   bool places = false;
   bool shares = false;
+  bool told_of_removals = true;
   bool pipes = false;
   bool copies = true;  // by itself
   std::atomic<int> loads{0}, wrong{0};
